@@ -4,6 +4,7 @@ Each page is a class that a project may subclass and register instead: unregiste
 register its own.
 """
 
+from django_jobqueue.admin.audit.audit_list import AuditEntryAdmin
 from django_jobqueue.admin.bulk.bulk_operations import BulkOperationAdmin
 from django_jobqueue.admin.failures.failure_groups import FailureGroupAdmin
 from django_jobqueue.admin.jobs.archived_jobs import ArchivedJobAdmin
@@ -15,6 +16,7 @@ from django_jobqueue.admin.workers.worker_list import WorkerAdmin
 
 __all__ = [
     "ArchivedJobAdmin",
+    "AuditEntryAdmin",
     "BulkOperationAdmin",
     "FailureGroupAdmin",
     "JobTypeAdmin",

@@ -20,7 +20,13 @@ from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.failures.failure_list import searched
 from django_jobqueue.admin.parts import catalogue, display
 from django_jobqueue.admin.tabs import address_of, tabs
-from django_jobqueue.models import ArchivedJob, FailureGroup, JobType, Schedule
+from django_jobqueue.models import (
+    ArchivedJob,
+    BulkOperation,
+    FailureGroup,
+    JobType,
+    Schedule,
+)
 
 LONGEST = 200  # characters of what somebody looks for
 
@@ -56,8 +62,13 @@ def jump(request: HttpRequest) -> HttpResponse:
 def _address_of(request: HttpRequest, text: str) -> str:
     id = _id(text)
     if id is not None:
-        return permalink.address_of_job(request, id) or permalink.address_of_object(
-            request, FailureGroup, id
+        return permalink.address_of_job(request, id) or next(
+            (
+                address
+                for model in (FailureGroup, BulkOperation)
+                if (address := permalink.address_of_object(request, model, id))
+            ),
+            "",
         )
     if not text:
         return ""

@@ -25,6 +25,7 @@ TABS: Final = (
     ("schedule", pgettext_lazy("tab", "Schedules"), "s"),
     ("worker", _("Workers"), "w"),
     ("bulkoperation", pgettext_lazy("tab", "Operations"), "b"),
+    ("auditentry", pgettext_lazy("tab", "Audit"), "d"),
 )
 
 

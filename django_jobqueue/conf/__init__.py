@@ -177,6 +177,12 @@ class Conf:
         },
         "How long archived jobs are kept, by status; None is forever.",
     )
+    audit_retention = Seconds[float | None](
+        365 * DAY,
+        "How long the audit keeps what operators did; None is forever.",
+        minimum=0,
+        optional=True,
+    )
     schedules = Flag[bool](
         True, "Whether this host fires schedules. A copy for tests should not."
     )

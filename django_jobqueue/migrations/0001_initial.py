@@ -2076,6 +2076,38 @@ class Migration(PostgreSQLMigration):
                 ],
             },
         ),
+        migrations.CreateModel(
+            name="AuditEntry",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                (
+                    "at",
+                    models.DateTimeField(
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        verbose_name="time",
+                    ),
+                ),
+                ("by", models.CharField(max_length=150, verbose_name="by")),
+                ("verb", models.CharField(max_length=100, verbose_name="act")),
+                ("count", models.IntegerField(db_default=1, verbose_name="count")),
+                ("about", models.JSONField(db_default=[], verbose_name="about")),
+                ("details", models.JSONField(db_default={}, verbose_name="details")),
+            ],
+            options={
+                "verbose_name": "audit entry",
+                "verbose_name_plural": "audit entries",
+                "default_permissions": ("view",),
+                "required_db_vendor": "postgresql",
+                "indexes": [
+                    models.Index(fields=["at", "id"], name="jobqueue_audit_newest"),
+                    models.Index(fields=["by", "at", "id"], name="jobqueue_audit_by"),
+                    models.Index(
+                        fields=["verb", "at", "id"], name="jobqueue_audit_verb"
+                    ),
+                ],
+            },
+        ),
+        migrations.RunSQL(sql.AUDIT_INDEX, sql.NO_AUDIT_INDEX),
         migrations.RunSQL(sql.STORAGE, migrations.RunSQL.noop),
         migrations.RunSQL(sql.UNIQUE_KEY, sql.NO_UNIQUE_KEY),
         migrations.RunSQL(sql.FILL, sql.DO_NOT_FILL),

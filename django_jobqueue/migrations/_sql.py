@@ -27,6 +27,13 @@ $do$
 """
 NO_NEW_ID = "DROP FUNCTION IF EXISTS jobqueue_uuidv7()"
 
+# Not in the model: its class needs django.contrib.postgres among the apps.
+AUDIT_INDEX = """
+CREATE INDEX jobqueue_audit_about ON jobqueue_auditentry
+ USING gin (about jsonb_path_ops)
+"""
+NO_AUDIT_INDEX = "DROP INDEX IF EXISTS jobqueue_audit_about"
+
 # The hot table is emptied as fast as it is filled. Eager vacuum kept claims flat where
 # the default let them sag (7,200 against 4,800 jobs/s after 130,000 jobs), and room in
 # the pages keeps a claim's new row version beside the old one. Roll-ups and reports are

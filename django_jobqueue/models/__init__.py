@@ -6,6 +6,7 @@ database default, so a plain INSERT of a job type and data enqueues, too.
 """
 
 from django_jobqueue.models.archived_job import ArchivedJob
+from django_jobqueue.models.audit_entry import AuditEntry
 from django_jobqueue.models.bulk_operation import BulkOperation
 from django_jobqueue.models.failure import Failure
 from django_jobqueue.models.failure_group import FailureGroup
@@ -22,6 +23,7 @@ from django_jobqueue.models.worker import Worker
 
 __all__ = [
     "ArchivedJob",
+    "AuditEntry",
     "BulkOperation",
     "Failure",
     "FailureGroup",

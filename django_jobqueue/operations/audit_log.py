@@ -1,17 +1,53 @@
-"""Every verb of an operator is told: a line in the log, and the signal ``operated``."""
+"""Every verb of an operator is told: a line in the log, the signal ``operated``, and a
+row of the audit if somebody is named."""
 
 from __future__ import annotations
 
+import json
 import logging
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 from django_jobqueue import signals
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.policy import WHO_LENGTH
+from django_jobqueue.store import audit
+from django_jobqueue.store.connection import DjangoDatabase
 
 logger = logging.getLogger("django_jobqueue.operations")
 
+MOST_OBJECTS: Final = 100  # of an act that are kept
+MOST_NAMES: Final = 10  # of a list in the details that are kept
+LONGEST: Final = 500  # characters of a text in the details that are kept
+# Details that name what an act was about.
+OBJECTS: Final = (
+    "id",
+    "job_type",
+    "job_types",
+    "queues",
+    "schedule",
+    "schedules",
+    "workers",
+    "fingerprints",
+    "operation",
+)
 
-def record(verb: str, by: str, count: int, details: dict[str, Any]) -> None:
-    """Write the log line, and send the signal."""
+
+def record(
+    verb: str,
+    by: str,
+    count: int,
+    details: dict[str, Any],
+    *,
+    ids: Iterable[object] = (),
+    using: str | None = None,
+) -> None:
+    """Write the log line, send the signal, and keep the act if somebody is named and
+    something came of it.
+
+    The act is kept in the caller's transaction. ``ids`` are those of the jobs that it
+    was about, where the details do not say.
+    """
     logger.info(
         "%s: %d by %s %s",
         verb,
@@ -20,7 +56,43 @@ def record(verb: str, by: str, count: int, details: dict[str, Any]) -> None:
         details,
         extra={"verb": verb, "by": by, "count": count, **_prefixed(details)},
     )
+    if by and count and conf.mode == "queue":
+        about = list(dict.fromkeys([*map(str, ids), *_objects(details)]))
+        audit.add(
+            DjangoDatabase(using),
+            verb=verb,
+            by=by[:WHO_LENGTH],
+            count=count,
+            about=json.dumps(about[:MOST_OBJECTS]),
+            details=json.dumps(_short(details), default=str),
+        )
     signals.send(signals.operated, verb, verb=verb, by=by, count=count, details=details)
+
+
+def _objects(details: dict[str, Any]) -> Iterator[str]:
+    for name in OBJECTS:
+        value = details.get(name)
+        if isinstance(value, list | tuple):
+            yield from map(str, value)
+        elif value:
+            yield str(value)
+
+
+def _short(details: dict[str, Any]) -> dict[str, Any]:
+    """The details that are worth a column of a page."""
+    return {
+        name: _cut(value)
+        for name, value in details.items()
+        if name not in OBJECTS and value not in ("", None)
+    }
+
+
+def _cut(value: Any) -> Any:
+    if isinstance(value, str):
+        return value[:LONGEST]
+    if isinstance(value, list | tuple):
+        return list(value[:MOST_NAMES])
+    return value
 
 
 def _prefixed(details: dict[str, Any]) -> dict[str, Any]:

@@ -22,5 +22,12 @@ def cancel(
     cancelled = store_cancel.cancel(DjangoDatabase(using), keys_of(ids), reason=text)
     count = len(cancelled.archived) + len(cancelled.asked)
     details = {"asked_to_stop": len(cancelled.asked), "reason": text}
-    record("cancel", by, count, details)
+    record(
+        "cancel",
+        by,
+        count,
+        details,
+        ids=[*cancelled.archived, *cancelled.asked],
+        using=using,
+    )
     return cancelled

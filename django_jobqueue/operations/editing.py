@@ -40,5 +40,7 @@ def edit_data(
         raise NotEditable(job.id, edited.status)
     if not edited.is_done:
         raise JobChanged(job.id)
-    record("edit data", by, 1, {"id": str(job.id), "job_type": job.job_type})
+    record(
+        "edit data", by, 1, {"id": str(job.id), "job_type": job.job_type}, using=using
+    )
     return get_job(job.id, using=using)

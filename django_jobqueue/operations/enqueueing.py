@@ -43,5 +43,5 @@ def enqueue(
         on_duplicate="raise",
         using=using,
     )
-    record("enqueue", by, 1, {"id": str(job.id), "job_type": job.job_type})
+    record("enqueue", by, 1, {"id": str(job.id), "job_type": job.job_type}, using=using)
     return job

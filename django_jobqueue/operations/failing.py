@@ -21,7 +21,7 @@ def fail(
     """Archive these waiting jobs as failed, whatever attempts they have left; returns
     those that were still waiting. What is running is left alone: cancel it."""
     ended = store_fail.fail(DjangoDatabase(using), keys_of(ids), reason=reason)
-    record("fail", by, len(ended), {})
+    record("fail", by, len(ended), {"reason": reason}, ids=ended, using=using)
     return ended
 
 
@@ -42,5 +42,12 @@ def allow_attempts(
             f"{were} made of job {id}. operations.fail ends a job without another one."
         )
     changed = store_attempts.allow(db, keys, max_attempts)
-    record("allow attempts", by, len(changed), {"max_attempts": max_attempts})
+    record(
+        "allow attempts",
+        by,
+        len(changed),
+        {"max_attempts": max_attempts},
+        ids=changed,
+        using=using,
+    )
     return changed

@@ -52,7 +52,7 @@ def resolve(
         seen=seen,
         by=_who(by),
     )
-    _record("resolve", by, changed, in_release=release)
+    _record("resolve", by, changed, using, in_release=release)
     return changed
 
 
@@ -74,7 +74,7 @@ def ignore(
     changed = failure_groups.ignore(
         DjangoDatabase(using), _keys(fingerprints), until=until, seen=seen, by=_who(by)
     )
-    _record("ignore", by, changed, until=str(until or ""))
+    _record("ignore", by, changed, using, until=str(until or ""))
     return changed
 
 
@@ -87,7 +87,7 @@ def reopen(
     changed = failure_groups.reopen(
         DjangoDatabase(using), _keys(fingerprints), by=_who(by)
     )
-    _record("reopen", by, changed)
+    _record("reopen", by, changed, using)
     return changed
 
 
@@ -101,7 +101,7 @@ def assign(
     changed = failure_groups.assign(
         DjangoDatabase(using), _keys(fingerprints), assignee=name, by=_who(by)
     )
-    _record("assign", by, changed, assignee=name)
+    _record("assign", by, changed, using, assignee=name)
     return changed
 
 
@@ -116,7 +116,7 @@ def note(
     changed = failure_groups.note(
         DjangoDatabase(using), _keys(fingerprints), text=written, by=_who(by)
     )
-    _record("note", by, changed)
+    _record("note", by, changed, using)
     return changed
 
 
@@ -143,6 +143,14 @@ def _who(by: str) -> str:
     return by[:WHO_LENGTH]
 
 
-def _record(verb: str, by: str, changed: list[UUID], **details: str) -> None:
+def _record(
+    verb: str, by: str, changed: list[UUID], using: str | None, **details: str
+) -> None:
     named = sorted(str(fingerprint) for fingerprint in changed)
-    record(f"{verb} failures", by, len(changed), {"fingerprints": named, **details})
+    record(
+        f"{verb} failures",
+        by,
+        len(changed),
+        {"fingerprints": named, **details},
+        using=using,
+    )

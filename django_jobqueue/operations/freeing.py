@@ -19,5 +19,5 @@ def free_keys(ids: Ids, *, using: str | None = None, by: str = "") -> list[UUID]
     The jobs stay as they are, whether they wait, run, or are archived or pruned.
     """
     freed = store_free_key.free_keys(DjangoDatabase(using), keys_of(ids))
-    record("free key", by, len(freed), {})
+    record("free key", by, len(freed), {}, ids=freed, using=using)
     return freed

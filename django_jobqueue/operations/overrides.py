@@ -47,5 +47,11 @@ def override(
     must_exist(db, [job_type], [] if changed is None else [job_type])
     changed = changed or {}
     texts = {option: f"{one.before} → {one.after}" for option, one in changed.items()}
-    record("override", by, len(changed), {"job_type": job_type, "overrides": texts})
+    record(
+        "override",
+        by,
+        len(changed),
+        {"job_type": job_type, "overrides": texts},
+        using=using,
+    )
     return changed

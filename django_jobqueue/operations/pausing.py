@@ -48,7 +48,7 @@ def pause(
 
     changed = db.in_transaction(pause_all)
     what = "queues" if queues else "job_types"
-    record("pause", by, len(changed), {what: changed, "reason": reason})
+    record("pause", by, len(changed), {what: changed, "reason": reason}, using=using)
     return changed
 
 
@@ -72,5 +72,5 @@ def resume(
 
     changed = db.in_transaction(resume_all)
     what = "queues" if queues else "job_types"
-    record("resume", by, len(changed), {what: changed})
+    record("resume", by, len(changed), {what: changed}, using=using)
     return changed

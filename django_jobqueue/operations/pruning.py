@@ -48,7 +48,7 @@ def prune_jobs(ids: Ids, *, using: str | None = None, by: str = "") -> list[UUID
     Raises InvalidArguments.
     """
     gone = store_prune.prune_ids(DjangoDatabase(using), keys_of(ids))
-    record("prune", by, len(gone), {})
+    record("prune", by, len(gone), {}, ids=gone, using=using)
     return gone
 
 
@@ -68,4 +68,4 @@ def prune(
                 total += gone
                 yield rule, gone
     finally:
-        record("prune", by, total, {})
+        record("prune", by, total, {}, using=using)

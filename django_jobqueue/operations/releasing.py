@@ -28,5 +28,7 @@ def release(ids: Ids, *, using: str | None = None, by: str = "") -> list[Rescued
     with transaction.atomic(using=db.alias):
         released = store_rescue.take_over(db, keys_of(ids), reason=reason)
     announce_lost(released, reason, signals.send)
-    record("release", by, len(released), {})
+    record(
+        "release", by, len(released), {}, ids=[one.id for one in released], using=using
+    )
     return released

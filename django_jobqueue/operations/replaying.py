@@ -72,7 +72,7 @@ def replay(
     made = store_replay.replay(db, [job.id], options, data=text, by=by[:WHO_LENGTH])
     if not made:
         raise _why_not_replayed(job, using)
-    record("replay", by, 1, {"id": str(job.id), "job_type": job.job_type})
+    record("replay", by, 1, {"id": str(job.id), "job_type": job.job_type}, using=using)
     return get_job(made[job.id], using=using)
 
 
@@ -111,7 +111,7 @@ def replay_many(
     db = DjangoDatabase(using)
 
     replayed = db.in_transaction(lambda: _replayed(db, keys, options, by))
-    record("replay", by, len(replayed), {"asked": len(keys)})
+    record("replay", by, len(replayed), {"asked": len(keys)}, ids=replayed, using=using)
     return replayed
 
 

@@ -17,7 +17,7 @@ from django_jobqueue.store.control import reschedule as store_reschedule
 def run_now(ids: Ids, *, using: str | None = None, by: str = "") -> list[UUID]:
     """Let these waiting jobs run now; returns those that were still waiting."""
     changed = store_reschedule.reschedule(DjangoDatabase(using), keys_of(ids), now=True)
-    record("run now", by, len(changed), {})
+    record("run now", by, len(changed), {}, ids=changed, using=using)
     return changed
 
 
@@ -42,5 +42,12 @@ def reschedule(
         priority=priority,
         queue=queue,
     )
-    record("reschedule", by, len(changed), {"run_after": str(run_after or "")})
+    record(
+        "reschedule",
+        by,
+        len(changed),
+        {"run_after": str(run_after or "")},
+        ids=changed,
+        using=using,
+    )
     return changed

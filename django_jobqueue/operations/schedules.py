@@ -57,7 +57,9 @@ def pause(
         return change.pause(db, names, by, reason)
 
     changed = db.in_transaction(pause_all)
-    record("pause", by, len(changed), {"schedules": changed, "reason": reason})
+    record(
+        "pause", by, len(changed), {"schedules": changed, "reason": reason}, using=using
+    )
     return changed
 
 
@@ -74,7 +76,7 @@ def resume(
         return change.resume(db, names)
 
     changed = db.in_transaction(resume_all)
-    record("resume", by, len(changed), {"schedules": changed})
+    record("resume", by, len(changed), {"schedules": changed}, using=using)
     return changed
 
 
@@ -106,7 +108,7 @@ def run_now(name: str, *, using: str | None = None, by: str = "") -> Job:
         return job
 
     job = db.in_transaction(enqueue)
-    record("run schedule", by, 1, {"schedule": name, "id": str(job.id)})
+    record("run schedule", by, 1, {"schedule": name, "id": str(job.id)}, using=using)
     return job
 
 
@@ -148,7 +150,13 @@ def override(
 
     if values:
         db.in_transaction(write)
-    record("override schedule", by, 1, {"schedule": name, "changed": sorted(values)})
+    record(
+        "override schedule",
+        by,
+        1,
+        {"schedule": name, "changed": sorted(values)},
+        using=using,
+    )
 
 
 def check(
@@ -184,7 +192,7 @@ def create(
     must_exist(db, [named], store_find.known_names(db))
     if not change.create(db, schedule):
         raise InvalidArguments(f"There is a schedule {name!r} already.")
-    record("create schedule", by, 1, {"schedule": name, "job_type": named})
+    record("create schedule", by, 1, {"schedule": name, "job_type": named}, using=using)
 
 
 @sync_only()
@@ -208,7 +216,13 @@ def edit(name: str, *, using: str | None = None, by: str = "", **values: Any) ->
         change.edit(db, _checked(name, job_type, {**_values(one), **values}))
 
     db.in_transaction(write)
-    record("edit schedule", by, 1, {"schedule": name, "changed": sorted(values)})
+    record(
+        "edit schedule",
+        by,
+        1,
+        {"schedule": name, "changed": sorted(values)},
+        using=using,
+    )
 
 
 @sync_only()
@@ -227,7 +241,7 @@ def delete(name: str, *, using: str | None = None, by: str = "") -> None:
             )
 
     db.in_transaction(write)
-    record("delete schedule", by, 1, {"schedule": name})
+    record("delete schedule", by, 1, {"schedule": name}, using=using)
 
 
 def _checked(name: str, job_type: str, values: dict[str, Any]) -> ScheduleDeclaration:

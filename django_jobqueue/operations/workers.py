@@ -34,7 +34,7 @@ def ask_workers(
     asked = _ask(
         DjangoDatabase(using), _numbers(ids), partial(worker_rows.ask, desired=what)
     )
-    record(f"{what} workers", by, len(asked), {"workers": asked})
+    record(f"{what} workers", by, len(asked), {"workers": asked}, using=using)
     return asked
 
 
@@ -50,7 +50,13 @@ def request_stack_dumps(
     committed.
     """
     asked = _ask(DjangoDatabase(using), _numbers(ids), worker_rows.request_stack_dumps)
-    record("request stack dumps of workers", by, len(asked), {"workers": asked})
+    record(
+        "request stack dumps of workers",
+        by,
+        len(asked),
+        {"workers": asked},
+        using=using,
+    )
     return asked
 
 

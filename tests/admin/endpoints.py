@@ -20,6 +20,7 @@ from django.db import connection, transaction
 from django.test import Client
 from django.urls import reverse
 
+from django_jobqueue.models import AuditEntry
 from django_jobqueue.operations import bulk
 from django_jobqueue.search.selection import Selection, Table, Term
 from tests.admin.scene import LEAK, Scene
@@ -85,6 +86,7 @@ def keys_of(scene: Scene) -> Keys:
     """Of each model a row that whatever can be done with such rows would change."""
     return {
         "archivedjob": scene.archived["failed"],
+        "auditentry": act(),
         "bulkoperation": operation(),
         "failuregroup": scene.group,
         "jobtype": LEAK,
@@ -93,6 +95,11 @@ def keys_of(scene: Scene) -> Keys:
         "schedule": scene.schedules["overridden"],
         "worker": scene.workers["running"],
     }
+
+
+def act() -> object:
+    """What somebody did."""
+    return AuditEntry.objects.create(by="anna", verb="pause", about=[LEAK]).pk
 
 
 def operation() -> object:

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from django_jobqueue.models import (
     ArchivedJob,
+    AuditEntry,
     BulkOperation,
     Failure,
     FailureGroup,
@@ -109,8 +110,10 @@ def infect(text: str, name: str = "") -> Keys:
         paused_at=now,
     )
     _insert(Firing, text, schedule=name, fires_at=now, outcome="manual", job_id=over.pk)
+    act = _insert(AuditEntry, text, about=[text], details={text: text})
     return {
         "archivedjob": over.pk,
+        "auditentry": act.pk,
         "bulkoperation": operation.pk,
         "failuregroup": group,
         "jobtype": name,

@@ -52,6 +52,10 @@ PARAMETERS = {
         *("priority", "worker", "error"),
         *(f"run_after__range__{end}_{part}" for end in ("gte", "lte") for part in "01"),
     ],
+    "auditentry": [
+        *("verb", "by", "q", "o", "p", "all", "after", "before"),
+        *(f"at__range__{end}_{part}" for end in ("gte", "lte") for part in "01"),
+    ],
     "failuregroup": ["state", "q", "o", "p", "all"],
     "jobtype": ["q", "o", "p", "all"],
     "schedule": ["state", "origin", "job_type", "q", "o", "p", "all"],

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
-from django.contrib.admin.views.main import SEARCH_VAR
 from django.db.models import Q
 from django.db.models.query import QuerySet
 from django.http import HttpRequest
@@ -21,17 +20,10 @@ from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.failures import failure_states
 from django_jobqueue.admin.failures.failure_states import ALL, LABELS
 from django_jobqueue.admin.failures.failure_trend import sparks
-from django_jobqueue.admin.lists.active_filters import Chip, Tab
-from django_jobqueue.admin.lists.change_list import (
-    AFTER,
-    BEFORE,
-    JobChangeList,
-    PlainChangeList,
-)
-from django_jobqueue.admin.lists.filters import ChoiceFilter
+from django_jobqueue.admin.lists.active_filters import Tab
+from django_jobqueue.admin.lists.change_list import KeyedChangeList
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.charts import Spark
-from django_jobqueue.admin.parts.display import visible
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import failure_stats
@@ -53,20 +45,8 @@ class RowContext:
     spark: Spark
 
 
-class FailureGroupChangeList(JobChangeList):
-    """Paged by the key; a filter or search looks at no more than all groups."""
-
-    def get_queryset(
-        self, request: HttpRequest, exclude_parameters: Any = None
-    ) -> QuerySet[Any]:
-        """The groups of the filters and the search, without the page position."""
-        for name in (AFTER, BEFORE):
-            self._leave_out(name)
-        self.key = self.model_admin.key
-        self._after = self._take(request, AFTER)
-        self._before = self._take(request, BEFORE)
-        self._since = None
-        return PlainChangeList.get_queryset(self, request, exclude_parameters)
+class FailureGroupChangeList(KeyedChangeList):
+    """The groups, with the number of each state."""
 
     @cached_property
     def tabs(self) -> list[Tab]:
@@ -87,25 +67,6 @@ class FailureGroupChangeList(JobChangeList):
             )
             for name, label in LABELS.items()
         ]
-
-    @property
-    def active(self) -> list[Chip]:
-        """The filters in force except the tab, each with a link that removes it."""
-        chips = [
-            Chip(
-                spec.title,
-                visible(str(spec.value())),
-                self.get_query_string({spec.parameter_name: None}),
-            )
-            for spec in self.filter_specs
-            if isinstance(spec, ChoiceFilter)
-            and spec.parameter_name != "state"
-            and spec.value() is not None
-        ]
-        if self.query:
-            without = self.get_query_string({SEARCH_VAR: None})
-            chips.append(Chip("", visible(self.query), without))
-        return chips
 
 
 def searched(queryset: QuerySet[Any], text: str) -> QuerySet[Any]:

@@ -16,6 +16,7 @@ from django_jobqueue.admin.data_summaries import summaries
 from django_jobqueue.admin.jobs.archived_page import page_of
 from django_jobqueue.admin.jobs.download import Download
 from django_jobqueue.admin.jobs.edit_data import ReplayEdited
+from django_jobqueue.admin.jobs.export import EXPORTS
 from django_jobqueue.admin.jobs.free_key import FreeKey
 from django_jobqueue.admin.jobs.job_admin import JobAdmin, tries_of
 from django_jobqueue.admin.jobs.job_page import JobPage
@@ -62,6 +63,7 @@ class ArchivedJobAdmin(JobAdmin):
         FreeKey(),
         Download(),
         Reveal(),
+        *EXPORTS,
     )
     action_columns = ("id", "job_type", "status", "expires_at")
     table = Table.ARCHIVED

@@ -20,9 +20,10 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.data_summaries import summary_cell
+from django_jobqueue.admin.jobs.export import Export
 from django_jobqueue.admin.jobs.job_page import JobPage
 from django_jobqueue.admin.jobs.job_search import matching_ids, understood
-from django_jobqueue.admin.lists.change_list import JobChangeList
+from django_jobqueue.admin.lists.change_list import POSITIONS, JobChangeList
 from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.lists.positions import Key
 from django_jobqueue.admin.lists.selected import Spec, matching, selected
@@ -76,6 +77,22 @@ class JobAdmin(ActionAdmin):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         """A list that is paged by its key."""
         return JobChangeList
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Tell the template where the list is a file."""
+        query = request.GET.copy()
+        for name in (*POSITIONS, "e"):
+            query.pop(name, None)
+        asked = f"?{query.urlencode()}" if query else ""
+        exports = [
+            (one.label, f"{self.address_of(one)}{asked}")
+            for one in self.page_actions
+            if isinstance(one, Export)
+        ]
+        extra = {"exports": exports, **(extra_context or {})}
+        return super().changelist_view(request, extra)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Without what may be large; a job's page reads it by itself."""

@@ -22,6 +22,7 @@ from django_jobqueue.admin.data_summaries import summaries
 from django_jobqueue.admin.jobs.cancel import CancelJobs, FailJobs
 from django_jobqueue.admin.jobs.download import Download
 from django_jobqueue.admin.jobs.edit_data import EditData
+from django_jobqueue.admin.jobs.export import EXPORTS
 from django_jobqueue.admin.jobs.free_key import FreeKey
 from django_jobqueue.admin.jobs.job_admin import JobAdmin, tries_of
 from django_jobqueue.admin.jobs.job_page import JobPage
@@ -92,6 +93,7 @@ class QueuedJobAdmin(JobAdmin):
         FreeKey(),
         Download(),
         Reveal(),
+        *EXPORTS,
     )
     action_columns = (
         "id",

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from django.contrib.admin.options import IncorrectLookupParameters
-from django.contrib.admin.views.main import ORDER_VAR, ChangeList
+from django.contrib.admin.views.main import ORDER_VAR, SEARCH_VAR, ChangeList
 from django.db.models.query import QuerySet
 from django.http import HttpRequest
 
@@ -26,6 +26,7 @@ from django_jobqueue.text import numbers
 AFTER: Final = "after"  # the page of what is older than this position
 BEFORE: Final = "before"  # the page of what is newer
 SINCE: Final = "since"  # where the window begins that an unindexed filter looks through
+POSITIONS: Final = (AFTER, BEFORE, SINCE)
 WINDOW: Final = 100_000  # rows
 
 
@@ -78,7 +79,7 @@ class JobChangeList(PlainChangeList):
         self, request: HttpRequest, exclude_parameters: Any = None
     ) -> QuerySet[Any]:
         """The selected rows, without the page position."""
-        for name in (AFTER, BEFORE, SINCE):
+        for name in POSITIONS:
             self._leave_out(name)
         self.filter_specs, self.has_filters, unknown, _, self.has_active_filters = (
             self.get_filters(request)
@@ -235,3 +236,35 @@ class JobChangeList(PlainChangeList):
         if self._since is not None:
             position = {SINCE: self.key.write(self._since), **position}
         return self.get_query_string(position)
+
+
+class KeyedChangeList(JobChangeList):
+    """A list of other rows that is paged by their key, with the filters and the search
+    of its admin class, which look at all of them."""
+
+    def get_queryset(
+        self, request: HttpRequest, exclude_parameters: Any = None
+    ) -> QuerySet[Any]:
+        """The rows of the filters and the search, without the page position."""
+        for name in (AFTER, BEFORE):
+            self._leave_out(name)
+        self.key = self.model_admin.key
+        self._after = self._take(request, AFTER)
+        self._before = self._take(request, BEFORE)
+        self._since = None
+        return PlainChangeList.get_queryset(self, request, exclude_parameters)
+
+    @property
+    def active(self) -> list[Chip]:
+        """The filters in force except the tab, each with a link that removes it."""
+        specs: list[Any] = list(self.filter_specs)
+        chips = [
+            chip
+            for spec in specs
+            if getattr(spec, "parameter_name", "") != "state"
+            for chip in spec.chips(self)
+        ]
+        if self.query:
+            without = self.get_query_string({SEARCH_VAR: None})
+            chips.append(Chip("", display.visible(self.query), without))
+        return chips

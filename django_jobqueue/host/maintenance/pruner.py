@@ -1,5 +1,5 @@
 """Deletes what is old enough, in small batches: archived jobs, unique windows, rows of
-workers that are gone, roll-ups, failure groups and firings of schedules."""
+workers that are gone, roll-ups, failure groups, firings of schedules and the audit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.signal_sender import announcer
 from django_jobqueue.processes.loop import Loop
-from django_jobqueue.store import failure_rollup, rollup, worker_rows
+from django_jobqueue.store import audit, failure_rollup, rollup, worker_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.control import prune
 from django_jobqueue.store.schedules import fire
@@ -78,6 +78,9 @@ class Pruner(Loop):
         while failure_rollup.drop(self._connection):
             yield 0
         while fire.prune_firings(self._connection):
+            yield 0
+        keep = conf.audit_retention
+        while keep is not None and audit.drop(self._connection, keep):
             yield 0
         if hourly:
             prune.forget_groups(self._connection)

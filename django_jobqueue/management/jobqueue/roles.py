@@ -17,6 +17,7 @@ APP: Final = "jobqueue"
 ROLES: Final[dict[str, tuple[str, ...]]] = {
     "Job viewer": (
         "view_archivedjob",
+        "view_auditentry",
         "view_bulkoperation",
         "view_failuregroup",
         "view_jobtype",
