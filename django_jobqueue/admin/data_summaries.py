@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
@@ -13,6 +12,7 @@ from django.utils.safestring import SafeString
 
 from django_jobqueue.admin.base import VIEW_DATA, may
 from django_jobqueue.admin.parts import catalogue
+from django_jobqueue.admin.parts.json_text import parsed
 from django_jobqueue.models import JobType
 from django_jobqueue.search.selection import Table
 from django_jobqueue.store.connection import DjangoDatabase
@@ -45,7 +45,7 @@ def summaries(
     lines = {}
     for job in jobs:
         if job.pk in data:
-            line = _line(types.get(job.job_type_id), json.loads(data[job.pk]))
+            line = _line(types.get(job.job_type_id), parsed(data[job.pk]))
             lines[job.pk] = visible(line)
     return lines
 

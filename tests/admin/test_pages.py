@@ -190,7 +190,7 @@ def queries(client: Client, address: str) -> int:
     ("model", "most"),
     [
         ("archivedjob", 7),
-        ("queuedjob", 10),
+        ("queuedjob", 11),
         ("failuregroup", 12),
         ("jobtype", 11),
         ("queue", 12),

@@ -109,8 +109,9 @@ def test_savepoints_are_a_handlers_own(
     def use_savepoints() -> None:
         with pytest.raises(IntegrityError), transaction.atomic():
             Group.objects.create(name="one")  # once more
-        sid = transaction.savepoint()
-        transaction.savepoint_rollback(sid)
+        with connection.cursor() as cursor:
+            cursor.execute("SAVEPOINT own")
+            cursor.execute("ROLLBACK TO SAVEPOINT own")
 
     then(use_savepoints)
     jobs.write_atomic.enqueue(journal, "one")

@@ -27,7 +27,7 @@ from django_jobqueue.admin.parts import display
 from django_jobqueue.models import AuditEntry
 from django_jobqueue.text import numbers
 
-LOOKED_AT: Final = 10_000  # newest entries whose acts and people are offered
+SCANNED: Final = 10_000  # newest entries whose acts and people are offered
 MOST_SHOWN: Final = 3  # of what an act was about
 LONGEST: Final = 60  # characters of a name
 
@@ -149,7 +149,7 @@ class AuditEntryAdmin(JobQueueAdmin):
 
 
 def _choices(name: str) -> list[tuple[str, Any]]:
-    newest = AuditEntry.objects.order_by("-at", "-id").values(name)[:LOOKED_AT]
+    newest = AuditEntry.objects.order_by("-at", "-id").values(name)[:SCANNED]
     rows: Sequence[str] = sorted({row[name] for row in newest})
     return [(text, display.visible(text)) for text in rows]
 

@@ -10,9 +10,20 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar, Final
 
 from asgiref.sync import sync_to_async
+from django.contrib.admin.exceptions import DisallowedModelAdminLookup
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.views.main import ERROR_FLAG
 from django.core.handlers.asgi import ASGIRequest
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.db.models import TextField
+from django.db.models.functions import Cast
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseNotAllowed,
+    HttpResponseRedirect,
+    StreamingHttpResponse,
+)
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.actions.action import Action
@@ -35,6 +46,8 @@ DATA: Final = ("data", "metadata", "result")  # for who may see the data of jobs
 TEXTS: Final = ("error_message",)  # in which secrets may stand
 # What spreadsheets take for a formula: https://owasp.org/www-community/attacks/CSV_Injection
 FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")
+# In place of what only plain SQL writes: a number of 5,000 digits, or nested too deep.
+UNREADABLE: Final = "Python cannot read this value: see it with SQL."
 # Marks the text as UTF-8 for spreadsheets.
 BOM: Final = "\ufeff"
 
@@ -53,7 +66,12 @@ class Export(Action):
         self, page: ActionAdmin, request: HttpRequest, row: Any
     ) -> HttpResponse:
         """A file that is sent while it is read."""
-        jobs: Any = page.get_changelist_instance(request)
+        if request.method != "GET":
+            return HttpResponseNotAllowed(["GET"])
+        try:
+            jobs: Any = page.get_changelist_instance(request)
+        except (IncorrectLookupParameters, DisallowedModelAdminLookup):
+            return HttpResponseRedirect(f"{page.list_url}?{ERROR_FLAG}=1")
         rows = _Rows(request, jobs)
         chunks = self.written(rows.columns, rows)
         moment = f"{timezones.now():%Y%m%d-%H%M%S}"
@@ -123,8 +141,11 @@ class _Rows:
         fields = (field.attname for field in self._model._meta.concrete_fields)
         self._fields = [name for name in fields if name not in hidden]
         self.columns = [_COLUMNS.get(name, name) for name in self._fields]
-        # Secrets of the data may stand in messages, too.
-        self._reads = list(dict.fromkeys([*self._fields, "data"]))
+        self._plain = [name for name in self._fields if name not in DATA]
+        # As texts, since plain SQL writes what Python cannot read. Secrets of the data
+        # may stand in messages, too.
+        read = dict.fromkeys([*(n for n in self._fields if n in DATA), "data"])
+        self._texts = {_text_of(name): Cast(name, TextField()) for name in read}
 
     def __iter__(self) -> Iterator[list[Row]]:
         position: Position | None = None
@@ -156,23 +177,39 @@ class _Rows:
             rows = matching(ordered, selection)
             if ends:
                 rows = rows.exclude(key.after(ends[0]))
-            return list(rows.values(*self._reads)), ends[0] if ends else None
+            values = rows.annotate(**self._texts).values(*self._plain, *self._texts)
+            return list(values), ends[0] if ends else None
 
     def _row(self, values: Row) -> Row:
         """What the user may see of it, by the names of the columns."""
         job_type = self._types.get(values["job_type_id"])
         sensitive = job_type.sensitive if job_type is not None else []
         names = sensitive if isinstance(sensitive, list) else []
-        secrets = secrets_in(values["data"], names)
+        data = _value(values[_text_of("data")])
+        secrets = secrets_in(data, names)
         row: Row = {}
         for name, column in zip(self._fields, self.columns, strict=True):
-            value = values[name]
             if name in DATA:
-                value = mask_json(value, names, secrets)
+                is_safe = data is not UNREADABLE or not names  # what is secret is known
+                value = _value(values[_text_of(name)]) if is_safe else UNREADABLE
+                row[column] = mask_json(value, names, secrets)
             elif name in TEXTS:
-                value = mask_text(value, secrets)
-            row[column] = value
+                row[column] = mask_text(values[name], secrets)
+            else:
+                row[column] = values[name]
         return row
+
+
+def _text_of(name: str) -> str:
+    return f"{name}_text"
+
+
+def _value(text: str | None) -> Any:
+    """The value of JSON text from the database."""
+    try:
+        return None if text is None else json.loads(text)
+    except (ValueError, RecursionError):
+        return UNREADABLE
 
 
 _COLUMNS: Final = {"job_type_id": "job_type"}
