@@ -54,7 +54,7 @@ def summary_cell(text: str | None) -> list[SafeString]:
     """A line of a cell; nothing without a summary."""
     if not text:
         return []
-    return [format_html('<span class="jq-summary">{}</span>', text)]
+    return [format_html('<span class="jq-about">{}</span>', text)]
 
 
 def _line(job_type: JobType | None, data: Any) -> str:

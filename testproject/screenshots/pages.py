@@ -57,6 +57,7 @@ def addresses(scene: Scene) -> dict[str, str]:
         "worker": _page("worker", keys["worker"]),
         "operations": _list("bulkoperation"),
         "operation": _page("bulkoperation", keys["operation"]),
+        "audit": _list("auditentry"),
         "draft": _page("bulkoperation", keys["draft"]),
     }
 

@@ -17,6 +17,7 @@ from django.contrib.auth import get_user_model
 from django_jobqueue.domain.failures import Failure as Kept
 from django_jobqueue.models import (
     ArchivedJob,
+    AuditEntry,
     BulkOperation,
     Failure,
     FailureGroup,
@@ -392,6 +393,34 @@ def _history(scene: Scene) -> None:
     user = get_user_model().objects.get(username="anna")
     archived = ArchivedJob.objects.filter(pk=scene.keys["refused"])
     LogEntry.objects.log_actions(user.pk, archived, CHANGE, "Replayed.")
+    operation = str(scene.keys["operation"])
+    refused = str(scene.keys["refused"])
+    filtered = "type: shop.deliver_webhook, status: failed"
+    reason = "The partner is down, INC-118."
+    limits = {"overrides": {"concurrency": "4 → 2"}}
+    for after, by, verb, count, about, details in (
+        (3 * HOUR, "carl", "pause", 1, [WEBHOOK], {"reason": reason}),
+        (2 * HOUR, "carl", "override", 1, [WEBHOOK], limits),
+        (95 * MINUTE, "anna", "run schedule", 1, ["shop.report_sales"], {}),
+        (30 * MINUTE, "bert", "export", 1_204, [], {"jobs": "archived"}),
+        (12 * MINUTE, "anna", "replay", 1, [refused, WEBHOOK], {}),
+        (
+            4 * MINUTE,
+            "anna",
+            "start bulk replay",
+            48_211,
+            [operation],
+            {"filter": filtered, "reason": "The partner is back, INC-118."},
+        ),
+    ):
+        AuditEntry.objects.create(
+            at=scene.now - after,
+            by=by,
+            verb=verb,
+            count=count,
+            about=about,
+            details=details,
+        )
 
 
 def _id(scene: Scene, created: datetime) -> UUID:

@@ -48,6 +48,7 @@ def send_invoice(order_id: int) -> str:
     max_attempts=8,
     backoff=SOON,
     takes_context=True,
+    summary="{event} for order {order_id}",
 )
 def deliver_webhook(context: Context, order_id: int, event: str) -> int:
     """Tell the partner what happened to an order, until it has understood."""

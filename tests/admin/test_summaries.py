@@ -31,12 +31,6 @@ def make(model: str, job_type: str = ADD, **columns: Any) -> UUID:
     return (queued if model == "queuedjob" else archived)(job_type, **columns)
 
 
-def lines(client: Client, model: str) -> list[str]:
-    """The summaries in the list, newest first."""
-    page = get(client, list_of(model))
-    return [str(one["text"]) for one in page.all("span", **{"class": "jq-summary"})]
-
-
 def test_a_row_says_what_its_data_are(anna: Client, model: str) -> None:
     make(model, data=ORDER)
     assert "order 4711" in get(anna, list_of(model)).text

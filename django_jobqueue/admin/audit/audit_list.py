@@ -46,7 +46,7 @@ class VerbFilter(ChoiceFilter):
 class ByFilter(ChoiceFilter):
     """Acts of one person."""
 
-    title = _("by")
+    title = _("person")
     parameter_name = "by"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
