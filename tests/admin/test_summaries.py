@@ -137,6 +137,17 @@ def test_a_value_of_any_sort_leads_to_its_jobs(anna: Client, value: Any) -> None
     assert "2 archived jobs" in get(anna, links[0]).text
 
 
+def test_what_looks_like_a_credential_is_in_no_address(anna: Client) -> None:
+    pay = group()
+    data = {"url": "postgresql://shop:s3cr3t@db/shop", "who": "anna"}
+    archived(FAIL, "failed", fingerprint=pay, data=data)
+    failure(pay)
+    page = affected(anna, pay)
+    assert "s3cr3t" not in page.html
+    assert MASK in page.text
+    assert any("data.who" in url for url in page.links)
+
+
 def test_no_secret_is_among_them_and_no_data_for_who_may_not_see_them(
     anna: Client, log_in: LogIn
 ) -> None:

@@ -17,7 +17,7 @@ from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.admin.base import JobQueueAdmin
+from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.lists.change_list import KeyedChangeList
 from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.lists.filters import ChoiceFilter
@@ -67,7 +67,7 @@ class ActRangeFilter(TimeRangeFilter):
 
 
 @register(AuditEntry)
-class AuditEntryAdmin(JobQueueAdmin):
+class AuditEntryAdmin(ActionAdmin):
     """Entries are only looked at."""
 
     key = Key(AuditEntry, ("at", "id"))

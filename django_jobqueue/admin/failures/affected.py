@@ -101,10 +101,13 @@ def _values(
     if shown[0][1] == 1 and len(counted) > VALUES:  # each job has a value of its own
         shown = shown[:1]
     for value, jobs in shown:
-        term = _term(key, json.loads(value))
+        text = data_summary.value_text(json.loads(value))
+        masked = mask_text(text)
+        # An address has the value whole: none for what looks like a credential.
+        term = _term(key, json.loads(value)) if mask_text(value) == value else ""
         query = urlencode({"q": term, "fingerprint": str(fingerprint)})
         yield AffectedValue(
-            text=visible(mask_text(data_summary.value_text(json.loads(value)))),
+            text=visible(masked),
             jobs=numbers.number(jobs),
             url=f"{address}?{query}" if term else "",
         )
