@@ -31,7 +31,7 @@ from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.find import find
 from django_jobqueue.store.queue import claim, expire, finish, lanes
 from django_jobqueue.store.queue.finish import Finished, Holder
-from django_jobqueue.store.queue.lanes import LaneMark
+from django_jobqueue.store.queue.lanes import Head, LaneMark
 from django_jobqueue.store.queue.rescue import rescue
 from django_jobqueue.store.rows import ClaimedJob, Job, Lane
 from django_jobqueue.testing.faults import (
@@ -141,7 +141,7 @@ class InlineWorker:
         ).due_in
         lapse = worker_rows.next_lapse(self.db).due_in
         expiry = expire.next_expiry(self.db)
-        waits = [*self._scan().values(), lapse, quarantined, expiry]
+        waits = [*(head.due_in for head in self._scan()), lapse, quarantined, expiry]
         return min((s for s in waits if s is not None and s > 0), default=None)
 
     def end(self) -> None:
@@ -153,13 +153,13 @@ class InlineWorker:
         if holder is not None:
             worker_rows.stopped(self.db, [holder.worker_id], end=ENDED)
 
-    def _scan(self) -> dict[Lane, float]:
-        """Seconds until the first job of each lane is due that may run here."""
-        return {
-            head.lane: head.due_in
+    def _scan(self) -> list[Head]:
+        """Where the lanes begin that may run here and are not empty."""
+        return [
+            head
             for head in lanes.scan(self.db, [])
             if head.due_in is not None and self._runs(head.lane)
-        }
+        ]
 
     def _runs(self, lane: Lane) -> bool:
         if self._queues is not None and lane.queue not in self._queues:
@@ -168,9 +168,10 @@ class InlineWorker:
 
     def _due(self) -> list[Lane]:
         """The lanes that have a job to run now, in the order of their first ones."""
-        due_in = self._scan()
-        due = [lane for lane, seconds in due_in.items() if seconds <= 0]
-        return sorted(due, key=lambda lane: (-lane.priority, due_in[lane]))
+        due = [head for head in self._scan() if head.is_due]
+        # Not by ``due_in``: the clock goes on from one row to the next.
+        due.sort(key=lambda head: (-head.lane.priority, head.mark))
+        return [head.lane for head in due]
 
     def _claim_quarantined(self) -> Attempt | None:
         """Take a job that a worker would run in a process of its own."""

@@ -11,6 +11,7 @@ import pytest
 from django.contrib.auth.models import Group
 from django.db import connection, transaction
 from django.test import TestCase, override_settings
+from django.utils import timezone
 
 from django_jobqueue import enqueue, get_job, operations, signals
 from django_jobqueue.models import Failure, JobType, Report, Rollup, Worker
@@ -69,6 +70,15 @@ def test_urgent_jobs_come_first_and_others_in_their_order() -> None:
     jobs.hear.using(queue="mail").enqueue("d")
     drain()
     assert [word for word in jobs.heard if len(word) == 1] == ["c", "a", "b", "d"]
+
+
+def test_jobs_that_are_due_at_one_moment_run_in_their_order_over_all_queues() -> None:
+    queues = [f"q{number:02}" for number in range(30)]
+    for due in (timezone.now(), None):  # one moment for all, and one after the other
+        for queue in queues:
+            jobs.hear.using(queue=queue, run_after=due).enqueue(queue)
+    drain()
+    assert [word for word in jobs.heard if word in queues] == [*queues, *queues]
 
 
 def test_callbacks_on_commit_are_called_before_and_after_each_job() -> None:
