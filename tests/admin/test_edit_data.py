@@ -143,18 +143,21 @@ def test_secrets_are_locked_and_keep_their_value(anna: Client, db: None) -> None
     ]
 
 
+NEW = "a password that no token contains"
+
+
 def test_a_locked_value_stays_and_another_replaces_it(anna: Client, db: None) -> None:
     id = rows.queued(KEEP, data={"a": "x"})
     set_data(id, json.dumps({"a": {"token": SECRET, "password": SECRET, "n": 1.10}}))
     text = written(get(anna, edit(id)))
     new = json.loads(text)
-    new["a"]["password"] = "n3w"
+    new["a"]["password"] = NEW
     new["a"]["n"] = 2
     page = compare(anna, edit(id), json.dumps(new))
     assert SECRET not in page.html
-    assert "n3w" not in page.html[: page.html.index("<textarea")]
+    assert NEW not in page.html[: page.html.index("<textarea")]
     page = save(anna, edit(id), json.dumps(new))
-    assert data_of(id) == {"a": {"token": SECRET, "password": "n3w", "n": 2}}
+    assert data_of(id) == {"a": {"token": SECRET, "password": NEW, "n": 2}}
     told = LogEntry.objects.get().get_change_message()
     assert told == "Edited the data: a."
 

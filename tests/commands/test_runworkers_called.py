@@ -39,7 +39,7 @@ def state():
         "settings": {{name: conf.read(name) for name in Conf.settings}},
         "signals": {{n: str(signal.getsignal(n)) for n in signal.valid_signals()}},
         "wakeup": woke,
-        "garbage": [gc.get_threshold(), gc.get_freeze_count(), gc.isenabled()],
+        "garbage": [gc.get_threshold(), gc.get_freeze_count() > 1_000, gc.isenabled()],
         "switch": sys.getswitchinterval(),
         "log": [[str(h) for h in log.handlers], log.level, log.propagate],
         "receivers": [len(one.receivers) for one in SIGNALS],
