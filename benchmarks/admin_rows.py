@@ -75,11 +75,11 @@ SELECT fingerprint, fingerprint, min(error_class), 'shop.jobs:f',
  GROUP BY fingerprint
 """
 FAILURE_ROLLUPS = """
-INSERT INTO jobqueue_failurerollup (fingerprint, bucket, failed)
-SELECT fingerprint, date_trunc('hour', finished_at, 'UTC'), count(*)
+INSERT INTO jobqueue_failurerollup (fingerprint, bucket, job_type, release, failed)
+SELECT fingerprint, date_trunc('hour', finished_at, 'UTC'), job_type, release, count(*)
   FROM jobqueue_archivedjob
  WHERE fingerprint IS NOT NULL
- GROUP BY fingerprint, date_trunc('hour', finished_at, 'UTC')
+ GROUP BY fingerprint, date_trunc('hour', finished_at, 'UTC'), job_type, release
 """
 ROLLUPS = """
 INSERT INTO jobqueue_rollup (

@@ -75,6 +75,7 @@ class Migration(PostgreSQLMigration):
                         "bucket",
                         "job_type",
                         "queue",
+                        "release",
                         blank=True,
                         editable=False,
                         primary_key=True,
@@ -84,6 +85,12 @@ class Migration(PostgreSQLMigration):
                 ("bucket", models.DateTimeField(verbose_name="bucket")),
                 ("job_type", models.CharField(max_length=100, verbose_name="job type")),
                 ("queue", models.CharField(max_length=100, verbose_name="queue")),
+                (
+                    "release",
+                    models.CharField(
+                        db_default="", max_length=100, verbose_name="release"
+                    ),
+                ),
                 (
                     "succeeded",
                     models.IntegerField(db_default=0, verbose_name="succeeded"),
@@ -634,6 +641,8 @@ class Migration(PostgreSQLMigration):
                     models.CompositePrimaryKey(
                         "fingerprint",
                         "bucket",
+                        "job_type",
+                        "release",
                         blank=True,
                         editable=False,
                         primary_key=True,
@@ -642,6 +651,18 @@ class Migration(PostgreSQLMigration):
                 ),
                 ("fingerprint", models.UUIDField(verbose_name="fingerprint")),
                 ("bucket", models.DateTimeField(verbose_name="bucket")),
+                (
+                    "job_type",
+                    models.CharField(
+                        db_default="", max_length=100, verbose_name="job type"
+                    ),
+                ),
+                (
+                    "release",
+                    models.CharField(
+                        db_default="", max_length=100, verbose_name="release"
+                    ),
+                ),
                 ("failed", models.IntegerField(db_default=0, verbose_name="failed")),
                 ("retried", models.IntegerField(db_default=0, verbose_name="retried")),
             ],

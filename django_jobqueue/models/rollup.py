@@ -1,4 +1,4 @@
-"""Counts of each minute, by job type and queue; workers add to them."""
+"""Counts of each minute, by job type, queue and release; workers add to them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ class Rollup(models.Model):
     The buckets of a histogram are those of ``django_jobqueue.domain.histogram``.
     """
 
-    pk = models.CompositePrimaryKey("bucket", "job_type", "queue")
+    pk = models.CompositePrimaryKey("bucket", "job_type", "queue", "release")
     bucket = UTCDateTimeField(_("bucket"))
     job_type = models.CharField(_("job type"), max_length=NAME_LENGTH)
     queue = models.CharField(_("queue"), max_length=NAME_LENGTH)
+    release = models.CharField(_("release"), max_length=100, db_default="")
     succeeded = models.IntegerField(_("succeeded"), db_default=0)
     failed = models.IntegerField(_("failed"), db_default=0)
     retried = models.IntegerField(_("retried"), db_default=0)

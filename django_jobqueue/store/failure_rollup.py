@@ -19,16 +19,18 @@ BATCH: Final = 10_000
 # holds one is not waited for: it is an operator, or a worker that writes the same.
 ADD: Final = """
 WITH counted AS MATERIALIZED (
-  SELECT known.fingerprint, sum(given.failed) AS failed, sum(given.retried) AS retried
+  SELECT known.fingerprint, given.job_type, given.release,
+         sum(given.failed) AS failed, sum(given.retried) AS retried
     FROM jsonb_to_recordset(%(counts)s::jsonb) AS given (
-           fingerprint uuid, coarse uuid, failed integer, retried integer)
+           fingerprint uuid, coarse uuid, job_type text, release text,
+           failed integer, retried integer)
    CROSS JOIN LATERAL (
            SELECT held.fingerprint
              FROM jobqueue_failuregroup AS held
             WHERE held.fingerprint IN (given.fingerprint, given.coarse)
             ORDER BY held.fingerprint = given.fingerprint DESC
             LIMIT 1) AS known
-   GROUP BY known.fingerprint
+   GROUP BY known.fingerprint, given.job_type, given.release
 ), seen AS (
   UPDATE jobqueue_failuregroup AS held
      SET last_seen = clock_timestamp()
@@ -40,11 +42,13 @@ WITH counted AS MATERIALIZED (
             ORDER BY older.fingerprint
               FOR UPDATE SKIP LOCKED))
 )
-INSERT INTO jobqueue_failurerollup AS held (fingerprint, bucket, failed, retried)
-SELECT fingerprint, date_trunc('hour', clock_timestamp(), 'UTC'), failed, retried
+INSERT INTO jobqueue_failurerollup AS held (
+       fingerprint, bucket, job_type, release, failed, retried)
+SELECT fingerprint, date_trunc('hour', clock_timestamp(), 'UTC'), job_type, release,
+       failed, retried
   FROM counted
- ORDER BY fingerprint
-    ON CONFLICT (fingerprint, bucket) DO UPDATE
+ ORDER BY fingerprint, job_type COLLATE "C", release COLLATE "C"
+    ON CONFLICT (fingerprint, bucket, job_type, release) DO UPDATE
    SET failed = held.failed + excluded.failed,
        retried = held.retried + excluded.retried
 """
@@ -62,7 +66,7 @@ RETURNING bucket
 
 @dataclass(slots=True)
 class FailureCount:
-    """The number of failures with a fingerprint since the last write.
+    """The number of failures of a job type with a fingerprint since the last write.
 
     Where too many messages came from one place, the group is that of the coarse
     fingerprint.
@@ -70,13 +74,15 @@ class FailureCount:
 
     fingerprint: UUID
     coarse: UUID
+    job_type: str
+    release: str  # of the worker
     failed: int = 0  # the attempt ended the job
     retried: int = 0
 
     @classmethod
-    def of(cls, mark: Fingerprint) -> FailureCount:
+    def of(cls, mark: Fingerprint, job_type: str, release: str) -> FailureCount:
         """Nothing counted yet."""
-        return cls(mark.value, mark.coarse)
+        return cls(mark.value, mark.coarse, job_type, release)
 
 
 def add(db: Database, counts: Iterable[FailureCount]) -> None:

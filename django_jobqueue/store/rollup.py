@@ -32,16 +32,16 @@ _ADDED = f"""
 # In key order, so that two workers never wait for each other in a ring.
 ADD: Final = f"""
 INSERT INTO jobqueue_rollup AS held (
-       bucket, job_type, queue, succeeded, failed, retried, other, run_ms, wait_ms,
-       run_histogram, wait_histogram)
-SELECT date_trunc('minute', clock_timestamp(), 'UTC'), job_type, queue, succeeded,
-       failed, retried, other, run_ms, wait_ms, run_histogram, wait_histogram
+       bucket, job_type, queue, release, succeeded, failed, retried, other, run_ms,
+       wait_ms, run_histogram, wait_histogram)
+SELECT date_trunc('minute', clock_timestamp(), 'UTC'), job_type, queue, release,
+       succeeded, failed, retried, other, run_ms, wait_ms, run_histogram, wait_histogram
   FROM jsonb_to_recordset(%(counts)s::jsonb) AS counted (
-         job_type text, queue text, succeeded integer, failed integer,
+         job_type text, queue text, release text, succeeded integer, failed integer,
          retried integer, other integer, run_ms bigint, wait_ms bigint,
          run_histogram jsonb, wait_histogram jsonb)
- ORDER BY job_type COLLATE "C", queue COLLATE "C"
-    ON CONFLICT (bucket, job_type, queue) DO UPDATE {_ADDED}
+ ORDER BY job_type COLLATE "C", queue COLLATE "C", release COLLATE "C"
+    ON CONFLICT (bucket, job_type, queue, release) DO UPDATE {_ADDED}
 """
 
 _SUM_OF_ALL = """(
@@ -62,41 +62,43 @@ WITH old AS (
               AND bucket >= date_bin('1 hour',
                     clock_timestamp() - %(oldest)s::interval, {EPOCH})
               AND bucket <> date_bin(%(width)s::interval, bucket, {EPOCH})
-            ORDER BY bucket, job_type, queue
+            ORDER BY bucket, job_type, queue, release
             LIMIT 1000
               FOR UPDATE SKIP LOCKED))
   RETURNING date_bin(%(width)s::interval, bucket, {EPOCH}) AS start, job_type, queue,
-            succeeded, failed, retried, other, run_ms, wait_ms, run_histogram,
+            release, succeeded, failed, retried, other, run_ms, wait_ms, run_histogram,
             wait_histogram
 ), summed AS (
-  SELECT start, job_type, queue, sum(succeeded) AS succeeded, sum(failed) AS failed,
-         sum(retried) AS retried, sum(other) AS other, sum(run_ms) AS run_ms,
-         sum(wait_ms) AS wait_ms, jsonb_agg(run_histogram) AS runs,
-         jsonb_agg(wait_histogram) AS waits
+  SELECT start, job_type, queue, release, sum(succeeded) AS succeeded,
+         sum(failed) AS failed, sum(retried) AS retried, sum(other) AS other,
+         sum(run_ms) AS run_ms, sum(wait_ms) AS wait_ms,
+         jsonb_agg(run_histogram) AS runs, jsonb_agg(wait_histogram) AS waits
     FROM old
-   GROUP BY start, job_type, queue
+   GROUP BY start, job_type, queue, release
 )
 INSERT INTO jobqueue_rollup AS held (
-       bucket, job_type, queue, succeeded, failed, retried, other, run_ms, wait_ms,
-       run_histogram, wait_histogram)
-SELECT start, job_type, queue, succeeded, failed, retried, other, run_ms, wait_ms,
-       {_SUM_OF_ALL.format(name="runs")}, {_SUM_OF_ALL.format(name="waits")}
+       bucket, job_type, queue, release, succeeded, failed, retried, other, run_ms,
+       wait_ms, run_histogram, wait_histogram)
+SELECT start, job_type, queue, release, succeeded, failed, retried, other, run_ms,
+       wait_ms, {_SUM_OF_ALL.format(name="runs")}, {_SUM_OF_ALL.format(name="waits")}
   FROM summed
- ORDER BY start, job_type, queue
-    ON CONFLICT (bucket, job_type, queue) DO UPDATE {_ADDED}
+ ORDER BY start, job_type, queue, release
+    ON CONFLICT (bucket, job_type, queue, release) DO UPDATE {_ADDED}
 RETURNING bucket
 """
 
 # What is older than the age is folded into buckets of the width. So a week in which 50
 # job types were always busy is 14,400 rows. The ages do not overlap: two that fold at
-# once would else wait for each other's rows in a ring.
+# once would else wait for each other's rows in a ring. Hours that nobody folded in time
+# stay hours.
 WIDTHS: Final = (
     {"width": "30 minutes", "age": "1 hour", "oldest": "2 days"},
-    {"width": "1 hour", "age": "2 days", "oldest": "100 years"},
+    {"width": "1 hour", "age": "2 days", "oldest": "32 days"},
+    {"width": "1 day", "age": "32 days", "oldest": "60 days"},
 )
 
 DROP: Final = """
-DELETE FROM jobqueue_rollup WHERE bucket < statement_timestamp() - interval '90 days'
+DELETE FROM jobqueue_rollup WHERE bucket < statement_timestamp() - interval '400 days'
 """
 
 
@@ -106,6 +108,7 @@ class Count:
 
     job_type: str
     queue: str
+    release: str = ""  # of the worker
     succeeded: int = 0
     failed: int = 0
     retried: int = 0
@@ -134,10 +137,10 @@ def add(db: Database, counts: Sequence[Count]) -> None:
 
 
 def fold(db: Database) -> bool:
-    """Fold minutes into half hours and those into hours; True if there may be more."""
+    """Fold minutes into half hours, hours and days; True if there may be more."""
     return any(bool(db.fetch(FOLD, width)) for width in WIDTHS)
 
 
 def drop(db: Database) -> None:
-    """Delete roll-ups older than 90 days."""
+    """Delete roll-ups older than 400 days."""
     db.run(DROP)

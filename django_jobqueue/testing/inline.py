@@ -85,7 +85,7 @@ class InlineWorker:
         self._holder: Holder | None = None  # there is a row of this worker
         self._name = identity.name_of(os.getpid())
         self._reporter = Reporter(self._name, OwnConnection("drain"))
-        self._counters = Counters()
+        self._counters = Counters(conf.release)
 
     def claim(self) -> Attempt | None:
         """Take the next job; None if none can be run now."""

@@ -62,8 +62,44 @@ def test_the_words_between_the_frames_stay() -> None:
     found = read(failure_of("{"))
     texts = "\n".join(part.text for part in found.parts)
     assert "json.decoder.JSONDecodeError: " in texts
-    assert "direct cause" in texts
     assert texts.endswith("LookupError: no such order")
+
+
+def test_causes_are_told_in_words_and_each_exception_once() -> None:
+    kinds = [
+        str(part.link) or part.text.partition(":")[0] or "frames"
+        for part in read(failure_of("{")).parts
+    ]
+    assert [kind for kind in kinds if kind != "frames"] == [
+        "json.decoder.JSONDecodeError",
+        "This was the direct cause of:",
+        "LookupError",
+    ]
+
+
+def test_an_exception_of_a_handler_is_told_apart_from_one_with_a_cause() -> None:
+    text = (
+        "Traceback (most recent call last):\n"
+        '  File "/srv/shop/jobs.py", line 7, in sell\n'
+        "    pay()\n"
+        "KeyError: 'card'\n"
+        "\n"
+        "During handling of the above exception, another exception occurred:\n"
+        "\n"
+        "Traceback (most recent call last):\n"
+        '  File "/srv/shop/jobs.py", line 9, in sell\n'
+        "    raise Refused\n"
+        "shop.Refused: two\n"
+        "\n"
+        "lines\n"
+    )
+    parts = read(Failure(traceback=text, frames=[])).parts
+    told = [str(part.link or part.text) for part in parts if not part.frames]
+    assert told == [
+        "KeyError: 'card'",
+        "While this was handled, there was:",
+        "shop.Refused: two\n\nlines",
+    ]
 
 
 def test_the_frames_of_a_group_are_read_behind_their_bars() -> None:

@@ -35,7 +35,7 @@ def group(of: Fingerprint, **columns: object) -> FailureGroup:
 
 def counted(of: Fingerprint, failed: int = 0, retried: int = 0) -> FailureCount:
     """These counts of one fingerprint."""
-    return FailureCount(of.value, of.coarse, failed, retried)
+    return FailureCount(of.value, of.coarse, "a.b", "r1", failed, retried)
 
 
 def figures() -> dict[object, tuple[int, int]]:

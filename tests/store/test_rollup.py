@@ -245,9 +245,38 @@ def test_hours_are_the_same_whatever_the_time_zone_of_a_session(
     assert Rollup.objects.get().bucket == hour
 
 
-def test_roll_ups_older_than_ninety_days_are_dropped(own: OwnConnection) -> None:
-    make(ago(91 * 86_400))
-    make(ago(89 * 86_400), "kept")
+def test_hours_older_than_a_month_are_folded_into_their_day(
+    own: OwnConnection,
+) -> None:
+    day = ago(40 * 86_400).replace(hour=0, minute=0, second=0, microsecond=0)
+    for hour in (0, 3, 23):
+        make(day + timedelta(hours=hour), succeeded=1, run_histogram=histogram(p3=hour))
+    make(day + timedelta(hours=24), succeeded=9)
+
+    while rollup.fold(own):
+        pass
+
+    first, second = Rollup.objects.order_by("bucket")
+    assert (first.bucket, first.succeeded) == (day, 3)
+    assert first.run_histogram == histogram(p3=26)
+    assert (second.bucket, second.succeeded) == (day + timedelta(days=1), 9)
+
+
+def test_releases_are_folded_apart(own: OwnConnection, hour: datetime) -> None:
+    for release in ("1.0", "1.1"):
+        for minute in (1, 2):
+            make(hour + timedelta(minutes=minute), release=release, succeeded=1)
+
+    while rollup.fold(own):
+        pass
+
+    held = Rollup.objects.order_by("release").values_list("release", "succeeded")
+    assert list(held) == [("1.0", 2), ("1.1", 2)]
+
+
+def test_roll_ups_older_than_400_days_are_dropped(own: OwnConnection) -> None:
+    make(ago(401 * 86_400))
+    make(ago(399 * 86_400), "kept")
 
     rollup.drop(own)
 

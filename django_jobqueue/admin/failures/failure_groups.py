@@ -80,6 +80,7 @@ class FailureGroupAdmin(ActionAdmin):
     list_display = (
         "failure",
         "decided",
+        "failures",
         "jobs",
         "seen",
         "affected",
@@ -151,13 +152,19 @@ class FailureGroupAdmin(ActionAdmin):
         """The decision, whether it regressed, and the assignee."""
         return failure_states.pill(group, with_assignee=True)
 
-    @column(description=_("24 hours"))
-    def jobs(self, group: Any) -> Any:
-        """How often it failed, hour by hour; how many jobs were archived with it, and
-        how many wait for another attempt."""
-        about = group.row_context
-        counts = failure_list.job_counts(group.request, group.pk, about.figures)
+    @column(description=_("failures"))
+    def failures(self, group: Any) -> Any:
+        """How often it failed, hour by hour, in a day and in the last hour."""
+        about = group.row_context.lately
+        counts = failure_list.failure_counts(about)
         return display.lines([sparkline(about.spark), *counts])
+
+    @column(description=_("jobs"))
+    def jobs(self, group: Any) -> Any:
+        """How many jobs were archived with it, and how many wait for another
+        attempt."""
+        figures = group.row_context.figures
+        return display.lines(failure_list.job_counts(group.request, group.pk, figures))
 
     @column(description=_("seen"))
     def seen(self, group: Any) -> Any:

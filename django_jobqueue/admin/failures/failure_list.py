@@ -1,4 +1,5 @@
-"""The list of failure groups: newest first, with figures of the rows of a page."""
+"""The list of failure groups, in one of several orders, with figures of the rows of a
+page."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.db.models import Q
 from django.db.models.query import QuerySet
 from django.http import HttpRequest
@@ -18,12 +20,13 @@ from django.utils.translation import gettext as _
 
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.failures import failure_states
+from django_jobqueue.admin.failures.failure_order import ORDERS, SORT
 from django_jobqueue.admin.failures.failure_states import ALL, LABELS
-from django_jobqueue.admin.failures.failure_trend import sparks
+from django_jobqueue.admin.failures.failure_trend import Lately, lately
 from django_jobqueue.admin.lists.active_filters import Tab
 from django_jobqueue.admin.lists.change_list import KeyedChangeList
+from django_jobqueue.admin.lists.positions import Key
 from django_jobqueue.admin.parts import display
-from django_jobqueue.admin.parts.charts import Spark
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import failure_stats
@@ -42,18 +45,47 @@ class RowContext:
     """The figures of a group, beside its row."""
 
     figures: Figures
-    spark: Spark
+    lately: Lately
 
 
 class FailureGroupChangeList(KeyedChangeList):
-    """The groups, with the number of each state."""
+    """The groups, with the number of each state, and the orders to choose from."""
+
+    def get_queryset(
+        self, request: HttpRequest, exclude_parameters: Any = None
+    ) -> QuerySet[Any]:
+        """The groups in the order that the address asks for."""
+        name = self.params.get(SORT, "")
+        self.filter_params.pop(SORT, None)
+        if name not in ORDERS:
+            raise IncorrectLookupParameters(name)
+        self.order = ORDERS[name]
+        self.default_state = failure_states.default_state(request)
+        return super().get_queryset(request, exclude_parameters)
+
+    def key_of(self, request: HttpRequest) -> Key:
+        """That of the order."""
+        return self.order.key
+
+    def in_order(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """By its key."""
+        return self.order.ranked(queryset).order_by(*self.key.order)
+
+    @cached_property
+    def orders(self) -> list[Tab]:
+        """The orders, as links."""
+        return [
+            Tab(order.label, self.get_query_string({SORT: name or None}), here)
+            for name, order in ORDERS.items()
+            for here in [order is self.order]
+        ]
 
     @cached_property
     def tabs(self) -> list[Tab]:
         """The states, each with the number of its groups."""
         counts = failure_states.counts()
         more = "+" if counts[ALL] > failure_states.MOST_COUNTED else ""
-        current = self.params.get("state", ALL)
+        current = self.params.get("state", self.default_state)
         return [
             Tab(
                 format_html(
@@ -62,7 +94,7 @@ class FailureGroupChangeList(KeyedChangeList):
                     numbers.number(counts[name]),
                     more,
                 ),
-                self.get_query_string({"state": None if name == ALL else name}),
+                self.get_query_string({"state": name}),
                 name == current,
             )
             for name, label in LABELS.items()
@@ -89,10 +121,18 @@ def annotate(rows: list[Any]) -> list[Any]:
     """Give the groups of a page their figures: three queries."""
     keys = [row.pk for row in rows]
     figures = failure_stats.figures(DjangoDatabase(), keys) if keys else {}
-    trends = sparks(keys) if keys else {}
+    trends = lately(keys) if keys else {}
     for row in rows:
         row.row_context = RowContext(figures[row.pk], trends[row.pk])
     return rows
+
+
+def failure_counts(about: Lately) -> list[Any]:
+    """How often it failed in a day and in an hour."""
+    return [
+        display.short(_("%(count)s in 24 h") % {"count": numbers.number(about.day)}),
+        display.short(_("%(count)s in 1 h") % {"count": numbers.number(about.hour)}),
+    ]
 
 
 def job_counts(request: HttpRequest, fingerprint: UUID, figures: Figures) -> list[Any]:

@@ -10,19 +10,27 @@ from typing import Any, Final
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.html import format_html
+from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
-from django_jobqueue.admin.base import may_view
+from django_jobqueue.admin.base import may, may_view
 from django_jobqueue.admin.data_summaries import summaries
 from django_jobqueue.admin.failures.affected import AffectedKey, affected
 from django_jobqueue.admin.failures.failure_list import archived_cell, waiting_cell
 from django_jobqueue.admin.failures.failure_trend import Trend, trends
 from django_jobqueue.admin.lists.selected import matching
-from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.parts import catalogue, display
 from django_jobqueue.admin.parts.tracebacks import Traceback, traceback_of
 from django_jobqueue.admin.permalink import permalink
-from django_jobqueue.models import ArchivedJob, Failure, FailureGroup, QueuedJob
+from django_jobqueue.models import (
+    ArchivedJob,
+    Failure,
+    FailureGroup,
+    JobType,
+    QueuedJob,
+)
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import failure_stats
@@ -35,6 +43,7 @@ READ_MESSAGES: Final = 100  # newest failures that are read for different messag
 ENTRIES: Final = 20
 LINES: Final = 8  # of each table of the breakdown
 MOSTLY: Final = 0.95
+MOST_TYPES: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +78,20 @@ class Breakdown:
 
 
 @dataclass(frozen=True, slots=True)
+class AffectedType:
+    """A job type whose jobs failed so, and the way to its pause."""
+
+    name: Any  # a link, if the user may see the job type
+    pause: str  # why it is paused; empty if it is not
+    url: str  # of the page that asks whether to pause or resume it; empty: not allowed
+
+
+@dataclass(frozen=True, slots=True)
 class GroupPage:
     """Everything on the page."""
 
     sample: Sample | None
+    types: Sequence[AffectedType]
     messages: Sequence[str]
     trends: Sequence[Trend]
     examined: str
@@ -90,6 +109,7 @@ def page_of(request: HttpRequest, group: FailureGroup) -> GroupPage:
     examined = sum(share.failures for share in shares)
     return GroupPage(
         sample=_sample(group),
+        types=_types(request, shares),
         messages=_messages(group),
         trends=trends(group.pk),
         examined=numbers.number(examined),
@@ -106,7 +126,6 @@ def summary(request: HttpRequest, group: FailureGroup) -> list[tuple[Any, Any]]:
     """The summary at the top of the page."""
     figures = failure_stats.figures(DjangoDatabase(), [group.pk])[group.pk]
     return [
-        (_("Class"), display.visible(group.error_class)),
         (_("Message"), display.shown_text(group.template) or display.NOTHING),
         (_("Place"), display.visible(group.frame)),
         (_("Archived jobs"), archived_cell(request, group.pk, figures)),
@@ -151,6 +170,34 @@ def _sample(group: FailureGroup) -> Sample | None:
         error_class=display.shown_text(failure.error_class),
         message=display.shown_text(failure.error_message or failure.reason),
         traceback=traceback_of(failure),
+    )
+
+
+def _types(request: HttpRequest, shares: Sequence[Share]) -> list[AffectedType]:
+    """The job types of its newest failures, those that fail most first."""
+    counts: Counter[str] = Counter()
+    for share in shares:
+        counts[share.job_type] += share.failures
+    known = catalogue.job_types(request)
+    return [
+        _type(request, name, known.get(name))
+        for name, _count in counts.most_common(MOST_TYPES)
+    ]
+
+
+def _type(request: HttpRequest, name: str, row: JobType | None) -> AffectedType:
+    shown: Any = display.visible(name)
+    if row is None or not may_view(request, JobType):
+        return AffectedType(shown, "", "")
+    is_paused = catalogue.is_paused(row)
+    url = ""
+    if may(request, "pause_jobtype"):
+        verb = "resume" if is_paused else "pause"
+        query = urlencode({"keys": name, "next": request.path})
+        url = f"{reverse(f'admin:jobqueue_jobtype_{verb}')}?{query}"
+    reason = display.visible(row.paused_reason) or _("no reason given")
+    return AffectedType(
+        display.link("jobtype", name, shown), reason if is_paused else "", url
     )
 
 

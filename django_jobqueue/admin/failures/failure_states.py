@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from django.contrib.admin.views.main import SEARCH_VAR
 from django.db.models import Count, Q
 from django.db.models.query import QuerySet
 from django.http import HttpRequest
@@ -31,6 +32,11 @@ LABELS: Final = {
     "ignored": pgettext_lazy("failure groups", "Ignored"),
     ALL: pgettext_lazy("failure groups", "All"),
 }
+
+
+def default_state(request: HttpRequest) -> str:
+    """The state that the list is narrowed to where its address has none."""
+    return ALL if request.GET.get(SEARCH_VAR) else "open"
 
 
 def pill(group: FailureGroup, *, with_assignee: bool = False) -> Any:
@@ -94,10 +100,18 @@ class GroupStateFilter(ChoiceFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         """Every state."""
-        return [(name, label) for name, label in LABELS.items() if name != ALL]
+        return list(LABELS.items())
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Those that somebody has to decide about, unless the address says otherwise;
+        a search looks at all."""
+        value = self.value() or default_state(request)
+        return queryset.none() if "\x00" in value else self.narrowed(queryset, value)
 
     def narrowed(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
         """By a condition; nothing for a state that there is not."""
+        if value == ALL:
+            return queryset
         condition = STATES.get(value)
         return queryset.none() if condition is None else queryset.filter(condition)
 

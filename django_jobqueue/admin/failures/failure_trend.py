@@ -12,13 +12,17 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from django_jobqueue.admin.failures.failure_order import (
+    DAY,
+    HOUR,
+    share_of_last_hour,
+    start_of_hour,
+)
 from django_jobqueue.admin.parts import charts
 from django_jobqueue.admin.parts.charts import Chart, Spark
 from django_jobqueue.models import FailureRollup
 from django_jobqueue.text import numbers, timezones
 
-HOUR: Final = timedelta(hours=1)
-DAY: Final = timedelta(days=1)
 LONGEST: Final = 30 * DAY
 
 # The span of a chart, and of each of its bars.
@@ -29,6 +33,7 @@ WINDOWS: Final = (
 )
 
 Counts = tuple[int, int]  # how often the job was over with it, and retried
+Hours = dict[datetime, Counts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,40 +45,70 @@ class Trend:
     rows: Sequence[tuple[str, str, str]]
 
 
-def sparks(fingerprints: Sequence[UUID]) -> dict[UUID, Spark]:
+@dataclass(frozen=True, slots=True)
+class Lately:
+    """How often a group failed in the last 24 hours."""
+
+    day: int
+    hour: int  # as far as the hours of the roll-up tell
+    spark: Spark  # on one scale with those of the other groups
+
+
+def lately(fingerprints: Sequence[UUID]) -> dict[UUID, Lately]:
     """The last 24 hours of each of these groups."""
     now = timezones.now()
-    by_group: dict[UUID, dict[datetime, Counts]] = {}
+    by_group: dict[UUID, Hours] = {fingerprint: {} for fingerprint in fingerprints}
     for row in _rollups(now - DAY).filter(fingerprint__in=fingerprints):
-        hours = by_group.setdefault(row.fingerprint, {})
-        hours[row.bucket] = (row.failed, row.retried)
-    return {
-        fingerprint: _spark(_columns(by_group.get(fingerprint, {}), now, DAY, HOUR))
-        for fingerprint in fingerprints
+        _add(by_group[row.fingerprint], row)
+    columns = {
+        fingerprint: _columns(hours, now, DAY, HOUR)
+        for fingerprint, hours in by_group.items()
     }
+    most = max((sum(counts) for each in columns.values() for _at, counts in each))
+    return {
+        fingerprint: Lately(
+            day=sum(sum(counts) for _at, counts in each),
+            hour=_of_hour([sum(counts) for _at, counts in each], now),
+            spark=_spark(each, most),
+        )
+        for fingerprint, each in columns.items()
+    }
+
+
+def _of_hour(hours: Sequence[int], now: datetime) -> int:
+    """The sixty minutes before now, from the last two of these hours."""
+    return round(hours[-1] + hours[-2] * share_of_last_hour(now))
 
 
 def trends(fingerprint: UUID) -> list[Trend]:
     """A day, a week and a month of a group."""
     now = timezones.now()
     rows = _rollups(now - LONGEST - DAY).filter(fingerprint=fingerprint)
-    hours = {row.bucket: (row.failed, row.retried) for row in rows}
+    hours: Hours = {}
+    for row in rows:
+        _add(hours, row)
     return [
         _trend(label, _columns(hours, now, span, step)) for label, span, step in WINDOWS
     ]
 
 
+def _add(hours: Hours, row: FailureRollup) -> None:
+    """Add up job types and releases."""
+    failed, retried = hours.get(row.bucket, (0, 0))
+    hours[row.bucket] = (failed + row.failed, retried + row.retried)
+
+
 def _rollups(since: datetime) -> Any:
     return FailureRollup.objects.filter(bucket__gt=since).only(
-        "fingerprint", "bucket", "failed", "retried"
+        "fingerprint", "bucket", "job_type", "release", "failed", "retried"
     )
 
 
 def _columns(
-    hours: dict[datetime, Counts], now: datetime, span: timedelta, step: timedelta
+    hours: Hours, now: datetime, span: timedelta, step: timedelta
 ) -> list[tuple[datetime, Counts]]:
     """Failed and retried in each step; the last one ends with the hour that is now."""
-    end = now.replace(minute=0, second=0, microsecond=0) + HOUR
+    end = start_of_hour(now) + HOUR
     number = span // step
     sums = [[0, 0] for _place in range(number)]
     for bucket, counts in hours.items():
@@ -87,14 +122,14 @@ def _columns(
     ]
 
 
-def _spark(columns: Iterable[tuple[datetime, Counts]]) -> Spark:
+def _spark(columns: Iterable[tuple[datetime, Counts]], most: int) -> Spark:
     counts = [counts for start, counts in columns]
     failed, retried = (sum(each) for each in zip(*counts, strict=True))
     summary = _("Last 24 hours: %(failed)s failed, %(retried)s retried.") % {
         "failed": numbers.number(failed),
         "retried": numbers.number(retried),
     }
-    return charts.spark([(sum(pair), pair[0]) for pair in counts], summary)
+    return charts.spark([(sum(pair), pair[0]) for pair in counts], summary, most)
 
 
 def _trend(label: Any, columns: Sequence[tuple[datetime, Counts]]) -> Trend:

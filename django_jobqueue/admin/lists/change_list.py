@@ -248,11 +248,21 @@ class KeyedChangeList(JobChangeList):
         """The rows of the filters and the search, without the page position."""
         for name in (AFTER, BEFORE):
             self._leave_out(name)
-        self.key = self.model_admin.key
+        self.key = self.key_of(request)
         self._after = self._take(request, AFTER)
         self._before = self._take(request, BEFORE)
         self._since = None
-        return PlainChangeList.get_queryset(self, request, exclude_parameters)
+        rows = PlainChangeList.get_queryset(self, request, exclude_parameters)
+        return self.in_order(rows)
+
+    def key_of(self, request: HttpRequest) -> Key:
+        """The key that this list is ordered by."""
+        key: Key = self.model_admin.key
+        return key
+
+    def in_order(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """The rows by that key."""
+        return queryset
 
     @property
     def active(self) -> list[Chip]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -35,7 +35,7 @@ class Row(Func):
 
 class Key:
     """The columns that a list is ordered by, by default newest first; together
-    they are unique."""
+    they are unique. Computed ones are annotations of the queryset."""
 
     def __init__(
         self,
@@ -43,10 +43,14 @@ class Key:
         names: Sequence[str],
         *,
         oldest_first: bool = False,
+        computed: Mapping[str, models.Field[Any, Any]] | None = None,
     ) -> None:
         self.names = tuple(names)
         self.oldest_first = oldest_first
-        self.fields: list[Any] = [model._meta.get_field(name) for name in names]
+        annotated = computed or {}
+        self.fields: list[Any] = [
+            annotated.get(name) or model._meta.get_field(name) for name in names
+        ]
 
     @property
     def order(self) -> list[str]:

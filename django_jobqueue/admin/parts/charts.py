@@ -105,9 +105,10 @@ def width_of(columns: int) -> str:
     return _text(columns * STEP)
 
 
-def spark(columns: Sequence[Sequence[int]], summary: str) -> Spark:
-    """The sparkline of pairs: how many finished, and how many of them failed."""
-    most = max([1, *(all for all, failed in columns)])
+def spark(columns: Sequence[Sequence[int]], summary: str, most: int = 0) -> Spark:
+    """The sparkline of pairs: how many finished, and how many of them failed. ``most``
+    is the top of a scale that several share."""
+    most = max([1, most, *(all for all, failed in columns)])
     return Spark(
         width=width_of(len(columns)),
         all=_spark([all for all, failed in columns], most),

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final, TypeAlias
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.parts.display import shown_text
 from django_jobqueue.domain.fingerprints import is_project_file
@@ -16,6 +19,16 @@ _FRAME: Final = re.compile(  # the bars are those of exception groups
     r'(?P<indent>[ |]*)  File "(?P<file>.*)", line (?P<line>\d+|None), '
     r"in (?P<function>.*)"
 )
+
+_HEADING: Final = "Traceback (most recent call last):"
+_LINKS: Final = {  # from a cause to the exception that came of it
+    "The above exception was the direct cause of the following exception:": _(
+        "This was the direct cause of:"
+    ),
+    "During handling of the above exception, another exception occurred:": _(
+        "While this was handled, there was:"
+    ),
+}
 
 Place: TypeAlias = tuple[str, int | None]  # file and line
 
@@ -33,9 +46,11 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Consecutive frames, all of the project or all of libraries; or some text."""
+    """Consecutive frames, all of the project or all of libraries; or the text of an
+    exception; or how the one before led to the next one."""
 
     text: str = ""
+    link: Promise | str = ""
     project: bool = True
     frames: list[Frame] = field(default_factory=list)
 
@@ -76,10 +91,20 @@ def _parts(text: str, known: dict[Place, dict[str, object]]) -> Iterator[Part]:
     for origin, run in groupby(read, key=_origin):
         pieces = list(run)
         if origin == "text":
-            yield Part(text="\n".join(line for line in pieces if isinstance(line, str)))
+            yield from _texts(line for line in pieces if isinstance(line, str))
         else:
             frames = [frame for frame in pieces if isinstance(frame, Frame)]
             yield Part(project=origin == "project", frames=frames)
+
+
+def _texts(lines: Iterable[str]) -> Iterator[Part]:
+    """What stands between frames, without the headings that say nothing."""
+    for link, run in groupby(lines, key=lambda line: _LINKS.get(line.strip(), "")):
+        text = "\n".join(line for line in run if line != _HEADING).strip("\n")
+        if link:
+            yield Part(link=link)
+        elif text:
+            yield Part(text=text)
 
 
 def _origin(read: Frame | str) -> str:

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import psycopg
 
+from django_jobqueue.conf import conf
 from django_jobqueue.domain.policy import Policy, attempts_in_force
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.retry_decision import StopReason, Verb
@@ -116,17 +117,17 @@ def _finished(row: Overrun) -> Finished:
 
 def _count(db: Database, ended: Sequence[Ended]) -> None:
     """Count the attempts in the roll-ups, as the worker would have."""
-    counts: dict[tuple[str, str], Count] = {}
+    counts: dict[tuple[str, str, str], Count] = {}
     failures: list[FailureCount] = []
     for row, finished in ended:
-        key = (row.job_type, row.queue)
+        key = (row.job_type, row.queue, conf.release)
         count = counts.setdefault(key, Count(*key))
         count.attempt(ran=row.ran, waited=row.waited)
         retried = finished.outcome.verb is Verb.RETRY
         count.retried += retried
         count.failed += not retried
         if mark := finished.outcome.mark:
-            failure = FailureCount.of(mark)
+            failure = FailureCount.of(mark, row.job_type, conf.release)
             failure.retried, failure.failed = int(retried), int(not retried)
             failures.append(failure)
     if ended:

@@ -126,7 +126,7 @@ WITH held AS MATERIALIZED (
 )
 SELECT held.id, held.job_type, coalesce(held.status, 'queued'), held.queue,
        held.attempts, held.crashes, held.max_crashes, coalesce(held.ran, 0)::float8,
-       held.waited::float8, %(crashed)s, held.fingerprint IS NOT NULL
+       held.waited::float8, %(crashed)s, held.fingerprint IS NOT NULL, held.release
   FROM held
   LEFT JOIN notified ON true
 """
@@ -156,6 +156,7 @@ class Rescued:
     waited: float = field(default=0.0, compare=False)  # seconds from due to claimed
     crashed: bool = field(default=True, compare=False)  # else its worker was stopped
     is_failure: bool = field(default=True, compare=False)  # belongs to a failure group
+    release: str = field(default="", compare=False)  # of its worker
 
 
 def rescue(
@@ -255,9 +256,9 @@ def _row(job_type: str, mark: Fingerprint) -> dict[str, str]:
 
 def _counts(rescued: Iterable[Rescued]) -> Iterable[Count]:
     """For the roll-ups of attempts."""
-    counts: dict[tuple[str, str], Count] = {}
+    counts: dict[tuple[str, str, str], Count] = {}
     for job in rescued:
-        key = (job.job_type, job.queue)
+        key = (job.job_type, job.queue, job.release)
         count = counts.setdefault(key, Count(*key))
         if job.status == ArchivedStatus.FAILED:
             count.failed += 1
@@ -273,12 +274,13 @@ def _failure_counts(
     rescued: Iterable[Rescued], marks: dict[str, Fingerprint]
 ) -> Iterable[FailureCount]:
     """For the roll-ups of failures."""
-    counts: dict[str, FailureCount] = {}
+    counts: dict[tuple[str, str], FailureCount] = {}
     for job in rescued:
         mark = marks.get(job.job_type)
         if mark is None or not job.is_failure:  # claimed since the types were looked up
             continue
-        count = counts.setdefault(job.job_type, FailureCount.of(mark))
+        of = (job.job_type, job.release)
+        count = counts.setdefault(of, FailureCount.of(mark, *of))
         if job.status == QueuedStatus.QUEUED:
             count.retried += 1
         else:

@@ -14,6 +14,7 @@ from uuid import UUID
 
 import psycopg
 
+from django_jobqueue.conf import conf
 from django_jobqueue.domain.retry_decision import Verb
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.attempt import Attempt
@@ -72,7 +73,7 @@ class Completer(Loop):
         self._writing: list[Item] = []
         self._deferred = DeferredOutcomes(hold_back)
         self._full = threading.Event()
-        self._counters = Counters()
+        self._counters = Counters(conf.release)
         self._counters_written_at = time.monotonic()
         self._stripped: set[Attempt] = set()  # to be written without their content
         self._may_be_written = False  # the answer to the last write was lost

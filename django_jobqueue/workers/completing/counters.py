@@ -20,9 +20,10 @@ class Counters:
     """Counts and times of attempts, by job type and queue, and failures by their
     fingerprint. One thread uses it."""
 
-    def __init__(self) -> None:
+    def __init__(self, release: str) -> None:
+        self._release = release
         self._counts: dict[tuple[str, str], Count] = {}
-        self._failures: dict[UUID, FailureCount] = {}
+        self._failures: dict[tuple[UUID, str], FailureCount] = {}
 
     def __bool__(self) -> bool:
         return bool(self._counts or self._failures)
@@ -54,7 +55,7 @@ class Counters:
         key = (job_type, queue)
         count = self._counts.get(key)
         if count is None:
-            count = self._counts[key] = Count(*key)
+            count = self._counts[key] = Count(*key, self._release)
         return count
 
     def _add_unsuccessful(
@@ -70,12 +71,14 @@ class Counters:
         if verb is not Verb.EXPIRE:
             count.attempt(finished.ran, attempt.waited)
         if (mark := finished.outcome.mark) is not None:
-            self._add_failure(mark, verb)
+            self._add_failure(mark, count.job_type, verb)
 
-    def _add_failure(self, mark: Fingerprint, verb: Verb) -> None:
-        count = self._failures.get(mark.value)
+    def _add_failure(self, mark: Fingerprint, job_type: str, verb: Verb) -> None:
+        key = (mark.value, job_type)
+        count = self._failures.get(key)
         if count is None:
-            count = self._failures[mark.value] = FailureCount.of(mark)
+            count = FailureCount.of(mark, job_type, self._release)
+            self._failures[key] = count
         if verb is Verb.RETRY:
             count.retried += 1
         else:
