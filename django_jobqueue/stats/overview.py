@@ -27,7 +27,7 @@ from django_jobqueue.stats.time_window import HOUR, Window
 from django_jobqueue.stats.unclaimed_jobs import claimers
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import history
-from django_jobqueue.store.reading.history import Finished, Span
+from django_jobqueue.store.reading.history import Finished, ReleaseSpan, Span
 from django_jobqueue.store.reading.stats import Recent
 
 FRESH: Final = 3.0  # seconds
@@ -58,6 +58,7 @@ class Past:
     recent: list[Recent]
     spans: list[Span]
     trends: list[Finished]
+    releases: list[ReleaseSpan]  # the newest first
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,7 @@ def _read_past(window: Window) -> Past:
         recent=history.since(db, start),
         spans=history.spans(db, start, window.step),
         trends=history.trends(db, start, window.trend_step),
+        releases=history.releases(db, start - LATELY),
     )
 
 

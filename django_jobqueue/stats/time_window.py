@@ -1,4 +1,4 @@
-"""The windows of figures: the last hour, day or week."""
+"""The windows of figures: the last hour, day, week or month."""
 
 from __future__ import annotations
 
@@ -60,4 +60,12 @@ WEEK: Final = Window(
     timedelta(hours=6),
     _("per hour"),
 )
-WINDOWS: Final = {window.name: window for window in (HOUR, DAY, WEEK)}
+MONTH: Final = Window(
+    "30d",
+    _("last 30 days"),
+    timedelta(days=30),
+    timedelta(days=1),
+    timedelta(days=1),
+    _("per day"),
+)
+WINDOWS: Final = {window.name: window for window in (HOUR, DAY, WEEK, MONTH)}

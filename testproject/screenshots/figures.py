@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from django_jobqueue.domain.histogram import BUCKETS, bucket_of
 from django_jobqueue.models import FailureRollup, Rollup
-from testproject.screenshots.scene import DAY, FAILED, HOUR, SHOP, TYPES, Scene
+from testproject.screenshots.scene import DAY, FAILED, HOUR, RELEASE, SHOP, TYPES, Scene
 
 BUSIEST = 60  # jobs of a type in an hour, when the shop is busy
 OUTAGE = 50 * timedelta(minutes=1)
@@ -24,6 +24,8 @@ def build(scene: Scene) -> None:
         FailureRollup(
             fingerprint=scene.kept[name].fingerprint.value,
             bucket=hour,
+            job_type=f"{SHOP}.{_type}",
+            release=_release(scene, hour),
             failed=max(0, round(count / 8 * scene.random.random() * 2)),
             retried=retrying,
         )
@@ -45,6 +47,11 @@ def _buckets(now: datetime) -> Iterator[tuple[datetime, timedelta]]:
         while at > now - age:
             yield at, width
             at -= width
+
+
+def _release(scene: Scene, at: datetime) -> str:
+    """The latest one was deployed this morning."""
+    return RELEASE if scene.now - at < 9 * HOUR else "2026.11.2"
 
 
 def _hours(now: datetime, age: timedelta) -> Iterator[datetime]:
@@ -72,6 +79,7 @@ def _rollup(scene: Scene, start: datetime, width: timedelta, name: str) -> Rollu
         bucket=start,
         job_type=f"{SHOP}.{name}",
         queue=queue,
+        release=_release(scene, start),
         succeeded=count - failed,
         failed=failed,
         retried=failed * 2,

@@ -118,10 +118,11 @@ def test_the_histogram_is_readable_without_seeing_it(
     runs = histogram(s1=30, s10=10)
     happened(timedelta(minutes=5), succeeded=40, run_histogram=runs)
     page = get(anna, page_of("jobtype", ADD))
-    (drawing,) = page.all("svg", role="img")
-    assert drawing["role"] == "img"
+    (drawing,) = [
+        one for one in page.all("svg", role="img") if "half" in str(one["aria-label"])
+    ]
     assert "half took ≤ 1.0 s, 95 of a hundred ≤ 10.0 s" in str(drawing["aria-label"])
-    bars = page.all("rect")
+    bars = [bar for bar in page.all("rect") if bar["class"] == "jq-bar"]
     assert [bar["height"] for bar in bars] == ["96", "0", "0", "0", "0", "32"]
     assert "≤ 1.0 s: 30" in page.text  # the title of a bar
     assert "Run time Attempts ≤ 1.0 s 30 ≤ 1.6 s 0" in page.text
@@ -129,7 +130,7 @@ def test_the_histogram_is_readable_without_seeing_it(
 
 def test_without_runs_there_is_no_histogram(anna: Client, scene: Scene) -> None:
     page = get(anna, page_of("jobtype", ADD))
-    assert page.all("svg", role="img") == []
+    assert [bar for bar in page.all("rect") if bar["class"] == "jq-bar"] == []
     assert "last hour 0 0 (–) 0 – – – –" in page.text
 
 
@@ -193,7 +194,7 @@ def test_pages_cost_the_same_however_much_there_is(anna: Client, scene: Scene) -
         archived(FAIL, "failed", fingerprint=scene.group)
         happened(timedelta(minutes=number), FAIL, succeeded=3)
     assert [queries(anna, address) for address in addresses] == before
-    assert max(before) <= 20
+    assert max(before) <= 21
 
 
 def test_the_page_of_a_type_lists_its_followers(anna: Client) -> None:

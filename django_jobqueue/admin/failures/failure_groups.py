@@ -31,6 +31,7 @@ from django_jobqueue.admin.failures.failure_job_actions import (
     ResolveAndReplay,
 )
 from django_jobqueue.admin.failures.failure_list import FailureGroupChangeList
+from django_jobqueue.admin.failures.failure_matrix import FailureMatrix
 from django_jobqueue.admin.failures.failure_page import page_of, summary
 from django_jobqueue.admin.failures.failure_states import (
     AssigneeFilter,
@@ -61,6 +62,7 @@ class FailureGroupAdmin(ActionAdmin):
         ResolveAndReplay(),
         CancelGroupJobs(),
         PruneGroupJobs(),
+        FailureMatrix(),
     )
     key = Key(FailureGroup, ("last_seen", "fingerprint"))
     ordering = ("-last_seen", "-fingerprint")

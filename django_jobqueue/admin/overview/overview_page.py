@@ -18,8 +18,9 @@ from django_jobqueue.admin.overview.overview_tables import (
     WorkerRow,
 )
 from django_jobqueue.admin.parts import display, history_charts
+from django_jobqueue.admin.parts.curves import deploys
 from django_jobqueue.admin.parts.depths import age_text
-from django_jobqueue.admin.parts.history_charts import History
+from django_jobqueue.admin.parts.history_charts import History, Period
 from django_jobqueue.admin.tabs import address_of
 from django_jobqueue.conf import conf
 from django_jobqueue.stats import attention, overview
@@ -93,13 +94,19 @@ def page(request: HttpRequest) -> Page:
         ],
         cards=_cards(request, figures),
         pointers=[_pointer(request, one) for one in attention.concerns(figures.now)],
-        history=history_charts.history(figures),
+        history=history_charts.history(_period(figures)),
         types=overview_tables.types(request, figures),
         queues=overview_tables.queues(request, figures),
         workers=workers[: overview_tables.MOST_WORKERS],
         more_workers=max(0, len(workers) - overview_tables.MOST_WORKERS),
         operations=overview_tables.operations(request, figures),
     )
+
+
+def _period(figures: Overview) -> Period:
+    past = figures.past
+    began = deploys(past.releases, past.start)
+    return Period(figures.window, past.start, past.end, past.spans, events=began)
 
 
 def _cards(request: HttpRequest, figures: Overview) -> list[Card]:

@@ -49,6 +49,15 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """A moment that something happened at: an upright line."""
+
+    style: str
+    x: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
 class Chart:
     """A drawing with the labels of its axes, greatest and first one first."""
 
@@ -58,6 +67,7 @@ class Chart:
     x_labels: Sequence[str]
     bars: Sequence[Bar] = ()
     lines: Sequence[Line] = ()
+    marks: Sequence[Mark] = ()
 
     @property
     def rules(self) -> list[str]:
@@ -88,7 +98,18 @@ def bars(
     ]
 
 
-def line(style: str, values: Sequence[float | None], scale: Decades) -> Line:
+class Linear:
+    """An axis from zero up."""
+
+    def __init__(self, most: float) -> None:
+        self.most = most
+
+    def y(self, value: float) -> float:
+        """The place of a value."""
+        return HEIGHT * (1 - min(1.0, value / self.most))
+
+
+def line(style: str, values: Sequence[float | None], scale: Decades | Linear) -> Line:
     """A line through these values, with a gap where a value is None."""
     moves: list[str] = []
     before = False
@@ -98,6 +119,11 @@ def line(style: str, values: Sequence[float | None], scale: Decades) -> Line:
             moves.append(f"{'L' if before else 'M'}{x} {y}h0")
         before = value is not None
     return Line(style, "".join(moves))
+
+
+def mark(style: str, place: float, columns: int, title: str) -> Mark:
+    """A line where ``place``, 0 to 1, is between the first column and the last."""
+    return Mark(style, _text(place * columns * STEP), title)
 
 
 def width_of(columns: int) -> str:

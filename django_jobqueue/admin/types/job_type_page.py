@@ -16,12 +16,14 @@ from django.utils.translation import gettext_lazy, pgettext
 
 from django_jobqueue.admin.base import may, may_view
 from django_jobqueue.admin.parts import depths, display, policies
+from django_jobqueue.admin.parts.curves import Curves, curves
 from django_jobqueue.admin.parts.run_times import RunTimes, at_most, run_times
 from django_jobqueue.admin.schedules import schedule_cells as cells
 from django_jobqueue.admin.workers.fleet import fleet, worker_links, workers_cell
 from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.models import (
     ArchivedJob,
+    AuditEntry,
     FailureGroup,
     JobType,
     QueuedJob,
@@ -31,6 +33,7 @@ from django_jobqueue.stats.schedules import zone_of
 from django_jobqueue.stats.totals import Line
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import windows
+from django_jobqueue.store.reading.history import Part
 from django_jobqueue.store.reading.stats import Depth
 from django_jobqueue.store.reading.windows import DAY, HOUR, WEEK
 from django_jobqueue.text import numbers, timezones
@@ -83,6 +86,7 @@ class JobTypePage:
     workers: Sequence[Any]
     schedules: Sequence[dict[str, Any]]
     links: Sequence[tuple[str, Any]]
+    curves: Curves
 
 
 def page_of(request: HttpRequest, job_type: JobType) -> JobTypePage:
@@ -101,6 +105,12 @@ def page_of(request: HttpRequest, job_type: JobType) -> JobTypePage:
         workers=worker_links(request, fleet(request).knowing(job_type.name)),
         schedules=_schedules(request, job_type),
         links=_links(request, job_type),
+        curves=curves(
+            request,
+            Part(job_type=job_type.name),
+            job_type.name,
+            sees_audit=may_view(request, AuditEntry),
+        ),
     )
 
 

@@ -26,6 +26,7 @@ from django_jobqueue.admin.types.job_type_page import (
     running_text,
 )
 from django_jobqueue.admin.types.pause import Pause, Resume
+from django_jobqueue.admin.types.release_comparison import CompareReleases
 from django_jobqueue.models import JobType
 from django_jobqueue.stats.totals import Line
 from django_jobqueue.store.reading.stats import Depth
@@ -51,7 +52,13 @@ class JobTypeAdmin(ActionAdmin):
     editable = True
     form = overrides.OverridesForm
     fieldsets = ((None, {"fields": overrides.OverridesForm.Meta.fields}),)
-    page_actions: ClassVar[Sequence[Action]] = (Pause(), Resume(), CLEAR, NewJob())
+    page_actions: ClassVar[Sequence[Action]] = (
+        Pause(),
+        Resume(),
+        CLEAR,
+        NewJob(),
+        CompareReleases(),
+    )
     ordering = ("name",)
     list_per_page = 200  # of most projects all
     list_display = (
@@ -68,7 +75,11 @@ class JobTypeAdmin(ActionAdmin):
 
     class Media:
         css: ClassVar[dict[str, Any]] = {
-            "all": ["django_jobqueue/job.css", "django_jobqueue/machines.css"]
+            "all": [
+                "django_jobqueue/overview.css",
+                "django_jobqueue/job.css",
+                "django_jobqueue/machines.css",
+            ]
         }
 
     def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:

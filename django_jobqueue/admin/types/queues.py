@@ -23,6 +23,7 @@ from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.lists.change_list import PlainChangeList
 from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.parts import catalogue, depths, display
+from django_jobqueue.admin.parts.curves import Curves, curves
 from django_jobqueue.admin.parts.history_entries import entries
 from django_jobqueue.admin.parts.last_day import finished_cell, last_day
 from django_jobqueue.admin.types.job_types import pause_of, state_of
@@ -33,8 +34,9 @@ from django_jobqueue.admin.types.pause import (
     open_queue,
 )
 from django_jobqueue.admin.workers.fleet import fleet, worker_links, workers_cell
-from django_jobqueue.models import ArchivedJob, JobType, Queue, QueuedJob
+from django_jobqueue.models import ArchivedJob, AuditEntry, JobType, Queue, QueuedJob
 from django_jobqueue.stats.totals import Line
+from django_jobqueue.store.reading.history import Part
 from django_jobqueue.store.reading.stats import Depth
 from django_jobqueue.text import numbers
 
@@ -48,6 +50,7 @@ class QueuePage:
     workers: Sequence[Any]
     history: Sequence[LogEntry]
     links: Sequence[tuple[str, Any]]
+    curves: Curves
 
 
 def page_of(request: HttpRequest, queue: Queue) -> QueuePage:
@@ -73,6 +76,12 @@ def page_of(request: HttpRequest, queue: Queue) -> QueuePage:
         workers=worker_links(request, fleet(request).serving(queue.name)),
         history=entries(Queue, queue.pk),
         links=_links(request, queue.name),
+        curves=curves(
+            request,
+            Part(queue=queue.name),
+            queue.name,
+            sees_audit=may_view(request, AuditEntry),
+        ),
     )
 
 
@@ -165,7 +174,9 @@ class QueueAdmin(ActionAdmin):
     list_display_links = ("queue_name",)
 
     class Media:
-        css: ClassVar[dict[str, Any]] = {"all": ["django_jobqueue/machines.css"]}
+        css: ClassVar[dict[str, Any]] = {
+            "all": ["django_jobqueue/overview.css", "django_jobqueue/machines.css"]
+        }
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         """Also queues without a row."""

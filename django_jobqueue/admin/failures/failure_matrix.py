@@ -1,0 +1,246 @@
+"""The most frequent failures against time or against releases, as a table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import ceil, log10
+from typing import Any, Final
+from uuid import UUID
+
+from django.db.models import F, Max, Min, Sum
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.urls import reverse
+from django.utils.formats import date_format
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from django_jobqueue.admin.actions.action import Action
+from django_jobqueue.admin.actions.action_admin import ActionAdmin
+from django_jobqueue.admin.base import may_view
+from django_jobqueue.admin.failures.failure_order import DAY, HOUR, start_of_hour
+from django_jobqueue.admin.parts import display
+from django_jobqueue.models import ArchivedJob, FailureGroup, FailureRollup
+from django_jobqueue.text import numbers, timezones
+
+MOST_GROUPS: Final = 50
+MOST_RELEASES: Final = 8
+LEVELS: Final = 4  # of the colour of a cell
+
+# The span of each table, and of its columns.
+WINDOWS: Final = {
+    "24h": (gettext_lazy("24 hours"), DAY, HOUR),
+    "7d": (gettext_lazy("7 days"), 7 * DAY, DAY / 2),
+    "30d": (gettext_lazy("30 days"), 30 * DAY, 2 * DAY),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A span of time, or a release."""
+
+    label: str
+    condition: str  # the term that finds its jobs in the archive
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """How often a group failed there."""
+
+    text: str
+    level: int  # 0 is never
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A group, and its failures in each column."""
+
+    group: Any
+    message: Any
+    is_new: bool  # it was first seen in the window
+    cells: Sequence[Cell]
+    total: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A link to another table."""
+
+    label: Any
+    url: str
+    is_current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """The table, and the ways to others."""
+
+    choices: Sequence[Choice]
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+    others: int  # groups that failed less often, and are not shown
+
+
+class FailureMatrix(Action):
+    """The page."""
+
+    name = "matrix"
+    is_for_selection = True
+    is_button = False
+
+    def respond(
+        self, page: ActionAdmin, request: HttpRequest, row: Any
+    ) -> HttpResponse:
+        """Show it."""
+        if request.method != "GET":
+            return HttpResponseNotAllowed(["GET"])
+        return page.show(
+            request,
+            "failure_matrix.html",
+            title=_("Failures by time and release"),
+            matrix=matrix(request),
+        )
+
+
+def matrix(request: HttpRequest) -> Matrix:
+    """Read it: the most frequent groups of the window that the address names."""
+    by_release = request.GET.get("by") == "release"
+    name = request.GET.get("window", "")
+    name = name if name in WINDOWS else "24h"
+    _label, length, step = WINDOWS[name]
+    end = start_of_hour(timezones.now()) + HOUR
+    rows = FailureRollup.objects.filter(bucket__gte=end - length)
+    ranked = rows.values("fingerprint").annotate(n=Sum(F("failed") + F("retried")))
+    ranked = ranked.filter(n__gt=0).order_by("-n", "fingerprint")
+    totals = {one["fingerprint"]: one["n"] for one in ranked[: MOST_GROUPS + 1]}
+    shown = list(totals)[:MOST_GROUPS]
+    rows = rows.filter(fingerprint__in=shown)
+    if by_release:
+        columns, counts = _by_release(rows)
+    else:
+        columns, counts = _by_time(rows, end, length, step)
+    return Matrix(
+        choices=[
+            *(
+                Choice(label, _address(by_release, other), other == name)
+                for other, (label, _length, _step) in WINDOWS.items()
+            ),
+            Choice(_("by time"), _address(False, name), not by_release),
+            Choice(_("by release"), _address(True, name), by_release),
+        ],
+        columns=columns,
+        rows=_rows(request, shown, totals, columns, counts, end - length),
+        others=max(0, ranked.count() - MOST_GROUPS) if len(totals) > len(shown) else 0,
+    )
+
+
+Counts = Counter[tuple[UUID, int]]  # by group and column
+
+
+def _by_time(
+    rows: Any, end: datetime, length: timedelta, step: timedelta
+) -> tuple[list[Column], Counts]:
+    number = length // step
+    starts = [end - (number - place) * step for place in range(number)]
+    counts: Counts = Counter()
+    for fingerprint, bucket, failed, retried in rows.values_list(
+        "fingerprint", "bucket", "failed", "retried"
+    ):
+        counts[fingerprint, (bucket - starts[0]) // step] += failed + retried
+    form = "H:i" if step < DAY / 2 else "D j H:i" if step < DAY else "m-d"
+    return [_span(start, step, form) for start in starts], counts
+
+
+def _span(start: datetime, step: timedelta, form: str) -> Column:
+    first, last = (timezones.local(at) for at in (start, start + step))
+    text = f"{first:%Y-%m-%dT%H:%M}..{last:%Y-%m-%dT%H:%M}"
+    label = date_format(first, form, use_l10n=False)
+    return Column(label, f"finished:{text}", f"{first:%Y-%m-%d %H:%M} – {last:%H:%M}")
+
+
+def _by_release(rows: Any) -> tuple[list[Column], Counts]:
+    """The releases that failed last, the newest of them first."""
+    spans = rows.values("release").annotate(first=Min("bucket"), last=Max("bucket"))
+    names = [
+        one["release"]
+        for one in spans.order_by("-last", "-first", "-release")[:MOST_RELEASES]
+    ]
+    places = {name: place for place, name in enumerate(names)}
+    counts: Counts = Counter()
+    for one in (
+        rows.filter(release__in=names)
+        .values("fingerprint", "release")
+        .annotate(n=Sum(F("failed") + F("retried")))
+    ):
+        counts[one["fingerprint"], places[one["release"]]] += one["n"]
+    return [_release(name) for name in names], counts
+
+
+def _release(name: str) -> Column:
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    shown = display.visible(name) or _("no release")
+    return Column(shown, f'release:"{escaped}"' if name else "")
+
+
+def _rows(
+    request: HttpRequest,
+    shown: Sequence[UUID],
+    totals: dict[UUID, int],
+    columns: Sequence[Column],
+    counts: Counts,
+    start: datetime,
+) -> list[Row]:
+    groups = FailureGroup.objects.only(
+        "error_class", "frame", "template", "first_seen"
+    ).in_bulk(shown)
+    most = max(counts.values(), default=1)
+    sees_jobs = may_view(request, ArchivedJob)
+    rows = []
+    for fingerprint in shown:
+        group = groups.get(fingerprint)
+        if group is None:  # deleted meanwhile
+            continue
+        text = display.visible(group.error_class).rpartition(".")[2] or group.frame
+        rows.append(
+            Row(
+                group=display.link("failuregroup", fingerprint, text),
+                message=display.shown_text(group.template, display.CELL),
+                is_new=group.first_seen >= start,
+                cells=[
+                    _cell(counts[fingerprint, place], most, column, fingerprint)
+                    if sees_jobs
+                    else _cell(counts[fingerprint, place], most, None, fingerprint)
+                    for place, column in enumerate(columns)
+                ],
+                total=numbers.number(totals[fingerprint]),
+            )
+        )
+    return rows
+
+
+def _cell(count: int, most: int, column: Column | None, fingerprint: UUID) -> Cell:
+    if not count:
+        return Cell("", 0, "")
+    url = ""
+    if column is not None and column.condition:
+        address = reverse("admin:jobqueue_archivedjob_changelist")
+        query = {"q": column.condition, "fingerprint": str(fingerprint)}
+        url = f"{address}?{urlencode(query)}"
+    return Cell(numbers.number(count), _level(count, most), url)
+
+
+def _level(count: int, most: int) -> int:
+    """From 1 to ``LEVELS``, as the number of digits grows."""
+    return max(1, ceil(LEVELS * log10(count + 1) / log10(most + 1)))
+
+
+def _address(by_release: bool, window: str) -> str:
+    query: Iterable[tuple[str, str]] = [("window", window)]
+    if by_release:
+        query = [*query, ("by", "release")]
+    return f"?{urlencode(list(query))}"
