@@ -87,7 +87,7 @@ class BulkKind(TextChoices):
     CANCEL = "cancel", _("cancel")
     RUN_NOW = "run_now", _("run now")
     RESCHEDULE = "reschedule", _("reschedule")
-    PRUNE = "prune", _("prune")
+    PRUNE = "prune", _("delete")
 
 
 class BulkState(TextChoices):

@@ -265,7 +265,7 @@ class Migration(PostgreSQLMigration):
                             ("cancel", "cancel"),
                             ("run_now", "run now"),
                             ("reschedule", "reschedule"),
-                            ("prune", "prune"),
+                            ("prune", "delete"),
                         ],
                         max_length=20,
                         verbose_name="kind",

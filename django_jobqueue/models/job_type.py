@@ -76,7 +76,7 @@ class JobType(models.Model):
         _("max attempts"),
         null=True,
         blank=True,
-        help_text=_("-1 is unlimited."),
+        help_text=_("-1: unlimited."),
     )
     timeout_override = models.DurationField(
         _("timeout"), null=True, blank=True, help_text=_("0 is no time limit.")
@@ -86,7 +86,7 @@ class JobType(models.Model):
         null=True,
         blank=True,
         help_text=_(
-            "Jobs running at once in the whole cluster; 0 pauses, -1 is unlimited."
+            "Jobs running at once in the whole cluster; 0 pauses, -1: unlimited."
         ),
     )
     keep_succeeded_override = models.DurationField(

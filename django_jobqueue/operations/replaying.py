@@ -48,7 +48,7 @@ def replay(
 ) -> Job:
     """Enqueue an archived job again, as a new job that remembers the old one.
 
-    ``expires``: "same" gives it the same time to live, from when it is due; "keep"
+    ``expires``: "same" gives it the same lifetime, from when it is due; "keep"
     copies the old time, so that a job that expired expires again; "never"; or a new
     moment. The default is "same", here and wherever else jobs are replayed: a replay is
     made so that the job runs, and a moment that is past would end it unseen.

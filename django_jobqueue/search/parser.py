@@ -75,8 +75,8 @@ def _id(token: Token, table: Table) -> IdSearch:
     if search is not None:
         return search
     error = _(
-        "“%(text)s” is no id. Jobs are searched by id: a whole one, or at least its "
-        "first %(digits)d digits. For everything else say what it is: %(names)s."
+        "“%(text)s” is not a job ID. Jobs are searched by id: a whole one, or at least "
+        "its first %(digits)d digits. For everything else say what it is: %(names)s."
     )
     values = {"text": token.value, "digits": SHORTEST, "names": _named(table)}
     raise SearchError(error % values)

@@ -151,7 +151,7 @@ def _id(token: Token) -> UUID:
     try:
         return UUID(token.value.strip().removeprefix("job_"))
     except ValueError:
-        error = _("“%(text)s” is no id; “%(name)s:” needs a whole one.")
+        error = _("“%(text)s” is not a job ID; “%(name)s:” needs a whole one.")
         raise SearchError(error % {"text": token.value, "name": token.name}) from None
 
 

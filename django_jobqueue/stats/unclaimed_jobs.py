@@ -45,14 +45,14 @@ QUEUE_NOT_SERVED: Final = (
 )
 TYPE_NOT_KNOWN: Final = (
     ngettext_lazy(
-        "%(jobs)s job waits of type %(type)r, which no living worker knows.",
-        "%(jobs)s jobs wait of type %(type)r, which no living worker knows.",
+        "%(jobs)s job waits of type %(type)r, which no running worker handles.",
+        "%(jobs)s jobs wait of type %(type)r, which no running worker handles.",
         "count",
     ),
     ngettext_lazy(
-        "%(jobs)s job waits of type %(type)r, which no living worker knows, "
+        "%(jobs)s job waits of type %(type)r, which no running worker handles, "
         "draining ones aside.",
-        "%(jobs)s jobs wait of type %(type)r, which no living worker knows, "
+        "%(jobs)s jobs wait of type %(type)r, which no running worker handles, "
         "draining ones aside.",
         "count",
     ),

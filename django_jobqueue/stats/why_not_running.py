@@ -25,6 +25,21 @@ from django_jobqueue.text.sanitizing import visible
 
 MOST_BEFORE: Final = 100  # counted no further
 
+
+class Reason(str):
+    """A sentence, and what it is about: "limit" where the running jobs of its type are
+    in the way."""
+
+    __slots__ = ("about",)
+    about: str
+
+    def __new__(cls, text: str, about: str = "") -> Reason:
+        """Remember what it is about beside the text."""
+        reason = super().__new__(cls, text)
+        reason.about = about
+        return reason
+
+
 Reasons = list[str]
 
 
@@ -109,12 +124,12 @@ class _Reasons:
     def of_turn(self, job: Any, before: int) -> Iterator[str]:
         """The reason that remains where nothing blocks the job."""
         if before >= MOST_BEFORE:
-            text = gettext("at least %(count)s jobs of its type come first")
+            text = gettext("at least %(count)s ahead of it in line")
             yield text % {"count": formatting.number(MOST_BEFORE)}
         elif before:
             text = ngettext(
-                "%(count)s job of its type comes first",
-                "%(count)s jobs of its type come first",
+                "%(count)s ahead of it in line",
+                "%(count)s ahead of it in line",
                 before,
             )
             yield text % {"count": formatting.number(before)}
@@ -141,7 +156,7 @@ class _Reasons:
                 "running": formatting.number(running),
                 "limit": formatting.number(limit),
             }
-            yield text % numbers
+            yield Reason(text % numbers, "limit")
 
     def _of_workers(self, job: Any) -> Iterator[str]:
         if not self.living:
@@ -152,7 +167,7 @@ class _Reasons:
         if not serving:
             yield gettext("no living worker serves its queue")
         if not knowing:
-            yield gettext("no living worker knows its job type")
+            yield gettext("no running worker handles this type")
         if serving and knowing:
             able = self._able(job)
             if not able:

@@ -99,14 +99,14 @@ def test_a_draft_says_what_it_would_do(anna: Client) -> None:
     for text in (
         "Replay 0 jobs?",
         "Which: status: failed.",
-        "what ends later is not included",
+        "jobs that finish later are excluded",
         "0 will run again, 3 are skipped: 1 of an at-most-once type, "
         "1 replayed already, 1 job type gone.",
         "Status: failed 3.",
         "1 was replayed before.",
         "1 belongs to an at-most-once type",
         "1 is past its expiry.",
-        "1 is left out, because its job type is gone.",
+        "1 is skipped: its job type is gone.",
         f"Paused, so that the new jobs will wait: {ADD}.",
     ):
         assert text in page.text
@@ -234,7 +234,7 @@ def test_no_number_is_asked_for_once_there_are_few(anna: Client) -> None:
 def test_deleting_always_needs_the_number(anna: Client) -> None:
     many(2)
     id = drafted("prune")
-    assert "What is pruned is deleted, with its failures, and does not come back." in (
+    assert "Their failures are deleted with them; deleted jobs do not come back." in (
         get(anna, page_of(MODEL, id)).text
     )
     start(anna, id)
@@ -667,8 +667,8 @@ def test_what_was_not_counted_is_not_offered_to_those_who_do_a_few(
 def test_a_few_jobs_are_pruned_from_the_list(anna: Client) -> None:
     gone, kept = archived(status="failed"), archived()
     page = select(anna, "archivedjob", "prune", gone)
-    assert "Prune 1 job?" in page.text
-    assert "does not come back" in page.text
+    assert "Delete 1 job?" in page.text
+    assert "do not come back" in page.text
     done = confirm(anna, "archivedjob", "prune", gone)
     assert "1 job was pruned." in done.text
     assert [job.pk for job in ArchivedJob.objects.all()] == [kept]
@@ -685,7 +685,7 @@ def test_all_that_match_are_pruned_by_a_bulk_operation(anna: Client) -> None:
 def test_pruning_has_a_right_of_its_own(log_in: LogIn) -> None:
     job = archived()
     client = log_in("view_archivedjob", "replay_archivedjob")
-    assert "Prune" not in get(client, list_of("archivedjob")).text
+    assert "Delete selected" not in get(client, list_of("archivedjob")).text
     data = {"keys": str(job), "confirmed": "1"}
     assert client.post(verb_of("archivedjob", "prune"), data).status_code == 403
     assert ArchivedJob.objects.count() == 1

@@ -77,7 +77,7 @@ def test_a_job_type_that_no_living_worker_knows(anna: Client, scene: Scene) -> N
     page = get(anna, list_of("jobtype"))
     assert "1 worker r8" in row_of(page, ONCE)[:90]
     page = get(anna, page_of("jobtype", ONCE))
-    assert "Workers that know it web-2:7" in page.text
+    assert "Workers that handle it web-2:7" in page.text
     assert "Known to 1 worker r8" in page.text
 
 

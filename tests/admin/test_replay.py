@@ -92,7 +92,7 @@ def test_the_question_says_how_many_of_what(anna: Client, scene: Scene) -> None:
         "1 belongs to an at-most-once type",
         "1 cannot be replayed, because its job type is gone.",
         f"Paused, so that the new jobs will wait: {LEAK}.",
-        "the same time to live, from when it is due",
+        "the same lifetime, from when it is due",
     ):
         assert text in page.text
 
@@ -177,7 +177,7 @@ def test_what_was_replayed_already_is_left_out_unless_it_is_wanted(
         anna, "archivedjob", "replay", *ids, skip_replayed="on", newest=known
     )
     assert "1 job was replayed." in page.text
-    assert "1 was left out: replayed already." in page.text
+    assert "1 was skipped: replayed already." in page.text
     known = newest_in(select(anna, "archivedjob", "replay", ids[0]))
     page = confirm(anna, "archivedjob", "replay", ids[0], newest=known)
     assert "1 job was replayed." in page.text
@@ -190,7 +190,7 @@ def test_a_second_click_replays_nothing(anna: Client, scene: Scene) -> None:
     known = newest_in(select(anna, "archivedjob", "replay", *ids))
     confirm(anna, "archivedjob", "replay", *ids, newest=known)
     page = confirm(anna, "archivedjob", "replay", *ids, newest=known)
-    assert "2 were left out, because they were replayed meanwhile." in page.text
+    assert "2 were skipped: they were replayed meanwhile." in page.text
     assert {new.replay_of for new in replays()} == {*ids}
     assert len(replays()) == 2
 
@@ -268,7 +268,7 @@ def test_jobs_of_at_most_once_types_are_left_out_unless_they_are_wanted(
 ) -> None:
     once = scene.archived["once"]
     page = confirm(anna, "archivedjob", "replay", once, skip_at_most_once="on")
-    assert "1 was left out: of an at-most-once type." in page.text
+    assert "1 was skipped: of an at-most-once type." in page.text
     assert replays() == []
     confirm(anna, "archivedjob", "replay", once)
     assert [new.replay_of for new in replays()] == [once]
@@ -283,7 +283,7 @@ def test_a_job_whose_type_is_gone_is_left_as_it_is(anna: Client, scene: Scene) -
     ids = scene.archived["gone"], scene.archived["failed"]
     page = confirm(anna, "archivedjob", "replay", *ids)
     assert "1 job was replayed." in page.text
-    assert "1 was left as it is" in page.text
+    assert "1 was skipped: it changed" in page.text
     assert [new.replay_of for new in replays()] == [ids[1]]
 
 

@@ -132,9 +132,9 @@ def test_whoever_is_on_call_finds_what_the_night_needs(
     client = log_in(*RIGHTS["Job operator"])
     group, job, worker = (keys[k] for k in ("failuregroup", "queuedjob", "worker"))
     offered = {
-        f"/admin/jobqueue/failuregroup/{group}/change/": "Replay its failed jobs",
+        f"/admin/jobqueue/failuregroup/{group}/change/": "Replay failed jobs",
         f"/admin/jobqueue/queuedjob/{job}/change/": "Cancel",
-        f"/admin/jobqueue/worker/{worker}/change/": "Where is it now?",
+        f"/admin/jobqueue/worker/{worker}/change/": "Show stack",
     }
     for address, label in offered.items():
         assert label in client.get(address).content.decode()

@@ -60,14 +60,14 @@ def test_others_of_its_lane_come_first(reasons: Any) -> None:
     rows.queued(run_after=before)
     mine = rows.queued()
     assert reasons(mine) == [
-        "1 job of its type comes first",
+        "1 ahead of it in line",
         "it waits for a free slot",
     ]
     Worker.objects.update(running=0)
-    assert reasons(mine) == ["1 job of its type comes first"]
+    assert reasons(mine) == ["1 ahead of it in line"]
     for _ in range(100):
         rows.queued(run_after=before)
-    assert reasons(mine) == ["at least 100 jobs of its type come first"]
+    assert reasons(mine) == ["at least 100 ahead of it in line"]
 
 
 def test_it_is_not_due(reasons: Any) -> None:
@@ -100,7 +100,7 @@ def test_its_type_is_at_its_limit(reasons: Any, worker: int) -> None:
     ("columns", "why"),
     [
         ({"queues": ["other"]}, "no living worker serves its queue"),
-        ({"job_types": [FAIL]}, "no living worker knows its job type"),
+        ({"job_types": [FAIL]}, "no running worker handles this type"),
         ({"state": WorkerState.LOST}, "no worker is alive"),
         ({"lease_until": timezone.now() - MINUTE}, "no worker is alive"),
         (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -16,7 +17,7 @@ from django_jobqueue import operations
 from django_jobqueue.admin.workers import worker_page
 from django_jobqueue.models import JobType, QueuedJob, Worker
 from tests.admin.conftest import VIEWS, LogIn
-from tests.admin.pages import Page, confirm, get, list_of, page_of
+from tests.admin.pages import Page, confirm, get, list_of, page_of, post
 from tests.admin.scene import ADD, FAIL, Scene, archived, queued, worker
 from tests.admin.test_job_types import queries, row_of
 
@@ -213,8 +214,10 @@ def test_the_page_of_a_running_job_tells_where_it_was(
     id = worker("web-2:7")
     job, other = running(id, 2)
     page = get(anna, page_of("queuedjob", job))
-    (question,) = [link for link in page.links if "/worker/where/" in link]
-    assert f"keys={id}&" in question
+    buttons = page.all("button", formmethod="post", form="queuedjob_form")
+    assert [f"/worker/{id}/stack/" in str(one["formaction"]) for one in buttons] == [
+        True
+    ]
     assert "Where it was" not in page.text
     told = {"job_id": str(job), "job_type": ADD, "seconds": 240.5, "stack": STACK}
     answered(id, told)
@@ -264,9 +267,9 @@ def test_only_who_controls_workers_may_ask_where_they_are(
 ) -> None:
     id = scene.workers["running"]
     client = log_in(*VIEWS)
-    assert not [
-        link for link in get(client, page_of("worker", id)).links if "/where/" in link
-    ]
+    assert not get(client, page_of("worker", id)).all("button", formmethod="post")
+    stack = page_of("worker", id).replace("/change/", "/stack/")
+    assert client.post(stack).status_code == 403
     said = {"keys": str(id), "confirmed": "1"}
     assert client.post("/admin/jobqueue/worker/where/", said).status_code == 403
     assert Worker.objects.get(pk=id).request is None
@@ -276,6 +279,29 @@ def test_only_who_controls_workers_may_ask_where_they_are(
     assert Worker.objects.get(pk=id).request is None
     assert client.post("/admin/jobqueue/worker/where/", said).status_code == 302
     assert "stack_request" in Worker.objects.get(pk=id).request
+
+
+def test_the_stack_of_one_worker_is_had_without_a_question(
+    anna: Client, scene: Scene
+) -> None:
+    id = scene.workers["running"]
+    job = page_of("queuedjob", scene.queued["running"])
+    (button,) = get(anna, page_of("worker", id)).all("button", formmethod="post")
+    stack = str(button["formaction"])
+    assert anna.get(stack).status_code == 405
+    assert Worker.objects.get(pk=id).request is None
+    assert anna.post(stack).headers["Location"] == page_of("worker", id)
+    assert "stack_request" in Worker.objects.get(pk=id).request
+    answer = anna.post(f"{stack.partition('?')[0]}?{urlencode({'next': job})}")
+    assert answer.headers["Location"] == job
+
+
+def test_a_worker_that_ended_has_no_stack(anna: Client, scene: Scene) -> None:
+    id = scene.workers["stopped"]
+    page = get(anna, page_of("worker", id))
+    assert page.all("button", formmethod="post") == []
+    address = page_of("worker", id).replace("/change/", "/stack/")
+    assert "1 worker had ended already." in post(anna, address, {}).text
 
 
 def test_a_worker_that_ended_is_not_asked(anna: Client, scene: Scene) -> None:

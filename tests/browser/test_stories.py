@@ -39,7 +39,7 @@ def test_a_flood_of_failures_is_seen_understood_replayed_resolved_and_regresses(
     screen.shows("descriptor = os.open(journal")  # the line of code that failed
 
     folder.mkdir()  # somebody mounts the disk
-    screen.press("Replay its failed jobs")
+    screen.press("Replay failed jobs")
     screen.shows("Replay 30 jobs?")
     screen.page.get_by_label("Reason").fill("the disk is mounted again")
     screen.press("Replay 30 jobs")

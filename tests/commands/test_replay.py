@@ -384,7 +384,7 @@ def test_a_filter_leaves_out_jobs_of_at_most_once_types_unless_they_are_wanted()
     (other,) = make_archived()
     said = jobqueue("replay", "--status", "failed")
     assert replayed() == [other]
-    left_out = "1 job was left out: of an at-most-once type; "
+    left_out = "1 job was skipped: of an at-most-once type; "
     assert said.err == f"{left_out}--at-most-once takes them, too.\n"
     said = jobqueue("replay", "--status", "failed")
     assert "Of those that match, 1 job was replayed before" in said.err

@@ -239,7 +239,7 @@ def test_a_type_that_no_living_worker_knows_is_told(worker: HandDriven) -> None:
         QueuedJob(job_type_id="elsewhere.report") for _ in range(3)
     )
     assert notices() == [
-        "3 jobs wait of type 'elsewhere.report', which no living worker knows."
+        "3 jobs wait of type 'elsewhere.report', which no running worker handles."
     ]
 
 

@@ -57,6 +57,7 @@ class Action:
     danger: ClassVar[bool] = False
     is_button: ClassVar[bool] = True  # on the object's page
     is_post_only: ClassVar[bool] = False
+    is_tool: ClassVar[bool] = False  # a button that posts, among those that are links
     is_for_selection: ClassVar[bool] = False  # the address names no object
     bulk_action: ClassVar[str] = ""  # the bulk operation that does it with many jobs
 
@@ -163,6 +164,7 @@ class Button:
     url: str
     danger: bool = False
     is_post: bool = False
+    is_tool: bool = False
 
 
 def left_out(selected: int, done: int) -> list[str]:
@@ -171,8 +173,8 @@ def left_out(selected: int, done: int) -> list[str]:
     if not missed:
         return []
     text = ngettext(
-        "%(count)s was left as it is, because it changed meanwhile.",
-        "%(count)s were left as they are, because they changed meanwhile.",
+        "%(count)s was skipped: it changed meanwhile.",
+        "%(count)s were skipped: they changed meanwhile.",
         missed,
     )
     return [text % {"count": numbers.number(missed)}]

@@ -118,6 +118,7 @@ class ActionAdmin(JobQueueAdmin):
                 self.address_of(one, row, then=request.path),
                 one.danger,
                 one.is_post_only,
+                one.is_tool,
             )
             for one in self.page_actions
             if one.is_button and one.applies_to(row) and self.may_do(request, one, row)
@@ -128,8 +129,10 @@ class ActionAdmin(JobQueueAdmin):
     ) -> HttpResponse:
         """Add the buttons: links at the top of the page, and others that post."""
         buttons = self.buttons(request, context["original"])
-        context["buttons"] = [one for one in buttons if not one.is_post]
-        context["post_buttons"] = [one for one in buttons if one.is_post]
+        context["buttons"] = [one for one in buttons if one.is_tool or not one.is_post]
+        context["post_buttons"] = [
+            one for one in buttons if one.is_post and not one.is_tool
+        ]
         return super().render_change_form(request, context, *args, **kwargs)
 
     def changelist_view(
@@ -335,7 +338,7 @@ class ActionAdmin(JobQueueAdmin):
         if request.path == here:
             return request.get_full_path()
         sent = request.POST if request.method == "POST" else request.GET
-        wanted = sent.get("next", "")
+        wanted = sent.get("next") or request.GET.get("next", "")
         allowed = {request.get_host()}
         if url_has_allowed_host_and_scheme(wanted, allowed, request.is_secure()):
             return wanted

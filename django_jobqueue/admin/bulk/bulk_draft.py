@@ -138,7 +138,7 @@ def _title(draft: Draft, number: int) -> str:
         BulkKind.CANCEL: lambda: gettext("Cancel %(jobs)s?"),
         BulkKind.RUN_NOW: lambda: gettext("Run %(jobs)s now?"),
         BulkKind.RESCHEDULE: lambda: gettext("Reschedule %(jobs)s?"),
-        BulkKind.PRUNE: lambda: gettext("Prune %(jobs)s?"),
+        BulkKind.PRUNE: lambda: gettext("Delete %(jobs)s?"),
     }
     text = titles[draft.operation.kind]()
     return text % {"jobs": number_text(draft, number)}
@@ -146,7 +146,7 @@ def _title(draft: Draft, number: int) -> str:
 
 def _frozen(operation: Operation) -> str:
     if operation.selection.table is Table.ARCHIVED:
-        text = gettext("Frozen at %(moment)s: what ends later is not included.")
+        text = gettext("Frozen at %(moment)s: jobs that finish later are excluded.")
     else:
         text = gettext("Frozen at %(moment)s: what is enqueued later is not included.")
     return text % {"moment": display.exact(operation.cutoff)}
@@ -234,7 +234,7 @@ def _warnings(request: HttpRequest, draft: Draft) -> list[str]:
     if bulk_action == BulkKind.PRUNE:
         texts.append(
             gettext(
-                "What is pruned is deleted, with its failures, and does not come back."
+                "Their failures are deleted with them; deleted jobs do not come back."
             )
         )
     texts += _resolves(request, draft)
@@ -258,8 +258,8 @@ _ABOUT_REPLAYS: Final[dict[str, Callable[[int], str]]] = {
         "%(count)s is past its expiry.", "%(count)s are past their expiry.", n
     ),
     "type_gone": lambda n: ngettext(
-        "%(count)s is left out, because its job type is gone.",
-        "%(count)s are left out, because their job types are gone.",
+        "%(count)s is skipped: its job type is gone.",
+        "%(count)s are skipped: their job types are gone.",
         n,
     ),
 }

@@ -61,7 +61,7 @@ class BulkForm(forms.Form):
         help_text=_("Empty: no limit."),
     )
     spread = forms.IntegerField(
-        label=_("Or spread over so many minutes"),
+        label=_("Or spread over (minutes)"),
         required=False,
         min_value=1,
         max_value=LONGEST_SPREAD,
@@ -185,7 +185,7 @@ class ReplayAllForm(BulkForm):
         required=False,
         widget=forms.RadioSelect,
         choices=[
-            (ReplayExpiry.SAME, _("the same time to live, from now")),
+            (ReplayExpiry.SAME, _("the same lifetime, from now")),
             (
                 ReplayExpiry.KEEP,
                 _("the same time as before: a job that expired expires again"),

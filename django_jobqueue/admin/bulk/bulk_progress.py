@@ -189,7 +189,7 @@ def how_text(operation: BulkOperation) -> str:
         parts.append(_EXPIRY[options.expires])
         parts.append(_SKIPS[options.skip_replayed])
         if options.skip_at_most_once:
-            parts.append(_("at-most-once types left out"))
+            parts.append(_("at-most-once types skipped"))
     texts = [str(part) for part in parts]
     if options.run_after:
         moment = {"moment": display.exact(options.run_after)}
@@ -210,13 +210,13 @@ def how_text(operation: BulkOperation) -> str:
 
 
 _EXPIRY: Final[dict[str, Any]] = {
-    ReplayExpiry.SAME: _("same time to live"),
+    ReplayExpiry.SAME: _("same lifetime"),
     ReplayExpiry.KEEP: _("expiry kept"),
     ReplayExpiry.NEVER: _("no expiry"),
 }
 _SKIPS: Final[dict[str, Any]] = {
-    SkipReplayed.ANY: _("those replayed already left out"),
-    SkipReplayed.SUCCEEDED: _("those whose replay succeeded left out"),
+    SkipReplayed.ANY: _("those replayed already skipped"),
+    SkipReplayed.SUCCEEDED: _("those whose replay succeeded skipped"),
     SkipReplayed.NONE: _("those replayed already, too"),
 }
 

@@ -145,6 +145,6 @@ def _start_label(draft: Draft, number: int) -> str:
         BulkKind.CANCEL: gettext("Cancel %(jobs)s"),
         BulkKind.RUN_NOW: gettext("Run %(jobs)s now"),
         BulkKind.RESCHEDULE: gettext("Reschedule %(jobs)s"),
-        BulkKind.PRUNE: gettext("Prune %(jobs)s"),
+        BulkKind.PRUNE: gettext("Delete %(jobs)s"),
     }
     return labels[draft.operation.kind] % {"jobs": number_text(draft, number)}

@@ -63,7 +63,7 @@ class ReplayGroupJobs(GroupJobsAction):
     """Replay the failed jobs."""
 
     name = "replay-jobs"
-    label = _("Replay its failed jobs")
+    label = _("Replay failed jobs")
     menu_label = _("Replay failed jobs of selected %(verbose_name_plural)s")
     bulk_action = BulkKind.REPLAY
     only = (FAILED,)
@@ -73,7 +73,7 @@ class ResolveAndReplay(GroupJobsAction):
     """The same, and resolve the group when the replay starts."""
 
     name = "resolve-and-replay"
-    label = _("Resolve, and replay its failed jobs")
+    label = _("Resolve and replay failed jobs")
     rights = (DECIDE,)
     bulk_action = BulkKind.REPLAY
     only = (FAILED,)
@@ -99,7 +99,7 @@ class CancelGroupJobs(GroupJobsAction):
     """Cancel the jobs that wait for another attempt."""
 
     name = "cancel-jobs"
-    label = _("Cancel its waiting jobs")
+    label = _("Cancel waiting jobs")
     menu_label = _("Cancel waiting jobs of selected %(verbose_name_plural)s")
     bulk_action = BulkKind.CANCEL
     table = Table.QUEUED
@@ -110,7 +110,7 @@ class PruneGroupJobs(GroupJobsAction):
     """Prune the archived jobs."""
 
     name = "prune-jobs"
-    label = _("Prune its archived jobs")
-    menu_label = _("Prune archived jobs of selected %(verbose_name_plural)s")
+    label = _("Delete archived jobs")
+    menu_label = _("Delete archived jobs of selected %(verbose_name_plural)s")
     bulk_action = BulkKind.PRUNE
     danger = True

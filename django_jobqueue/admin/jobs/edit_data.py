@@ -226,7 +226,7 @@ class ReplayEdited(DataAction):
     """A new job that remembers the old one, and has other data."""
 
     name = "replay_edited"
-    label = _("Replay with other data")
+    label = _("Edit and replay")
     confirm = _("Replay")
     rights = (VIEW_DATA, "edit_job_data", "replay_archivedjob")
     form_class = ReplayEditedForm

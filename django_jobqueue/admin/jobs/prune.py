@@ -18,8 +18,8 @@ class PruneJobs(ConfirmedAction):
     """Archived jobs go before their time."""
 
     name = "prune"
-    menu_label = _("Prune selected %(verbose_name_plural)s")
-    label = _("Prune")
+    menu_label = _("Delete selected %(verbose_name_plural)s")
+    label = _("Delete")
     rights = ("prune_archivedjob",)
     bulk_action = BulkKind.PRUNE
     danger = True
@@ -30,12 +30,12 @@ class PruneJobs(ConfirmedAction):
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
         """How many, and that they do not come back."""
-        text = ngettext("Prune %(count)s job?", "Prune %(count)s jobs?", len(rows))
+        text = ngettext("Delete %(count)s job?", "Delete %(count)s jobs?", len(rows))
         return Question(
             text % {"count": numbers.number(len(rows))},
             warnings=[
                 gettext(
-                    "What is pruned is deleted, with its failures, and does not come "
+                    "Their failures are deleted with them; deleted jobs do not come "
                     "back."
                 )
             ],
@@ -46,6 +46,6 @@ class PruneJobs(ConfirmedAction):
         by = request.user.get_username()
         gone = set(operations.prune_jobs([row.pk for row in rows], by=by))
         text = ngettext(
-            "%(count)s job was pruned.", "%(count)s jobs were pruned.", len(gone)
+            "%(count)s job was deleted.", "%(count)s jobs were deleted.", len(gone)
         )
-        return Done.of(rows, gone, text, gettext("Pruned."))
+        return Done.of(rows, gone, text, gettext("Deleted."))

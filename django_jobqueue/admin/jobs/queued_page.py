@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.http import urlencode
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -92,4 +95,15 @@ def _running(job: Any, told: Told | None) -> Attempt | None:
 def reasons_text(job: Any) -> Any:
     """Why a job is not running, one reason below the other."""
     reasons = job.row_context.why
-    return display.lines(reasons) if reasons else display.NOTHING
+    if not reasons:
+        return display.NOTHING
+    return display.lines([_linked(job, reason) for reason in reasons])
+
+
+def _linked(job: Any, reason: str) -> Any:
+    """With a link to the jobs that hold the limit which it waits for."""
+    if getattr(reason, "about", "") != "limit":
+        return reason
+    address = reverse("admin:jobqueue_queuedjob_changelist")
+    query = urlencode({"state": "running", "job_type": job.job_type_id})
+    return format_html('<a href="{}?{}">{}</a>', address, query, reason)

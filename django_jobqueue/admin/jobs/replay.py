@@ -202,8 +202,8 @@ def _meanwhile(count: int) -> list[str]:
     if not count:
         return []
     text = ngettext(
-        "%(count)s was left out, because it was replayed meanwhile.",
-        "%(count)s were left out, because they were replayed meanwhile.",
+        "%(count)s was skipped: it was replayed meanwhile.",
+        "%(count)s were skipped: they were replayed meanwhile.",
         count,
     )
     return [text % {"count": numbers.number(count)}]
@@ -215,16 +215,16 @@ def _skipped(before: int, once: int) -> list[str]:
         (
             before,
             ngettext(
-                "%(count)s was left out: replayed already.",
-                "%(count)s were left out: replayed already.",
+                "%(count)s was skipped: replayed already.",
+                "%(count)s were skipped: replayed already.",
                 before,
             ),
         ),
         (
             once,
             ngettext(
-                "%(count)s was left out: of an at-most-once type.",
-                "%(count)s were left out: of at-most-once types.",
+                "%(count)s was skipped: of an at-most-once type.",
+                "%(count)s were skipped: of at-most-once types.",
                 once,
             ),
         ),

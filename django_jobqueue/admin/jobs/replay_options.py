@@ -19,7 +19,7 @@ from django_jobqueue.admin.parts.form_fields import (
 from django_jobqueue.domain.states import ReplayExpiry
 
 EXPIRIES: Final = [
-    (ReplayExpiry.SAME, _("the same time to live, from when it is due")),
+    (ReplayExpiry.SAME, _("the same lifetime, from when it is due")),
     (ReplayExpiry.KEEP, _("the same time as before: a job that expired expires again")),
     (ReplayExpiry.NEVER, _("never")),
     (ReplayExpiry.NEW, _("the time below")),
@@ -39,7 +39,7 @@ class ReplayOptions(MomentsForm):
         required=False,
         choices=[
             ("", _("unchanged")),
-            ("1", _("exactly one: a failure is final")),
+            ("1", _("one attempt, no retries")),
         ],
     )
     expires = forms.ChoiceField(

@@ -21,7 +21,7 @@ class Reveal(Action):
     """Data and result as they are."""
 
     name = "reveal"
-    label = _("Show the secrets")
+    label = _("Reveal masked values (logged)")
     rights = (VIEW_DATA, REVEAL_DATA)
     is_button = False
     is_post_only = True

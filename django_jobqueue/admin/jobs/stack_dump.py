@@ -97,9 +97,9 @@ def stack_dump_button(request: HttpRequest, job: QueuedJob) -> list[Button]:
     allowed = may(request, "control_worker") and may_view(request, Worker)
     if job.worker_id is None or not allowed:
         return []
-    asked = {"keys": str(job.worker_id), "next": request.path}
-    address = f"{reverse('admin:jobqueue_worker_where')}?{urlencode(asked)}"
-    return [Button(_("Where is it now?"), address)]
+    address = reverse("admin:jobqueue_worker_stack", args=[job.worker_id])
+    url = f"{address}?{urlencode({'next': request.path})}"
+    return [Button(_("Show stack"), url, is_post=True, is_tool=True)]
 
 
 def moment_in(record: dict[str, Any], name: str) -> datetime | None:

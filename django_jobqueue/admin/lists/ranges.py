@@ -67,7 +67,7 @@ class Bound:
             raise RangeError(gettext("A time needs a date."))
         day = _parsed(parse_date, self.date)
         if day is None:
-            raise RangeError(gettext("“%s” is no date.") % self.date[:40])
+            raise RangeError(gettext("“%s” is not a date.") % self.date[:40])
         return timezones.aware(datetime.combine(day, self._time()))
 
     def _time(self) -> clock.time:
@@ -75,7 +75,7 @@ class Bound:
             return END_OF_DAY if self.is_end else START_OF_DAY
         parsed = _parsed(parse_time, self.time)
         if parsed is None or parsed.tzinfo is not None:
-            raise RangeError(gettext("“%s” is no time.") % self.time[:40])
+            raise RangeError(gettext("“%s” is not a time.") % self.time[:40])
         if self.is_end and not parsed.microsecond:
             return parsed.replace(microsecond=999_999)  # the whole of this second
         return parsed

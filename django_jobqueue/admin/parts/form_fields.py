@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django import forms
@@ -13,10 +13,9 @@ from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.policy import PRIORITIES
 from django_jobqueue.text import timezones
+from django_jobqueue.text.durations import duration_of
 
-HOW_LONG: Final = _(
-    "Seconds, or hours:minutes:seconds, or days and hours:minutes:seconds."
-)
+HOW_LONG: Final = _("For example 90 s, 2 m, 1 h 30 m, or 2 d; a number is seconds.")
 
 
 class MomentField(forms.DateTimeField):
@@ -49,6 +48,37 @@ class MomentField(forms.DateTimeField):
         if isinstance(value, datetime):
             return timezones.local(value).replace(tzinfo=None)
         return value
+
+
+class LengthField(forms.DurationField):
+    """A time span, read as pages print it: "2 m", "1 h 30 m"."""
+
+    def to_python(self, value: Any) -> timedelta | None:
+        """Also as Python and PostgreSQL write it."""
+        if isinstance(value, str):
+            close = "".join(value.lower().split()).replace("min", "m")
+            read = duration_of(close)
+            if read is not None and read < timedelta.max:
+                return read
+        return super().to_python(value)
+
+    def prepare_value(self, value: Any) -> Any:
+        """As people write it, in all languages."""
+        return _written(value) if isinstance(value, timedelta) else value
+
+
+def _written(value: timedelta) -> str:
+    """Nothing is lost: "1 d 2 h", "1 s 500 ms"; as Python has it, where that would."""
+    if value < timedelta(0) or value.microseconds % 1_000:
+        return str(value)
+    parts = {
+        "d": value.days,
+        "h": value.seconds // 3_600,
+        "m": value.seconds // 60 % 60,
+        "s": value.seconds % 60,
+        "ms": value.microseconds // 1_000,
+    }
+    return " ".join(f"{n} {unit}" for unit, n in parts.items() if n) or "0"
 
 
 class MomentsForm(forms.Form):

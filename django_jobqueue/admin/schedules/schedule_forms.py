@@ -20,6 +20,7 @@ from django_jobqueue.admin.jobs.data_changes import Change, LockedData, changes,
 from django_jobqueue.admin.parts import catalogue, display
 from django_jobqueue.admin.parts.form_fields import (
     HOW_LONG,
+    LengthField,
     MomentField,
     NameInput,
     PriorityField,
@@ -175,7 +176,7 @@ class ScheduleForm(RuleForm):
         choices=Missed.choices,
         help_text=_("What is made of firings that were due while no worker ran."),
     )
-    missed_within = forms.DurationField(
+    missed_within = LengthField(
         label=_("Missed within"),
         help_text=HOW_LONG,
     )
@@ -190,7 +191,7 @@ class ScheduleForm(RuleForm):
         choices=Overlap.choices,
         help_text=_("While a job of the schedule is not finished."),
     )
-    jitter = forms.DurationField(
+    jitter = LengthField(
         label=_("Jitter"),
         required=False,
         help_text=_("Jobs are due up to so much later than their moment."),

@@ -160,9 +160,10 @@ def _figures(label: Any, line: Line) -> Figures:
 
 
 def _summary_of(day: Line) -> str:
-    return _(
-        "Run times of the last 24 h: half took %(half)s, 95 of a hundred %(most)s."
-    ) % {"half": at_most(day.run_time(0.5)), "most": at_most(day.run_time(0.95))}
+    return _("Run times of the last 24 h: half took %(half)s, 95 %% took %(most)s.") % {
+        "half": at_most(day.run_time(0.5)),
+        "most": at_most(day.run_time(0.95)),
+    }
 
 
 def _schedules(request: HttpRequest, job_type: JobType) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from django.contrib.admin import register
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
@@ -100,6 +100,12 @@ class JobTypeAdmin(ActionAdmin):
         """Save the changed overrides and nothing else: a deployment or a pause may
         have changed the rest since the page was opened."""
         form.override(request.user.get_username())
+
+    def response_post_save_change(
+        self, request: HttpRequest, obj: Any
+    ) -> HttpResponseRedirect:
+        """Stay on the page, which shows what is in force now."""
+        return HttpResponseRedirect(request.get_full_path())
 
     def construct_change_message(
         self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
@@ -212,7 +218,7 @@ def _summary(request: HttpRequest, job_type: JobType) -> list[tuple[Any, Any]]:
     return [
         *pause_of(job_type),
         (_("Handler"), display.visible(job_type.handler) or display.NOTHING),
-        (_("Known to"), handler_cell(request, job_type)),
+        (_("Handled by"), handler_cell(request, job_type)),
         (_("Description"), display.visible(job_type.description) or display.NOTHING),
         (_("Queue"), display.visible(job_type.queue)),
         (_("Delivery"), job_type.get_delivery_display()),
@@ -227,5 +233,5 @@ def _summary(request: HttpRequest, job_type: JobType) -> list[tuple[Any, Any]]:
         (_("Sensitive"), display.names(job_type.sensitive) or display.NOTHING),
         (_("Unique by"), display.visible(job_type.unique_by) or display.NOTHING),
         *named_followers(request, job_type.followers),
-        (_("Declared"), display.full_moment(job_type.declared_at)),
+        (_("Registered"), display.full_moment(job_type.declared_at)),
     ]

@@ -23,7 +23,7 @@ from django_jobqueue.admin.actions.action import (
     Rows,
 )
 from django_jobqueue.admin.parts import display
-from django_jobqueue.admin.parts.form_fields import HOW_LONG
+from django_jobqueue.admin.parts.form_fields import HOW_LONG, LengthField
 from django_jobqueue.admin.parts.history_entries import entries
 from django_jobqueue.admin.parts.policies import (
     field_of,
@@ -52,6 +52,11 @@ class OverridesForm(ModelForm):
     class Meta:
         model = JobType
         fields = tuple(map(field_of, OVERRIDES))
+        field_classes: ClassVar[dict[str, type[forms.Field]]] = {
+            field_of(option): LengthField
+            for option, override in OVERRIDES.items()
+            if override.is_duration
+        }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

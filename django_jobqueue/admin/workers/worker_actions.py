@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from django.http import HttpRequest
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import operations
-from django_jobqueue.admin.actions.action import ConfirmedAction, Done, Question, Rows
+from django_jobqueue.admin.actions.action import (
+    Action,
+    ConfirmedAction,
+    Done,
+    Question,
+    Rows,
+)
+from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.domain.states import ALIVE, WorkerState
 from django_jobqueue.text import numbers
 
@@ -41,8 +49,8 @@ class AskWorkers(ConfirmedAction):
         question.facts.append(text % {"count": numbers.number(running)})
         if dead:
             text = ngettext(
-                "%(count)s ended already and hears nothing.",
-                "%(count)s ended already and hear nothing.",
+                "%(count)s worker has already exited.",
+                "%(count)s workers have already exited.",
                 dead,
             )
             question.warnings.append(text % {"count": numbers.number(dead)})
@@ -114,8 +122,9 @@ class AskWhere(ConfirmedAction):
     """Request a stack dump of their jobs and threads."""
 
     name = "where"
-    menu_label = _("Ask selected %(verbose_name_plural)s where they are now")
-    label = _("Where is it now?")
+    menu_label = _("Show stacks of selected %(verbose_name_plural)s")
+    label = _("Show stacks")
+    is_button = False
     rights = ("control_worker",)
 
     def applies_to(self, row: Any) -> bool:
@@ -125,8 +134,8 @@ class AskWhere(ConfirmedAction):
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
         """The effect."""
         text = ngettext(
-            "Ask %(count)s worker where it is now?",
-            "Ask %(count)s workers where they are now?",
+            "Ask %(count)s worker for its stacks?",
+            "Ask %(count)s workers for their stacks?",
             len(rows),
         )
         facts = [
@@ -151,8 +160,32 @@ class AskWhere(ConfirmedAction):
             text % {"count": numbers.number(len(asked))} if asked else "",
             _deaf(len(rows) - len(asked)),
             [row for row in rows if row.pk in asked],
-            gettext("Asked where it is now."),
+            gettext("Asked for its stacks."),
         )
+
+
+class ShowStack(Action):
+    """The same for one worker. It only reads, so nothing is asked."""
+
+    name = "stack"
+    label = _("Show stack")
+    rights = ("control_worker",)
+    is_post_only = True
+    is_tool = True
+
+    def applies_to(self, row: Any) -> bool:
+        """Only to a living worker."""
+        return row.state in ALIVE
+
+    def respond(
+        self, page: ActionAdmin, request: HttpRequest, row: Any
+    ) -> HttpResponse:
+        """Request it, and go back to the page, which shows it when it is there."""
+        by = request.user.get_username()
+        if not operations.request_stack_dumps([row.pk], by=by):
+            page.message_user(request, _deaf(1)[0], messages.WARNING)
+        back = page.next_url(request) if "next" in request.GET else page.url_of(row)
+        return HttpResponseRedirect(back)
 
 
 def is_drained(worker: Any) -> bool:

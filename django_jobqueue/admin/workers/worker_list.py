@@ -26,6 +26,7 @@ from django_jobqueue.admin.workers.worker_actions import (
     DrainWorkers,
     RestartWorkers,
     ResumeWorkers,
+    ShowStack,
     StopWorkers,
 )
 from django_jobqueue.admin.workers.worker_page import fate_of, is_done, page_of
@@ -87,6 +88,7 @@ class WorkerAdmin(ActionAdmin):
         ResumeWorkers(),
         StopWorkers(),
         RestartWorkers(),
+        ShowStack(),
         AskWhere(),
     )
     action_columns = ("id", "name", "state", "running", "desired")
@@ -201,7 +203,7 @@ def _summary(worker: Worker) -> list[tuple[Any, Any]]:
         (_("Renewed"), display.full_moment(worker.renewed_at)),
         (_("Lease until"), display.full_moment(worker.lease_until)),
         (_("Stopped"), display.full_moment(worker.stopped_at)),
-        (_("How it ended"), display.visible(worker.end) or display.NOTHING),
+        (_("Exit"), display.visible(worker.end) or display.NOTHING),
         (_("Versions"), display.visible(versions) or display.NOTHING),
     ]
 
