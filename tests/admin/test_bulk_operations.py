@@ -670,7 +670,7 @@ def test_a_few_jobs_are_pruned_from_the_list(anna: Client) -> None:
     assert "Delete 1 job?" in page.text
     assert "do not come back" in page.text
     done = confirm(anna, "archivedjob", "prune", gone)
-    assert "1 job was pruned." in done.text
+    assert "1 job was deleted." in done.text
     assert [job.pk for job in ArchivedJob.objects.all()] == [kept]
     assert LogEntry.objects.get().get_change_message() == "Pruned."
 
