@@ -86,7 +86,7 @@ class JobType(models.Model):
         null=True,
         blank=True,
         help_text=_(
-            "Jobs running at once in the whole cluster; 0 pauses, -1: unlimited."
+            "Jobs running at once in the whole cluster; 0 pauses, -1 is unlimited."
         ),
     )
     keep_succeeded_override = models.DurationField(
