@@ -87,6 +87,7 @@ class JobTask(Task):
     max_crashes: int | Unset = UNSET
     retry: Any = field(default=UNSET, hash=False)  # a dict
     sensitive: Any = UNSET
+    indexed: Any = UNSET
     summary: str | None | Unset = UNSET
     unique: Any = UNSET
     unique_until: str | timedelta | float | Unset = UNSET

@@ -258,6 +258,11 @@ OPTIONS: Final[Mapping[str, Option]] = {
         normal=frozenset,
         column=Column(sql_type="jsonb", value=lambda p: sorted(p.sensitive)),
     ),
+    "indexed": _of_type(
+        problem=checks.paths_problem,
+        normal=checks.to_tuple_of_names,
+        column=Column(sql_type="jsonb", value=lambda p: list(p.indexed)),
+    ),
     "summary": _of_type(
         problem=checks.summary_problem,
         type_takes=(None,),

@@ -42,6 +42,7 @@ from django_jobqueue.text.suggestions import did_you_mean
 
 # What follows these is decided before any rule: see retry_decision.py.
 BEYOND_RULES: Final = (JobControl, InvalidArguments, InvalidResult, LeaseLost)
+LONGEST_KEY: Final = 100
 _UNTIL_WORDS = ", ".join(map(repr, UNIQUE_UNTIL))
 
 
@@ -222,6 +223,21 @@ def names_problem(value: object) -> str | None:
     if _is_of_strings(value):
         return None
     return f"must be a tuple of names of parameters or keys, not {value!r}."
+
+
+def paths_problem(value: object) -> str | None:
+    if _is_of_strings(value) and not isinstance(value, str):
+        paths = [path.split(".") for path in value]  # type: ignore[attr-defined]
+        if all(key and len(key) <= LONGEST_KEY for path in paths for key in path):
+            return None
+    return (
+        "must be a tuple of keys of the data, such as ('order_id', 'customer.id'), "
+        f"not {value!r}."
+    )
+
+
+def to_tuple_of_names(value: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(value)))
 
 
 def summary_problem(value: object) -> str | None:

@@ -54,6 +54,7 @@ class Policy:
     retry: tuple[ExceptionRule, ...] = ()  # others are retried
     takes_context: bool = False
     sensitive: frozenset[str] = frozenset()
+    indexed: tuple[str, ...] = ()  # keys of the data that have an index in the archive
     summary: str | None = None  # what lists say of each job: "order {order_id}"
     unique: bool | tuple[str, ...] = False  # True, or the parameters that count
     unique_until: str | timedelta | None = None  # None is UniqueRule's default

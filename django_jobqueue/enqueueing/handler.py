@@ -215,7 +215,9 @@ def _declare(
             "transactions."
         )
     unique_keys.check(declaration, where)
-    _check_summary(declaration, where)
+    _check_names("summary", keys_of(declaration.policy.summary), declaration, where)
+    indexed = {path.partition(".")[0] for path in declaration.policy.indexed}
+    _check_names("indexed", indexed, declaration, where)
     if problem := follower_problem(chosen, policy):
         raise ImproperlyConfigured(f"@job on {where}: {problem}")
     registry.add(declaration)
@@ -226,13 +228,16 @@ def _declare(
     return handler
 
 
-def _check_summary(declaration: Declaration, where: str) -> None:
-    """Raises ImproperlyConfigured for a summary of what the handler does not take."""
+def _check_names(
+    option: str, names: Iterable[str], declaration: Declaration, where: str
+) -> None:
+    """Raises ImproperlyConfigured for an option that names what the handler does not
+    take."""
     parameters = declaration.parameters
-    for name in sorted(keys_of(declaration.policy.summary)):
+    for name in sorted(names):
         if not parameters.open_ended and name not in parameters.names:
             raise ImproperlyConfigured(
-                f"@job on {where}: summary names {name!r}, which is no parameter."
+                f"@job on {where}: {option} names {name!r}, which is no parameter."
                 f"{parameters.near(name)}"
             )
 

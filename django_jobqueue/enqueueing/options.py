@@ -62,6 +62,9 @@ class TypeOptions(TypedDict, total=False):
     or a RetryRule. The nearest base class counts; other exceptions are retried."""
     sensitive: Iterable[str]
     """Keys of the data whose values are masked wherever they are shown."""
+    indexed: Iterable[str]
+    """Keys of the data, or paths such as "customer.id", by which archived jobs are
+    found at once, however many there are."""
     summary: str | None
     """What lists say of each job, filled from its data: "order {order_id}"."""
     unique: bool | Iterable[str]

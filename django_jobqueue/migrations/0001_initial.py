@@ -773,6 +773,10 @@ class Migration(PostgreSQLMigration):
                     models.JSONField(db_default=[], verbose_name="sensitive"),
                 ),
                 (
+                    "indexed",
+                    models.JSONField(db_default=[], verbose_name="indexed"),
+                ),
+                (
                     "summary",
                     models.CharField(
                         blank=True, max_length=200, null=True, verbose_name="summary"
@@ -831,7 +835,7 @@ class Migration(PostgreSQLMigration):
                     "max_attempts_override",
                     models.IntegerField(
                         blank=True,
-                        help_text="-1 is unlimited.",
+                        help_text="-1: unlimited.",
                         null=True,
                         verbose_name="max attempts",
                     ),

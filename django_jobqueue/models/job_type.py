@@ -48,6 +48,7 @@ class JobType(models.Model):
     expires_in = models.DurationField(_("expires in"), null=True, blank=True)
     max_crashes = models.IntegerField(_("max crashes"), db_default=3)
     sensitive = models.JSONField(_("sensitive"), db_default=[])
+    indexed = models.JSONField(_("indexed"), db_default=[])
     summary = models.CharField(
         _("summary"), null=True, blank=True, max_length=LONGEST_TEMPLATE
     )

@@ -7,6 +7,7 @@ own name.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 from uuid import UUID
@@ -20,6 +21,9 @@ TABLES: Final = {
 }
 
 Part = tuple[str, list[Any]]  # SQL with a {} for each value
+
+LONGEST_NUMBER: Final = 18  # digits
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?")
 
 _COLUMNS: Final = {
     "type": "job_type",
@@ -140,11 +144,24 @@ def _worker(term: Term, table: Table) -> Part:
 
 
 def _data(term: Term, table: Table) -> Part:
-    """Containment, which a GIN index serves where a project made one."""
-    value: Any = term.value
-    for key in reversed(term.path):
-        value = {key: value}
-    return "{table}.data @> {}::jsonb", [json.dumps(value)]
+    """Containment, which a GIN index serves where a project made one. A number is
+    also found where it is written as a text, and the other way round."""
+    values: list[str] = []
+    for value in forms_of(term.value):
+        for key in reversed(term.path):
+            value = {key: value}
+        values.append(json.dumps(value))
+    return " OR ".join(["{table}.data @> {}::jsonb"] * len(values)), values
+
+
+def forms_of(value: Any) -> list[Any]:
+    """The value, and the same number as a text, or as a number."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return [value, json.dumps(value)]
+    is_short = isinstance(value, str) and len(value) <= LONGEST_NUMBER
+    if is_short and _NUMBER.fullmatch(value):
+        return [value, json.loads(value)]
+    return [value]
 
 
 def _text(term: Term, table: Table) -> Part:

@@ -23,7 +23,9 @@ from django_jobqueue.search.selection import (
     Table,
     Term,
 )
+from django_jobqueue.store import data_indexes
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.data_indexes import DataIndex
 from django_jobqueue.store.reading.data_index import has_data_index
 from django_jobqueue.store.selection import condition
 
@@ -82,19 +84,38 @@ def matching(queryset: QuerySet[Any], selection: Selection) -> QuerySet[Any]:
         return _VALUE
 
     sql = condition(selection, placeholder).replace("%", "%%").replace(_VALUE, "%s")
+    for term in selection.terms:
+        if index := data_index_of(selection, term):
+            wanted = data_indexes.texts_of(term.value)
+            sql += f" AND {data_indexes.expression(index.path)} = ANY (%s::text[])"
+            values.append(wanted)
     return queryset.filter(RawSQL(sql, values, output_field=BooleanField()))
 
 
-def is_indexed(table: Table, term: Term) -> bool:
+def data_index_of(selection: Selection, term: Term) -> DataIndex | None:
+    """The index that finds archived jobs of this type by this value, if the job type
+    declared one, and it is made."""
+    types = [one.value for one in selection.terms if one.field == "type"]
+    if selection.table is not Table.ARCHIVED or term.field != "data" or not types:
+        return None
+    index = DataIndex(types[0], term.path)
+    if not data_indexes.texts_of(term.value):
+        return None
+    return index if data_indexes.can_use(DjangoDatabase(), index) else None
+
+
+def is_indexed(selection: Selection, term: Term) -> bool:
     """Whether an index finds the jobs that meet this term, however many there are."""
     if term.field == "state":
         return term.value in RUNNING
     if term.field == "data":
-        return has_data_index(DjangoDatabase(), table)
-    return term.field in _INDEXED[table]
+        return has_data_index(DjangoDatabase(), selection.table) or bool(
+            data_index_of(selection, term)
+        )
+    return term.field in _INDEXED[selection.table]
 
 
 def indexed_part(selection: Selection) -> Selection:
     """The same without the terms that no index serves."""
-    terms = tuple(t for t in selection.terms if is_indexed(selection.table, t))
+    terms = tuple(t for t in selection.terms if is_indexed(selection, t))
     return replace(selection, terms=terms)

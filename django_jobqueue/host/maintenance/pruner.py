@@ -12,6 +12,7 @@ from django_jobqueue import signals
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.signal_sender import announcer
+from django_jobqueue.host.maintenance.data_index_builder import DataIndexBuilder
 from django_jobqueue.processes.loop import Loop
 from django_jobqueue.store import audit, failure_rollup, rollup, worker_rows
 from django_jobqueue.store.connection import OwnConnection
@@ -37,6 +38,7 @@ class Pruner(Loop):
         self._walks: dict[prune.Rule, prune.Walk] = {}
         self._tidied: dict[str, int] = {}
         self._hour_ends = time.monotonic() + HOUR
+        self._data_indexes = DataIndexBuilder()
 
     def tick(self) -> float:
         """Prune one batch."""
@@ -64,6 +66,7 @@ class Pruner(Loop):
         if hourly:  # what another transaction had locked, or committed late
             self._hour_ends = time.monotonic() + HOUR
             self._walks.clear()
+        self._data_indexes.look(self._connection, drops=hourly)
         rules = prune.rules(self._connection, conf.retention)
         self._walks = {rule: self._walks.get(rule, prune.Walk()) for rule in rules}
         for rule, walk in self._walks.items():

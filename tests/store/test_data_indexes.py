@@ -1,0 +1,196 @@
+"""Indexes on the data of archived jobs: made where declared, dropped where not, and
+used by searches that find the same jobs without them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connection, transaction
+
+from django_jobqueue import job
+from django_jobqueue.admin.lists.selected import indexed_part, matching
+from django_jobqueue.host.maintenance.data_index_builder import DataIndexBuilder
+from django_jobqueue.models import ArchivedJob, JobType
+from django_jobqueue.search.selection import Selection, Table, Term
+from django_jobqueue.store import data_indexes
+from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
+from django_jobqueue.store.data_indexes import DataIndex
+
+SHIP = "shop.it's 100 %.ship"
+ODD = 'a "key"'
+
+
+def declare(*paths: str, name: str = SHIP) -> None:
+    """Say of a job type what its code would."""
+    JobType.objects.update_or_create(
+        name=name, defaults={"queue": "default", "indexed": list(paths)}
+    )
+
+
+def build(*, drops: bool = False) -> None:
+    """Look once, and wait until it is done."""
+    builder = DataIndexBuilder()
+    builder.look(DjangoDatabase(), drops=drops)
+    builder.wait(60)
+
+
+def names() -> set[str]:
+    """The indexes that are there."""
+    rows = DjangoDatabase().fetch(data_indexes.EXISTING)
+    return {name for name, is_valid, _making in rows if is_valid}
+
+
+@pytest.fixture(autouse=True)
+def dropped(own: OwnConnection) -> Iterator[None]:
+    """No test leaves an index."""
+    yield
+    for name, _is_valid, _making in own.fetch(data_indexes.EXISTING):
+        with connection.cursor() as cursor:
+            cursor.execute(data_indexes.DROP.format(name=name))
+
+
+def archived(data: Any, name: str = SHIP) -> ArchivedJob:
+    """A finished job with these data."""
+    return ArchivedJob.objects.create(job_type_id=name, status="succeeded", data=data)
+
+
+def found(value: Any, *path: str) -> set[Any]:
+    """The data of the jobs of the type that are found."""
+    chosen = Selection(
+        Table.ARCHIVED, (Term("type", SHIP), Term("data", value, path=path))
+    )
+    rows = matching(ArchivedJob.objects.all(), chosen)
+    return {json.dumps(row.data, sort_keys=True) for row in rows}
+
+
+def test_an_index_is_made_where_one_is_declared_and_dropped_later() -> None:
+    declare("order_id", "customer.id", ODD)
+    build()
+    declared = {
+        DataIndex(SHIP, path).name
+        for path in (("order_id",), ("customer", "id"), (ODD,))
+    }
+    assert names() == declared
+    declare("order_id")
+    build()
+    assert names() == declared  # old code may still run
+    build(drops=True)
+    assert names() == {DataIndex(SHIP, ("order_id",)).name}
+
+
+def test_an_index_that_was_interrupted_is_made_again() -> None:
+    declare("order_id")
+    build()
+    name = DataIndex(SHIP, ("order_id",)).name
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE pg_index SET indisvalid = false WHERE indexrelid = %s::regclass",
+            [name],
+        )
+    assert names() == set()
+    build()  # drops the broken one
+    build()
+    assert names() == {name}
+
+
+def test_nothing_waits_while_an_index_is_made(other: OwnConnection) -> None:
+    """Another transaction that writes to the archive delays the index, and is not
+    delayed itself."""
+    declare("order_id")
+    builder = DataIndexBuilder()
+    with transaction.atomic():
+        archived({"order_id": 1})
+        builder.look(other, drops=False)
+        builder.wait(0.5)
+        assert names() == set()
+        archived({"order_id": 2})
+    archived({"order_id": 3})
+    builder.wait(60)
+    assert names() == {DataIndex(SHIP, ("order_id",)).name}
+
+
+@pytest.mark.parametrize("indexed", [False, True], ids=["without", "with"])
+@pytest.mark.parametrize(
+    ("value", "path", "expected"),
+    [
+        (4711, ("k",), [{"k": 4711}, {"k": "4711"}, {"k": 4711.0}]),
+        ("4711", ("k",), [{"k": 4711}, {"k": "4711"}, {"k": 4711.0}]),
+        ("anna", ("k",), [{"k": "anna"}]),
+        ("x" * 300, ("k",), [{"k": "x" * 300}]),
+        (True, ("k",), [{"k": True}]),
+        (None, ("k",), [{"k": None}]),
+        (7.5, ("k",), [{"k": 7.5}]),
+        (9, ("a", "b"), [{"a": {"b": 9}}]),
+        ("50 %'s", (ODD,), [{ODD: "50 %'s"}]),
+        ("nobody", ("k",), []),
+    ],
+)
+def test_the_same_jobs_are_found_with_and_without_an_index(
+    indexed: bool, value: Any, path: tuple[str, ...], expected: list[Any]
+) -> None:
+    for data in (
+        *({"k": k} for k in (4711, "4711", 4711.0, 47, "anna", "Anna", True, None)),
+        *({"k": k} for k in ("x" * 300, "x" * 299, 7.5, "true", [4711], {"b": 9})),
+        *({"a": {"b": 9}}, {"a": 9}, [], 7, {ODD: "50 %'s"}, {ODD: 1}),
+    ):
+        archived(data)
+        archived(data, "shop.other")
+    declare(*([".".join(path)] if indexed else []))
+    build()
+    assert found(value, *path) == {json.dumps(data) for data in expected}
+
+
+def test_the_index_finds_them_in_the_order_of_the_list() -> None:
+    for number in range(300):
+        archived({"order_id": number % 100})
+    declare("order_id")
+    build()
+    chosen = Selection(
+        Table.ARCHIVED, (Term("type", SHIP), Term("data", 7, path=("order_id",)))
+    )
+    assert indexed_part(chosen) == chosen  # no window
+    rows = matching(ArchivedJob.objects.order_by("-finished_at", "-id"), chosen)
+    with connection.cursor() as cursor:
+        cursor.execute("SET enable_seqscan = off")  # of so few rows
+        plan = rows.explain()
+        cursor.execute("RESET enable_seqscan")
+    assert DataIndex(SHIP, ("order_id",)).name in plan
+    assert len(rows) == 3
+
+
+def test_long_data_are_archived_whatever_is_indexed() -> None:
+    declare("order_id")
+    build()
+    assert archived({"order_id": "ä" * 1_000_000}).pk
+    assert archived({"order_id": {"deep": ["x" * 100_000]}}).pk
+
+
+def test_what_plain_sql_wrote_into_the_column_harms_nothing() -> None:
+    for junk in ({"a": 1}, "order_id", 7, [1, None, "", ["x"]]):
+        JobType.objects.update_or_create(
+            name=SHIP, defaults={"queue": "default", "indexed": junk}
+        )
+        build()
+        assert names() == set()
+
+
+@pytest.mark.parametrize(
+    ("indexed", "message"),
+    [
+        ("order_id", "must be a tuple of keys of the data"),
+        (["order_id", 7], "must be a tuple of keys of the data"),
+        ([""], "must be a tuple of keys of the data"),
+        (["a..b"], "must be a tuple of keys of the data"),
+        (["x" * 101], "must be a tuple of keys of the data"),
+        (["order"], "indexed names 'order', which is no parameter"),
+    ],
+)
+def test_a_key_that_cannot_be_is_refused(indexed: Any, message: str) -> None:
+    def ship(order_id: int) -> None: ...
+
+    with pytest.raises(ImproperlyConfigured, match=message):
+        job(name="shop.refused", indexed=indexed)(ship)
