@@ -11,7 +11,7 @@ from django.contrib.admin import AdminSite
 from django.contrib.admin.views.main import SEARCH_VAR
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
@@ -25,6 +25,7 @@ from django_jobqueue.models import (
     BulkOperation,
     FailureGroup,
     JobType,
+    QueuedJob,
     Schedule,
 )
 
@@ -75,6 +76,7 @@ def _address_of(request: HttpRequest, text: str) -> str:
     return (
         _schedule(request, text)
         or _type(request, text, catalogue.types_named)
+        or _jobs_of_value(request, text)
         or _failures_with(request, text)
         or _type(request, text, catalogue.types_like)
         or _jobs_with(request, text)
@@ -106,10 +108,15 @@ def _failures_with(request: HttpRequest, text: str) -> str:
     return f"{address_of(request, 'failuregroup')}?{urlencode({SEARCH_VAR: text})}"
 
 
+def _jobs_of_value(request: HttpRequest, text: str) -> str:
+    """The searches that a number could mean."""
+    return _jobs_with(request, text) if text.isdigit() else ""
+
+
 def _jobs_with(request: HttpRequest, text: str) -> str:
-    if not may_view(request, ArchivedJob):
+    if not (may_view(request, ArchivedJob) or may_view(request, QueuedJob)):
         return ""
-    return f"{address_of(request, 'archivedjob')}?{urlencode({SEARCH_VAR: text})}"
+    return f"{reverse('admin:jobqueue_search')}?{urlencode({SEARCH_VAR: text})}"
 
 
 def _id(text: str) -> UUID | None:

@@ -17,6 +17,7 @@ import pytest
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
+from django.db import connections
 from django.test import Client
 
 from django_jobqueue.management.jobqueue.roles import ROLES
@@ -93,11 +94,15 @@ def chromium() -> Iterator[Any]:
     found = browser.find()
     if found is None:
         missing(browser.NEEDS)
+    # While Playwright's loop runs, Django has other connections in this thread; those of
+    # before would stay open until it ends, and look like somebody else's.
+    connections.close_all()
     with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
         launched = found.launch(playwright)
         yield launched
         launched.close()
+        connections.close_all()
 
 
 def missing(need: str) -> NoReturn:

@@ -47,7 +47,7 @@ def test_regions_are_replaced_and_what_was_opened_stays_open(
     screen = see()
     screen.open(FRONT)
     assert card(screen) == "3"
-    screen.page.locator("#jq-figures summary").click()
+    screen.page.locator("#jq-chart-table summary").click()
     often(screen)
     screen.page.locator("[data-jq-region=types] tbody a").first.focus()
     before = screen.page.evaluate("document.activeElement.href")
@@ -55,7 +55,7 @@ def test_regions_are_replaced_and_what_was_opened_stays_open(
     overview.forget()
     first = screen.page.locator(".jq-card").first
     first.get_by_text("4", exact=True).wait_for()
-    assert screen.page.locator("#jq-figures").get_attribute("open") is not None
+    assert screen.page.locator("#jq-chart-table").get_attribute("open") is not None
     assert screen.page.evaluate("document.activeElement.href") == before
     assert "window" not in screen.page.url
 

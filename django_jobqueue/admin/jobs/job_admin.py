@@ -12,8 +12,11 @@ from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models.query import QuerySet
+from django.forms.widgets import Script
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.utils.html import format_html
+from django.utils.http import urlencode
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
@@ -45,6 +48,8 @@ class JobAdmin(ActionAdmin):
                 "django_jobqueue/lists.css",
             ]
         }
+
+        js: ClassVar[Sequence[Any]] = [Script("django_jobqueue/search.js", defer=True)]
 
     change_form_template = "admin/jobqueue/job.html"
     list_display_links = ("job",)
@@ -178,7 +183,7 @@ class JobAdmin(ActionAdmin):
         try:
             selection, ids = understood(request, selection, query)
         except SearchError as error:
-            self._show_message(request, display.visible(str(error)), messages.ERROR)
+            self._show_message(request, _elsewhere(error, query), messages.ERROR)
             return selection.none()
         return selection.also(Term("id", self._ids(request, ids))) if ids else selection
 
@@ -205,6 +210,18 @@ class JobAdmin(ActionAdmin):
         """Once a page; an action makes the list a second time."""
         if request.method == "GET":
             self.message_user(request, text, level)
+
+
+def _elsewhere(error: SearchError, query: str) -> Any:
+    """What is wrong with a search, and the page that knows what it could mean."""
+    url = f"{reverse('admin:jobqueue_search')}?{urlencode({'q': query})}"
+    link = gettext("Search everywhere for “%(text)s”")
+    return format_html(
+        '{} <a href="{}">{}</a>',
+        display.visible(str(error)),
+        url,
+        link % {"text": display.visible(query[:50])},
+    )
 
 
 def tries_of(job: Any, job_type: JobType | None) -> Any:

@@ -19,6 +19,7 @@ from django_jobqueue.admin import jump_box
 from django_jobqueue.admin.actions.action import Action, Button
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.data_summaries import summaries
+from django_jobqueue.admin.jobs import search_page
 from django_jobqueue.admin.jobs.cancel import CancelJobs, FailJobs
 from django_jobqueue.admin.jobs.download import Download
 from django_jobqueue.admin.jobs.edit_data import EditData
@@ -150,7 +151,11 @@ class QueuedJobAdmin(JobAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         """Addresses that lead to a job wherever it is, before those of the objects."""
-        return [*jump_box.urls(self.admin_site), *super().get_urls()]
+        return [
+            *jump_box.urls(self.admin_site),
+            *search_page.urls(self.admin_site),
+            *super().get_urls(),
+        ]
 
     def key_of(self, selection: Selection) -> Key:
         """Running jobs are few: the longest-running job comes first."""
