@@ -13,6 +13,7 @@ from django.urls import URLPattern
 from django_jobqueue.admin import jump_box
 from django_jobqueue.admin.actions.action import Action, ConfirmedAction
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
+from django_jobqueue.admin.jobs import search_page
 
 PAGES: dict[str, ActionAdmin] = {
     str(model._meta.model_name): model_admin
@@ -44,7 +45,9 @@ def test_a_page_has_no_address_but_those_of_django_and_of_its_actions(
     name: str,
 ) -> None:
     page: Any = PAGES[name]
-    navigation = ids(jump_box.urls(page.admin_site)) if name == "queuedjob" else set()
+    site = page.admin_site
+    above = [*jump_box.urls(site), *search_page.urls(site)]
+    navigation = ids(above) if name == "queuedjob" else set()
     actions = {f"jobqueue_{name}_{one.name}" for one in page.page_actions}
     of_django = ids(ModelAdmin.get_urls(page))
     assert ids(page.get_urls()) == of_django | navigation | actions

@@ -672,7 +672,7 @@ def test_a_few_jobs_are_pruned_from_the_list(anna: Client) -> None:
     done = confirm(anna, "archivedjob", "prune", gone)
     assert "1 job was deleted." in done.text
     assert [job.pk for job in ArchivedJob.objects.all()] == [kept]
-    assert LogEntry.objects.get().get_change_message() == "Pruned."
+    assert LogEntry.objects.get().get_change_message() == "Deleted."
 
 
 def test_all_that_match_are_pruned_by_a_bulk_operation(anna: Client) -> None:

@@ -94,7 +94,7 @@ def test_run_now_leaves_running_jobs_alone(anna: Client, scene: Scene) -> None:
     assert "1 is running already and is left alone." in page.text
     page = confirm(anna, "queuedjob", "run_now", *ids)
     assert "1 job is due now." in page.text
-    assert "1 was left as it is" in page.text
+    assert "1 was skipped" in page.text
     assert QueuedJob.objects.get(pk=ids[0]).run_after == before.run_after
     assert list(entries()) == [str(ids[1])]
 
@@ -259,7 +259,7 @@ def test_a_name_that_no_queue_can_have_is_asked_again(
 def test_workers_are_asked(anna: Client, scene: Scene, what: str) -> None:
     alive, dead = scene.workers["running"], scene.workers["stopped"]
     page = select(anna, "worker", what, alive, dead)
-    for text in ("2 workers?", "1 job runs there now.", "1 ended already"):
+    for text in ("2 workers?", "1 job runs there now.", "1 worker has already exited"):
         assert text in page.text
     page = confirm(anna, "worker", what, alive, dead)
     assert "1 worker was asked" in page.text

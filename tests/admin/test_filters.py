@@ -165,7 +165,7 @@ def test_a_range_takes_both_ends_and_completes_what_is_half(
         ({"gte_1": "12:00"}, "A time needs a date."),
         ({"gte_0": "soon"}, "“soon” is not a date."),
         ({"gte_0": "2026-02-30"}, "“2026-02-30” is not a date."),
-        ({"lte_0": "2026-03-02", "lte_1": "25:00"}, "“25:00” is no time."),
+        ({"lte_0": "2026-03-02", "lte_1": "25:00"}, "“25:00” is not a time."),
         ({"gte_0": "2026-03-03", "lte_0": "2026-03-02"}, "It ends before it begins."),
     ],
 )

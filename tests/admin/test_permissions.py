@@ -207,7 +207,7 @@ def test_offered_verbs_are_those_that_apply(anna: Client, scene: Scene) -> None:
     assert offered("queuedjob", scene.queued["running"]) == {"cancel"}
     assert offered("archivedjob", scene.archived["succeeded"]) == {"replay"}
     assert offered("worker", scene.workers["stopped"]) == set()
-    always = {"restart", "stop", "where"}
+    always = {"restart", "stop"}
     assert offered("worker", scene.workers["running"]) == {"drain", *always}
     assert offered("worker", scene.workers["draining"]) == {"resume", *always}
     assert offered("jobtype", FAIL) == {"pause"}

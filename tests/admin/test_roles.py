@@ -69,6 +69,7 @@ FIRST = {
     "worker/stop/": "Job operator",
     "worker/restart/": "Job operator",
     "worker/where/": "Job operator",
+    "worker/<path:object_id>/stack/": "Job operator",
 }
 NOBODY = ("add/", "delete/")  # Django's own forms, for no one
 RIGHTS = dict(
@@ -92,7 +93,7 @@ def test_every_address_that_does_something_is_in_the_table() -> None:
     assert set(FIRST) <= {str(endpoint) for endpoint in ALL}
     others = {str(endpoint) for endpoint in ALL} - set(FIRST)
     shows = ("history/", "change/", "<path:object_id>/", "find/", "<uuid:id>/")
-    shows += ("export.csv/", "export.jsonl/")
+    shows += ("export.csv/", "export.jsonl/", "search/", "matrix/", "releases/")
     lists = {f"{endpoint.model}/" for endpoint in ALL if endpoint.is_list}
     strangers = others - lists
     assert {one for one in strangers if not one.endswith((*shows, *NOBODY))} == set()

@@ -76,7 +76,7 @@ def test_a_key_that_was_freed_meanwhile_is_no_error(anna: Client, scene: Scene) 
     id = rows.queued(unique_key=new_id())
     QueuedJob.objects.filter(pk=id).update(unique_key=None)
     page = confirm(anna, "queuedjob", "free_key", id)
-    assert "1 was left as it is, because it changed meanwhile." in page.text
+    assert "1 was skipped: it changed meanwhile." in page.text
 
 
 def test_freeing_needs_its_permission(scene: Scene, log_in: LogIn) -> None:

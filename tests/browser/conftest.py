@@ -94,8 +94,8 @@ def chromium() -> Iterator[Any]:
     found = browser.find()
     if found is None:
         missing(browser.NEEDS)
-    # While Playwright's loop runs, Django has other connections in this thread; those of
-    # before would stay open until it ends, and look like somebody else's.
+    # While Playwright's loop runs, Django has other connections in this thread; those
+    # of before would stay open until it ends, and look like somebody else's.
     connections.close_all()
     with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")

@@ -67,14 +67,14 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TableResult:
     """The first jobs of a table."""
 
     title: Any
     count: str
     rows: Sequence[Row]
     url: str  # of the list
-    back_to: str  # how far was looked, if not at all
+    back_to: str  # how far was searched; empty if everything was
     older: str  # the list, from there on
     problem: str
 
@@ -86,8 +86,8 @@ class Page:
     query: str
     meanings: Sequence[Meaning]
     others: Sequence[tuple[str, str]]  # job types and failure groups
-    tables: Sequence[Found]
-    looked_at: str
+    tables: Sequence[TableResult]
+    examined: str
     is_cut_off: bool  # not all meanings were looked for in time
 
 
@@ -113,12 +113,12 @@ def page(request: HttpRequest, site: AdminSite) -> HttpResponse:
         meanings=meanings,
         others=list(_others(request, query)),
         tables=list(_tables(request, site)) if query else [],
-        looked_at=numbers.number(MOST_JOBS),
+        examined=numbers.number(MOST_JOBS),
         is_cut_off=is_cut_off,
     )
     owner: Any = site._registry[QueuedJob]
     return owner.show(  # type: ignore[no-any-return]
-        request, "search.html", title=_("Search jobs"), found=shown
+        request, "search.html", title=_("Search jobs"), search=shown
     )
 
 
@@ -143,11 +143,11 @@ def _meanings(request: HttpRequest, query: str) -> tuple[list[Meaning], bool]:
     for model, table in TABLES:
         if not may_view(request, model):
             continue
-        found = keys_with(DjangoDatabase(), table, value)
-        is_cut_off = is_cut_off or found is None
-        for path, jobs in found or ():
-            if not _is_hidden(request, path):
-                term = _term(path, value)
+        matched = keys_with(DjangoDatabase(), table, value)
+        is_cut_off = is_cut_off or matched is None
+        for keys, jobs in matched or ():
+            if not _is_hidden(request, keys):
+                term = _term(keys, value)
                 counts.setdefault(term, {})[table] = numbers.number(jobs)
         if table is Table.ARCHIVED:
             for term, jobs_text in _indexed(request, value):
@@ -219,15 +219,15 @@ def _others(request: HttpRequest, query: str) -> Iterable[tuple[str, str]]:
             yield shown, display.url_of("failuregroup", group.pk)
 
 
-def _tables(request: HttpRequest, site: AdminSite) -> Iterable[Found]:
+def _tables(request: HttpRequest, site: AdminSite) -> Iterable[TableResult]:
     for model, table in TABLES:
         if may_view(request, model):
-            yield _found(request, site, model, table)
+            yield _result_of(request, site, model, table)
 
 
-def _found(
+def _result_of(
     request: HttpRequest, site: AdminSite, model: type[models.Model], table: Table
-) -> Found:
+) -> TableResult:
     """The first page of the list, without its filters."""
     owner: Any = site._registry[model]
     query = request.GET[SEARCH_VAR]
@@ -237,10 +237,10 @@ def _found(
         understood(request, Selection(table), query)
         listed: Any = owner.get_changelist_instance(request)
     except (SearchError, IncorrectLookupParameters) as error:
-        return Found(title, "", (), "", "", "", display.visible(str(error)))
+        return TableResult(title, "", (), "", "", "", display.visible(str(error)))
     rows = list(listed.result_list)
     is_looking = listed.searched_back_to is not None
-    return Found(
+    return TableResult(
         title=title,
         count=listed.count_text,
         rows=[_row(owner, job, table) for job in rows[:MOST_ROWS]],

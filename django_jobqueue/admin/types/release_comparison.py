@@ -24,7 +24,7 @@ from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import history
 from django_jobqueue.text import numbers
 
-LOOKED_BACK: Final = timedelta(days=30)
+PERIOD: Final = timedelta(days=30)
 MOST_RELEASES: Final = 50
 MOST_GROUPS: Final = 200  # that failed most often in either release
 FEW: Final = 5  # failures that tell nothing yet
@@ -89,6 +89,10 @@ class CompareReleases(Action):
     is_for_selection = True
     is_button = False
 
+    def is_allowed(self, request: HttpRequest, row: Any = None) -> bool:
+        """Whoever sees job types."""
+        return True
+
     def respond(
         self, page: ActionAdmin, request: HttpRequest, row: Any
     ) -> HttpResponse:
@@ -102,7 +106,7 @@ class CompareReleases(Action):
 
 def comparison(request: HttpRequest) -> Comparison:
     """Those that the address names, else the newest two."""
-    db, start = DjangoDatabase(), database_now() - LOOKED_BACK
+    db, start = DjangoDatabase(), database_now() - PERIOD
     names = [one.release for one in history.releases(db, start, most=MOST_RELEASES)]
     newest = [*names, "", ""]
     new = request.GET.get("new") or newest[0]
@@ -194,7 +198,7 @@ def _groups(old: str, new: str, start: datetime) -> list[GroupTable]:
                 new=numbers.number(now),
             )
         )
-    return [GroupTable(label, found) for label, found in sorts.items() if found]
+    return [GroupTable(label, some) for label, some in sorts.items() if some]
 
 
 _SORTS: Final = (

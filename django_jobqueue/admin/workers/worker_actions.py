@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.contrib import messages
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -182,7 +183,11 @@ class ShowStack(Action):
     ) -> HttpResponse:
         """Request it, and go back to the page, which shows it when it is there."""
         by = request.user.get_username()
-        if not operations.request_stack_dumps([row.pk], by=by):
+        if operations.request_stack_dumps([row.pk], by=by):
+            user: Any = request.user
+            entry = gettext("Asked for its stacks.")
+            LogEntry.objects.log_actions(user.pk, [row], CHANGE, entry)
+        else:
             page.message_user(request, _deaf(1)[0], messages.WARNING)
         back = page.next_url(request) if "next" in request.GET else page.url_of(row)
         return HttpResponseRedirect(back)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from dataclasses import replace
 from typing import Final
 
 from django.db import Error, connections
@@ -19,20 +20,20 @@ THREAD: Final = "jobqueue-data-indexes"
 
 
 class DataIndexBuilder:
-    """Looks whether anything is to be done; does it in a thread of its own, since it
+    """Checks whether anything is to be done; does it in a thread of its own, since it
     takes minutes on a large archive."""
 
     def __init__(self) -> None:
         self._thread: threading.Thread | None = None
 
-    def look(self, db: Database, *, drops: bool) -> None:
+    def check(self, db: Database, *, drops: bool) -> None:
         """Start what is missing. ``drops`` also what nobody declares any more: not
         right after a start, when old and new code run beside each other."""
         if self._thread is not None and self._thread.is_alive():
             return
-        found = data_indexes.differences(db)
-        undeclared = found.undeclared if drops else ()
-        todo = Differences(found.missing, found.broken, undeclared)
+        differences = data_indexes.differences(db)
+        undeclared = differences.undeclared if drops else ()
+        todo = replace(differences, undeclared=undeclared)
         if todo != Differences((), (), ()):
             self._thread = threading.Thread(
                 target=_work, args=(todo,), name=THREAD, daemon=True
@@ -56,7 +57,7 @@ def _work(todo: Differences) -> None:
             logger.info("making the index %s on %s", index.name, where)
             data_indexes.make(db, index)
             logger.info("the index %s on %s is there", index.name, where)
-    except Error as error:  # no right to do it, or no connection; the next look tries
+    except Error as error:  # no right to do it, or no connection; the next check tries
         logger.warning("an index on the data of jobs: %s", str(error).strip())
     finally:
         connections[conf.database].close()

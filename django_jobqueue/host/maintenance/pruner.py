@@ -66,7 +66,7 @@ class Pruner(Loop):
         if hourly:  # what another transaction had locked, or committed late
             self._hour_ends = time.monotonic() + HOUR
             self._walks.clear()
-        self._data_indexes.look(self._connection, drops=hourly)
+        self._data_indexes.check(self._connection, drops=hourly)
         rules = prune.rules(self._connection, conf.retention)
         self._walks = {rule: self._walks.get(rule, prune.Walk()) for rule in rules}
         for rule, walk in self._walks.items():
