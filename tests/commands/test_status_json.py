@@ -101,7 +101,7 @@ def test_a_worker_of_every_queue_has_null(worker: HandDriven) -> None:
 
 
 def test_throughput_has_counts_and_percentiles() -> None:
-    count = Count("tests.sample.add", "mail", 7, 1, 2, 3)
+    count = Count("tests.sample.add", "mail", "r1", 7, 1, 2, 3)
     count.attempt(ran=0.039, waited=0.9)
     rollup.add(DjangoDatabase(), [count, Count("tests.sample.say", "mail", other=1)])
     first, second = figures()["throughput"]

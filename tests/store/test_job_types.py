@@ -52,6 +52,7 @@ IN_THE_ROW = {
     "expires_in": timedelta(hours=3),
     "max_crashes": 5,
     "sensitive": frozenset({"token"}),
+    "indexed": ("a",),
     "summary": "letter {a}",
     "retry": (ExceptionRule(exception=KeyError, is_retried=False),),
     "unique": ("a",),

@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
 from django.db import models
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.utils.translation import ngettext
 
 from django_jobqueue.admin.base import may
@@ -87,6 +87,29 @@ class Action:
         self, page: ActionAdmin, request: HttpRequest, keys: Sequence[Any]
     ) -> HttpResponse:
         """Answer for the objects that were selected in the list."""
+        raise NotImplementedError
+
+
+class ShowAction(Action):
+    """A page or file below the list, for whoever sees the list: it only shows."""
+
+    is_for_selection = True
+    is_button = False
+
+    def is_allowed(self, request: HttpRequest, row: Any = None) -> bool:
+        """Whoever sees the list."""
+        return True
+
+    def respond(
+        self, page: ActionAdmin, request: HttpRequest, row: Any
+    ) -> HttpResponse:
+        """Show it; nothing is posted there."""
+        if request.method != "GET":
+            return HttpResponseNotAllowed(["GET"])
+        return self.show(page, request)
+
+    def show(self, page: ActionAdmin, request: HttpRequest) -> HttpResponse:
+        """The page, or the file."""
         raise NotImplementedError
 
 

@@ -11,18 +11,19 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db.models import F, Max, Min, Sum
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.formats import date_format
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from django_jobqueue.admin.actions.action import Action
+from django_jobqueue.admin.actions.action import ShowAction
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.failures.failure_order import DAY, HOUR, start_of_hour
 from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.parts.curves import Choice
 from django_jobqueue.models import ArchivedJob, FailureGroup, FailureRollup
 from django_jobqueue.text import numbers, timezones
 
@@ -68,15 +69,6 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """A link to another table."""
-
-    label: Any
-    url: str
-    is_current: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Matrix:
     """The table, and the ways to others."""
 
@@ -86,23 +78,13 @@ class Matrix:
     others: int  # groups that failed less often, and are not shown
 
 
-class FailureMatrix(Action):
+class FailureMatrix(ShowAction):
     """The page."""
 
     name = "matrix"
-    is_for_selection = True
-    is_button = False
 
-    def is_allowed(self, request: HttpRequest, row: Any = None) -> bool:
-        """Whoever sees failure groups."""
-        return True
-
-    def respond(
-        self, page: ActionAdmin, request: HttpRequest, row: Any
-    ) -> HttpResponse:
-        """Show it."""
-        if request.method != "GET":
-            return HttpResponseNotAllowed(["GET"])
+    def show(self, page: ActionAdmin, request: HttpRequest) -> HttpResponse:
+        """The table that the address asks for."""
         return page.show(
             request,
             "failure_matrix.html",

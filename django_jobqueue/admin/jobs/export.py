@@ -20,13 +20,12 @@ from django.db.models.functions import Cast
 from django.http import (
     HttpRequest,
     HttpResponse,
-    HttpResponseNotAllowed,
     HttpResponseRedirect,
     StreamingHttpResponse,
 )
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.admin.actions.action import Action
+from django_jobqueue.admin.actions.action import ShowAction
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.base import VIEW_DATA, may
 from django_jobqueue.admin.lists.change_list import JobChangeList
@@ -54,24 +53,14 @@ BOM: Final = "\ufeff"
 Row = dict[str, Any]
 
 
-class Export(Action):
+class Export(ShowAction):
     """All jobs of the list, whatever their number, newest first."""
 
-    is_for_selection = True
-    is_button = False
     content_type: ClassVar[str]
     extension: ClassVar[str]
 
-    def is_allowed(self, request: HttpRequest, row: Any = None) -> bool:
-        """Whoever sees the list; of the data, whoever sees data."""
-        return True
-
-    def respond(
-        self, page: ActionAdmin, request: HttpRequest, row: Any
-    ) -> HttpResponse:
-        """A file that is sent while it is read."""
-        if request.method != "GET":
-            return HttpResponseNotAllowed(["GET"])
+    def show(self, page: ActionAdmin, request: HttpRequest) -> HttpResponse:
+        """A file that is sent while it is read; data are for those who see data."""
         try:
             jobs: Any = page.get_changelist_instance(request)
         except (IncorrectLookupParameters, DisallowedModelAdminLookup):

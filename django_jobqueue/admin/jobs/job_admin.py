@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.admin.utils import unquote
-from django.contrib.admin.views.main import ChangeList
+from django.contrib.admin.views.main import SEARCH_VAR, ChangeList
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models.query import QuerySet
@@ -214,7 +214,7 @@ class JobAdmin(ActionAdmin):
 
 def _elsewhere(error: SearchError, query: str) -> Any:
     """What is wrong with a search, and the page that knows what it could mean."""
-    url = f"{reverse('admin:jobqueue_search')}?{urlencode({'q': query})}"
+    url = f"{reverse('admin:jobqueue_search')}?{urlencode({SEARCH_VAR: query})}"
     link = gettext("Search everywhere for “%(text)s”")
     return format_html(
         '{} <a href="{}">{}</a>',

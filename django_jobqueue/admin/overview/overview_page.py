@@ -18,7 +18,7 @@ from django_jobqueue.admin.overview.overview_tables import (
     WorkerRow,
 )
 from django_jobqueue.admin.parts import display, history_charts
-from django_jobqueue.admin.parts.curves import deploys
+from django_jobqueue.admin.parts.curves import Choice, deploys
 from django_jobqueue.admin.parts.depths import age_text
 from django_jobqueue.admin.parts.history_charts import History, Period
 from django_jobqueue.admin.tabs import address_of
@@ -53,15 +53,6 @@ class Pointer:
     url: str
     is_bad: bool
     others: str
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A window that can be chosen."""
-
-    label: Any
-    url: str
-    is_current: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ MOST_ACTS: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A link to other curves."""
+    """A link to the same page with other figures."""
 
     label: Any
     url: str

@@ -9,11 +9,11 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db.models import F, Sum
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from django_jobqueue.admin.actions.action import Action
+from django_jobqueue.admin.actions.action import ShowAction
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.parts import display
@@ -82,23 +82,13 @@ class Comparison:
     groups: Sequence[GroupTable]
 
 
-class CompareReleases(Action):
+class CompareReleases(ShowAction):
     """The page."""
 
     name = "releases"
-    is_for_selection = True
-    is_button = False
 
-    def is_allowed(self, request: HttpRequest, row: Any = None) -> bool:
-        """Whoever sees job types."""
-        return True
-
-    def respond(
-        self, page: ActionAdmin, request: HttpRequest, row: Any
-    ) -> HttpResponse:
-        """Show it."""
-        if request.method != "GET":
-            return HttpResponseNotAllowed(["GET"])
+    def show(self, page: ActionAdmin, request: HttpRequest) -> HttpResponse:
+        """The releases that the address names."""
         compared = comparison(request)
         title = _("Compare releases")
         return page.show(request, "releases.html", title=title, compared=compared)

@@ -263,7 +263,7 @@ def _warn(console: Console, options: dict[str, Any], chosen: ByFilter) -> None:
         more = counted(gone, "more job")
         console.warn(f"{more} cannot be replayed, because the job type is gone.")
     if once := chosen.skipped["at_most_once"]:
-        were = many_jobs.were(once, "left out")
+        were = many_jobs.were(once, "skipped")
         console.warn(
             f"{were}: of an at-most-once type; --at-most-once takes them, too."
         )
