@@ -37,6 +37,12 @@ class Token:
     is_quoted: bool = False
 
 
+def quoted(text: str) -> str:
+    """The text as a search takes it whole, whatever is in it."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
 def tokens(text: str) -> Iterator[Token]:
     """The tokens of a search. Raises SearchError."""
     if len(text) > LONGEST:

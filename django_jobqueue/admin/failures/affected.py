@@ -18,6 +18,7 @@ from django_jobqueue.admin.base import VIEW_DATA, may, may_view
 from django_jobqueue.admin.data_summaries import template_of
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.models import ArchivedJob
+from django_jobqueue.search.tokens import quoted
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import summary_data
 from django_jobqueue.text import data_summary, numbers
@@ -118,6 +119,5 @@ def _term(key: str, value: Any) -> str:
     if not key.isidentifier():
         return ""
     if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return f'data.{key}:"{escaped}"'
+        return f"data.{key}:{quoted(value)}"
     return f"data.{key}:{json.dumps(value)}"

@@ -25,6 +25,7 @@ from django_jobqueue.admin.failures.failure_order import DAY, HOUR, start_of_hou
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.curves import Choice
 from django_jobqueue.models import ArchivedJob, FailureGroup, FailureRollup
+from django_jobqueue.search.tokens import quoted
 from django_jobqueue.text import numbers, timezones
 
 MOST_GROUPS: Final = 50
@@ -168,9 +169,8 @@ def _by_release(rows: Any) -> tuple[list[Column], Counts]:
 
 
 def _release(name: str) -> Column:
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
     shown = display.visible(name) or _("no release")
-    return Column(shown, f'release:"{escaped}"' if name else "")
+    return Column(shown, f"release:{quoted(name)}" if name else "")
 
 
 def _rows(
@@ -198,9 +198,12 @@ def _rows(
                 message=display.shown_text(group.template, display.CELL),
                 is_new=group.first_seen >= start,
                 cells=[
-                    _cell(counts[fingerprint, place], most, column, fingerprint)
-                    if sees_jobs
-                    else _cell(counts[fingerprint, place], most, None, fingerprint)
+                    _cell(
+                        counts[fingerprint, place],
+                        most,
+                        column if sees_jobs else None,
+                        fingerprint,
+                    )
                     for place, column in enumerate(columns)
                 ],
                 total=numbers.number(totals[fingerprint]),

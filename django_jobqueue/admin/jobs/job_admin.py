@@ -8,21 +8,20 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.admin.utils import unquote
-from django.contrib.admin.views.main import SEARCH_VAR, ChangeList
+from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models.query import QuerySet
 from django.forms.widgets import Script
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
 from django.utils.html import format_html
-from django.utils.http import urlencode
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.data_summaries import summary_cell
+from django_jobqueue.admin.jobs import search_page
 from django_jobqueue.admin.jobs.export import Export
 from django_jobqueue.admin.jobs.job_page import JobPage
 from django_jobqueue.admin.jobs.job_search import matching_ids, understood
@@ -214,12 +213,11 @@ class JobAdmin(ActionAdmin):
 
 def _elsewhere(error: SearchError, query: str) -> Any:
     """What is wrong with a search, and the page that knows what it could mean."""
-    url = f"{reverse('admin:jobqueue_search')}?{urlencode({SEARCH_VAR: query})}"
     link = gettext("Search everywhere for “%(text)s”")
     return format_html(
         '{} <a href="{}">{}</a>',
         display.visible(str(error)),
-        url,
+        search_page.url_of(query),
         link % {"text": display.visible(query[:50])},
     )
 

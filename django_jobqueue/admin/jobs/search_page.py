@@ -29,7 +29,7 @@ from django_jobqueue.admin.parts import catalogue, display
 from django_jobqueue.models import ArchivedJob, FailureGroup, JobType, QueuedJob
 from django_jobqueue.search import SearchError
 from django_jobqueue.search.selection import Selection, Table, Term
-from django_jobqueue.search.tokens import tokens
+from django_jobqueue.search.tokens import quoted, tokens
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading.value_search import MOST_JOBS, keys_with
 from django_jobqueue.text import numbers
@@ -190,8 +190,7 @@ def _term(path: Iterable[str], value: str) -> str:
         key if key.isidentifier() else json.dumps(key, ensure_ascii=False)
         for key in path
     )
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return f"data.{keys}:{value}" if value.isalnum() else f'data.{keys}:"{escaped}"'
+    return f"data.{keys}:{value if value.isalnum() else quoted(value)}"
 
 
 def _is_hidden(request: HttpRequest, path: Iterable[str]) -> bool:

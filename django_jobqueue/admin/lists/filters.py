@@ -18,6 +18,7 @@ from django_jobqueue.admin.parts.display import visible
 from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.search import parse
 from django_jobqueue.search.selection import SelectionError, Table, Term
+from django_jobqueue.search.tokens import quoted
 from django_jobqueue.text import timezones
 
 
@@ -135,8 +136,7 @@ class TypedFilter(TermFilter):
 
     def text(self, typed: str) -> str:
         """The term of a search that says the same."""
-        escaped = typed.replace("\\", "\\\\").replace('"', '\\"')
-        return f'{self.selects}:"{escaped}"'
+        return f"{self.selects}:{quoted(typed)}"
 
 
 class StatusFilter(TabFilter):
