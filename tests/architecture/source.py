@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -44,8 +45,24 @@ def modules() -> tuple[Module, ...]:
         path = file.relative_to(PACKAGE).as_posix()
         if not path.startswith("migrations/"):
             text = file.read_text()
-            found.append(Module(path, text, ast.parse(text)))
+            found.append(Module(path, text, parsed(text)))
     return tuple(found)
+
+
+def parsed(text: str) -> ast.Module:
+    """The syntax tree; nothing is collected meanwhile.
+
+    Python 3.11 counts the depth of all trees that are being made in one number
+    (CPython's issue 106905). A finalizer that logs a traceback parses, and so
+    the tree around it would fail.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return ast.parse(text)
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def imports(node: ast.AST) -> Iterator[str]:

@@ -22,6 +22,7 @@ from django_jobqueue.conf import Conf
 from django_jobqueue.domain.job_options import policy_of
 from django_jobqueue.domain.policy import Policy
 from django_jobqueue.enqueueing.options import JobOptions
+from tests.architecture.source import parsed
 from tests.docs.pages import pages
 
 FOLDER = "docs/guides/coming-from/"
@@ -47,9 +48,9 @@ def as_python(code: str) -> ast.Module:
     for gap, filling in PLACEHOLDERS.items():
         code = code.replace(gap, filling)
     try:
-        return ast.parse(code.removeprefix("@").removeprefix("await "))
+        return parsed(code.removeprefix("@").removeprefix("await "))
     except SyntaxError:
-        return ast.parse("")
+        return parsed("")
 
 
 def written_out(call: ast.Call) -> dict[str, Any]:

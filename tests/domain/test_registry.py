@@ -19,6 +19,7 @@ from django_jobqueue.domain.registry import (
     registry,
 )
 from django_jobqueue.text.suggestions import near_names
+from tests.architecture.source import parsed
 from tests.sample import jobs
 
 
@@ -170,7 +171,7 @@ def test_the_jobs_of_every_app_are_discovered() -> None:
     with open(jobs.__file__) as file:
         functions = [
             node.name
-            for node in ast.parse(file.read()).body
+            for node in parsed(file.read()).body
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
             and node.decorator_list
         ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -35,6 +36,8 @@ def scene() -> Iterator[Scene]:
     yield made
     made.gate.set()
     assert made.executor.stop(20)
+    del made
+    gc.collect()  # what asyncio says of forgotten tasks is said in this test
 
 
 @pytest.fixture

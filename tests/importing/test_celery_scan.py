@@ -11,6 +11,7 @@ from django.core.management.base import CommandError
 
 from django_jobqueue.domain.schedule_rules import parse
 from django_jobqueue.importing.celery_scan import ADVICE, Finding, scan
+from tests.architecture.source import parsed
 from tests.commands.conftest import Said, jobqueue
 
 
@@ -185,7 +186,7 @@ def test_an_entry_of_the_beat_becomes_a_schedule(
     (one,) = found_in(tmp_path, f"beat_schedule = {{'each night': {entry}}}")
     assert one.name == "x.send"
     assert one.advice[0] == f"Write send.at({rule}, name='each-night')(1, b=2)."
-    call = ast.parse(one.advice[0].removeprefix("Write ").removesuffix("."))
+    call = parsed(one.advice[0].removeprefix("Write ").removesuffix("."))
     for node in ast.walk(call):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "cron":
             assert parse(ast.literal_eval(node.args[0]), "UTC")
