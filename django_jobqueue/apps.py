@@ -45,7 +45,12 @@ class JobQueueConfig(AppConfig):
 
 def _check(tag: str, deploy: bool, **kwargs: Any) -> list[CheckMessage]:
     """Load the checks, and run those that registered so."""
-    from django_jobqueue.checks import followers, lazy_loading, schedules  # noqa: F401
+    from django_jobqueue.checks import (  # noqa: F401
+        followers,
+        lazy_loading,
+        project_settings,
+        schedules,
+    )
 
     return lazy_loading.run(tag, deploy, **kwargs)
 

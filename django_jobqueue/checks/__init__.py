@@ -18,9 +18,8 @@ from django.db import NotSupportedError, connections
 
 from django_jobqueue import middleware
 from django_jobqueue.checks.lazy_loading import register
-from django_jobqueue.conf import Conf, conf, misnamed_settings
+from django_jobqueue.conf import Conf, conf
 from django_jobqueue.domain.databases import vendor_problem
-from django_jobqueue.domain.policy import queue_problem
 from django_jobqueue.domain.registry import handler_names, missing_modules, registry
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution import middleware_chain as chain
@@ -31,72 +30,6 @@ from django_jobqueue.workers import unfinished_jobs_dump
 
 TAG: Final = "jobqueue"
 OLDEST: Final = 14
-register(TAG)(misnamed_settings.check_name)
-
-
-@register(TAG)
-def check_settings(
-    app_configs: Sequence[AppConfig] | None, **kwargs: Any
-) -> Iterable[CheckMessage]:
-    """E001–E004: the JOBQUEUE dict."""
-    given = getattr(settings, "JOBQUEUE", {})
-    if not isinstance(given, dict):
-        return [
-            Error(
-                f"JOBQUEUE must be a dict, not {given!r}.",
-                hint='For example JOBQUEUE = {"LEASE": 15}.',
-                id="jobqueue.E001",
-            )
-        ]
-    messages = [
-        message for name, value in given.items() for message in _one(name, value)
-    ]
-    return messages or [*_queue_names(), *_combinations()]
-
-
-def _one(name: object, value: object) -> Iterator[CheckMessage]:
-    setting = Conf.settings.get(str(name))
-    if setting is None:
-        near = get_close_matches(str(name).upper(), Conf.settings, n=1)
-        known = f"The settings are {', '.join(sorted(Conf.settings))}."
-        yield Error(
-            f"JOBQUEUE[{name!r}] is no setting of the job queue.",
-            hint=f"Did you mean {near[0]!r}?" if near else known,
-            id="jobqueue.E002",
-        )
-    elif problem := setting.problem(value):
-        yield Error(
-            f"JOBQUEUE[{name!r}] {problem}.", hint=setting.help, id="jobqueue.E003"
-        )
-
-
-def _queue_names() -> Iterator[CheckMessage]:
-    for name in conf.queues or ():
-        if problem := queue_problem(name):
-            yield Error(
-                f"JOBQUEUE['QUEUES'] has the name of no queue: one {problem}",
-                hint=Conf.queues.help,
-                id="jobqueue.E003",
-            )
-
-
-def _combinations() -> Iterator[CheckMessage]:
-    """E004: settings that contradict each other."""
-    if conf.threads == 0 and conf.async_slots == 0:
-        yield Error(
-            "JOBQUEUE['THREADS'] and JOBQUEUE['ASYNC_SLOTS'] are both 0, so a worker "
-            "could run nothing.",
-            hint="Leave one of them above 0.",
-            id="jobqueue.E004",
-        )
-    if conf.statement_timeout >= conf.lease:
-        yield Warning(
-            f"JOBQUEUE['STATEMENT_TIMEOUT'] ({conf.statement_timeout:g} s) is not "
-            f"below JOBQUEUE['LEASE'] ({conf.lease:g} s): one slow statement could "
-            "cost a worker its claims.",
-            hint="Make LEASE longer, or STATEMENT_TIMEOUT shorter.",
-            id="jobqueue.W001",
-        )
 
 
 @register(TAG)

@@ -1,13 +1,15 @@
 """Every setting: its name, default, kind and meaning, read from ``settings.JOBQUEUE``.
 
-Times are seconds. ``manage.py runworkers`` has a flag of the same name for every
-setting (``LEASE`` is ``--lease``); a flag wins over the setting, in that command and in
-the worker processes that it starts.
+Times are seconds. The environment variable of a setting (``JOBQUEUE_LEASE`` for
+``LEASE``) wins over the dict. ``manage.py runworkers`` has a flag of the same name for
+every setting (``--lease``), which wins over both, in that command and in the worker
+processes that it starts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -61,7 +63,8 @@ class Override:
 
 
 class Conf:
-    """The settings in force: flags first, then ``settings.JOBQUEUE``, then defaults.
+    """The settings in force: flags first, then variables of the environment, then
+    ``settings.JOBQUEUE``, then defaults.
 
     What is of another kind than its setting counts as not given, so that a project with
     a mistake starts and its system checks can tell.
@@ -264,11 +267,22 @@ class Conf:
 
     def _configured(self) -> dict[str, Any]:
         given = getattr(settings, "JOBQUEUE", None)
-        return {
+        values = {
             name: value
             for name, value in (given.items() if isinstance(given, dict) else ())
             if name in self.settings and self.settings[name].allows_type(value)
         }
+        for setting, value in self.of_environment():
+            if not setting.problem(value):
+                values[setting.name] = setting.over(values.get(setting.name), value)
+        return values
+
+    def of_environment(self) -> Iterator[tuple[Setting[Any], Any]]:
+        """Settings that the environment has values for, with these, right or wrong. An
+        empty variable is as good as none: that is what ``${NAME:-}`` makes."""
+        for setting in self.settings.values():
+            if text := os.environ.get(setting.variable):
+                yield setting, setting.parse(text)
 
     def _changed(self, *, setting: str, **kwargs: Any) -> None:
         if setting in ("JOBQUEUE", "DATABASE_ROUTERS"):

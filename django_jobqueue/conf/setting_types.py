@@ -73,10 +73,32 @@ class Setting(Generic[T]):
         """The value as the engine uses it."""
         return value  # type: ignore[no-any-return]
 
+    def over(self, given: Any, value: Any) -> Any:
+        """The value that counts when this one wins over the given one."""
+        return value
+
     @property
     def flag(self) -> str:
         """The flag of ``runworkers`` that overrides it."""
         return "--" + self.name.lower().replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that overrides the ``JOBQUEUE`` dict."""
+        return f"JOBQUEUE_{self.name}"
+
+    def parse(self, text: str) -> Any:
+        """The text of a flag or a variable as a value; itself if it is none."""
+        if self.optional and text.lower() in ("none", ""):
+            return None
+        try:
+            return self.from_text(text)
+        except ValueError:
+            return text
+
+    def from_text(self, text: str) -> Any:
+        """The text as a value of this kind. Raises ValueError."""
+        return text
 
     def problem(self, value: object) -> str | None:
         """What is wrong with this value, in words that follow the setting's name."""
@@ -109,11 +131,17 @@ class Seconds(Setting[T]):
     def accepts(self, value: object) -> bool:
         return super().accepts(value) and value == value  # not NaN
 
+    def from_text(self, text: str) -> float:
+        return float(text)
+
 
 class Count(Setting[T]):
     described_as = "a whole number"
     types = (int,)
     maximum = GREATEST
+
+    def from_text(self, text: str) -> int:
+        return int(text)
 
 
 class Text(Setting[T]):
@@ -147,6 +175,9 @@ class Flag(Setting[T]):
     def accepts(self, value: object) -> bool:
         return isinstance(value, bool)
 
+    def from_text(self, text: str) -> object:
+        return {"true": True, "false": False}.get(text.lower(), text)
+
 
 class Names(Setting[T]):
     described_as = "a list of strings"
@@ -155,6 +186,9 @@ class Names(Setting[T]):
         return isinstance(value, list | tuple) and all(
             isinstance(name, str) and name for name in value
         )
+
+    def from_text(self, text: str) -> list[str]:
+        return [name for name in text.split(",") if name]
 
 
 class Folders(Names[T]):
@@ -183,11 +217,23 @@ class Retention(Setting[dict[str, float | None]]):
     def convert(self, value: Any) -> dict[str, float | None]:
         return {**self.default, **value}
 
+    def over(self, given: Any, value: Any) -> Any:
+        """Statuses that are not named keep theirs."""
+        return value if given is None else {**given, **value}
+
     def accepts(self, value: object) -> bool:
         return isinstance(value, dict) and all(
             status in self.default and (seconds is None or self._is_time(seconds))
             for status, seconds in value.items()
         )
+
+    def from_text(self, text: str) -> dict[str, float | None]:
+        """``a=1,b=none`` as a dict."""
+        pairs = (pair.partition("=") for pair in text.split(","))
+        return {
+            name.strip(): None if value.lower() == "none" else float(value)
+            for name, _, value in pairs
+        }
 
     @staticmethod
     def _is_time(seconds: object) -> bool:

@@ -203,7 +203,15 @@ def _setting(setting: Setting[Any], text: str) -> Iterable[str]:
     yield f"(setting-{setting.name.lower().replace('_', '-')})=\n### `{setting.name}`\n"
     yield f"{setting.help} {text}\n"
     default = f"`{setting.default!r}`"
-    yield _facts(Default=default, Kind=kind, Flag=f"`{setting.flag}`") + "\n"
+    yield (
+        _facts(
+            Default=default,
+            Kind=kind,
+            Flag=f"`{setting.flag}`",
+            Variable=f"`{setting.variable}`",
+        )
+        + "\n"
+    )
 
 
 def _facts(**facts: str) -> str:

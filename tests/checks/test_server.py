@@ -17,7 +17,6 @@ from django.test import override_settings
 
 from django_jobqueue import checks
 from django_jobqueue.checks import check_server
-from django_jobqueue.conf import misnamed_settings
 from tests.checks.databases import database
 from tests.checks.pooler import Pooler
 
@@ -138,8 +137,7 @@ def test_who_has_decided_about_listen_is_not_told_about_a_pooler(
 
 def test_every_check_has_an_id_that_is_tested_here() -> None:
     root = Path(checks.__file__).parent
-    files = [*root.glob("*.py"), Path(misnamed_settings.__file__)]
-    source = "".join(file.read_text() for file in files)
+    source = "".join(file.read_text() for file in root.glob("*.py"))
     ids = set(re.findall(r'"jobqueue\.([EW]\d{3})"', source))
     tests = "".join(
         file.read_text() for file in Path(__file__).parent.glob("test_*.py")

@@ -25,13 +25,13 @@ from django_jobqueue.checks import (
     check_dump_folder,
     check_middleware,
     check_modules,
-    check_settings,
 )
 from django_jobqueue.checks.followers import (
     check_followers,
     check_followers_exist,
     check_followers_fit,
 )
+from django_jobqueue.checks.project_settings import check_settings
 from django_jobqueue.conf import Conf
 from django_jobqueue.domain.followers import FOLLOWER_OPTIONS
 from django_jobqueue.domain.registry import registry

@@ -13,16 +13,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 
 from django_jobqueue import checks
-from django_jobqueue.conf import (
-    Conf,
-    Count,
-    Flag,
-    Names,
-    Retention,
-    Seconds,
-    Setting,
-    conf,
-)
+from django_jobqueue.conf import Conf, conf
 from django_jobqueue.domain.registry import autodiscover
 from django_jobqueue.host.startup_log import log_start
 from django_jobqueue.host.supervisor import Supervisor
@@ -41,8 +32,9 @@ class Command(BaseCommand):
     help = (
         "Run workers: a supervisor and its worker processes. The first SIGTERM or "
         "SIGINT finishes what runs, the second stops at once. Each setting of the "
-        "JOBQUEUE dict has a flag of its name, which wins over it. Lists are written "
-        "a,b and dicts a=1,b=none."
+        "JOBQUEUE dict has a flag of its name, which wins over it and over the "
+        "environment variable JOBQUEUE_<NAME>. Lists are written a,b and dicts "
+        "a=1,b=none."
     )
 
     # The admin and the templates of a project are no concern of its workers.
@@ -130,12 +122,11 @@ class Command(BaseCommand):
             text = options.get(f"setting_{name}")
             if text is None:
                 continue
-            value = _parse(setting, str(text))
+            value = setting.parse(str(text))
             problem = setting.problem(value)
             if problem:
                 raise CommandError(f"{setting.flag} {problem}.")
-            in_force = conf.retention if isinstance(setting, Retention) else None
-            flags[name] = value if in_force is None else {**in_force, **value}
+            flags[name] = setting.over(conf.read(name), value)
         return flags
 
 
@@ -157,35 +148,3 @@ def _logging(verbosity: int) -> Iterator[None]:
     finally:
         logger.removeHandler(handler)
         logger.setLevel(level)
-
-
-def _parse(setting: Setting[Any], text: str) -> Any:
-    """A flag's text as a value of its setting; the text itself if it is none."""
-    if setting.optional and text.lower() in ("none", ""):
-        return None
-    try:
-        match setting:
-            case Seconds():
-                return float(text)
-            case Count():
-                return int(text)
-            case Retention():
-                return _parse_pairs(text)
-    except ValueError:
-        return text
-    match setting:
-        case Flag():
-            return {"true": True, "false": False}.get(text.lower(), text)
-        case Names():
-            return [name for name in text.split(",") if name]
-        case _:
-            return text
-
-
-def _parse_pairs(text: str) -> dict[str, float | None]:
-    """``a=1,b=none`` as a dict. Raises ValueError."""
-    pairs = (pair.partition("=") for pair in text.split(","))
-    return {
-        name.strip(): None if value.lower() == "none" else float(value)
-        for name, _, value in pairs
-    }

@@ -1,0 +1,132 @@
+"""Checks of the settings: the ``JOBQUEUE`` dict, its name, and the environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from django.apps import AppConfig
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Warning
+
+from django_jobqueue.checks.lazy_loading import register
+from django_jobqueue.conf import Conf, conf
+from django_jobqueue.domain.policy import queue_problem
+
+TAG = "jobqueue"
+
+
+@register(TAG)
+def check_settings(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> Iterable[CheckMessage]:
+    """E001–E004, W016: the JOBQUEUE dict and the variables of the environment."""
+    given = getattr(settings, "JOBQUEUE", {})
+    if not isinstance(given, dict):
+        return [
+            Error(
+                f"JOBQUEUE must be a dict, not {given!r}.",
+                hint='For example JOBQUEUE = {"LEASE": 15}.',
+                id="jobqueue.E001",
+            )
+        ]
+    messages = [
+        message for name, value in given.items() for message in _one(name, value)
+    ]
+    messages += _environment()
+    return messages or [*_queue_names(), *_combinations()]
+
+
+def _one(name: object, value: object) -> Iterator[CheckMessage]:
+    setting = Conf.settings.get(str(name))
+    if setting is None:
+        near = get_close_matches(str(name).upper(), Conf.settings, n=1)
+        known = f"The settings are {', '.join(sorted(Conf.settings))}."
+        yield Error(
+            f"JOBQUEUE[{name!r}] is no setting of the job queue.",
+            hint=f"Did you mean {near[0]!r}?" if near else known,
+            id="jobqueue.E002",
+        )
+    elif problem := setting.problem(value):
+        yield Error(
+            f"JOBQUEUE[{name!r}] {problem}.", hint=setting.help, id="jobqueue.E003"
+        )
+
+
+def _environment() -> Iterator[CheckMessage]:
+    """E003: variables whose values cannot be used, which then do not count. W016: names
+    that resemble those of settings; any other may be the project's own."""
+    for setting, value in conf.of_environment():
+        if problem := setting.problem(value):
+            yield Error(
+                f"The environment variable {setting.variable} {problem}.",
+                hint=setting.help,
+                id="jobqueue.E003",
+            )
+    known = {setting.variable for setting in Conf.settings.values()}
+    for name in sorted({n for n in os.environ if n.startswith("JOBQUEUE_")} - known):
+        if near := get_close_matches(name, known, n=1, cutoff=0.85):
+            yield Warning(
+                f"The environment variable {name} is no setting of the job queue.",
+                hint=f"Did you mean {near[0]}?",
+                id="jobqueue.W016",
+            )
+
+
+def _queue_names() -> Iterator[CheckMessage]:
+    for name in conf.queues or ():
+        if problem := queue_problem(name):
+            yield Error(
+                f"JOBQUEUE['QUEUES'] has the name of no queue: one {problem}",
+                hint=Conf.queues.help,
+                id="jobqueue.E003",
+            )
+
+
+def _combinations() -> Iterator[CheckMessage]:
+    """E004: settings that contradict each other."""
+    if conf.threads == 0 and conf.async_slots == 0:
+        yield Error(
+            "JOBQUEUE['THREADS'] and JOBQUEUE['ASYNC_SLOTS'] are both 0, so a worker "
+            "could run nothing.",
+            hint="Leave one of them above 0.",
+            id="jobqueue.E004",
+        )
+    if conf.statement_timeout >= conf.lease:
+        yield Warning(
+            f"JOBQUEUE['STATEMENT_TIMEOUT'] ({conf.statement_timeout:g} s) is not "
+            f"below JOBQUEUE['LEASE'] ({conf.lease:g} s): one slow statement could "
+            "cost a worker its claims.",
+            hint="Make LEASE longer, or STATEMENT_TIMEOUT shorter.",
+            id="jobqueue.W001",
+        )
+
+
+@register(TAG)
+def check_name(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> Iterable[CheckMessage]:
+    """W013: a dict of our settings under another name, which nobody reads."""
+    return [
+        Warning(
+            f"The setting {name} looks like those of the job queue, which reads "
+            "JOBQUEUE alone.",
+            hint=f"Rename {name} to JOBQUEUE.",
+            id="jobqueue.W013",
+        )
+        for name in dir(settings)
+        if _is_like_ours(name) and _is_like_jobqueue(getattr(settings, name))
+    ]
+
+
+def _is_like_ours(name: str) -> bool:
+    if name == "JOBQUEUE" or not name.isupper():
+        return False
+    letters = name.replace("_", "").removeprefix("DJANGO")
+    return bool(get_close_matches(letters, ["JOBQUEUE"], cutoff=0.85))
+
+
+def _is_like_jobqueue(value: object) -> bool:
+    return isinstance(value, dict) and any(key in Conf.settings for key in value)

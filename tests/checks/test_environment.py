@@ -1,0 +1,125 @@
+"""Settings that are given by variables of the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import override_settings
+
+from django_jobqueue.checks.project_settings import check_settings
+from django_jobqueue.conf import Conf, Setting, conf
+
+# One text for each setting that a test of all of them may use, and what it means.
+TEXTS: dict[str, tuple[str, Any]] = {
+    "DATABASE": ("jobs", "jobs"),
+    "MODULES": ("jobs,tasks", ["jobs", "tasks"]),
+    "MODE": ("on_commit", "on_commit"),
+    "QUEUES": ("mail,default", ["mail", "default"]),
+    "EMBEDDED": ("false", False),
+    "LISTEN": ("true", True),
+    "SCHEDULES": ("False", False),
+    "CAPTURE": ("language", ("language",)),
+    "MIDDLEWARE": ("a.b,c.d", ["a.b", "c.d"]),
+    "RELEASE": ("1.2.3", "1.2.3"),
+    "PROJECT_ROOTS": ("/srv/site,/srv/shop", ["/srv/site", "/srv/shop"]),
+    "DUMP_DIR": ("/var/lib/jobs", "/var/lib/jobs"),
+    "ALERT_FAILED": ("7", 7),
+}
+
+
+@pytest.fixture
+def environ(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """The environment; whatever was read of it is forgotten before and after."""
+    with override_settings(JOBQUEUE={}):
+        yield monkeypatch
+        monkeypatch.undo()
+
+
+def reread(**jobqueue: Any) -> override_settings:
+    """These settings in force, and the environment read again."""
+    return override_settings(JOBQUEUE=jobqueue)
+
+
+@pytest.mark.parametrize("setting", Conf.settings.values(), ids=lambda s: s.name)
+def test_every_setting_has_a_variable(
+    environ: pytest.MonkeyPatch, setting: Setting[Any]
+) -> None:
+    if setting.name in ("RETENTION",):
+        text, value = "failed=60", {**conf.retention, "failed": 60.0}
+    else:
+        text, value = TEXTS.get(setting.name, ("256", 256))
+    environ.setenv(f"JOBQUEUE_{setting.name}", text)
+    with reread():
+        assert getattr(conf, setting.name.lower()) == value
+        assert setting.problem(setting.parse(text)) is None
+
+
+def test_a_variable_wins_over_the_dict_and_a_flag_over_both(
+    environ: pytest.MonkeyPatch,
+) -> None:
+    environ.setenv("JOBQUEUE_LEASE", "20")
+    with reread(LEASE=30, GRACE=5):
+        assert (conf.lease, conf.grace) == (20, 5)
+        with conf.override({"LEASE": 40.0}):
+            assert conf.lease == 40
+        assert conf.lease == 20
+
+
+def test_a_variable_of_retention_leaves_other_statuses_as_the_dict_has_them(
+    environ: pytest.MonkeyPatch,
+) -> None:
+    environ.setenv("JOBQUEUE_RETENTION", "failed=none")
+    with reread(RETENTION={"succeeded": 60}):
+        assert conf.retention["failed"] is None
+        assert conf.retention["succeeded"] == 60
+
+
+def test_an_empty_variable_is_not_set(environ: pytest.MonkeyPatch) -> None:
+    environ.setenv("JOBQUEUE_THREADS", "")
+    environ.setenv("JOBQUEUE_TIMEOUT", "none")
+    with reread(THREADS=7, TIMEOUT=3):
+        assert conf.threads == 7
+        assert conf.timeout is None
+        assert check_settings(None) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("LEASE", "soon", "must be a number of seconds, not 'soon'"),
+        ("LEASE", "1", "must be at least 2, not 1.0"),
+        ("THREADS", "1.5", "must be a whole number, not '1.5'"),
+        ("LISTEN", "maybe", "must be True or False, not 'maybe'"),
+        ("RETENTION", "eternal=1", "must be a dict of seconds"),
+        ("MODE", "fast", "must be queue, immediate or on_commit, not 'fast'"),
+    ],
+)
+def test_a_wrong_variable_does_not_count_and_is_reported(
+    environ: pytest.MonkeyPatch, name: str, text: str, said: str
+) -> None:
+    environ.setenv(f"JOBQUEUE_{name}", text)
+    with reread():
+        assert getattr(conf, name.lower()) == Conf.settings[name].default
+        (message,) = check_settings(None)
+    assert message.id == "jobqueue.E003"
+    assert message.msg.startswith(f"The environment variable JOBQUEUE_{name} {said}")
+
+
+def test_runworkers_refuses_a_wrong_variable(environ: pytest.MonkeyPatch) -> None:
+    environ.setenv("JOBQUEUE_PROCESSES", "many")
+    with reread(), pytest.raises(CommandError, match="JOBQUEUE_PROCESSES must be"):
+        call_command("runworkers", "--drain", skip_checks=False)
+
+
+def test_w016_a_mistyped_variable_is_reported_and_other_names_are_not(
+    environ: pytest.MonkeyPatch,
+) -> None:
+    environ.setenv("JOBQUEUE_PROCESES", "4")
+    environ.setenv("JOBQUEUE_OUR_OWN", "x")
+    with reread():
+        (message,) = check_settings(None)
+    assert message.id == "jobqueue.W016"
+    assert message.hint == "Did you mean JOBQUEUE_PROCESSES?"
