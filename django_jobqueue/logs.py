@@ -1,12 +1,16 @@
-"""Writes the log lines of attempts; ``LOGGING`` may name ``JobFilter`` and
-``JobLogHandler``."""
+"""Writes the log lines of attempts; ``LOGGING`` may name ``JobFilter``,
+``JobLogHandler``, ``TextFormatter`` and ``JsonFormatter``."""
 
 from __future__ import annotations
 
+import json
 import logging
+from datetime import datetime
 from typing import Any, Final
 
+from django_jobqueue.conf import conf
 from django_jobqueue.domain.context import Context, current_job
+from django_jobqueue.domain.log_events import Event
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.report import LEVELS
 from django_jobqueue.domain.retry_decision import Outcome, Verb
@@ -17,6 +21,18 @@ logger = logging.getLogger("django_jobqueue.attempt")
 
 FIELDS: Final = ("job_id", "job_type", "attempt")
 
+EVENTS: Final = {
+    Verb.SUCCEED: Event.ATTEMPT_SUCCEEDED,
+    Verb.FAIL: Event.ATTEMPT_FAILED,
+    Verb.RETRY: Event.ATTEMPT_RETRIED,
+    Verb.SNOOZE: Event.ATTEMPT_SNOOZED,
+    Verb.CANCEL: Event.ATTEMPT_CANCELLED,
+    Verb.RELEASE: Event.ATTEMPT_RELEASED,
+    Verb.EXPIRE: Event.ATTEMPT_EXPIRED,
+}
+
+# What every record has; the rest was given to it.
+_OWN: Final = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"}
 
 shows_successes = False  # whether successful attempts are logged; see below
 
@@ -27,10 +43,11 @@ def connect() -> None:
 
 
 def connect_successes() -> None:
-    """Log successes, too, if the level is DEBUG at this moment: a line costs each
-    attempt some microseconds, also if it is then thrown away."""
+    """Log successes, too, if ``LOG_SUCCESSES`` says so or the level is DEBUG at this
+    moment: a line costs each attempt some microseconds, also if it is then thrown
+    away."""
     global shows_successes
-    shows_successes = logger.isEnabledFor(logging.DEBUG)
+    shows_successes = conf.log_successes or logger.isEnabledFor(logging.DEBUG)
 
 
 def one_line(text: str) -> str:
@@ -39,6 +56,41 @@ def one_line(text: str) -> str:
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape").decode() for c in text
     )
+
+
+class TextFormatter(logging.Formatter):
+    """A line for a record, which begins with a time and its offset from UTC."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(process)d %(levelname)s %(message)s")
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
+        """The time of the record, to the millisecond, in the zone of this process."""
+        moment = datetime.fromtimestamp(record.created).astimezone()
+        return moment.isoformat(timespec="milliseconds")
+
+
+class JsonFormatter(TextFormatter):
+    """A JSON object on one line for a record, with all that was given to it as
+    ``extra``. Of a traceback it has the text without secrets, if there is one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """``time``, ``level``, ``logger``, ``process``, ``message``, the fields of the
+        record, and ``exception``."""
+        entry = {
+            "time": self.formatTime(record),
+            "level": record.levelname,
+            "logger": record.name,
+            "process": record.process,
+            "message": record.getMessage(),
+            **{key: value for key, value in vars(record).items() if key not in _OWN},
+        }
+        traceback = record.exc_text
+        if not traceback and record.exc_info:
+            traceback = self.formatException(record.exc_info)
+        if traceback:
+            entry["exception"] = traceback
+        return json.dumps(entry, default=str)
 
 
 class JobFilter(logging.Filter):
@@ -86,12 +138,18 @@ def _show_masked_traceback(record: logging.LogRecord) -> bool:
 
 
 def log_failure(
-    context: Context, outcome: Outcome, error: BaseException, seconds: float
+    context: Context,
+    outcome: Outcome,
+    error: BaseException,
+    seconds: float,
+    waited: float | None = None,
 ) -> None:
-    """Log an attempt that ended with this error after this many seconds."""
+    """Log an attempt that ended with this error after this many seconds; ``waited``:
+    seconds from when the job was due to its start."""
     what = _which(context)
-    extra = _extra(context)
+    extra = _fields(context, EVENTS[outcome.verb], outcome, seconds, waited)
     if isinstance(error, LeaseLost):
+        extra |= {"event": Event.LEASE_LOST}
         logger.info("%s was rescued while it ran; it is rolled back", what, extra=extra)
         return
     failure = outcome.failure
@@ -119,15 +177,23 @@ def log_failure(
     )
 
 
-def log_success(context: Context, seconds: float) -> None:
+def log_success(context: Context, seconds: float, waited: float | None = None) -> None:
     """Log an attempt that succeeded after this many seconds."""
-    what, extra = _which(context), _extra(context)
-    logger.debug("%s succeeded after %.3f s", what, seconds, extra=extra)
+    extra = _fields(context, Event.ATTEMPT_SUCCEEDED, None, seconds, waited)
+    level = logging.INFO if conf.log_successes else logging.DEBUG
+    what = _which(context)
+    logger.log(level, "%s succeeded after %.3f s", what, seconds, extra=extra)
 
 
 def log_unstarted(job: ClaimedJob, reason: str) -> None:
     """Log that a job is archived as failed without another attempt."""
-    extra = {"job_id": str(job.id), "job_type": job.job_type, "attempt": job.attempts}
+    extra = {
+        "event": Event.ATTEMPT_FAILED,
+        "outcome": "failed",
+        "job_id": str(job.id),
+        "job_type": job.job_type,
+        "attempt": job.attempts,
+    }
     what = f"Job {job.id} ({job.job_type})"
     logger.error("%s failed for good (%s)", what, reason, extra=extra)
 
@@ -135,6 +201,33 @@ def log_unstarted(job: ClaimedJob, reason: str) -> None:
 def _which(context: Context) -> str:
     attempts = f"{context.attempt}/{context.max_attempts or '∞'}"
     return f"Job {context.id} ({context.job_type}) attempt {attempts}"
+
+
+def _fields(
+    context: Context,
+    event: Event,
+    outcome: Outcome | None,
+    seconds: float,
+    waited: float | None,
+) -> dict[str, Any]:
+    """The fields of a record about the end of an attempt; never its data."""
+    failure = outcome and outcome.failure
+    fields = {
+        "event": event,
+        "outcome": event.partition(".")[2],
+        **_extra(context),
+        "queue": context.queue,
+        "max_attempts": context.max_attempts,
+        "seconds": round(seconds, 6),
+        "worker": context.worker,
+        "release": conf.release,
+    }
+    if waited is not None:
+        fields["wait_seconds"] = round(waited, 6)
+    if failure:
+        fields["error_class"] = failure.error_class
+        fields["failure_group"] = str(failure.fingerprint)
+    return fields
 
 
 def _extra(context: Context) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from django_jobqueue.conf.setting_types import (
     Count,
     Flag,
     Folders,
+    LogFormat,
     Mode,
     Names,
     Retention,
@@ -206,6 +207,13 @@ class Conf:
         None,
         "Folder for a JSON list of the jobs that a stop cut off; None logs them.",
         optional=True,
+    )
+    log_format = LogFormat(
+        "text",
+        "How runworkers writes its log, unless LOGGING configures django_jobqueue.",
+    )
+    log_successes = Flag[bool](
+        False, "Log successful attempts, too. A line costs some microseconds."
     )
     statement_timeout = Seconds[float](
         10.0,

@@ -162,11 +162,21 @@ class Alias(Text[str]):
         return given is not None or not router.routers
 
 
-class Mode(Setting[str]):
-    described_as = "queue, immediate or on_commit"
+class Choice(Setting[str]):
+    choices: ClassVar[tuple[str, ...]]
 
     def accepts(self, value: object) -> bool:
-        return value in ("queue", "immediate", "on_commit")
+        return value in self.choices
+
+
+class Mode(Choice):
+    described_as = "queue, immediate or on_commit"
+    choices = ("queue", "immediate", "on_commit")
+
+
+class LogFormat(Choice):
+    described_as = "text or json"
+    choices = ("text", "json")
 
 
 class Flag(Setting[T]):

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import ClassVar, Final
 
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.log_events import Event
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.host.hangs import MARGIN
@@ -162,7 +163,7 @@ class HostedThreads:
         self.worker.activity.wakes(self._presence.claimed)
         self.worker.build()
         self.worker.start()
-        logger.info("Worker %s started", self.name)
+        self._log("Worker %s started", Event.WORKER_STARTED)
 
     @property
     def name(self) -> str:
@@ -235,7 +236,10 @@ class HostedThreads:
         """End its threads, and close its connections."""
         self.worker.end(WORKER_STOPS)
         self._process_table.clear(self.entry_number)
-        logger.info("Worker %s ended", self.name)
+        self._log("Worker %s ended", Event.WORKER_ENDED)
+
+    def _log(self, text: str, event: Event) -> None:
+        logger.info(text, self.name, extra={"event": event, "worker": self.name})
 
     def _write(self, **values: int) -> None:
         self._process_table.write(self.entry_number, **values)

@@ -160,9 +160,11 @@ def _log(attempt: Attempt, finished: Finished) -> None:
     try:
         if attempt.error is not None:
             outcome, error = finished.outcome, attempt.error
-            logs.log_failure(attempt.here(), outcome, error, finished.ran)
+            logs.log_failure(
+                attempt.here(), outcome, error, finished.ran, attempt.waited
+            )
         else:
-            logs.log_success(attempt.here(), finished.ran)
+            logs.log_success(attempt.here(), finished.ran, attempt.waited)
     except Exception:
         logger.exception("The end of job %s could not be logged", attempt.job.id)
 

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django_jobqueue import signals
 from django_jobqueue.domain.failures import Failure
+from django_jobqueue.domain.log_events import Event
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.retry_decision import AT_MOST_ONCE, Outcome, Verb
 from django_jobqueue.domain.states import ArchivedStatus, AttemptEnd, QueuedStatus
@@ -76,7 +77,13 @@ def log_timed_out(finished: Finished, job_type: str, attempt: int) -> None:
         attempt,
         became,
         "" if outcome.failure is None else one_line(outcome.failure.message),
-        extra=_extra(finished.id, job_type, attempt),
+        extra=_fields(
+            Event.ATTEMPT_RETRIED if again else Event.ATTEMPT_FAILED,
+            finished.id,
+            job_type,
+            attempt,
+            finished.ran,
+        ),
     )
 
 
@@ -112,7 +119,7 @@ def _log(rescued: Sequence[Rescued], reason: str) -> None:
             job.attempt,
             _became(job),
             one_line(reason),
-            extra=_extra(job.id, job.job_type, job.attempt),
+            extra=_fields(_event(job), job.id, job.job_type, job.attempt, job.ran),
         )
     if unnamed := ordered[NAMED:]:
         counts = Counter(job.status for job in unnamed)
@@ -122,6 +129,7 @@ def _log(rescued: Sequence[Rescued], reason: str) -> None:
             len(unnamed),
             ", ".join(f"{count} {status}" for status, count in counts.items()),
             one_line(reason),
+            extra={"event": _event(unnamed[0]), "count": len(unnamed)},
         )
 
 
@@ -141,5 +149,24 @@ def _became(job: Rescued) -> str:
     return f"crashed ({job.crashes} of {job.max_crashes}), and is queued again"
 
 
-def _extra(id: UUID, job_type: str, attempt: int) -> dict[str, Any]:
-    return {"job_id": str(id), "job_type": job_type, "attempt": attempt}
+def _event(job: Rescued) -> Event:
+    if job.crashed:
+        return Event.ATTEMPT_CRASHED
+    if job.status == QueuedStatus.QUEUED:
+        return Event.ATTEMPT_RELEASED
+    if job.status == ArchivedStatus.CANCELLED:
+        return Event.ATTEMPT_CANCELLED
+    return Event.ATTEMPT_FAILED
+
+
+def _fields(
+    event: Event, id: UUID, job_type: str, attempt: int, seconds: float
+) -> dict[str, Any]:
+    return {
+        "event": event,
+        "outcome": event.partition(".")[2],
+        "job_id": str(id),
+        "job_type": job_type,
+        "attempt": attempt,
+        "seconds": round(seconds, 6),
+    }

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.log_events import Event
 from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.restarts import QuarantineRestarts, Restarts
 from django_jobqueue.processes.lease_clock import lease_time
@@ -121,7 +122,10 @@ class HostControl:
             # One that had a row may have had jobs, so the log has each such end.
             if entry.worker or self.restarts.note_cause(reason, now):
                 how_often = self.restarts.how_often
-                logger.error("Worker %s: %s%s", worker.name, reason, how_often)
+                extra = {"event": Event.WORKER_DIED, "worker": worker.name}
+                logger.error(
+                    "Worker %s: %s%s", worker.name, reason, how_often, extra=extra
+                )
         else:
             self.restarts.reset()
         if self.config.drain and entry.orderly and not worker.is_ending:
@@ -167,7 +171,11 @@ class HostControl:
         else:
             return
         logger.error(
-            "Worker %s: its lease %s; %s", worker.name, problem, worker.how_fenced
+            "Worker %s: its lease %s; %s",
+            worker.name,
+            problem,
+            worker.how_fenced,
+            extra={"event": Event.LEASE_LOST, "worker": worker.name},
         )
         worker.fence(problem)
 

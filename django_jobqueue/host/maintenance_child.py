@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
+from django_jobqueue.domain.log_events import Event
 from django_jobqueue.host.child import (
     NOT_KNOWN,
     Child,
@@ -85,7 +86,10 @@ class MaintenanceChild:
         how, often = how_it_ended(code, orderly=False), self.restarts.how_often
         if self.restarts.note_cause(how, now):
             logger.error(
-                "The maintenance process ended (%s%s); starting another", how, often
+                "The maintenance process ended (%s%s); starting another",
+                how,
+                often,
+                extra={"event": Event.MAINTENANCE_DIED},
             )
 
     def end_if_paused(self, seconds: float) -> None:

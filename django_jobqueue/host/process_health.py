@@ -7,12 +7,15 @@ import logging
 import time
 from typing import Final
 
+from django_jobqueue.domain.log_events import Event
 from django_jobqueue.host.child import Child
 from django_jobqueue.host.children import Children
 from django_jobqueue.host.hangs import Hang, HangWatch, is_silent
 from django_jobqueue.processes.process_table import ProcessEntry, ProcessTable
 
 logger = logging.getLogger("django_jobqueue.supervisor")
+
+UNRESPONSIVE: Final = {"event": Event.WORKER_UNRESPONSIVE}  # of a record
 
 PAUSED_TOO_LONG: Final = 1.5  # seconds after which a stopped (SIGSTOP) child is killed
 CHECK_EVERY: Final = 0.5  # seconds, while the supervisor looks more often
@@ -37,7 +40,11 @@ class ProcessHealth:
         now = time.monotonic()
         for child in self._children:
             if not child.is_killed and child.is_paused_for(PAUSED_TOO_LONG, now):
-                logger.error("Worker %s is stopped (SIGSTOP); killing it", child.pid)
+                logger.error(
+                    "Worker %s is stopped (SIGSTOP); killing it",
+                    child.pid,
+                    extra=UNRESPONSIVE,
+                )
                 child.kill()
 
     def kill_unresponsive(self) -> None:
@@ -55,6 +62,7 @@ class ProcessHealth:
                     "Worker %s: a handler closed its pipe to the supervisor, or put "
                     "another program in its place; killing it",
                     child.pid,
+                    extra=UNRESPONSIVE,
                 )
                 child.runs_another_program = True
                 child.kill()
@@ -76,6 +84,7 @@ class ProcessHealth:
                 "Worker %s: a cancelled job holds the interpreter's lock, so it does "
                 "not hear of the cancellation; killing the process",
                 child.pid,
+                extra=UNRESPONSIVE,
             )
             child.hang = Hang()
         else:
@@ -88,6 +97,7 @@ class ProcessHealth:
                     "this process is over; killing it. Jobs: %s",
                     child.pid,
                     ", ".join(map(str, child.hang.timed_out or child.hang.suspects)),
+                    extra=UNRESPONSIVE,
                 )
         if child.hang is not None:
             child.kill()

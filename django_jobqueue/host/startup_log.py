@@ -11,6 +11,7 @@ from psycopg.pq import Conninfo
 from django_jobqueue import logs
 from django_jobqueue.conf import conf
 from django_jobqueue.domain import registry
+from django_jobqueue.domain.log_events import Event
 from django_jobqueue.domain.registry import handler_names, missing_modules
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.worker_config import WorkerConfig
@@ -37,6 +38,16 @@ def log_start(config: WorkerConfig, processes: int | None) -> None:
         "handler" if count == 1 else "handlers",
         _database(),
         f"release {conf.release}" if conf.release else "no release is set",
+        extra={
+            "event": Event.HOST_STARTED,
+            "version": identity.versions()["django-jobqueue"],
+            "release": conf.release,
+            "processes": processes,
+            "threads": config.threads,
+            "async_slots": config.async_slots,
+            "queues": config.queues,
+            "handlers": count,
+        },
     )
     for queue, hint in _unlikely_queues(config):
         logger.warning("No handler names the queue %r.%s", queue, hint)

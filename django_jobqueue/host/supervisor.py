@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Final
 
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.log_events import Event
 from django_jobqueue.host.child import Child, how_it_ended
 from django_jobqueue.host.children import Children
 from django_jobqueue.host.control import HostControl
@@ -72,7 +73,7 @@ class Supervisor:
                 self._round()
             self.children.maintenance.end()
             self.dump.merge()
-        logger.info("Stopped")
+        logger.info("Stopped", extra={"event": Event.HOST_STOPPED})
         return 1 if self.control.stopping.signals > 1 else 0
 
     def _round(self) -> None:
@@ -101,6 +102,7 @@ class Supervisor:
                 "finish. A second signal stops at once.",
                 name,
                 conf.grace,
+                extra={"event": Event.HOST_STOPPING, "signal": name},
             )
         elif stopping.signals == 2:
             logger.warning(
@@ -108,6 +110,7 @@ class Supervisor:
                 "in %s",
                 name,
                 self.dump.where,
+                extra={"event": Event.HOST_STOPPING, "signal": name},
             )
 
     def _sleep(self) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from django_jobqueue import signals
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.log_events import Event
 from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.store import audit
 from django_jobqueue.store.connection import DjangoDatabase
@@ -54,7 +55,13 @@ def record(
         count,
         by or "code",
         details,
-        extra={"verb": verb, "by": by, "count": count, **_prefixed(details)},
+        extra={
+            "event": Event.OPERATED,
+            "verb": verb,
+            "by": by,
+            "count": count,
+            **_prefixed(details),
+        },
     )
     if by and count and conf.mode == "queue":
         about = list(dict.fromkeys([*map(str, ids), *_objects(details)]))

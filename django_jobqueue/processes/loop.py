@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
+from django_jobqueue.domain.log_events import Event
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.processes.forking import end_if_forked, guard_this_thread
 
@@ -29,6 +30,7 @@ class FailureStreak:
 
     def __init__(self, name: str, longest: float) -> None:
         self._name = name
+        self._failed = {"event": Event.LOOP_FAILED, "loop": name}  # of a record
         self._longest = longest  # rest, in seconds
         self._last: tuple[type[BaseException], str] | None = None
         self._failures = 0  # in a row
@@ -41,7 +43,9 @@ class FailureStreak:
         now, place = time.monotonic(), (type(error), _place_of(error))
         if place != self._last:
             self._last, self._unlogged, self._logged_at = place, 0, now
-            logger.exception("The %s failed; it goes on", self._name)
+            logger.exception(
+                "The %s failed; it goes on", self._name, extra=self._failed
+            )
         else:
             self._unlogged += 1
             if now - self._logged_at >= REPEAT_EVERY:
@@ -52,7 +56,10 @@ class FailureStreak:
         """A round did not fail."""
         if self._failures:
             logger.info(
-                "The %s works again after %d failures", self._name, self._failures
+                "The %s works again after %d failures",
+                self._name,
+                self._failures,
+                extra={"event": Event.LOOP_WORKS, "loop": self._name},
             )
         self._last, self._failures, self._unlogged = None, 0, 0
 
@@ -64,6 +71,7 @@ class FailureStreak:
             now - self._logged_at,
             type(error).__name__,
             error,
+            extra=self._failed,
         )
         self._unlogged, self._logged_at = 0, now
 

@@ -22,6 +22,7 @@ from psycopg.types.datetime import TimestamptzLoader
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.databases import check_alias, postgresql_connection
+from django_jobqueue.domain.log_events import Event
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store import missing_tables, session
 from django_jobqueue.store.bounded_connection import BoundedConnection
@@ -32,6 +33,7 @@ from django_jobqueue.store.errors import (
     is_conflict,
     is_passing,
 )
+from django_jobqueue.store.outage_log import OutageLog, outages
 from django_jobqueue.store.prepared import PreparedStatement
 from django_jobqueue.store.transactions import OpenTransaction, read_committed
 
@@ -223,8 +225,8 @@ class OwnConnection:
         self._connection: BoundedConnection | None = None
         self._failures = 0
         self._is_brief = False  # lock timeouts are expected
-        self._since = 0.0
-        self._logged_at = 0.0
+        self._connected_at = 0.0  # time.monotonic()
+        self._errors = OutageLog(Event.DATABASE_ERROR)  # that are no outages
 
     def fetch(self, statement: str, params: Params = EMPTY) -> list[tuple[Any, ...]]:
         """Run one statement, in a transaction of its own, and return its rows.
@@ -320,7 +322,9 @@ class OwnConnection:
                 raise _contended(error) from error
             raise self._unavailable(error, code) from error
         if self._failures:
-            self._recovered()
+            for log in (outages, self._errors):
+                log.back(self.purpose, self._failures)
+            self._failures = 0
 
     def _connect(self) -> BoundedConnection:
         parameters = {
@@ -330,6 +334,7 @@ class OwnConnection:
         }
         connection = BoundedConnection.connect(autocommit=True, **parameters)
         connection.bound = conf.statement_timeout + 5
+        self._connected_at = time.monotonic()
         if self.pooled:  # each statement is in a block, which begins so
             connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         else:
@@ -338,31 +343,16 @@ class OwnConnection:
 
     def _unavailable(self, error: psycopg.Error, code: str) -> StoreUnavailable:
         self._failures += 1
-        now = time.monotonic()
-        if self._failures == 1:
-            self._since = now
         longest = min(LONGEST_PAUSE, SHORTEST_PAUSE * 2 ** min(self._failures, 10))
         text = " ".join(str(error).split())[:300]
         if code in NEEDS_MIGRATE:
             text += " (is a migration missing? run manage.py migrate)"
-        if self._failures == 1 or now - self._logged_at > 60:
-            self._logged_at = now
-            logger.warning("%s: database error, trying again: %s", self.purpose, text)
+        is_outage = code not in ROLLED_BACK
+        log = outages if is_outage else self._errors
+        log.lost(self.purpose, text, self._connected_at)
         return StoreUnavailable(
-            text,
-            retry_in=longest * random.uniform(0.5, 1),
-            is_outage=code not in ROLLED_BACK,
+            text, retry_in=longest * random.uniform(0.5, 1), is_outage=is_outage
         )
-
-    def _recovered(self) -> None:
-        seconds = time.monotonic() - self._since
-        logger.info(
-            "%s: the database can be used again after %.1f s (%d tries)",
-            self.purpose,
-            seconds,
-            self._failures,
-        )
-        self._failures = 0
 
 
 def _contended(error: psycopg.Error) -> StoreUnavailable:

@@ -12,11 +12,12 @@ from typing import Any, Final
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.arguments import from_json
+from django_jobqueue.domain.log_events import Event
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution import connection_reset
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.operations import bulk_slice  # noqa: F401  # loaded before the fork
-from django_jobqueue.processes import forking
+from django_jobqueue.processes import forking, identity
 from django_jobqueue.processes.idle import WakeupPipe
 from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.process_table import ProcessTable
@@ -85,6 +86,9 @@ class WorkerMain:
 
     def live(self) -> int:
         """Register, work, stop; returns the exit code."""
+        identity.name_process(
+            "jq:quarantine" if self._config.quarantined else "jq:worker"
+        )
         forking.guard_this_process()
         connection_reset.keep_connections()
         sys.setswitchinterval(SWITCH)
@@ -99,7 +103,11 @@ class WorkerMain:
         worker.build()
         worker.watchdog.on_checked = presence.watched
         worker.start()
-        logger.info("Worker %s started", worker.name)
+        logger.info(
+            "Worker %s started",
+            worker.name,
+            extra={"event": Event.WORKER_STARTED, "worker": worker.name},
+        )
         while True:
             self._read(self._pause(worker))
             code = self._obey(worker)
@@ -129,7 +137,11 @@ class WorkerMain:
         except Exception:
             logger.exception("The end of worker %s failed", worker.name)
         else:
-            logger.info("Worker %s ended", worker.name)
+            logger.info(
+                "Worker %s ended",
+                worker.name,
+                extra={"event": Event.WORKER_ENDED, "worker": worker.name},
+            )
 
     @staticmethod
     def _exit_within(seconds: float, code: int) -> None:

@@ -181,13 +181,13 @@ def test_a_slip_in_the_modules_is_a_warning_at_the_start(runworkers: Start) -> N
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize(("verbosity", "is_told"), [("1", False), ("3", True)])
-def test_successes_are_logged_with_verbosity_3(
+@pytest.mark.parametrize(("verbosity", "is_told"), [("1", False), ("2", True)])
+def test_successes_are_logged_with_verbosity_2(
     runworkers: Start, verbosity: str, is_told: bool
 ) -> None:
     made, later = jobs.add.enqueue(1), jobs.aadd.enqueue(1)
     told = runworkers("--drain", "--verbosity", verbosity)
     assert told.wait() == 0
     for job in (made, later):
-        line = f"DEBUG Job {job.id} ({job.job_type}) attempt 1/5 succeeded after "
+        line = f"INFO Job {job.id} ({job.job_type}) attempt 1/5 succeeded after "
         assert (line in told.output) is is_told

@@ -18,6 +18,7 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.signal_sender import announcer
 from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance.host_maintenance import HostMaintenance
+from django_jobqueue.processes import identity
 from django_jobqueue.processes.forking import ORPHANED
 from django_jobqueue.processes.idle import WakeupPipe
 from django_jobqueue.processes.loop import FOREVER
@@ -58,6 +59,7 @@ class MaintenanceProcess:
 
     def live(self) -> int:
         """Get ready, then work until told to stop; returns the exit code."""
+        identity.name_process("jq:maintenance")
         if not self._get_ready():
             return ENDED
         ours = self._ours | self._entered()

@@ -17,12 +17,15 @@ from django_jobqueue.conf import Conf, conf
 from django_jobqueue.domain.registry import autodiscover
 from django_jobqueue.host.startup_log import log_start
 from django_jobqueue.host.supervisor import Supervisor
+from django_jobqueue.logs import JsonFormatter, TextFormatter
 from django_jobqueue.management.jobqueue import database
 from django_jobqueue.management.reloader import Reloader, is_reloaded
+from django_jobqueue.processes.identity import name_process
 from django_jobqueue.processes.worker_config import WorkerConfig
 
 logger = logging.getLogger("django_jobqueue.supervisor")
 
+FORMATTERS = {"text": TextFormatter, "json": JsonFormatter}
 LEVELS = {1: logging.INFO, 2: logging.INFO, 3: logging.DEBUG}
 
 
@@ -88,6 +91,8 @@ class Command(BaseCommand):
                     "django_jobqueue.testing.drain()."
                 )
         flags = self._flags(options)
+        if options["verbosity"] > 1:
+            flags.setdefault("LOG_SUCCESSES", True)
         with conf.override(flags), _logging(options["verbosity"]):
             if "MODULES" in flags:
                 autodiscover()
@@ -113,7 +118,11 @@ class Command(BaseCommand):
         if options["reload"] and not is_reloaded():
             return Reloader().run()
         log_start(config, conf.processes)
-        return Supervisor(config, conf.processes).run()
+        before = name_process("jq:supervisor")
+        try:
+            return Supervisor(config, conf.processes).run()
+        finally:
+            name_process(before)
 
     @staticmethod
     def _flags(options: dict[str, Any]) -> dict[str, Any]:
@@ -138,9 +147,7 @@ def _logging(verbosity: int) -> Iterator[None]:
         yield
         return
     handler, level = logging.StreamHandler(), logger.level
-    handler.setFormatter(
-        logging.Formatter("%(asctime)s %(process)d %(levelname)s %(message)s")
-    )
+    handler.setFormatter(FORMATTERS[conf.log_format]())
     logger.addHandler(handler)
     logger.setLevel(LEVELS.get(verbosity, logging.INFO))
     try:

@@ -1,0 +1,190 @@
+"""Fields of log records: an event that never changes, and what it is about."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from django_jobqueue import logs, operations
+from django_jobqueue.domain.log_events import Event
+from django_jobqueue.domain.retry_decision import Verb
+from django_jobqueue.logs import EVENTS, JsonFormatter, TextFormatter
+from tests.conftest import HandDriven, RunWorkers, archived, eventually
+from tests.crashes.test_kills import children
+from tests.docs.pages import pages
+from tests.sample import jobs
+
+PAGE = "docs/guides/logs.md"
+SECRET = "hunter2"
+Run = Callable[..., RunWorkers]
+
+ENDS: list[tuple[Callable[[], Any], str, str]] = [
+    (lambda: jobs.add.enqueue(1, 2), "attempt.succeeded", "succeeded"),
+    (
+        lambda: jobs.fail.using(max_attempts=1).enqueue("no stock"),
+        "attempt.failed",
+        "failed",
+    ),
+    (
+        lambda: jobs.fail_with.enqueue("value"),
+        "attempt.retried",
+        "retried",
+    ),
+    (lambda: jobs.say.enqueue("snooze"), "attempt.snoozed", "snoozed"),
+    (lambda: jobs.say.enqueue("cancel"), "attempt.cancelled", "cancelled"),
+]
+
+
+def about_attempts(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
+    return [
+        vars(record)
+        for record in caplog.records
+        if record.name == "django_jobqueue.attempt"
+    ]
+
+
+@pytest.mark.parametrize(("enqueue", "event", "outcome"), ENDS)
+def test_the_record_of_an_attempt_says_what_it_was_and_what_came_of_it(
+    make_worker: Callable[..., HandDriven],
+    caplog: pytest.LogCaptureFixture,
+    enqueue: Callable[[], Any],
+    event: str,
+    outcome: str,
+) -> None:
+    caplog.set_level(logging.DEBUG, "django_jobqueue")
+    logs.connect_successes()
+    made = enqueue()
+    worker = make_worker(threads=1)
+    worker.work()
+    record, *_ = about_attempts(caplog)
+    assert record["event"] == event
+    assert record["outcome"] == outcome
+    assert record["job_id"] == str(made.id)
+    assert record["job_type"] == made.job_type
+    assert record["queue"] == "default"
+    assert record["attempt"] == 1
+    assert record["release"] == "tests"
+    assert record["worker"]
+    assert record["seconds"] >= 0
+    assert record["wait_seconds"] >= 0
+    is_failure = outcome in ("failed", "retried")
+    assert ("failure_group" in record) is is_failure
+    assert ("error_class" in record) is is_failure
+
+
+def test_each_verb_has_an_event_of_its_own() -> None:
+    assert set(EVENTS) == set(Verb)
+    assert len(set(EVENTS.values())) == len(Verb)
+
+
+def test_an_operator_s_act_is_an_event(
+    db: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "django_jobqueue")
+    operations.pause(["mail"], queues=True, reason="the carrier is down", by="anna")
+    (record,) = (r for r in caplog.records if r.name == "django_jobqueue.operations")
+    assert vars(record)["event"] == "operated"
+    assert (vars(record)["verb"], vars(record)["by"]) == ("pause", "anna")
+
+
+def test_the_guide_lists_each_event_once() -> None:
+    table = pages()[PAGE].partition("| event | fields |")[2].partition("\n\n")[0]
+    listed = [line.split("`")[1] for line in table.splitlines() if "`" in line]
+    assert sorted(listed) == sorted(Event)
+
+
+def record_of(error: bool = False, **extra: Any) -> logging.LogRecord:
+    """A record, with an exception if one is asked for."""
+    info = None
+    if error:
+        try:
+            raise ValueError(SECRET)
+        except ValueError as raised:
+            info = (type(raised), raised, raised.__traceback__)
+    record = logging.LogRecord(
+        "django_jobqueue.x", logging.ERROR, __file__, 1, "%s\nof two", ("a",), info
+    )
+    vars(record).update(extra)
+    return record
+
+
+def test_a_json_record_is_one_line_with_all_its_fields() -> None:
+    text = JsonFormatter().format(
+        record_of(event=Event.WORKER_DIED, queues=("mail",), odd={1}, lone="\ud800")
+    )
+    assert "\n" not in text
+    entry = json.loads(text.encode())
+    assert entry["message"] == "a\nof two"
+    assert entry["event"] == "worker.died"
+    assert (entry["level"], entry["logger"]) == ("ERROR", "django_jobqueue.x")
+    assert entry["queues"] == ["mail"]
+    assert entry["odd"] == "{1}"
+    assert datetime.fromisoformat(entry["time"]).tzinfo is not None
+    assert set(entry) == {
+        *("time", "level", "logger", "process", "message"),
+        *("event", "queues", "odd", "lone"),
+    }
+
+
+def test_a_json_record_has_the_traceback_without_secrets() -> None:
+    plain = json.loads(JsonFormatter().format(record_of(error=True)))
+    assert f"ValueError: {SECRET}" in plain["exception"]
+    masked = record_of(error=True, exc_text="ValueError: ***")
+    assert json.loads(JsonFormatter().format(masked))["exception"] == "ValueError: ***"
+
+
+def test_a_line_of_text_begins_with_a_time_and_its_offset() -> None:
+    line = TextFormatter().format(record_of())
+    assert datetime.fromisoformat(line.split()[0]).tzinfo is not None
+    assert " ERROR a" in line
+
+
+@pytest.mark.processes
+def test_runworkers_writes_json_and_successes_when_it_is_asked_to(
+    runworkers: Run, journal: str
+) -> None:
+    run = runworkers("--log-format", "json", "--log-successes", "true")
+    run.started()
+    done = jobs.write.enqueue(journal, "here")
+    jobs.fail.using(max_attempts=1).enqueue("no stock")
+    eventually(lambda: len(archived()) == 2, what=lambda: run.output)
+    assert run.stop() == 0
+    entries = [json.loads(line) for line in run.output.splitlines() if line[0] == "{"]
+    events = [entry.get("event") for entry in entries]
+    assert events[0] == "host.started"
+    assert events[-1] == "host.stopped"
+    for event in ("worker.started", "worker.ended", "host.stopping", "attempt.failed"):
+        assert event in events
+    success = entries[events.index("attempt.succeeded")]
+    assert success["job_id"] == str(done.id)
+    assert success["level"] == "INFO"
+
+
+@pytest.mark.processes
+def test_processes_have_names(runworkers: Run) -> None:
+    run = runworkers()
+    (worker,) = run.started()
+    names = {name_of(pid) for pid in [run.process.pid, *children(run.process.pid)]}
+    assert names == {"jq:supervisor", "jq:maintenance", "jq:worker"}
+    assert name_of(worker) == "jq:worker"
+    assert run.stop() == 0
+
+
+def test_a_process_that_calls_runworkers_has_its_own_name_again(
+    transactional_db: None,
+) -> None:
+    before = name_of(os.getpid())
+    call_command("runworkers", "--drain")
+    assert name_of(os.getpid()) == before
+
+
+def name_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/comm").read_text().rstrip("\n")
