@@ -215,6 +215,12 @@ class Conf:
     log_successes = Flag[bool](
         False, "Log successful attempts, too. A line costs some microseconds."
     )
+    heartbeat_file = Text[str | None](
+        None,
+        "A file whose time of change shows that runworkers lives; touched every five "
+        "seconds, removed at the end.",
+        optional=True,
+    )
     statement_timeout = Seconds[float](
         10.0,
         "Time limit of each database call that a worker makes for itself.",

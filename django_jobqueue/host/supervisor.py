@@ -19,6 +19,7 @@ from django_jobqueue.domain.log_events import Event
 from django_jobqueue.host.child import Child, how_it_ended
 from django_jobqueue.host.children import Children
 from django_jobqueue.host.control import HostControl
+from django_jobqueue.host.liveness import HostStatus, Liveness
 from django_jobqueue.host.process_health import ProcessHealth
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.idle import WakeupPipes
@@ -56,6 +57,7 @@ class Supervisor:
             maintenance_wakeup=wakeups.maintenance,
         )
         self._health = ProcessHealth(self.process_table, self.children)
+        self._liveness = Liveness(heartbeat_file=conf.heartbeat_file, grace=conf.grace)
 
     def run(self) -> int:
         """Run until told to stop, or drained; returns the exit code.
@@ -71,8 +73,10 @@ class Supervisor:
             self.children.maintenance.ensure()
             while not self._is_over():
                 self._round()
+            self._liveness.notify(self._status)
             self.children.maintenance.end()
             self.dump.merge()
+            self._liveness.end()
         logger.info("Stopped", extra={"event": Event.HOST_STOPPED})
         return 1 if self.control.stopping.signals > 1 else 0
 
@@ -85,6 +89,22 @@ class Supervisor:
         self._health.kill_unresponsive()
         self.control.proceed(list(self.children))
         self._fill()
+        self._liveness.notify(self._status)
+
+    def _status(self) -> HostStatus:
+        now, renewed_at = lease_time(), self.process_table.renewed_at
+        registered = [entry for entry in self.process_table if entry.worker]
+        is_ready = any(
+            not (entry.lost or entry.is_overdue(renewed_at, now, conf.lease))
+            for entry in registered
+        )
+        is_stopping = bool(self.control.stopping)
+        return HostStatus(
+            is_ready=is_ready and self.process_table.maintenance_is_ready,
+            is_stopping=is_stopping,
+            workers=len(registered),
+            jobs=sum(entry.held for entry in registered),
+        )
 
     def _is_over(self) -> bool:
         all_recovered = self.children.maintenance.is_done
@@ -123,6 +143,8 @@ class Supervisor:
             timeout = min(timeout, max(0.0, start - now))
         if stopping.next_at is not None:
             timeout = min(timeout, max(0.0, stopping.next_at - now))
+        if (pause := self._liveness.longest_pause) is not None:
+            timeout = min(timeout, pause)
         is_ready = self.process_table.maintenance_is_ready
         if stopping or self.config.drain or not is_ready:
             timeout = min(timeout, 0.02)

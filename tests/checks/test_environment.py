@@ -27,6 +27,7 @@ TEXTS: dict[str, tuple[str, Any]] = {
     "PROJECT_ROOTS": ("/srv/site,/srv/shop", ["/srv/site", "/srv/shop"]),
     "DUMP_DIR": ("/var/lib/jobs", "/var/lib/jobs"),
     "ALERT_FAILED": ("7", 7),
+    "HEARTBEAT_FILE": ("/run/jobs/beat", "/run/jobs/beat"),
     "LOG_FORMAT": ("json", "json"),
     "LOG_SUCCESSES": ("true", True),
 }

@@ -15,6 +15,7 @@ from django.db import connections
 from django_jobqueue import checks
 from django_jobqueue.conf import Conf, conf
 from django_jobqueue.domain.registry import autodiscover
+from django_jobqueue.host.liveness import AlreadyRunning, pid_file
 from django_jobqueue.host.startup_log import log_start
 from django_jobqueue.host.supervisor import Supervisor
 from django_jobqueue.logs import JsonFormatter, TextFormatter
@@ -62,6 +63,11 @@ class Command(BaseCommand):
             "--reload",
             action="store_true",
             help="For development: start new workers whenever the code changes.",
+        )
+        parser.add_argument(
+            "--pidfile",
+            metavar="PATH",
+            help="Keep the process id in this file, and refuse to start twice.",
         )
         settings = parser.add_argument_group("settings")
         for name, setting in Conf.settings.items():
@@ -117,6 +123,18 @@ class Command(BaseCommand):
             raise CommandError("--reload goes on and --drain ends; choose one of them.")
         if options["reload"] and not is_reloaded():
             return Reloader().run()
+        try:
+            with pid_file(options.get("pidfile")):
+                return self._supervise(config)
+        except AlreadyRunning as error:
+            raise CommandError(str(error)) from error
+        except OSError as error:
+            if error.filename is None or error.filename != options.get("pidfile"):
+                raise
+            raise CommandError(f"--pidfile: {error}") from error
+
+    @staticmethod
+    def _supervise(config: WorkerConfig) -> int:
         log_start(config, conf.processes)
         before = name_process("jq:supervisor")
         try:

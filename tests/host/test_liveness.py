@@ -1,0 +1,233 @@
+"""How runworkers tells systemd, a heartbeat file and a pid file how it is."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from django_jobqueue.host.liveness import (
+    BEAT,
+    AlreadyRunning,
+    HostStatus,
+    Liveness,
+    pid_file,
+)
+from tests.conftest import RunWorkers, eventually
+
+Run = Callable[..., RunWorkers]
+
+READY = HostStatus(is_ready=True, is_stopping=False, workers=2, jobs=3)
+NOT_READY = HostStatus(is_ready=False, is_stopping=False, workers=0, jobs=0)
+STOPPING = HostStatus(is_ready=True, is_stopping=True, workers=2, jobs=1)
+
+
+class Systemd:
+    """The end of a notification socket that listens."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind(address.replace("@", "\0", 1))
+        self._socket.setblocking(False)
+        self.heard: list[str] = []
+
+    def lines(self) -> list[str]:
+        """All that it has heard."""
+        while True:
+            try:
+                self.heard += self._socket.recv(4096).decode().splitlines()
+            except BlockingIOError:
+                return self.heard
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@pytest.fixture(params=["a file", "an abstract name"])
+def systemd(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Systemd]:
+    address = f"@jobqueue-{os.getpid()}-{tmp_path.name}"
+    if request.param == "a file":
+        address = os.path.relpath(tmp_path / "s")
+    made = Systemd(address)
+    yield made
+    made.close()
+
+
+def liveness(**environment: str) -> Liveness:
+    return Liveness(heartbeat_file=None, grace=30.0, environment=environment)
+
+
+def test_systemd_hears_when_it_is_ready_and_what_has_changed(systemd: Systemd) -> None:
+    one = liveness(NOTIFY_SOCKET=systemd.address)
+    for status in (NOT_READY, READY, READY):
+        one.notify(lambda status=status: status)
+    assert systemd.lines() == [
+        "STATUS=not ready: 0 worker processes, 0 jobs",
+        "READY=1",
+        "STATUS=running: 2 worker processes, 3 jobs",
+    ]
+
+
+def test_systemd_waits_for_a_stop_as_long_as_it_may_take(systemd: Systemd) -> None:
+    one = liveness(NOTIFY_SOCKET=systemd.address)
+    for status in (READY, STOPPING, STOPPING):
+        one.notify(lambda status=status: status)
+    assert systemd.lines()[2:] == [
+        "STOPPING=1",
+        "EXTEND_TIMEOUT_USEC=40000000",
+        "STATUS=stopping: 2 worker processes, 1 jobs",
+    ]
+
+
+def test_a_watchdog_is_fed_twice_as_often_as_it_bites(systemd: Systemd) -> None:
+    one = liveness(NOTIFY_SOCKET=systemd.address, WATCHDOG_USEC="4000000")
+    assert one.longest_pause == 2.0
+    one.notify(lambda: READY)
+    one.notify(lambda: READY)
+    assert systemd.lines().count("WATCHDOG=1") == 2
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{}, {"WATCHDOG_USEC": "4000000"}, {"NOTIFY_SOCKET": "/nowhere/notify"}],
+)
+def test_without_systemd_nothing_is_watched(environment: dict[str, str]) -> None:
+    one = liveness(**environment)
+    one.notify(lambda: READY)
+    assert one.longest_pause is None
+
+
+def test_a_watchdog_of_another_process_is_not_fed(systemd: Systemd) -> None:
+    one = liveness(
+        NOTIFY_SOCKET=systemd.address, WATCHDOG_USEC="4000000", WATCHDOG_PID="1"
+    )
+    one.notify(lambda: READY)
+    assert "WATCHDOG=1" not in systemd.lines()
+
+
+def test_programs_of_handlers_do_not_know_the_socket() -> None:
+    environment = {
+        "NOTIFY_SOCKET": "/nowhere/notify",
+        "WATCHDOG_USEC": "1",
+        "WATCHDOG_PID": "1",
+        "HOME": "/root",
+    }
+    Liveness(heartbeat_file=None, grace=1.0, environment=environment)
+    assert environment == {"HOME": "/root"}
+
+
+def test_a_heartbeat_is_a_file_that_ends_with_the_supervisor(tmp_path: Path) -> None:
+    path = tmp_path / "beat"
+    one = Liveness(heartbeat_file=str(path), grace=1.0, environment={})
+    assert one.longest_pause == BEAT
+    one.notify(lambda: READY)
+    assert path.exists()
+    one.end()
+    assert not path.exists()
+
+
+def test_a_heartbeat_that_cannot_be_written_is_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = Liveness(
+        heartbeat_file=str(tmp_path / "missing" / "beat"), grace=1.0, environment={}
+    )
+    one.notify(lambda: READY)
+    one.notify(lambda: READY)
+    (record,) = caplog.records
+    assert "heartbeat file cannot be written" in record.getMessage()
+
+
+def test_a_pid_file_is_there_until_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.pid"
+    path.write_text("4711\n")  # of one that was killed
+    with pid_file(str(path)):
+        assert path.read_text() == f"{os.getpid()}\n"
+    assert not path.exists()
+    with pid_file(None):
+        pass
+
+
+@pytest.mark.processes
+def test_runworkers_tells_systemd_of_its_life(
+    runworkers: Run, systemd: Systemd, tmp_path: Path
+) -> None:
+    address = systemd.address
+    if not address.startswith("@"):
+        address = os.path.abspath(address)
+    run = runworkers(NOTIFY_SOCKET=address, WATCHDOG_USEC="3000000")
+    eventually(lambda: "READY=1" in systemd.lines(), what=lambda: run.output)
+    fed = systemd.lines().count("WATCHDOG=1")
+    eventually(lambda: systemd.lines().count("WATCHDOG=1") > fed + 1)
+    assert run.stop() == 0
+    lines = systemd.lines()
+    assert lines.index("READY=1") < lines.index("STOPPING=1")
+    assert lines.count("READY=1") == 1
+
+
+@pytest.mark.processes
+def test_runworkers_keeps_a_heartbeat_and_a_pid_file(
+    runworkers: Run, tmp_path: Path
+) -> None:
+    beat, pid = tmp_path / "beat", tmp_path / "pid"
+    flags = ("--heartbeat-file", str(beat), "--pidfile", str(pid))
+    run = runworkers(*flags)
+    run.started()
+    eventually(beat.exists)
+    assert pid.read_text() == f"{run.process.pid}\n"
+
+    second = runworkers(*flags)
+    assert second.wait() == 1
+    assert f"Process {run.process.pid} runs already ({pid})." in second.output
+
+    assert run.stop() == 0
+    assert not beat.exists()
+    assert not pid.exists()
+
+    third = runworkers("--pidfile", str(tmp_path / "missing" / "pid"))
+    assert third.wait() == 1
+    assert "--pidfile: " in third.output
+    assert "No such file or directory" in third.output
+
+
+@pytest.mark.processes
+def test_the_pid_file_of_a_killed_one_is_free(runworkers: Run, tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    first = runworkers("--pidfile", str(pid))
+    first.started()
+    os.kill(first.process.pid, signal.SIGKILL)
+    first.process.wait()
+    second = runworkers("--pidfile", str(pid))
+    eventually(lambda: pid.read_text() == f"{second.process.pid}\n")
+    second.started()
+    assert second.stop() == 0
+
+
+def test_only_one_may_hold_a_pid_file(tmp_path: Path) -> None:
+    path = tmp_path / "pid"
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:  # a lock is of a process, so another one has to hold it
+        try:
+            with pid_file(str(path)):
+                os.write(writer, b"x")
+                signal.pause()
+        finally:
+            os._exit(0)
+    try:
+        os.read(reader, 1)
+        with (
+            pytest.raises(AlreadyRunning, match=f"Process {child} runs already"),
+            pid_file(str(path)),
+        ):
+            pass
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(reader)
+        os.close(writer)
