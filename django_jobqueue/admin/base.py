@@ -47,6 +47,7 @@ class JobQueueAdmin(ModelAdmin):
         js: ClassVar[Sequence[Any]] = [
             Script("django_jobqueue/live.js", defer=True),
             Script("django_jobqueue/keys.js", defer=True),
+            Script("django_jobqueue/copy.js", defer=True),
         ]
 
     @property

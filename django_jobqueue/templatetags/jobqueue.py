@@ -9,7 +9,8 @@ from django.template import Context
 
 from django_jobqueue.admin.base import may
 from django_jobqueue.admin.overview import overview_page
-from django_jobqueue.admin.parts.display import breakable
+from django_jobqueue.admin.parts.display import breakable, shown_text
+from django_jobqueue.admin.parts.linked_text import linked
 from django_jobqueue.admin.tabs import jump_address, tabs
 from django_jobqueue.text import numbers
 
@@ -29,6 +30,12 @@ def jq_overview(context: Context) -> overview_page.Page | None:
 def jq_breakable(name: Any) -> str:
     """A name that is broken between its words, where it does not fit a line."""
     return breakable(str(name))
+
+
+@register.filter
+def jq_linked(text: Any) -> str:
+    """What an operator wrote, with links to the web and to the tracker."""
+    return linked(shown_text(str(text)))
 
 
 @register.filter

@@ -43,6 +43,7 @@ from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.lists.positions import Key
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.charts import sparkline
+from django_jobqueue.admin.parts.linked_text import linked
 from django_jobqueue.models import FailureGroup
 from django_jobqueue.text import timezones
 
@@ -138,7 +139,7 @@ class FailureGroupAdmin(ActionAdmin):
         context["state"] = failure_states.pill(group)
         context["summary"] = summary(request, group)
         context["page"] = page_of(request, group)
-        context["notes"] = display.shown_text(group.notes)
+        context["notes"] = linked(display.shown_text(group.notes))
         context["now"] = timezones.now().isoformat()
         return super().render_change_form(request, context, *args, **kwargs)
 
