@@ -32,6 +32,7 @@ from django_jobqueue.admin.failures.failure_job_actions import (
 )
 from django_jobqueue.admin.failures.failure_list import FailureGroupChangeList
 from django_jobqueue.admin.failures.failure_matrix import FailureMatrix
+from django_jobqueue.admin.failures.failure_order import SORT
 from django_jobqueue.admin.failures.failure_page import page_of, summary
 from django_jobqueue.admin.failures.failure_states import (
     AssigneeFilter,
@@ -65,6 +66,7 @@ class FailureGroupAdmin(ActionAdmin):
         PruneGroupJobs(),
         FailureMatrix(),
     )
+    other_parameters = (SORT,)
     key = Key(FailureGroup, ("last_seen", "fingerprint"))
     ordering = ("-last_seen", "-fingerprint")
     list_columns = (

@@ -45,13 +45,13 @@ def report_url(
     counts: Counter[str] = Counter()
     for share in shares:
         counts[share.job_type] += share.failures
-    most_common = next((name for name, _count in counts.most_common(1)), "")
+    frequent = next((name for name, _count in counts.most_common(1)), "")
     name, message = error if any(error) else _error_of(group)
     own_page = page or display.url_of("failuregroup", group.pk)
     values = {
         "title": _title(name, message),
         "fingerprint": str(group.pk),
-        "job_type": display.visible(job_type or most_common),
+        "job_type": display.visible(job_type or frequent),
         "url": request.build_absolute_uri(own_page),
         "count": _number(counts.total()),
         "first": display.exact(group.first_seen),

@@ -16,6 +16,7 @@ APP: Final = "jobqueue"
 # What each role adds to the one above it.
 ROLES: Final[dict[str, tuple[str, ...]]] = {
     "Job viewer": (
+        "add_savedview",
         "view_archivedjob",
         "view_auditentry",
         "view_bulkoperation",
@@ -40,6 +41,7 @@ ROLES: Final[dict[str, tuple[str, ...]]] = {
         "replay_archivedjob",
         "reschedule_queuedjob",
         "run_schedule",
+        "share_savedview",
         "start_bulkoperation",
         "view_job_data",
     ),
