@@ -73,10 +73,10 @@ class Roles(Subcommand):
 Create four groups of users, or give them their rights again, such as those
 that a new release brings:
 
-  Job viewer    sees every page, and no data of jobs
+  Job viewer    sees every page, and no data of jobs; saves views of lists
   Job operator  is on call: also sees data, cancels, reschedules, releases and
                 replays jobs, one or many, pauses, looks after failures, asks
-                and controls workers
+                and controls workers, shares views
   Job engineer  also edits data, enqueues by hand, changes policies
   Job admin     also deletes archived jobs, reveals secrets, and starts bulk
                 operations on most jobs
