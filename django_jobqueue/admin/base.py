@@ -10,7 +10,7 @@ from django import VERSION
 from django.contrib import admin
 from django.contrib.admin.options import ShowFacets
 from django.contrib.admin.utils import quote
-from django.contrib.admin.views.main import ChangeList
+from django.contrib.admin.views.main import SEARCH_VAR, ChangeList
 from django.db import connections, models
 from django.forms.widgets import Script
 from django.http import HttpRequest
@@ -41,12 +41,15 @@ class JobQueueAdmin(ModelAdmin):
     sortable_by = ()
     view_on_site = False
     editable: ClassVar[bool] = False
+    # Of the list's address, beside filters and search.
+    other_parameters: ClassVar[Sequence[str]] = ()
 
     class Media:
         css: ClassVar[dict[str, Any]] = {"all": ["django_jobqueue/admin.css"]}
         js: ClassVar[Sequence[Any]] = [
             Script("django_jobqueue/live.js", defer=True),
             Script("django_jobqueue/keys.js", defer=True),
+            Script("django_jobqueue/copy.js", defer=True),
         ]
 
     @property
@@ -136,6 +139,11 @@ class JobQueueAdmin(ModelAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """No rows of Django's: the templates draw what is only shown."""
         return super().get_fieldsets(request, obj) if self.editable else ()
+
+    def parameters(self, request: HttpRequest) -> set[str]:
+        """What the address of the list may be narrowed and ordered by."""
+        search = (SEARCH_VAR,) if self.search_fields else ()
+        return {*self._parameters(request), *search, *self.other_parameters}
 
     def _parameters(self, request: HttpRequest | None) -> set[str]:
         filters: Sequence[Any] = self.get_list_filter(request)  # type: ignore[arg-type]

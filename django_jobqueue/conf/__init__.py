@@ -28,11 +28,14 @@ from django_jobqueue.conf.setting_types import (
     LogFormat,
     Mode,
     Names,
+    Pattern,
     Retention,
     Seconds,
     Setting,
     Text,
+    UrlTemplate,
 )
+from django_jobqueue.text.url_templates import ISSUE_FIELDS, REPORT_FIELDS
 
 __all__ = [
     "CAPTURES",
@@ -243,6 +246,22 @@ class Conf:
         "Time limit of each database call of an admin page; a page that exceeds it "
         "says so.",
         minimum=0.1,
+    )
+    tracker_url = UrlTemplate(
+        "Address at which your tracker takes a new issue, with fields such as {title} "
+        "and {body}; None offers no link.",
+        fields=REPORT_FIELDS,
+    )
+    tracker_issue_url = UrlTemplate(
+        "Address of an issue in your tracker, with {id}; names of issues in notes and "
+        "reasons become links to it. None leaves them as they are.",
+        fields=ISSUE_FIELDS,
+        needs="id",
+    )
+    tracker_issue_pattern = Pattern(
+        r"\b([A-Z][A-Z0-9]+-[0-9]+)\b|(?<![\w&])#([0-9]+)\b",  # type: ignore[arg-type]  # compiled when it is read
+        "Regular expression of the names of issues in notes; {id} is the first group "
+        "that matched, or else the whole match.",
     )
     progress_max_age = Seconds[float | None](
         DAY,

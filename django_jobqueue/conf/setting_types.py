@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Collection
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar, overload
 
 from django.apps import apps
 from django.db import DEFAULT_DB_ALIAS, router
+
+from django_jobqueue.text import url_templates
 
 T = TypeVar("T")
 DAY = 86_400.0
@@ -152,6 +156,44 @@ class Text(Setting[T]):
         if self.maximum is None or len(value) <= self.maximum:
             return None
         return f"must have at most {self.maximum} characters, not {len(value)}"
+
+
+class UrlTemplate(Text[str | None]):
+    """An address with fields in braces; None: there is none."""
+
+    described_as = "an address with fields in braces"
+
+    def __init__(self, help: str, *, fields: Collection[str], needs: str = "") -> None:
+        super().__init__(None, help, maximum=2_000, optional=True)
+        self.fields = fields
+        self.needs = needs  # a field that must be there
+
+    def problem(self, value: object) -> str | None:
+        if isinstance(value, str) and (wrong := self._wrong(value)):
+            return wrong
+        return super().problem(value)
+
+    def accepts(self, value: object) -> bool:
+        return isinstance(value, str) and not self._wrong(value)
+
+    def _wrong(self, value: str) -> str | None:
+        return url_templates.problem(value, self.fields, self.needs)
+
+
+class Pattern(Setting[re.Pattern[str]]):
+    """A regular expression, compiled when it is read."""
+
+    described_as = "a regular expression"
+    types = (str,)
+
+    def convert(self, value: Any) -> re.Pattern[str]:
+        return re.compile(value)
+
+    def accepts(self, value: object) -> bool:
+        try:
+            return bool(value) and isinstance(value, str) and bool(re.compile(value))
+        except re.error:
+            return False
 
 
 class Alias(Text[str]):

@@ -2132,6 +2132,48 @@ class Migration(PostgreSQLMigration):
                 ],
             },
         ),
+        migrations.CreateModel(
+            name="SavedView",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("list", models.CharField(max_length=20, verbose_name="list")),
+                ("name", models.CharField(max_length=60, verbose_name="name")),
+                ("query", models.CharField(max_length=2000, verbose_name="query")),
+                ("owner", models.CharField(max_length=150, verbose_name="owner")),
+                (
+                    "is_shared",
+                    models.BooleanField(db_default=False, verbose_name="shared"),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        verbose_name="created",
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "saved view",
+                "verbose_name_plural": "saved views",
+                "permissions": [
+                    ("share_savedview", "Can share saved views, and change shared ones")
+                ],
+                "default_permissions": ("add",),
+                "required_db_vendor": "postgresql",
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("is_shared", True)),
+                        fields=["list"],
+                        name="jobqueue_v_shared",
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("owner", "list", "name"), name="jobqueue_v_name"
+                    )
+                ],
+            },
+        ),
         migrations.RunSQL(sql.AUDIT_INDEX, sql.NO_AUDIT_INDEX),
         migrations.RunSQL(sql.STORAGE, migrations.RunSQL.noop),
         migrations.RunSQL(sql.UNIQUE_KEY, sql.NO_UNIQUE_KEY),

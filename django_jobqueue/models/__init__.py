@@ -17,6 +17,7 @@ from django_jobqueue.models.queue import Queue
 from django_jobqueue.models.queued_job import QueuedJob
 from django_jobqueue.models.report import Report
 from django_jobqueue.models.rollup import Rollup
+from django_jobqueue.models.saved_view import SavedView
 from django_jobqueue.models.schedule import Schedule
 from django_jobqueue.models.unique_window import UniqueWindow
 from django_jobqueue.models.worker import Worker
@@ -34,6 +35,7 @@ __all__ = [
     "QueuedJob",
     "Report",
     "Rollup",
+    "SavedView",
     "Schedule",
     "UniqueWindow",
     "Worker",

@@ -9,7 +9,10 @@ from django.template import Context
 
 from django_jobqueue.admin.base import may
 from django_jobqueue.admin.overview import overview_page
-from django_jobqueue.admin.parts.display import breakable
+from django_jobqueue.admin.parts.display import breakable, shown_text
+from django_jobqueue.admin.parts.linked_text import linked
+from django_jobqueue.admin.saved_views.view_menu import view_menu
+from django_jobqueue.admin.saved_views.view_page import SEARCH, SEARCH_PARAMETERS
 from django_jobqueue.admin.tabs import jump_address, tabs
 from django_jobqueue.text import numbers
 
@@ -32,9 +35,30 @@ def jq_breakable(name: Any) -> str:
 
 
 @register.filter
+def jq_linked(text: Any) -> str:
+    """What an operator wrote, with links to the web and to the tracker."""
+    return linked(shown_text(str(text)))
+
+
+@register.filter
 def jq_number(value: int) -> str:
     """A whole number as people read it: "48,211"."""
     return numbers.number(value)
+
+
+@register.inclusion_tag("admin/jobqueue/views.html", takes_context=True)
+def jq_views(context: Context) -> dict[str, Any]:
+    """The saved views of the list of this page, or of the search."""
+    request, changelist = context["request"], context.get("cl")
+    if context.get("is_popup"):
+        return {}
+    if changelist is None:
+        menu = view_menu(request, SEARCH, SEARCH_PARAMETERS)
+    else:
+        owner = changelist.model_admin
+        name = str(changelist.opts.model_name)
+        menu = view_menu(request, name, owner.parameters(request))
+    return {"menu": menu, "csrf_token": context.get("csrf_token")}
 
 
 @register.inclusion_tag("admin/jobqueue/tabs.html", takes_context=True)

@@ -20,12 +20,15 @@ from django.db import connection, transaction
 from django.test import Client
 from django.urls import reverse
 
-from django_jobqueue.models import AuditEntry
+from django_jobqueue.models import AuditEntry, SavedView
 from django_jobqueue.operations import bulk
 from django_jobqueue.search.selection import Selection, Table, Term
 from tests.admin.scene import LEAK, Scene
 
 Keys = Mapping[str, object]  # by the lower-case name of the model
+
+# What is done there concerns nobody else: users save views of lists for themselves.
+OWN = ("queuedjob/views/save/", "queuedjob/views/edit/", "queuedjob/views/delete/")
 
 PARAMETER = re.compile(r"<(?:(?P<converter>\w+):)?(?P<name>\w+)>")
 WRITES = re.compile(
@@ -90,8 +93,10 @@ def keys_of(scene: Scene) -> Keys:
         "bulkoperation": operation(),
         "failuregroup": scene.group,
         "jobtype": LEAK,
+        "query": "status=cancelled",
         "queue": "mail",
         "queuedjob": scene.queued["later"],
+        "savedview": saved_view(),
         "schedule": scene.schedules["overridden"],
         "worker": scene.workers["running"],
     }
@@ -100,6 +105,12 @@ def keys_of(scene: Scene) -> Keys:
 def act() -> object:
     """What somebody did."""
     return AuditEntry.objects.create(by="anna", verb="pause", about=[LEAK]).pk
+
+
+def saved_view() -> object:
+    """A view of bert's own."""
+    failed = {"list": "archivedjob", "name": "mine", "query": "status=failed"}
+    return SavedView.objects.create(owner="bert", **failed).pk
 
 
 def operation() -> object:
@@ -122,6 +133,7 @@ def said(endpoint: Endpoint, keys: Keys) -> dict[str, Any]:
         "index": "0",
         "key": key,
         "keys": key,
+        "list": "archivedjob",
         "name": "images",
         "notes": "mallory was here",
         "priority": "3",
@@ -131,6 +143,7 @@ def said(endpoint: Endpoint, keys: Keys) -> dict[str, Any]:
         "rule": "every 7 minutes",
         "skip_replayed": "none",
         "state": "resolved",
+        "view": str(keys["savedview"]),
     }
 
 

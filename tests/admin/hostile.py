@@ -19,6 +19,7 @@ from django_jobqueue.models import (
     Queue,
     QueuedJob,
     Report,
+    SavedView,
     Schedule,
     Worker,
 )
@@ -111,6 +112,7 @@ def infect(text: str, name: str = "") -> Keys:
     )
     _insert(Firing, text, schedule=name, fires_at=now, outcome="manual", job_id=over.pk)
     act = _insert(AuditEntry, text, about=[text], details={text: text})
+    view = _insert(SavedView, text, list="archivedjob", name=name[:60], is_shared=True)
     return {
         "archivedjob": over.pk,
         "auditentry": act.pk,
@@ -119,6 +121,7 @@ def infect(text: str, name: str = "") -> Keys:
         "jobtype": name,
         "queue": queue.pk,
         "queuedjob": waiting.pk,
+        "savedview": view.pk,
         "schedule": schedule.pk,
         "worker": worker.pk,
     }

@@ -12,6 +12,7 @@ from django_jobqueue.management.jobqueue.roles import ROLES
 from tests.admin.conftest import LogIn
 from tests.admin.endpoints import (
     ALL,
+    OWN,
     Endpoint,
     Keys,
     actions,
@@ -63,6 +64,8 @@ def test_a_viewer_changes_nothing(
     log_in: LogIn, keys: Keys, endpoint: Endpoint
 ) -> None:
     """A page that only shows answers a POST as it does a GET; all else refuses it."""
+    if str(endpoint) in OWN:
+        return  # see test_saved_views
     client = log_in(*ROLES["Job viewer"])
     with nothing_written():
         shown, posted = (

@@ -49,8 +49,8 @@ LISTS = [
     *product(["queuedjob"], QUEUED),
 ]
 
-# Session, user, job types, queues, page, count and its limit, replays.
-MOST = {"archivedjob": 8, "queuedjob": 12}  # there also: workers, failures, why not
+# Session, user, job types, queues, page, count and its limit, replays, saved views.
+MOST = {"archivedjob": 9, "queuedjob": 13}  # there also: workers, failures, why not
 
 
 def made(number: int) -> None:

@@ -189,8 +189,8 @@ def queries(client: Client, address: str) -> int:
 @pytest.mark.parametrize(
     ("model", "most"),
     [
-        ("archivedjob", 7),
-        ("queuedjob", 11),
+        ("archivedjob", 8),
+        ("queuedjob", 12),
         ("failuregroup", 12),
         ("jobtype", 11),
         ("queue", 12),

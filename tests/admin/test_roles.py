@@ -56,6 +56,9 @@ FIRST = {
     "queue/pause-by-name/": "Job operator",
     "queue/pause/": "Job operator",
     "queue/resume/": "Job operator",
+    "queuedjob/views/save/": "Job viewer",  # for themselves
+    "queuedjob/views/edit/": "Job viewer",
+    "queuedjob/views/delete/": "Job viewer",
     "schedule/run/": "Job operator",
     "schedule/pause/": "Job operator",
     "schedule/resume/": "Job operator",
@@ -94,6 +97,7 @@ def test_every_address_that_does_something_is_in_the_table() -> None:
     others = {str(endpoint) for endpoint in ALL} - set(FIRST)
     shows = ("history/", "change/", "<path:object_id>/", "find/", "<uuid:id>/")
     shows += ("export.csv/", "export.jsonl/", "search/", "matrix/", "releases/")
+    shows += ("views/",)
     lists = {f"{endpoint.model}/" for endpoint in ALL if endpoint.is_list}
     strangers = others - lists
     assert {one for one in strangers if not one.endswith((*shows, *NOBODY))} == set()

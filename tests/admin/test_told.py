@@ -29,8 +29,10 @@ def make_possible(endpoint: Endpoint, keys: Keys) -> None:
 
 
 def effects() -> dict[str, list[dict[str, Any]]]:
-    """All rows but the drafts of bulk operations, which change nothing yet."""
+    """All rows but the drafts of bulk operations, which change nothing yet, and views
+    that only their owner sees."""
     rows = everything()
+    del rows["jobqueue.SavedView"]
     rows["jobqueue.BulkOperation"] = [
         row for row in rows["jobqueue.BulkOperation"] if row["state"] != "draft"
     ]

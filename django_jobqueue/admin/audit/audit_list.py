@@ -24,6 +24,7 @@ from django_jobqueue.admin.lists.filters import ChoiceFilter
 from django_jobqueue.admin.lists.positions import Key
 from django_jobqueue.admin.lists.ranges import TimeRangeFilter
 from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.parts.linked_text import linked
 from django_jobqueue.models import AuditEntry
 from django_jobqueue.text import numbers
 
@@ -141,7 +142,7 @@ class AuditEntryAdmin(ActionAdmin):
             format_html(
                 '<span class="jq-quiet">{}:</span> {}',
                 display.visible(name.replace("_", " ")),
-                display.shown_text(_text(value), display.CELL),
+                linked(display.shown_text(_text(value)), display.CELL),
             )
             for name, value in details.items()
         ]

@@ -16,6 +16,7 @@ from django_jobqueue import operations
 from django_jobqueue.admin.base import VIEW_DATA, may, may_view
 from django_jobqueue.admin.bulk.bulk_draft import SKIPPED
 from django_jobqueue.admin.parts import catalogue, display
+from django_jobqueue.admin.parts.linked_text import linked
 from django_jobqueue.admin.parts.selection_words import in_words
 from django_jobqueue.admin.workers.fleet import fleet
 from django_jobqueue.domain.states import (
@@ -162,7 +163,7 @@ def _facts(operation: BulkOperation, *, data: bool) -> list[tuple[Any, Any]]:
         (_("Frozen at"), display.full_moment(operation.cutoff)),
         (_("Changed"), numbers.number(operation.changed)),
         (_("By"), display.visible(operation.created_by) or display.NOTHING),
-        (_("Reason"), display.shown_text(operation.reason) or display.NOTHING),
+        (_("Reason"), linked(display.shown_text(operation.reason)) or display.NOTHING),
         (_("How"), how_text(operation) or display.NOTHING),
         (_("Started"), display.full_moment(operation.started_at)),
     ]

@@ -32,6 +32,7 @@ from django_jobqueue.admin.failures.failure_job_actions import (
 )
 from django_jobqueue.admin.failures.failure_list import FailureGroupChangeList
 from django_jobqueue.admin.failures.failure_matrix import FailureMatrix
+from django_jobqueue.admin.failures.failure_order import SORT
 from django_jobqueue.admin.failures.failure_page import page_of, summary
 from django_jobqueue.admin.failures.failure_states import (
     AssigneeFilter,
@@ -43,6 +44,7 @@ from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.lists.positions import Key
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.charts import sparkline
+from django_jobqueue.admin.parts.linked_text import linked
 from django_jobqueue.models import FailureGroup
 from django_jobqueue.text import timezones
 
@@ -64,6 +66,7 @@ class FailureGroupAdmin(ActionAdmin):
         PruneGroupJobs(),
         FailureMatrix(),
     )
+    other_parameters = (SORT,)
     key = Key(FailureGroup, ("last_seen", "fingerprint"))
     ordering = ("-last_seen", "-fingerprint")
     list_columns = (
@@ -138,7 +141,7 @@ class FailureGroupAdmin(ActionAdmin):
         context["state"] = failure_states.pill(group)
         context["summary"] = summary(request, group)
         context["page"] = page_of(request, group)
-        context["notes"] = display.shown_text(group.notes)
+        context["notes"] = linked(display.shown_text(group.notes))
         context["now"] = timezones.now().isoformat()
         return super().render_change_form(request, context, *args, **kwargs)
 

@@ -20,8 +20,10 @@ from django_jobqueue.admin.data_summaries import summaries
 from django_jobqueue.admin.failures.affected import AffectedKey, affected
 from django_jobqueue.admin.failures.failure_list import archived_cell, waiting_cell
 from django_jobqueue.admin.failures.failure_trend import Trend, trends
+from django_jobqueue.admin.failures.tracker import report_url
 from django_jobqueue.admin.lists.selected import matching
 from django_jobqueue.admin.parts import catalogue, display
+from django_jobqueue.admin.parts.linked_text import linked
 from django_jobqueue.admin.parts.tracebacks import Traceback, traceback_of
 from django_jobqueue.admin.permalink import permalink
 from django_jobqueue.models import (
@@ -101,6 +103,7 @@ class GroupPage:
     archived: Sequence[dict[str, Any]]
     waiting: Sequence[dict[str, Any]]
     history: Sequence[LogEntry]
+    tracker: str  # where to report it; empty if there is no tracker
 
 
 def page_of(request: HttpRequest, group: FailureGroup) -> GroupPage:
@@ -119,6 +122,7 @@ def page_of(request: HttpRequest, group: FailureGroup) -> GroupPage:
         archived=_archived(request, group),
         waiting=_waiting(request, group),
         history=_history(group),
+        tracker=report_url(request, group, shares),
     )
 
 
@@ -134,7 +138,7 @@ def summary(request: HttpRequest, group: FailureGroup) -> list[tuple[Any, Any]]:
         (_("First seen"), display.full_moment(group.first_seen)),
         (_("Last seen"), display.full_moment(group.last_seen)),
         *_decided(group),
-        (_("Fingerprint"), display.whole_id(group.pk)),
+        (_("Fingerprint"), display.whole_id(group.pk, _("Copy the fingerprint"))),
     ]
 
 
@@ -195,7 +199,7 @@ def _type(request: HttpRequest, name: str, row: JobType | None) -> AffectedType:
         verb = "resume" if is_paused else "pause"
         query = urlencode({"keys": name, "next": request.path})
         url = f"{reverse(f'admin:jobqueue_jobtype_{verb}')}?{query}"
-    reason = display.visible(row.paused_reason) or _("no reason given")
+    reason = linked(display.visible(row.paused_reason)) or _("no reason given")
     return AffectedType(
         display.link("jobtype", name, shown), reason if is_paused else "", url
     )

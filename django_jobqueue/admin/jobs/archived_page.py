@@ -8,6 +8,8 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.admin.base import may_view
+from django_jobqueue.admin.failures.tracker import report_link
 from django_jobqueue.admin.jobs import related_jobs
 from django_jobqueue.admin.jobs.free_key import held_key
 from django_jobqueue.admin.jobs.job_admin import tries_of, type_link
@@ -17,8 +19,9 @@ from django_jobqueue.admin.jobs.job_reports import Told
 from django_jobqueue.admin.jobs.timeline import Step, timeline
 from django_jobqueue.admin.parts import catalogue, display, tags
 from django_jobqueue.admin.parts.policies import own_rows
+from django_jobqueue.admin.permalink import permalink
 from django_jobqueue.domain.states import ArchivedStatus
-from django_jobqueue.models import JobType
+from django_jobqueue.models import FailureGroup, JobType
 from django_jobqueue.text import numbers
 
 
@@ -74,14 +77,25 @@ def _summary(
         (_("Replay of"), related_jobs.origin(request, job)),
         (_("Replayed as"), related_jobs.replays(request, job)),
         (_("Bulk operation"), related_jobs.operation(request, job)),
-        (_("Failure group"), _group(job, read)),
+        (_("Failure group"), _group(request, job, read)),
         *related_jobs.followers(request, job),
         *held_key(job),
     ]
 
 
-def _group(job: Any, read: Reader) -> Any:
-    return read.group(job.fingerprint, job.error_class) or display.NOTHING
+def _group(request: HttpRequest, job: Any, read: Reader) -> Any:
+    """The group, and where to report it."""
+    group = read.group(job.fingerprint, job.error_class)
+    if not group or not may_view(request, FailureGroup):
+        return group or display.NOTHING
+    report = report_link(
+        request,
+        job.fingerprint,
+        read.error(job),
+        job_type=job.job_type_id,
+        page=permalink(job.pk),
+    )
+    return display.lines([group, report]) if report else group
 
 
 def _start(job: Any, attempts: Attempts) -> list[Step]:

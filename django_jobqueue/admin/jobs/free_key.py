@@ -74,16 +74,20 @@ def held_key(row: Any) -> list[tuple[Any, Any]]:
     if key is not None:
         started = row.unique_until_started
         until = _("until it starts") if started else _("until it finishes")
-        return [(_("Unique key"), display.lines([display.whole_id(key), until]))]
+        return [(_("Unique key"), display.lines([_copied(key), until]))]
     if (window := _window(row)) is None:
         return []
     held_until: Any = _("forever")
     if window.held_until is not None:
         held_until = display.full_moment(window.held_until)
     return [
-        (_("Unique key"), display.whole_id(window.key)),
+        (_("Unique key"), _copied(window.key)),
         (_("Key held until"), held_until),
     ]
+
+
+def _copied(key: Any) -> Any:
+    return display.whole_id(key, gettext("Copy the unique key"))
 
 
 def _window(row: Any) -> UniqueWindow | None:

@@ -83,9 +83,16 @@ def id_cell(id: UUID) -> SafeString:
     return format_html('<span class="jq-id" title="{}">{}</span>', id, short_id(id))
 
 
-def whole_id(id: UUID) -> SafeString:
-    """All of an id."""
-    return format_html('<span class="jq-id">{}</span>', id)
+def whole_id(id: UUID, copy: str = "") -> SafeString:
+    """All of an id, and a button that copies it; ``copy`` says to whom cannot see."""
+    return format_html(
+        '<span class="jq-id">{}</span> <button type="button" class="jq-copy"'
+        ' data-jq-copy="{}" aria-label="{}">{}</button>',
+        id,
+        id,
+        copy or _("Copy the id"),
+        _("Copy"),
+    )
 
 
 def moment(at: datetime | None) -> SafeString | str:

@@ -15,6 +15,7 @@ from django.utils.translation import ngettext
 
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.parts.linked_text import linked
 from django_jobqueue.admin.workers.fleet import fleet
 from django_jobqueue.domain.due_firings import FiringOutcome
 from django_jobqueue.domain.states import ArchivedStatus, QueuedStatus, WorkerState
@@ -67,10 +68,11 @@ def state_cell(one: ScheduleNow) -> Any:
 
 def troubles(one: ScheduleNow) -> list[Any]:
     """What there is to say beside the state."""
-    row, texts = one.row, []
+    row = one.row
+    texts: list[Any] = []
     if one.state == ScheduleState.PAUSED:
         parts = [display.visible(row.paused_by), display.visible(row.paused_reason)]
-        texts.append(": ".join(filter(None, parts)))
+        texts.append(linked(": ".join(filter(None, parts))))
     elif one.state == ScheduleState.BROKEN:
         texts.append(display.visible(one.problem))
     elif one.state == ScheduleState.GONE:

@@ -18,6 +18,7 @@ from django_jobqueue.admin.parts import catalogue, display, json_tree
 from django_jobqueue.admin.parts.history_entries import entries
 from django_jobqueue.admin.parts.json_text import parsed
 from django_jobqueue.admin.parts.json_tree import JsonTree
+from django_jobqueue.admin.parts.linked_text import linked
 from django_jobqueue.admin.schedules import schedule_cells as cells
 from django_jobqueue.admin.schedules.moments import Moments, moments_of
 from django_jobqueue.domain.schedule_rules import parse
@@ -145,7 +146,10 @@ def _pause(one: ScheduleNow) -> Facts:
         facts = [
             (_("Paused by"), display.visible(row.paused_by) or display.NOTHING),
             (_("Paused"), display.full_moment(row.paused_at)),
-            (_("Reason"), display.visible(row.paused_reason) or display.NOTHING),
+            (
+                _("Reason"),
+                linked(display.visible(row.paused_reason)) or display.NOTHING,
+            ),
         ]
     if row.gone_at is not None:
         facts.append((_("Gone since"), display.full_moment(row.gone_at)))

@@ -18,6 +18,7 @@ from django_jobqueue.admin.jobs.related_jobs import named_followers
 from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.parts import catalogue, depths, display, policies
 from django_jobqueue.admin.parts.last_day import finished_cell, last_day
+from django_jobqueue.admin.parts.linked_text import linked
 from django_jobqueue.admin.parts.run_times import at_most
 from django_jobqueue.admin.types import overrides
 from django_jobqueue.admin.types.job_type_page import (
@@ -210,7 +211,7 @@ def pause_of(row: Any) -> list[tuple[Any, Any]]:
     return [
         (_("Paused by"), display.visible(row.paused_by) or display.NOTHING),
         (_("Paused"), display.full_moment(row.paused_at)),
-        (_("Reason"), display.visible(row.paused_reason) or display.NOTHING),
+        (_("Reason"), linked(display.visible(row.paused_reason)) or display.NOTHING),
     ]
 
 

@@ -26,6 +26,7 @@ from django_jobqueue.admin.parts import catalogue, depths, display
 from django_jobqueue.admin.parts.curves import Curves, curves
 from django_jobqueue.admin.parts.history_entries import entries
 from django_jobqueue.admin.parts.last_day import finished_cell, last_day
+from django_jobqueue.admin.parts.linked_text import linked
 from django_jobqueue.admin.types.job_types import pause_of, state_of
 from django_jobqueue.admin.types.pause import (
     Pause,
@@ -273,7 +274,7 @@ class QueueAdmin(ActionAdmin):
             return display.NOTHING
         return display.lines(
             [
-                display.visible(queue.paused_reason) or display.NOTHING,
+                linked(display.visible(queue.paused_reason)) or display.NOTHING,
                 display.visible(queue.paused_by),
                 display.moment(queue.paused_at),
             ]

@@ -16,6 +16,7 @@ APP: Final = "jobqueue"
 # What each role adds to the one above it.
 ROLES: Final[dict[str, tuple[str, ...]]] = {
     "Job viewer": (
+        "add_savedview",
         "view_archivedjob",
         "view_auditentry",
         "view_bulkoperation",
@@ -40,6 +41,7 @@ ROLES: Final[dict[str, tuple[str, ...]]] = {
         "replay_archivedjob",
         "reschedule_queuedjob",
         "run_schedule",
+        "share_savedview",
         "start_bulkoperation",
         "view_job_data",
     ),
@@ -71,10 +73,10 @@ class Roles(Subcommand):
 Create four groups of users, or give them their rights again, such as those
 that a new release brings:
 
-  Job viewer    sees every page, and no data of jobs
+  Job viewer    sees every page, and no data of jobs; saves views of lists
   Job operator  is on call: also sees data, cancels, reschedules, releases and
                 replays jobs, one or many, pauses, looks after failures, asks
-                and controls workers
+                and controls workers, shares views
   Job engineer  also edits data, enqueues by hand, changes policies
   Job admin     also deletes archived jobs, reveals secrets, and starts bulk
                 operations on most jobs
