@@ -30,6 +30,7 @@ OBJECTS: Final = (
     "workers",
     "fingerprints",
     "operation",
+    "erasure",
 )
 
 
