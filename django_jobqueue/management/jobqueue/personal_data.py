@@ -76,8 +76,8 @@ steps; what it did stays."""
 --format json prints one object: {erasure, act, state, key, fingerprint, total,
 examined, rows (by table), first (ids, by table), changed (by table), remaining
 (by reason), passes, reason, by, finished_at, earlier}; earlier lists what was
-done about the same value before. "list" prints a list of such objects without first
-and earlier."""
+done about the same value before. "list" prints a list of such objects without
+first and earlier."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the key, the reason, and whether it is sure."""
