@@ -161,7 +161,9 @@ def _changed(content: str, change: Callable[[Any], Any]) -> str:
     """JSON with a change. Numbers stay as they are written, and what is nested too
     deeply to be read is erased as a whole."""
     try:
-        data = json.loads(content, parse_int=_kept, parse_float=_kept)
+        data = json.loads(
+            content, parse_int=_as_marked_text, parse_float=_as_marked_text
+        )
         changed = change(data)
         if changed == data:
             return content
@@ -171,7 +173,7 @@ def _changed(content: str, change: Callable[[Any], Any]) -> str:
     return _NUMBER_TEXT.sub(r"\1", written)
 
 
-def _kept(number: str) -> str:
+def _as_marked_text(number: str) -> str:
     return _IS_NUMBER + number
 
 

@@ -579,7 +579,7 @@ class Migration(PostgreSQLMigration):
             ],
             options={
                 "verbose_name": "erasure",
-                "verbose_name_plural": "personal data",
+                "verbose_name_plural": "erasures",
                 "permissions": [
                     ("erase_personal_data", "Can find and erase personal data")
                 ],

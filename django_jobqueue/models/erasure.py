@@ -85,7 +85,7 @@ class Erasure(models.Model):
 
     class Meta:
         verbose_name = _("erasure")
-        verbose_name_plural = _("personal data")
+        verbose_name_plural = _("erasures")
         required_db_vendor = "postgresql"
         default_permissions = ("view",)
         permissions = [("erase_personal_data", "Can find and erase personal data")]

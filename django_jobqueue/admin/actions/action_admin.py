@@ -190,10 +190,6 @@ class ActionAdmin(JobQueueAdmin):
         model = str(row._meta.model_name)
         return HttpResponseRedirect(display.url_of(model, row.pk))
 
-    def to_list(self) -> HttpResponseRedirect:
-        """To the list."""
-        return HttpResponseRedirect(self.list_url)
-
     def _ask_or_do(self, request: HttpRequest, action: ConfirmedAction) -> HttpResponse:
         rows: list[Any] = []
         if action.takes_rows:

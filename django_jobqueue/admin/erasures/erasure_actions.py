@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
@@ -169,8 +169,9 @@ class StartErasure(Action):
 
     def _facts(self, row: Erasure) -> list[str]:
         counts = ", ".join(
-            f"{LABELS[name]} {numbers.number(one['rows'])}"
-            for name, one in row.counted.items()
+            f"{LABELS[name]} {numbers.number(row.counted[name]['rows'])}"
+            for name in LABELS
+            if name in row.counted
         )
         value = gettext("Value: %(value)s") % {"value": display.visible(row.value)}
         if row.key:
@@ -274,7 +275,7 @@ class Stop(Action):
         """Stop or discard it."""
         if personal_data.discard(row.pk):
             page.message_user(request, gettext("Discarded. The value is forgotten."))
-            return page.to_list()
+            return HttpResponseRedirect(page.list_url)
         text = gettext("Nothing was changed: it is in another state by now.")
         if not personal_data.stop(row.pk, by=request.user.get_username()):
             return page.back_to(request, row, text, messages.WARNING)

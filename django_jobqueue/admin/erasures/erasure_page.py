@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+from uuid import UUID
 
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import operations
@@ -94,14 +95,18 @@ def progress_of(request: HttpRequest, erasure: Erasure) -> Progress:
 
 def _sentence(erasure: Erasure) -> str:
     rows = sum(one["rows"] for one in erasure.counted.values())
+    changed = sum(erasure.changed.values())
     counts = {
         "rows": numbers.number(rows),
         "examined": numbers.number(erasure.examined),
-        "changed": numbers.number(sum(erasure.changed.values())),
-        "passes": numbers.number(erasure.passes),
+        "changed": numbers.number(changed),
     }
     if erasure.state != BulkState.DRAFT:
-        text = gettext("%(changed)s rows changed or deleted, in %(passes)s passes")
+        text = ngettext(
+            "%(changed)s row changed or deleted.",
+            "%(changed)s rows changed or deleted.",
+            changed,
+        )
         return text % counts
     if erasure.total is None:
         text = gettext(
@@ -122,13 +127,17 @@ def _place(request: HttpRequest, erasure: Erasure, name: str) -> Place:
     counted = erasure.counted.get(name, {"rows": 0, "first": []})
     changed = erasure.changed.get(name)
     keys = counted["first"] if erasure.state == BulkState.DRAFT else []
-    linked = [(_address(request, name, key), _short(name, key)) for key in keys]
+    linked = [
+        (address, _short(name, key))
+        for key in keys[:SHOWN]
+        if (address := _address(request, name, key))
+    ]
     return Place(
         label=LABELS[name],
         rows=numbers.number(counted["rows"]),
         changed="" if changed is None else numbers.number(changed),
-        first=linked[:SHOWN],
-        more=counted["rows"] > SHOWN,
+        first=linked,
+        more=bool(linked) and counted["rows"] > SHOWN,
     )
 
 
@@ -142,8 +151,8 @@ def _address(request: HttpRequest, name: str, key: str) -> str:
 
 
 def _short(name: str, key: str) -> str:
-    is_id = name in OF_JOBS or len(key) == 36
-    return key[-12:] if is_id else display.visible(key)
+    is_name = name in ("schedules", "job_types", "queues")
+    return display.visible(key) if is_name else display.short_id(UUID(key))
 
 
 def _facts(request: HttpRequest, erasure: Erasure) -> list[tuple[Any, Any]]:
@@ -159,6 +168,8 @@ def _facts(request: HttpRequest, erasure: Erasure) -> list[tuple[Any, Any]]:
         (_("Fingerprint"), erasure.fingerprint[:16]),
         (_("Created"), display.full_moment(erasure.created_at)),
     ]
+    if erasure.passes:
+        facts.append((_("Passes"), numbers.number(erasure.passes)))
     if erasure.finished_at:
         facts.append((_("Finished"), display.full_moment(erasure.finished_at)))
     return facts
@@ -186,8 +197,10 @@ def _done(one: Any) -> str:
 def _remaining(erasure: Erasure) -> str:
     """What it could not change."""
     if running := erasure.remaining.get("running"):
-        text = gettext(
-            "%(count)s running jobs held the value when they were last looked at."
+        text = ngettext(
+            "%(count)s running job held the value when it was last looked at.",
+            "%(count)s running jobs held the value when they were last looked at.",
+            running,
         )
         if erasure.state == BulkState.DONE:
             text += " " + gettext("Do it again when they have ended.")
