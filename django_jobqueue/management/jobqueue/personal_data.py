@@ -188,7 +188,9 @@ def _sentences(erasure: Erasure, earlier: list[Erasure]) -> Iterator[str]:
     if erasure.act:
         yield f"{counted(erasure.all_changed, 'row')} changed."
     else:
-        yield f"{counted(erasure.total or 0, 'row')} of {examined} hold the value."
+        verb = "holds" if erasure.total == 1 else "hold"
+        number = numbers.number(erasure.total or 0)
+        yield f"{number} of {examined} {verb} the value."
     if running := erasure.remaining.get("running"):
         jobs = counted(running, "running job")
         if erasure.state == BulkState.DONE:
