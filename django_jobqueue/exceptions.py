@@ -138,13 +138,16 @@ class LeaseLost(JobQueueError):
 
 
 class NotReplayable(JobQueueError):
-    """Only an archived job can be replayed. ``status`` is what this one is."""
+    """Only an archived job can be replayed. ``status`` is what this one is; "erased" is
+    one whose personal data were erased."""
 
     def __init__(self, id: UUID, status: str) -> None:
         self.id = id
         self.status = status
         super().__init__(
-            f"Job {id} is {status}; only a job that is over can be replayed. "
+            f"Personal data of job {id} were erased; replay it with other data."
+            if status == "erased"
+            else f"Job {id} is {status}; only a job that is over can be replayed. "
             "Wait for it to end, or cancel it first."
         )
 

@@ -21,9 +21,14 @@ PRIORITY: Final = -50  # after the jobs of the project
     timeout=None,
     takes_context=True,
 )
-def bulk(context: Context, operation: str) -> None:
-    """Work off a bulk operation that an operator started, or count one that is
-    drafted."""
+def bulk(context: Context, operation: str = "", erasure: str = "") -> None:
+    """Work off a bulk operation or an erasure that an operator started, or count one
+    that is drafted."""
+    if erasure:
+        from django_jobqueue.operations.erasure_steps import ErasureSlice
+
+        ErasureSlice(context, UUID(erasure)).work()
+        return
     from django_jobqueue.operations.bulk_slice import Slice
 
     Slice(context, UUID(operation)).work()

@@ -22,7 +22,7 @@ from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedules import schedules
 from django_jobqueue.enqueueing.immediate_jobs import memory
 from django_jobqueue.models import ArchivedJob, QueuedJob
-from django_jobqueue.operations import bulk_counting
+from django_jobqueue.operations import bulk_counting, erasure_chunks
 from django_jobqueue.operations import workers as operators_workers
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import PINNED, OwnConnection
@@ -45,6 +45,7 @@ for number, handler in (
 def _drafts_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine is, a draft's jobs are counted while it is made."""
     monkeypatch.setattr(bulk_counting, "AT_ONCE", 60.0)
+    monkeypatch.setattr(erasure_chunks, "AT_ONCE", 60.0)
 
 
 @pytest.fixture(autouse=True)

@@ -6,6 +6,7 @@ register its own.
 
 from django_jobqueue.admin.audit.audit_list import AuditEntryAdmin
 from django_jobqueue.admin.bulk.bulk_operations import BulkOperationAdmin
+from django_jobqueue.admin.erasures.erasure_list import ErasureAdmin
 from django_jobqueue.admin.failures.failure_groups import FailureGroupAdmin
 from django_jobqueue.admin.jobs.archived_jobs import ArchivedJobAdmin
 from django_jobqueue.admin.jobs.queued_jobs import QueuedJobAdmin
@@ -18,6 +19,7 @@ __all__ = [
     "ArchivedJobAdmin",
     "AuditEntryAdmin",
     "BulkOperationAdmin",
+    "ErasureAdmin",
     "FailureGroupAdmin",
     "JobTypeAdmin",
     "QueueAdmin",

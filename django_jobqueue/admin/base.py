@@ -29,6 +29,7 @@ else:
 
 VIEW_DATA = "view_job_data"
 REVEAL_DATA = "reveal_job_data"
+ERASE_DATA = "erase_personal_data"
 
 
 class JobQueueAdmin(ModelAdmin):

@@ -23,6 +23,7 @@ from django_jobqueue.admin.tabs import address_of, tabs
 from django_jobqueue.models import (
     ArchivedJob,
     BulkOperation,
+    Erasure,
     FailureGroup,
     JobType,
     QueuedJob,
@@ -66,7 +67,7 @@ def _address_of(request: HttpRequest, text: str) -> str:
         return permalink.address_of_job(request, id) or next(
             (
                 address
-                for model in (FailureGroup, BulkOperation)
+                for model in (FailureGroup, BulkOperation, Erasure)
                 if (address := permalink.address_of_object(request, model, id))
             ),
             "",

@@ -26,6 +26,7 @@ TABS: Final = (
     ("worker", _("Workers"), "w"),
     ("bulkoperation", pgettext_lazy("tab", "Operations"), "b"),
     ("auditentry", pgettext_lazy("tab", "Audit"), "d"),
+    ("erasure", pgettext_lazy("tab", "Personal data"), "p"),
 )
 
 

@@ -100,3 +100,10 @@ class BulkState(TextChoices):
     DONE = "done", _("done")
     STOPPED = "stopped", _("stopped")
     FAILED = "failed", _("failed")
+
+
+class ErasureAct(TextChoices):
+    """What is done with the rows that hold a personal value."""
+
+    ERASE = "erase", _("erase the values")
+    DELETE = "delete", _("delete the rows")

@@ -8,6 +8,7 @@ database default, so a plain INSERT of a job type and data enqueues, too.
 from django_jobqueue.models.archived_job import ArchivedJob
 from django_jobqueue.models.audit_entry import AuditEntry
 from django_jobqueue.models.bulk_operation import BulkOperation
+from django_jobqueue.models.erasure import Erasure
 from django_jobqueue.models.failure import Failure
 from django_jobqueue.models.failure_group import FailureGroup
 from django_jobqueue.models.failure_rollup import FailureRollup
@@ -26,6 +27,7 @@ __all__ = [
     "ArchivedJob",
     "AuditEntry",
     "BulkOperation",
+    "Erasure",
     "Failure",
     "FailureGroup",
     "FailureRollup",

@@ -1,4 +1,5 @@
-"""Jobs that are over; rows are inserted and pruned, never changed."""
+"""Jobs that are over; rows are inserted and pruned, and changed only to erase personal
+data."""
 
 from __future__ import annotations
 
@@ -60,6 +61,12 @@ class ArchivedJob(AbstractJob):
     error_class = models.CharField(_("error class"), max_length=200, db_default="")
     error_message = models.TextField(_("error message"), db_default="")
     fingerprint = models.UUIDField(_("fingerprint"), null=True, blank=True)
+    erased_at = UTCDateTimeField(
+        _("erased at"),
+        null=True,
+        blank=True,
+        help_text=_("When data of the job were erased. It is not replayed as it is."),
+    )
 
     class Meta(AbstractJob.Meta):
         verbose_name = _("archived job")

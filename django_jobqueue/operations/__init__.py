@@ -6,6 +6,7 @@ business. ``using`` is the alias of the database, instead of the project's own f
 """
 
 from django_jobqueue.operations import bulk as bulk
+from django_jobqueue.operations import personal_data as personal_data
 from django_jobqueue.operations import schedules as schedules
 from django_jobqueue.operations.cancelling import cancel
 from django_jobqueue.operations.editing import edit_data

@@ -31,6 +31,7 @@ OBJECTS: Final = (
     "workers",
     "fingerprints",
     "operation",
+    "erasure",
 )
 
 

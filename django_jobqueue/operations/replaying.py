@@ -29,7 +29,7 @@ class Replayed(dict[UUID, UUID]):
 
     def __init__(self, made: Mapping[UUID, UUID], left_out: Mapping[UUID, str]) -> None:
         super().__init__(made)
-        # Why others were not: "replayed", "at_most_once" or "type_gone".
+        # Why others were not: "replayed", "at_most_once", "type_gone", "erased".
         self.left_out = left_out
 
 
@@ -125,8 +125,12 @@ def _replayed(
 
 
 def _why_not_replayed(job: Job, using: str | None) -> Exception:
-    """Between the look and the insert the job was pruned, or its job type is gone."""
-    known = store_find.known_names(DjangoDatabase(using))
+    """Its personal data were erased, its job type is gone, or the job was pruned
+    between the look and the insert."""
+    db = DjangoDatabase(using)
+    known = store_find.known_names(db)
     if job.job_type not in known:
         return UnknownJobType(job.job_type, registry.near(job.job_type, known))
+    if store_replay.is_erased(db, job.id):
+        return NotReplayable(job.id, "erased")
     return JobNotFound(job.id)

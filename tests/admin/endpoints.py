@@ -21,9 +21,9 @@ from django.test import Client
 from django.urls import reverse
 
 from django_jobqueue.models import AuditEntry, SavedView
-from django_jobqueue.operations import bulk
+from django_jobqueue.operations import bulk, personal_data
 from django_jobqueue.search.selection import Selection, Table, Term
-from tests.admin.scene import LEAK, Scene
+from tests.admin.scene import LEAK, SECRET, Scene
 
 Keys = Mapping[str, object]  # by the lower-case name of the model
 
@@ -91,6 +91,7 @@ def keys_of(scene: Scene) -> Keys:
         "archivedjob": scene.archived["failed"],
         "auditentry": act(),
         "bulkoperation": operation(),
+        "erasure": personal_data.find(SECRET).id,
         "failuregroup": scene.group,
         "jobtype": LEAK,
         "query": "status=cancelled",

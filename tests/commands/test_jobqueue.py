@@ -19,7 +19,7 @@ from tests.commands.conftest import Manage, jobqueue
 
 NAMES = (
     "status, show, types, workers, schedules, schedule, failures, enqueue, replay, "
-    "cancel, pause, resume, override, prune, import, roles"
+    "cancel, pause, resume, override, prune, personal-data, import, roles"
 )
 
 

@@ -32,6 +32,7 @@ SKIPPED: Final = {
     "replayed": _("replayed already"),
     "at_most_once": _("of an at-most-once type"),
     "type_gone": _("job type gone"),
+    "erased": _("personal data erased"),
     "running": _("running already"),
     "expires": _("would expire before"),
     "changed": _("changed meanwhile"),

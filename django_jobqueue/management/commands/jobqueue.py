@@ -23,6 +23,7 @@ from django_jobqueue.management.jobqueue.failures import Failures
 from django_jobqueue.management.jobqueue.import_command import Import
 from django_jobqueue.management.jobqueue.override import Override
 from django_jobqueue.management.jobqueue.pause import Pause
+from django_jobqueue.management.jobqueue.personal_data import PersonalData
 from django_jobqueue.management.jobqueue.prune import Prune
 from django_jobqueue.management.jobqueue.replay import Replay
 from django_jobqueue.management.jobqueue.resume import Resume
@@ -60,6 +61,7 @@ SUBCOMMANDS: Final[dict[str, Subcommand]] = {
         Resume(),
         Override(),
         Prune(),
+        PersonalData(),
         Import(),
         Roles(),
     )

@@ -294,6 +294,8 @@ def _why_not(id: UUID, reason: str | None) -> str:
             f"Job {id} is of an at-most-once type, and may have run; --at-most-once "
             "replays it."
         )
+    if reason == "erased":
+        return str(NotReplayable(id, reason))
     try:
         job = operations.get_job(id)
     except JobNotFound as missing:

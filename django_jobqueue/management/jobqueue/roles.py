@@ -20,6 +20,7 @@ ROLES: Final[dict[str, tuple[str, ...]]] = {
         "view_archivedjob",
         "view_auditentry",
         "view_bulkoperation",
+        "view_erasure",
         "view_failuregroup",
         "view_jobtype",
         "view_overview",
@@ -56,6 +57,7 @@ ROLES: Final[dict[str, tuple[str, ...]]] = {
     ),
     # What cannot be taken back, and what is secret.
     "Job admin": (
+        "erase_personal_data",
         "prune_archivedjob",
         "reveal_job_data",
         "unbounded_bulkoperation",
@@ -78,8 +80,8 @@ that a new release brings:
                 replays jobs, one or many, pauses, looks after failures, asks
                 and controls workers, shares views
   Job engineer  also edits data, enqueues by hand, changes policies
-  Job admin     also deletes archived jobs, reveals secrets, and starts bulk
-                operations on most jobs
+  Job admin     also deletes archived jobs, reveals secrets, erases personal
+                data, and starts bulk operations on most jobs
 
 Each has the rights of those above it. Other rights of the app jobqueue are
 taken from them; their rights of other apps, their members, and other groups

@@ -33,6 +33,7 @@ WITH again AS MATERIALIZED ({REPLAYS})
 SELECT old.id, old.finished_at, old.job_type,
        concat_ws(' ', old.status,
          CASE WHEN type.name IS NULL THEN 'type_gone' END,
+         CASE WHEN old.erased_at IS NOT NULL THEN 'erased' END,
          CASE WHEN type.delivery = 'at_most_once' THEN 'at_most_once' END,
          CASE WHEN old.id IN (SELECT replay_of FROM again) THEN 'replayed' END,
          CASE WHEN old.id IN (SELECT replay_of FROM again WHERE succeeded)
@@ -152,7 +153,10 @@ def _reasons(kind: str, options: Options) -> list[tuple[Any, str]]:
     """The traits that skip a job, and the name of the reason; the first one counts."""
     match kind:
         case BulkKind.REPLAY:
-            reasons: list[tuple[Any, str]] = [("type_gone", "type_gone")]
+            reasons: list[tuple[Any, str]] = [
+                ("type_gone", "type_gone"),
+                ("erased", "erased"),
+            ]
             if options.skip_at_most_once:
                 reasons.append(("at_most_once", "at_most_once"))
             if options.skip_replayed in _REPLAYED:

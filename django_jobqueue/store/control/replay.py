@@ -10,7 +10,8 @@ from django_jobqueue.domain.operation_options import Options
 from django_jobqueue.store.connection import Database
 
 # Only inserts, so it is easy to undo; the old rows are not touched. A job whose type is
-# gone has no row to join and is left out. The new jobs are due in the order of the old
+# gone has no row to join and is left out, and so is one of whose data something was
+# erased, unless there are other data. The new jobs are due in the order of the old
 # ones, a microsecond apart: ids alone do not keep it before PostgreSQL 18. The first
 # of each queue is announced.
 REPLAY: Final = """
@@ -33,13 +34,19 @@ SELECT jobqueue_uuidv7(), old.job_type, coalesce(%(queue)s, old.queue),
                row_number() OVER (PARTITION BY archived.queue ORDER BY id) AS in_queue
           FROM jobqueue_archivedjob AS archived
           JOIN jobqueue_jobtype AS type ON type.name = archived.job_type
-         WHERE id = ANY (%(ids)s::uuid[])) AS old,
+         WHERE id = ANY (%(ids)s::uuid[])
+           AND (erased_at IS NULL OR %(data)s::jsonb IS NOT NULL)) AS old,
        LATERAL (SELECT coalesce(
                   %(run_after)s::timestamptz,
                   statement_timestamp() + old.place * interval '1 microsecond'))
        AS due (at)
  ORDER BY old.id
 RETURNING replay_of, id
+"""
+
+IS_ERASED: Final = """
+SELECT EXISTS (SELECT FROM jobqueue_archivedjob
+                WHERE id = %(id)s AND erased_at IS NOT NULL)
 """
 
 
@@ -70,3 +77,8 @@ def replay(
         "bulk_operation_id": operation,
     }
     return dict(db.fetch(REPLAY, params))
+
+
+def is_erased(db: Database, id: UUID) -> bool:
+    """Whether personal data of this archived job were erased."""
+    return bool(db.fetch(IS_ERASED, {"id": id})[0][0])

@@ -1,0 +1,1 @@
+"""Personal data: find, erase, delete, and the record of it."""

@@ -1,0 +1,306 @@
+"""Actions on personal data: find a value, erase it, delete the rows, stop."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue import operations
+from django_jobqueue.admin.actions.action import Action, ActionForm, Button, Question
+from django_jobqueue.admin.actions.action_admin import ActionAdmin
+from django_jobqueue.admin.base import ERASE_DATA
+from django_jobqueue.admin.erasures.erasure_page import LABELS
+from django_jobqueue.admin.parts import display
+from django_jobqueue.domain.personal_value import LONGEST, LONGEST_KEY, SHORTEST
+from django_jobqueue.domain.states import BulkState, ErasureAct
+from django_jobqueue.exceptions import JobQueueError
+from django_jobqueue.models import Erasure
+from django_jobqueue.operations import erasure_steps
+from django_jobqueue.store.erasing.erasure_rows import ACTIVE, OPEN
+from django_jobqueue.text import numbers
+
+STEP_SECONDS: Final = 2.0  # of work in a request, where no worker does it
+
+personal_data = operations.personal_data
+
+
+class FindForm(ActionForm):
+    """What to look for."""
+
+    value = forms.CharField(
+        label=_("Value"),
+        max_length=LONGEST,
+        help_text=_("An e-mail address, a customer number, a name."),
+        widget=forms.TextInput(attrs={"size": 60, "autocomplete": "off"}),
+    )
+    key = forms.CharField(
+        label=_("Key"),
+        max_length=LONGEST_KEY,
+        required=False,
+        help_text=_(
+            "Only values under this key of data, or this path: customer.id. Empty: "
+            "everywhere, also in free texts."
+        ),
+    )
+
+
+class Find(Action):
+    """Look for a value in all tables: a draft, which its page shows."""
+
+    name = "find"
+    label = _("Find personal data")
+    rights = (ERASE_DATA,)
+    is_for_selection = True
+    is_button = False
+
+    def respond(
+        self, page: ActionAdmin, request: HttpRequest, row: Any
+    ) -> HttpResponse:
+        """Ask for the value; a POST, so that no address has it."""
+        is_post = request.method == "POST"
+        form = FindForm(request.POST if is_post else None, request=request, rows=[])
+        if is_post and form.is_valid():
+            by = request.user.get_username()
+            try:
+                made = personal_data.find(by=by, **form.cleaned_data)
+            except JobQueueError as error:
+                form.add_error(None, str(error))
+            else:
+                return page.to(Erasure(id=made.id))
+        text = gettext(
+            "All tables are searched for the value: queued and archived jobs, "
+            "failures, log lines, schedules, operations and the audit. Nothing is "
+            "changed yet."
+        )
+        question = Question(
+            gettext("Find personal data"),
+            [text],
+            [
+                gettext("Without a key the value needs at least %(number)d characters.")
+                % {"number": SHORTEST}
+            ],
+        )
+        address = page.address_of(self)
+        return page.show_question(
+            request,
+            question=question,
+            form=form,
+            button=Button(gettext("Find"), address),
+            action=address,
+            next=page.list_url,
+        )
+
+
+class ConfirmForm(ActionForm):
+    """Nothing brings the values back, so the number of rows is typed."""
+
+    reason = forms.CharField(
+        label=_("Reason"),
+        max_length=500,
+        required=False,
+        help_text=_("Kept with the record, without the value."),
+        widget=forms.TextInput(attrs={"size": 60}),
+    )
+    typed = forms.CharField(
+        label=_("Number of rows"),
+        widget=forms.TextInput(attrs={"inputmode": "numeric", "autocomplete": "off"}),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        count = numbers.number(self.rows[0].total)
+        text = gettext("Type %(count)s to confirm.") % {"count": count}
+        self.fields["typed"].help_text = text
+
+    def clean_typed(self) -> str:
+        """The number that the page shows."""
+        digits = "".join(c for c in self.cleaned_data["typed"] if c.isdigit())
+        if digits != str(self.rows[0].total):
+            raise ValidationError(
+                _("Type the number of rows, to show that you mean it.")
+            )
+        return digits
+
+
+class StartErasure(Action):
+    """Do it with the rows of a draft, after a question."""
+
+    rights = (ERASE_DATA,)
+    danger = True
+    act: ClassVar[ErasureAct]
+    title: ClassVar[Any]
+    effect: ClassVar[Any]
+
+    def applies_to(self, row: Any) -> bool:
+        """To a draft that found something, and is counted."""
+        return row.state == BulkState.DRAFT and bool(row.total)
+
+    def respond(
+        self, page: ActionAdmin, request: HttpRequest, row: Erasure
+    ) -> HttpResponse:
+        """Ask; start it if the form is valid."""
+        if not self.applies_to(row):
+            text = gettext("Nothing was changed: it is in another state by now.")
+            return page.back_to(request, row, text, messages.WARNING)
+        is_post = request.method == "POST"
+        form = ConfirmForm(
+            request.POST if is_post else None, request=request, rows=[row]
+        )
+        if is_post and form.is_valid():
+            by, reason = request.user.get_username(), form.cleaned_data["reason"]
+            if personal_data.start(row.pk, self.act, reason=reason, by=by):
+                page.log_change(request, row, gettext("Started."))
+            return page.to(row)
+        address = page.address_of(self, row)
+        return page.show_question(
+            request,
+            question=Question(str(self.title), self._facts(row), _warnings(row)),
+            form=form,
+            button=Button(str(self.label).rstrip("…"), address, danger=True),
+            action=address,
+            next=page.url_of(row),
+        )
+
+    def _facts(self, row: Erasure) -> list[str]:
+        counts = ", ".join(
+            f"{LABELS[name]} {numbers.number(row.counted[name]['rows'])}"
+            for name in LABELS
+            if name in row.counted
+        )
+        value = gettext("Value: %(value)s") % {"value": display.visible(row.value)}
+        if row.key:
+            key = {"key": display.visible(row.key)}
+            value += " · " + gettext("under the key %(key)s") % key
+        total = ngettext(
+            "%(number)s row holds it: %(counts)s.",
+            "%(number)s rows hold it: %(counts)s.",
+            row.total or 0,
+        )
+        total %= {"number": numbers.number(row.total or 0), "counts": counts}
+        return [value, total, str(self.effect)]
+
+
+class Erase(StartErasure):
+    """Erase the values, and keep the rows."""
+
+    name = "erase"
+    act = ErasureAct.ERASE
+    label = _("Erase the values…")
+    title = _("Erase the values and keep the rows?")
+    effect = _(
+        "Each place becomes “[erased]”; the rows stay, with all else that they hold."
+    )
+
+
+class Delete(StartErasure):
+    """Delete the rows of jobs; elsewhere erase the values."""
+
+    name = "delete-rows"
+    act = ErasureAct.DELETE
+    label = _("Delete the rows…")
+    title = _("Delete the rows?")
+    effect = _(
+        "Jobs, failures and reports that hold it are deleted. In groups, schedules, "
+        "operations and the audit the value becomes “[erased]”."
+    )
+
+
+class Resume(Action):
+    """A worker goes on with it."""
+
+    name = "resume"
+    label = _("Resume")
+    rights = (ERASE_DATA,)
+    is_post_only = True
+
+    def applies_to(self, row: Any) -> bool:
+        """To one that failed, or whose job is gone."""
+        if row.state not in ACTIVE:
+            return bool(row.state == BulkState.FAILED)
+        return personal_data.is_abandoned(personal_data.get(row.pk))
+
+    def respond(
+        self, page: ActionAdmin, request: HttpRequest, row: Erasure
+    ) -> HttpResponse:
+        """Resume it."""
+        personal_data.resume(row.pk, by=request.user.get_username())
+        return page.to(row)
+
+
+class RunStep(Action):
+    """Do some of the work in this request, where no worker does it."""
+
+    name = "step"
+    label = _("Run one step here")
+    rights = (ERASE_DATA,)
+    is_post_only = True
+
+    def applies_to(self, row: Any) -> bool:
+        """Only where no worker would."""
+        return bool(row.progress.nobody)
+
+    def respond(
+        self, page: ActionAdmin, request: HttpRequest, row: Erasure
+    ) -> HttpResponse:
+        """Run one step."""
+        erasure_steps.run_here(row.pk, STEP_SECONDS)
+        return page.to(row)
+
+
+class Stop(Action):
+    """Nothing more happens, and the value is forgotten; a draft is discarded."""
+
+    name = "stop"
+    label = _("Stop")
+    rights = (ERASE_DATA,)
+    is_post_only = True
+
+    def applies_to(self, row: Any) -> bool:
+        """To one that is not finished, and to a draft."""
+        return row.state in OPEN or row.state == BulkState.DRAFT
+
+    def label_for(self, row: Any) -> Any:
+        """A draft did nothing yet."""
+        return _("Discard") if row.state == BulkState.DRAFT else self.label
+
+    def respond(
+        self, page: ActionAdmin, request: HttpRequest, row: Erasure
+    ) -> HttpResponse:
+        """Stop or discard it."""
+        if personal_data.discard(row.pk):
+            page.message_user(request, gettext("Discarded. The value is forgotten."))
+            return HttpResponseRedirect(page.list_url)
+        text = gettext("Nothing was changed: it is in another state by now.")
+        if not personal_data.stop(row.pk, by=request.user.get_username()):
+            return page.back_to(request, row, text, messages.WARNING)
+        page.log_change(request, row, gettext("Stopped."))
+        text = gettext("Stopped. What it did stays, and the value is forgotten.")
+        return page.back_to(request, row, text)
+
+
+def _warnings(row: Erasure) -> list[str]:
+    texts = [gettext("Nothing brings the values back.")]
+    about = {
+        "queued": _(
+            "Waiting jobs are cancelled if their data hold the value: they could not "
+            "do their work without it."
+        ),
+        "running": _(
+            "Running jobs are left. A worker waits for them and goes on afterwards; "
+            "cancel them if that takes too long."
+        ),
+        "schedules": _("Schedules are paused if their data hold the value."),
+        "bulk_operations": _(
+            "Bulk operations that select jobs by the value are stopped."
+        ),
+    }
+    return texts + [str(text) for name, text in about.items() if name in row.counted]
+
+
+FIND: Final = Find()

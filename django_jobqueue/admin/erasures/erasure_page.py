@@ -1,0 +1,213 @@
+"""The page of an erasure: where the value stands, how far it is, and what was done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue import operations
+from django_jobqueue.admin.base import ERASE_DATA, may
+from django_jobqueue.admin.bulk.bulk_progress import pill_of, trouble
+from django_jobqueue.admin.parts import display
+from django_jobqueue.domain.states import BulkState
+from django_jobqueue.models import Erasure
+from django_jobqueue.store.erasing.erasure_rows import ACTIVE
+from django_jobqueue.text import numbers
+
+LABELS: Final[dict[str, Any]] = {
+    "queued": _("Waiting jobs"),
+    "running": _("Running jobs"),
+    "archived": _("Archived jobs"),
+    "failures": _("Failures of attempts"),
+    "reports": _("Progress and log lines"),
+    "failure_groups": _("Failure groups"),
+    "schedules": _("Schedules"),
+    "firings": _("Firings of schedules"),
+    "job_types": _("Job types"),
+    "queues": _("Queues"),
+    "bulk_operations": _("Bulk operations"),
+    "audit": _("Audit"),
+    "erasures": _("Records of erasures"),
+    "admin_history": _("History of the admin"),
+}
+OF_JOBS: Final = ("queued", "running", "archived", "failures", "reports")
+MODELS: Final = {
+    "failure_groups": "failuregroup",
+    "schedules": "schedule",
+    "job_types": "jobtype",
+    "queues": "queue",
+    "bulk_operations": "bulkoperation",
+    "erasures": "erasure",
+}
+SHOWN: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A table in which the value stands."""
+
+    label: Any
+    rows: str
+    changed: str
+    first: Sequence[tuple[str, str]]  # addresses and texts
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """All of the page."""
+
+    state: Any
+    sentence: str
+    places: Sequence[Place]
+    facts: Sequence[tuple[Any, Any]]
+    earlier: Sequence[tuple[str, str]]
+    warning: str
+    nobody: bool  # no living worker would work it off
+    is_draft: bool
+    is_busy: bool  # the page is refreshed
+
+
+def progress_of(request: HttpRequest, erasure: Erasure) -> Progress:
+    """Read it."""
+    is_draft = erasure.state == BulkState.DRAFT
+    is_busy = erasure.state in ACTIVE or (is_draft and erasure.total is None)
+    warning, nobody = trouble(request, erasure) if is_busy else ("", False)
+    return Progress(
+        state=pill_of(erasure),  # type: ignore[arg-type]
+        sentence=_sentence(erasure),
+        places=_places(request, erasure),
+        facts=_facts(request, erasure),
+        earlier=_earlier(request, erasure),
+        warning=warning or _remaining(erasure),
+        nobody=nobody,
+        is_draft=is_draft,
+        is_busy=is_busy,
+    )
+
+
+def _sentence(erasure: Erasure) -> str:
+    rows = sum(one["rows"] for one in erasure.counted.values())
+    changed = sum(erasure.changed.values())
+    counts = {
+        "rows": numbers.number(rows),
+        "examined": numbers.number(erasure.examined),
+        "changed": numbers.number(changed),
+    }
+    if erasure.state != BulkState.DRAFT:
+        text = ngettext(
+            "%(changed)s row changed or deleted.",
+            "%(changed)s rows changed or deleted.",
+            changed,
+        )
+        return text % counts
+    if erasure.total is None:
+        text = gettext(
+            "Being searched: %(rows)s rows so far, among %(examined)s that were "
+            "looked at. The rest follows in the background."
+        )
+        return text % counts
+    text = gettext("All %(examined)s rows were searched: %(rows)s hold the value.")
+    return text % counts
+
+
+def _places(request: HttpRequest, erasure: Erasure) -> list[Place]:
+    names = [n for n in LABELS if n in erasure.counted or n in erasure.changed]
+    return [_place(request, erasure, name) for name in names]
+
+
+def _place(request: HttpRequest, erasure: Erasure, name: str) -> Place:
+    counted = erasure.counted.get(name, {"rows": 0, "first": []})
+    changed = erasure.changed.get(name)
+    keys = counted["first"] if erasure.state == BulkState.DRAFT else []
+    linked = [
+        (address, _short(name, key))
+        for key in keys[:SHOWN]
+        if (address := _address(request, name, key))
+    ]
+    return Place(
+        label=LABELS[name],
+        rows=numbers.number(counted["rows"]),
+        changed="" if changed is None else numbers.number(changed),
+        first=linked,
+        more=bool(linked) and counted["rows"] > SHOWN,
+    )
+
+
+def _address(request: HttpRequest, name: str, key: str) -> str:
+    """Where the row is shown; empty if this user may not see it."""
+    if name in OF_JOBS:
+        sees = may(request, "view_queuedjob") or may(request, "view_archivedjob")
+        return reverse("admin:jobqueue_job", args=[key]) if sees else ""
+    model = MODELS.get(name, "")
+    return display.url_of(model, key) if model and may(request, f"view_{model}") else ""
+
+
+def _short(name: str, key: str) -> str:
+    is_name = name in ("schedules", "job_types", "queues")
+    return display.visible(key) if is_name else display.short_id(UUID(key))
+
+
+def _facts(request: HttpRequest, erasure: Erasure) -> list[tuple[Any, Any]]:
+    facts: list[tuple[Any, Any]] = []
+    if erasure.value and may(request, ERASE_DATA):
+        facts.append((_("Value"), display.shown_text(erasure.value)))
+    if erasure.key:
+        facts.append((_("Key"), display.visible(erasure.key)))
+    facts += [
+        (_("Act"), erasure.get_act_display() or display.NOTHING),
+        (_("By"), display.visible(erasure.created_by) or display.NOTHING),
+        (_("Reason"), display.shown_text(erasure.reason) or display.NOTHING),
+        (_("Fingerprint"), erasure.fingerprint[:16]),
+        (_("Created"), display.full_moment(erasure.created_at)),
+    ]
+    if erasure.passes:
+        facts.append((_("Passes"), numbers.number(erasure.passes)))
+    if erasure.finished_at:
+        facts.append((_("Finished"), display.full_moment(erasure.finished_at)))
+    return facts
+
+
+def _earlier(request: HttpRequest, erasure: Erasure) -> list[tuple[str, str]]:
+    """What was done about the same value before."""
+    if erasure.state != BulkState.DRAFT or not may(request, ERASE_DATA):
+        return []
+    return [
+        (display.url_of("erasure", one.id), _done(one))
+        for one in operations.personal_data.earlier(erasure.value)
+        if one.id != erasure.pk
+    ]
+
+
+def _done(one: Any) -> str:
+    row = Erasure(act=one.act, state=one.state)
+    parts = [row.get_act_display(), row.get_state_display()]
+    if one.finished_at:
+        parts.append(display.exact(one.finished_at))
+    return " · ".join(map(str, [*parts, display.visible(one.created_by)]))
+
+
+def _remaining(erasure: Erasure) -> str:
+    """What it could not change."""
+    if running := erasure.remaining.get("running"):
+        text = ngettext(
+            "%(count)s running job held the value when it was last looked at.",
+            "%(count)s running jobs held the value when they were last looked at.",
+            running,
+        )
+        if erasure.state == BulkState.DONE:
+            text += " " + gettext("Do it again when they have ended.")
+        return text % {"count": numbers.number(running)}
+    if erasure.remaining:
+        return gettext(
+            "The value was written again and again meanwhile. Stop what writes it, and "
+            "do it again."
+        )
+    return ""

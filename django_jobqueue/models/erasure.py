@@ -1,0 +1,104 @@
+"""Erasures of personal data: each is a search for a value through all tables, and what
+was done to the rows that hold it."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.domain.personal_value import LONGEST_KEY
+from django_jobqueue.domain.policy import WHO_LENGTH
+from django_jobqueue.domain.states import BulkState, ErasureAct
+from django_jobqueue.models.column_defaults import ClockTimestamp, NewId
+from django_jobqueue.models.fields import UTCDateTimeField
+
+OVER = (BulkState.DONE, BulkState.STOPPED)
+
+
+class Erasure(models.Model):
+    """A draft counts the rows. One that ended keeps the counts, and not the value.
+
+    The effect of a chunk and its place are one transaction, as of a bulk operation.
+    """
+
+    id = models.UUIDField(_("id"), primary_key=True, db_default=NewId(), editable=False)
+    act = models.CharField(
+        _("act"), max_length=10, choices=ErasureAct.choices, db_default="", blank=True
+    )
+    state = models.CharField(
+        _("state"),
+        max_length=10,
+        choices=BulkState.choices,
+        db_default=BulkState.DRAFT,
+    )
+    value = models.TextField(
+        _("value"), db_default="", help_text=_("Cleared when the erasure ends.")
+    )
+    key = models.CharField(
+        _("key"),
+        max_length=LONGEST_KEY,
+        db_default="",
+        help_text=_("Only values under this key of data. Empty: everywhere."),
+    )
+    fingerprint = models.CharField(
+        _("fingerprint"),
+        max_length=64,
+        help_text=_("Keyed hash of the value. The key is SECRET_KEY."),
+    )
+    reason = models.TextField(_("reason"), db_default="", blank=True)
+
+    counted = models.JSONField(
+        _("counted"),
+        db_default={},
+        help_text=_("Rows that hold the value, by table, and the first of them."),
+    )
+    total = models.BigIntegerField(
+        _("total"),
+        null=True,
+        help_text=_("Number of rows that hold the value. Empty: not all counted."),
+    )
+    examined = models.BigIntegerField(_("examined"), db_default=0)
+    changed = models.JSONField(_("changed"), db_default={})  # table to number
+    remaining = models.JSONField(
+        _("remaining"),
+        db_default={},
+        help_text=_("Rows that the last pass could not change, by reason."),
+    )
+    passes = models.IntegerField(
+        _("passes"), db_default=0, help_text=_("Complete passes through all tables.")
+    )
+    position = models.JSONField(_("position"), null=True, blank=True)
+    error = models.TextField(_("error"), db_default="", blank=True)
+
+    created_by = models.CharField(_("created by"), max_length=WHO_LENGTH, db_default="")
+    created_at = UTCDateTimeField(_("created at"), db_default=ClockTimestamp())
+    started_at = UTCDateTimeField(_("started at"), null=True, blank=True)
+    progress_at = UTCDateTimeField(_("last progress"), null=True, blank=True)
+    finished_at = UTCDateTimeField(_("finished at"), null=True, blank=True)
+    job_id = models.UUIDField(
+        _("job"),
+        null=True,
+        blank=True,
+        help_text=_("The job that runs this erasure. Empty if a command runs it."),
+    )
+
+    class Meta:
+        verbose_name = _("erasure")
+        verbose_name_plural = _("erasures")
+        required_db_vendor = "postgresql"
+        default_permissions = ("view",)
+        permissions = [("erase_personal_data", "Can find and erase personal data")]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(value="") | ~Q(state__in=OVER), name="jobqueue_e_cleared"
+            ),
+        ]
+        indexes = [
+            models.Index(
+                F("created_at").desc(), F("id").desc(), name="jobqueue_e_newest"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.get_act_display()} {self.pk}".strip()

@@ -1,0 +1,1 @@
+"""Finds a personal value in all tables, and erases it."""

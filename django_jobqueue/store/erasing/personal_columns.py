@@ -1,0 +1,195 @@
+"""The columns that can hold personal data, table by table, in the order of the search.
+
+A test compares them with the models: a new column is listed here, or there with the
+reason why it cannot hold any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from django_jobqueue.domain.personal_value import Holds
+from django_jobqueue.domain.policy import WHO_LENGTH
+
+DATA, TEXT, TEXTS, SELECTION = Holds
+
+QUEUED: Final = "queued"
+RUNNING: Final = "running"  # of the queued ones
+ARCHIVED: Final = "archived"
+# What a handler or a follower gets of a job. A waiting job is cancelled if it is erased
+# there, and an archived one is not replayed.
+GIVEN: Final = frozenset({"data", "metadata", "followers"})
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column, and its greatest length if it has one."""
+
+    name: str
+    holds: Holds
+    longest: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A table with personal data."""
+
+    name: str  # for people
+    table: str
+    order: Mapping[str, str]  # of an index, which names each row; with the types
+    columns: Sequence[Column]
+    reads: str = "NULL"  # a column that tells more of a row
+    # What else is assigned to a row of which this column is changed.
+    also: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    is_of_jobs: bool = False  # whether rows are deleted, if rows are to be
+    where: str = "true"
+
+
+def _who(name: str) -> Column:
+    return Column(name, TEXT, WHO_LENGTH)
+
+
+_OF_JOBS: Final = (
+    *(Column(name, DATA) for name in ("data", "metadata", "tags", "followers")),
+    _who("enqueued_by"),
+)
+# A schedule must not make jobs of data that were erased, nor a bulk operation go on
+# with what the erased condition selects by now.
+_PAUSED: Final = {
+    "paused": "true",
+    "paused_at": "clock_timestamp()",
+    "paused_reason": "'personal data erased'",
+}
+_STOPPED: Final = {
+    "finished_at": "coalesce(finished_at, clock_timestamp())",
+    "state": "CASE state WHEN 'done' THEN state ELSE 'stopped' END",
+}
+_NOT_REPLAYED: Final = {"erased_at": "clock_timestamp()"}
+_ID: Final = {"id": "bigint"}
+_UUID: Final = {"id": "uuid"}
+_NAME: Final = {"name": "text"}
+
+# The queue comes first: a job that leaves it meanwhile is found in the archive, at the
+# end of its order.
+SOURCES: Final = (
+    Source(
+        name=QUEUED,
+        table="jobqueue_queuedjob",
+        order=_UUID,
+        columns=(*_OF_JOBS, Column("cancel_reason", TEXT)),
+        reads="status",
+        is_of_jobs=True,
+    ),
+    Source(
+        name=ARCHIVED,
+        table="jobqueue_archivedjob",
+        order={"finished_at": "timestamptz", "id": "uuid"},
+        columns=(*_OF_JOBS, Column("result", DATA), Column("error_message", TEXT)),
+        also=dict.fromkeys(GIVEN, _NOT_REPLAYED),
+        is_of_jobs=True,
+    ),
+    Source(
+        name="failures",
+        table="jobqueue_failure",
+        order=_ID,
+        columns=(
+            Column("reason", TEXT),
+            Column("error_message", TEXT),
+            Column("traceback", TEXT),
+            Column("frames", TEXTS),
+            Column("log_tail", TEXT),
+        ),
+        reads="job_id",
+        is_of_jobs=True,
+    ),
+    Source(
+        name="reports",
+        table="jobqueue_report",
+        order=_ID,
+        columns=(Column("note", TEXT, 500), Column("lines", TEXTS)),
+        reads="job_id",
+        is_of_jobs=True,
+    ),
+    Source(
+        name="failure_groups",
+        table="jobqueue_failuregroup",
+        order={"fingerprint": "uuid"},
+        columns=(
+            Column("template", TEXT),
+            Column("notes", TEXT),
+            _who("assignee"),
+            _who("changed_by"),
+        ),
+    ),
+    Source(
+        name="schedules",
+        table="jobqueue_schedule",
+        order=_NAME,
+        columns=(
+            *(Column(name, DATA) for name in ("data", "data_override", "options")),
+            _who("paused_by"),
+            Column("paused_reason", TEXT),
+        ),
+        also=dict.fromkeys(("data", "data_override", "options"), _PAUSED),
+    ),
+    Source(
+        name="firings",
+        table="jobqueue_firing",
+        order={"schedule": "text", "fires_at": "timestamptz"},
+        columns=(_who("by"),),
+    ),
+    Source(
+        name="job_types",
+        table="jobqueue_jobtype",
+        order=_NAME,
+        columns=(
+            Column("summary_override", TEXT, 200),
+            _who("paused_by"),
+            Column("paused_reason", TEXT),
+        ),
+    ),
+    Source(
+        name="queues",
+        table="jobqueue_queue",
+        order=_NAME,
+        columns=(_who("paused_by"), Column("paused_reason", TEXT)),
+    ),
+    Source(
+        name="bulk_operations",
+        table="jobqueue_bulkoperation",
+        order=_UUID,
+        columns=(
+            Column("selection", SELECTION),
+            Column("reason", TEXT),
+            Column("error", TEXT),
+            _who("created_by"),
+        ),
+        also={"selection": _STOPPED},
+    ),
+    Source(
+        name="audit",
+        table="jobqueue_auditentry",
+        order=_ID,
+        columns=(_who("by"), Column("about", TEXTS), Column("details", TEXTS)),
+    ),
+    Source(
+        name="erasures",
+        table="jobqueue_erasure",
+        order=_UUID,
+        columns=(Column("reason", TEXT), _who("created_by")),
+    ),
+    # Django's own; what the admin wrote there of our pages.
+    Source(
+        name="admin_history",
+        table="django_admin_log",
+        order=_ID,
+        columns=(Column("object_repr", TEXT, 200), Column("change_message", TEXT)),
+        where=(
+            "content_type_id IN (SELECT id FROM django_content_type"
+            " WHERE app_label = 'jobqueue')"
+        ),
+    ),
+)
+NAMES: Final = tuple(source.name for source in SOURCES)

@@ -1,0 +1,150 @@
+"""Each column that can hold text is one that an erasure searches, or has a reason."""
+
+from __future__ import annotations
+
+import pytest
+from django.apps import apps
+from django.contrib.admin.models import LogEntry
+from django.db import models
+
+from django_jobqueue.domain.personal_value import Holds
+from django_jobqueue.store.erasing.personal_columns import SOURCES
+from tests.docs.pages import pages
+
+PAGE = "docs/guides/personal-data.md"
+CODE = "the code says so"
+CHOICE = "one of a few words"
+NAME = "a name from the code"
+HOST = "of a machine or a process"
+POLICY = "numbers and names of a policy"
+COUNTS = "counts"
+
+# Why other columns cannot hold a person's value. By the column; or by the table, too.
+NEVER = {
+    "act": CHOICE,
+    "backoff": POLICY,
+    "delivery": CHOICE,
+    "end": CHOICE,
+    "error_class": NAME,
+    "kind": CHOICE,
+    "missed": CHOICE,
+    "origin": CHOICE,
+    "outcome": CHOICE,
+    "overlap": CHOICE,
+    "queue": NAME,
+    "release": NAME,
+    "state": CHOICE,
+    "status": CHOICE,
+    "schedule": NAME,
+    "job_type": NAME,
+    "worker": HOST,
+    "jobqueue_auditentry.verb": CHOICE,
+    "jobqueue_bulkoperation.counted": "counts, names of job types and ids",
+    "jobqueue_bulkoperation.cursor": "times and ids",
+    "jobqueue_bulkoperation.horizon": "the number of a transaction",
+    "jobqueue_bulkoperation.options": POLICY,
+    "jobqueue_bulkoperation.skipped": COUNTS,
+    "jobqueue_erasure.changed": COUNTS,
+    "jobqueue_erasure.counted": "counts, ids and names",
+    "jobqueue_erasure.error": "the class of an error",
+    "jobqueue_erasure.fingerprint": "a keyed hash",
+    "jobqueue_erasure.key": "a key of data",
+    "jobqueue_erasure.position": "keys of rows",
+    "jobqueue_erasure.remaining": COUNTS,
+    "jobqueue_erasure.value": "the value itself, until the erasure ends",
+    "jobqueue_failuregroup.excused": "releases",
+    "jobqueue_failuregroup.frame": CODE,
+    "jobqueue_failuregroup.resolved_in": NAME,
+    "jobqueue_jobtype.description": CODE,
+    "jobqueue_jobtype.follower_arguments": CODE,
+    "jobqueue_jobtype.followers": CODE,
+    "jobqueue_jobtype.handler": CODE,
+    "jobqueue_jobtype.indexed": CODE,
+    "jobqueue_jobtype.name": NAME,
+    "jobqueue_jobtype.retry": POLICY,
+    "jobqueue_jobtype.sensitive": CODE,
+    "jobqueue_jobtype.summary": CODE,
+    "jobqueue_jobtype.unique_by": CODE,
+    "jobqueue_jobtype.unique_rule": CODE,
+    "jobqueue_queue.name": NAME,
+    "jobqueue_rollup.run_histogram": COUNTS,
+    "jobqueue_rollup.wait_histogram": COUNTS,
+    "jobqueue_schedule.name": NAME,
+    "jobqueue_schedule.planned_for": "a rule and a time zone",
+    "jobqueue_schedule.rule": "a rule of times",
+    "jobqueue_schedule.rule_override": "a rule of times",
+    "jobqueue_schedule.time_zone": NAME,
+    "jobqueue_schedule.time_zone_override": NAME,
+    "jobqueue_worker.desired": CHOICE,
+    "jobqueue_worker.host": HOST,
+    "jobqueue_worker.identity": HOST,
+    "jobqueue_worker.job_types": NAME,
+    "jobqueue_worker.name": HOST,
+    "jobqueue_worker.queues": NAME,
+    "jobqueue_worker.request": "times and numbers",
+    "jobqueue_worker.rescued": COUNTS,
+    "jobqueue_worker.stack_dump": "files and lines of code, without values",
+    "jobqueue_worker.supervisor": HOST,
+    "jobqueue_worker.versions": NAME,
+    "django_admin_log.object_id": "the key of an object",
+}
+WITH_TEXT = (models.CharField, models.TextField, models.JSONField)
+MODELS = (*apps.get_app_config("jobqueue").get_models(), LogEntry)
+
+
+def with_text() -> set[tuple[str, str]]:
+    """The table and the name of each column that can hold text."""
+    return {
+        (model._meta.db_table, field.column)
+        for model in MODELS
+        for field in model._meta.concrete_fields
+        if isinstance(getattr(field, "target_field", field), WITH_TEXT)
+    }
+
+
+def searched() -> set[tuple[str, str]]:
+    """Those that an erasure searches."""
+    return {(one.table, column.name) for one in SOURCES for column in one.columns}
+
+
+def test_each_column_that_can_hold_text_is_searched_or_has_a_reason() -> None:
+    never = {
+        (table, name)
+        for table, name in with_text()
+        if f"{table}.{name}" in NEVER or name in NEVER
+    }
+    forgotten = with_text() - searched() - never
+    assert forgotten == set(), (
+        "list them in store/erasing/personal_columns.py, or in NEVER of "
+        "tests/architecture/test_personal_columns.py with the reason"
+    )
+    assert searched() <= with_text()
+    assert searched() & never == set()
+
+
+@pytest.mark.parametrize("name", NEVER)
+def test_no_reason_is_given_in_vain(name: str) -> None:
+    table, _dot, column = name.rpartition(".")
+    assert any(c == column and table in ("", t) for t, c in with_text())
+
+
+def test_the_guide_lists_each_column_that_is_searched() -> None:
+    rows = [line for line in pages()[PAGE].splitlines() if line.startswith("| `")]
+    listed = {
+        (table, name)
+        for row in rows
+        for table, columns in [row.strip("| ").split(" | ")[:2]]
+        for name in columns.replace("`", "").split(", ")
+    }
+    assert {(table.strip("`"), name) for table, name in listed} == searched()
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)
+def test_a_text_is_searched_as_a_text_and_json_as_json(source: object) -> None:
+    (model,) = (m for m in MODELS if m._meta.db_table == source.table)  # type: ignore[attr-defined]
+    fields = {field.column: field for field in model._meta.concrete_fields}
+    for column in source.columns:  # type: ignore[attr-defined]
+        field = fields[column.name]
+        is_json = isinstance(field, models.JSONField)
+        assert is_json == (column.holds is not Holds.TEXT), column.name
+        assert is_json or field.max_length == column.longest, column.name

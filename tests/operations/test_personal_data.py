@@ -1,0 +1,356 @@
+"""Personal data: found in all tables, erased or deleted, and never recorded."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.test import override_settings
+from django.utils import timezone
+
+from django_jobqueue import InvalidArguments, operations
+from django_jobqueue.domain.personal_value import ERASED
+from django_jobqueue.exceptions import NotReplayable
+from django_jobqueue.models import (
+    ArchivedJob,
+    AuditEntry,
+    BulkOperation,
+    Erasure,
+    Failure,
+    JobType,
+    QueuedJob,
+    Report,
+    Schedule,
+    UniqueWindow,
+)
+from django_jobqueue.operations import erasure_steps, personal_data
+from django_jobqueue.operations.erasure_chunks import step
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.erasing import erasure_rows
+from django_jobqueue.store.erasing.erase_chunk import MOST_PASSES
+from django_jobqueue.store.erasing.personal_columns import NAMES
+from tests.operations.planted import plant, tables_with, texts
+from tests.store.rows import ADD, ago, archive, make
+
+pytestmark = pytest.mark.django_db
+
+MAIL = "anna@example.com"
+OTHER = "joanna@example.com"
+NUMBER = "471108154711"  # longer than what stands in an id by chance
+ACTS = ("erase", "delete")
+EVERY_ACT = pytest.mark.parametrize("act", ACTS)
+
+
+def of_the_project() -> Any:
+    """Queued jobs but for those that work erasures off."""
+    return QueuedJob.objects.exclude(job_type_id="jobqueue.bulk")
+
+
+def run(value: str, act: str, *, key: str = "", max_rows: int = 100) -> Erasure:
+    """Find it, start, and do all chunks."""
+    id = personal_data.find(value, key=key, by="bert").id
+    assert personal_data.start(id, act, by="bert")
+    for _ in range(1_000):
+        done = step(id, max_rows=max_rows)
+        assert done is not None
+        if done.over or done.pause:
+            break
+    erasure_steps.ended(id)
+    return Erasure.objects.get(pk=id)
+
+
+@EVERY_ACT
+@pytest.mark.parametrize(
+    "value", [MAIL, "Anna Müller", NUMBER, int(NUMBER), 'O"Brien\\x']
+)
+def test_of_a_value_in_every_column_nothing_is_left(act: str, value: Any) -> None:
+    plant(value)
+    spelled = [str(value), json.dumps(value).strip('"')]
+    before = tables_with(*spelled)
+    assert len(before) == len(NAMES)
+    row = run(str(value), act)
+    assert (row.state, row.remaining) == ("done", {})
+    for table, content in texts().items():
+        assert not any(one.lower() in content.lower() for one in spelled), table
+
+
+@EVERY_ACT
+def test_what_is_found_is_what_is_changed(act: str) -> None:
+    plant(MAIL)
+    found = personal_data.find(MAIL)
+    assert found.total == len(NAMES)
+    assert found.rows == dict.fromkeys(NAMES, 1)
+    personal_data.discard(found.id)
+    row = run(MAIL, act)
+    assert row.changed == dict.fromkeys(NAMES, 1)
+
+
+@EVERY_ACT
+def test_the_rows_of_other_people_are_untouched(act: str) -> None:
+    plant(OTHER)
+    JobType.objects.update(paused_by="", paused_reason="", summary_override=None)
+    before = texts()
+    plant(MAIL)
+    JobType.objects.update(paused_by="", paused_reason="", summary_override=None)
+    run(MAIL, act)
+    after = texts()
+    for table, content in before.items():
+        if table not in ("jobqueue_jobtype", "jobqueue_worker"):
+            assert content in after[table], table
+
+
+def test_erased_rows_are_still_there_with_all_else() -> None:
+    id = archive(data={"to": MAIL, "order": 7}, result={"sum": 1.5}, tags=["vip"])
+    run(MAIL, "erase")
+    job = ArchivedJob.objects.get(pk=id)
+    assert (job.data, job.result) == ({"to": ERASED, "order": 7}, {"sum": 1.5})
+    assert (job.tags, job.status) == (["vip"], "succeeded")
+
+
+def test_deleted_jobs_take_their_failures_and_reports_along() -> None:
+    id = archive(data={"to": MAIL})
+    Failure.objects.create(job_id=id, job_type=ADD, number=1, end="failed")
+    Report.objects.create(job_id=id, fence=1, number=1)
+    run(MAIL, "delete")
+    for model in (ArchivedJob, Failure, Report):
+        assert not model.objects.exists()
+
+
+def test_a_job_of_which_only_a_failure_tells_stays() -> None:
+    id = archive(data={"a": 1})
+    Failure.objects.create(
+        job_id=id, job_type=ADD, number=1, end="failed", error_message=f"no {MAIL}"
+    )
+    run(MAIL, "delete")
+    assert ArchivedJob.objects.filter(pk=id).exists()
+    assert not Failure.objects.exists()
+
+
+def test_a_waiting_job_is_cancelled_since_it_could_not_do_its_work() -> None:
+    id = make(data={"to": MAIL}, run_after=timezone.now() + timedelta(days=1))
+    run(MAIL, "erase")
+    assert not of_the_project().exists()
+    job = ArchivedJob.objects.get(pk=id)
+    assert (job.status, job.data) == ("cancelled", {"to": ERASED})
+    assert job.error_message == "personal data erased"
+
+
+def test_a_waiting_job_that_only_its_tags_and_user_tell_of_runs() -> None:
+    make(data={"a": 1}, tags=[MAIL, "vip"], enqueued_by=MAIL)
+    run(MAIL, "erase")
+    job = of_the_project().get()
+    assert (job.tags, job.enqueued_by) == ([ERASED, "vip"], ERASED)
+
+
+def test_the_followers_of_a_cancelled_job_are_met_by_the_next_pass() -> None:
+    followers = {"on_complete": [ADD]}
+    make(data={"a": 1}, metadata={"of": MAIL}, followers=followers)
+    row = run(MAIL, "erase")
+    assert row.changed["queued"] == 2
+    assert row.passes == 3  # the last one finds nothing
+    assert not tables_with(MAIL)
+
+
+@EVERY_ACT
+def test_a_running_job_is_left_and_met_by_the_next_pass(act: str) -> None:
+    id = make(data={"to": MAIL}, status="running", started_at=ago(5), attempts=1)
+    row = run(MAIL, act)
+    assert (row.state, row.remaining, row.value) == ("running", {"running": 1}, MAIL)
+    assert of_the_project().get().data == {"to": MAIL}
+    of_the_project().delete()  # as a worker does
+    archive(id=id, data={"to": MAIL})
+    while (done := step(row.pk, max_rows=100)) is not None and not done.over:
+        assert not done.pause
+    row.refresh_from_db()
+    assert (row.state, row.remaining, row.value) == ("done", {}, "")
+    assert not tables_with(MAIL)
+
+
+def test_an_erasure_does_not_wait_forever_and_tells_what_remains() -> None:
+    make(data={"to": MAIL}, status="running", started_at=ago(5), attempts=1)
+    row = run(MAIL, "erase")
+    pauses = []
+    while (done := step(row.pk, max_rows=100)) is not None:
+        pauses += [done.pause] if done.pause else []
+    row.refresh_from_db()
+    assert (row.state, row.remaining, row.value) == ("done", {"running": 1}, "")
+    assert row.passes == MOST_PASSES
+    assert pauses == sorted(pauses)
+    assert len(pauses) == MOST_PASSES - 2
+
+
+def test_a_bulk_operation_that_selects_by_the_value_is_stopped() -> None:
+    plant(MAIL)
+    run(MAIL, "erase")
+    assert BulkOperation.objects.get().state == "stopped"
+
+
+def test_a_schedule_with_the_value_is_paused() -> None:
+    plant(MAIL)
+    run(MAIL, "erase")
+    schedule = Schedule.objects.get(paused=True)
+    assert schedule.paused_reason == "personal data erased"
+
+
+def test_a_unique_key_that_was_made_of_the_value_is_freed() -> None:
+    id = archive(data={"to": MAIL})
+    other = archive(data={"to": OTHER})
+    for job in (id, other):
+        UniqueWindow.objects.create(key=job, job_id=job)
+    run(MAIL, "erase")
+    assert list(UniqueWindow.objects.values_list("job_id", flat=True)) == [other]
+
+
+@EVERY_ACT
+def test_the_act_is_recorded_without_the_value(
+    act: str, operated: list[dict[str, Any]], caplog: pytest.LogCaptureFixture
+) -> None:
+    archive(data={"to": MAIL})
+    with caplog.at_level(logging.DEBUG, logger="django_jobqueue"):
+        row = run(MAIL, act)
+    assert (row.value, row.created_by) == ("", "bert")
+    verbs = [f"{verb} personal data" for verb in ("find", f"start {act}", f"end {act}")]
+    entries = AuditEntry.objects.order_by("id")
+    assert list(entries.values_list("verb", flat=True)) == verbs
+    assert [one["verb"] for one in operated] == verbs
+    entry = AuditEntry.objects.latest("id")
+    assert (entry.by, entry.count, entry.about) == ("bert", 1, [str(row.pk)])
+    assert entry.details["fingerprint"] == row.fingerprint
+    assert MAIL not in str(operated) + caplog.text
+    assert not tables_with(MAIL)
+
+
+def test_a_reason_is_kept_without_the_value() -> None:
+    archive(data={"to": MAIL})
+    id = personal_data.find(MAIL, key="to").id
+    personal_data.start(id, "erase", reason=f"asked by {MAIL}, ticket 7", by="bert")
+    assert Erasure.objects.get().reason == f"asked by {ERASED}, ticket 7"
+    assert tables_with(MAIL) == ["jobqueue_archivedjob", "jobqueue_erasure"]
+
+
+def test_whoever_asks_again_learns_that_it_was_done() -> None:
+    archive(data={"to": MAIL})
+    row = run(MAIL, "erase")
+    (earlier,) = personal_data.earlier(f" {MAIL.upper()} ")
+    assert (earlier.id, earlier.act, earlier.state) == (row.pk, "erase", "done")
+    assert personal_data.earlier(OTHER) == []
+
+
+def test_the_fingerprint_is_keyed_and_survives_a_new_key() -> None:
+    with override_settings(SECRET_KEY="old"):
+        old = personal_data.fingerprints(MAIL)[0]
+    with override_settings(SECRET_KEY="new", SECRET_KEY_FALLBACKS=["old"]):
+        new, before = personal_data.fingerprints(MAIL)
+    assert old == before != new
+
+
+def test_a_second_erasure_finds_nothing_and_changes_nothing() -> None:
+    plant(MAIL)
+    run(MAIL, "erase")
+    found = personal_data.find(MAIL)
+    assert found.total == 0
+    before = texts()
+    row = run(MAIL, "erase")
+    assert (row.changed, row.passes) == ({}, 1)
+    assert texts()["jobqueue_archivedjob"] == before["jobqueue_archivedjob"]
+
+
+def test_each_chunk_goes_on_where_the_last_one_ended() -> None:
+    for number in range(30):
+        archive(data={"to": MAIL, "number": number})
+        archive(data={"to": OTHER})
+    row = run(MAIL, "erase", max_rows=7)
+    assert row.changed == {"archived": 30}
+    assert not tables_with(f'"{MAIL}"')
+    assert ArchivedJob.objects.filter(data={"to": OTHER}).count() == 30
+
+
+def test_with_a_key_only_what_stands_under_it_is_erased() -> None:
+    archive(data={"customer_id": 7, "seats": 7}, error_message="customer_id 7")
+    row = run("7", "erase", key="customer_id")
+    job = ArchivedJob.objects.get()
+    assert job.data == {"customer_id": ERASED, "seats": 7}
+    assert job.error_message == "customer_id 7"
+    assert row.changed == {"archived": 1}
+
+
+def test_a_stopped_erasure_forgets_the_value() -> None:
+    archive(data={"to": MAIL})
+    id = personal_data.find(MAIL).id
+    assert personal_data.start(id, "erase")
+    assert personal_data.stop(id, by="bert")
+    row = Erasure.objects.get()
+    assert (row.state, row.value) == ("stopped", "")
+    assert step(id, max_rows=100) is None
+    assert not personal_data.stop(id)
+    assert ArchivedJob.objects.get().data == {"to": MAIL}
+
+
+def test_a_discarded_draft_is_gone() -> None:
+    id = personal_data.find(MAIL).id
+    assert personal_data.discard(id)
+    assert not Erasure.objects.exists()
+
+
+def test_a_started_one_is_not_discarded_nor_started_twice() -> None:
+    id = personal_data.find(MAIL).id
+    assert personal_data.start(id, "erase")
+    assert not personal_data.start(id, "delete")
+    assert not personal_data.discard(id)
+    assert Erasure.objects.get().act == "erase"
+
+
+def test_only_the_job_that_works_it_off_does_a_chunk() -> None:
+    id = personal_data.find(MAIL).id
+    personal_data.start(id, "erase")
+    stranger = UUID(int=1)
+    assert step(id, max_rows=100, job=stranger) is None
+    assert step(id, max_rows=100, job=Erasure.objects.get().job_id) is not None
+
+
+def test_one_that_failed_is_resumed_by_another_job() -> None:
+    id = personal_data.find(MAIL).id
+    personal_data.start(id, "erase")
+    first = Erasure.objects.get().job_id
+    erasure_rows.fail(DjangoDatabase(), id, "OperationalError 57014")
+    assert personal_data.resume(id, by="bert")
+    row = Erasure.objects.get()
+    assert (row.state, row.error) == ("queued", "")
+    assert row.job_id != first
+    assert not personal_data.resume(id)
+
+
+def test_values_that_nobody_came_back_for_are_forgotten() -> None:
+    drafted, failed, kept = (personal_data.find(MAIL).id for _ in range(3))
+    personal_data.start(failed, "erase")
+    erasure_rows.fail(DjangoDatabase(), failed, "OperationalError")
+    Erasure.objects.filter(pk=drafted).update(created_at=ago(90_000))
+    Erasure.objects.filter(pk=failed).update(finished_at=ago(700_000))
+    erasure_rows.forget(DjangoDatabase())
+    rows = dict(Erasure.objects.values_list("pk", "value"))
+    assert rows == {failed: "", kept: MAIL}
+    assert Erasure.objects.get(pk=failed).state == "stopped"
+
+
+def test_what_cannot_be_is_refused() -> None:
+    for value, key in (("", ""), ("abc", ""), ("7", "")):
+        with pytest.raises(InvalidArguments):
+            personal_data.find(value, key=key)
+    id = personal_data.find(MAIL).id
+    with pytest.raises(InvalidArguments):
+        personal_data.start(id, "explode")
+    with pytest.raises(LookupError):
+        personal_data.get(UUID(int=1))
+
+
+def test_an_erased_job_is_not_replayed_as_it_is() -> None:
+    id = archive(ADD, "failed", data={"a": 1, "b": MAIL})
+    run(MAIL, "erase")
+    with pytest.raises(NotReplayable, match="erased"):
+        operations.replay(id)
+    assert operations.replay_many([id]).left_out == {id: "erased"}
+    assert operations.replay(id, data={"a": 1, "b": 2}).data == {"a": 1, "b": 2}

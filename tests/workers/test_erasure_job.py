@@ -1,0 +1,133 @@
+"""The job that works an erasure off: in a worker, in slices, after an error."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import OperationalError
+from django.utils import timezone
+from psycopg import errors
+
+from django_jobqueue.domain.context import Context
+from django_jobqueue.exceptions import Fail, Retry
+from django_jobqueue.models import ArchivedJob, AuditEntry, Erasure, Failure, QueuedJob
+from django_jobqueue.operations import erasure_chunks, erasure_steps, personal_data
+from django_jobqueue.operations.bulk_slice import SLICE
+from django_jobqueue.operations.erasure_steps import ErasureSlice
+from tests.conftest import HandDriven
+from tests.operations.planted import tables_with
+from tests.store.rows import ADD, ago, archive, make
+from tests.workers.test_bulk_job import Clock
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+MAIL = "anna@example.com"
+
+
+def erasing(count: int = 3) -> UUID:
+    """Archive jobs with the value, and start to erase it."""
+    for _ in range(count):
+        archive(ADD, "failed", data={"to": MAIL})
+    id = personal_data.find(MAIL, by="bert").id
+    assert personal_data.start(id, "erase", by="bert")
+    return id
+
+
+def work(id: UUID, clock: Clock, **values: Any) -> None:
+    """Run one job of the erasure."""
+    job = Erasure.objects.get(pk=id).job_id
+    assert job is not None
+    defaults: dict[str, Any] = {
+        "id": job,
+        "job_type": "jobqueue.bulk",
+        "queue": "default",
+        "attempt": 1,
+        "max_attempts": 10,
+        "crashes": 0,
+        "data": {},
+        "run_after": timezone.now(),
+        "created_at": timezone.now(),
+        "worker": "host:1",
+    }
+    context = Context(**{**defaults, **values})
+    ErasureSlice(context, id, clock=clock, sleep=clock.sleep).work()
+
+
+def test_a_worker_erases_and_nothing_is_left_but_the_record(worker: HandDriven) -> None:
+    erasing()
+    worker.work()
+    row = Erasure.objects.get()
+    assert (row.state, row.changed, row.value) == ("done", {"archived": 3}, "")
+    assert ArchivedJob.objects.get(id=row.job_id).status == "succeeded"
+    assert AuditEntry.objects.latest("id").verb == "end erase personal data"
+    assert tables_with(MAIL) == []
+
+
+def test_a_worker_counts_what_took_too_long(
+    worker: HandDriven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(erasure_chunks, "AT_ONCE", 0.0)
+    archive(data={"to": MAIL})
+    assert personal_data.find(MAIL).total is None
+    worker.work()
+    row = Erasure.objects.get()
+    assert (row.state, row.total, row.value) == ("draft", 1, MAIL)
+
+
+def test_a_slice_that_is_over_hands_over_to_another_job() -> None:
+    id = erasing()
+    first = Erasure.objects.get().job_id
+    work(id, Clock(step=SLICE / 3))
+    row = Erasure.objects.get()
+    assert row.state == "running"
+    assert row.job_id != first
+    assert QueuedJob.objects.get(pk=row.job_id).data == {"erasure": str(id)}
+
+
+def test_another_job_goes_on_when_the_running_jobs_may_be_over() -> None:
+    make(data={"to": MAIL}, status="running", started_at=ago(5), attempts=1)
+    id = erasing()
+    work(id, Clock())
+    row = Erasure.objects.get()
+    assert (row.state, row.remaining) == ("running", {"running": 1})
+    successor = QueuedJob.objects.get(pk=row.job_id)
+    assert successor.run_after > timezone.now()
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, cause: Exception) -> None:
+    """Each chunk raises what names the value."""
+
+    def fail(*args: Any, **kwargs: Any) -> None:
+        raise OperationalError(f"row ({MAIL})") from cause
+
+    monkeypatch.setattr(erasure_steps, "step", fail)
+
+
+def test_an_error_is_kept_without_the_value(
+    monkeypatch: pytest.MonkeyPatch, worker: HandDriven
+) -> None:
+    erasing()
+    failing(monkeypatch, errors.CheckViolation(f"row ({MAIL})"))
+    worker.work()
+    row = Erasure.objects.get()
+    assert (row.state, row.error) == ("failed", "OperationalError 23514")
+    job = ArchivedJob.objects.get(pk=row.job_id)
+    assert (job.status, job.error_message) == ("failed", row.error)
+    assert MAIL not in str(list(Failure.objects.values()))
+
+
+def test_an_error_that_passes_is_tried_again_and_kept_without_the_value(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    id = erasing()
+    failing(monkeypatch, errors.DeadlockDetected(f"row ({MAIL})"))
+    with pytest.raises(Retry) as raised:
+        work(id, Clock())
+    assert MAIL not in str(raised.value)
+    assert raised.value.__context__ is None
+    assert Erasure.objects.get().state == "queued"
+    with pytest.raises(Fail):
+        work(id, Clock(), attempt=10)
+    assert Erasure.objects.get().state == "failed"
