@@ -104,7 +104,8 @@ def log_failure(
     if outcome.verb is Verb.RETRY:
         level = logging.INFO if outcome.handler_requested else logging.WARNING
         ending = _put_off(outcome)
-        logger.log(level, "%s %s: %s", what, ending, cause, extra=extra)
+        retried = {**extra, "event": "attempt.retried"}
+        logger.log(level, "%s %s: %s", what, ending, cause, extra=retried)
         return
     declaration = registry.get(context.job_type)
     secretive = declaration is not None and declaration.policy.sensitive
@@ -114,7 +115,11 @@ def log_failure(
         outcome.reason,
         seconds,
         cause,
-        extra={**extra, "masked_traceback": _printable(failure.traceback)},
+        extra={
+            **extra,
+            "event": "attempt.failed",
+            "masked_traceback": _printable(failure.traceback),
+        },
         exc_info=None if secretive else error,
     )
 
@@ -128,6 +133,7 @@ def log_success(context: Context, seconds: float) -> None:
 def log_unstarted(job: ClaimedJob, reason: str) -> None:
     """Log that a job is archived as failed without another attempt."""
     extra = {"job_id": str(job.id), "job_type": job.job_type, "attempt": job.attempts}
+    extra["event"] = "attempt.failed"
     what = f"Job {job.id} ({job.job_type})"
     logger.error("%s failed for good (%s)", what, reason, extra=extra)
 

@@ -141,6 +141,13 @@ class Mode(Setting[str]):
         return value in ("queue", "immediate", "on_commit")
 
 
+class TraceRelation(Setting[str]):
+    described_as = "parent or link"
+
+    def accepts(self, value: object) -> bool:
+        return value in ("parent", "link")
+
+
 class Flag(Setting[T]):
     described_as = "True or False"
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
+from django_jobqueue import observers
 from django_jobqueue.domain.arguments import from_json
 from django_jobqueue.domain.due_firings import (
     FiringOutcome,
@@ -21,6 +23,7 @@ from django_jobqueue.domain.due_firings import (
     MissedPolicy,
     Period,
 )
+from django_jobqueue.observers import TRACE, Enqueue, Firing, around_enqueue
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.queue.insert import (
     INSERT,
@@ -296,19 +299,59 @@ def fire(
     has fired, or is just firing, is left out.
     """
     schedules, firings = [], []
-    for one, next_at, new in due:
-        schedules.append(
-            {
-                "name": one.name,
-                "plan": one.plan,
-                "expected": text_of(one.next_at),
-                "next_at": text_of(next_at),
-                "fires_at": text_of(max(firing.fires_at for firing in new)),
-            }
-        )
-        firings += [_firing(one.name, firing) for firing in new]
-    params = {"schedules": json.dumps(schedules), "firings": json.dumps(firings)}
-    return [(name, id) for name, id in db.fetch(FIRE, params)]
+    with ExitStack() as stack:
+        observed: list[Enqueue] = []
+        for one, next_at, new in due:
+            schedules.append(
+                {
+                    "name": one.name,
+                    "plan": one.plan,
+                    "expected": text_of(one.next_at),
+                    "next_at": text_of(next_at),
+                    "fires_at": text_of(max(firing.fires_at for firing in new)),
+                }
+            )
+            if observers.registered:
+                new = [_observed(one, firing, stack, observed) for firing in new]
+            firings += [_firing(one.name, firing) for firing in new]
+        params = {"schedules": json.dumps(schedules), "firings": json.dumps(firings)}
+        made = [(name, id) for name, id in db.fetch(FIRE, params)]
+        _keep_made(observed, {id for _, id in made})
+    return made
+
+
+def _observed(
+    schedule: DueSchedule, firing: NewFiring, stack: ExitStack, observed: list[Enqueue]
+) -> NewFiring:
+    """The same firing with the trace of its enqueue, whose observers leave it with the
+    stack."""
+    new, id = firing.new, firing.id
+    if new is None or id is None:
+        return firing
+    enqueue = Enqueue(
+        job_type=new.job_type,
+        queue=new.queue,
+        ids=[id],
+        size=len(firing.data),
+        firing=Firing(
+            schedule=schedule.name,
+            rule=schedule.rule,
+            time_zone=schedule.time_zone,
+            fires_at=firing.fires_at,
+        ),
+    )
+    trace = stack.enter_context(around_enqueue(enqueue))
+    observed.append(enqueue)
+    if not trace:
+        return firing
+    metadata = {TRACE: trace, **json.loads(new.metadata or "{}")}
+    return replace(firing, new=replace(new, metadata=json.dumps(metadata)))
+
+
+def _keep_made(observed: Iterable[Enqueue], made: Collection[UUID | None]) -> None:
+    """Another host may have made some of these firings."""
+    for enqueue in observed:
+        enqueue.ids = [id for id in enqueue.ids if id in made]
 
 
 def prune_firings(db: Database) -> bool:
