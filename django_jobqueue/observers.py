@@ -129,15 +129,15 @@ class Around:
     def __init__(self, method: str, about: Attempt | Enqueue) -> None:
         self._method = method
         self._about = about
-        self._entered: list[tuple[Observer, AbstractContextManager[Any]]] = []
+        self._contexts: list[tuple[Observer, AbstractContextManager[Any]]] = []
         self._trace: dict[str, str] = {}
 
     def __enter__(self) -> dict[str, str]:
         for observer in registered:
             try:
-                manager = getattr(observer, self._method)(self._about)
-                value = manager.__enter__()
-                self._entered.append((observer, manager))
+                context = getattr(observer, self._method)(self._about)
+                value = context.__enter__()
+                self._contexts.append((observer, context))
                 if isinstance(self._about, Enqueue):
                     self._add(value or {})
             except Exception:
@@ -150,9 +150,9 @@ class Around:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        for observer, manager in reversed(self._entered):
+        for observer, context in reversed(self._contexts):
             try:
-                manager.__exit__(error_class, error, traceback)
+                context.__exit__(error_class, error, traceback)
             except Exception as raised:
                 if raised is not error:
                     _log(observer)

@@ -89,14 +89,11 @@ class TracingObserver(Observer):
 
     def __init__(self, provider: TracerProvider | None = None) -> None:
         self._provider = provider
-
-    @property
-    def _tracer(self) -> Tracer:
-        """That of the provider of this moment: it may be set after the fork."""
-        return trace.get_tracer(
+        # A proxy, if the project sets its provider later, as after the fork.
+        self._tracer: Tracer = trace.get_tracer(
             SYSTEM,
             version("django-jobqueue"),
-            tracer_provider=self._provider,
+            tracer_provider=provider,
             schema_url=SCHEMA,
         )
 

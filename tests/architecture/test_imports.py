@@ -141,6 +141,7 @@ OF_A_PRODUCER = {
     "domain",
     "enqueueing",
     "exceptions",
+    "observers",
     "retries",
     "signals",
     "store",

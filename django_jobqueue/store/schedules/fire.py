@@ -9,13 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from django_jobqueue import observers
 from django_jobqueue.domain.arguments import from_json
 from django_jobqueue.domain.due_firings import (
     FiringOutcome,
@@ -23,7 +21,6 @@ from django_jobqueue.domain.due_firings import (
     MissedPolicy,
     Period,
 )
-from django_jobqueue.observers import TRACE, Enqueue, Firing, around_enqueue
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.queue.insert import (
     INSERT,
@@ -31,6 +28,10 @@ from django_jobqueue.store.queue.insert import (
 )
 from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.schedules.declare import seconds_of, text_of
+from django_jobqueue.store.schedules.observed_firings import (
+    ObservedFirings,
+    observed_firings,
+)
 
 BATCH: Final = 100  # schedules in one statement
 
@@ -299,8 +300,7 @@ def fire(
     has fired, or is just firing, is left out.
     """
     schedules, firings = [], []
-    with ExitStack() as stack:
-        observed: list[Enqueue] = []
+    with observed_firings() as observed:
         for one, next_at, new in due:
             schedules.append(
                 {
@@ -311,47 +311,11 @@ def fire(
                     "fires_at": text_of(max(firing.fires_at for firing in new)),
                 }
             )
-            if observers.registered:
-                new = [_observed(one, firing, stack, observed) for firing in new]
-            firings += [_firing(one.name, firing) for firing in new]
+            firings += [_firing(one, firing, observed) for firing in new]
         params = {"schedules": json.dumps(schedules), "firings": json.dumps(firings)}
         made = [(name, id) for name, id in db.fetch(FIRE, params)]
-        _keep_made(observed, {id for _, id in made})
+        observed.made({id for _, id in made})
     return made
-
-
-def _observed(
-    schedule: DueSchedule, firing: NewFiring, stack: ExitStack, observed: list[Enqueue]
-) -> NewFiring:
-    """The same firing with the trace of its enqueue, whose observers leave it with the
-    stack."""
-    new, id = firing.new, firing.id
-    if new is None or id is None:
-        return firing
-    enqueue = Enqueue(
-        job_type=new.job_type,
-        queue=new.queue,
-        ids=[id],
-        size=len(firing.data),
-        firing=Firing(
-            schedule=schedule.name,
-            rule=schedule.rule,
-            time_zone=schedule.time_zone,
-            fires_at=firing.fires_at,
-        ),
-    )
-    trace = stack.enter_context(around_enqueue(enqueue))
-    observed.append(enqueue)
-    if not trace:
-        return firing
-    metadata = {TRACE: trace, **json.loads(new.metadata or "{}")}
-    return replace(firing, new=replace(new, metadata=json.dumps(metadata)))
-
-
-def _keep_made(observed: Iterable[Enqueue], made: Collection[UUID | None]) -> None:
-    """Another host may have made some of these firings."""
-    for enqueue in observed:
-        enqueue.ids = [id for id in enqueue.ids if id in made]
 
 
 def prune_firings(db: Database) -> bool:
@@ -360,17 +324,28 @@ def prune_firings(db: Database) -> bool:
     return bool(count == PRUNE_BATCH)
 
 
-def _firing(schedule: str, firing: NewFiring) -> dict[str, Any]:
+def _firing(
+    schedule: DueSchedule, firing: NewFiring, observed: ObservedFirings
+) -> dict[str, Any]:
     record = {
-        "schedule": schedule,
+        "schedule": schedule.name,
         "fires_at": text_of(firing.fires_at),
         "outcome": firing.outcome.value,
         "number": firing.number,
     }
-    if firing.new is None:
+    if firing.new is None or firing.id is None:
         return record
+    new = observed.add(
+        firing.new,
+        firing.id,
+        firing.data,
+        schedule=schedule.name,
+        rule=schedule.rule,
+        time_zone=schedule.time_zone,
+        fires_at=firing.fires_at,
+    )
     own = {"id": firing.id, "data": firing.data, "overlap_key": firing.overlap_key}
-    values = {**firing.new.params(), **own}
+    values = {**new.params(), **own}
     types = {**_OF_JOB, "overlap_key": "uuid"}
     return record | {name: _json(values[name], types[name]) for name in types}
 
