@@ -46,7 +46,7 @@ class Enqueue:
     job_type: str = ""  # empty for a replay, which may have several
     queue: str | None = None  # None: the database decides, or there are several
     ids: Sequence[UUID] = ()  # none after the call: nothing was enqueued
-    size: int = 0  # of the data, in characters of JSON text
+    size: int = 0  # bytes of the data as JSON text; of all jobs together
     is_many: bool = False  # by enqueue_many, or a replay of several
     is_replay: bool = False
     firing: Firing | None = None  # where a schedule enqueues

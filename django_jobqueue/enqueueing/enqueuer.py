@@ -66,7 +66,7 @@ class Enqueuer:
         id = self.options.id or new_id()
         if not observers.registered:
             return self._enqueue(rule, id, data, text)
-        about = self._about([id], len(text))
+        about = self._about([id], len(text.encode()))
         with around_enqueue(about) as trace:
             about.ids = ()
             job = self._enqueue(rule, id, data, text, trace)
@@ -117,7 +117,9 @@ class Enqueuer:
             return EnqueuedIds()
         if not observers.registered:
             return self._enqueue_many(rule, ids, calls, texts)
-        about = self._about(ids, sum(map(len, texts)), is_many=True)
+        about = self._about(
+            ids, sum(len(text.encode()) for text in texts), is_many=True
+        )
         with around_enqueue(about) as trace:
             about.ids = ()
             enqueued = self._enqueue_many(rule, ids, calls, texts, trace)

@@ -55,7 +55,7 @@ class JobQueueIntegration(Integration):
     @staticmethod
     def setup_once() -> None:
         """Called by the SDK, once in a process."""
-        observe(SentryObserver())
+        observe(OBSERVER)
         add_global_event_processor(_without_logged_failures)
         signals.process_started.connect(
             _is_child.add, dispatch_uid="jobqueue.sentry", weak=False
@@ -131,6 +131,7 @@ class SentryObserver(Observer):
         sentry_sdk.flush(timeout=seconds)
 
 
+OBSERVER: Final = SentryObserver()
 AGAIN: Final = frozenset({Verb.RETRY, Verb.SNOOZE, Verb.RELEASE})
 
 

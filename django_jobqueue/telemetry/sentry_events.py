@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import sentry_sdk
+from sentry_sdk.scope import should_send_default_pii
 from sentry_sdk.utils import event_from_exception
 
 from django_jobqueue.conf import conf
@@ -14,6 +15,7 @@ from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.domain.states import AttemptEnd
 from django_jobqueue.exceptions import Fail
 from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.execution.attempt_outcome import NotWanted
 from django_jobqueue.observers import LostAttempt
 from django_jobqueue.text.redaction import mask_data, mask_json
 
@@ -32,6 +34,15 @@ def is_event(
     return outcome.verb is Verb.FAIL and not _is_deliberate(error)
 
 
+def allows_data() -> bool:
+    """Whether the project wants the data of jobs in events, by ``data_collection`` or
+    by the older ``send_default_pii``."""
+    collected = sentry_sdk.get_client().options.get("data_collection") or {}
+    if collected.get("provided_by_user"):
+        return bool(collected.get("queues"))
+    return bool(should_send_default_pii())
+
+
 def _is_deliberate(error: BaseException | None) -> bool:
     if not isinstance(error, Fail) or error.__cause__ is not None:
         return False
@@ -48,7 +59,7 @@ def capture(scope: sentry_sdk.Scope, attempt: Attempt, outcome: Outcome) -> None
     options = sentry_sdk.get_client().options
     event: dict[str, Any] = {"message": outcome.reason}
     hint: dict[str, Any] = {}
-    if attempt.error is not None:
+    if attempt.error is not None and not isinstance(attempt.error, NotWanted):
         event, hint = event_from_exception(
             attempt.error, client_options=options, mechanism=MECHANISM
         )
@@ -61,7 +72,7 @@ def capture(scope: sentry_sdk.Scope, attempt: Attempt, outcome: Outcome) -> None
         "worker": attempt.worker,
         "reason": outcome.reason,
     }
-    if options.get("send_default_pii"):
+    if allows_data():
         about["data"] = _data(attempt)
     _complete(event, outcome, about)
     sentry_sdk.capture_event(event, hint=hint)
@@ -113,7 +124,7 @@ def _complete(event: dict[str, Any], outcome: Outcome, about: dict[str, Any]) ->
 
 class Masking:
     """Takes the data of a job out of the events of its attempt: the local variables,
-    unless ``send_default_pii`` is set, and what the admin would mask. Of types with
+    unless the project allows data, and what the admin would mask. Of types with
     sensitive data, also the texts of exceptions."""
 
     def __init__(self, attempt: Attempt) -> None:
@@ -136,8 +147,7 @@ class Masking:
         return event
 
     def _mask_variables(self, frame: dict[str, Any]) -> None:
-        is_allowed = sentry_sdk.get_client().options.get("send_default_pii")
-        if self._is_sensitive or not is_allowed:
+        if self._is_sensitive or not allows_data():
             del frame["vars"]
         else:
             frame["vars"] = self._masked(frame["vars"])

@@ -35,7 +35,7 @@ SELECT jobqueue_uuidv7(), old.job_type, coalesce(%(queue)s, old.queue),
                                          OR old.metadata -> 'trace' IS NOT NULL)
             THEN old.metadata
             ELSE coalesce(old.metadata, '{}') || jsonb_build_object(
-                   'trace', coalesce(%(trace)s, '{}') || jsonb_strip_nulls(
+                   'trace', coalesce(%(trace)s::jsonb, '{}') || jsonb_strip_nulls(
                               jsonb_build_object('origin', old.origin))) END,
        old.followers, old.in_queue = 1
   FROM (SELECT archived.*, row_number() OVER (ORDER BY id) AS place,

@@ -39,7 +39,7 @@ class ObservedFirings:
             job_type=new.job_type,
             queue=new.queue,
             ids=[id],
-            size=len(data),
+            size=len(data.encode()),
             firing=Firing(
                 schedule=schedule, rule=rule, time_zone=time_zone, fires_at=fires_at
             ),
