@@ -255,7 +255,7 @@ def test_with_send_default_pii_there_is_masked_data_and_masked_variables() -> No
     assert event["contexts"]["job"]["data"] == {"note": "order-7", "token": "••••"}
     variables = event["exception"]["values"][-1]["stacktrace"]["frames"][-1]["vars"]
     assert "order-7" in variables["note"]
-    assert variables["token"] == "••••"
+    assert variables["token"] in ("••••", "[Filtered]")
 
 
 def test_of_a_sensitive_job_type_there_are_no_values_and_no_variables() -> None:
