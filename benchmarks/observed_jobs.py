@@ -156,7 +156,9 @@ def worker() -> Iterator[Any]:
 def report(found: dict[str, list[tuple[float, float]]]) -> None:
     """Print the medians, and the ratio to what nobody observes."""
     print(f"{'':14}{'enqueue':>12}{'':10}{'attempt':>12}")
-    base = [statistics.median(step) for step in zip(*found[next(iter(found))], strict=True)]
+    base = [
+        statistics.median(step) for step in zip(*found[next(iter(found))], strict=True)
+    ]
     for kind, blocks in found.items():
         medians = [statistics.median(step) for step in zip(*blocks, strict=True)]
         cells = [
