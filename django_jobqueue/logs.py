@@ -172,7 +172,10 @@ def log_failure(
         outcome.reason,
         seconds,
         cause,
-        extra={**extra, "masked_traceback": _printable(failure.traceback)},
+        extra={
+            **extra,
+            "masked_traceback": _printable(failure.traceback),
+        },
         exc_info=None if secretive else error,
     )
 

@@ -35,8 +35,10 @@ job_expired        id
 job_rescued        id, status: what it is now, reason: str; its worker is gone
 jobs_pruned        count: int; without a job type and a sender
 
-About workers and operators:
+About processes, workers and operators:
 
+process_started    process: "worker" or "maintenance"; without a job type and a sender;
+                   before anything else happens in a process that was forked
 worker_started     name: host:pid, worker_id: int, queues; sender: the class Worker
 worker_stopped     the same
 operated           verb: str, by: who, count: jobs, details: dict; sender: the verb
@@ -65,6 +67,7 @@ job_released = Signal()
 job_expired = Signal()
 job_rescued = Signal()
 jobs_pruned = Signal()
+process_started = Signal()
 worker_started = Signal()
 worker_stopped = Signal()
 operated = Signal()

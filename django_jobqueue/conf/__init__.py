@@ -33,6 +33,7 @@ from django_jobqueue.conf.setting_types import (
     Seconds,
     Setting,
     Text,
+    TraceRelation,
     UrlTemplate,
 )
 from django_jobqueue.text.url_templates import ISSUE_FIELDS, REPORT_FIELDS
@@ -269,6 +270,17 @@ class Conf:
         "forever.",
         minimum=1,
         optional=True,
+    )
+
+    trace_relation = TraceRelation(
+        "parent",
+        "How the span of an attempt belongs to the enqueue's: parent puts it into the "
+        "same trace; link begins a trace of its own that links to it.",
+    )
+    trace_baggage = Flag[bool](
+        False,
+        "Whether OpenTelemetry's baggage is stored with the job. People keep user ids "
+        "in it.",
     )
 
     def __init__(self) -> None:

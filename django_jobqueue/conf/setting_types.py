@@ -221,6 +221,11 @@ class LogFormat(Choice):
     choices = ("text", "json")
 
 
+class TraceRelation(Choice):
+    described_as = "parent or link"
+    choices = ("parent", "link")
+
+
 class Flag(Setting[T]):
     described_as = "True or False"
 

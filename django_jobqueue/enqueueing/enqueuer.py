@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.dispatch import Signal
 
-from django_jobqueue import signals
+from django_jobqueue import observers, signals
 from django_jobqueue.conf import conf
 from django_jobqueue.domain import followers, unique_keys
 from django_jobqueue.domain.arguments import refuse_call, to_json
@@ -29,6 +29,7 @@ from django_jobqueue.enqueueing.immediate_jobs import memory
 from django_jobqueue.enqueueing.options import Options
 from django_jobqueue.enqueueing.propagation import captured
 from django_jobqueue.exceptions import DuplicateJob, InvalidArguments, UnknownJobType
+from django_jobqueue.observers import Enqueue, around_enqueue
 from django_jobqueue.store import find, job_types
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.queue import insert, insert_many, insert_unique
@@ -40,6 +41,7 @@ from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.rows import Job
 
 Data = dict[str, Any]
+Trace = dict[str, str]
 
 
 class Enqueuer:
@@ -62,11 +64,29 @@ class Enqueuer:
         text = to_json(data, limit=conf.max_data_bytes)
         rule = self._known_rule
         id = self.options.id or new_id()
+        if not observers.registered:
+            return self._enqueue(rule, id, data, text)
+        about = self._about([id], len(text.encode()))
+        with around_enqueue(about) as trace:
+            about.ids = ()
+            job = self._enqueue(rule, id, data, text, trace)
+            about.ids, about.queue = [job.id], job.queue
+        return job
+
+    def _enqueue(
+        self,
+        rule: UniqueRule | None,
+        id: UUID,
+        data: Any,
+        text: str,
+        trace: Trace | None = None,
+    ) -> Job:
         if conf.mode != "queue":
-            return memory.take(self._row(None), self._declaration, id, data, text)
+            new = self._row(None, trace)
+            return memory.take(new, self._declaration, id, data, text)
         db = DjangoDatabase(self.options.using)
         rule = rule or self._stored_rule(db)
-        new = self._row(rule)
+        new = self._row(rule, trace)
         inserted = self._insert(db, new, id, data, text)
         if inserted is None:
             self._declare(db)
@@ -95,14 +115,33 @@ class Enqueuer:
         rule = self._known_rule
         if not calls:
             return EnqueuedIds()
+        if not observers.registered:
+            return self._enqueue_many(rule, ids, calls, texts)
+        about = self._about(
+            ids, sum(len(text.encode()) for text in texts), is_many=True
+        )
+        with around_enqueue(about) as trace:
+            about.ids = ()
+            enqueued = self._enqueue_many(rule, ids, calls, texts, trace)
+            about.ids = enqueued
+        return enqueued
+
+    def _enqueue_many(
+        self,
+        rule: UniqueRule | None,
+        ids: list[UUID],
+        calls: list[Data],
+        texts: list[str],
+        trace: Trace | None = None,
+    ) -> EnqueuedIds:
         if conf.mode != "queue":
-            new = self._row(None)
+            new = self._row(None, trace)
             for id, data, text in zip(ids, calls, texts, strict=True):
                 memory.take(new, self._declaration, id, data, text)
             return EnqueuedIds(ids)
         db = DjangoDatabase(self.options.using)
         rule = rule or self._stored_rule(db)
-        new = self._row(rule)
+        new = self._row(rule, trace)
         if rule is not None:
             return self._insert_unique(db, new, rule, ids, texts)
         if not insert_many.insert_many(db, new, ids, texts):
@@ -111,12 +150,21 @@ class Enqueuer:
         self._send(signals.jobs_enqueued, ids=ids)
         return EnqueuedIds(ids)
 
-    def _row(self, rule: UniqueRule | None) -> NewJob:
-        """The row to insert, with what the caller's context captures."""
+    def _about(self, ids: list[UUID], size: int, *, is_many: bool = False) -> Enqueue:
+        """The enqueue for observers."""
+        job_type, queue = self._new.job_type, self._new.queue
+        return Enqueue(
+            job_type=job_type, queue=queue, ids=ids, size=size, is_many=is_many
+        )
+
+    def _row(self, rule: UniqueRule | None, trace: Trace | None) -> NewJob:
+        """The row to insert, with what the caller's context captures, and the trace of
+        observers."""
         new = self._new if rule is None else self._unique(rule)
-        if not self._policy.captured:
+        if not (self._policy.captured or trace):
             return new
-        metadata = self.options.metadata_as_json(captured(self._policy.captured))
+        values: dict[str, Any] = captured(self._policy.captured)
+        metadata = self.options.metadata_as_json(values, trace)
         return replace(new, metadata=metadata)
 
     def _insert(

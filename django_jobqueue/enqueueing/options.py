@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, Protocol, TypedDict
@@ -20,6 +21,7 @@ from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.domain.retry_rules import RetryOption
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.observers import TRACE
 from django_jobqueue.retries import Backoff, from_stored_form, stored_form
 from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.text import timezones
@@ -256,13 +258,20 @@ class Options:
             follower_types=followers.job_types(named),
         )
 
-    def metadata_as_json(self, captured: Mapping[str, Any]) -> str | None:
+    def metadata_as_json(
+        self, captured: Mapping[str, Any], trace: Mapping[str, str] | None = None
+    ) -> str | None:
         """The JSON text of the metadata and the captured values; None if there are
-        none."""
+        none. With the trace of observers, if there is room for it."""
         metadata = {**captured, **(self.metadata or {})}
+        limit = conf.max_data_bytes
+        if trace and TRACE not in metadata:
+            with suppress(InvalidArguments):
+                traced = {**metadata, TRACE: trace}
+                return to_json(traced, limit=limit, what="metadata")
         if not metadata:
             return None
-        return to_json(metadata, limit=conf.max_data_bytes, what="metadata")
+        return to_json(metadata, limit=limit, what="metadata")
 
     def _check(self, job_type: str, policy: Policy | None) -> None:
         once = policy is not None and policy.delivery == Delivery.AT_MOST_ONCE

@@ -14,6 +14,7 @@ from typing import Any
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.arguments import UnknownParameters, from_json
 from django_jobqueue.domain.context import Context, running
+from django_jobqueue.domain.log_events import Event
 from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.domain.report import Report
 from django_jobqueue.domain.retry_decision import Outcome, StopReason, Verb
@@ -67,6 +68,8 @@ class Attempt:
     context: Context | None = None  # see here()
     reported: float = 0.0  # time.monotonic() when what it told was written
     runs_code: bool = True  # of the project, to work out the outcome
+    observed: bool = False  # its end, by observers, in its own thread
+    lost: bool = False  # its end is reported to them by others
     _before: Token[Callable[[], Context] | None] | None = None
 
     def __init__(
@@ -108,6 +111,12 @@ class Attempt:
     def has_unwritten_report(self) -> bool:
         """Whether its progress or lines have changed since they were written."""
         return self.context is not None and self.context.report.is_changed
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """What came of it, for its observers: None if that is not known, or reported
+        to them by others."""
+        return None if self.lost or self.finished is None else self.finished.outcome
 
     @property
     def sender(self) -> object:
@@ -206,12 +215,16 @@ class Attempt:
         """End an attempt whose handler was not called."""
         self.started = now = time.monotonic()
         self.over = True
-        return Finished(self.job.id, self.job.fence, outcome, 0.0, now)
+        self.finished = Finished(self.job.id, self.job.fence, outcome, 0.0, now)
+        return self.finished
 
     def finish_broken(self) -> Finished:
         """End an attempt whose outcome raised when it was worked out or announced;
         called in an ``except``."""
-        logger.exception("The end of job %s could not be handled", self.job.id)
+        event = {"event": Event.ATTEMPT_FAILED}
+        logger.exception(
+            "The end of job %s could not be handled", self.job.id, extra=event
+        )
         self.over = True
         if self.finished is not None:
             return self.finished

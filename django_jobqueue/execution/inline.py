@@ -16,6 +16,7 @@ from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.exceptions import Retry
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.execution.attempt_steps import arun, run
+from django_jobqueue.execution.observed_attempts import aobserved, observed
 from django_jobqueue.processes import identity
 from django_jobqueue.store.queue.finish import Finished
 from django_jobqueue.store.rows import ClaimedJob, Job
@@ -64,7 +65,8 @@ def run_here(attempt: Attempt) -> Finished:
     """Run it in this thread, whatever kind its handler is; an async one reaches the
     database through this thread's connections. What it sets in context variables ends
     with it, as in a worker."""
-    run_it = async_to_sync(arun) if attempt.declaration.is_async else run
+    is_async = attempt.declaration.is_async
+    run_it = async_to_sync(aobserved(arun)) if is_async else observed(run)
     return copy_context().run(run_it, attempt)
 
 

@@ -8,13 +8,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from django_jobqueue import signals
+from django.dispatch import Signal
+
+from django_jobqueue import observers, signals
 from django_jobqueue.domain.failures import Failure
 from django_jobqueue.domain.log_events import Event
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.retry_decision import AT_MOST_ONCE, Outcome, Verb
 from django_jobqueue.domain.states import ArchivedStatus, AttemptEnd, QueuedStatus
 from django_jobqueue.logs import one_line
+from django_jobqueue.observers import LostAttempt, trace_of
 from django_jobqueue.store.queue.finish import Finished
 from django_jobqueue.store.queue.rescue import Rescued, error_class_of
 
@@ -32,9 +35,12 @@ _LEVELS: Final = {
 
 
 def announce_lost(rescued: Sequence[Rescued], reason: str, send: Send) -> None:
-    """Log each of these jobs, and send its signals with ``send``; they were taken from
-    a worker that died, or was stopped, for this reason."""
+    """Log each of these jobs, report it to observers, and send its signals, the last
+    two with ``send``; they were taken from a worker that died, or was stopped, for this
+    reason."""
     _log(rescued, reason)
+    if observers.registered:
+        send(_lost, None, lost=[_lost_attempt(job, reason) for job in rescued])
     for job in rescued:
         sender = registry.sender(job.job_type)
         send(
@@ -57,6 +63,22 @@ def announce_lost(rescued: Sequence[Rescued], reason: str, send: Send) -> None:
             seconds=job.ran,
             outcome=_outcome(job, reason),
         )
+
+
+def report_lost(lost: LostAttempt, send: Send) -> None:
+    """Report an attempt to observers, with ``send``."""
+    if observers.registered:
+        send(_lost, None, lost=[lost])
+
+
+def _report(lost: Sequence[LostAttempt], **arguments: object) -> None:
+    for one in lost:
+        observers.report_lost(one)
+
+
+# Through the thread that sends signals, so that a slow observer delays no rescue.
+_lost: Final = Signal()
+_lost.connect(_report)
 
 
 def log_timed_out(finished: Finished, job_type: str, attempt: int) -> None:
@@ -88,16 +110,34 @@ def log_timed_out(finished: Finished, job_type: str, attempt: int) -> None:
 
 
 def _outcome(job: Rescued, reason: str) -> Outcome:
-    """The outcome of an attempt whose job is archived."""
+    """The outcome of an attempt whose worker is gone."""
     if job.status == ArchivedStatus.CANCELLED:
         return Outcome(verb=Verb.CANCEL, end=AttemptEnd.CANCELLED, reason=reason)
+    is_queued = job.status == QueuedStatus.QUEUED
+    if is_queued and not job.crashed:
+        return Outcome(verb=Verb.RELEASE, end=AttemptEnd.RELEASED, reason=reason)
     return Outcome(
-        verb=Verb.FAIL,
+        verb=Verb.RETRY if is_queued else Verb.FAIL,
         end=AttemptEnd.CRASHED if job.crashed else AttemptEnd.FAILED,
-        reason=_why_not_again(job),
+        reason=f"crash {job.crashes}" if is_queued else _why_not_again(job),
         failure=Failure.synthetic(
             error_class_of(job.crashed), reason, job_type=job.job_type
         ),
+    )
+
+
+def _lost_attempt(job: Rescued, reason: str) -> LostAttempt:
+    return LostAttempt(
+        id=job.id,
+        job_type=job.job_type,
+        queue=job.queue,
+        attempt=job.attempt,
+        crashes=job.crashes,
+        seconds=job.ran,
+        waited=job.waited,
+        worker=job.worker,
+        outcome=_outcome(job, reason),
+        trace=trace_of(job.metadata),
     )
 
 

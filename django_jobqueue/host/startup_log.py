@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -55,11 +56,25 @@ def log_start(config: WorkerConfig, processes: int | None) -> None:
         logger.warning(
             "JOBQUEUE['MODULES'] names %r, which no installed app has", module
         )
+    if processes is not None:
+        _warn_of_threads()
     if not count:
         logger.warning(
             "There are no handlers, so no job can run. Declare functions with @job in "
             "the module %s of an app in INSTALLED_APPS",
             " or ".join(conf.modules),
+        )
+
+
+def _warn_of_threads() -> None:
+    """A fork has no thread but its own, and the locks of the others as they were."""
+    names = [t.name for t in threading.enumerate() if t is not threading.main_thread()]
+    if names:
+        logger.warning(
+            "runworkers is about to fork, and its process has other threads: %s. "
+            "Workers will not have them, and a lock that one of them holds now stays "
+            "locked there. Start them in a receiver of the signal process_started",
+            ", ".join(names),
         )
 
 

@@ -13,6 +13,7 @@ WORKER_QUITS: Final = 1.0  # all of its end, with the list of unfinished jobs
 RECOVERY_ENDS: Final = 1.5  # the maintenance process takes the last jobs of the dead,
 LOOPS_END: Final = 0.2  # has each of its two threads end,
 SIGNALS_SENT: Final = 1.5  # and lets receivers have the last signals
+LEAST_FLUSH: Final = 0.2  # for observers, when the rest took all the time
 MAINTENANCE_ENDS: Final = 4.0  # all of its end
 KILLED_ENDS: Final = 1.0  # the system, with a process that was killed
 

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -20,6 +21,7 @@ from django_jobqueue.execution.atomic import run_atomically
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.execution.inline import run_here
 from django_jobqueue.execution.metadata import save_metadata
+from django_jobqueue.execution.observed_attempts import observed
 from django_jobqueue.execution.signal_sender import (
     announce_end,
     announce_expired,
@@ -247,7 +249,8 @@ def _execute(attempt: Attempt, holder: Holder) -> Finished | None:
     """Run the handler; None if the worker dies in it."""
     try:
         if attempt.declaration.policy.atomic:
-            return run_atomically(attempt, holder)
+            run = observed(partial(run_atomically, holder=holder))
+            return run(attempt)
         return run_here(attempt)
     except WorkerDied:
         return None

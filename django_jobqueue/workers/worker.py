@@ -10,20 +10,22 @@ from collections.abc import Callable, Sequence
 from django.db import connections
 from django.dispatch import Signal
 
-from django_jobqueue import signals
+from django_jobqueue import observers, signals
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.retry_decision import StopReason
 from django_jobqueue.execution.atomic import run_atomically
 from django_jobqueue.execution.attempt import Attempt
-from django_jobqueue.execution.attempt_steps import notify_end, run
+from django_jobqueue.execution.attempt_steps import arun, notify_end, run
 from django_jobqueue.execution.metadata import save_metadata
+from django_jobqueue.execution.observed_attempts import aobserved, observed, report_lost
 from django_jobqueue.execution.signal_sender import announcer
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.attempt_table import AttemptTable
 from django_jobqueue.processes.idle import Activity
 from django_jobqueue.processes.listener import Listener
 from django_jobqueue.processes.loop import Loop
+from django_jobqueue.processes.shutdown import LEAST_FLUSH
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import FINISHING, PINNED, OwnConnection
@@ -147,6 +149,7 @@ class Worker:
         self.dispatcher.stop(min(left(), 1.0))
         _announce(signals.worker_stopped, self)
         announcer.flush(left())
+        observers.flush(max(left(), LEAST_FLUSH))
 
     @property
     def running(self) -> int:
@@ -191,7 +194,9 @@ class Worker:
         left = [attempt for attempt in over if not attempt.handed_over]
         for attempt in left:
             if attempt.is_known:
-                self.completer.add(attempt, attempt.finish_ended())
+                finished = attempt.finish_ended()
+                self.completer.add(attempt, finished)
+                report_lost(attempt, finished)
         if unresponsive:
             unknown = [attempt for attempt in left if not attempt.handed_over]
             lost = [
@@ -298,9 +303,11 @@ class Worker:
             table=self._table,
         )
         if self.config.threads:
-            self.executors.append(Threads(self.config.threads, callbacks, run=run_sync))
+            threads = Threads(self.config.threads, callbacks, run=observed(run_sync))
+            self.executors.append(threads)
         if self.config.async_slots:
-            self.executors.append(Coroutines(self.config.async_slots, callbacks))
+            slots, run_async = self.config.async_slots, aobserved(arun)
+            self.executors.append(Coroutines(slots, callbacks, run=run_async))
 
 
 def record_in_thread(
@@ -313,15 +320,20 @@ def record_in_thread(
     its own, because either step may hang again. Waits at most ``within`` seconds."""
 
     def record() -> None:
-        recorded = []
+        recorded, unannounced = [], []
         for attempt in attempts:
             if attempt.over:
-                add(attempt, attempt.finish_ended(upshot))
+                finished = attempt.finish_ended(upshot)
             elif attempt.asked is not StopReason.NOTHING:
                 finished = attempt.finish_unresponsive(upshot)
-                add(attempt, finished)
-                recorded.append((attempt, finished))
+                unannounced.append((attempt, finished))
+            else:
+                continue
+            add(attempt, finished)
+            recorded.append((attempt, finished))
         for attempt, finished in recorded:
+            report_lost(attempt, finished)
+        for attempt, finished in unannounced:
             notify_end(attempt, finished)
         connections.close_all()
 

@@ -10,6 +10,7 @@ import threading
 import time
 from typing import Any, Final
 
+from django_jobqueue import signals
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.arguments import from_json
 from django_jobqueue.domain.log_events import Event
@@ -90,6 +91,7 @@ class WorkerMain:
             "jq:quarantine" if self._config.quarantined else "jq:worker"
         )
         forking.guard_this_process()
+        signals.send(signals.process_started, None, process="worker")
         connection_reset.keep_connections()
         sys.setswitchinterval(SWITCH)
         collect_seldom()

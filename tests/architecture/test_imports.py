@@ -141,6 +141,7 @@ OF_A_PRODUCER = {
     "domain",
     "enqueueing",
     "exceptions",
+    "observers",
     "retries",
     "signals",
     "store",
@@ -261,6 +262,38 @@ def test_the_worker_runs_without_the_edges() -> None:
     code += "assert 'django_jobqueue.checks' not in sys.modules\n"
     code += "assert 'django.contrib.admin' not in sys.modules\n"
     done = python(code)
+    assert (done.stdout, done.stderr) == ("imported\n", "")
+
+
+# What an extra of ours installs, and who may need it.
+OF_EXTRAS = {
+    "opentelemetry": ("telemetry/otel.py",),
+    "sentry_sdk": (
+        "telemetry/sentry.py",
+        "telemetry/sentry_checkins.py",
+        "telemetry/sentry_events.py",
+        "telemetry/sentry_spans.py",
+    ),
+}
+
+
+@pytest.mark.parametrize("extra", OF_EXTRAS)
+def test_no_module_of_the_core_imports_an_extra(extra: str) -> None:
+    importers = {
+        module.path
+        for module in modules()
+        for name in imports(module.tree)
+        if name == extra or name.startswith(f"{extra}.")
+    }
+    assert importers == {*OF_EXTRAS[extra]}
+
+
+def test_a_process_without_the_extras_loads_everything_else() -> None:
+    names = [m.name for m in modules() if m.is_in("observers.py", *ENGINE)]
+    done = python(
+        f"import sys\nsys.modules.update(dict.fromkeys({[*OF_EXTRAS]}))\n"
+        + BEFORE_THE_REGISTRY.format(names=", ".join(names))
+    )
     assert (done.stdout, done.stderr) == ("imported\n", "")
 
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 import json
 import logging
 import os
+import time
 from collections.abc import Sequence
 from typing import Any
 
+from django_jobqueue import observers, signals
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.signal_sender import announcer
@@ -23,7 +25,7 @@ from django_jobqueue.processes.forking import ORPHANED
 from django_jobqueue.processes.idle import WakeupPipe
 from django_jobqueue.processes.loop import FOREVER
 from django_jobqueue.processes.process_table import ProcessTable
-from django_jobqueue.processes.shutdown import LOOPS_END, SIGNALS_SENT
+from django_jobqueue.processes.shutdown import LEAST_FLUSH, LOOPS_END, SIGNALS_SENT
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.workers.unfinished_jobs_dump import UnfinishedJobsDump
 from django_jobqueue.workers.worker_main import ENDED
@@ -60,6 +62,7 @@ class MaintenanceProcess:
     def live(self) -> int:
         """Get ready, then work until told to stop; returns the exit code."""
         identity.name_process("jq:maintenance")
+        signals.send(signals.process_started, None, process="maintenance")
         if not self._get_ready():
             return ENDED
         ours = self._ours | self._entered()
@@ -72,7 +75,9 @@ class MaintenanceProcess:
         self._report_deaths()
         self._finish()
         self._maintenance.stop(LOOPS_END)
+        until = time.monotonic() + SIGNALS_SENT
         announcer.flush(SIGNALS_SENT)
+        observers.flush(max(until - time.monotonic(), LEAST_FLUSH))
         return ENDED
 
     def _get_ready(self) -> bool:

@@ -19,8 +19,9 @@ from django_jobqueue.domain.retry_decision import StopReason, Verb
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.exceptions import JobTimeout
 from django_jobqueue.execution.attempt_outcome import outcome_of
-from django_jobqueue.execution.lost_attempts import log_timed_out
-from django_jobqueue.execution.signal_sender import announce_outcome
+from django_jobqueue.execution.lost_attempts import log_timed_out, report_lost
+from django_jobqueue.execution.signal_sender import announce_outcome, announcer
+from django_jobqueue.observers import LostAttempt, trace_of
 from django_jobqueue.store import failure_rollup, rollup
 from django_jobqueue.store.connection import Database, OwnConnection
 from django_jobqueue.store.failure_rollup import FailureCount
@@ -139,3 +140,19 @@ def _announce(ended: Sequence[Ended]) -> None:
     for row, finished in ended:
         log_timed_out(finished, row.job_type, row.attempt)
         announce_outcome(finished, row.job_type, row.attempt)
+        report_lost(_lost(row, finished), announcer.send)
+
+
+def _lost(row: Overrun, finished: Finished) -> LostAttempt:
+    return LostAttempt(
+        id=row.id,
+        job_type=row.job_type,
+        queue=row.queue,
+        attempt=row.attempt,
+        crashes=row.crashes,
+        seconds=row.ran,
+        waited=row.waited,
+        worker=row.worker,
+        outcome=finished.outcome,
+        trace=trace_of(row.metadata),
+    )

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import Final
 from uuid import UUID
 
 from django_jobqueue.domain.operation_options import Options
+from django_jobqueue.observers import Enqueue, around_enqueue
 from django_jobqueue.store.connection import Database
 
 # Only inserts, so it is easy to undo; the old rows are not touched. A job whose type is
 # gone has no row to join and is left out, and so is one of whose data something was
 # erased, unless there are other data. The new jobs are due in the order of the old
 # ones, a microsecond apart: ids alone do not keep it before PostgreSQL 18. The first
-# of each queue is announced.
+# of each queue is announced. They are not part of the trace of the old ones, but refer
+# to it as their origin; what else a project keeps under that name stays.
 REPLAY: Final = """
 INSERT INTO jobqueue_queuedjob (
        id, job_type, queue, priority, data, run_after, expires_at, max_attempts,
@@ -29,9 +32,18 @@ SELECT jobqueue_uuidv7(), old.job_type, coalesce(%(queue)s, old.queue),
             ELSE %(expires_at)s::timestamptz END,
        coalesce(%(max_attempts)s, old.max_attempts), old.timeout, old.backoff, old.id,
        coalesce(old.root_id, old.id), %(bulk_operation_id)s::uuid, %(by)s, old.tags,
-       old.metadata, old.followers, old.in_queue = 1
+       CASE WHEN old.origin IS NULL AND (%(trace)s::jsonb IS NULL
+                                         OR old.metadata -> 'trace' IS NOT NULL)
+            THEN old.metadata
+            ELSE coalesce(old.metadata, '{}') || jsonb_build_object(
+                   'trace', coalesce(%(trace)s::jsonb, '{}') || jsonb_strip_nulls(
+                              jsonb_build_object('origin', old.origin))) END,
+       old.followers, old.in_queue = 1
   FROM (SELECT archived.*, row_number() OVER (ORDER BY id) AS place,
-               row_number() OVER (PARTITION BY archived.queue ORDER BY id) AS in_queue
+               row_number() OVER (PARTITION BY archived.queue ORDER BY id) AS in_queue,
+               coalesce(archived.metadata #>> '{trace,traceparent}',
+                        archived.metadata #>> '{trace,origin}',
+                        archived.metadata #>> '{trace,sentry-trace}') AS origin
           FROM jobqueue_archivedjob AS archived
           JOIN jobqueue_jobtype AS type ON type.name = archived.job_type
          WHERE id = ANY (%(ids)s::uuid[])
@@ -64,6 +76,23 @@ def replay(
     ``data`` is JSON text, instead of the old data; ``operation`` is the bulk operation
     that does it.
     """
+    about = Enqueue(ids=ids, is_many=len(ids) > 1, is_replay=True)
+    with around_enqueue(about) as trace:
+        about.ids = ()
+        made = _replay(db, ids, options, data, by, operation, trace)
+        about.ids = list(made.values())
+    return made
+
+
+def _replay(
+    db: Database,
+    ids: Sequence[UUID],
+    options: Options,
+    data: str | None,
+    by: str,
+    operation: UUID | None,
+    trace: Mapping[str, str],
+) -> dict[UUID, UUID]:
     params = {
         "ids": list(ids),
         "queue": options.queue,
@@ -75,6 +104,7 @@ def replay(
         "data": data,
         "by": by or None,
         "bulk_operation_id": operation,
+        "trace": json.dumps(trace) if trace else None,
     }
     return dict(db.fetch(REPLAY, params))
 

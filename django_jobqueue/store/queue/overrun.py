@@ -17,7 +17,8 @@ SELECT job.id, job.job_type, job.queue, job.fence, job.attempts, job.max_attempt
               )::float8,
        coalesce(extract(epoch FROM statement_timestamp() - job.started_at), 0)::float8,
        greatest(0, extract(epoch FROM job.started_at - job.run_after))::float8,
-       coalesce(worker.name, ''), coalesce(worker.release, '')
+       coalesce(worker.name, ''), coalesce(worker.release, ''), job.crashes,
+       jsonb_build_object('trace', job.metadata -> 'trace')::text
   FROM jobqueue_queuedjob AS job
   JOIN jobqueue_jobtype AS type ON type.name = job.job_type
   LEFT JOIN jobqueue_worker AS worker ON worker.id = job.worker_id
@@ -44,6 +45,8 @@ class Overrun(NamedTuple):
     waited: float  # seconds from due to claimed
     worker: str
     release: str
+    crashes: int
+    metadata: str | None  # JSON text; the trace
 
 
 def overrun(db: Database, worker: int, ids: Sequence[UUID]) -> list[Overrun]:

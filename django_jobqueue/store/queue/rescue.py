@@ -62,6 +62,7 @@ WITH held AS MATERIALIZED (
               WHEN %(crashed)s AND job.crashes >= type.max_crashes - 1 THEN 'failed'
          END AS status,
          type.delivery, type.max_crashes, mark.coarse,
+         jsonb_build_object('trace', job.metadata -> 'trace')::text AS metadata,
          CASE WHEN %(crashed)s OR type.delivery = 'at_most_once'
               THEN mark.fingerprint END AS fingerprint,
          coalesce(worker.name, '') AS worker, coalesce(worker.release, '') AS release
@@ -126,7 +127,8 @@ WITH held AS MATERIALIZED (
 )
 SELECT held.id, held.job_type, coalesce(held.status, 'queued'), held.queue,
        held.attempts, held.crashes, held.max_crashes, coalesce(held.ran, 0)::float8,
-       held.waited::float8, %(crashed)s, held.fingerprint IS NOT NULL, held.release
+       held.waited::float8, %(crashed)s, held.fingerprint IS NOT NULL, held.release,
+       held.worker, held.metadata
   FROM held
   LEFT JOIN notified ON true
 """
@@ -157,6 +159,8 @@ class Rescued:
     crashed: bool = field(default=True, compare=False)  # else its worker was stopped
     is_failure: bool = field(default=True, compare=False)  # belongs to a failure group
     release: str = field(default="", compare=False)  # of its worker
+    worker: str = field(default="", compare=False)  # its name
+    metadata: str | None = field(default=None, compare=False)  # JSON text; the trace
 
 
 def rescue(

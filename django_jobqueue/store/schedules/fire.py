@@ -28,6 +28,10 @@ from django_jobqueue.store.queue.insert import (
 )
 from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.schedules.declare import seconds_of, text_of
+from django_jobqueue.store.schedules.observed_firings import (
+    ObservedFirings,
+    observed_firings,
+)
 
 BATCH: Final = 100  # schedules in one statement
 
@@ -296,19 +300,22 @@ def fire(
     has fired, or is just firing, is left out.
     """
     schedules, firings = [], []
-    for one, next_at, new in due:
-        schedules.append(
-            {
-                "name": one.name,
-                "plan": one.plan,
-                "expected": text_of(one.next_at),
-                "next_at": text_of(next_at),
-                "fires_at": text_of(max(firing.fires_at for firing in new)),
-            }
-        )
-        firings += [_firing(one.name, firing) for firing in new]
-    params = {"schedules": json.dumps(schedules), "firings": json.dumps(firings)}
-    return [(name, id) for name, id in db.fetch(FIRE, params)]
+    with observed_firings() as observed:
+        for one, next_at, new in due:
+            schedules.append(
+                {
+                    "name": one.name,
+                    "plan": one.plan,
+                    "expected": text_of(one.next_at),
+                    "next_at": text_of(next_at),
+                    "fires_at": text_of(max(firing.fires_at for firing in new)),
+                }
+            )
+            firings += [_firing(one, firing, observed) for firing in new]
+        params = {"schedules": json.dumps(schedules), "firings": json.dumps(firings)}
+        made = [(name, id) for name, id in db.fetch(FIRE, params)]
+        observed.made({id for _, id in made})
+    return made
 
 
 def prune_firings(db: Database) -> bool:
@@ -317,17 +324,28 @@ def prune_firings(db: Database) -> bool:
     return bool(count == PRUNE_BATCH)
 
 
-def _firing(schedule: str, firing: NewFiring) -> dict[str, Any]:
+def _firing(
+    schedule: DueSchedule, firing: NewFiring, observed: ObservedFirings
+) -> dict[str, Any]:
     record = {
-        "schedule": schedule,
+        "schedule": schedule.name,
         "fires_at": text_of(firing.fires_at),
         "outcome": firing.outcome.value,
         "number": firing.number,
     }
-    if firing.new is None:
+    if firing.new is None or firing.id is None:
         return record
+    new = observed.add(
+        firing.new,
+        firing.id,
+        firing.data,
+        schedule=schedule.name,
+        rule=schedule.rule,
+        time_zone=schedule.time_zone,
+        fires_at=firing.fires_at,
+    )
     own = {"id": firing.id, "data": firing.data, "overlap_key": firing.overlap_key}
-    values = {**firing.new.params(), **own}
+    values = {**new.params(), **own}
     types = {**_OF_JOB, "overlap_key": "uuid"}
     return record | {name: _json(values[name], types[name]) for name in types}
 

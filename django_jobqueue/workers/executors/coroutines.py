@@ -18,6 +18,7 @@ from django.db import connections
 from django_jobqueue.execution import connection_reset
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.execution.attempt_steps import arun
+from django_jobqueue.execution.observed_attempts import AsyncRun
 from django_jobqueue.processes import forking
 from django_jobqueue.processes.attempt_table import Row
 from django_jobqueue.processes.forking import GuardedThreads
@@ -52,8 +53,11 @@ class Coroutines(Executor):
 
     is_async = True
 
-    def __init__(self, slots: int, callbacks: ExecutorCallbacks) -> None:
+    def __init__(
+        self, slots: int, callbacks: ExecutorCallbacks, *, run: AsyncRun = arun
+    ) -> None:
         super().__init__(slots, callbacks)
+        self._run = run
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._context: contextvars.Context | None = None  # each job has a copy
@@ -224,7 +228,7 @@ class Coroutines(Executor):
         row = rows.pop() if rows else self._table.row(self._native_id)
         row.enter(attempt)
         try:
-            finished = await arun(attempt)
+            finished = await self._run(attempt)
         except BaseException:
             forking.end_if_forked()
             finished = attempt.finish_broken()

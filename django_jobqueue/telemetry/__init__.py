@@ -1,0 +1,1 @@
+"""What others know of jobs: OpenTelemetry and Sentry, by one observer each."""

@@ -1,0 +1,161 @@
+"""Observers: their order, their errors, and what jobs remember of them."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from django_jobqueue import observers
+from django_jobqueue.observers import (
+    TRACE_BYTES,
+    Enqueue,
+    Observer,
+    around_enqueue,
+    observe,
+    stop_observing,
+    trace_of,
+)
+
+
+class Noting(Observer):
+    """Notes its calls in a list that several share."""
+
+    def __init__(self, name: str, calls: list[str], **trace: str) -> None:
+        self.name, self.calls, self.trace = name, calls, trace
+
+    @contextmanager
+    def around_enqueue(self, enqueue: Enqueue) -> Iterator[Mapping[str, str]]:
+        self.calls.append(f"{self.name} enters")
+        try:
+            yield self.trace
+        except ValueError as error:
+            self.calls.append(f"{self.name} sees {error}")
+            raise
+        self.calls.append(f"{self.name} leaves")
+
+    def flush(self, seconds: float) -> None:
+        self.calls.append(f"{self.name} sends")
+
+
+class Broken(Observer):
+    """Raises when it is entered, or when it is left."""
+
+    def __init__(self, *, early: bool) -> None:
+        self.early = early
+
+    @contextmanager
+    def around_enqueue(self, enqueue: Enqueue) -> Iterator[None]:
+        if self.early:
+            raise LookupError("before")
+        yield
+        raise LookupError("after")
+
+    def flush(self, seconds: float) -> None:
+        raise LookupError("at the end")
+
+
+@pytest.fixture(autouse=True)
+def _observers_of_a_test_are_gone_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(observers, "registered", ())
+
+
+def test_the_first_observer_is_the_outermost() -> None:
+    calls: list[str] = []
+    observe(Noting("outer", calls))
+    observe(Noting("inner", calls))
+    with around_enqueue(Enqueue()):
+        calls.append("enqueues")
+    assert calls == [
+        "outer enters",
+        "inner enters",
+        "enqueues",
+        "inner leaves",
+        "outer leaves",
+    ]
+
+
+def test_an_observer_that_is_added_twice_is_called_once() -> None:
+    calls: list[str] = []
+    observer = Noting("one", calls)
+    observe(observer)
+    observe(observer)
+    observers.flush(1)
+    assert calls == ["one sends"]
+
+
+def test_an_observer_is_called_no_more_when_it_is_removed() -> None:
+    calls: list[str] = []
+    observer = Noting("one", calls)
+    observe(observer)
+    stop_observing(observer)
+    observers.flush(1)
+    assert calls == []
+
+
+def test_all_observers_see_that_an_enqueue_failed_and_the_caller_too() -> None:
+    calls: list[str] = []
+    observe(Noting("outer", calls))
+    observe(Noting("inner", calls))
+    with pytest.raises(ValueError, match="no"), around_enqueue(Enqueue()):
+        raise ValueError("no")
+    assert calls[2:] == ["inner sees no", "outer sees no"]
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_an_observer_that_raises_is_logged_once_and_left_out(
+    early: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    calls: list[str] = []
+    broken = Broken(early=early)
+    observe(broken)
+    observe(Noting("other", calls, traceparent="00-1"))
+    for _ in range(3):
+        with around_enqueue(Enqueue()) as trace:
+            assert trace == {"traceparent": "00-1"}
+    observers.flush(1)
+    assert calls == [*["other enters", "other leaves"] * 3, "other sends"]
+    (record,) = caplog.records
+    assert (record.name, record.levelno) == (
+        "django_jobqueue.observers",
+        logging.ERROR,
+    )
+    assert record.getMessage().startswith("The observer Broken failed")
+    stop_observing(broken)
+
+
+def test_two_observers_share_the_baggage() -> None:
+    observe(Noting("one", [], traceparent="00-1", baggage="a=1"))
+    observe(Noting("other", [], baggage="b=2"))
+    with around_enqueue(Enqueue()) as trace:
+        assert trace == {"traceparent": "00-1", "baggage": "a=1,b=2"}
+
+
+def test_values_that_would_make_a_trace_larger_than_2_kb_are_left_out() -> None:
+    observe(Noting("one", [], traceparent="00-1", tracestate="s" * TRACE_BYTES))
+    observe(Noting("other", [], baggage="b=2"))
+    with around_enqueue(Enqueue()) as trace:
+        assert trace == {"traceparent": "00-1", "baggage": "b=2"}
+    assert len(json.dumps(trace)) <= TRACE_BYTES
+
+
+@pytest.mark.parametrize(
+    ("metadata", "trace"),
+    [
+        (None, {}),
+        ("{}", {}),
+        ('{"trace": {"traceparent": "00-1"}}', {"traceparent": "00-1"}),
+        ('{"trace": {"traceparent": 7, "x": "y"}}', {"x": "y"}),
+        ('{"trace": "of a project"}', {}),
+        ('["trace"]', {}),
+        ('{"trace": ', {}),
+    ],
+)
+def test_the_trace_is_read_whatever_the_metadata_has(
+    metadata: str | None, trace: Any
+) -> None:
+    assert trace_of(metadata) == trace

@@ -1,0 +1,443 @@
+"""Sentry: one event for each final failure, in a scope of its own, without the data."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+import sentry_sdk
+from sentry_sdk.consts import DEFAULT_OPTIONS
+from sentry_sdk.transport import Transport
+
+from django_jobqueue import Cancel, Fail, Retry, Snooze, cron, every, job, observers
+from django_jobqueue.models import ArchivedJob, FailureGroup, QueuedJob
+from django_jobqueue.telemetry import sentry_spans
+from django_jobqueue.telemetry.sentry import OBSERVER, JobQueueIntegration
+from django_jobqueue.testing import clock, crash, drain, fire_schedules
+from tests.conftest import HandDriven
+from tests.sample import jobs
+
+pytestmark = pytest.mark.django_db
+
+
+class Sent:
+    """What arrived at the transport."""
+
+    def __init__(self) -> None:
+        self.items: list[tuple[str, Any]] = []
+
+    def of(self, type: str) -> list[Any]:
+        """The items of one type."""
+        return [item for its_type, item in self.items if its_type == type]
+
+    @property
+    def events(self) -> list[Any]:
+        """The errors."""
+        return self.of("event")
+
+    @property
+    def spans(self) -> list[Any]:
+        """Transactions, or spans that were streamed."""
+        streamed = [span for batch in self.of("span") for span in batch["items"]]
+        return [*self.of("transaction"), *streamed]
+
+
+@contextmanager
+def sentry_with(**options: Any) -> Iterator[Sent]:
+    """Sentry with these options, and a transport that keeps everything."""
+    sent = Sent()
+
+    class Keeping(Transport):
+        def capture_envelope(self, envelope: Any) -> None:
+            for item in envelope.items:
+                sent.items.append((item.type, json.loads(item.payload.get_bytes())))
+
+    given = {
+        "dsn": "http://key@localhost/1",
+        "transport": Keeping,
+        "traces_sample_rate": 1.0,
+        "integrations": [JobQueueIntegration()],
+        "auto_enabling_integrations": False,
+        **options,
+    }
+    client = sentry_sdk.Client(**given)
+    with sentry_sdk.isolation_scope() as scope, sentry_sdk.new_scope() as current:
+        scope.set_client(client)
+        current.set_client(client)
+        yield sent
+    client.close()
+
+
+@pytest.fixture(autouse=True)
+def _the_observer_is_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The SDK sets an integration up once in a process."""
+    monkeypatch.setattr(observers, "registered", (OBSERVER,))
+
+
+@pytest.fixture
+def sent() -> Iterator[Sent]:
+    """Sentry with the integration."""
+    with sentry_with() as sent:
+        yield sent
+
+
+@job(max_attempts=2, backoff="immediate")
+def failing(note: str = "", token: str = "") -> None:
+    """Fail each time; the log says so before."""
+    logging.getLogger("shop").warning("about to fail")
+    secret_local = f"{note}{token}"
+    raise ValueError(f"no such order: {len(secret_local)}")
+
+
+@job(max_attempts=1, sensitive=("pin",))
+def failing_with_pin(pin: str, note: str = "") -> None:
+    """Put a secret into an exception."""
+    raise ValueError(f"wrong pin {pin}")
+
+
+@job(max_attempts=1)
+async def afailing(note: str = "") -> None:
+    """The same in an event loop."""
+    raise ValueError("no such order")
+
+
+@job(max_attempts=1, atomic=True)
+def failing_atomically(note: str = "") -> None:
+    """The same in a transaction."""
+    raise ValueError("no such order")
+
+
+@job(max_attempts=2, backoff="immediate")
+def asking(word: str) -> None:
+    """Raise one of the words, once."""
+    raise {
+        "retry": Retry("again", after=60),
+        "snooze": Snooze(60, "later"),
+        "cancel": Cancel("not wanted"),
+        "fail": Fail("no such order"),
+    }[word]
+
+
+@job(max_attempts=1)
+def giving_up_because_of() -> None:
+    """Fail on purpose, because of another exception."""
+    try:
+        raise LookupError("no such order")
+    except LookupError as error:
+        raise Fail("gone") from error
+
+
+@job(max_crashes=2)
+def crashing() -> None:
+    """Take its worker along."""
+    crash()
+
+
+def test_a_final_failure_is_one_event_with_tags_and_transaction(sent: Sent) -> None:
+    made = failing.using(queue="mail").enqueue()
+    drain(raise_errors=False)
+    (event,) = sent.events
+    (exception,) = event["exception"]["values"]
+    assert exception["type"] == "ValueError"
+    assert exception["mechanism"] == {"type": "django_jobqueue", "handled": False}
+    assert exception["stacktrace"]["frames"][-1]["function"] == "failing"
+    assert event["level"] == "error"
+    assert event["transaction"] == failing.name
+    assert event["transaction_info"] == {"source": "task"}
+    assert event["tags"] == {
+        "job_type": failing.name,
+        "queue": "mail",
+        "attempt": "2",
+        "worker_release": "tests",
+        "failure_group": str(FailureGroup.objects.get().fingerprint),
+    }
+    about = event["contexts"]["job"]
+    assert about["id"] == str(made.id)
+    assert (about["attempt"], about["max_attempts"]) == (2, 2)
+    assert about["reason"] == "no attempt is left"
+
+
+@pytest.mark.parametrize("handler", [failing, afailing, failing_atomically])
+def test_each_kind_of_handler_is_one_event(
+    handler: Any, sent: Sent, make_worker: Callable[..., HandDriven]
+) -> None:
+    handler.enqueue()
+    make_worker().work()
+    (event,) = sent.events
+    assert event["tags"]["job_type"] == handler.name
+
+
+@pytest.mark.parametrize("word", ["retry", "snooze", "cancel", "fail"])
+def test_what_a_handler_asks_for_is_no_event(word: str, sent: Sent) -> None:
+    asking.enqueue(word)
+    drain(raise_errors=False)
+    assert sent.events == []
+
+
+def test_a_fail_with_a_cause_is_an_event_with_both(sent: Sent) -> None:
+    giving_up_because_of.enqueue()
+    drain(raise_errors=False)
+    (event,) = sent.events
+    types = [exception["type"] for exception in event["exception"]["values"]]
+    assert types == ["LookupError", "Fail"]
+
+
+def test_retries_are_warnings_if_the_project_wants_them() -> None:
+    integrations = [JobQueueIntegration(capture_retries=True)]
+    with sentry_with(integrations=integrations) as sent:
+        failing.enqueue()
+        asking.enqueue("retry")
+        drain(raise_errors=False)
+    levels = [(e["tags"]["job_type"], e["level"]) for e in sent.events]
+    assert levels == [(failing.name, "warning"), (failing.name, "error")]
+
+
+def test_without_the_integration_the_log_line_is_the_one_event() -> None:
+    with sentry_with(integrations=[]) as sent:
+        failing.enqueue()
+        drain(raise_errors=False)
+    (event,) = sent.events
+    assert event["logger"] == "django_jobqueue.attempt"
+
+
+def test_a_job_that_has_no_attempt_left_is_an_event(sent: Sent) -> None:
+    made = failing.enqueue()
+    QueuedJob.objects.filter(id=made.id).update(attempts=2)
+    drain(raise_errors=False)
+    (event,) = sent.events
+    assert event["message"] == "no attempt is left: 2 made, 2 allowed"
+
+
+def test_a_crash_is_one_event_when_it_was_the_last_one(sent: Sent) -> None:
+    crashing.enqueue()
+    drain()
+    (event,) = sent.events
+    (exception,) = event["exception"]["values"]
+    assert exception["type"] == "jobqueue.WorkerLost"
+    assert event["transaction"] == crashing.name
+    assert event["tags"]["job_type"] == crashing.name
+    assert event["contexts"]["job"]["crashes"] == 2
+    assert event["fingerprint"][:3] == ["jobqueue", "crash", crashing.name]
+
+
+def test_breadcrumbs_and_tags_of_one_attempt_are_not_in_another(sent: Sent) -> None:
+    sentry_sdk.add_breadcrumb(message="of the process")
+    failing.enqueue()
+    drain(raise_errors=False)
+    sentry_sdk.capture_message("afterwards")
+    event, afterwards = sent.events
+    crumbs = [crumb["message"] for crumb in event["breadcrumbs"]["values"]]
+    assert crumbs.count("about to fail") == 1
+    assert "of the process" not in crumbs
+    assert "job_type" not in afterwards.get("tags", {})
+
+
+def test_job_data_is_in_no_event_and_no_span(sent: Sent) -> None:
+    for handler in (failing, afailing, failing_atomically):
+        handler.enqueue(note="canary-1")
+    failing.enqueue(token="canary-2")
+    failing_with_pin.enqueue(pin="canary-3", note="canary-4")
+    drain(raise_errors=False)
+    assert len(sent.events) == 5
+    assert "canary" not in json.dumps(sent.items)
+
+
+def test_with_send_default_pii_there_is_masked_data_and_masked_variables() -> None:
+    with sentry_with(**with_data()) as sent:
+        failing.enqueue(note="order-7", token="canary")
+        drain(raise_errors=False)
+    (event,) = sent.events
+    assert event["contexts"]["job"]["data"] == {"note": "order-7", "token": "••••"}
+    variables = event["exception"]["values"][-1]["stacktrace"]["frames"][-1]["vars"]
+    assert "order-7" in variables["note"]
+    assert variables["token"] in ("••••", "[Filtered]")
+
+
+def test_of_a_sensitive_job_type_there_are_no_values_and_no_variables() -> None:
+    with sentry_with(**with_data()) as sent:
+        failing_with_pin.enqueue(pin="canary")
+        drain(raise_errors=False)
+    (event,) = sent.events
+    (exception,) = event["exception"]["values"]
+    assert exception["value"] == "[Filtered]"
+    assert "vars" not in exception["stacktrace"]["frames"][-1]
+    assert "canary" not in json.dumps(sent.items)
+
+
+def with_data() -> dict[str, Any]:
+    """The options that allow the data of jobs, in the words of this SDK."""
+    if "data_collection" in DEFAULT_OPTIONS:
+        return {"data_collection": {"queues": True}}
+    return {"send_default_pii": True}
+
+
+STREAMED = {"trace_lifecycle": "stream"}
+needs_streams = pytest.mark.skipif(
+    sentry_spans.traces is None, reason="this SDK cannot stream spans"
+)
+
+
+def test_the_first_attempt_continues_the_trace_of_the_request(sent: Sent) -> None:
+    with sentry_sdk.start_transaction(name="POST /checkout") as request:
+        made = jobs.add.enqueue(1)
+    drain()
+    checkout, attempt = sent.of("transaction")
+    (published,) = checkout["spans"]
+    assert published["op"] == "queue.publish"
+    assert published["data"]["messaging.message.id"] == str(made.id)
+    about = attempt["contexts"]["trace"]
+    assert attempt["transaction"] == "tests.sample.add"
+    assert about["op"] == "queue.process"
+    assert about["origin"] == "auto.queue.django_jobqueue"
+    assert about["status"] == "ok"
+    assert about["trace_id"] == request.trace_id
+    assert about["parent_span_id"] == published["span_id"]
+    data = about["data"]
+    assert data["messaging.message.id"] == str(made.id)
+    assert data["messaging.destination.name"] == "default"
+    assert data["messaging.message.retry.count"] == 0
+    assert data["messaging.message.receive.latency"] >= 0
+
+
+def test_a_retry_begins_a_trace_that_refers_to_the_first_one(sent: Sent) -> None:
+    with sentry_sdk.start_transaction(name="POST /checkout") as request:
+        failing.enqueue()
+    drain(raise_errors=False)
+    first, second = [
+        transaction["contexts"]["trace"]
+        for transaction in sent.of("transaction")
+        if transaction["transaction"] == failing.name
+    ]
+    assert first["trace_id"] == request.trace_id
+    assert first["status"] == "internal_error"
+    assert second["trace_id"] != request.trace_id
+    assert second["data"]["sentry.previous_trace"].startswith(request.trace_id)
+    (event,) = sent.events
+    assert event["contexts"]["trace"]["trace_id"] == second["trace_id"]
+
+
+def test_each_attempt_without_a_request_has_a_trace_of_its_own(sent: Sent) -> None:
+    jobs.add.enqueue(1)
+    jobs.add.enqueue(2)
+    drain()
+    traces = {t["contexts"]["trace"]["trace_id"] for t in sent.of("transaction")}
+    assert len(traces) == 2
+
+
+def test_a_request_that_is_not_sampled_leaves_jobs_as_they_are() -> None:
+    with (
+        sentry_with(traces_sample_rate=0.0),
+        sentry_sdk.start_transaction(name="POST /checkout"),
+    ):
+        assert jobs.add.enqueue(1).metadata is None
+
+
+@needs_streams
+def test_streamed_spans_are_in_one_trace_too() -> None:
+    with sentry_with(**STREAMED) as sent:
+        with sentry_sdk.traces.start_span(name="POST /checkout", parent_span=None):
+            failing.enqueue()
+        drain(raise_errors=False)
+        sentry_sdk.flush()
+    (event,) = sent.events
+    assert event["transaction"] == failing.name
+    by_name: dict[str, list[Any]] = {}
+    for span in sent.spans:
+        op = span["attributes"].get("sentry.op", {}).get("value", "")
+        by_name.setdefault(op, []).append(span)
+    (published,) = by_name["queue.publish"]
+    first, second = by_name["queue.process"]
+    assert first["trace_id"] == published["trace_id"]
+    assert first["parent_span_id"] == published["span_id"]
+    assert first["status"] == "error"
+    assert second["trace_id"] != first["trace_id"]
+
+
+def scheduled(rule: Any, handler: Any, **options: Any) -> None:
+    """Fire a schedule once, and run its job."""
+    handler.at(rule, name="nightly")(**options)
+    with clock(datetime(2026, 3, 28, tzinfo=UTC)) as time:
+        fire_schedules("nightly")
+        time.move(days=1)
+        fire_schedules("nightly")
+        drain(raise_errors=False)
+
+
+@pytest.mark.parametrize(
+    ("rule", "schedule"),
+    [
+        (cron("30 2 * * *"), {"type": "crontab", "value": "30 2 * * *"}),
+        (every(hours=36), {"type": "interval", "value": 36, "unit": "hour"}),
+        (every(days=1), {"type": "interval", "value": 1, "unit": "day"}),
+    ],
+)
+def test_a_firing_checks_in_and_the_end_of_its_job_too(
+    rule: Any, schedule: Any, sent: Sent
+) -> None:
+    jobs.without_arguments.at(rule, name="nightly")()
+    with clock(datetime(2026, 3, 28, tzinfo=UTC)) as time:
+        fire_schedules("nightly")
+        time.move(days=3)
+        fire_schedules("nightly")
+        drain()
+    made = ArchivedJob.objects.order_by("id").last()
+    assert made is not None
+    begins, ends = sent.of("check_in")[-2:]
+    assert begins["monitor_config"] == {"schedule": schedule, "timezone": "UTC"}
+    assert begins["check_in_id"] == ends["check_in_id"] == made.id.hex
+    assert begins["monitor_slug"] == ends["monitor_slug"] == "nightly"
+    assert (begins["status"], ends["status"]) == ("in_progress", "ok")
+
+
+def test_the_check_in_of_a_failed_job_is_an_error_after_its_last_attempt(
+    sent: Sent,
+) -> None:
+    scheduled(every(days=1), failing)
+    statuses = [checkin["status"] for checkin in sent.of("check_in")]
+    assert statuses == ["in_progress", "error"]
+
+
+def test_the_check_in_of_a_crashed_job_is_an_error(sent: Sent) -> None:
+    scheduled(every(days=1), crashing)
+    statuses = [checkin["status"] for checkin in sent.of("check_in")]
+    assert statuses == ["in_progress", "error"]
+
+
+def test_a_follower_of_a_scheduled_job_does_not_check_in(sent: Sent) -> None:
+    scheduled(every(days=1), jobs.followed)
+    assert ArchivedJob.objects.count() == 2
+    statuses = [checkin["status"] for checkin in sent.of("check_in")]
+    assert statuses == ["in_progress", "ok"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "options"),
+    [
+        (every(seconds=90), {}),
+        (cron("15 30 2 * * *"), {}),
+        (every(days=1), {"monitor_schedules": False}),
+    ],
+)
+def test_what_sentry_has_no_words_for_and_what_a_project_turns_off_is_no_monitor(
+    rule: Any, options: dict[str, bool]
+) -> None:
+    with sentry_with(integrations=[JobQueueIntegration(**options)]) as sent:
+        scheduled(rule, jobs.without_arguments)
+    assert ArchivedJob.objects.exists()
+    assert sent.of("check_in") == []
+
+
+def test_an_error_of_the_supervisor_starts_no_thread_there(sent: Sent) -> None:
+    logging.getLogger("django_jobqueue.supervisor").error("a worker died")
+    logging.getLogger("django_jobqueue.maintenance").error("a schedule cannot fire")
+    assert [event["logger"] for event in sent.events] == ["django_jobqueue.maintenance"]
+
+
+def test_an_on_commit_hook_that_fails_is_still_an_event(sent: Sent) -> None:
+    logging.getLogger("django_jobqueue.attempt").error("one of its hooks failed")
+    assert len(sent.events) == 1
