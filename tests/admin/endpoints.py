@@ -90,6 +90,7 @@ def keys_of(scene: Scene) -> Keys:
         "bulkoperation": operation(),
         "failuregroup": scene.group,
         "jobtype": LEAK,
+        "overview": "mail",
         "queue": "mail",
         "queuedjob": scene.queued["later"],
         "schedule": scene.schedules["overridden"],
