@@ -1880,7 +1880,6 @@ class Migration(PostgreSQLMigration):
                         "edit_job_data",
                         "Can edit data of jobs, and replay jobs with other data",
                     ),
-                    ("view_overview", "Can view the overview of the job queue"),
                 ],
                 "abstract": False,
                 "default_permissions": ("view",),
@@ -2367,6 +2366,20 @@ class Migration(PostgreSQLMigration):
                     )
                 ],
             },
+        ),
+        migrations.CreateModel(
+            name="Overview",
+            fields=[],
+            options={
+                "verbose_name": "overview",
+                "verbose_name_plural": " Overview",
+                "default_permissions": ("view",),
+                "required_db_vendor": "postgresql",
+                "proxy": True,
+                "indexes": [],
+                "constraints": [],
+            },
+            bases=("jobqueue.queue",),
         ),
         migrations.RunSQL(sql.AUDIT_INDEX, sql.NO_AUDIT_INDEX),
         migrations.RunSQL(sql.STORAGE, migrations.RunSQL.noop),

@@ -14,6 +14,7 @@ from django_jobqueue.models.failure_group import FailureGroup
 from django_jobqueue.models.failure_rollup import FailureRollup
 from django_jobqueue.models.firing import Firing
 from django_jobqueue.models.job_type import JobType
+from django_jobqueue.models.overview import Overview
 from django_jobqueue.models.queue import Queue
 from django_jobqueue.models.queued_job import QueuedJob
 from django_jobqueue.models.report import Report
@@ -33,6 +34,7 @@ __all__ = [
     "FailureRollup",
     "Firing",
     "JobType",
+    "Overview",
     "Queue",
     "QueuedJob",
     "Report",

@@ -117,7 +117,6 @@ class QueuedJob(AbstractJob):
             ("view_job_data", "Can view data and results of jobs"),
             ("reveal_job_data", "Can view secrets in data and results of jobs"),
             ("edit_job_data", "Can edit data of jobs, and replay jobs with other data"),
-            ("view_overview", "Can view the overview of the job queue"),
         ]
         constraints = [
             models.CheckConstraint(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
@@ -18,6 +18,7 @@ from django_jobqueue.stats.current_state import has_lapsed, is_alive
 from django_jobqueue.stats.overview import LATELY, Now
 from django_jobqueue.stats.schedules import ScheduleState
 from django_jobqueue.stats.unclaimed_jobs import Notice, claimers, depth_text, notices
+from django_jobqueue.store.reading.history import Finished
 from django_jobqueue.store.reading.stats import Depth
 from django_jobqueue.text import numbers
 from django_jobqueue.text.numbers import span
@@ -193,15 +194,22 @@ def _bad_end(status: str) -> str:
     return _("The last job of schedule %(name)s failed.")
 
 
-def _failing(now: Now) -> Iterator[Concern]:
-    finished: dict[str, list[int]] = {}
+def failing(now: Now, name_of: Callable[[Finished], str]) -> dict[str, tuple[int, int]]:
+    """The job types, or queues, of which too many jobs failed in the last hour: how
+    many finished, and how many of these failed."""
+    finished: dict[str, tuple[int, int]] = {}
     for one in now.hour:
-        counts = finished.setdefault(one.job_type, [0, 0])
-        counts[0] += one.finished
-        counts[1] += one.failed
-    for name, (all, failed) in sorted(finished.items()):
-        if all < ENOUGH or 100 * failed <= conf.alert_failed * all:
-            continue
+        all, failed = finished.get(name_of(one), (0, 0))
+        finished[name_of(one)] = all + one.finished, failed + one.failed
+    return {
+        name: (all, failed)
+        for name, (all, failed) in sorted(finished.items())
+        if all >= ENOUGH and 100 * failed > conf.alert_failed * all
+    }
+
+
+def _failing(now: Now) -> Iterator[Concern]:
+    for name, (all, failed) in failing(now, lambda one: one.job_type).items():
         text = _(
             "%(share)s of the %(count)s jobs of type %(type)s that finished in the "
             "last hour failed."

@@ -94,6 +94,7 @@ def keys_of(scene: Scene) -> Keys:
         "erasure": personal_data.find(SECRET).id,
         "failuregroup": scene.group,
         "jobtype": LEAK,
+        "overview": "mail",
         "query": "status=cancelled",
         "queue": "mail",
         "queuedjob": scene.queued["later"],

@@ -11,7 +11,8 @@ from tests.admin.hostile import HIDDEN, HOSTILE, LONG, MARK, TOGETHER, harmless,
 from tests.admin.pages import Page, get, list_of, page_of
 from tests.conftest import some_slow
 
-MODELS = sorted({endpoint.model for endpoint in ALL if endpoint.model})
+# The overview, whose page is that of the app, has no objects.
+MODELS = sorted({one.model for one in ALL if one.model not in ("", "overview")})
 PARAMETERS = (
     "after",
     "fingerprint",

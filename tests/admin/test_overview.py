@@ -141,6 +141,34 @@ def test_a_row_has_the_figures_of_its_job_type(anna: Client, db: None) -> None:
     assert "100 finished, 5 of them failed, last hour" in front(anna).html
 
 
+def worrying(page: Page) -> list[str]:
+    """The cells of job types that are marked."""
+    found = re.findall(r'<td data-label="(\w+)"[^>]* class="jq-worry"', page.html)
+    return [str(label) for label in found]
+
+
+def test_only_what_is_wrong_now_is_marked(anna: Client, db: None) -> None:
+    """However much failed earlier."""
+    rollup(ago(hours=3), failed=50)
+    page = front(anna, window="24h")
+    assert "Failed 100 % last 24 hours" in region(page, "cards")
+    assert worrying(page) == []
+    rollup(ago(minutes=3), failed=50)
+    overview.forget()
+    page = front(anna, window="24h")
+    assert "Failed 100 % ! last 24 hours" in region(page, "cards")
+    assert worrying(page) == ["Failed", "Failed"]  # of the job type, of the queue
+
+
+def test_what_is_wrong_stands_first(anna: Client, db: None) -> None:
+    for name in ("a.calm", "b.calm", "c.failing"):
+        JobType.objects.create(name=name)
+        rollup(ago(minutes=3), name, succeeded=50)
+    rollup(ago(minutes=4), "c.failing", failed=50)
+    text = region(front(anna), "types")
+    assert text.index("c.failing") < text.index("a.calm") < text.index("b.calm")
+
+
 def test_idle_job_types_are_counted_not_shown(anna: Client, db: None) -> None:
     total = JobType.objects.count()
     queued(1)

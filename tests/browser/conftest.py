@@ -21,7 +21,10 @@ from django.db import connections
 from django.test import Client
 
 from django_jobqueue.management.jobqueue.roles import ROLES
+from django_jobqueue.models import JobType
 from testproject import browser
+from tests.admin.endpoints import ALL, Keys, keys_of
+from tests.admin.scene import archived, build, queued
 from tests.conftest import eventually
 
 WIDE = {"width": 1280, "height": 900}
@@ -113,6 +116,21 @@ def missing(need: str) -> NoReturn:
 
 
 See = Callable[..., Screen]
+Each = Callable[[Screen, Callable[[str], Any]], None]
+LISTS = [
+    endpoint
+    for endpoint in ALL
+    if endpoint.is_list and endpoint.model not in ("", "overview")
+]
+LONG = "accounting.reconciliation.jobs.import_statements_of_every_bank"
+
+
+def long_names() -> None:
+    """Rows that need room."""
+    JobType.objects.create(name=LONG, queue="end-of-month")
+    for number in (0, 7):
+        queued(LONG, queue="end-of-month", attempts=number, priority=-100)
+        archived(LONG, "failed", run_ms=10**number, tags=["first", "second", "third"])
 
 
 @pytest.fixture
@@ -167,3 +185,30 @@ def _rights_of(role: str) -> Any:
     return Permission.objects.filter(
         content_type__app_label="jobqueue", codename__in=names
     )
+
+
+def pages(client: Client, keys: Keys) -> list[str]:
+    """The address of every page, with the questions of verbs."""
+    found = []
+    for endpoint in ALL:
+        address = endpoint.address(keys)
+        if endpoint.route and "<" not in endpoint.route:  # a verb needs to know of what
+            address += f"?keys={keys[endpoint.model]}"
+        response = client.get(address)
+        if response.status_code == 200 and "html" in response.headers["Content-Type"]:
+            found.append(address)
+    return found
+
+
+@pytest.fixture
+def each(transactional_db: None) -> Each:
+    """Open every page in a browser and look at it."""
+    addresses = pages(client_of(), keys_of(build()))
+    assert len(addresses) > 20
+
+    def each(screen: Screen, look: Callable[[str], Any]) -> None:
+        for address in addresses:
+            screen.open(address)
+            look(address)
+
+    return each

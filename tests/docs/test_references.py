@@ -23,7 +23,12 @@ from tests.docs.pages import ROOT, pages
 
 BACKPORT = "django-tasks"
 MODELS = sorted(
-    apps.get_app_config("jobqueue").get_models(), key=lambda model: model.__name__
+    (
+        model
+        for model in apps.get_app_config("jobqueue").get_models()
+        if not model._meta.proxy
+    ),
+    key=lambda model: model.__name__,
 )
 INDEXED = (
     "https://github.com/django-jobqueue/django-jobqueue/blob/main/",

@@ -40,7 +40,7 @@ from django_jobqueue.admin.failures.failure_states import (
     GroupStateFilter,
     SeenRangeFilter,
 )
-from django_jobqueue.admin.lists.columns import column
+from django_jobqueue.admin.lists.columns import column, moment_cell
 from django_jobqueue.admin.lists.positions import Key
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.charts import sparkline
@@ -139,6 +139,7 @@ class FailureGroupAdmin(ActionAdmin):
         group = context["original"]
         context["subtitle"] = display.visible(str(group))
         context["state"] = failure_states.pill(group)
+        context["is_settled"] = failure_states.is_settled(group)
         context["summary"] = summary(request, group)
         context["page"] = page_of(request, group)
         context["notes"] = linked(display.shown_text(group.notes))
@@ -149,7 +150,7 @@ class FailureGroupAdmin(ActionAdmin):
     def failure(self, group: FailureGroup) -> Any:
         """The class, the message with what varies left out, and the frame."""
         error = display.error_cell(group.error_class, group.template)
-        frame = '<code class="jq-code">{}</code>'
+        frame = '<code class="jq-code" dir="ltr">{}</code>'
         return display.lines([*error, format_html(frame, display.visible(group.frame))])
 
     @column(description=_("state"))
@@ -174,8 +175,8 @@ class FailureGroupAdmin(ActionAdmin):
     @column(description=_("seen"))
     def seen(self, group: Any) -> Any:
         """When it failed so last, and first."""
-        first = failure_states.quiet(display.moment(group.first_seen))
-        return display.lines([display.moment(group.last_seen), first])
+        first = failure_states.quiet(moment_cell(group, group.first_seen))
+        return display.lines([moment_cell(group, group.last_seen), first])
 
     @column(description=_("types and releases"))
     def affected(self, group: Any) -> Any:

@@ -57,6 +57,11 @@ def pill(group: FailureGroup, *, with_assignee: bool = False) -> Any:
     return display.lines([shown, *_notes(group, state), *filter(None, whose)])
 
 
+def is_settled(group: FailureGroup) -> bool:
+    """Whether somebody decided, and it did not come back."""
+    return state_now(group) in (GroupState.RESOLVED, GroupState.IGNORED)
+
+
 def quiet(text: object) -> SafeString:
     """Something less important."""
     return format_html('<span class="jq-quiet">{}</span>', text)

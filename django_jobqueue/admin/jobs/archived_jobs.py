@@ -24,7 +24,7 @@ from django_jobqueue.admin.jobs.prune import PruneJobs
 from django_jobqueue.admin.jobs.related_jobs import by_original, replay_cell, replays_of
 from django_jobqueue.admin.jobs.replay import ReplayJobs
 from django_jobqueue.admin.jobs.reveal import Reveal
-from django_jobqueue.admin.lists.columns import column
+from django_jobqueue.admin.lists.columns import column, moment_cell
 from django_jobqueue.admin.lists.filters import (
     ErrorFilter,
     FailureGroupFilter,
@@ -124,7 +124,8 @@ class ArchivedJobAdmin(JobAdmin):
     def state(self, job: Any) -> Any:
         """The status, and the error if it failed."""
         error = display.error_cell(job.error_class, job.error_message)
-        return display.lines([_status_pill(job), *error])
+        pill = _status_pill(job, is_settled=bool(job.row_context.replays))
+        return display.lines([pill, *error])
 
     @column(description=_("attempts"))
     def tries(self, job: Any) -> Any:
@@ -144,7 +145,7 @@ class ArchivedJobAdmin(JobAdmin):
     @column(description=_("finished"))
     def finished(self, job: Any) -> Any:
         """The moment when it finished."""
-        return display.moment(job.finished_at)
+        return moment_cell(job, job.finished_at)
 
     @column(description=_("replayed"))
     def replayed(self, job: Any) -> Any:
@@ -162,7 +163,10 @@ class ArchivedJobAdmin(JobAdmin):
         return page_of(request, job, _status_pill(job))
 
 
-def _status_pill(job: Any) -> Any:
+def _status_pill(job: Any, *, is_settled: bool = False) -> Any:
+    """The status; not in red where the job was replayed."""
     known = job.status in ArchivedStatus.values
     style = job.status if known else "unknown"
+    if is_settled:
+        style += " jq-settled"
     return display.pill(style, job.get_status_display())

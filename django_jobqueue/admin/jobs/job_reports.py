@@ -166,7 +166,7 @@ def _clock(seconds: float) -> Any:
     except (OverflowError, ValueError, OSError):
         return display.NOTHING
     return format_html(
-        '<time datetime="{}" title="{}">{}</time>',
+        '<time datetime="{}" title="{}" dir="ltr">{}</time>',
         at.isoformat(),
         display.exact(at),
         f"{local:%H:%M:%S}",

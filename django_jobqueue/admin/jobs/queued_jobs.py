@@ -36,7 +36,7 @@ from django_jobqueue.admin.jobs.reschedule import (
 )
 from django_jobqueue.admin.jobs.reveal import Reveal
 from django_jobqueue.admin.jobs.stack_dump import stack_dump_button
-from django_jobqueue.admin.lists.columns import column
+from django_jobqueue.admin.lists.columns import column, moment_cell
 from django_jobqueue.admin.lists.filters import (
     ErrorFilter,
     JobTypeFilter,
@@ -215,8 +215,8 @@ class QueuedJobAdmin(JobAdmin):
     def due(self, job: Any) -> Any:
         """The moment when it is due, or when it started."""
         if job.status == QueuedStatus.RUNNING:
-            return display.moment(job.started_at)
-        return display.moment(job.run_after)
+            return moment_cell(job, job.started_at)
+        return moment_cell(job, job.run_after)
 
     @column(description=_("why not running?"))
     def reasons(self, job: Any) -> Any:

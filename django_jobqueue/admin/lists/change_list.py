@@ -13,11 +13,13 @@ from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ORDER_VAR, SEARCH_VAR, ChangeList
 from django.db.models.query import QuerySet
 from django.http import HttpRequest
+from django.utils.text import capfirst
 
 from django_jobqueue.admin.lists.active_filters import Chip, Tab, search_chips
 from django_jobqueue.admin.lists.counts import About, count
 from django_jobqueue.admin.lists.filters import TabFilter
 from django_jobqueue.admin.lists.positions import Key, Position
+from django_jobqueue.admin.lists.ranges import TimeRangeFilter
 from django_jobqueue.admin.lists.selected import indexed_part, matching
 from django_jobqueue.admin.parts import display
 from django_jobqueue.search.selection import Selection
@@ -41,6 +43,11 @@ class PlainChangeList(ChangeList):
     result_count: int
     full_result_count: int | None
 
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        if not self.is_popup:  # which asks to select one
+            self.title = str(capfirst(self.opts.verbose_name_plural))
+
     def get_ordering(
         self, request: HttpRequest, queryset: QuerySet[Any]
     ) -> list[Any]:  # an address can ask for a sort without an index
@@ -56,8 +63,16 @@ class PlainChangeList(ChangeList):
         self.params.pop(ORDER_VAR, None)
         self.find_page(request)
         self.result_list = self.model_admin.annotate(request, list(self.result_list))
+        for row in self.result_list:
+            row.is_of_range = self.is_of_range
         # Equal counts keep Django's search form from printing a second one.
         self.full_result_count = self.result_count
+
+    @property
+    def is_of_range(self) -> bool:
+        """Whether the list is of a range of time."""
+        ranges = (one for one in self.filter_specs if isinstance(one, TimeRangeFilter))
+        return any(one.is_used for one in ranges)
 
     def find_page(self, request: HttpRequest) -> None:
         """Set ``result_list`` and ``result_count``."""

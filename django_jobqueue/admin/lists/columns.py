@@ -7,12 +7,15 @@ name.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from functools import wraps
 from typing import Any
 
 from django.contrib.admin import display
 from django.utils.html import format_html
 from django.utils.text import capfirst
+
+from django_jobqueue.admin.parts import display as shown
 
 Cell = Callable[[Any, Any], Any]
 
@@ -36,3 +39,8 @@ def column(*, description: Any) -> Callable[[Cell], Cell]:
         return named
 
     return decorated
+
+
+def moment_cell(row: Any, at: datetime | None) -> Any:
+    """A time of a row; by the clock first, where the list is of a range of time."""
+    return shown.moment(at, clock_first=getattr(row, "is_of_range", False))

@@ -136,7 +136,7 @@ def _cards(request: HttpRequest, figures: Overview) -> list[Card]:
             numbers.percent(share),
             window,
             _list(request, "archivedjob", status="failed"),
-            is_bad=share is not None and 100 * share > conf.alert_failed,
+            is_bad=bool(attention.failing(figures.now, lambda one: "")),
         ),
         _workers_card(request, figures, len(alive)),
     ]

@@ -21,6 +21,7 @@ from django_jobqueue.admin.parts.history_charts import HALF, MOST
 from django_jobqueue.admin.tabs import address_of
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.states import WorkerState
+from django_jobqueue.stats import attention
 from django_jobqueue.stats.current_state import is_alive
 from django_jobqueue.stats.overview import Overview
 from django_jobqueue.stats.totals import Depths, Line, by_queue, by_type
@@ -61,10 +62,15 @@ class Row:
     run: str
     trend: Spark
 
+    @property
+    def is_bad(self) -> bool:
+        """Whether something is wrong now."""
+        return self.oldest.is_bad or self.failed.is_bad
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows, and a note about the rows that are not shown."""
+    """Rows, what is wrong first, then by name; and a note about those not shown."""
 
     rows: Sequence[Row]
     note: str
@@ -165,13 +171,15 @@ def _table(
 ) -> Table:
     what = "queue" if model == "queue" else "job type"
     closed = {one.name for one in overview.now.present.closed if one.what == what}
+    failing = attention.failing(overview.now, lambda one: getattr(one, parameter))
     addresses = Addresses(request, model, parameter)
     busy = [line for line in lines if not line.is_idle or line.name in closed]
     shown = sorted(busy, key=_weight, reverse=True)[:MOST_LINES]
     rows = [
-        _row(line, addresses, overview, line.name in closed)
+        _row(line, addresses, overview, line.name in closed, line.name in failing)
         for line in sorted(shown, key=lambda line: line.name)
     ]
+    rows.sort(key=lambda row: not row.is_bad)
     notes = [
         *_hidden(len(busy) - len(shown)),
         *_idle(len(lines) - len(busy), overview),
@@ -234,7 +242,13 @@ class Addresses:
         return f"{address}?{urlencode({self._parameter: name, **query})}"
 
 
-def _row(line: Line, addresses: Addresses, overview: Overview, is_paused: bool) -> Row:
+def _row(
+    line: Line,
+    addresses: Addresses,
+    overview: Overview,
+    is_paused: bool,
+    is_failing: bool,
+) -> Row:
     depths, share = line.depths, line.failed_share
 
     def waiting(state: str) -> Cell:
@@ -246,7 +260,7 @@ def _row(line: Line, addresses: Addresses, overview: Overview, is_paused: bool) 
     is_slow = not is_paused and (depths.oldest or 0) > conf.alert_wait
     failed = addresses.list("archivedjob", line.name, status="failed")
     return Row(
-        name=display.visible(line.name),
+        name=display.breakable(line.name),
         url=addresses.object(line.name),
         is_paused=is_paused,
         ready=waiting("ready"),
@@ -259,7 +273,7 @@ def _row(line: Line, addresses: Addresses, overview: Overview, is_paused: bool) 
         failed=Cell(
             numbers.percent(share),
             failed if line.failed else "",
-            is_bad=share is not None and 100 * share > conf.alert_failed,
+            is_bad=is_failing,
         ),
         wait=numbers.run_time(line.wait_time(MOST)),
         run_half=numbers.run_time(line.run_time(HALF)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
@@ -22,6 +22,7 @@ from django_jobqueue.text.sanitizing import visible as visible
 from django_jobqueue.text.timezones import exact as exact
 
 CELL: Final = 120  # characters of a message in a list
+DAY: Final = timedelta(days=1)
 
 
 def names(values: Iterable[object]) -> str:
@@ -31,10 +32,10 @@ def names(values: Iterable[object]) -> str:
 
 def breakable(name: str) -> SafeString:
     """A name that may be continued on the next line after a dot or a dash, and not in
-    the middle of a word."""
+    the middle of a word; it is read from the left, also between words that are not."""
     *parts, last = re.split(r"(?<=[._:-])(?=\w)", visible(name))
     before = format_html_join("", "{}<wbr>", ((part,) for part in parts))
-    return format_html("{}{}", before, last)
+    return format_html("<bdi>{}{}</bdi>", before, last)
 
 
 def shown_text(text: str, limit: int | None = None) -> str:
@@ -80,13 +81,15 @@ def lines(parts: Iterable[object]) -> SafeString:
 
 def id_cell(id: UUID) -> SafeString:
     """A short id that shows the whole one when pointed at."""
-    return format_html('<span class="jq-id" title="{}">{}</span>', id, short_id(id))
+    return format_html(
+        '<span class="jq-id" dir="ltr" title="{}">{}</span>', id, short_id(id)
+    )
 
 
 def whole_id(id: UUID, copy: str = "") -> SafeString:
     """All of an id, and a button that copies it; ``copy`` says to whom cannot see."""
     return format_html(
-        '<span class="jq-id">{}</span> <button type="button" class="jq-copy"'
+        '<span class="jq-id" dir="ltr">{}</span> <button type="button" class="jq-copy"'
         ' data-jq-copy="{}" aria-label="{}">{}</button>',
         id,
         id,
@@ -95,19 +98,39 @@ def whole_id(id: UUID, copy: str = "") -> SafeString:
     )
 
 
-def moment(at: datetime | None) -> SafeString | str:
-    """A time as people say it ("2 m ago"), with the exact one when pointed at."""
+def moment(at: datetime | None, *, clock_first: bool = False) -> SafeString | str:
+    """A time as people say it, and by the clock: "2 m ago 14:31:07"; the exact one,
+    with its zone, when pointed at.
+
+    More than a day away, and on request, the date and the clock come first, which say
+    more by then than "1 d 12 h ago" on every row.
+    """
     if at is None:
         return NOTHING
+    local = timezones.local(at)
+    clock_first = clock_first or abs(timezones.now() - at) >= DAY
+    clock = f"{local:%Y-%m-%d %H:%M:%S}" if clock_first else f"{local:%H:%M:%S}"
+    parts = (
+        format_html('<span dir="ltr">{}</span>', clock),
+        format_html("<bdi>{}</bdi>", ago(at)),
+    )
+    first, second = parts if clock_first else reversed(parts)
     return format_html(
-        '<time datetime="{}" title="{}">{}</time>', at.isoformat(), exact(at), ago(at)
+        '<time datetime="{}" title="{}">{} <small>{}</small></time>',
+        at.isoformat(),
+        exact(at),
+        first,
+        second,
     )
 
 
 def exact_moment(at: datetime) -> SafeString:
     """The exact time; how long ago that is, when pointed at."""
     return format_html(
-        '<time datetime="{}" title="{}">{}</time>', at.isoformat(), ago(at), exact(at)
+        '<time datetime="{}" title="{}" dir="ltr">{}</time>',
+        at.isoformat(),
+        ago(at),
+        exact(at),
     )
 
 
@@ -116,7 +139,7 @@ def full_moment(at: datetime | None) -> SafeString | str:
     if at is None:
         return NOTHING
     return format_html(
-        '<time datetime="{}">{}</time> <span class="jq-quiet">({})</span>',
+        '<time datetime="{}" dir="ltr">{}</time> <bdi class="jq-quiet">({})</bdi>',
         at.isoformat(),
         exact(at),
         ago(at),
@@ -133,7 +156,7 @@ def ago(at: datetime) -> str:
 
 def short(text: str) -> SafeString:
     """Text that stays on one line."""
-    return format_html('<span class="jq-short">{}</span>', text)
+    return format_html('<bdi class="jq-short">{}</bdi>', text)
 
 
 def attempts(count: int, limit: int | None) -> str:

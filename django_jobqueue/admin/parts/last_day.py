@@ -6,9 +6,11 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from django_jobqueue.admin.parts import display
+from django_jobqueue.conf import conf
 from django_jobqueue.stats.totals import Line
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import history
@@ -27,13 +29,16 @@ def last_day(key: Callable[[Recent], str]) -> dict[str, Line]:
 
 
 def finished_cell(line: Line) -> Any:
-    """How many jobs finished, and the share of those that failed."""
+    """How many jobs finished, and the share of those that failed. However many did, it
+    is past, and not red: the overview says what fails now."""
     if not line.finished:
         return display.NOTHING
     text = _("%(share)s failed") % {"share": numbers.percent(line.failed_share)}
     return display.lines(
         [
             numbers.number(line.finished),
-            display.pill("failed", text) if line.failed else text,
+            format_html('<span class="jq-warned">{}</span>', text)
+            if 100 * (line.failed_share or 0) > conf.alert_failed
+            else text,
         ]
     )

@@ -57,7 +57,7 @@ def moments_of(
         next=[
             Moment(
                 in_zone(at, clock),
-                in_zone(at, UTC).removesuffix(" UTC"),
+                in_zone(at, UTC, is_named=False),
                 display.ago(at),
                 _change(earlier, at, clock),
             )

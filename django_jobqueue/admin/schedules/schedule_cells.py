@@ -10,6 +10,7 @@ from uuid import UUID
 from django.http import HttpRequest
 from django.utils import dateformat
 from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -38,7 +39,7 @@ OUTCOMES: Final = {
     FiringOutcome.FIRED: "succeeded",
     FiringOutcome.LATE: "retrying",
     FiringOutcome.SKIPPED: "ignored",
-    FiringOutcome.MISSED: "failed",
+    FiringOutcome.MISSED: "expired",
     FiringOutcome.MANUAL: "running",
 }
 
@@ -108,10 +109,15 @@ def is_overridden(row: Schedule) -> bool:
     return any(value is not None for value in overrides)
 
 
-def in_zone(at: datetime, zone: tzinfo) -> str:
-    """A moment on the wall clock of this zone, with the day of the week."""
+def in_zone(at: datetime, zone: tzinfo, *, is_named: bool = True) -> SafeString:
+    """A moment on the wall clock of this zone, with the day of the week, and the name
+    of the zone."""
     local = at.astimezone(zone)
-    return f"{dateformat.format(local, 'D')} {local:%Y-%m-%d %H:%M:%S} {local:%Z}"
+    return format_html(
+        '<bdi>{}</bdi> <span dir="ltr">{}</span>',
+        dateformat.format(local, "D"),
+        f"{local:%Y-%m-%d %H:%M:%S %Z}" if is_named else f"{local:%Y-%m-%d %H:%M:%S}",
+    )
 
 
 def moment_cell(at: datetime | None, zone: tzinfo) -> Any:

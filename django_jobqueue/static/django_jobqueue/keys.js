@@ -6,6 +6,14 @@
   const tabs = document.querySelectorAll("[data-jq-key]");
   if (!tabs.length) return;
 
+  /* Where there is no room for all tabs, the one of this page is in sight. */
+  for (const box of document.querySelectorAll(".jq-tabs")) {
+    const current = box.querySelector("[aria-current]");
+    if (!current || box.scrollWidth <= box.clientWidth) continue;
+    const [outer, inner] = [box, current].map((one) => one.getBoundingClientRect());
+    box.scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2;
+  }
+
   const help = document.querySelector("[data-jq-keys]");
   let going = 0; // until when the second key after "g" is waited for
 
