@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from typing import Any, Final
+from uuid import UUID
 
 from django_jobqueue.domain.histogram import BUCKETS
 
-TYPES: Final = 40
+USUAL_TYPES: Final = 40
 GROUPS: Final = 10_000
 WORKERS: Final = 20
 
@@ -81,6 +82,7 @@ SELECT fingerprint, date_trunc('hour', finished_at, 'UTC'), job_type, release, c
  WHERE fingerprint IS NOT NULL
  GROUP BY fingerprint, date_trunc('hour', finished_at, 'UTC'), job_type, release
 """
+# Where there are more types than usual, the others finish jobs now and then.
 ROLLUPS = """
 INSERT INTO jobqueue_rollup (
        bucket, job_type, queue, succeeded, failed, run_ms, wait_ms, run_histogram,
@@ -92,6 +94,7 @@ SELECT date_trunc('minute', clock_timestamp(), 'UTC') - minutes * interval '1 mi
         UNION ALL SELECT generate_series(90, 2880, 30)
         UNION ALL SELECT generate_series(2940, 43200, 60)) AS bucket (minutes),
        generate_series(1, %(types)s) AS type
+ WHERE type <= %(usual)s OR (minutes / 30 + minutes + type) %% 30 = 0
 """
 QUEUED = """
 INSERT INTO jobqueue_queuedjob (
@@ -107,12 +110,25 @@ SELECT 'shop.job_' || 1 + n %% %(types)s, 'queue_' || (1 + n %% %(types)s) %% 5,
 """
 
 
-def fill(archived: int, queued: int) -> None:
+# Jobs with a megabyte of data: many small objects, or one text.
+LARGE: Final = {
+    "objects": UUID("00000000-0000-7000-8000-000000000001"),
+    "text": UUID("00000000-0000-7000-8000-000000000002"),
+}
+LARGE_SIZE: Final = 1_000_000  # characters
+MADE_LARGE = """
+UPDATE jobqueue_archivedjob SET id = %(id)s, data = %(data)s
+ WHERE id = (SELECT id FROM jobqueue_archivedjob WHERE status = 'succeeded' LIMIT 1)
+"""
+
+
+def fill(archived: int, queued: int, types: int) -> None:
     """Write the rows, one statement for each table."""
     from django.db import connection
 
     fixed: dict[str, Any] = {
-        "types": TYPES,
+        "types": types,
+        "usual": USUAL_TYPES,
         "groups": GROUPS,
         "workers": WORKERS,
         "histogram": json.dumps([3] * BUCKETS),
@@ -126,4 +142,13 @@ def fill(archived: int, queued: int) -> None:
         cursor.execute(FAILURE_ROLLUPS)
         cursor.execute(ROLLUPS, fixed)
         cursor.execute(QUEUED, {**fixed, "rows": queued})
+        for name, id in LARGE.items():
+            cursor.execute(MADE_LARGE, {"id": id, "data": json.dumps(_large(name))})
         cursor.execute("VACUUM ANALYZE")
+
+
+def _large(name: str) -> Any:
+    if name == "text":
+        return {"letter": "Dear customer, " * (LARGE_SIZE // 15)}
+    row = {"order": 4711, "sku": "A-17", "note": "leave at the door", "paid": True}
+    return {"orders": [row] * (LARGE_SIZE // len(json.dumps(row)))}

@@ -51,6 +51,7 @@ class JobQueueAdmin(ModelAdmin):
             Script("django_jobqueue/live.js", defer=True),
             Script("django_jobqueue/keys.js", defer=True),
             Script("django_jobqueue/copy.js", defer=True),
+            Script("django_jobqueue/names.js", defer=True),
         ]
 
     @property

@@ -36,9 +36,10 @@ def summaries(
     jobs = list(jobs)
     if not (jobs and may(request, VIEW_DATA)):
         return {}
-    types = catalogue.job_types(request)
+    names = {job.job_type_id for job in jobs}
+    types = catalogue.job_types(request, names)
     keys: set[str] = set()
-    for name in {job.job_type_id for job in jobs}:
+    for name in names:
         keys |= data_summary.keys_of(template_of(types.get(name)))
     ids = [job.pk for job in jobs]
     data = summary_data.data_of(DjangoDatabase(), table, ids, keys)

@@ -98,7 +98,7 @@ def _type(
     """The page of the only job type that can be meant; empty if there is none."""
     if not may_view(request, JobType):
         return ""
-    names = find(text, catalogue.job_types(request))
+    names = find(text, catalogue.type_names(request))
     return display.url_of("jobtype", names[0]) if len(names) == 1 else ""
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from heapq import nlargest
 from itertools import groupby
-from typing import Final
+from typing import Final, TypeVar
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -18,7 +20,6 @@ from django_jobqueue.stats.current_state import has_lapsed, is_alive
 from django_jobqueue.stats.overview import LATELY, Now
 from django_jobqueue.stats.schedules import ScheduleState
 from django_jobqueue.stats.unclaimed_jobs import Notice, claimers, depth_text, notices
-from django_jobqueue.store.reading.history import Finished
 from django_jobqueue.store.reading.stats import Depth
 from django_jobqueue.text import numbers
 from django_jobqueue.text.numbers import span
@@ -48,7 +49,8 @@ CODES: Final = (
     "rollups_lag",
 )
 MOST: Final = 5  # of one kind
-ENOUGH: Final = 20  # finished jobs in an hour that make a share of failures telling
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +92,19 @@ def concerns(now: Now) -> list[Concern]:
 
 def _shortened(ordered: Iterable[Concern]) -> Iterator[Concern]:
     for _code, same in groupby(ordered, lambda concern: concern.code):
-        first, *others = same
-        warned = [first, *others[: MOST - 1]]
-        yield from warned[:-1]
-        yield replace(warned[-1], others=len(others) + 1 - len(warned))
+        told = list(same)
+        *first, last = told[:MOST]
+        yield from first
+        left = len(told) - len(first) - 1 + sum(concern.others for concern in told)
+        yield replace(last, others=left)
+
+
+def _worst(items: Sequence[T], weight: Callable[[T], float]) -> Iterator[tuple[T, int]]:
+    """The few that weigh most, and with the last of them how many others there are:
+    there may be thousands, and only a few are put into words."""
+    worst = nlargest(MOST, items, key=weight)
+    for number, item in enumerate(worst, 1):
+        yield item, len(items) - len(worst) if number == len(worst) else 0
 
 
 def _of_notice(notice: Notice) -> Concern:
@@ -141,7 +152,7 @@ def _slow(now: Now) -> Iterator[Concern]:
         and ("queue", depth.queue) not in closed
         and ("job type", depth.job_type) not in closed
     ]
-    for depth in slow:
+    for depth, others in _worst(slow, _age):
         text = ngettext(
             "%(jobs)s job of type %(type)s is ready in queue %(queue)s; the oldest "
             "has waited for %(time)s.",
@@ -152,7 +163,9 @@ def _slow(now: Now) -> Iterator[Concern]:
         values = {"jobs": depth_text(depth.ready), "time": span(_age(depth))}
         query = {"queue": depth.queue, "job_type": depth.job_type}
         text %= {**values, "queue": depth.queue, "type": depth.job_type}
-        yield Concern("slow", text, "queuedjob", query=query, weight=_age(depth))
+        yield Concern(
+            "slow", text, "queuedjob", query=query, weight=_age(depth), others=others
+        )
 
 
 def _age(depth: Depth) -> float:
@@ -194,33 +207,26 @@ def _bad_end(status: str) -> str:
     return _("The last job of schedule %(name)s failed.")
 
 
-def failing(now: Now, name_of: Callable[[Finished], str]) -> dict[str, tuple[int, int]]:
-    """The job types, or queues, of which too many jobs failed in the last hour: how
-    many finished, and how many of these failed."""
-    finished: dict[str, tuple[int, int]] = {}
-    for one in now.hour:
-        all, failed = finished.get(name_of(one), (0, 0))
-        finished[name_of(one)] = all + one.finished, failed + one.failed
-    return {
-        name: (all, failed)
-        for name, (all, failed) in sorted(finished.items())
-        if all >= ENOUGH and 100 * failed > conf.alert_failed * all
-    }
-
-
 def _failing(now: Now) -> Iterator[Concern]:
-    for name, (all, failed) in failing(now, lambda one: one.job_type).items():
+    failing = list(now.failing.types.items())
+    for (name, counts), others in _worst(failing, lambda one: one[1].failed_share or 0):
         text = _(
             "%(share)s of the %(count)s jobs of type %(type)s that finished in the "
             "last hour failed."
         ) % {
-            "share": numbers.percent(failed / all),
-            "count": numbers.number(all),
+            "share": numbers.percent(counts.failed_share),
+            "count": numbers.number(counts.finished),
             "type": name,
         }
         query = {"status": "failed", "job_type": name}
-        weight = failed / all
-        yield Concern("failing", text, "archivedjob", query=query, weight=weight)
+        yield Concern(
+            "failing",
+            text,
+            "archivedjob",
+            query=query,
+            weight=counts.failed_share or 0,
+            others=others,
+        )
 
 
 def _groups(now: Now) -> Iterator[Concern]:
@@ -265,20 +271,24 @@ def _operations(now: Now) -> Iterator[Concern]:
 
 def _closed(now: Now) -> Iterator[Concern]:
     """Pauses with jobs behind them."""
-    for pause in now.present.closed:
-        is_queue = pause.what == "queue"
-        ready = sum(
-            depth.ready
-            for depth in now.present.depths
-            if pause.name == (depth.queue if is_queue else depth.job_type)
-        )
-        if not ready:
-            continue
-        text = _paused_queue(ready) if is_queue else _paused_type(ready)
-        text %= {"name": pause.name, "jobs": depth_text(ready)}
-        place = ("queue" if is_queue else "jobtype", pause.name)
-        code = "queue_paused" if is_queue else "job_type_paused"
-        yield Concern(code, text, *place, is_bad=False, weight=ready)
+    ready: Counter[tuple[str, str]] = Counter()
+    for depth in now.present.depths:
+        ready["queue", depth.queue] += depth.ready
+        ready["job type", depth.job_type] += depth.ready
+    for what in ("queue", "job type"):
+        paused = {
+            one.name: ready[what, one.name]
+            for one in now.present.closed
+            if one.what == what
+        }
+        behind = [(name, jobs) for name, jobs in paused.items() if jobs]
+        for (name, jobs), others in _worst(behind, lambda one: one[1]):
+            is_queue = what == "queue"
+            text = _paused_queue(jobs) if is_queue else _paused_type(jobs)
+            text %= {"name": name, "jobs": depth_text(jobs)}
+            place = ("queue" if is_queue else "jobtype", name)
+            code = "queue_paused" if is_queue else "job_type_paused"
+            yield Concern(code, text, *place, is_bad=False, weight=jobs, others=others)
 
 
 def _paused_queue(ready: int) -> str:

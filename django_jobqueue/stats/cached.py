@@ -16,11 +16,19 @@ class CachedValue(Generic[T]):
         # One operation on a dict needs no lock, and a lock would need care at a fork.
         self._held: dict[str, tuple[float, T]] = {}
 
-    def get(self, name: str, seconds: float, read: Callable[[], T]) -> T:
-        """Return the value that was read at most this many seconds ago, or read it
-        now."""
+    def get(
+        self,
+        name: str,
+        seconds: float,
+        read: Callable[[], T],
+        *,
+        fits: Callable[[T], bool] = lambda value: True,
+    ) -> T:
+        """Return the value that was read at most this many seconds ago, if it fits, or
+        read it now."""
         at, value = self._held.get(name, (None, None))
-        if at is not None and value is not None and time.monotonic() < at + seconds:
+        is_fresh = at is not None and time.monotonic() < at + seconds
+        if is_fresh and value is not None and fits(value):
             return value
         value = read()
         self._held[name] = (time.monotonic(), value)

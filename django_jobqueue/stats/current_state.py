@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models.functions import Coalesce
+from django.db.models import TextField
+from django.db.models.functions import Cast, Coalesce
 from django.utils.translation import gettext as _
 
 from django_jobqueue.conf import conf
@@ -24,7 +26,7 @@ class Present:
     time: datetime
     depths: list[Depth]
     workers: list[WorkerRow]
-    known: dict[int, list[str]]  # the job types of each living worker
+    known: dict[int, frozenset[str]]  # the job types of each living worker
     closed: list[Pause]
 
 
@@ -51,9 +53,17 @@ def has_lapsed(worker: WorkerRow) -> bool:
     return worker.state in ALIVE and not is_alive(worker)
 
 
-def _known(ids: list[int]) -> dict[int, list[str]]:
+def _known(ids: list[int]) -> dict[int, frozenset[str]]:
+    """Most workers of a project know the same: each list is read once."""
     rows = Worker.objects.using(conf.database).filter(id__in=ids)
-    return dict(rows.values_list("id", "job_types"))
+    texts = rows.annotate(text=Cast("job_types", TextField()))
+    known: dict[str, frozenset[str]] = {}
+    by_id = {}
+    for id, text in texts.values_list("id", "text"):
+        if text not in known:
+            known[text] = frozenset(json.loads(text))
+        by_id[id] = known[text]
+    return by_id
 
 
 def _without_slots() -> list[Pause]:

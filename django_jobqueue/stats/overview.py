@@ -6,9 +6,10 @@ archive.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.db.models import Q
 from django.db.models.functions import Coalesce
@@ -24,14 +25,30 @@ from django_jobqueue.stats.current_state import Present
 from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.stats.schedules import ScheduleNow
 from django_jobqueue.stats.time_window import HOUR, Window
+from django_jobqueue.stats.totals import (
+    Line,
+    Lines,
+    busiest,
+    by_queue,
+    by_type,
+    total,
+)
 from django_jobqueue.stats.unclaimed_jobs import claimers
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import history
-from django_jobqueue.store.reading.history import Finished, ReleaseSpan, Span
+from django_jobqueue.store.reading.history import (
+    Counts,
+    Failing,
+    Finished,
+    ReleaseSpan,
+    Span,
+)
 from django_jobqueue.store.reading.stats import Recent
 
 FRESH: Final = 3.0  # seconds
 LATELY: Final = timedelta(days=1)
+ENOUGH: Final = 20  # finished jobs in an hour that make a share of failures telling
+MOST_LINES: Final = 50  # job types or queues; the busiest of more
 MOST_GROUPS: Final = 20
 MOST_OPERATIONS: Final = 20
 
@@ -44,7 +61,7 @@ class Now:
     limits: dict[str, int | None]  # of every job type; None is no limit
     groups: list[FailureGroup]  # new or regressed lately, latest first
     operations: list[BulkOperation]  # newest first
-    hour: list[Finished]
+    failing: Failing  # too often, in the last hour
     unfolded: datetime | None
     schedules: list[ScheduleNow]  # by name
 
@@ -55,51 +72,114 @@ class Past:
 
     start: datetime
     end: datetime
-    recent: list[Recent]
+    counts: dict[tuple[str, str], Counts]  # by job type and queue
     spans: list[Span]
-    trends: list[Finished]
+    queues: list[Recent]  # those that finished most
+    queue_trends: list[Finished]
     releases: list[ReleaseSpan]  # the newest first
 
 
 @dataclass(frozen=True, slots=True)
+class Details:
+    """What is read of a few job types only."""
+
+    names: frozenset[str]
+    recent: list[Recent]
+    trends: list[Finished]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
     """The job queue, now and in a window."""
 
     window: Window
     now: Now
     past: Past
+    types: Lines
+    queues: Lines
+    total: Line
 
 
 _now: CachedValue[Now] = CachedValue()
 _past: CachedValue[Past] = CachedValue()
+_details: CachedValue[Details] = CachedValue()
 
 
 def read(window: Window) -> Overview:
     """Read it, or what was read a moment ago. Times may be of different moments."""
     now = _now.get(conf.database, FRESH, _read_now)
-    past = _past.get(
-        f"{conf.database} {window.name}", window.fresh, lambda: _read_past(window)
+    where = f"{conf.database} {window.name}"
+    past = _past.get(where, window.fresh, lambda: _read_past(window))
+    places = now.present.depths, past.counts
+    paused: dict[str, set[str]] = {"job type": set(), "queue": set()}
+    for pause in now.present.closed:
+        paused[pause.what].add(pause.name)
+    types = busiest(by_type(*places), paused["job type"], now.limits, MOST_LINES)
+    queues = busiest(by_queue(*places), paused["queue"], (), MOST_LINES)
+    names = frozenset(line.name for line in types.shown)
+    details = _details.get(
+        where,
+        window.fresh,
+        lambda: _read_details(window, past, names),
+        fits=lambda held: names <= held.names,
     )
-    return Overview(window, now, past)
+    _fill(types, window, past, details.trends, _by(details.recent, "job_type"))
+    _fill(queues, window, past, past.queue_trends, _by(past.queues, "queue"))
+    return Overview(
+        window=window,
+        now=now,
+        past=past,
+        types=types,
+        queues=queues,
+        total=total(*places),
+    )
 
 
 def forget() -> None:
     """Let the next reading be a new one."""
     _now.forget()
     _past.forget()
+    _details.forget()
+
+
+def _by(rows: Iterable[Any], name: str) -> dict[str, list[Any]]:
+    by_name: dict[str, list[Any]] = {}
+    for row in rows:
+        by_name.setdefault(getattr(row, name), []).append(row)
+    return by_name
+
+
+def _fill(
+    lines: Lines,
+    window: Window,
+    past: Past,
+    trends: Iterable[Finished],
+    recent: dict[str, list[Recent]],
+) -> None:
+    """Add the times and trends to the lines that are shown."""
+    step, by_name = window.trend_step, _by(trends, "name")
+    steps = -(-window.length // step)
+    for line in lines.shown:
+        for one in recent.get(line.name, ()):
+            line.time(one)
+        line.draw(by_name.get(line.name, ()), past.start, step, steps)
 
 
 def _read_now() -> Now:
     db = DjangoDatabase()
     current = present.read()
-    start = HOUR.start(current.time)
     unfolded = history.unfolded(db)
     return Now(
         present=current,
         limits=_limits(),
         groups=_groups(current.time - LATELY),
         operations=_operations(),
-        hour=history.trends(db, start, HOUR.length),
+        failing=history.failing(
+            db,
+            HOUR.start(current.time),
+            least=ENOUGH,
+            percent=conf.alert_failed,
+        ),
         unfolded=unfolded,
         schedules=schedules.read(claimers(current), current.time),
     )
@@ -109,13 +189,27 @@ def _read_past(window: Window) -> Past:
     db = DjangoDatabase()
     end = database_now()
     start = window.start(end)
+    counts = history.counts(db, start)
+    lines = busiest(by_queue((), counts), (), (), MOST_LINES).shown
+    names = [line.name for line in lines]
+    spans, queues = history.spans_and_queues(db, start, window.step, names)
     return Past(
         start=start,
         end=end,
-        recent=history.since(db, start),
-        spans=history.spans(db, start, window.step),
-        trends=history.trends(db, start, window.trend_step),
+        counts=counts,
+        spans=spans,
+        queues=queues,
+        queue_trends=history.queue_trends(db, start, window.trend_step, names),
         releases=history.releases(db, start - LATELY),
+    )
+
+
+def _read_details(window: Window, past: Past, names: frozenset[str]) -> Details:
+    db, listed = DjangoDatabase(), sorted(names)
+    return Details(
+        names=names,
+        recent=history.since(db, past.start, listed),
+        trends=history.type_trends(db, past.start, window.trend_step, listed),
     )
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta
 
 from django_jobqueue.domain.histogram import BUCKETS, added, percentile
-from django_jobqueue.stats.overview import Overview, Past
-from django_jobqueue.stats.time_window import Window
-from django_jobqueue.store.reading.history import Finished
+from django_jobqueue.store.reading.history import Counts, Finished
 from django_jobqueue.store.reading.stats import CAP, Depth, Recent
+
+CountsByPlace = Mapping[tuple[str, str], Counts]  # by job type and queue
 
 
 @dataclass(slots=True)
@@ -82,61 +81,96 @@ class Line:
         """A percentile of the waits, in seconds."""
         return percentile(self.wait, share)
 
-    def add(self, recent: Recent) -> None:
-        """Count what happened there, too."""
-        for name in ("succeeded", "failed", "retried", "other"):
-            setattr(self, name, getattr(self, name) + getattr(recent, name))
+    def count(self, other: Counts | Recent) -> None:
+        """Count these, too."""
+        self.succeeded += other.succeeded
+        self.failed += other.failed
+        self.retried += other.retried
+        self.other += other.other
+
+    def time(self, recent: Recent) -> None:
+        """Add these run times and waits."""
         self.run = added([self.run, recent.run])
         self.wait = added([self.wait, recent.wait])
 
+    def add(self, recent: Recent) -> None:
+        """Count what happened there, too, with its times."""
+        self.count(recent)
+        self.time(recent)
 
-def by_type(overview: Overview) -> list[Line]:
-    """A line for each job type that was ever declared or has jobs, by name."""
-    names = overview.now.limits
-    return _lines(overview, names, lambda one: one.job_type)
+    def draw(
+        self, finished: Iterable[Finished], start: datetime, step: timedelta, steps: int
+    ) -> None:
+        """Make the trend, from this time on."""
+        self.trend = [[0, 0] for _ in range(steps)]
+        for one in finished:
+            place = (one.start - start) // step
+            if 0 <= place < steps:
+                self.trend[place][0] += one.finished
+                self.trend[place][1] += one.failed
 
 
-def by_queue(overview: Overview) -> list[Line]:
-    """A line for each queue that is paused, has jobs or had some in the window, by
-    name."""
-    closed = overview.now.present.closed
-    names = [pause.name for pause in closed if pause.what == "queue"]
-    return _lines(overview, names, lambda one: one.queue)
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The lines that are shown, by name, and how many are not."""
+
+    shown: list[Line]
+    hidden: int  # with fewer failures and jobs
+    idle: int  # without any
 
 
-def total(overview: Overview) -> Line:
+def by_type(depths: Iterable[Depth], counts: CountsByPlace) -> dict[str, Line]:
+    """A line for each job type that has jobs or had some, without its details."""
+    return _lines(depths, counts, lambda queue, job_type: job_type)
+
+
+def by_queue(depths: Iterable[Depth], counts: CountsByPlace) -> dict[str, Line]:
+    """A line for each queue that has jobs or had some, without its details."""
+    return _lines(depths, counts, lambda queue, job_type: queue)
+
+
+def total(depths: Iterable[Depth], counts: CountsByPlace) -> Line:
     """One line of everything."""
-    return _lines(overview, [""], lambda one: "")[0]
+    lines = _lines(depths, counts, lambda queue, job_type: "")
+    return lines.get("") or Line("")
+
+
+def busiest(
+    lines: dict[str, Line], paused: Collection[str], names: Iterable[str], most: int
+) -> Lines:
+    """The lines that are paused or not idle, by name; of more than ``most`` those with
+    most failures and jobs. ``names`` are all there are, as far as that is known."""
+    busy = [line for line in lines.values() if not line.is_idle or line.name in paused]
+    known = {line.name for line in busy}
+    busy += [Line(name) for name in sorted({*paused} - known)]
+    shown = sorted(busy, key=_weight, reverse=True)[:most]
+    return Lines(
+        shown=sorted(shown, key=lambda line: line.name),
+        hidden=len(busy) - len(shown),
+        idle=len({*names, *lines} - {line.name for line in busy}),
+    )
+
+
+def _weight(line: Line) -> tuple[int, ...]:
+    """The order where there are too many: failed, waiting, running, done."""
+    depths = line.depths
+    waiting = depths.ready + depths.retrying
+    return line.failed, waiting, depths.running, line.finished
 
 
 def _lines(
-    overview: Overview, names: Iterable[str], key: Callable[[Any], str]
-) -> list[Line]:
-    window, past = overview.window, overview.past
-    by_name = {name: _empty(name, window) for name in names}
+    depths: Iterable[Depth], counts: CountsByPlace, name_of: Callable[[str, str], str]
+) -> dict[str, Line]:
+    by_name: dict[str, Line] = {}
 
-    def line(one: Depth | Recent | Finished) -> Line:
-        name = key(one)
-        return by_name.setdefault(name, _empty(name, window))
+    def line(queue: str, job_type: str) -> Line:
+        name = name_of(queue, job_type)
+        if name not in by_name:
+            by_name[name] = Line(name)
+        return by_name[name]
 
-    for depth in overview.now.present.depths:
-        line(depth).depths.add(depth)
-    for recent in past.recent:
-        line(recent).add(recent)
-    for finished in past.trends:
-        _add_to_trend(line(finished).trend, finished, past, window.trend_step)
-    return [by_name[name] for name in sorted(by_name)]
-
-
-def _empty(name: str, window: Window) -> Line:
-    steps = -(-window.length // window.trend_step)
-    return Line(name, trend=[[0, 0] for _ in range(steps)])
-
-
-def _add_to_trend(
-    trend: list[list[int]], finished: Finished, past: Past, step: timedelta
-) -> None:
-    place = (finished.start - past.start) // step
-    if 0 <= place < len(trend):
-        trend[place][0] += finished.finished
-        trend[place][1] += finished.failed
+    for depth in depths:
+        line(depth.queue, depth.job_type).depths.add(depth)
+    for (job_type, queue), one in counts.items():
+        line(queue, job_type).count(one)
+    return by_name

@@ -68,6 +68,28 @@ def mask_json(
     return _texts_masked(mask_data(value, sensitive), _secrets(secrets))
 
 
+class Masking:
+    """The same, value by value: for who does not look at all of them."""
+
+    def __init__(
+        self, sensitive: Iterable[str] = (), secrets: Iterable[str] = ()
+    ) -> None:
+        self._sensitive = frozenset(str(name).lower() for name in sensitive)
+        self._secrets = _secrets(secrets)
+
+    def items(self, value: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+        """The keys and items of an object; of a secret one ``MASK``."""
+        for key, item in value.items():
+            shown = mask_text(key, self._secrets) if self._secrets else key
+            yield shown, MASK if is_secret(key, self._sensitive) else item
+
+    def scalar(self, value: Any, longest: int) -> Any:
+        """A value that has no values inside; of a text the first characters."""
+        if type(value) is str:
+            return mask_start(value, longest, self._secrets)
+        return _scalar_masked(value, self._secrets)
+
+
 def mask_at(path: Iterable[str], value: Any) -> Any:
     """The value that stands at this path of some data, as it may be shown."""
     keys = list(path)
@@ -204,6 +226,10 @@ def _texts_masked(value: Any, secrets: Secrets) -> Any:
         }
     if isinstance(value, list):
         return [_texts_masked(item, secrets) for item in value]
+    return _scalar_masked(value, secrets)
+
+
+def _scalar_masked(value: Any, secrets: Secrets) -> Any:
     if secrets and not isinstance(value, bool | None):
         return MASK if str(value) in secrets else value
     return value

@@ -276,9 +276,8 @@ def _about_replays(counted: Counted) -> list[str]:
 
 
 def _paused(request: HttpRequest, counted: Counted) -> list[str]:
-    types = catalogue.job_types(request)
-    known = sorted(set(counted.job_types) & set(types))
-    paused = [name for name in known if catalogue.is_paused(types[name])]
+    types = catalogue.job_types(request, counted.job_types)
+    paused = [name for name in sorted(types) if catalogue.is_paused(types[name])]
     if not paused:
         return []
     text = gettext("Paused, so that the new jobs will wait: %(names)s.")

@@ -291,7 +291,7 @@ def trouble(request: HttpRequest, operation: Any) -> tuple[str, bool]:
         if operation.state == BulkState.DRAFT:
             text = gettext("The job that counted them is gone: count them here.")
         return text, True
-    job_type = catalogue.job_types(request).get(JOB_TYPE)
+    job_type = catalogue.job_type(request, JOB_TYPE)
     queue = catalogue.queues(request).get(job.queue)
     if catalogue.is_paused(job_type) or catalogue.is_paused(queue):
         names = display.names([JOB_TYPE, job.queue])

@@ -182,11 +182,9 @@ def _types(request: HttpRequest, shares: Sequence[Share]) -> list[AffectedType]:
     counts: Counter[str] = Counter()
     for share in shares:
         counts[share.job_type] += share.failures
-    known = catalogue.job_types(request)
-    return [
-        _type(request, name, known.get(name))
-        for name, _count in counts.most_common(MOST_TYPES)
-    ]
+    names = [name for name, _count in counts.most_common(MOST_TYPES)]
+    known = catalogue.job_types(request, names)
+    return [_type(request, name, known.get(name)) for name in names]
 
 
 def _type(request: HttpRequest, name: str, row: JobType | None) -> AffectedType:

@@ -13,9 +13,9 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.admin.lists.filters import ChoiceFilter
+from django_jobqueue.admin.lists.filters import ChoiceFilter, OfJobType
 from django_jobqueue.admin.lists.ranges import TimeRangeFilter
-from django_jobqueue.admin.parts import catalogue, display
+from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.display import visible
 from django_jobqueue.domain.states import ArchivedStatus, GroupState
 from django_jobqueue.models import ArchivedJob, FailureGroup
@@ -140,15 +140,8 @@ class AssigneeFilter(ChoiceFilter):
         return queryset.filter(assignee="" if value == NOBODY else value)
 
 
-class GroupJobTypeFilter(ChoiceFilter):
+class GroupJobTypeFilter(OfJobType):
     """By the job types whose jobs failed so: of each, its newest failed jobs tell."""
-
-    title = _("job type")
-    parameter_name: str = "job_type"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """Every job type that was ever declared."""
-        return [(name, visible(name)) for name in sorted(catalogue.job_types(request))]
 
     def narrowed(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
         """By the fingerprints of its newest failed jobs; crashes name the type."""

@@ -109,7 +109,7 @@ class ArchivedJobAdmin(JobAdmin):
 
     def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
         """Job types, replays and data: a query each."""
-        types = catalogue.job_types(request)
+        types = catalogue.job_types(request, {row.job_type_id for row in rows})
         ids = [row.pk for row in rows]
         replays = by_original(replays_of(ids)) if ids else {}
         about = summaries(request, self.table, rows)

@@ -27,7 +27,7 @@ from django_jobqueue.text import numbers
 
 def page_of(request: HttpRequest, job: Any, state: Any) -> JobPage:
     """The page of an archived job."""
-    job_type = catalogue.job_types(request).get(job.job_type_id)
+    job_type = catalogue.job_type(request, job.job_type_id)
     read = Reader(request, job, job_type)
     attempts = read.attempts()
     return JobPage(

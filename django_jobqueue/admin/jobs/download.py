@@ -59,7 +59,7 @@ class Download(Action):
         value = value_of(text, LARGEST)
         if isinstance(value, Unreadable):
             return gettext("Python cannot read this value: see it with SQL.")
-        job_type = catalogue.job_types(request).get(job.job_type_id)
+        job_type = catalogue.job_type(request, job.job_type_id)
         sensitive = job_type.sensitive if job_type else ()
         read = value_of(data, LARGEST)
         if sensitive and isinstance(read, Unreadable):  # what is secret is not known

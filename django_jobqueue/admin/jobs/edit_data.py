@@ -134,7 +134,7 @@ class DataAction(Action):
         return []
 
     def _form(self, request: HttpRequest, job: Any, value: Any, mark: str) -> DataForm:
-        job_type = catalogue.job_types(request).get(job.job_type_id)
+        job_type = catalogue.job_type(request, job.job_type_id)
         locked = LockedData(value, job_type.sensitive if job_type else ())
         data = request.POST if request.method == "POST" else None
         return self.form_class(data, request=request, job=job, locked=locked, mark=mark)
@@ -234,7 +234,7 @@ class ReplayEdited(DataAction):
 
     def refusal(self, request: HttpRequest, row: Any) -> str:
         """Without a job type there is no handler."""
-        if row.job_type_id in catalogue.job_types(request):
+        if catalogue.job_type(request, row.job_type_id):
             return ""
         return gettext(
             "This job cannot be replayed: its job type is gone. Declare a handler of "
@@ -244,7 +244,7 @@ class ReplayEdited(DataAction):
     def facts(self, request: HttpRequest, job: Any) -> list[str]:
         """The effects that the old job may have had."""
         facts = [gettext("The old job stays as it is; the new one links to it.")]
-        job_type = catalogue.job_types(request)[job.job_type_id]
+        job_type = catalogue.job_types(request, [job.job_type_id])[job.job_type_id]
         if job_type.delivery == Delivery.AT_MOST_ONCE and job.attempts:
             facts.append(
                 gettext(

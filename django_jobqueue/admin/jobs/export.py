@@ -33,6 +33,7 @@ from django_jobqueue.admin.lists.positions import Position
 from django_jobqueue.admin.lists.selected import indexed_part, matching
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.conf import conf
+from django_jobqueue.models import JobType
 from django_jobqueue.operations.audit_log import record
 from django_jobqueue.search.selection import Table
 from django_jobqueue.store.connection import DjangoDatabase
@@ -128,7 +129,7 @@ class _Rows:
         self._by = request.user.get_username()
         self._jobs = jobs
         self._model = jobs.model
-        self._types = catalogue.job_types(request)
+        self._request = request
         sees_data = may(request, VIEW_DATA)
         hidden = () if sees_data else DATA
         fields = (field.attname for field in self._model._meta.concrete_fields)
@@ -148,7 +149,12 @@ class _Rows:
                 chunk, position = self._chunk(position)
                 number += len(chunk)
                 if chunk:
-                    yield [self._row(values) for values in chunk]
+                    names = {values["job_type_id"] for values in chunk}
+                    types = catalogue.job_types(self._request, names)
+                    yield [
+                        self._row(values, types.get(values["job_type_id"]))
+                        for values in chunk
+                    ]
                 if position is None:
                     return
         finally:
@@ -173,9 +179,8 @@ class _Rows:
             values = rows.annotate(**self._texts).values(*self._plain, *self._texts)
             return list(values), ends[0] if ends else None
 
-    def _row(self, values: Row) -> Row:
+    def _row(self, values: Row, job_type: JobType | None) -> Row:
         """What the user may see of it, by the names of the columns."""
-        job_type = self._types.get(values["job_type_id"])
         sensitive = job_type.sensitive if job_type is not None else []
         names = sensitive if isinstance(sensitive, list) else []
         data = _value(values[_text_of("data")])

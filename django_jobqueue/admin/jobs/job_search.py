@@ -27,7 +27,7 @@ def understood(
 ) -> tuple[Selection, Sequence[IdSearch]]:
     """The selection with what was typed, and the ids that were. Raises SearchError."""
     search = parse(query, selection.table, timezones.now())
-    names = catalogue.job_types(request)
+    names = catalogue.type_names(request)
     terms = [_with_whole_type(term, names) for term in search.terms]
     selection = selection.also(*terms)
     _check_data(request, selection)
@@ -96,8 +96,6 @@ def _check_data(request: HttpRequest, selection: Selection) -> None:
 
 def _sensitive(request: HttpRequest, selection: Selection) -> frozenset[str]:
     """The sensitive keys of the job type, or of all if it may be any."""
-    types = catalogue.job_types(request)
-    named = [types[name] for name in selection.values("type") if name in types]
-    return frozenset(
-        str(key).lower() for row in named or types.values() for key in row.sensitive
-    )
+    named = catalogue.job_types(request, selection.values("type")).values()
+    lists = [row.sensitive for row in named] or catalogue.sensitive_keys(request)
+    return frozenset(str(key).lower() for keys in lists for key in keys)

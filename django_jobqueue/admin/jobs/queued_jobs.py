@@ -172,7 +172,8 @@ class QueuedJobAdmin(JobAdmin):
 
     def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
         """Job types, queues, workers, last errors, progress and data: a query each."""
-        types, queues = catalogue.job_types(request), catalogue.queues(request)
+        types = catalogue.job_types(request, {row.job_type_id for row in rows})
+        queues = catalogue.queues(request)
         workers = _workers({row.worker_id for row in rows if row.worker_id})
         reasons = why_not(rows, types=types, queues=queues, workers=workers.values())
         errors = _last_errors([row.pk for row in rows if row.attempts or row.crashes])

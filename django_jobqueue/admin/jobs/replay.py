@@ -165,9 +165,8 @@ def _once_only(request: HttpRequest, rows: Rows) -> list[str]:
 
 
 def _paused(request: HttpRequest, rows: Rows) -> list[str]:
-    types = catalogue.job_types(request)
-    types_named = sorted({row.job_type_id for row in rows} & set(types))
-    paused = [name for name in types_named if catalogue.is_paused(types[name])]
+    types = catalogue.job_types(request, {row.job_type_id for row in rows})
+    paused = [name for name in sorted(types) if catalogue.is_paused(types[name])]
     if not paused:
         return []
     text = gettext("Paused, so that the new jobs will wait: %(names)s.")
@@ -175,7 +174,7 @@ def _paused(request: HttpRequest, rows: Rows) -> list[str]:
 
 
 def _gone(request: HttpRequest, rows: Rows) -> list[str]:
-    types = catalogue.job_types(request)
+    types = catalogue.job_types(request, {row.job_type_id for row in rows})
     count = sum(row.job_type_id not in types for row in rows)
     if not count:
         return []

@@ -34,7 +34,7 @@ class Reveal(Action):
         operations.reveal(row.pk, by=user.get_username())
         entry = gettext("Saw the secrets in the data and the result.")
         LogEntry.objects.log_actions(user.pk, [row], CHANGE, entry)
-        job_type = catalogue.job_types(request).get(row.job_type_id)
+        job_type = catalogue.job_type(request, row.job_type_id)
         read = Reader(request, row, job_type, reveal=True)
         return page.show(
             request,

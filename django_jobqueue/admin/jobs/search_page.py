@@ -180,11 +180,12 @@ def _meanings(request: HttpRequest, query: str) -> tuple[list[Meaning], bool]:
 
 def _indexed(request: HttpRequest, value: str) -> Iterable[tuple[str, str]]:
     """What the indexes of job types find, among all archived jobs."""
+    rows = JobType.objects.exclude(indexed=[]).order_by("name")
     declared = (
-        (row.name, tuple(str(path).split(".")))
-        for row in catalogue.job_types(request).values()
-        if isinstance(row.indexed, list)
-        for path in row.indexed
+        (name, tuple(str(path).split(".")))
+        for name, paths in rows.values_list("name", "indexed")
+        if isinstance(paths, list)
+        for path in paths
     )
     for name, path in list(declared)[:MOST_INDEXES]:
         if _is_hidden(request, path):
@@ -212,8 +213,8 @@ def _is_hidden(request: HttpRequest, path: Iterable[str]) -> bool:
     """Whether a key is sensitive, and this user may not see its values."""
     if may(request, REVEAL_DATA):
         return False
-    rows = catalogue.job_types(request).values()
-    sensitive = {str(key).lower() for row in rows for key in row.sensitive}
+    lists = catalogue.sensitive_keys(request)
+    sensitive = {str(key).lower() for keys in lists for key in keys}
     return any(is_secret(key, sensitive) for key in path)
 
 
@@ -222,7 +223,7 @@ def _others(request: HttpRequest, query: str) -> Iterable[tuple[str, str]]:
     if not query or len(query) > LONGEST:
         return
     if may_view(request, JobType):
-        names = catalogue.types_like(query, catalogue.job_types(request))
+        names = catalogue.types_like(query, catalogue.type_names(request))
         for name in names[:MOST_OTHERS]:
             shown = _("Job type %(name)s") % {"name": display.visible(name)}
             yield shown, display.url_of("jobtype", name)

@@ -10,6 +10,7 @@ from django.contrib.admin import SimpleListFilter
 from django.contrib.admin.views.main import ChangeList
 from django.db.models.query import QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.lists.active_filters import Chip, Tab
@@ -19,20 +20,36 @@ from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.search import parse
 from django_jobqueue.search.selection import SelectionError, Table, Term
 from django_jobqueue.search.tokens import quoted
+from django_jobqueue.stats.usual_job_types import usual_job_types
 from django_jobqueue.text import timezones
 
 
 class ChoiceFilter(SimpleListFilter):
-    """One of a few values, as links; of many, as a list to choose from."""
+    """One of a few values, as links; of many, as a list to choose from; of hundreds, as
+    a field to type in, beside those that are used most."""
 
     template = "admin/jobqueue/choice_filter.html"
     parameter_name: str
     most_links = 12
+    most_options = 100
+    names_url = ""  # suggests what to type
     folded: ClassVar[bool] = False  # unless it is used
+
+    def __init__(
+        self, request: HttpRequest, params: Any, model: Any, model_admin: Any
+    ) -> None:
+        super().__init__(request, params, model, model_admin)
+        self.is_typed = len(self.lookup_choices) > self.most_options
+        if self.is_typed:
+            self.offer_few(request)
+
+    def offer_few(self, request: HttpRequest) -> None:
+        """Choose links where there are too many values for a list."""
+        self.lookup_choices = []
 
     def has_output(self) -> bool:
         """A filter that is in use is always shown."""
-        return bool(self.lookup_choices) or self.value() is not None
+        return self.is_typed or bool(self.lookup_choices) or self.value() is not None
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """The rows with the chosen value."""
@@ -170,16 +187,34 @@ class StateFilter(TabFilter):
         ]
 
 
-class JobTypeFilter(TermFilter):
-    """Jobs of one type, from the rows of the job types."""
+class OfJobType(ChoiceFilter):
+    """A job type, from the rows of the job types. Of hundreds, a part of the name is
+    enough to type."""
 
     title = _("job type")
     parameter_name: str = "job_type"
-    selects = "type"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         """Every job type that was ever declared."""
-        return _named(catalogue.job_types(request))
+        names = catalogue.type_names(request)
+        few = len(names) <= self.most_options
+        return [(name, visible(name) if few else name) for name in names]
+
+    def offer_few(self, request: HttpRequest) -> None:
+        """Those that finished most jobs lately."""
+        self.names_url = reverse("admin:jobqueue_jobtype_names")
+        self.lookup_choices = _named(usual_job_types()[: self.most_links - 2])
+        typed = self.value()
+        if typed:
+            names = catalogue.types_like(typed, catalogue.type_names(request))
+            if len(names) == 1:
+                self.used_parameters[self.parameter_name] = names[0]
+
+
+class JobTypeFilter(OfJobType, TermFilter):
+    """Jobs of one type."""
+
+    selects = "type"
 
 
 class QueueFilter(TermFilter):

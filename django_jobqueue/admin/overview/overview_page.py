@@ -28,7 +28,6 @@ from django_jobqueue.stats.attention import Concern
 from django_jobqueue.stats.current_state import has_lapsed, is_alive
 from django_jobqueue.stats.overview import Overview
 from django_jobqueue.stats.time_window import HOUR, WINDOWS
-from django_jobqueue.stats.totals import total
 from django_jobqueue.text import numbers
 
 PARAMETER: Final = "window"
@@ -101,7 +100,7 @@ def _period(figures: Overview) -> Period:
 
 
 def _cards(request: HttpRequest, figures: Overview) -> list[Card]:
-    line = total(figures)
+    line = figures.total
     depths = line.depths
     alive = [worker for worker in figures.now.present.workers if is_alive(worker)]
     slots = sum(worker.threads + worker.async_slots for worker in alive)
@@ -136,7 +135,7 @@ def _cards(request: HttpRequest, figures: Overview) -> list[Card]:
             numbers.percent(share),
             window,
             _list(request, "archivedjob", status="failed"),
-            is_bad=bool(attention.failing(figures.now, lambda one: "")),
+            is_bad=figures.now.failing.all is not None,
         ),
         _workers_card(request, figures, len(alive)),
     ]

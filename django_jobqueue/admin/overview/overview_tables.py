@@ -21,14 +21,12 @@ from django_jobqueue.admin.parts.history_charts import HALF, MOST
 from django_jobqueue.admin.tabs import address_of
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.states import WorkerState
-from django_jobqueue.stats import attention
 from django_jobqueue.stats.current_state import is_alive
 from django_jobqueue.stats.overview import Overview
-from django_jobqueue.stats.totals import Depths, Line, by_queue, by_type
+from django_jobqueue.stats.totals import Depths, Line, Lines
 from django_jobqueue.store.reading import stats
 from django_jobqueue.text import numbers
 
-MOST_LINES: Final = 200
 MOST_WORKERS: Final = 50
 SHOWN_OPERATIONS: Final = 5
 
@@ -105,12 +103,12 @@ class OperationRow:
 
 def types(request: HttpRequest, overview: Overview) -> Table:
     """A row for each job type that is not idle."""
-    return _table(request, overview, by_type(overview), "jobtype", "job_type")
+    return _table(request, overview, overview.types, "jobtype", "job_type")
 
 
 def queues(request: HttpRequest, overview: Overview) -> Table:
     """A row for each queue that is not idle."""
-    return _table(request, overview, by_queue(overview), "queue", "queue")
+    return _table(request, overview, overview.queues, "queue", "queue")
 
 
 def count(depths: Depths, name: str) -> str:
@@ -165,33 +163,22 @@ def operations(request: HttpRequest, overview: Overview) -> list[OperationRow]:
 def _table(
     request: HttpRequest,
     overview: Overview,
-    lines: Sequence[Line],
+    lines: Lines,
     model: str,
     parameter: str,
 ) -> Table:
     what = "queue" if model == "queue" else "job type"
     closed = {one.name for one in overview.now.present.closed if one.what == what}
-    failing = attention.failing(overview.now, lambda one: getattr(one, parameter))
+    failing = overview.now.failing
+    bad = failing.queues if model == "queue" else failing.types
     addresses = Addresses(request, model, parameter)
-    busy = [line for line in lines if not line.is_idle or line.name in closed]
-    shown = sorted(busy, key=_weight, reverse=True)[:MOST_LINES]
     rows = [
-        _row(line, addresses, overview, line.name in closed, line.name in failing)
-        for line in sorted(shown, key=lambda line: line.name)
+        _row(line, addresses, overview, line.name in closed, line.name in bad)
+        for line in lines.shown
     ]
     rows.sort(key=lambda row: not row.is_bad)
-    notes = [
-        *_hidden(len(busy) - len(shown)),
-        *_idle(len(lines) - len(busy), overview),
-    ]
+    notes = [*_hidden(lines.hidden), *_idle(lines.idle, overview)]
     return Table(rows, " ".join(notes))
-
-
-def _weight(line: Line) -> tuple[int, ...]:
-    """The order of rows where there are too many: failed, waiting, running, done."""
-    depths = line.depths
-    waiting = depths.ready + depths.retrying
-    return line.failed, waiting, depths.running, line.finished
 
 
 def _hidden(count: int) -> Iterator[str]:

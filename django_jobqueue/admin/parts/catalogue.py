@@ -1,4 +1,5 @@
-"""The names that filters and forms offer, from small tables, read once a request."""
+"""Job types and queues by their names, read once a request; of the job types, which may
+be thousands, only those that a page names."""
 
 from __future__ import annotations
 
@@ -16,13 +17,37 @@ from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.queue import lanes
 
 _TYPES = "_jobqueue_job_types"
+_TYPE_NAMES = "_jobqueue_job_type_names"
+_SENSITIVE = "_jobqueue_sensitive_keys"
 _QUEUES = "_jobqueue_queues"
+_QUEUE_NAMES = "_jobqueue_queue_names"
 
 
-def job_types(request: HttpRequest) -> dict[str, JobType]:
-    """Every job type by its name."""
-    rows = _once(request, _TYPES, lambda: list(JobType.objects.all()))
-    return {row.name: row for row in rows}
+def job_types(request: HttpRequest, names: Iterable[str]) -> dict[str, JobType]:
+    """The job types of these names that exist, by name: one query, for new names."""
+    known: dict[str, JobType | None] = _once(request, _TYPES, dict)
+    wanted = set(names)
+    missing = {name for name in wanted - known.keys() if "\x00" not in name}
+    if missing:
+        known.update(dict.fromkeys(missing))
+        rows = JobType.objects.filter(name__in=missing)
+        known.update({row.name: row for row in rows})
+    return {name: row for name in wanted if (row := known.get(name)) is not None}
+
+
+def job_type(request: HttpRequest, name: str) -> JobType | None:
+    """The job type of this name."""
+    return job_types(request, [name]).get(name)
+
+
+def type_names(request: HttpRequest) -> list[str]:
+    """The name of every job type that was ever declared, in order."""
+
+    def read() -> list[str]:
+        return sorted(JobType.objects.values_list("name", flat=True))
+
+    names: list[str] = _once(request, _TYPE_NAMES, read)
+    return names
 
 
 def types_named(text: str, names: Iterable[str]) -> list[str]:
@@ -40,6 +65,17 @@ def types_like(text: str, names: Iterable[str]) -> list[str]:
     return named or [name for name in known if text.lower() in name.lower()]
 
 
+def sensitive_keys(request: HttpRequest) -> list[list[Any]]:
+    """The sensitive keys of all job types that have some."""
+
+    def read() -> list[list[Any]]:
+        rows = JobType.objects.exclude(sensitive=[]).order_by()
+        return list(rows.values_list("sensitive", flat=True).distinct())
+
+    keys: list[list[Any]] = _once(request, _SENSITIVE, read)
+    return keys
+
+
 def queues(request: HttpRequest) -> dict[str, Queue]:
     """The queues that have a row, by their names."""
     rows = _once(request, _QUEUES, lambda: list(Queue.objects.all()))
@@ -48,8 +84,13 @@ def queues(request: HttpRequest) -> dict[str, Queue]:
 
 def queue_names(request: HttpRequest) -> list[str]:
     """The queues that are known without a look at the jobs."""
-    declared = {row.queue for row in job_types(request).values()}
-    return sorted({*declared, *queues(request)})
+
+    def read() -> list[str]:
+        return list(
+            JobType.objects.order_by().values_list("queue", flat=True).distinct()
+        )
+
+    return sorted({*_once(request, _QUEUE_NAMES, read), *queues(request)})
 
 
 def queue_names_in_use(request: HttpRequest) -> list[str]:
@@ -65,7 +106,8 @@ def max_attempts(job: Any, job_type: JobType | None) -> int | None:
 
 def at_most_once(request: HttpRequest, jobs: Iterable[Any]) -> set[UUID]:
     """The ids of those whose type promises that its handler starts once only."""
-    types = job_types(request)
+    jobs = list(jobs)
+    types = job_types(request, {job.job_type_id for job in jobs})
     return {
         job.pk
         for job in jobs

@@ -16,12 +16,12 @@ from django_jobqueue.admin.parts.json_text import (
     STEP,
     Number,
     Unreadable,
-    masked,
     scalar,
 )
 from django_jobqueue.text import numbers
+from django_jobqueue.text.redaction import Masking
 
-LONGEST: Final = 256 * 1024  # characters that the page has of a value
+LONGEST: Final = 64 * 1024  # characters that the page has of a value
 LONGEST_TEXT: Final = 2_000  # characters of a text before the rest folds
 OPEN_LEVELS: Final = 2  # how deep objects are open
 FOLD: Final = 60  # what the elements of a fold count against the bound
@@ -50,9 +50,8 @@ def of_value(
     if isinstance(value, Unreadable):
         return JsonTree(note=gettext("Python cannot read this value: see it with SQL."))
     try:
-        writer = _Writer()
-        shown = value if reveal else masked(value, sensitive, secrets)
-        pieces = list(writer.pieces(shown))
+        writer = _Writer(None if reveal else Masking(sensitive, secrets))
+        pieces = list(writer.pieces(value))
     except RecursionError:
         return JsonTree(note=gettext("Nested too deeply to be shown."))
     return _tree(pieces, writer)
@@ -88,8 +87,9 @@ def type_of(value: Any) -> str:
 class _Writer:
     """Writes lines and blocks until it has written enough."""
 
-    def __init__(self) -> None:
+    def __init__(self, masking: Masking | None = None) -> None:
         self.left = LONGEST
+        self._masking = masking  # of what is written, which may be the least of it
 
     @property
     def is_full(self) -> bool:
@@ -109,10 +109,15 @@ class _Writer:
             yield from (self._folded if depth > OPEN_LEVELS else self._open)(
                 value, *level
             )
-        elif isinstance(value, str):
+        elif type(value) is str:
             yield from self._text(value, before, after)
         else:
-            yield self._line(f"{before}{scalar(value)}{after}")
+            if self._masking is not None:
+                value = self._masking.scalar(value, LONGEST)
+            if isinstance(value, Number | _Word):
+                yield from self._folding(str(value), before, after)
+            else:
+                yield self._line(f"{before}{scalar(value)}{after}")
 
     def _open(
         self, value: Any, before: str, after: str, indent: str, depth: int
@@ -133,7 +138,7 @@ class _Writer:
         yield _fold(head, _joined(inside))
 
     def _items(self, value: Any, indent: str, depth: int) -> Iterator[Piece]:
-        pairs = _keyed(value)
+        pairs = self._keyed(value)
         for number, (key, item) in enumerate(pairs, 1):
             if self.is_full:
                 yield f"{indent}…"
@@ -141,17 +146,41 @@ class _Writer:
             comma = "," if number < len(value) else ""
             yield from self.pieces(item, f"{indent}{key}", comma, indent, depth)
 
+    def _keyed(self, value: Any) -> Iterator[tuple[str, Any]]:
+        if isinstance(value, dict):
+            masking = self._masking
+            items = value.items() if masking is None else masking.items(value)
+            for key, item in items:
+                cut = key if len(key) <= LONGEST_TEXT else f"{key[:LONGEST_TEXT]}…"
+                yield f"{scalar(cut)}: ", item
+        else:
+            for item in value:
+                yield "", item
+
     def _text(self, value: str, before: str, after: str) -> Iterator[Piece]:
-        text = str(value) if isinstance(value, Number | _Word) else scalar(value)
+        hidden = 0  # characters that are not written anyway
+        if self._masking is not None:
+            shown = self._masking.scalar(value, LONGEST)
+            hidden = max(0, len(value) - LONGEST)
+            value = shown
+        yield from self._folding(scalar(value), before, after, hidden)
+
+    def _folding(
+        self, text: str, before: str, after: str, hidden: int = 0
+    ) -> Iterator[Piece]:
         if len(text) <= LONGEST_TEXT:
             yield self._line(f"{before}{text}{after}")
             return
         yield self._line(f"{before}{text[:LONGEST_TEXT]}")
         remainder = text[LONGEST_TEXT:]
         label = gettext("… and %(count)s more characters")
-        label %= {"count": numbers.number(len(remainder))}
+        label %= {"count": numbers.number(len(remainder) + hidden)}
         self.left -= FOLD
+        if hidden:
+            remainder, after = f"{remainder[:-1]}…", ""
         yield _fold(label, self._line(f"{remainder}{after}"))
+        if hidden:
+            self.left = 0
 
     def _line(self, text: str) -> str:
         """Fit to be shown, and counted as the page has it; the last one is cut."""
@@ -168,16 +197,6 @@ class _Word(str):
     """In place of a value: its type."""
 
     __slots__ = ()
-
-
-def _keyed(value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
-        for key, item in value.items():
-            cut = key if len(key) <= LONGEST_TEXT else f"{key[:LONGEST_TEXT]}…"
-            yield f"{scalar(cut)}: ", item
-    else:
-        for item in value:
-            yield "", item
 
 
 def _count(value: Any) -> str:

@@ -99,6 +99,5 @@ def _is_hidden(request: HttpRequest, query: str) -> bool:
         return bool(paths)
     if may(request, REVEAL_DATA):
         return False
-    types = catalogue.job_types(request).values()
-    sensitive = {str(key).lower() for row in types for key in row.sensitive}
+    sensitive = {key.lower() for key in catalogue.sensitive_keys(request)}
     return any(is_secret(key, sensitive) for path in paths for key in path)

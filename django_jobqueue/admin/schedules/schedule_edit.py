@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -16,6 +17,7 @@ from django_jobqueue.admin.actions.action import Action
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.base import may
 from django_jobqueue.admin.jobs import data_changes
+from django_jobqueue.admin.lists.filters import ChoiceFilter
 from django_jobqueue.admin.parts import catalogue, display
 from django_jobqueue.admin.schedules.schedule_forms import (
     NewScheduleForm,
@@ -102,16 +104,14 @@ class NewSchedule(Action):
         self, page: ActionAdmin, request: HttpRequest, row: Any
     ) -> HttpResponse:
         """Ask for the job type, then for the rest; make what was sent."""
-        types = dict(catalogue.job_types(request))
-        types.pop(BULK, None)  # its jobs need the row of a bulk operation
         named = request.GET.get("job_type", "")
-        job_type = types.get(named)
+        # The jobs of bulk operations need their rows.
+        job_type = catalogue.job_type(request, named) if named != BULK else None
         if job_type is None:
             if named:
                 text = gettext("There is no job type %(name)s.")
                 messages.warning(request, text % {"name": display.visible(named)})
-            names = [(name, display.visible(name)) for name in sorted(types)]
-            return _show(page, request, None, job_types=names)
+            return _show(page, request, None, **_choices(request))
         data = request.POST if request.method == "POST" else None
         form = NewScheduleForm(data, request=request, job_type=job_type)
         if form.is_bound and PREVIEW not in request.POST and form.is_valid():
@@ -121,11 +121,19 @@ class NewSchedule(Action):
         return _show(page, request, form, job_type=job_type)
 
 
+def _choices(request: HttpRequest) -> dict[str, Any]:
+    """The job types to choose from, or where to ask for them if they are many."""
+    names = [name for name in catalogue.type_names(request) if name != BULK]
+    if len(names) > ChoiceFilter.most_options:
+        return {"names_url": reverse("admin:jobqueue_jobtype_names")}
+    return {"job_types": [(name, display.visible(name)) for name in names]}
+
+
 def _form_of(request: HttpRequest, row: Schedule) -> OverrideForm | ScheduleForm:
     data = request.POST if request.method == "POST" else None
     if row.origin == Origin.CODE:
         return OverrideForm(data, request=request, row=row)
-    job_type = catalogue.job_types(request)[row.job_type_id]
+    job_type = catalogue.job_types(request, [row.job_type_id])[row.job_type_id]
     return ScheduleForm(data, request=request, job_type=job_type, row=row)
 
 

@@ -117,7 +117,7 @@ def summary_of(request: HttpRequest, one: ScheduleNow) -> Facts:
 def type_link(request: HttpRequest, row: Schedule) -> Any:
     """The job type of its jobs."""
     name = display.breakable(row.job_type_id)
-    if may_view(request, JobType) and row.job_type_id in catalogue.job_types(request):
+    if may_view(request, JobType) and catalogue.job_type(request, row.job_type_id):
         return display.link("jobtype", row.job_type_id, name)
     return name
 
@@ -132,7 +132,7 @@ def data_tree(request: HttpRequest, row: Schedule, data: Any) -> JsonTree:
 
 def sensitive_of(request: HttpRequest, row: Schedule) -> list[str]:
     """The keys whose values nobody may see."""
-    job_type = catalogue.job_types(request).get(row.job_type_id)
+    job_type = catalogue.job_type(request, row.job_type_id)
     return list(job_type.sensitive) if job_type else []
 
 

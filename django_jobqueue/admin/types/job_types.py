@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django.contrib.admin import register
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.core.exceptions import PermissionDenied
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseRedirect,
+    JsonResponse,
+)
+from django.urls import URLPattern, path
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.actions.action import Action
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
+from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.jobs.new_job import NewJob
 from django_jobqueue.admin.jobs.related_jobs import named_followers
 from django_jobqueue.admin.lists.columns import column
@@ -28,10 +36,18 @@ from django_jobqueue.admin.types.job_type_page import (
 )
 from django_jobqueue.admin.types.pause import Pause, Resume
 from django_jobqueue.admin.types.release_comparison import CompareReleases
-from django_jobqueue.models import JobType
+from django_jobqueue.models import (
+    ArchivedJob,
+    FailureGroup,
+    JobType,
+    QueuedJob,
+    Schedule,
+)
 from django_jobqueue.stats.totals import Line
 from django_jobqueue.store.reading.stats import Depth
 from django_jobqueue.text import numbers
+
+MOST_NAMES: Final = 20  # that are suggested
 
 CLEAR = overrides.ClearOverrides()
 
@@ -61,7 +77,8 @@ class JobTypeAdmin(ActionAdmin):
         CompareReleases(),
     )
     ordering = ("name",)
-    list_per_page = 200  # of most projects all
+    search_fields = ("name",)
+    list_per_page = 50
     list_display = (
         "type_name",
         "state",
@@ -83,10 +100,27 @@ class JobTypeAdmin(ActionAdmin):
             ]
         }
 
+    def get_urls(self) -> list[URLPattern]:
+        """Also the names, for whoever types one."""
+        names = self.admin_site.admin_view(self.names)
+        return [
+            path("names/", names, name="jobqueue_jobtype_names"),
+            *super().get_urls(),
+        ]
+
+    def names(self, request: HttpRequest) -> JsonResponse:
+        """The first names that have a text, for who sees a list with this filter."""
+        lists = (JobType, QueuedJob, ArchivedJob, FailureGroup, Schedule)
+        if not any(may_view(request, model) for model in lists):
+            raise PermissionDenied
+        text = request.GET.get("q", "").strip()
+        found = catalogue.types_like(text, catalogue.type_names(request))
+        return JsonResponse({"names": found[:MOST_NAMES]})
+
     def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
         """Depths, roll-ups and workers, each read once for all."""
         by_type = depths.by_job_type(request)
-        past = last_day(lambda recent: recent.job_type)
+        past = last_day(row.name for row in rows)
         for row in rows:
             row.row_context = RowContext(
                 depth=by_type.get(row.name) or Depth("", row.name),

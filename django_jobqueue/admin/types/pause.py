@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -25,6 +25,8 @@ from django_jobqueue.admin.parts.form_fields import MomentField
 from django_jobqueue.domain.policy import queue_problem
 from django_jobqueue.models import Queue
 from django_jobqueue.text import numbers, timezones
+
+MOST_NAMED: Final = 50  # queues that are known
 
 
 class PauseForm(ActionForm):
@@ -138,7 +140,8 @@ class PauseByNameForm(PauseForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        known = ", ".join(catalogue.queue_names(self.request))
+        queues = catalogue.queue_names(self.request)
+        known = ", ".join(queues[:MOST_NAMED]) + (" …" if queues[MOST_NAMED:] else "")
         text = gettext("Known queues: %(names)s.") % {"names": known}
         self.fields["name"].help_text = text if known else ""
 

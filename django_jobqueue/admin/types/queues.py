@@ -25,7 +25,11 @@ from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.parts import catalogue, depths, display
 from django_jobqueue.admin.parts.curves import Curves, curves
 from django_jobqueue.admin.parts.history_entries import entries
-from django_jobqueue.admin.parts.last_day import finished_cell, last_day
+from django_jobqueue.admin.parts.last_day import (
+    finished_cell,
+    last_day_of_queues,
+    last_day_of_types,
+)
 from django_jobqueue.admin.parts.linked_text import linked
 from django_jobqueue.admin.types.job_types import pause_of, state_of
 from django_jobqueue.admin.types.pause import (
@@ -36,10 +40,12 @@ from django_jobqueue.admin.types.pause import (
 )
 from django_jobqueue.admin.workers.fleet import fleet, worker_links, workers_cell
 from django_jobqueue.models import ArchivedJob, AuditEntry, JobType, Queue, QueuedJob
-from django_jobqueue.stats.totals import Line
-from django_jobqueue.store.reading.history import Part
+from django_jobqueue.store.reading.history import Counts, Part
 from django_jobqueue.store.reading.stats import Depth
 from django_jobqueue.text import numbers
+
+MOST_TYPES: Final = 50  # job types of a queue with their figures
+MOST_IDLE: Final = 200  # names of others
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +53,9 @@ class QueuePage:
     """All of it."""
 
     job_types: Sequence[dict[str, Any]]
+    more_types: int  # active ones that are not shown
     idle: Sequence[Any]  # job types that declare this queue, and no more
+    idle_count: int
     workers: Sequence[Any]
     history: Sequence[LogEntry]
     links: Sequence[tuple[str, Any]]
@@ -57,23 +65,21 @@ class QueuePage:
 def page_of(request: HttpRequest, queue: Queue) -> QueuePage:
     """Read it, in a fixed number of queries."""
     by_type = {d.job_type: d for d in depths.depths(request) if d.queue == queue.name}
-    past = last_day(
-        lambda recent: recent.job_type if recent.queue == queue.name else ""
-    )
-    active = sorted({*by_type, *past} - {""})
-    types = catalogue.job_types(request).values()
-    idle = sorted({t.name for t in types if t.queue == queue.name} - {*active})
+    past = last_day_of_types(queue.name)
+    active = {*by_type, *past}
+    depth = {name: by_type.get(name) or Depth(queue.name, name) for name in active}
+    shown = sorted(active, key=lambda name: _weight(depth[name], past.get(name)))
+    shown = sorted(shown[-MOST_TYPES:])
+    declared = JobType.objects.filter(queue=queue.name).values_list("name", flat=True)
+    idle = sorted({*declared} - active)
+    links = _type_links(request, [*shown, *idle[:MOST_IDLE]])
     return QueuePage(
         job_types=[
-            _row(
-                request,
-                name,
-                by_type.get(name) or Depth(queue.name, name),
-                past.get(name) or Line(name),
-            )
-            for name in active
+            _row(links[name], depth[name], past.get(name) or Counts()) for name in shown
         ],
-        idle=[_name(request, name) for name in idle],
+        more_types=len(active) - len(shown),
+        idle=[links[name] for name in idle[:MOST_IDLE]],
+        idle_count=len(idle),
         workers=worker_links(request, fleet(request).serving(queue.name)),
         history=entries(Queue, queue.pk),
         links=_links(request, queue.name),
@@ -93,21 +99,31 @@ def served_cell(request: HttpRequest, queue: str) -> Any:
     )
 
 
-def _row(request: HttpRequest, name: str, depth: Depth, line: Line) -> dict[str, Any]:
+def _weight(depth: Depth, counts: Counts | None) -> tuple[int, int, int]:
+    """What waits comes first where there are too many."""
+    waiting = depth.ready + depth.retrying
+    return waiting, depth.running, counts.finished if counts else 0
+
+
+def _row(name: Any, depth: Depth, counts: Counts) -> dict[str, Any]:
     return {
-        "name": _name(request, name),
+        "name": name,
         "ready": depths.count_text(depth.ready),
         "oldest": depths.age_text(depth.oldest),
         "later": depths.count_text(depth.later),
         "running": numbers.number(depth.running),
-        "finished": finished_cell(line),
+        "finished": finished_cell(counts),
     }
 
 
-def _name(request: HttpRequest, name: str) -> Any:
-    known = name in catalogue.job_types(request) and may_view(request, JobType)
-    shown = display.visible(name)
-    return display.link("jobtype", name, shown) if known else shown
+def _type_links(request: HttpRequest, names: Sequence[str]) -> dict[str, Any]:
+    known = catalogue.job_types(request, names) if may_view(request, JobType) else {}
+    return {
+        name: display.link("jobtype", name, display.visible(name))
+        if name in known
+        else display.visible(name)
+        for name in names
+    }
 
 
 def _links(request: HttpRequest, queue: str) -> list[tuple[str, Any]]:
@@ -134,7 +150,7 @@ class RowContext:
     """Facts about a queue that are not in its row."""
 
     depth: Depth
-    day: Line  # what happened in the last 24 h
+    day: Counts  # what happened in the last 24 h
     served: Any
 
 
@@ -206,11 +222,11 @@ class QueueAdmin(ActionAdmin):
     def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
         """Depths, roll-ups and workers, each read once for all."""
         by_queue = depths.by_queue(request)
-        past = last_day(lambda recent: recent.queue)
+        past = last_day_of_queues()
         for row in rows:
             row.row_context = RowContext(
                 depth=by_queue.get(row.name) or Depth(row.name, ""),
-                day=past.get(row.name) or Line(row.name),
+                day=past.get(row.name) or Counts(),
                 served=served_cell(request, row.name),
             )
         return rows

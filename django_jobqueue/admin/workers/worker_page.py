@@ -24,6 +24,7 @@ from django_jobqueue.text import numbers, timezones
 MOST_JOBS: Final = 100
 MOST_FINISHED: Final = 20
 SLACK: Final = timedelta(minutes=1)  # of what a worker wrote after it was given up
+MOST_TYPES: Final = 200  # of its handlers
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class WorkerPage:
     steps: Sequence[tuple[Any, Any]]
     history: Sequence[LogEntry]
     job_types: Sequence[Any]
+    type_count: int
 
 
 def page_of(request: HttpRequest, worker: Worker) -> WorkerPage:
@@ -72,6 +74,7 @@ def page_of(request: HttpRequest, worker: Worker) -> WorkerPage:
         steps=_steps(worker),
         history=entries(Worker, worker.pk),
         job_types=_job_types(request, worker),
+        type_count=len(worker.job_types),
     )
 
 
@@ -102,9 +105,9 @@ def is_done(worker: Worker) -> bool:
 
 
 def _job_types(request: HttpRequest, worker: Worker) -> list[Any]:
-    """The job types that it has handlers for."""
-    types = catalogue.job_types(request)
-    names = sorted(map(str, worker.job_types))
+    """The first of the job types that it has handlers for."""
+    names = sorted(map(str, worker.job_types))[:MOST_TYPES]
+    types = catalogue.job_types(request, names)
     return [type_link(request, name, name in types) for name in names]
 
 
@@ -115,12 +118,13 @@ def _count(counts: dict[str, Any], name: str) -> int:
 
 def _slots(request: HttpRequest, worker: Worker) -> list[Slot]:
     """The running jobs, by the jobs' own rows, longest running first."""
-    jobs = (
+    running = (
         QueuedJob.objects.filter(worker_id=worker.pk, status=QueuedStatus.RUNNING)
         .only("id", "job_type", "started_at", "attempts", "timeout")
         .order_by("started_at", "id")[:MOST_JOBS]
     )
-    types = catalogue.job_types(request)
+    jobs = list(running)
+    types = catalogue.job_types(request, {job.job_type_id for job in jobs})
     return [_slot(request, job, types.get(job.job_type_id)) for job in jobs]
 
 
@@ -176,7 +180,7 @@ def _finished(request: HttpRequest, worker: Worker) -> Finished:
             "id", "job_type", "status", "finished_at", "run_ms"
         )[:MOST_FINISHED]
     )
-    types = catalogue.job_types(request)
+    types = catalogue.job_types(request, {job.job_type_id for job in rows})
     enough = boundary is None or len(rows) == MOST_FINISHED
     return Finished(
         [

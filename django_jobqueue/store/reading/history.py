@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from django_jobqueue.domain.histogram import Times
+from django_jobqueue.domain.histogram import BUCKETS, Times
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.reading.stats import SUMS, Recent
 from django_jobqueue.store.rollup import EPOCH
 
+# Histograms cost ten times as much as numbers: they are read of the job types that are
+# shown, numbers of all.
 SINCE: Final = f"""
 SELECT job_type, queue, {SUMS}
   FROM jobqueue_rollup
- WHERE bucket >= %(since)s
+ WHERE bucket >= %(since)s AND job_type = ANY(%(job_types)s)
  GROUP BY job_type, queue
  ORDER BY job_type, queue
+"""
+
+_COUNTS: Final = """sum(succeeded)::bigint, sum(failed)::bigint,
+       sum(retried)::bigint, sum(other)::bigint"""
+COUNTS: Final = f"""
+SELECT job_type, queue, {_COUNTS}
+  FROM jobqueue_rollup
+ WHERE bucket >= %(since)s
+ GROUP BY job_type, queue
 """
 
 _OF: Final = """(%(job_type)s::text IS NULL OR job_type = %(job_type)s)
@@ -29,6 +41,36 @@ SELECT date_bin(%(step)s, bucket, %(since)s), {SUMS}
    AND {_OF}
  GROUP BY 1
  ORDER BY 1
+"""
+
+
+def _places(name: str) -> str:
+    """A column for each place of a histogram."""
+    places = (
+        f"sum(({name}_histogram -> {n})::integer) AS {name}_{n}" for n in range(BUCKETS)
+    )
+    return ", ".join(places)
+
+
+def _added(name: str) -> str:
+    places = (f"coalesce(sum({name}_{n}), 0)::bigint" for n in range(BUCKETS))
+    return f"ARRAY[{', '.join(places)}]"
+
+
+# By spans of time, and by queues: each histogram is taken apart once.
+SPANS_AND_QUEUES: Final = f"""
+WITH part AS MATERIALIZED (
+  SELECT date_bin(%(step)s, bucket, %(since)s) AS start,
+         CASE WHEN queue = ANY(%(queues)s) THEN queue END AS queue,
+         sum(succeeded) AS succeeded, sum(failed) AS failed, sum(retried) AS retried,
+         sum(other) AS other, {_places("run")}, {_places("wait")}
+    FROM jobqueue_rollup
+   WHERE bucket >= %(since)s
+   GROUP BY 1, 2)
+SELECT start, queue, {_COUNTS}, {_added("run")}, {_added("wait")}
+  FROM part
+ GROUP BY GROUPING SETS ((start), (queue))
+ ORDER BY start, queue
 """
 
 # Each release, and when it first and last counted something; the latest ones first.
@@ -49,12 +91,37 @@ SELECT job_type, '', {SUMS}
  ORDER BY job_type
 """
 
-TRENDS: Final = """
-SELECT job_type, queue, date_bin(%(step)s, bucket, %(since)s),
+
+def _trends(column: str) -> str:
+    return f"""
+SELECT {column}, date_bin(%(step)s, bucket, %(since)s),
        sum(succeeded + failed)::bigint, sum(failed)::bigint
   FROM jobqueue_rollup
+ WHERE bucket >= %(since)s AND {column} = ANY(%(names)s)
+ GROUP BY 1, 2
+"""
+
+
+TYPE_TRENDS: Final = _trends("job_type")
+QUEUE_TRENDS: Final = _trends("queue")
+
+COMMONEST: Final = """
+SELECT job_type
+  FROM jobqueue_rollup
  WHERE bucket >= %(since)s
- GROUP BY 1, 2, 3
+ GROUP BY job_type
+ ORDER BY sum(succeeded + failed) DESC, job_type
+ LIMIT %(most)s
+"""
+
+FAILING: Final = """
+SELECT job_type, queue, sum(succeeded + failed)::bigint, sum(failed)::bigint
+  FROM jobqueue_rollup
+ WHERE bucket >= %(since)s
+ GROUP BY GROUPING SETS ((job_type), (queue), ())
+HAVING sum(succeeded + failed) >= %(least)s
+   AND 100 * sum(failed) > %(percent)s * sum(succeeded + failed)
+ ORDER BY job_type, queue
 """
 
 FOREVER: Final = datetime(9999, 1, 1, tzinfo=UTC)
@@ -86,19 +153,61 @@ class Span(Times):
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The numbers of jobs of a type in a queue that succeeded and failed in one span of
-    time."""
+    """The numbers of jobs of a type, or of a queue, that succeeded and failed in one
+    span of time."""
 
-    job_type: str
-    queue: str
+    name: str
     start: datetime
     finished: int
     failed: int
 
 
-def since(db: Database, start: datetime) -> list[Recent]:
-    """The figures since this time, by job type and queue."""
-    return [Recent(*row) for row in db.fetch(SINCE, {"since": start})]
+@dataclass(slots=True)
+class Counts:
+    """How many jobs ended in which way, and how many attempts were retried."""
+
+    succeeded: int = 0
+    failed: int = 0
+    retried: int = 0
+    other: int = 0
+
+    @property
+    def finished(self) -> int:
+        """Jobs that succeeded or failed for good."""
+        return self.succeeded + self.failed
+
+    @property
+    def failed_share(self) -> float | None:
+        """The share of finished jobs that failed (0…1); None if none finished."""
+        return self.failed / self.finished if self.finished else None
+
+    def add(self, other: Counts) -> None:
+        """Count these, too."""
+        self.succeeded += other.succeeded
+        self.failed += other.failed
+        self.retried += other.retried
+        self.other += other.other
+
+
+@dataclass(slots=True)
+class Failing:
+    """Where too many jobs fail."""
+
+    types: dict[str, Counts]
+    queues: dict[str, Counts]
+    all: Counts | None  # of everything together; None: not too many
+
+
+def since(db: Database, start: datetime, job_types: Sequence[str]) -> list[Recent]:
+    """The figures of these job types since this time, by job type and queue."""
+    params = {"since": start, "job_types": list(job_types)}
+    return [Recent(*row) for row in db.fetch(SINCE, params)]
+
+
+def counts(db: Database, start: datetime) -> dict[tuple[str, str], Counts]:
+    """The numbers of all jobs since this time, by job type and queue."""
+    rows = db.fetch(COUNTS, {"since": start})
+    return {(job_type, queue): Counts(*row) for job_type, queue, *row in rows}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,10 +267,56 @@ def of_release(db: Database, release: str, start: datetime) -> list[Recent]:
     return [Recent(*row) for row in db.fetch(OF_RELEASE, params)]
 
 
-def trends(db: Database, start: datetime, step: timedelta) -> list[Finished]:
-    """The finished jobs since this time, by job type, queue and spans of this
-    length."""
-    return [Finished(*row) for row in db.fetch(TRENDS, {"since": start, "step": step})]
+def spans_and_queues(
+    db: Database, start: datetime, step: timedelta, queues: Sequence[str]
+) -> tuple[list[Span], list[Recent]]:
+    """The figures since this time: by spans of this length, and of these queues."""
+    params = {"since": start, "step": step, "queues": list(queues)}
+    by_span, by_queue = [], []
+    for span, queue, *row in db.fetch(SPANS_AND_QUEUES, params):
+        if span is not None:
+            by_span.append(Span(span, *row))
+        elif queue is not None:
+            by_queue.append(Recent("", queue, *row))
+    return by_span, by_queue
+
+
+def type_trends(
+    db: Database, start: datetime, step: timedelta, job_types: Sequence[str]
+) -> list[Finished]:
+    """The finished jobs of these types since this time, by spans of this length."""
+    params = {"since": start, "step": step, "names": list(job_types)}
+    return [Finished(*row) for row in db.fetch(TYPE_TRENDS, params)]
+
+
+def queue_trends(
+    db: Database, start: datetime, step: timedelta, queues: Sequence[str]
+) -> list[Finished]:
+    """The same, of these queues."""
+    params = {"since": start, "step": step, "names": list(queues)}
+    return [Finished(*row) for row in db.fetch(QUEUE_TRENDS, params)]
+
+
+def commonest_types(db: Database, start: datetime, most: int) -> list[str]:
+    """The job types that finished most jobs since this time."""
+    rows = db.fetch(COMMONEST, {"since": start, "most": most})
+    return [job_type for (job_type,) in rows]
+
+
+def failing(db: Database, start: datetime, *, least: int, percent: float) -> Failing:
+    """The job types and queues of which so many jobs finished since this time, and more
+    than this share of them failed."""
+    params = {"since": start, "least": least, "percent": percent}
+    where = Failing({}, {}, None)
+    for job_type, queue, finished, failed in db.fetch(FAILING, params):
+        counts = Counts(succeeded=finished - failed, failed=failed)
+        if job_type is not None:
+            where.types[job_type] = counts
+        elif queue is not None:
+            where.queues[queue] = counts
+        else:
+            where.all = counts
+    return where
 
 
 def unfolded(db: Database) -> datetime | None:
