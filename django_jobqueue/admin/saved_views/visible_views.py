@@ -99,5 +99,6 @@ def _is_hidden(request: HttpRequest, query: str) -> bool:
         return bool(paths)
     if may(request, REVEAL_DATA):
         return False
-    sensitive = {key.lower() for key in catalogue.sensitive_keys(request)}
+    keys = catalogue.sensitive_keys(request)
+    sensitive = {str(key).lower() for several in keys for key in several}
     return any(is_secret(key, sensitive) for path in paths for key in path)
