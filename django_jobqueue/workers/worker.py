@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from django.db import connections
 from django.dispatch import Signal
@@ -69,6 +71,7 @@ class Worker:
         self.executors: list[Executor] = []
         self._registrar = OwnConnection("register", pooled=not config.listen)
         self._loops: list[Loop] = []
+        self._reports: list[threading.Thread] = []  # of attempts that hang
         self._is_open = True
         self.calls = 0  # how often it heard that an operator asks for something
 
@@ -149,6 +152,8 @@ class Worker:
         self.dispatcher.stop(min(left(), 1.0))
         _announce(signals.worker_stopped, self)
         announcer.flush(left())
+        for reporting in self._reports:
+            reporting.join(left())
         observers.flush(max(left(), LEAST_FLUSH))
 
     @property
@@ -192,17 +197,18 @@ class Worker:
         """
         over = [attempt for attempt in list(self.held) if attempt.over]
         left = [attempt for attempt in over if not attempt.handed_over]
-        for attempt in left:
-            if attempt.is_known:
-                finished = attempt.finish_ended()
-                self.completer.add(attempt, finished)
-                report_lost(attempt, finished)
+        known = [attempt for attempt in left if attempt.is_known]
+        for attempt in known:
+            self.completer.add(attempt, attempt.finish_ended())
+        if known and observers.registered:
+            self._reports.append(in_thread("ended", partial(_report_ended, known)))
         if unresponsive:
             unknown = [attempt for attempt in left if not attempt.handed_over]
             lost = [
                 a for a in self.unresponsive if not (a.over or waits_for_another(a))
             ]
-            record_in_thread(self.completer.add, [*unknown, *lost], within)
+            recording = record_in_thread(self.completer.add, [*unknown, *lost], within)
+            self._reports += filter(None, [recording])
 
     # How the parts speak with each other.
 
@@ -315,7 +321,7 @@ def record_in_thread(
     attempts: Sequence[Attempt],
     within: float,
     upshot: str = "its worker process was replaced",
-) -> None:
+) -> threading.Thread | None:
     """Record the outcomes of attempts that hang, then notify of them, in a thread of
     its own, because either step may hang again. Waits at most ``within`` seconds."""
 
@@ -337,8 +343,17 @@ def record_in_thread(
             notify_end(attempt, finished)
         connections.close_all()
 
-    if attempts:
-        in_thread("hung", record).join(within)
+    if not attempts:
+        return None
+    recording = in_thread("hung", record)
+    recording.join(within)
+    return recording
+
+
+def _report_ended(attempts: Sequence[Attempt]) -> None:
+    """Report attempts whose outcomes are known to the observers that wait for them."""
+    for attempt in attempts:
+        report_lost(attempt, attempt.finish_ended())
 
 
 def _log_unresponsive(attempt: Attempt) -> None:

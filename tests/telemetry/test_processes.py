@@ -142,8 +142,10 @@ def test_a_handler_that_does_not_stop_is_one_event(
     run = runworkers(*THREADS, SAMPLE_EVENTS=path)
     eventually(all_archived(1), what=lambda: run.output)
     assert run.stop() == 0
-    events = [e for e in lines(path) if e.get("transaction") == "tests.sample.hang"]
-    (event,) = [event for event in events if "exception" in event]
+    sent = [event for event in lines(path) if "exception" in event]
+    assert len(sent) == 1, (lines(path), run.output)
+    (event,) = sent
+    assert event["transaction"] == "tests.sample.hang"
     assert event["exception"]["values"][0]["type"].endswith("JobTimeout")
 
 
