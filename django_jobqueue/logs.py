@@ -10,7 +10,7 @@ from django_jobqueue.domain.context import Context, current_job
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.report import LEVELS
 from django_jobqueue.domain.retry_decision import Outcome, Verb
-from django_jobqueue.exceptions import LeaseLost
+from django_jobqueue.exceptions import ClaimLost
 from django_jobqueue.store.rows import ClaimedJob
 
 logger = logging.getLogger("django_jobqueue.attempt")
@@ -91,7 +91,7 @@ def log_failure(
     """Log an attempt that ended with this error after this many seconds."""
     what = _which(context)
     extra = _extra(context)
-    if isinstance(error, LeaseLost):
+    if isinstance(error, ClaimLost):
         logger.info("%s was rescued while it ran; it is rolled back", what, extra=extra)
         return
     failure = outcome.failure

@@ -13,6 +13,7 @@ from django_jobqueue.models.failure_group import FailureGroup
 from django_jobqueue.models.failure_rollup import FailureRollup
 from django_jobqueue.models.firing import Firing
 from django_jobqueue.models.job_type import JobType
+from django_jobqueue.models.lease import Lease
 from django_jobqueue.models.queue import Queue
 from django_jobqueue.models.queued_job import QueuedJob
 from django_jobqueue.models.report import Report
@@ -30,6 +31,7 @@ __all__ = [
     "FailureRollup",
     "Firing",
     "JobType",
+    "Lease",
     "Queue",
     "QueuedJob",
     "Report",

@@ -28,6 +28,7 @@ OBJECTS: Final = (
     "schedule",
     "schedules",
     "workers",
+    "leases",
     "fingerprints",
     "operation",
 )
