@@ -23,6 +23,7 @@ from django_jobqueue.conf import (
     Setting,
     conf,
 )
+from django_jobqueue.domain.lease_names import standby_problem
 from django_jobqueue.domain.registry import autodiscover
 from django_jobqueue.host.startup_log import log_start
 from django_jobqueue.host.supervisor import Supervisor
@@ -62,6 +63,13 @@ class Command(BaseCommand):
             "--drain",
             action="store_true",
             help="Stop when nothing can be run now.",
+        )
+        parser.add_argument(
+            "--standby",
+            metavar="NAME",
+            default="",
+            help="Work only while no other runworkers with this name does; wait else, "
+            "and take over within LEASE and a second when the active one is lost.",
         )
         parser.add_argument(
             "--reload",
@@ -109,6 +117,7 @@ class Command(BaseCommand):
             threads=conf.threads,
             async_slots=conf.async_slots,
             drain=options["drain"],
+            standby=options["standby"],
         )
         database.check(conf.database)
         if "DUMP_DIR" in flags:  # else it was checked before
@@ -118,6 +127,8 @@ class Command(BaseCommand):
             raise CommandError("With --threads 0 and --async-slots 0 nothing can run.")
         if options["reload"] and config.drain:
             raise CommandError("--reload goes on and --drain ends; choose one of them.")
+        if config.standby and (problem := standby_problem(config.standby)):
+            raise CommandError(f"--standby {problem}")
         if options["reload"] and not is_reloaded():
             return Reloader().run()
         log_start(config, conf.processes)
