@@ -9,6 +9,7 @@ from django_jobqueue.admin.bulk.bulk_operations import BulkOperationAdmin
 from django_jobqueue.admin.failures.failure_groups import FailureGroupAdmin
 from django_jobqueue.admin.jobs.archived_jobs import ArchivedJobAdmin
 from django_jobqueue.admin.jobs.queued_jobs import QueuedJobAdmin
+from django_jobqueue.admin.leases.lease_list import LeaseAdmin
 from django_jobqueue.admin.schedules.schedule_list import ScheduleAdmin
 from django_jobqueue.admin.types.job_types import JobTypeAdmin
 from django_jobqueue.admin.types.queues import QueueAdmin
@@ -20,6 +21,7 @@ __all__ = [
     "BulkOperationAdmin",
     "FailureGroupAdmin",
     "JobTypeAdmin",
+    "LeaseAdmin",
     "QueueAdmin",
     "QueuedJobAdmin",
     "ScheduleAdmin",

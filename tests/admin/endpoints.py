@@ -90,6 +90,7 @@ def keys_of(scene: Scene) -> Keys:
         "bulkoperation": operation(),
         "failuregroup": scene.group,
         "jobtype": LEAK,
+        "lease": scene.leases["held"],
         "queue": "mail",
         "queuedjob": scene.queued["later"],
         "schedule": scene.schedules["overridden"],

@@ -16,6 +16,7 @@ from django_jobqueue.models import (
     FailureGroup,
     Firing,
     JobType,
+    Lease,
     Queue,
     QueuedJob,
     Report,
@@ -110,6 +111,7 @@ def infect(text: str, name: str = "") -> Keys:
         paused_at=now,
     )
     _insert(Firing, text, schedule=name, fires_at=now, outcome="manual", job_id=over.pk)
+    lease = _insert(Lease, text, name=name, token=rows.uuid4())
     act = _insert(AuditEntry, text, about=[text], details={text: text})
     return {
         "archivedjob": over.pk,
@@ -117,6 +119,7 @@ def infect(text: str, name: str = "") -> Keys:
         "bulkoperation": operation.pk,
         "failuregroup": group,
         "jobtype": name,
+        "lease": lease.pk,
         "queue": queue.pk,
         "queuedjob": waiting.pk,
         "schedule": schedule.pk,

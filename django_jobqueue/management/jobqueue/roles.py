@@ -21,6 +21,7 @@ ROLES: Final[dict[str, tuple[str, ...]]] = {
         "view_bulkoperation",
         "view_failuregroup",
         "view_jobtype",
+        "view_lease",
         "view_overview",
         "view_queue",
         "view_queuedjob",
@@ -41,6 +42,7 @@ ROLES: Final[dict[str, tuple[str, ...]]] = {
         "reschedule_queuedjob",
         "run_schedule",
         "start_bulkoperation",
+        "take_away_lease",
         "view_job_data",
     ),
     # Says what is to be done instead of the code: other data, other policies.
@@ -74,7 +76,7 @@ that a new release brings:
   Job viewer    sees every page, and no data of jobs
   Job operator  is on call: also sees data, cancels, reschedules, releases and
                 replays jobs, one or many, pauses, looks after failures, asks
-                and controls workers
+                and controls workers, takes leases away
   Job engineer  also edits data, enqueues by hand, changes policies
   Job admin     also deletes archived jobs, reveals secrets, and starts bulk
                 operations on most jobs
