@@ -26,6 +26,7 @@ from django_jobqueue.enqueueing.handler import Handler, job
 from django_jobqueue.exceptions import (
     AlreadyArchived,
     Cancel,
+    ClaimLost,
     DuplicateJob,
     EnqueueError,
     Fail,
@@ -39,6 +40,7 @@ from django_jobqueue.exceptions import (
     JobQueueError,
     JobTimeout,
     LeaseLost,
+    LeaseUnavailable,
     NoCurrentJob,
     NotDone,
     NotEditable,
@@ -53,6 +55,7 @@ from django_jobqueue.store.rows import Job
 
 if TYPE_CHECKING:
     from django_jobqueue.embedded import worker
+    from django_jobqueue.leases import HeldLease, alease, lease, try_lease
     from django_jobqueue.operations import cancel, get_job, replay
     from django_jobqueue.waiting import await_, wait
 
@@ -61,11 +64,13 @@ __version__ = "0.1.0"
 __all__ = [
     "AlreadyArchived",
     "Cancel",
+    "ClaimLost",
     "Context",
     "DuplicateJob",
     "EnqueueError",
     "Fail",
     "Handler",
+    "HeldLease",
     "InvalidArguments",
     "InvalidResult",
     "Job",
@@ -77,6 +82,7 @@ __all__ = [
     "JobQueueError",
     "JobTimeout",
     "LeaseLost",
+    "LeaseUnavailable",
     "NoCurrentJob",
     "NotDone",
     "NotEditable",
@@ -89,6 +95,7 @@ __all__ = [
     "UnknownSchedule",
     "aenqueue",
     "aenqueue_many",
+    "alease",
     "await_",
     "cancel",
     "cron",
@@ -98,7 +105,9 @@ __all__ = [
     "every",
     "get_job",
     "job",
+    "lease",
     "replay",
+    "try_lease",
     "wait",
     "worker",
 ]
@@ -106,10 +115,14 @@ __all__ = [
 
 # A process that only enqueues needs none of these, nor the modules behind them.
 _LAZY: Final = {
+    "HeldLease": "django_jobqueue.leases",
+    "alease": "django_jobqueue.leases",
     "await_": "django_jobqueue.waiting",
     "cancel": "django_jobqueue.operations",
     "get_job": "django_jobqueue.operations",
+    "lease": "django_jobqueue.leases",
     "replay": "django_jobqueue.operations",
+    "try_lease": "django_jobqueue.leases",
     "wait": "django_jobqueue.waiting",
     "worker": "django_jobqueue.embedded",
 }

@@ -10,7 +10,9 @@
     │   └── AlreadyArchived     the id was used, and its job is over
     ├── UnknownSchedule         no schedule has this name; names the near misses
     ├── JobNotFound             no job has this id, neither queued nor archived
-    ├── LeaseLost               it was rescued while it ran here; nothing was written
+    ├── ClaimLost               it was rescued while it ran here; nothing was written
+    ├── LeaseUnavailable        somebody else holds the lease; says who
+    ├── LeaseLost               the lease is not held here any more; says why
     ├── NotReplayable           says what state the job is in
     ├── NotEditable             its data cannot be edited: it does not wait
     ├── JobChanged              its data are not those that you saw
@@ -126,7 +128,7 @@ class JobNotFound(JobQueueError, LookupError):
         )
 
 
-class LeaseLost(JobQueueError):
+class ClaimLost(JobQueueError):
     """This worker lost its claim while the job ran; nothing of it was written."""
 
     def __init__(self, id: UUID) -> None:
@@ -135,6 +137,27 @@ class LeaseLost(JobQueueError):
             f"The claim on job {id} was lost while it ran: its worker was taken for "
             "dead and the job given to another. Nothing of this attempt was written."
         )
+
+
+class LeaseUnavailable(JobQueueError):
+    """Somebody else held the lease ``name`` for as long as you were ready to wait.
+    ``holder`` names the process, ``host:pid``; empty if it is not known."""
+
+    def __init__(self, name: str, holder: str = "", wait: float = 0.0) -> None:
+        self.name = name
+        self.holder = holder
+        whose = f": {holder} holds it" if holder else ""
+        when = f"was not free within {wait:g} s" if wait else "is not free"
+        super().__init__(f"The lease {name!r} {when}{whose}.")
+
+
+class LeaseLost(JobQueueError):
+    """The lease ``name`` is not held here any more, so others may hold it."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = name
+        self.reason = reason
+        super().__init__(f"The lease {name!r} is not held here any more: {reason}.")
 
 
 class NotReplayable(JobQueueError):

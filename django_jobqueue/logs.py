@@ -14,7 +14,7 @@ from django_jobqueue.domain.log_events import Event
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.report import LEVELS
 from django_jobqueue.domain.retry_decision import Outcome, Verb
-from django_jobqueue.exceptions import LeaseLost
+from django_jobqueue.exceptions import ClaimLost
 from django_jobqueue.store.rows import ClaimedJob
 
 logger = logging.getLogger("django_jobqueue.attempt")
@@ -148,7 +148,7 @@ def log_failure(
     seconds from when the job was due to its start."""
     what = _which(context)
     extra = _fields(context, EVENTS[outcome.verb], outcome, seconds, waited)
-    if isinstance(error, LeaseLost):
+    if isinstance(error, ClaimLost):
         extra |= {"event": Event.LEASE_LOST}
         logger.info("%s was rescued while it ran; it is rolled back", what, extra=extra)
         return

@@ -10,9 +10,7 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from typing import Final
+from contextlib import AbstractContextManager, suppress
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
@@ -23,69 +21,25 @@ from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import as_id
 from django_jobqueue.enqueueing.immediate_jobs import memory
 from django_jobqueue.exceptions import JobNotFound
-from django_jobqueue.processes.listener import Listener
+from django_jobqueue.processes.shared_listener import (
+    CHECK_HEARD,
+    CHECK_UNHEARD,
+    SharedListener,
+    Wake,
+)
 from django_jobqueue.store import find
-from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
+from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.notify import News, notify
 from django_jobqueue.store.queue import completion_requests
 from django_jobqueue.store.rows import Job
 
-CHECK_HEARD: Final = 30.0  # seconds between checks while notifications arrive
-CHECK_UNHEARD: Final = 1.0  # and without notifications, as behind a pooler
-
-Wake = Callable[[], None]
-
-
-class CompletionListener:
-    """Listens for everybody who waits in this process."""
-
-    def __init__(self) -> None:
-        self.hears = False  # something has been heard on this connection
-        self._lock = threading.Lock()
-        self._waiting: dict[UUID, list[Wake]] = {}
-        self._listener: Listener | None = None
-
-    def enter(self, id: UUID, wake: Wake) -> None:
-        """Call ``wake``, in another thread, whenever this job should be checked."""
-        with self._lock:
-            self._waiting.setdefault(id, []).append(wake)
-            if self._listener is None and conf.listen is not False:
-                self._listener = Listener(OwnConnection("wait"), self._hear)
-                self._listener.start()
-
-    def leave(self, id: UUID, wake: Wake) -> None:
-        """Stop calling ``wake``; when nobody is left, stop listening."""
-        with self._lock:
-            wakes = self._waiting[id]
-            wakes.remove(wake)
-            if not wakes:
-                del self._waiting[id]
-            idle = None if self._waiting else self._listener
-            if idle is not None:
-                self._listener, self.hears = None, False
-        if idle is not None:
-            idle.stop(CHECK_UNHEARD)
-
-    def _hear(self, news: News, about: str) -> None:
-        with self._lock:
-            if news is News.OVER:
-                callbacks = [*self._waiting.get(UUID(about), ())]
-            elif news is News.JOB_TYPES:  # or it has just begun to listen
-                callbacks = [wake for wakes in self._waiting.values() for wake in wakes]
-            else:
-                callbacks = []
-        self.hears = self.hears or news is not News.JOB_TYPES
-        for wake in callbacks:
-            wake()
-
-
-_listener = CompletionListener()
+_listener = SharedListener("wait", News.OVER)
 
 
 def _reset_after_fork() -> None:
     """In the child of a fork: the listening thread does not exist there."""
     global _listener
-    _listener = CompletionListener()
+    _listener = SharedListener("wait", News.OVER)
 
 
 os.register_at_fork(after_in_child=_reset_after_fork)
@@ -129,15 +83,9 @@ class Waiting:
             raise TimeoutError(f"Job {self.id} is not over yet.")
         return min(left, longest)
 
-    @contextmanager
-    def listening(self, wake: Wake) -> Iterator[None]:
+    def listening(self, wake: Wake) -> AbstractContextManager[None]:
         """Have ``wake`` called in this block."""
-        listener = _listener
-        listener.enter(self.id, wake)
-        try:
-            yield
-        finally:
-            listener.leave(self.id, wake)
+        return _listener.listening(str(self.id), wake)
 
     def _mark(self) -> bool:
         """Ask to be notified; True if this is the first time and the job is queued."""

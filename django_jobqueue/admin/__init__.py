@@ -10,6 +10,7 @@ from django_jobqueue.admin.erasures.erasure_list import ErasureAdmin
 from django_jobqueue.admin.failures.failure_groups import FailureGroupAdmin
 from django_jobqueue.admin.jobs.archived_jobs import ArchivedJobAdmin
 from django_jobqueue.admin.jobs.queued_jobs import QueuedJobAdmin
+from django_jobqueue.admin.leases.lease_list import LeaseAdmin
 from django_jobqueue.admin.overview.overview_admin import OverviewAdmin
 from django_jobqueue.admin.schedules.schedule_list import ScheduleAdmin
 from django_jobqueue.admin.types.job_types import JobTypeAdmin
@@ -24,6 +25,7 @@ __all__ = [
     "FailureGroupAdmin",
     "JobTypeAdmin",
     "OverviewAdmin",
+    "LeaseAdmin",
     "QueueAdmin",
     "QueuedJobAdmin",
     "ScheduleAdmin",

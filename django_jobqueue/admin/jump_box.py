@@ -26,6 +26,7 @@ from django_jobqueue.models import (
     Erasure,
     FailureGroup,
     JobType,
+    Lease,
     QueuedJob,
     Schedule,
 )
@@ -77,6 +78,7 @@ def _address_of(request: HttpRequest, text: str) -> str:
     return (
         _schedule(request, text)
         or _type(request, text, catalogue.types_named)
+        or _lease(request, text)
         or _jobs_of_value(request, text)
         or _failures_with(request, text)
         or _type(request, text, catalogue.types_like)
@@ -90,6 +92,13 @@ def _schedule(request: HttpRequest, name: str) -> str:
         return ""
     row = Schedule._default_manager.filter(pk=name).exclude(job_type=name).first()
     return display.url_of("schedule", row.pk) if row else ""
+
+
+def _lease(request: HttpRequest, name: str) -> str:
+    """The page of the lease of this name."""
+    if not may_view(request, Lease):
+        return ""
+    return permalink.address_of_object(request, Lease, name)
 
 
 def _type(

@@ -24,6 +24,7 @@ TABS: Final = (
     ("queue", _("Queues"), "u"),
     ("schedule", pgettext_lazy("tab", "Schedules"), "s"),
     ("worker", _("Workers"), "w"),
+    ("lease", _("Leases"), "l"),
     ("bulkoperation", pgettext_lazy("tab", "Operations"), "b"),
     ("auditentry", pgettext_lazy("tab", "Audit"), "d"),
     ("erasure", pgettext_lazy("tab", "Personal data"), "p"),

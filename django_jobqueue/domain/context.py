@@ -152,7 +152,7 @@ class Context:
         """Write ``metadata`` into the job's row now, for the attempts after this one
         and for whoever looks; in the caller's transaction, if there is one.
 
-        Raises LeaseLost if the job is not this worker's any more, and InvalidArguments
+        Raises ClaimLost if the job is not this worker's any more, and InvalidArguments
         if it is no JSON object.
         """
         self._save(self)

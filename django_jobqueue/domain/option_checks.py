@@ -30,10 +30,10 @@ from django_jobqueue.domain.policy import (
 from django_jobqueue.domain.retry_rules import ExceptionRule, RetryRule, path_of
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.exceptions import (
+    ClaimLost,
     InvalidArguments,
     InvalidResult,
     JobControl,
-    LeaseLost,
 )
 from django_jobqueue.retries import Backoff
 from django_jobqueue.text import data_summary, timezones
@@ -41,7 +41,7 @@ from django_jobqueue.text.foreign_words import ATTEMPTS
 from django_jobqueue.text.suggestions import did_you_mean
 
 # What follows these is decided before any rule: see retry_decision.py.
-BEYOND_RULES: Final = (JobControl, InvalidArguments, InvalidResult, LeaseLost)
+BEYOND_RULES: Final = (JobControl, InvalidArguments, InvalidResult, ClaimLost)
 LONGEST_KEY: Final = 100
 _UNTIL_WORDS = ", ".join(map(repr, UNIQUE_UNTIL))
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from django.db import OperationalError, connections, transaction
 
 from django_jobqueue.domain.retry_decision import Outcome, Verb
-from django_jobqueue.exceptions import LeaseLost, Snooze
+from django_jobqueue.exceptions import ClaimLost, Snooze
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.execution.attempt_steps import call, end, perform
 from django_jobqueue.execution.transaction_guard import TransactionGuard
@@ -57,7 +57,7 @@ def _transaction(
         outcome = Outcome(verb=Verb.SUCCEED, result=result)
         done = Finished(job.id, job.fence, outcome, now - attempt.started, now)
         if _succeed(db, holder, done, now):
-            raise LeaseLost(job.id)
+            raise ClaimLost(job.id)
         _guard_hooks(connections[db.alias], attempt, result)
         attempt.begin_commit()
     return result

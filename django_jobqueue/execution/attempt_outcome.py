@@ -18,7 +18,7 @@ from django_jobqueue.domain.failures import Failure
 from django_jobqueue.domain.policy import Policy
 from django_jobqueue.domain.retry_decision import Outcome, StopReason, Verb, decide
 from django_jobqueue.domain.states import AttemptEnd
-from django_jobqueue.exceptions import Cancel, InvalidResult, JobTimeout, LeaseLost
+from django_jobqueue.exceptions import Cancel, ClaimLost, InvalidResult, JobTimeout
 from django_jobqueue.retries import Backoff, from_stored_form
 from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.text.redaction import mask_text
@@ -110,7 +110,7 @@ def outcome_of(
     ``backoff`` is the job's own, as JSON text. Where ``context`` is None, no code of
     the project is called: its backoff functions do not count.
     """
-    if isinstance(error, LeaseLost):
+    if isinstance(error, ClaimLost):
         return Outcome(verb=Verb.RELEASE, reason=str(error))  # will be refused
     outcome = decide(
         error,

@@ -81,7 +81,7 @@ class HostControl:
 
     def missing(self, workers: Sequence[HostedWorker]) -> int:
         """How many ordinary workers to start now."""
-        if self.stopping or not self.process_table.maintenance_is_ready:
+        if not self._may_start():
             return 0
         present = [w for w in workers if not (w.quarantined or w.is_ending)]
         return max(0, self.wanted - len(present))
@@ -91,7 +91,7 @@ class HostControl:
 
         When operators have stopped all workers, there is none for such jobs either.
         """
-        if self.stopping or not self.process_table.maintenance_is_ready:
+        if not self._may_start():
             return False
         if self.wanted <= 0 and not self.config.drain:
             return False
@@ -99,6 +99,11 @@ class HostControl:
             return False
         seen_at = self.process_table.quarantine_seen_at
         return self._quarantine.wants_worker(seen_at, time.monotonic())
+
+    def _may_start(self) -> bool:
+        table = self.process_table
+        is_ready = table.maintenance_is_ready and table.may_work(lease_time())
+        return is_ready and not self.stopping
 
     def ended(
         self,

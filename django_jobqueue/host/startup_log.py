@@ -31,7 +31,7 @@ def log_start(config: WorkerConfig, processes: int | None) -> None:
     logs.connect_successes()
     count = len(handler_names())
     logger.info(
-        "django_jobqueue %s starts %s; queues: %s; %d %s; %s; %s",
+        "django_jobqueue %s starts %s; queues: %s; %d %s; %s; %s%s",
         identity.versions()["django-jobqueue"],
         _room(config, processes),
         ", ".join(config.queues) if config.queues else "every",
@@ -39,6 +39,7 @@ def log_start(config: WorkerConfig, processes: int | None) -> None:
         "handler" if count == 1 else "handlers",
         _database(),
         f"release {conf.release}" if conf.release else "no release is set",
+        f"; standby {config.standby!r}" if config.standby else "",
         extra={
             "event": Event.HOST_STARTED,
             "version": identity.versions()["django-jobqueue"],

@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import replace
 from types import FrameType
 from typing import Final
+from uuid import uuid4
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.log_events import Event
@@ -21,6 +22,7 @@ from django_jobqueue.host.children import Children
 from django_jobqueue.host.control import HostControl
 from django_jobqueue.host.liveness import HostStatus, Liveness
 from django_jobqueue.host.process_health import ProcessHealth
+from django_jobqueue.host.step_down import StepDown
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.idle import WakeupPipes
 from django_jobqueue.processes.lease_clock import lease_time
@@ -45,6 +47,10 @@ class Supervisor:
         self.process_table = ProcessTable(
             2 * processes + 4, wakeups, attempts=config.threads + config.async_slots
         )
+        if config.standby:
+            self.config = replace(self.config, standby_token=uuid4())
+            self.process_table.standby_until = 0.0
+            self.process_table.standby_is_held = False
         self.dump = UnfinishedJobsDump(conf.dump_dir, self.config.supervisor)
         self.control = HostControl(
             self.config, self.process_table, wanted=processes, grace=conf.grace
@@ -58,6 +64,7 @@ class Supervisor:
         )
         self._health = ProcessHealth(self.process_table, self.children)
         self._liveness = Liveness(heartbeat_file=conf.heartbeat_file, grace=conf.grace)
+        self._step_down = StepDown(self.process_table, self.control.activity)
 
     def run(self) -> int:
         """Run until told to stop, or drained; returns the exit code.
@@ -86,6 +93,7 @@ class Supervisor:
             self._ended(child, entry, code)
         self._health.kill_paused()
         self.control.fence_and_obey(list(self.children))
+        self._step_down.proceed(list(self.children))
         self._health.kill_unresponsive()
         self.control.proceed(list(self.children))
         self._fill()
@@ -139,6 +147,8 @@ class Supervisor:
             timeout = conf.lease / IDLE_CHECKS
         else:
             timeout = min(CHECK_EVERY, conf.lease / OF_LEASE)
+        if self.config.standby and len(self.children):
+            timeout = min(timeout, self._step_down.seconds_until_next())
         if (start := self.children.next_start) is not None:
             timeout = min(timeout, max(0.0, start - now))
         if stopping.next_at is not None:

@@ -14,6 +14,7 @@ from django_jobqueue.models.failure_group import FailureGroup
 from django_jobqueue.models.failure_rollup import FailureRollup
 from django_jobqueue.models.firing import Firing
 from django_jobqueue.models.job_type import JobType
+from django_jobqueue.models.lease import Lease
 from django_jobqueue.models.overview import Overview
 from django_jobqueue.models.queue import Queue
 from django_jobqueue.models.queued_job import QueuedJob
@@ -35,6 +36,7 @@ __all__ = [
     "Firing",
     "JobType",
     "Overview",
+    "Lease",
     "Queue",
     "QueuedJob",
     "Report",

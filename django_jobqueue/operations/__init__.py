@@ -21,6 +21,7 @@ from django_jobqueue.operations.failure_groups import (
 )
 from django_jobqueue.operations.finding import get_job
 from django_jobqueue.operations.freeing import free_keys
+from django_jobqueue.operations.leases import take_away_leases
 from django_jobqueue.operations.overrides import override
 from django_jobqueue.operations.pausing import pause, resume
 from django_jobqueue.operations.pruning import prune, prune_jobs, prune_rules
@@ -57,4 +58,5 @@ __all__ = [
     "resume",
     "reveal",
     "run_now",
+    "take_away_leases",
 ]

@@ -29,6 +29,7 @@ OBJECTS: Final = (
     "schedule",
     "schedules",
     "workers",
+    "leases",
     "fingerprints",
     "operation",
     "erasure",

@@ -7,6 +7,7 @@ Reading needs no lock.
 
 from __future__ import annotations
 
+import math
 import mmap
 import struct
 from collections.abc import Iterator
@@ -66,7 +67,7 @@ class ProcessEntry(NamedTuple):
 
 
 # As the machine writes them: whole, so that nobody reads half of a new value.
-_HEAD: Final = struct.Struct("@dqqdqd")  # see the properties
+_HEAD: Final = struct.Struct("@dqqdqddq")  # see the properties
 _ENTRY: Final = struct.Struct(f"@{len(ProcessEntry._fields) - 1}q")
 _NUMBER: Final = struct.Struct("@q")
 _MOMENT: Final = struct.Struct("@d")
@@ -88,6 +89,8 @@ class ProcessTable:
         self._wakeups = wakeups
         self._memory = mmap.mmap(-1, _HEAD.size + entries * _ENTRY.size)
         self.last_activity_at = lease_time()
+        self.standby_until = math.inf
+        self.standby_is_held = True
 
     def __iter__(self) -> Iterator[ProcessEntry]:
         for number in range(self.size):
@@ -177,6 +180,31 @@ class ProcessTable:
     @last_activity_at.setter
     def last_activity_at(self, moment: float) -> None:
         _MOMENT.pack_into(self._memory, 40, moment)
+
+    # Standby. Only maintenance writes it, after the supervisor has begun with it.
+
+    @property
+    def standby_until(self) -> float:
+        """lease_time() up to which workers may run here unless the standby lease is
+        renewed; infinite if this host does not stand by."""
+        return float(self._head()[6])
+
+    @standby_until.setter
+    def standby_until(self, moment: float) -> None:
+        _MOMENT.pack_into(self._memory, 48, moment)
+
+    @property
+    def standby_is_held(self) -> bool:
+        """Whether this host holds the standby lease, or does not stand by."""
+        return bool(self._head()[7])
+
+    @standby_is_held.setter
+    def standby_is_held(self, is_held: bool) -> None:
+        _NUMBER.pack_into(self._memory, 56, int(is_held))
+
+    def may_work(self, now: float) -> bool:
+        """Whether workers may run here: no other host is to do the same work."""
+        return self.standby_is_held and now < self.standby_until
 
     # Rest.
 

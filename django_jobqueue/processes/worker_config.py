@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from uuid import UUID
 
 from django_jobqueue.domain.registry import Declaration
 
@@ -17,6 +18,8 @@ class WorkerConfig:
     drain: bool = False  # end when nothing can be run now
     quarantined: bool = False  # run only jobs that must run alone, one at a time
     listen: bool = True  # LISTEN works
+    standby: str = ""  # work only as the one host of this name that is active
+    standby_token: UUID | None = None  # of its lease
     supervisor: str = ""
     name: str = ""  # of the worker; empty is host:pid
 

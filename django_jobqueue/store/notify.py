@@ -25,6 +25,7 @@ class News(Enum):
     CANCEL = "c"  # this job is to be cancelled
     CONTROL = "w"  # this worker is asked to do something
     OVER = "o"  # this job, which somebody waits for, is over
+    LEASE = "l"  # this lease, which somebody waits for, is free
     HELLO = "h"  # a listener tries whether it hears
 
     @property

@@ -96,6 +96,7 @@ def keys_of(scene: Scene) -> Keys:
         "jobtype": LEAK,
         "overview": "mail",
         "query": "status=cancelled",
+        "lease": scene.leases["held"],
         "queue": "mail",
         "queuedjob": scene.queued["later"],
         "savedview": saved_view(),

@@ -16,6 +16,7 @@ from django_jobqueue.models import (
     FailureGroup,
     Firing,
     JobType,
+    Lease,
     Queue,
     QueuedJob,
     Report,
@@ -111,6 +112,7 @@ def infect(text: str, name: str = "") -> Keys:
         paused_at=now,
     )
     _insert(Firing, text, schedule=name, fires_at=now, outcome="manual", job_id=over.pk)
+    lease = _insert(Lease, text, name=name, token=rows.uuid4())
     act = _insert(AuditEntry, text, about=[text], details={text: text})
     view = _insert(SavedView, text, list="archivedjob", name=name[:60], is_shared=True)
     return {
@@ -119,6 +121,7 @@ def infect(text: str, name: str = "") -> Keys:
         "bulkoperation": operation.pk,
         "failuregroup": group,
         "jobtype": name,
+        "lease": lease.pk,
         "queue": queue.pk,
         "queuedjob": waiting.pk,
         "savedview": view.pk,

@@ -15,6 +15,7 @@ from django_jobqueue.models import (
     FailureGroup,
     Firing,
     JobType,
+    Lease,
     Queue,
     QueuedJob,
     Report,
@@ -40,6 +41,7 @@ class Scene:
     workers: dict[str, int] = field(default_factory=dict)
     group: UUID = field(default_factory=uuid4)
     schedules: dict[str, str] = field(default_factory=dict)
+    leases: dict[str, str] = field(default_factory=dict)
 
 
 def queued(job_type: str = ADD, **columns: Any) -> UUID:
@@ -79,6 +81,7 @@ def build() -> Scene:
     _archived(scene)
     _reports(scene)
     _schedules(scene)
+    _leases(scene)
     now = timezone.now()
     JobType.objects.filter(name=LEAK).update(
         paused=True, paused_at=now, paused_by="carl", paused_reason="leaks"
@@ -88,6 +91,24 @@ def build() -> Scene:
     )
     Queue.objects.create(name="images")
     return scene
+
+
+def lease(name: str, left: timedelta = 60 * MINUTE, **columns: Any) -> str:
+    """Insert a lease that somebody took a minute ago; returns its name."""
+    now = timezone.now()
+    values = {"token": uuid4(), "holder": "web-1:4711", "host": "web-1", "fence": 41}
+    moments = {"taken_at": now - MINUTE, "lease_until": now + left}
+    Lease.objects.create(name=name, **{**values, **moments, **columns})
+    return name
+
+
+def _leases(scene: Scene) -> None:
+    scene.leases = {
+        "held": lease("import"),
+        "lapsed": lease("report", left=-MINUTE, holder="web-2:9"),
+        "free": lease("reindex", left=-MINUTE, token=None),
+        "standby": lease("runworkers:main", awaited=True),
+    }
 
 
 def _workers(scene: Scene) -> None:

@@ -16,6 +16,7 @@ from django_jobqueue.models import (
     ArchivedJob,
     FailureGroup,
     JobType,
+    Lease,
     Queue,
     QueuedJob,
     Schedule,
@@ -30,6 +31,7 @@ VERBS = [
     ("archivedjob", "replay", "replay_archivedjob"),
     ("jobtype", "pause", "pause_jobtype"),
     ("jobtype", "resume", "pause_jobtype"),
+    ("lease", "take-away", "take_away_lease"),
     ("queue", "pause", "pause_queue"),
     ("queue", "resume", "pause_queue"),
     ("queue", "pause-by-name", "pause_queue"),
@@ -45,7 +47,7 @@ VERBS = [
     ("worker", "where", "control_worker"),
 ]
 TABLES = (
-    *(ArchivedJob, FailureGroup, JobType, Queue, QueuedJob, Schedule, Worker),
+    *(ArchivedJob, FailureGroup, JobType, Lease, Queue, QueuedJob, Schedule, Worker),
     LogEntry,
 )
 
@@ -56,6 +58,7 @@ def key_for(scene: Scene, model: str) -> object:
         "archivedjob": scene.archived["failed"],
         "failuregroup": scene.group,
         "jobtype": ADD,
+        "lease": scene.leases["held"],
         "queue": "mail",
         "queuedjob": scene.queued["later"],
         "schedule": scene.schedules["overridden"],

@@ -59,6 +59,7 @@ FIRST = {
     "jobtype/clear/": "Job engineer",
     "jobtype/pause/": "Job operator",
     "jobtype/resume/": "Job operator",
+    "lease/take-away/": "Job operator",
     "queue/pause-by-name/": "Job operator",
     "queue/pause/": "Job operator",
     "queue/resume/": "Job operator",

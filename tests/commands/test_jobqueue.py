@@ -18,8 +18,8 @@ from django_jobqueue.management.commands.jobqueue import (
 from tests.commands.conftest import Manage, jobqueue
 
 NAMES = (
-    "status, show, types, workers, schedules, schedule, failures, enqueue, replay, "
-    "cancel, pause, resume, override, prune, personal-data, import, roles"
+    "status, show, types, workers, leases, schedules, schedule, failures, enqueue, "
+    "replay, cancel, pause, resume, override, prune, personal-data, import, roles"
 )
 
 

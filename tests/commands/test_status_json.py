@@ -38,6 +38,7 @@ def test_the_keys_are_these() -> None:
         "notices",
         "queues",
         "workers",
+        "standby",
         "throughput",
         "failures",
         "paused",

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from django_jobqueue.models import Lease
 from tests.conftest import RunWorkers, archived, eventually
 from tests.docs.pages import pages
 from tests.sample import inherited
@@ -158,6 +159,19 @@ def test_locks_that_a_thread_held_are_free(trial: Trial) -> None:
     inherited.see_process.enqueue_many([{}] * 4)
     threads = [result["threads"] for result in trial.results(4)]
     assert all("busy" not in names for names in threads)
+    trial.stop()
+
+
+@row("leases by name")
+def test_a_lease_of_the_supervisor_stays_its_own(trial: Trial) -> None:
+    trial.begin("hold_a_lease")
+    inherited.see_lease.enqueue_many([{}] * 4)
+    lost = "it belongs to the process that this one was forked from"
+    assert trial.results(4) == [[lost, "None"]] * 4
+    before = Lease.objects.get(name="inherited")
+    eventually(
+        lambda: Lease.objects.filter(renewed_at__gt=before.renewed_at, fence=1).exists()
+    )
     trial.stop()
 
 

@@ -13,6 +13,7 @@ from django_jobqueue.domain.ids import new_id
 from django_jobqueue.exceptions import (
     AlreadyArchived,
     Cancel,
+    ClaimLost,
     DuplicateJob,
     EnqueueError,
     Fail,
@@ -21,7 +22,6 @@ from django_jobqueue.exceptions import (
     JobNotFound,
     JobQueueError,
     JobTimeout,
-    LeaseLost,
     NotReplayable,
     Retry,
     Snooze,
@@ -42,7 +42,7 @@ ID = UUID("019aa2f0-0000-7000-8000-000000000001")
         (DuplicateJob, (EnqueueError, JobQueueError)),
         (AlreadyArchived, (EnqueueError, JobQueueError)),
         (JobNotFound, (JobQueueError, LookupError)),
-        (LeaseLost, (JobQueueError,)),
+        (ClaimLost, (JobQueueError,)),
         (NotReplayable, (JobQueueError,)),
         (StoreUnavailable, (JobQueueError,)),
         (JobTimeout, (TimeoutError,)),
@@ -115,7 +115,7 @@ def test_a_job_that_is_not_there_says_why_it_may_not_be() -> None:
 
 
 def test_a_lost_lease_says_that_nothing_was_written() -> None:
-    error = LeaseLost(ID)
+    error = ClaimLost(ID)
     assert str(error) == (
         f"The claim on job {ID} was lost while it ran: its worker was taken for dead "
         "and the job given to another. Nothing of this attempt was written."
@@ -178,7 +178,7 @@ def test_a_wait_that_is_no_time_is_an_error_of_the_handler() -> None:
 
 def test_ids_in_messages_are_whole() -> None:
     id = new_id()
-    for error in (JobNotFound(id), LeaseLost(id), NotReplayable(id, "queued")):
+    for error in (JobNotFound(id), ClaimLost(id), NotReplayable(id, "queued")):
         assert str(id) in str(error)
 
 

@@ -12,7 +12,7 @@ import pytest
 from django_jobqueue.domain.failures import Failure
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.domain.states import AttemptEnd
-from django_jobqueue.exceptions import Cancel, LeaseLost, Retry, Snooze
+from django_jobqueue.exceptions import Cancel, ClaimLost, Retry, Snooze
 from django_jobqueue.logs import log_failure, one_line
 from django_jobqueue.text.redaction import MASK
 from tests.domain.made import context
@@ -161,7 +161,7 @@ def test_a_cancel_on_request_says_where_its_reason_is(
 def test_an_attempt_that_lost_its_lease_is_one_line_of_information(
     records: list[logging.LogRecord],
 ) -> None:
-    made = told(LeaseLost(context().id), Verb.RELEASE)
+    made = told(ClaimLost(context().id), Verb.RELEASE)
     (record,) = records
     assert record.levelno == logging.INFO
     assert record.getMessage() == (

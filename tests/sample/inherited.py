@@ -23,7 +23,7 @@ from django.core.cache.backends.base import BaseCache
 from django.db import connection
 from django.utils import timezone, translation
 
-from django_jobqueue import job
+from django_jobqueue import HeldLease, LeaseLost, job, lease, try_lease
 from django_jobqueue.domain.ids import new_id, new_ids
 from django_jobqueue.execution.signal_sender import announcer
 from django_jobqueue.signals import job_succeeded
@@ -124,6 +124,29 @@ def hold_locks() -> None:
     threading.Thread(target=loop, name="busy", daemon=True).start()
 
 
+held: list[HeldLease] = []
+
+
+def hold_a_lease() -> None:
+    """Have a lease, and the thread that renews it."""
+    one = try_lease("inherited", ttl=2)
+    assert one is not None
+    held.append(one)
+
+
+@job
+def see_lease() -> list[str]:
+    """What the parent's lease is worth here, and whether others can be had."""
+    try:
+        held[0].check()
+    except LeaseLost as error:
+        reason = error.reason
+    held[0].release()
+    with lease("of a worker", wait=20) as ours:
+        ours.check()
+    return [reason, str(try_lease("inherited"))]
+
+
 def change_signals() -> None:
     """Handle some."""
     for number in (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT):
@@ -163,6 +186,7 @@ BEFORE_THE_FORK: dict[str, Callable[[], None]] = {
         set_context,
         use_a_cache,
         announce,
+        hold_a_lease,
         hold_locks,
         change_signals,
         change_process,

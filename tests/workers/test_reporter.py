@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from django_jobqueue import LeaseLost, current_job, get_job
+from django_jobqueue import ClaimLost, current_job, get_job
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.models import Failure, Report
@@ -240,7 +240,7 @@ def test_a_worker_that_lost_its_lease_saves_no_metadata(worker: HandDriven) -> N
     (row,) = queued(id=id)
     row.fence += 1
     row.save()
-    with pytest.raises(LeaseLost), transaction.atomic():
+    with pytest.raises(ClaimLost), transaction.atomic():
         attempt.here().save_metadata()
     assert queued(id=id)[0].metadata is None
     assert current_job(default=None) is None

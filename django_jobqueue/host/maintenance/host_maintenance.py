@@ -20,9 +20,10 @@ from django_jobqueue.host.maintenance.pruner import Pruner
 from django_jobqueue.host.maintenance.renewer import Renewer
 from django_jobqueue.host.maintenance.rescuer import Rescuer
 from django_jobqueue.host.maintenance.scheduler import Scheduler
+from django_jobqueue.host.maintenance.standby import Standby
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.listener import can_listen
-from django_jobqueue.processes.loop import LoopGroup
+from django_jobqueue.processes.loop import Loop, LoopGroup
 from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.shutdown import RECOVERY_ENDS
 from django_jobqueue.processes.worker_config import WorkerConfig
@@ -34,7 +35,8 @@ logger = logging.getLogger("django_jobqueue.maintenance")
 
 
 class HostMaintenance:
-    """Its two threads: the renewer, and all other loops.
+    """Its threads: the renewer, all other loops, and, where the host stands by, what
+    holds the lease that lets it work.
 
     Call ``get_ready()`` until it succeeds, then ``start()``, and ``stop()`` last."""
 
@@ -80,14 +82,20 @@ class HostMaintenance:
         self._renewer = Renewer(
             self.process_table, OwnConnection("renewer", pooled=pooled)
         )
+        self._threads: list[Loop] = [self._renewer, self._loops]
+        if self.config.standby:
+            connection = OwnConnection("standby", pooled=True)
+            standby = Standby(self.process_table, connection, self.config)
+            self._threads.append(standby)
         predecessors = [one for one in self._predecessors if one.worker not in ours]
         for death in (*predecessors, *deaths):  # first those without a number
             self.rescuer.report(death)
         try:
-            self._renewer.start()
-            self._loops.start()
+            for thread in self._threads:
+                thread.start()
         except RuntimeError:
-            self._renewer.stop(0)
+            for thread in self._threads:
+                thread.stop(0)
             raise
         self.has_started = True
         self.process_table.maintenance_is_ready = True
@@ -113,10 +121,10 @@ class HostMaintenance:
 
     def stop(self, timeout: float) -> None:
         """End the loops and close their connections; wait for each so many seconds."""
-        for loop in (self._renewer, self._loops):
-            loop.stop(0)
-        for loop in (self._renewer, self._loops):
-            loop.stop(timeout)
+        for thread in self._threads:
+            thread.stop(0)
+        for thread in self._threads:
+            thread.stop(timeout)
 
     def _report_quarantine(self, seen_at: float) -> None:
         if seen_at != self.process_table.quarantine_seen_at:

@@ -21,6 +21,7 @@ from django_jobqueue.management.jobqueue.database import check, using
 from django_jobqueue.management.jobqueue.enqueue import Enqueue
 from django_jobqueue.management.jobqueue.failures import Failures
 from django_jobqueue.management.jobqueue.import_command import Import
+from django_jobqueue.management.jobqueue.leases import Leases
 from django_jobqueue.management.jobqueue.override import Override
 from django_jobqueue.management.jobqueue.pause import Pause
 from django_jobqueue.management.jobqueue.personal_data import PersonalData
@@ -51,6 +52,7 @@ SUBCOMMANDS: Final[dict[str, Subcommand]] = {
         Show(),
         Types(),
         Workers(),
+        Leases(),
         Schedules(),
         ShowSchedule(),
         Failures(),

@@ -14,6 +14,7 @@ from django.db import connections
 
 from django_jobqueue import checks
 from django_jobqueue.conf import Conf, conf
+from django_jobqueue.domain.lease_names import standby_problem
 from django_jobqueue.domain.registry import autodiscover
 from django_jobqueue.host.liveness import AlreadyRunning, pid_file
 from django_jobqueue.host.startup_log import log_start
@@ -58,6 +59,13 @@ class Command(BaseCommand):
             "--drain",
             action="store_true",
             help="Stop when nothing can be run now.",
+        )
+        parser.add_argument(
+            "--standby",
+            metavar="NAME",
+            default="",
+            help="Work only while no other runworkers with this name does; wait else, "
+            "and take over within LEASE and a second when the active one is lost.",
         )
         parser.add_argument(
             "--reload",
@@ -112,6 +120,7 @@ class Command(BaseCommand):
             threads=conf.threads,
             async_slots=conf.async_slots,
             drain=options["drain"],
+            standby=options["standby"],
         )
         database.check(conf.database)
         if "DUMP_DIR" in flags:  # else it was checked before
@@ -121,6 +130,8 @@ class Command(BaseCommand):
             raise CommandError("With --threads 0 and --async-slots 0 nothing can run.")
         if options["reload"] and config.drain:
             raise CommandError("--reload goes on and --drain ends; choose one of them.")
+        if config.standby and (problem := standby_problem(config.standby)):
+            raise CommandError(f"--standby {problem}")
         if options["reload"] and not is_reloaded():
             return Reloader().run()
         try:

@@ -23,6 +23,7 @@ ROLES: Final[dict[str, tuple[str, ...]]] = {
         "view_erasure",
         "view_failuregroup",
         "view_jobtype",
+        "view_lease",
         "view_overview",
         "view_queue",
         "view_queuedjob",
@@ -44,6 +45,7 @@ ROLES: Final[dict[str, tuple[str, ...]]] = {
         "run_schedule",
         "share_savedview",
         "start_bulkoperation",
+        "take_away_lease",
         "view_job_data",
     ),
     # Says what is to be done instead of the code: other data, other policies.
@@ -78,7 +80,7 @@ that a new release brings:
   Job viewer    sees every page, and no data of jobs; saves views of lists
   Job operator  is on call: also sees data, cancels, reschedules, releases and
                 replays jobs, one or many, pauses, looks after failures, asks
-                and controls workers, shares views
+                and controls workers, shares views, takes leases away
   Job engineer  also edits data, enqueues by hand, changes policies
   Job admin     also deletes archived jobs, reveals secrets, erases personal
                 data, and starts bulk operations on most jobs

@@ -11,6 +11,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import OperationalError, connections
 
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.lease_names import STANDBY
 from django_jobqueue.management.jobqueue import rich_output
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.status_data import (
@@ -24,6 +25,7 @@ from django_jobqueue.management.jobqueue.text_tables import Paragraph, Part
 from django_jobqueue.management.jobqueue.time_formats import duration
 from django_jobqueue.stats.current_state import is_alive
 from django_jobqueue.stats.unclaimed_jobs import notices
+from django_jobqueue.store.reading.leases import LeaseRow
 from django_jobqueue.store.reading.stats import CAP, Recent, WorkerRow
 
 SHORTEST: Final = 0.1  # seconds between two looks
@@ -46,6 +48,7 @@ Queues         by queue and job type: ready jobs, later ones (waiting for their
 Workers        running jobs (short ones are claimed ahead, so there may be more
                than slots), slots, what is left of the lease, memory, age and
                queues; also those that ended in the last 10 minutes.
+Standby        which host is active, of those that runworkers --standby started.
 The last hour  what workers counted, by the minute: attempts that succeeded,
                failed for good or are to be retried; waits and run times. A
                percentile is the upper bound of its bucket, at most 58 % above
@@ -68,6 +71,8 @@ Durations are in seconds, times in ISO 8601, and what is unknown is null:
   workers     list of {{id, name, state, alive, running, threads, async_slots,
               lease, memory (bytes), age, queues (null is every queue),
               listening, release, end}}
+  standby     list of {{name, active (null if no host is), host, since, lease,
+              fence}}, of runworkers --standby
   throughput  list of {{queue, job_type, succeeded, failed, retried, other,
               wait_p95, run_p50, run_p95}}
   failures    list of {{error_class, job_type, count, last, message}}
@@ -152,6 +157,7 @@ def as_object(figures: Figures) -> dict[str, Any]:
         "notices": [_fields(notice) for notice in notices(figures.present)],
         "queues": [_fields(depth) for depth in figures.present.depths],
         "workers": [_worker(worker) for worker in figures.present.workers],
+        "standby": [_standby(row) for row in figures.standby],
         "throughput": [_throughput(recent) for recent in figures.recent],
         "failures": [_fields(failure) for failure in figures.failures],
         "paused": [_fields(closed) for closed in figures.present.closed],
@@ -170,6 +176,17 @@ def _worker(worker: WorkerRow) -> dict[str, Any]:
     fields = _fields(worker)
     memory = fields.pop("rss")
     return {**fields, "memory": memory, "alive": is_alive(worker)}
+
+
+def _standby(row: LeaseRow) -> dict[str, Any]:
+    return {
+        "name": row.name.removeprefix(STANDBY),
+        "active": row.holder if row.state == "held" else None,
+        "host": row.host,
+        "since": row.since.isoformat(),
+        "lease": row.left,
+        "fence": row.fence,
+    }
 
 
 def _throughput(recent: Recent) -> dict[str, Any]:

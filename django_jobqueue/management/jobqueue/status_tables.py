@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.histogram import added, percentile
+from django_jobqueue.domain.lease_names import STANDBY
 from django_jobqueue.domain.states import WorkerState
 from django_jobqueue.logs import one_line
 from django_jobqueue.management.jobqueue.status_data import Figures
@@ -23,6 +24,7 @@ from django_jobqueue.management.jobqueue.text_tables import (
 from django_jobqueue.management.jobqueue.time_formats import local
 from django_jobqueue.stats.current_state import is_alive
 from django_jobqueue.stats.unclaimed_jobs import depth_text, notices
+from django_jobqueue.store.reading.leases import LeaseRow
 from django_jobqueue.store.reading.stats import Recent, WorkerRow
 from django_jobqueue.text import numbers
 
@@ -42,6 +44,7 @@ def parts(figures: Figures) -> list[Part]:
         queues(figures),
         workers(figures),
         ended(figures),
+        standby(figures),
         throughput(figures),
         failures(figures),
         closed(figures),
@@ -120,6 +123,28 @@ def ended(figures: Figures) -> Section:
     if len(all_ended) > MOST_ENDED:
         title += f" (the newest {MOST_ENDED} of {numbers.number(len(all_ended))})"
     return Section(title, columns, rows)
+
+
+def standby(figures: Figures) -> Section:
+    """The active one of hosts that stand by for each other."""
+    columns = [
+        Column("Name", breaks=True),
+        Column("Active host", breaks=True),
+        *(Column(title, right=True) for title in ("Lease", "Age", "Fence")),
+    ]
+    rows = [
+        Row(_standby_cells(row, figures), "" if row.state == "held" else "red")
+        for row in figures.standby
+    ]
+    return Section("Standby", columns, rows)
+
+
+def _standby_cells(row: LeaseRow, figures: Figures) -> list[str]:
+    name, fence = row.name.removeprefix(STANDBY), numbers.number(row.fence)
+    if row.state != "held":
+        return [name, f"none (the last one was {row.holder})", NONE, NONE, fence]
+    age = (figures.present.time - row.since).total_seconds()
+    return [name, row.holder, numbers.span(row.left), numbers.span(age), fence]
 
 
 def throughput(figures: Figures) -> Section:

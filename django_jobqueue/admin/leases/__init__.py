@@ -1,0 +1,1 @@
+"""Leases by name: who holds which, and taking one away."""

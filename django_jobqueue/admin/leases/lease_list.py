@@ -1,0 +1,149 @@
+"""Leases by name: who holds each, since when and until when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from django.contrib.admin import register
+from django.db.models import Q
+from django.db.models.query import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext, pgettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.admin.actions.action import Action
+from django_jobqueue.admin.actions.action_admin import ActionAdmin
+from django_jobqueue.admin.leases.take_away import TakeAway
+from django_jobqueue.admin.lists.columns import column
+from django_jobqueue.admin.lists.filters import ChoiceFilter
+from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.parts.history_entries import entries
+from django_jobqueue.models import Lease
+from django_jobqueue.text import numbers, timezones
+
+
+class LeaseStateFilter(ChoiceFilter):
+    """Leases that somebody holds, has not renewed, or may take."""
+
+    title = _("state")
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """The three states."""
+        return [
+            ("held", pgettext("lease", "held")),
+            ("lapsed", pgettext("lease", "lapsed")),
+            ("free", pgettext("lease", "free")),
+        ]
+
+    def narrowed(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """The leases in this state."""
+        taken, lapsed = (
+            Q(token__isnull=False),
+            Q(lease_until__lt=timezones.now()),
+        )
+        if value == "free":
+            return queryset.exclude(taken)
+        if value == "lapsed":
+            return queryset.filter(taken & lapsed)
+        return queryset.filter(taken & ~lapsed) if value == "held" else queryset.none()
+
+
+@register(Lease)
+class LeaseAdmin(ActionAdmin):
+    """Processes take leases; operators take them away."""
+
+    change_form_template = "admin/jobqueue/lease.html"
+    page_actions: ClassVar[Sequence[Action]] = (TakeAway(),)
+    ordering = ("name",)
+    list_display = (
+        "lease_name",
+        "state",
+        "held_by",
+        "since",
+        "until",
+        "fence_shown",
+    )
+    list_display_links = ("lease_name",)
+    list_filter = (LeaseStateFilter,)
+    search_fields = ("name", "holder")
+    search_help_text = _("A part of the name of a lease, or of its holder.")
+
+    class Media:
+        css: ClassVar[dict[str, Any]] = {"all": ["django_jobqueue/machines.css"]}
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """Add what the template shows."""
+        lease = context["original"]
+        context["state"] = state_of(lease)
+        context["summary"] = _summary(lease)
+        context["history"] = entries(Lease, lease.pk)
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    @column(description=_("name"))
+    def lease_name(self, lease: Lease) -> Any:
+        """The name."""
+        return display.breakable(lease.name)
+
+    @column(description=_("state"))
+    def state(self, lease: Lease) -> Any:
+        """Whether somebody holds it."""
+        return state_of(lease)
+
+    @column(description=_("holder"))
+    def held_by(self, lease: Lease) -> Any:
+        """The process that holds it, and its host; of a free one, the last."""
+        if not lease.holder:
+            return display.NOTHING
+        host = display.short(display.visible(lease.host))
+        return display.lines([display.visible(lease.holder), host])
+
+    @column(description=_("since"))
+    def since(self, lease: Lease) -> Any:
+        """When it was taken."""
+        return display.moment(lease.taken_at)
+
+    @column(description=_("until"))
+    def until(self, lease: Lease) -> Any:
+        """When it lapses unless it is renewed, or when it became free."""
+        return display.moment(lease.lease_until)
+
+    @column(description=_("fence"))
+    def fence_shown(self, lease: Lease) -> str:
+        """The number of its last taking."""
+        return numbers.number(lease.fence)
+
+
+def state_of(lease: Lease) -> Any:
+    """Held, lapsed (its holder does not renew it) or free."""
+    if lease.token is None:
+        return display.pill("stopped", pgettext("lease", "free"))
+    if lease.lease_until < timezones.now():
+        return display.pill("lapsed", pgettext("lease", "lapsed"))
+    return display.pill("running", pgettext("lease", "held"))
+
+
+def _summary(lease: Lease) -> list[tuple[Any, Any]]:
+    is_free = lease.token is None
+    return [
+        (
+            gettext("Last holder") if is_free else gettext("Holder"),
+            display.visible(lease.holder) or display.NOTHING,
+        ),
+        (_("Host"), display.visible(lease.host) or display.NOTHING),
+        (_("Since"), display.full_moment(lease.taken_at)),
+        (
+            gettext("Free since") if is_free else gettext("Until"),
+            display.full_moment(lease.lease_until),
+        ),
+        (_("Renewed"), display.full_moment(lease.renewed_at)),
+        (_("Fence"), numbers.number(lease.fence)),
+        (_("Somebody waits"), gettext("yes") if _is_awaited(lease) else gettext("no")),
+    ]
+
+
+def _is_awaited(lease: Lease) -> bool:
+    return lease.awaited and lease.token is not None

@@ -1,0 +1,123 @@
+"""Holds the lease that lets a ``runworkers --standby`` work, or waits for it."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.lease_names import STANDBY
+from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.processes import identity
+from django_jobqueue.processes.lease_clock import lease_time
+from django_jobqueue.processes.loop import Loop
+from django_jobqueue.processes.process_table import FENCE_AT, ProcessTable
+from django_jobqueue.processes.worker_config import WorkerConfig
+from django_jobqueue.store import lease_rows
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.lease_rows import Beat, Claimant
+
+logger = logging.getLogger("django_jobqueue.maintenance")
+
+LONGEST_PAUSE: Final = 1.0  # seconds between two attempts to take the lease
+SHORTEST_PAUSE: Final = 0.05
+AFTER_LOSS: Final = 2 * LONGEST_PAUSE  # the others come first
+AGAIN_AFTER: Final = 0.25  # seconds, while somebody has locked its row
+
+
+class Standby(Loop):
+    """Takes the lease, renews it, and releases it at the end. The process table says
+    whether it is held: the supervisor starts and stops workers by that.
+
+    The token is the supervisor's, so that the successor of a maintenance process that
+    died goes on with its lease.
+    """
+
+    name = "standby"
+
+    def __init__(
+        self,
+        process_table: ProcessTable,
+        connection: OwnConnection,
+        config: WorkerConfig,
+    ) -> None:
+        super().__init__()
+        assert config.standby_token is not None
+        self._process_table = process_table
+        self._connection = connection
+        self._claimant = Claimant(
+            name=f"{STANDBY}{config.standby}",
+            token=config.standby_token,
+            ttl=conf.lease,
+            holder=config.supervisor,
+            host=identity.host(),
+        )
+        self._logged: str | None = None  # who was active when it was logged last
+
+    def tick(self) -> float:
+        """Renew the lease, or try to take it."""
+        began = lease_time()
+        try:
+            if self._process_table.standby_is_held:
+                return self._renew(began)
+            return self._take(began)
+        except StoreUnavailable as error:
+            error.retry_in = min(error.retry_in, conf.lease / 10)
+            raise
+
+    def _take(self, began: float) -> float:
+        answer = lease_rows.take(self._connection, self._claimant)
+        if not answer.fence:
+            if answer.is_unawaited:
+                lease_rows.wait_for(self._connection, self._claimant.name)
+            self._log_wait(answer.holder)
+            return max(SHORTEST_PAUSE, min(LONGEST_PAUSE, answer.seconds_left))
+        logger.info(
+            "This host is active: it holds the lease %r (fence %d)",
+            self._claimant.name,
+            answer.fence,
+        )
+        self._logged = None
+        return self._hold(began)
+
+    def _renew(self, began: float) -> float:
+        claimant = self._claimant
+        beat = Beat(claimant.name, claimant.token, claimant.ttl)
+        was_renewed = lease_rows.renew(self._connection, [beat]).get(claimant.token)
+        if was_renewed is None:
+            logger.error(
+                "This host is not active any more: its lease %r was taken away, or "
+                "taken over; its workers are stopped",
+                claimant.name,
+            )
+            self._process_table.standby_is_held = False
+            self._process_table.call_supervisor()
+            return AFTER_LOSS
+        return self._hold(began) if was_renewed else AGAIN_AFTER
+
+    def _hold(self, began: float) -> float:
+        """Workers may run for most of a lease from here on."""
+        table, before = self._process_table, self._process_table.standby_until
+        table.standby_until = began + conf.lease * FENCE_AT
+        if not table.standby_is_held or before < lease_time():
+            table.standby_is_held = True
+            table.call_supervisor()
+        return conf.lease / 3
+
+    def _log_wait(self, holder: str) -> None:
+        if holder != self._logged:
+            self._logged = holder
+            logger.info(
+                "Standing by for the lease %r: %s is active; no worker runs here",
+                self._claimant.name,
+                holder or "another host",
+            )
+
+    def close(self) -> None:
+        """Let another host be active at once."""
+        if self._process_table.standby_is_held:
+            self._process_table.standby_is_held = False
+            lease_rows.release(
+                self._connection, self._claimant.name, self._claimant.token
+            )
+        self._connection.close()

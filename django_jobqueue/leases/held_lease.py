@@ -1,0 +1,119 @@
+"""A lease that this process holds."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Self
+
+from django.db import transaction
+
+from django_jobqueue.conf import conf
+from django_jobqueue.exceptions import LeaseLost
+
+FORKED = "it belongs to the process that this one was forked from"
+RELEASED = "it was released"
+TAKEN_AWAY = "it was taken away, or taken over"
+
+
+class HeldLease(ABC):
+    """A lease that was taken; a ``with`` block releases it at its end.
+
+    ``name`` and ``ttl`` are as it was taken with. ``fence`` is a number that is greater
+    than that of whoever held the lease before: write it with what you do, and refuse
+    what comes with a smaller one.
+    """
+
+    def __init__(self, name: str, fence: int, ttl: float) -> None:
+        self.name = name
+        self.fence = fence
+        self.ttl = ttl  # seconds
+        self.owner = current_owner()
+        self._pid = os.getpid()
+        self._is_released = False
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r} fence={self.fence}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it is known that others may hold it, or that it was released. No
+        query is made."""
+        return bool(self._reason())
+
+    def check(self) -> None:
+        """Raise LeaseLost if it is known that the lease is not held any more.
+
+        It takes less than a microsecond: no query is made. It is known at the next
+        renewal, within a third of ``ttl``, that an operator took the lease away; and by
+        the clock of this machine, at once, that it could not be renewed for ``ttl``
+        seconds, as after a pause of the process. A lost lease stays lost.
+        """
+        if reason := self._reason():
+            raise LeaseLost(self.name, reason)
+
+    @contextmanager
+    def atomic(self) -> Iterator[None]:
+        """A transaction on the database of the jobs that commits only if the lease is
+        still held.
+
+        It may be long: the lease is renewed meanwhile, and whoever wants to take it
+        over, or away, waits for its end. Within another transaction it is a savepoint,
+        and the lease is kept until the outer one ends. Raises LeaseLost before the
+        block if the lease is lost.
+        """
+        self.check()
+        with transaction.atomic(using=conf.database):
+            if not self._lock():
+                self._lose(TAKEN_AWAY)
+                self.check()
+            yield
+
+    def release(self) -> None:
+        """Let others have the lease; does nothing if it was lost or released. If the
+        database cannot be reached, others have to wait until the lease lapses."""
+        if self._is_released or self._pid != os.getpid():
+            return
+        self._is_released = True
+        self._release()
+
+    def _reason(self) -> str:
+        """Why the lease is not held; empty if it is, as far as is known."""
+        if self._pid != os.getpid():
+            return FORKED
+        return RELEASED if self._is_released else self._loss()
+
+    @abstractmethod
+    def _loss(self) -> str:
+        """Why the lease is lost; empty if it is not, as far as is known."""
+
+    @abstractmethod
+    def _lose(self, reason: str) -> None:
+        """It is lost from now on."""
+
+    @abstractmethod
+    def _lock(self) -> bool:
+        """Whether it is held; if so, until the end of the open transaction."""
+
+    @abstractmethod
+    def _release(self) -> None:
+        """Let others have it."""
+
+
+def current_owner() -> object:
+    """The async task that runs here, or else the thread."""
+    try:
+        running = asyncio.current_task()
+    except RuntimeError:
+        running = None
+    return running or threading.current_thread()

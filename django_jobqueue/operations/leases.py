@@ -1,0 +1,38 @@
+"""Take leases from their holders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.db import connections
+
+from django_jobqueue.domain.async_code import sync_only
+from django_jobqueue.domain.databases import POSTGRESQL
+from django_jobqueue.domain.lease_names import check_name
+from django_jobqueue.leases.memory_leases import memory
+from django_jobqueue.operations.audit_log import record
+from django_jobqueue.store import lease_rows
+from django_jobqueue.store.connection import DjangoDatabase
+
+
+@sync_only()
+def take_away_leases(
+    names: str | Iterable[str], *, using: str | None = None, by: str = ""
+) -> list[str]:
+    """Take leases from their holders, so that others may have them; returns the names
+    of those that were held.
+
+    ``names`` is one name, or several. The fence of each grows. Its holder learns of it
+    with its next renewal; a transaction of ``HeldLease.atomic()`` that is under way
+    ends before. Raises InvalidArguments.
+    """
+    wanted = [names] if isinstance(names, str) else list(dict.fromkeys(names))
+    for name in wanted:
+        check_name(name)
+    taken = memory.take_away(wanted)
+    db = DjangoDatabase(using)
+    if connections[db.alias].vendor == POSTGRESQL:
+        others = [name for name in wanted if name not in taken]
+        taken += lease_rows.take_away(db, others)
+    record("take away leases", by, len(taken), {"leases": taken}, using=using)
+    return taken
