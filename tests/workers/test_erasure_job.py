@@ -12,10 +12,12 @@ from psycopg import errors
 
 from django_jobqueue.domain.context import Context
 from django_jobqueue.exceptions import Fail, Retry
+from django_jobqueue.host.maintenance.pruner import Pruner
 from django_jobqueue.models import ArchivedJob, AuditEntry, Erasure, Failure, QueuedJob
 from django_jobqueue.operations import erasure_chunks, erasure_steps, personal_data
 from django_jobqueue.operations.bulk_slice import SLICE
 from django_jobqueue.operations.erasure_steps import ErasureSlice
+from django_jobqueue.store.connection import OwnConnection
 from tests.conftest import HandDriven
 from tests.operations.planted import tables_with
 from tests.store.rows import ADD, ago, archive, make
@@ -131,3 +133,15 @@ def test_an_error_that_passes_is_tried_again_and_kept_without_the_value(
     with pytest.raises(Fail):
         work(id, Clock(), attempt=10)
     assert Erasure.objects.get().state == "failed"
+
+
+def test_the_pruner_forgets_old_drafts(
+    own: OwnConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = (personal_data.find(MAIL).id for _ in range(2))
+    Erasure.objects.filter(pk=old).update(created_at=ago(90_000))
+    monkeypatch.setattr("django_jobqueue.host.maintenance.pruner.HOUR", 0.0)
+    pruner = Pruner(own)
+    while pruner.tick() < 100:
+        pass
+    assert list(Erasure.objects.values_list("pk", flat=True)) == [new]
