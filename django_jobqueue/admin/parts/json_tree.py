@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Final
 
@@ -36,6 +36,7 @@ class JsonTree:
     html: SafeString | str = ""
     note: str = ""
     is_cut: bool = False
+    hides: bool = False  # values are masked
 
 
 def of_value(
@@ -53,9 +54,10 @@ def of_value(
         writer = _Writer()
         shown = value if reveal else masked(value, sensitive, secrets)
         pieces = list(writer.pieces(shown))
+        hides = shown != value
     except RecursionError:
         return JsonTree(note=gettext("Nested too deeply to be shown."))
-    return _tree(pieces, writer)
+    return replace(_tree(pieces, writer), hides=hides)
 
 
 def of_shape(value: Any) -> JsonTree:
