@@ -5,6 +5,6 @@ class SampleConfig(AppConfig):
     name = "tests.sample"
 
     def ready(self) -> None:
-        from tests.sample import faults, paths, programs  # noqa: F401
+        from tests.sample import faults, orders, paths, programs  # noqa: F401
 
         faults.install()
