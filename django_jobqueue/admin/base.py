@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from django import VERSION
 from django.contrib import admin
 from django.contrib.admin.options import ShowFacets
-from django.contrib.admin.utils import quote
+from django.contrib.admin.utils import quote, unquote
 from django.contrib.admin.views.main import SEARCH_VAR, ChangeList
 from django.db import connections, models
 from django.forms.widgets import Script
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, reverse
+from django.utils.http import urlencode
 
 from django_jobqueue.admin.lists.change_list import PlainChangeList
 from django_jobqueue.admin.lists.ranges import parameters_of
 from django_jobqueue.admin.lists.time_limit import limited
 from django_jobqueue.conf import conf
+from django_jobqueue.models import AuditEntry
 
 if TYPE_CHECKING:
     ModelAdmin = admin.ModelAdmin[Any]
@@ -90,6 +92,20 @@ class JobQueueAdmin(ModelAdmin):
             **context,
         }
         return TemplateResponse(request, f"admin/jobqueue/{template}", shown)
+
+    def history_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """The history, with the way to the audit."""
+        context = {"media": self.media, **(extra_context or {})}
+        if may_view(request, AuditEntry) and self.model is not AuditEntry:
+            address = reverse(f"{self.admin_site.name}:jobqueue_auditentry_changelist")
+            query = urlencode({SEARCH_VAR: unquote(object_id)})
+            context["audit"] = f"{address}?{query}"
+        return super().history_view(request, object_id, context)
 
     def url_of(self, row: Any) -> str:
         """The address of the page of this object."""

@@ -46,7 +46,12 @@ def override(
     changed = job_types.override(db, job_type, values)
     must_exist(db, [job_type], [] if changed is None else [job_type])
     changed = changed or {}
-    texts = {option: f"{one.before} → {one.after}" for option, one in changed.items()}
+    texts = {
+        option: " → ".join(
+            "–" if v is None else str(v) for v in (one.before, one.after)
+        )
+        for option, one in changed.items()
+    }
     record(
         "override",
         by,

@@ -76,6 +76,7 @@ FIELDS: Final = {
         Field("operation", ValueType.ID, BOTH),  # the bulk operation that made it
         Field("created", ValueType.MOMENT, BOTH),
         Field("due", ValueType.MOMENT, BOTH),
+        Field("started", ValueType.MOMENT, BOTH),  # its last attempt
         Field("data", ValueType.JSON, BOTH),  # with a path
         Field("tag", ValueType.TEXT, BOTH),
         # In the name of its job type, or in what its last failure said.

@@ -232,21 +232,33 @@ def _failing(now: Now) -> Iterator[Concern]:
 def _groups(now: Now) -> Iterator[Concern]:
     regressed = [g for g in now.groups if _is_since(g.regressed_at, now)]
     for group in regressed:
-        text = _("A resolved failure is back: %(failure)s, last seen %(time)s ago.")
-        yield _group("regressed", text, group, now)
+        text = _(
+            "A resolved failure is back: %(failure)s, first seen again %(since)s ago, "
+            "last %(time)s ago."
+        )
+        since = group.regressed_at or group.last_seen
+        yield _group("regressed", text, group, since, now)
     for group in now.groups:
         if group not in regressed:
-            text = _("A new failure: %(failure)s, last seen %(time)s ago.")
-            yield _group("new_failure", text, group, now)
+            text = _(
+                "A new failure: %(failure)s, first seen %(since)s ago, last %(time)s "
+                "ago."
+            )
+            yield _group("new_failure", text, group, group.first_seen, now)
 
 
 def _is_since(moment: datetime | None, now: Now) -> bool:
     return moment is not None and moment >= now.present.time - LATELY
 
 
-def _group(code: str, text: str, group: FailureGroup, now: Now) -> Concern:
-    seconds = max(0.0, (now.present.time - group.last_seen).total_seconds())
-    text %= {"failure": str(group), "time": span(seconds)}
+def _group(
+    code: str, text: str, group: FailureGroup, since: datetime, now: Now
+) -> Concern:
+    first, seconds = (
+        max(0.0, (now.present.time - moment).total_seconds())
+        for moment in (since, group.last_seen)
+    )
+    text %= {"failure": str(group), "since": span(first), "time": span(seconds)}
     is_bad = code == "regressed"
     key = group.fingerprint
     weight = -seconds

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from textwrap import shorten
 from typing import Any, Final
 from uuid import UUID
 
@@ -24,11 +25,12 @@ from django_jobqueue.text import timezones
 from django_jobqueue.text.sanitizing import visible
 
 MOST_BEFORE: Final = 100  # counted no further
+LONGEST_WHY: Final = 80  # characters of the reason of a pause
 
 
 class Reason(str):
-    """A sentence, and what it is about: "limit" where the running jobs of its type are
-    in the way."""
+    """A sentence, and what it is about: the "limit" of its job type, which running jobs
+    use up, its "job type", or its "queue"."""
 
     __slots__ = ("about",)
     about: str
@@ -111,8 +113,8 @@ class _Reasons:
         if job.expires_at is not None and job.expires_at <= self.now:
             yield gettext("it has expired and is about to be archived")
             return
-        yield from _of_pause(self.types.get(job.job_type_id), _type_paused)
-        yield from _of_pause(self.queues.get(job.queue), _queue_paused)
+        yield from _of_pause(self.types.get(job.job_type_id), _type_paused, "job type")
+        yield from _of_pause(self.queues.get(job.queue), _queue_paused, "queue")
         yield from self._of_workers(job)
         if job.run_after > self.now:
             seconds = (job.run_after - self.now).total_seconds()
@@ -165,9 +167,9 @@ class _Reasons:
         serving = [worker for worker in self.living if _serves(worker, job.queue)]
         knowing = [w for w in self.living if _knows(w, job.job_type_id)]
         if not serving:
-            yield gettext("no living worker serves its queue")
+            yield Reason(gettext("no living worker serves its queue"), "queue")
         if not knowing:
-            yield gettext("no running worker handles this type")
+            yield Reason(gettext("no running worker handles this type"), "job type")
         if serving and knowing:
             able = self._able(job)
             if not able:
@@ -207,11 +209,13 @@ def _queue_paused(who: str, until: str) -> str:
 
 
 def _of_pause(
-    row: JobType | Queue | None, words: Callable[[str, str], str]
+    row: JobType | Queue | None, words: Callable[[str, str], str], about: str
 ) -> Iterator[str]:
     if row is not None and is_paused(row):
         until = timezones.exact(row.resume_at) if row.resume_at else ""
-        yield words(visible(row.paused_by or ""), until)
+        text = words(visible(row.paused_by or ""), until)
+        why = shorten(visible(row.paused_reason or ""), LONGEST_WHY, placeholder="…")
+        yield Reason(f"{text}: {why}" if why else text, about)
 
 
 def _limit(job_type: JobType) -> int | None:

@@ -35,6 +35,7 @@ _COLUMNS: Final = {
     "operation": "bulk_operation_id",
     "created": "created_at",
     "due": "run_after",
+    "started": "started_at",
     "status": "status",
     "finished": "finished_at",
     "ran": "run_ms",

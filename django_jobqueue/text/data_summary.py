@@ -44,14 +44,19 @@ def parts_of(template: str) -> list[tuple[str, Path | None]]:
     return parts
 
 
-def keys_of(template: str | None) -> set[str]:
-    """The keys of the data that a template needs; none if it cannot be read, as after a
+def paths_of(template: str | None) -> set[Path]:
+    """The paths of the values in a template; none if it cannot be read, as after a
     change in SQL."""
     try:
         parts = parts_of(template) if template else []
     except ValueError:
         return set()
-    return {path[0] for _, path in parts if path}
+    return {path for _, path in parts if path}
+
+
+def keys_of(template: str | None) -> set[str]:
+    """The keys of the data that a template needs."""
+    return {path[0] for path in paths_of(template)}
 
 
 def summary(template: str | None, data: Any) -> str:

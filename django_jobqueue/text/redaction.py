@@ -76,18 +76,25 @@ class Masking:
     ) -> None:
         self._sensitive = frozenset(str(name).lower() for name in sensitive)
         self._secrets = _secrets(secrets)
+        self.has_masked = False  # of what was asked for until now
 
     def items(self, value: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         """The keys and items of an object; of a secret one ``MASK``."""
         for key, item in value.items():
             shown = mask_text(key, self._secrets) if self._secrets else key
-            yield shown, MASK if is_secret(key, self._sensitive) else item
+            hidden = is_secret(key, self._sensitive)
+            self.has_masked = self.has_masked or hidden or shown != key
+            yield shown, MASK if hidden else item
 
     def scalar(self, value: Any, longest: int) -> Any:
         """A value that has no values inside; of a text the first characters."""
-        if type(value) is str:
-            return mask_start(value, longest, self._secrets)
-        return _scalar_masked(value, self._secrets)
+        if type(value) is not str:
+            shown = _scalar_masked(value, self._secrets)
+            self.has_masked = self.has_masked or shown is not value
+            return shown
+        shown = mask_start(value, longest, self._secrets)
+        self.has_masked = self.has_masked or not value.startswith(shown)
+        return shown
 
 
 def mask_at(path: Iterable[str], value: Any) -> Any:

@@ -156,3 +156,41 @@ def test_old_entries_are_dropped_in_batches(
     month = 30 * 86_400.0
     assert [audit.drop(own, month) for _ in range(3)] == [2, 1, 0]
     assert AuditEntry.objects.count() == 2
+
+
+def test_values_that_are_none_are_not_named_in_python_s_words(anna: Client) -> None:
+    operations.override(ADD, concurrency=3, by="carl")
+    operations.override(ADD, concurrency=None, by="carl")
+    text = get(anna, list_of(PAGE)).text
+    assert "concurrency: – → 3" in text
+    assert "concurrency: 3 → –" in text
+
+
+def test_the_acts_of_yesterday_are_one_click_away(anna: Client) -> None:
+    for days, verb in ((0, "pause"), (1, "resume"), (2, "cancel")):
+        record(verb, "anna", 1, {"job_types": [ADD]})
+        at = timezone.now() - timedelta(days=days)
+        AuditEntry.objects.filter(verb=verb).update(at=at)
+    links = get(anna, list_of(PAGE)).links
+    day = f"{timezone.now() - timedelta(days=1):%Y-%m-%d}"
+    (link,) = [link for link in links if f"gte_0={day}" in link and "lte_0" in link]
+    page = get(anna, list_of(PAGE) + link)
+    text = page.html.partition('id="result_list"')[2].partition("</table>")[0]
+    verbs = {verb for verb in ("pause", "resume", "cancel") if verb in text}
+    assert verbs == {"resume"}
+
+
+@pytest.mark.parametrize("model", ["jobtype", "archivedjob"])
+def test_the_history_of_an_object_leads_to_its_acts(
+    anna: Client, log_in: LogIn, model: str
+) -> None:
+    key = ADD if model == "jobtype" else archived()
+    address = page_of(model, key).replace("/change/", "/history/")
+    (link,) = [one for one in get(anna, address).links if "/auditentry/?q=" in one]
+    if model == "jobtype":
+        operations.pause([ADD], by="bertha")
+    else:
+        operations.reveal(key, by="bertha")
+    assert "bertha" in get(anna, link).text
+    blind = log_in(f"view_{model}")
+    assert not [one for one in get(blind, address).links if "/auditentry/" in one]

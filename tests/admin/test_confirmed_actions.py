@@ -276,3 +276,14 @@ def test_a_worker_shows_what_it_was_asked_for(anna: Client, scene: Scene) -> Non
     assert "running asked to stop" in page.text
     page = get(anna, page_of("worker", scene.workers["draining"]))
     assert "asked to drain" not in page.text
+
+
+def test_only_one_of_two_buttons_is_named_for_cancelling(
+    anna: Client, scene: Scene
+) -> None:
+    keys = [scene.queued["ready"], scene.queued["later"]]
+    page = get(anna, verb_of("queuedjob", "cancel"), keys="\n".join(map(str, keys)))
+    (button,) = page.all("input", name="confirmed")
+    assert button["value"] == "Cancel 2 jobs"
+    assert "Cancel" not in page.texts
+    assert "Back" in page.texts

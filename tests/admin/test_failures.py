@@ -501,7 +501,7 @@ def test_all_jobs_of_selected_groups_are_one_operation(anna: Client) -> None:
         assert set(terms[0].value) == {one, two}
     assert ArchivedJob.objects.count() == 3
     page = select(anna, "failuregroup", "replay_jobs", three)
-    assert f"failure group: {three}" in page.text
+    assert f"failure group: {FailureGroup.objects.get(pk=three)} ·" in page.text
 
 
 def test_the_menu_offers_what_the_user_may_do(log_in: LogIn) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db import connection
@@ -282,3 +282,25 @@ def test_data_with_an_index_are_searched_everywhere(
     assert page.rows == many
     assert "Searched the newest" not in page.text
     assert "Searched the newest" in search(anna, "tag:x").text
+
+
+def test_jobs_that_ran_at_a_time_are_found_by_start_and_end(
+    anna: Client, db: None
+) -> None:
+    two = datetime(2026, 3, 3, 2, tzinfo=UTC)
+    minute = timedelta(minutes=1)
+
+    def ran(start: int, end: int) -> str:
+        started, finished = two + start * minute, two + end * minute
+        return str(rows.archived(started_at=started, finished_at=finished))
+
+    ran(-9, -5), ran(11, 12)
+    during = {ran(-5, 3), ran(4, 6), ran(8, 20), ran(-30, 60)}
+    query = "finished:>=2026-03-03T02:00 started:<=2026-03-03T02:10"
+    page = get(anna, list_of("archivedjob"), q=query)
+    assert set(page.rows) == during
+    running = rows.queued(status="running", started_at=two)
+    waiting = rows.queued()
+    found = get(anna, list_of("queuedjob"), q="started:2026-03-03").rows
+    assert found == [str(running)]
+    assert str(waiting) not in found

@@ -41,7 +41,7 @@ def test_a_value_offers_the_searches_that_it_could_mean(
 ) -> None:
     page = search(anna, "4711")
     assert "“4711” could mean" in page.text
-    assert "data.order_id:4711 1 1 data.order.id:4711 1" in page.text
+    assert "data.order_id:4711 1 1 data.order.id:4711 0 1" in page.text
     links = [link for link in page.links if "data.order_id" in link]
     page = get(anna, links[0])
     assert orders[0] in page.links
@@ -135,3 +135,25 @@ def test_a_search_goes_on_where_its_window_ended(
     (button,) = [one for one in page.all("button") if "data-go" in one]
     assert "hidden" in button  # without its script a link does it
     assert "Searched back to" in search(anna, "data.order_id:4711").text
+
+
+def test_keys_that_summaries_name_are_offered_for_older_jobs(
+    anna: Client, log_in: LogIn, db: None
+) -> None:
+    JobType.objects.update(summary=None)
+    JobType.objects.filter(name=ADD).update(summary="order {order.id} with {token}")
+    JobType.objects.filter(name=FAIL).update(summary="order {order.id}")
+    assert "data.order.id:4711 0 0 data.token:4711 0 0" in search(anna, "4711").text
+    text = search(log_in(*DATA), "4711").text  # who may not see secrets
+    assert "data.order.id:4711 0 0" in text
+    assert "data.token" not in text
+    blind = log_in(*VIEWS, name="blind")
+    assert "data.order" not in search(anna, "declined").text
+    assert "data.order" not in search(blind, "4711").text
+
+
+def test_tables_without_a_job_are_not_shown_beside_meanings(
+    anna: Client, orders: list[str]
+) -> None:
+    assert "Nothing matches." not in search(anna, "4711").text
+    assert search(anna, "nowhere").text.count("Nothing matches.") == 2

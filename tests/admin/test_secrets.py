@@ -246,3 +246,15 @@ def test_no_address_and_nothing_written_down_tells_a_secret(
     told += map(str, operated)
     for secret in (SECRET, str(PIN), *SECRETS):
         assert not [text for text in told if secret in text]
+
+
+@pytest.mark.parametrize("data", [{"token": SECRET}, {"note": f"Bearer {SECRET}"}])
+def test_a_page_offers_to_reveal_what_it_masks(
+    anna: Client, db: None, data: dict[str, str]
+) -> None:
+    plain = rows.archived(LEAK, data={"order_id": 7}, result={"sum": 3})
+    masked = rows.archived(LEAK, data={"order_id": 7}, result=data)
+    offer = "Reveal masked values (logged)"
+    assert offer not in get(anna, page_of("archivedjob", plain)).text
+    assert offer in get(anna, page_of("archivedjob", masked)).text
+    assert offer in get(anna, page_of("queuedjob", rows.queued(LEAK, data=data))).text

@@ -16,6 +16,7 @@ from django.utils import timezone
 from django_jobqueue.domain.states import WorkerState
 from django_jobqueue.models import JobType, Queue, QueuedJob, Worker
 from tests.admin import scene as rows
+from tests.admin.conftest import LogIn
 from tests.admin.pages import get, list_of, page_of
 from tests.admin.scene import ADD, FAIL
 
@@ -84,6 +85,29 @@ def test_its_type_or_queue_is_paused(reasons: Any) -> None:
     assert said[1].startswith("its queue is paused until 20")
     JobType.objects.update(paused=True, resume_at=timezone.now() - MINUTE)
     assert reasons(rows.queued()) == ["it is about to be claimed"]
+
+
+def test_the_reason_of_a_pause_is_told(reasons: Any) -> None:
+    JobType.objects.filter(name=ADD).update(
+        paused=True, paused_by="carl", paused_reason="wrong sums " * 20
+    )
+    (said,) = reasons(rows.queued())
+    assert said.startswith("carl paused its job type: wrong sums wrong sums")
+    assert len(said) < 120
+
+
+@pytest.mark.parametrize("model", ["jobtype", "queue"])
+def test_a_reason_leads_to_what_it_is_about(
+    anna: Client, log_in: LogIn, worker: int, model: str
+) -> None:
+    Worker.objects.update(queues=["other"], job_types=[FAIL])
+    job, name = rows.queued(queue="mail"), {"jobtype": ADD, "queue": "mail"}[model]
+    address, sees = page_of(model, name), ("view_queuedjob", f"view_{model}")
+    seeing, blind = log_in(*sees), log_in("view_queuedjob", name="blind")
+    for page in (list_of("queuedjob"), page_of("queuedjob", job)):
+        assert address in get(anna, page).links
+        assert address in get(seeing, page).links
+        assert address not in get(blind, page).links
 
 
 def test_its_type_is_at_its_limit(reasons: Any, worker: int) -> None:

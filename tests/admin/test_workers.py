@@ -230,6 +230,32 @@ def test_the_page_of_a_running_job_tells_where_it_was(
     assert "Where it was" not in get(anna, page_of("queuedjob", job)).text
 
 
+def test_a_stack_that_was_requested_is_awaited_on_the_page_of_the_job(
+    anna: Client, scene: Scene
+) -> None:
+    id = worker("web-2:7")
+    (job,) = running(id)
+    told = {"job_id": str(job), "job_type": ADD, "seconds": 1.5, "stack": STACK}
+
+    def is_awaited() -> bool:
+        page = get(anna, page_of("queuedjob", job))
+        (region,) = page.all("div", **{"data-jq-region": "job"})
+        is_said = "The stack was requested and will appear here." in page.text
+        assert is_said == ("data-jq-soon" in region)  # refreshed every two seconds
+        return is_said
+
+    assert not is_awaited()
+    post(anna, page_of("worker", id).replace("/change/", "/stack/"), {})
+    assert is_awaited()
+    request = Worker.objects.get(pk=id).request["stack_request"]
+    answered(id, told, stack_request=request)
+    assert not is_awaited()
+    post(anna, page_of("worker", id).replace("/change/", "/stack/"), {})
+    assert is_awaited()
+    Worker.objects.filter(pk=id).update(state="lost")
+    assert not is_awaited()
+
+
 @pytest.mark.parametrize(
     "answer",
     [

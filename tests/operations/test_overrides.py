@@ -53,7 +53,7 @@ def test_an_override_is_written_and_told(transactional_db: None, told: Told) -> 
         "priority": 7,
         "timeout": HOUR,
     }
-    overrides = {"priority": "None → 7", "timeout": "None → 1:00:00"}
+    overrides = {"priority": "– → 7", "timeout": "– → 1:00:00"}
     assert told == [
         {
             "verb": "override",

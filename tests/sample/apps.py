@@ -5,7 +5,13 @@ class SampleConfig(AppConfig):
     name = "tests.sample"
 
     def ready(self) -> None:
-        from tests.sample import faults, paths, programs, telemetry  # noqa: F401
+        from tests.sample import (  # noqa: F401
+            faults,
+            orders,
+            paths,
+            programs,
+            telemetry,
+        )
 
         faults.install()
         telemetry.install()

@@ -127,7 +127,8 @@ def test_new_and_regressed_failures_are_told_once() -> None:
     assert (found["regressed"].key, found["new_failure"].key) == (back.pk, new.pk)
     assert found["regressed"].is_bad
     assert found["new_failure"].message == (
-        "A new failure: builtins.KeyError in shop.gateway:charge, last seen 3 m ago."
+        "A new failure: builtins.KeyError in shop.gateway:charge, first seen 1 h 00 m "
+        "ago, last 3 m ago."
     )
 
 

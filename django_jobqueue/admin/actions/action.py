@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from django import forms
 from django.db import models
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from django_jobqueue.admin.base import may
@@ -156,6 +157,8 @@ class Question:
     text: str
     facts: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    button: str = ""  # that does it; without one, the label of the action
+    way_back: Any = _("Cancel")  # the link that does nothing
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,17 +8,19 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Final
 
+from django.db.models import Model
 from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.actions.action import Question
 from django_jobqueue.admin.base import VIEW_DATA, may, may_view
-from django_jobqueue.admin.bulk.bulk_forms import FORMS, BulkForm
-from django_jobqueue.admin.parts import catalogue, display
+from django_jobqueue.admin.bulk.bulk_forms import FORMS, BulkForm, paused_types
+from django_jobqueue.admin.data_summaries import summaries
+from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.selection_words import in_words
 from django_jobqueue.domain.states import ArchivedStatus, BulkKind, QueuedStatus
-from django_jobqueue.models import FailureGroup
+from django_jobqueue.models import ArchivedJob, FailureGroup, QueuedJob
 from django_jobqueue.search.selection import Selection, Table
 from django_jobqueue.store.bulk.draft_counts import Counted
 from django_jobqueue.store.bulk.operation_rows import Operation, Options
@@ -114,14 +116,43 @@ def question_of(request: HttpRequest, draft: Draft, plan: Plan) -> Question:
     """The title, facts and warnings above the form, for the choices made in it."""
     operation = draft.operation
     question = Question(_title(draft, plan[0]))
-    question.facts.append(
-        gettext("Which: %(filter)s.")
-        % {"filter": in_words(operation.selection, data=may(request, VIEW_DATA))}
+    chosen = in_words(
+        operation.selection,
+        data=may(request, VIEW_DATA),
+        groups={
+            group.pk: display.shown_text(str(group))
+            for group in groups_of(request, operation)
+        },
     )
+    question.facts.append(gettext("Which: %(filter)s.") % {"filter": chosen})
     question.facts.append(_frozen(operation))
     question.facts += _counts(draft, plan)
     question.warnings += _warnings(request, draft)
     return question
+
+
+def groups_of(request: HttpRequest, operation: Operation) -> list[FailureGroup]:
+    """The failure group whose jobs it selects, for who may see that."""
+    keys = operation.selection.values("group")
+    if not (keys and may_view(request, FailureGroup)):
+        return []
+    return list(FailureGroup.objects.filter(pk__in=keys))
+
+
+def examples_of(request: HttpRequest, draft: Draft) -> list[tuple[str, str, str]]:
+    """Some of the jobs: address, id, and what their data say, for who may see them."""
+    is_archived = draft.operation.selection.table is Table.ARCHIVED
+    model: type[Model] = ArchivedJob if is_archived else QueuedJob
+    if not may_view(request, model):
+        return []
+    ids = draft.counted.examples
+    rows = model._default_manager.filter(pk__in=ids).only("pk", "job_type_id")
+    about = summaries(request, draft.operation.selection.table, rows)
+    name = str(model._meta.model_name)
+    return [
+        (display.url_of(name, id), display.short_id(id), about.get(id, ""))
+        for id in ids
+    ]
 
 
 def skipped_text(skipped: Mapping[str, int]) -> str:
@@ -276,8 +307,7 @@ def _about_replays(counted: Counted) -> list[str]:
 
 
 def _paused(request: HttpRequest, counted: Counted) -> list[str]:
-    types = catalogue.job_types(request, counted.job_types)
-    paused = [name for name in sorted(types) if catalogue.is_paused(types[name])]
+    paused = paused_types(request, counted)
     if not paused:
         return []
     text = gettext("Paused, so that the new jobs will wait: %(names)s.")

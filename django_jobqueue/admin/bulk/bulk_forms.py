@@ -12,7 +12,8 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.admin.parts import catalogue
+from django_jobqueue.admin.base import may
+from django_jobqueue.admin.parts import catalogue, display
 from django_jobqueue.admin.parts.form_fields import (
     MomentField,
     PriorityField,
@@ -157,6 +158,10 @@ class BulkForm(forms.Form):
             rate = max(1, -(-self.number // cleaned_data["spread"]))
         return rate
 
+    def resumed(self) -> list[str]:
+        """The paused job types that are to be resumed."""
+        return []
+
     def chosen(self) -> dict[str, Any]:
         """The choices, as options of the operation."""
         return self._options(self.cleaned_data)
@@ -167,6 +172,12 @@ class BulkForm(forms.Form):
             if not options.get(name, True):
                 del options[name]
         return {name: None if value == "" else value for name, value in options.items()}
+
+
+def paused_types(request: HttpRequest, counted: Counted) -> list[str]:
+    """The job types of these jobs that are paused."""
+    types = catalogue.job_types(request, counted.job_types)
+    return [name for name in sorted(types) if catalogue.is_paused(types[name])]
 
 
 class ReplayAllForm(BulkForm):
@@ -210,7 +221,21 @@ class ReplayAllForm(BulkForm):
         help_text=_("-100 to 100; higher runs first. Empty: unchanged.")
     )
     queue = QueueField()
-    field_order = (*options, "per_minute", "spread", "reason", "typed")
+    resume = forms.BooleanField(required=False)
+    field_order = ("resume", *options, "per_minute", "spread", "reason", "typed")
+
+    def __init__(self, *args: Any, request: HttpRequest, draft: Planned, **kw: Any):
+        super().__init__(*args, request=request, draft=draft, **kw)
+        self._paused = paused_types(request, draft.counted)
+        if self._paused and may(request, "pause_jobtype"):
+            names = {"names": display.names(self._paused)}
+            self.fields["resume"].label = gettext("Resume %(names)s") % names
+        else:
+            del self.fields["resume"]
+
+    def resumed(self) -> list[str]:
+        """The paused job types that are to be resumed."""
+        return self._paused if self.cleaned_data.get("resume") else []
 
 
 class RescheduleAllForm(BulkForm):

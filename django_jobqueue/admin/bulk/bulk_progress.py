@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -25,7 +26,12 @@ from django_jobqueue.domain.states import (
     ReplayExpiry,
     SkipReplayed,
 )
-from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
+from django_jobqueue.models import (
+    ArchivedJob,
+    BulkOperation,
+    FailureGroup,
+    QueuedJob,
+)
 from django_jobqueue.search.selection import Selection, SelectionError
 from django_jobqueue.store.bulk.chunk import UNCONFIRMED
 from django_jobqueue.store.bulk.operation_rows import ACTIVE, JOB_TYPE
@@ -123,10 +129,15 @@ def done_text(operation: BulkOperation) -> str:
     return gettext("%(seen)s of %(total)s (%(percent)d %%)") % values
 
 
-def selection_text(operation: BulkOperation, *, data: bool) -> str:
-    """Which jobs, in words; values of job data only with ``data``."""
+def selection_text(
+    operation: BulkOperation, *, data: bool, groups: Iterable[FailureGroup] = ()
+) -> str:
+    """Which jobs, in words; values of job data only with ``data``, names only of these
+    failure groups."""
+    names = {group.pk: display.shown_text(str(group)) for group in groups}
     try:
-        return in_words(Selection.from_json(operation.selection), data=data)
+        chosen = Selection.from_json(operation.selection)
+        return in_words(chosen, data=data, groups=names)
     except SelectionError:
         return gettext("not readable")
 
@@ -134,7 +145,17 @@ def selection_text(operation: BulkOperation, *, data: bool) -> str:
 def progress_of(request: HttpRequest, operation: BulkOperation) -> Progress:
     """All of the page."""
     progress = Progress(operation)
-    progress.facts = _facts(operation, data=may(request, VIEW_DATA))
+    groups = _groups(request, operation)
+    progress.facts = [
+        *_facts(operation, groups, data=may(request, VIEW_DATA)),
+        *(
+            (
+                _("Failure group"),
+                display.link("failuregroup", group.pk, display.shown_text(str(group))),
+            )
+            for group in groups
+        ),
+    ]
     progress.skipped = [
         (str(SKIPPED.get(reason, reason)), _skipped_text(reason, count))
         for reason, count in sorted(operation.skipped.items())
@@ -157,9 +178,11 @@ def _skipped_text(reason: str, count: int) -> str:
     return f"{text}+" if reason == UNCONFIRMED else text
 
 
-def _facts(operation: BulkOperation, *, data: bool) -> list[tuple[Any, Any]]:
+def _facts(
+    operation: BulkOperation, groups: Iterable[FailureGroup], *, data: bool
+) -> list[tuple[Any, Any]]:
     facts: list[tuple[Any, Any]] = [
-        (_("Which"), selection_text(operation, data=data)),
+        (_("Which"), selection_text(operation, data=data, groups=groups)),
         (_("Frozen at"), display.full_moment(operation.cutoff)),
         (_("Changed"), numbers.number(operation.changed)),
         (_("By"), display.visible(operation.created_by) or display.NOTHING),
@@ -180,6 +203,17 @@ def _facts(operation: BulkOperation, *, data: bool) -> list[tuple[Any, Any]]:
     if operation.finished_at:
         facts.append((_("Finished"), display.full_moment(operation.finished_at)))
     return facts
+
+
+def _groups(request: HttpRequest, operation: BulkOperation) -> list[FailureGroup]:
+    """The failure group whose jobs it selects, for who may see that."""
+    try:
+        keys = Selection.from_json(operation.selection).values("group")
+    except SelectionError:
+        return []
+    if not (keys and may_view(request, FailureGroup)):
+        return []
+    return list(FailureGroup.objects.filter(pk__in=keys))
 
 
 def how_text(operation: BulkOperation) -> str:

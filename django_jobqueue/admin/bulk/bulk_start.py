@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -14,17 +15,20 @@ from django_jobqueue import operations
 from django_jobqueue.admin.actions.action import Action, Button
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.actions.drafts import may_draft
-from django_jobqueue.admin.base import may
 from django_jobqueue.admin.bulk.bulk_actions import RUN_STEP, STOP
-from django_jobqueue.admin.bulk.bulk_draft import Draft, number_text, question_of
+from django_jobqueue.admin.bulk.bulk_draft import (
+    Draft,
+    examples_of,
+    number_text,
+    question_of,
+)
 from django_jobqueue.admin.bulk.bulk_forms import BulkForm
 from django_jobqueue.admin.bulk.bulk_progress import selection_text, trouble
 from django_jobqueue.admin.failures import failure_states
-from django_jobqueue.admin.parts import display
+from django_jobqueue.conf import conf
 from django_jobqueue.domain.states import BulkKind, BulkState, GroupState
 from django_jobqueue.exceptions import JobQueueError
-from django_jobqueue.models import BulkOperation, FailureGroup
-from django_jobqueue.search.selection import Table
+from django_jobqueue.models import BulkOperation, FailureGroup, JobType
 
 
 class Start(Action):
@@ -52,13 +56,8 @@ class Start(Action):
         if not form.is_valid():
             return draft_page(page, request, draft, form)
         try:
-            started = operations.bulk.start(
-                row.pk,
-                reason=form.cleaned_data["reason"],
-                per_minute=form.rate(),
-                by=request.user.get_username(),
-                **form.chosen(),
-            )
+            with transaction.atomic(using=conf.database):
+                started = _start(page, request, row, form)
         except JobQueueError as error:
             form.add_error(None, str(error))
             return draft_page(page, request, draft, form)
@@ -71,6 +70,27 @@ class Start(Action):
 START = Start()
 
 
+def _start(
+    page: ActionAdmin, request: HttpRequest, row: BulkOperation, form: BulkForm
+) -> bool:
+    """Start it, and resume the job types that were chosen; False if it was started or
+    discarded already."""
+    by = request.user.get_username()
+    started = operations.bulk.start(
+        row.pk,
+        reason=form.cleaned_data["reason"],
+        per_minute=form.rate(),
+        by=by,
+        **form.chosen(),
+    )
+    resumed = form.resumed() if started else []
+    if resumed:
+        operations.resume(resumed, by=by)
+        for job_type in JobType.objects.filter(pk__in=resumed):
+            page.log_change(request, job_type, gettext("Resumed."))
+    return started
+
+
 def draft_page(
     page: ActionAdmin, request: HttpRequest, draft: Draft, form: BulkForm
 ) -> HttpResponse:
@@ -80,8 +100,6 @@ def draft_page(
     if not draft.counted.over:
         warning, _nobody = trouble(request, operation)
         question.warnings += [warning] if warning else []
-    archived = operation.selection.table is Table.ARCHIVED
-    model = "archivedjob" if archived else "queuedjob"
     row = BulkOperation(id=operation.id)
     start = page.address_of(START, row)
     danger = operation.kind in (BulkKind.CANCEL, BulkKind.PRUNE)
@@ -97,11 +115,7 @@ def draft_page(
         action=start,
         count_here=page.address_of(RUN_STEP, row),
         discard=page.address_of(STOP, row),
-        examples=[
-            (display.url_of(model, job), display.short_id(job))
-            for job in draft.counted.examples
-            if may(request, f"view_{model}")
-        ],
+        examples=examples_of(request, draft),
     )
 
 

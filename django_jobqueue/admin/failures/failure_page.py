@@ -92,6 +92,7 @@ class AffectedType:
 class GroupPage:
     """Everything on the page."""
 
+    since: Any
     sample: Sample | None
     types: Sequence[AffectedType]
     messages: Sequence[str]
@@ -111,6 +112,7 @@ def page_of(request: HttpRequest, group: FailureGroup) -> GroupPage:
     shares = failure_stats.break_down(DjangoDatabase(), group.pk)
     examined = sum(share.failures for share in shares)
     return GroupPage(
+        since=display.full_moment(group.regressed_at or group.first_seen),
         sample=_sample(group),
         types=_types(request, shares),
         messages=_messages(group),

@@ -35,7 +35,11 @@ from django_jobqueue.admin.lists.filters import (
     StatusFilter,
     WorkerFilter,
 )
-from django_jobqueue.admin.lists.ranges import CreatedRangeFilter, TimeRangeFilter
+from django_jobqueue.admin.lists.ranges import (
+    CreatedRangeFilter,
+    StartedRangeFilter,
+    TimeRangeFilter,
+)
 from django_jobqueue.admin.parts import catalogue, display
 from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
@@ -101,6 +105,7 @@ class ArchivedJobAdmin(JobAdmin):
         ReplayedFilter,
         PriorityFilter,
         WorkerFilter,
+        ("started_at", StartedRangeFilter),
         ("created_at", CreatedRangeFilter),
         FailureGroupFilter,
     )

@@ -54,8 +54,11 @@ class CancelJobs(ConfirmedAction):
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
         """How many wait and how many run."""
         text = ngettext("Cancel %(count)s job?", "Cancel %(count)s jobs?", len(rows))
+        button = ngettext("Cancel %(count)s job", "Cancel %(count)s jobs", len(rows))
         running = sum(row.status == QueuedStatus.RUNNING for row in rows)
-        question = Question(text % {"count": numbers.number(len(rows))})
+        count = {"count": numbers.number(len(rows))}
+        # Not beside a link of the same name that does nothing.
+        question = Question(text % count, button=button % count, way_back=_("Back"))
         if len(rows) > running:
             text = ngettext(
                 "%(count)s waits: it is archived as cancelled at once.",

@@ -52,6 +52,7 @@ class JobPage:
     history: list[tuple[LogEntry, str]] = field(default_factory=list)
     downloads: dict[str, str] = field(default_factory=dict)  # addresses by column
     reveal: str = ""  # where secrets are asked for; empty for who may not
+    awaits_stack: bool = False  # of the attempt that goes on
 
     @property
     def newest(self) -> Attempt | None:
@@ -82,6 +83,7 @@ class Reader:
         self.sensitive: list[str] = list(job_type.sensitive) if job_type else []
         self.sees_data = may(request, VIEW_DATA)
         self._reveal = reveal
+        self._hides = False  # whether values were masked so far
         texts = stored(job)
         self._data, self._result = value_of(texts["data"]), value_of(texts["result"])
         self._metadata = value_of(texts["metadata"])
@@ -154,9 +156,10 @@ class Reader:
         return {name: f"{address}?of={name}" for name in ("data", "result")}
 
     def reveal(self) -> str:
-        """Where the secrets can be seen, for who may."""
+        """Where the secrets can be seen, for who may, if the values that were read have
+        any."""
         allowed = self.sees_data and may(self.request, REVEAL_DATA)
-        return self._address("reveal") if allowed else ""
+        return self._address("reveal") if allowed and self._hides else ""
 
     def group(self, fingerprint: UUID | None, error_class: str = "") -> Any:
         """A link to a failure group, named for its class."""
@@ -186,12 +189,15 @@ class Reader:
         if value is None:
             return None
         if self._secrets is None and not self._reveal:
+            self._hides = True
             return json_tree.of_shape(value)
         return self._shown(value)
 
     def _shown(self, value: Any) -> JsonTree:
         if not self.sees_data:
             return json_tree.of_shape(value)
-        return json_tree.of_value(
+        tree = json_tree.of_value(
             value, self.sensitive, secrets=self._secrets or (), reveal=self._reveal
         )
+        self._hides = self._hides or tree.hides
+        return tree

@@ -54,6 +54,7 @@ from django_jobqueue.models import (
     ArchivedJob,
     Failure,
     JobType,
+    Queue,
     QueuedJob,
     Report,
     Worker,
@@ -75,6 +76,8 @@ class RowContext:
     worker: Worker | None = None
     error: Failure | None = None
     sees_workers: bool = False
+    sees_types: bool = False
+    sees_queues: bool = False
     why: list[str] = field(default_factory=list)  # it is not running, in words
     told: Report | None = None  # by the attempt that goes on
     summary: str | None = None  # of its data
@@ -179,6 +182,7 @@ class QueuedJobAdmin(JobAdmin):
         errors = _last_errors([row.pk for row in rows if row.attempts or row.crashes])
         told = progress_bars.told_by(rows)
         sees_workers = may_view(request, Worker)
+        sees_types, sees_queues = may_view(request, JobType), may_view(request, Queue)
         about = summaries(request, self.table, rows)
         for row in rows:
             job_type = types.get(row.job_type_id)
@@ -188,6 +192,8 @@ class QueuedJobAdmin(JobAdmin):
                 workers.get(row.worker_id),
                 errors.get(row.pk),
                 sees_workers,
+                sees_types,
+                sees_queues,
                 reasons[row.pk],
                 told.get(row.pk),
                 about.get(row.pk),

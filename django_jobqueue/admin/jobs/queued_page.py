@@ -27,12 +27,14 @@ def page_of(request: HttpRequest, job: Any, state: Any) -> JobPage:
     """The page of a queued or running job with the row context of its list."""
     read = Reader(request, job, job.row_context.job_type)
     attempts = read.attempts()
+    place = _place(job)
     return JobPage(
         state=state,
         summary=_summary(request, job, read),
         timeline=timeline(job, _steps(job), attempts),
         attempts=attempts,
-        current=_running(job, read.reports.current),
+        current=_running(job, read.reports.current, place),
+        awaits_stack=place.is_awaited,
         data=read.data(),
         metadata=read.metadata(),
         lately=related_jobs.lately(request, job),
@@ -72,22 +74,31 @@ def _steps(job: Any) -> list[Step]:
     return steps
 
 
-def _running(job: Any, told: Told | None) -> Attempt | None:
+def _place(job: Any) -> stack_dump.Place:
+    if job.status != QueuedStatus.RUNNING or job.worker_id is None:
+        return stack_dump.Place()
+    return stack_dump.place_of(job)
+
+
+def _running(job: Any, told: Told | None, place: stack_dump.Place) -> Attempt | None:
     """The running attempt."""
     if job.status != QueuedStatus.RUNNING:
         return None
-    worker, place = job.row_context.worker, stack_dump.place_of(job)
-    note = ""
-    if place is not None:
-        note = gettext("Where it was %(ago)s:") % {"ago": display.ago(place.at)}
+    worker = job.row_context.worker
+    notes = []
+    if place.is_awaited:
+        notes.append(gettext("The stack was requested and will appear here."))
+    if place.traceback is not None and place.at is not None:
+        text = gettext("Where it was %(ago)s:")
+        notes.append(text % {"ago": display.ago(place.at)})
     return Attempt(
         number=job.attempts,
         style="running",
         end=gettext("running"),
         started_at=job.started_at,
         worker=display.visible(worker.name) if worker else "",
-        note=note,
-        traceback=place.traceback if place else None,
+        note=" ".join(notes),
+        traceback=place.traceback,
         told=told,
     )
 
@@ -101,9 +112,15 @@ def reasons_text(job: Any) -> Any:
 
 
 def _linked(job: Any, reason: str) -> Any:
-    """With a link to the jobs that hold the limit which it waits for."""
-    if getattr(reason, "about", "") != "limit":
-        return reason
-    address = reverse("admin:jobqueue_queuedjob_changelist")
-    query = urlencode({"state": "running", "job_type": job.job_type_id})
-    return format_html('<a href="{}?{}">{}</a>', address, query, reason)
+    """With a link to the jobs that hold the limit which it waits for, or to the page of
+    the job type or queue."""
+    about = getattr(reason, "about", "")
+    if about == "limit":
+        address = reverse("admin:jobqueue_queuedjob_changelist")
+        query = urlencode({"state": "running", "job_type": job.job_type_id})
+        return format_html('<a href="{}?{}">{}</a>', address, query, reason)
+    if about == "job type" and job.row_context.sees_types:
+        return display.link("jobtype", job.job_type_id, reason)
+    if about == "queue" and job.row_context.sees_queues:
+        return display.link("queue", job.queue, reason)
+    return reason

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any, Final
 
 from django.contrib.admin import AdminSite
@@ -32,13 +34,14 @@ from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.search.tokens import quoted, tokens
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading.value_search import MOST_JOBS, keys_with
-from django_jobqueue.text import numbers
+from django_jobqueue.text import data_summary, numbers
 from django_jobqueue.text.redaction import is_secret
 
 NAME: Final = "jobqueue_search"
 MOST_ROWS: Final = 20  # of each table
 MOST_OTHERS: Final = 10  # job types, failure groups
 MOST_INDEXES: Final = 20
+MOST_NAMED: Final = 5  # keys of data
 LONGEST: Final = 200  # characters of a value
 TABLES: Final[tuple[tuple[type[models.Model], Table], ...]] = (
     (QueuedJob, Table.QUEUED),
@@ -167,12 +170,15 @@ def _meanings(request: HttpRequest, query: str) -> tuple[list[Meaning], bool]:
         if table is Table.ARCHIVED:
             for term, jobs_text in _indexed(request, value):
                 counts.setdefault(term, {})[table] = jobs_text
+    for path in _named_keys(request, value):
+        counts.setdefault(_term(path, value), {})
+    none = "" if is_cut_off else numbers.number(0)
     return [
         Meaning(
             text=display.visible(term),
             url=url_of(term),
-            queued=of.get(Table.QUEUED, ""),
-            archived=of.get(Table.ARCHIVED, ""),
+            queued=of.get(Table.QUEUED, none),
+            archived=of.get(Table.ARCHIVED, none),
         )
         for term, of in counts.items()
     ], is_cut_off
@@ -199,6 +205,19 @@ def _indexed(request: HttpRequest, value: str) -> Iterable[tuple[str, str]]:
         if jobs:
             shown = numbers.number(jobs) if type(jobs) is int else str(jobs)
             yield f"type:{name} {_term(path, value)}", shown
+
+
+def _named_keys(request: HttpRequest, value: str) -> list[tuple[str, ...]]:
+    """The keys that the summaries of most job types name: what they find of a number
+    may be older than the jobs that were looked at."""
+    if not any(character.isdigit() for character in value):
+        return []
+    named: Counter[tuple[str, ...]] = Counter()
+    for template, types in catalogue.summary_templates():
+        for path in data_summary.paths_of(template):
+            named[path] += types
+    paths = (path for path, _count in named.most_common())
+    return list(islice((p for p in paths if not _is_hidden(request, p)), MOST_NAMED))
 
 
 def _term(path: Iterable[str], value: str) -> str:

@@ -37,10 +37,11 @@ class Stack:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a running job was, and when."""
+    """Where a running job was, and when; whether a newer answer is awaited."""
 
-    traceback: Traceback
-    at: datetime
+    traceback: Traceback | None = None
+    at: datetime | None = None
+    is_awaited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +78,21 @@ def stack_dump_of(request: HttpRequest, worker: Worker) -> StackDump:
     )
 
 
-def place_of(job: QueuedJob) -> Place | None:
-    """Where a running job was in its worker's last stack dump; None if there is none
-    since the job started."""
-    dumps = Worker.objects.filter(pk__in=[job.worker_id]).values_list("stack_dump")
-    dump = _object(next(iter(dumps), (None,))[0])
+def place_of(job: QueuedJob) -> Place:
+    """Where a running job was in its worker's last stack dump, if there is one since
+    it started."""
+    rows = Worker.objects.filter(pk__in=[job.worker_id])
+    row: Any = rows.values("stack_dump", "request", "state").first() or {}
+    dump, asked = _object(row.get("stack_dump")), _object(row.get("request"))
+    answered = (None, dump.get("stack_request"))
+    is_awaited = asked.get("stack_request") not in answered and row["state"] in ALIVE
     at = moment_in(dump, "at")
     if at is None or job.started_at is None or at < job.started_at:
-        return None
+        return Place(is_awaited=is_awaited)
     for stack in _stacks(dump):
         if stack.get("job_id") == str(job.pk):
-            traceback = _traceback(stack)
-            return None if traceback is None else Place(traceback, at)
-    return None
+            return Place(_traceback(stack), at, is_awaited)
+    return Place(is_awaited=is_awaited)
 
 
 def stack_dump_button(request: HttpRequest, job: QueuedJob) -> list[Button]:

@@ -33,11 +33,19 @@ END_OF_DAY = clock.time.max
 T = TypeVar("T")
 
 HOUR = timedelta(hours=1)
+
+
+class WholeDay(int):
+    """A day that is so many days after today."""
+
+
 LATELY = (
     (_("Last 15 minutes"), -HOUR / 4, None),
     (_("Last hour"), -HOUR, None),
     (_("Last 24 hours"), -HOUR * 24, None),
     (_("Last 7 days"), -HOUR * 24 * 7, None),
+    (_("Today"), WholeDay(0), WholeDay(0)),
+    (_("Yesterday"), WholeDay(-1), WholeDay(-1)),
 )
 AROUND_NOW = (
     (_("Overdue"), None, timedelta(0)),
@@ -164,14 +172,17 @@ class TimeRangeFilter(DateTimeRangeFilter):  # type: ignore[misc]
         self,
         changelist: ChangeList,
         label: Any,
-        start: timedelta | None,
-        end: timedelta | None,
+        start: timedelta | WholeDay | None,
+        end: timedelta | WholeDay | None,
     ) -> dict[str, Any]:
         now = timezones.now()
         values: list[str | None] = []
         for offset in (start, end):
             if offset is None:
                 values += [None, None]
+            elif isinstance(offset, WholeDay):
+                day = timezones.local(now).date() + timedelta(days=offset)
+                values += [f"{day:%Y-%m-%d}", None]
             else:
                 at = timezones.local(now + offset)
                 values += [f"{at:%Y-%m-%d}", f"{at:%H:%M:%S}"]
@@ -183,6 +194,13 @@ class CreatedRangeFilter(TimeRangeFilter):
     """When jobs were enqueued."""
 
     selects = "created"
+    folded = True
+
+
+class StartedRangeFilter(TimeRangeFilter):
+    """When the last attempt of jobs started."""
+
+    selects = "started"
     folded = True
 
 

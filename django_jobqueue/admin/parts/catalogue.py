@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Count, Value
+from django.db.models.functions import Coalesce, NullIf
 from django.http import HttpRequest
 
 from django_jobqueue.admin.parts.policies import effective_max_attempts
@@ -74,6 +76,14 @@ def sensitive_keys(request: HttpRequest) -> list[list[Any]]:
 
     keys: list[list[Any]] = _once(request, _SENSITIVE, read)
     return keys
+
+
+def summary_templates() -> list[tuple[str, int]]:
+    """What job types say of their jobs, and how many say the same."""
+    template = Coalesce(NullIf("summary_override", Value("")), "summary")
+    rows = JobType.objects.exclude(summary=None, summary_override=None)
+    counts = rows.order_by().values_list(template).annotate(Count("pk"))
+    return [(text, types) for text, types in counts if text]
 
 
 def queues(request: HttpRequest) -> dict[str, Queue]:

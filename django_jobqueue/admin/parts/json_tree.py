@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Final
 
@@ -36,6 +36,7 @@ class JsonTree:
     html: SafeString | str = ""
     note: str = ""
     is_cut: bool = False
+    hides: bool = False  # values are masked
 
 
 def of_value(
@@ -50,11 +51,14 @@ def of_value(
     if isinstance(value, Unreadable):
         return JsonTree(note=gettext("Python cannot read this value: see it with SQL."))
     try:
-        writer = _Writer(None if reveal else Masking(sensitive, secrets))
+        masking = None if reveal else Masking(sensitive, secrets)
+        writer = _Writer(masking)
         pieces = list(writer.pieces(value))
+        # Of what is not written nobody knows.
+        hides = masking is not None and (masking.has_masked or writer.is_full)
     except RecursionError:
         return JsonTree(note=gettext("Nested too deeply to be shown."))
-    return _tree(pieces, writer)
+    return replace(_tree(pieces, writer), hides=hides)
 
 
 def of_shape(value: Any) -> JsonTree:

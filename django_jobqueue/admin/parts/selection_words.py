@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
+from uuid import UUID
 
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -28,6 +31,7 @@ _NAMES: Final = {
     "operation": _("made by bulk operation"),
     "created": _("created"),
     "due": _("due"),
+    "started": _("started"),
     "tag": _("tag"),
     "text": _("text"),
     "state": _("state"),
@@ -66,26 +70,35 @@ _MOMENTS: Final = {
 }
 
 
-def in_words(selection: Selection, *, data: bool = True) -> str:
+def in_words(
+    selection: Selection, *, data: bool = True, groups: Mapping[UUID, str] | None = None
+) -> str:
     """The whole of it in a line: "status: failed · type: shop.charge". Plain text, to
-    be escaped like any other. Without ``data`` values of job data are masked."""
+    be escaped like any other. Without ``data`` values of job data are masked;
+    ``groups`` are the names of failure groups."""
     if selection.nothing:
         return gettext("no jobs, because a filter is not understood")
     if not selection.terms:
         if selection.table is Table.ARCHIVED:
             return gettext("all archived jobs")
         return gettext("all queued jobs")
-    return " · ".join(phrases(selection, data=data))
+    return " · ".join(phrases(selection, data=data, groups=groups))
 
 
-def phrases(selection: Selection, *, data: bool = True) -> list[str]:
+def phrases(
+    selection: Selection, *, data: bool = True, groups: Mapping[UUID, str] | None = None
+) -> list[str]:
     """Each of its terms, in words."""
-    return [phrase(term, data=data) for term in selection.terms]
+    return [phrase(term, data=data, groups=groups) for term in selection.terms]
 
 
-def phrase(term: Term, *, data: bool = True) -> str:
+def phrase(
+    term: Term, *, data: bool = True, groups: Mapping[UUID, str] | None = None
+) -> str:
     """One condition in words: "finished before 2026-11-21 10:00:00 UTC"."""
     value_type = FIELDS[term.field].value_type
+    if term.field == "group" and groups and term.value in groups:
+        term = replace(term, value=groups[term.value])
     if term.field == "groups":
         return _groups(len(term.value))
     if value_type is ValueType.IDS:

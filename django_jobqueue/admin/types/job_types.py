@@ -158,6 +158,7 @@ class JobTypeAdmin(ActionAdmin):
         """Add what the template shows."""
         job_type = context["original"]
         form = context["adminform"].form
+        context["show_save_and_continue"] = False  # a save stays on the page
         context["state"] = state_of(job_type)
         context["summary"] = _summary(request, job_type)
         context["page"] = page_of(request, job_type)

@@ -1,0 +1,27 @@
+"""Somebody on call, real workers, and a bank that opens and closes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from django_jobqueue.stats import overview
+from tests.browser.conftest import See
+from tests.browser.stories.on_call import OnCall
+
+
+@pytest.fixture
+def me(see: See) -> Iterator[OnCall]:
+    """The one who tells the story, with all rights; the clicks are counted."""
+    overview.forget()
+    on_call = OnCall(see())
+    yield on_call
+    on_call.is_done()
+
+
+@pytest.fixture
+def bank(tmp_path: Path) -> Path:
+    """It is open while there is this file."""
+    return tmp_path / "bank"
