@@ -12,6 +12,7 @@ from django_jobqueue.models import (
     ArchivedJob,
     AuditEntry,
     BulkOperation,
+    Erasure,
     Failure,
     FailureGroup,
     Firing,
@@ -110,11 +111,15 @@ def infect(text: str, name: str = "") -> Keys:
         paused_at=now,
     )
     _insert(Firing, text, schedule=name, fires_at=now, outcome="manual", job_id=over.pk)
+    first = {"rows": 1, "first": [str(over.pk)]}
+    counted = {"archived": first, "schedules": {"rows": 1, "first": [name]}}
+    erasure = _insert(Erasure, text, counted=counted, total=2, position=None)
     act = _insert(AuditEntry, text, about=[text], details={text: text})
     return {
         "archivedjob": over.pk,
         "auditentry": act.pk,
         "bulkoperation": operation.pk,
+        "erasure": erasure.pk,
         "failuregroup": group,
         "jobtype": name,
         "queue": queue.pk,
