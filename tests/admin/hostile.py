@@ -12,6 +12,7 @@ from django_jobqueue.models import (
     ArchivedJob,
     AuditEntry,
     BulkOperation,
+    Erasure,
     Failure,
     FailureGroup,
     Firing,
@@ -113,12 +114,16 @@ def infect(text: str, name: str = "") -> Keys:
     )
     _insert(Firing, text, schedule=name, fires_at=now, outcome="manual", job_id=over.pk)
     lease = _insert(Lease, text, name=name, token=rows.uuid4())
+    first = {"rows": 1, "first": [str(over.pk)]}
+    counted = {"archived": first, "schedules": {"rows": 1, "first": [name]}}
+    erasure = _insert(Erasure, text, counted=counted, total=2, position=None)
     act = _insert(AuditEntry, text, about=[text], details={text: text})
     view = _insert(SavedView, text, list="archivedjob", name=name[:60], is_shared=True)
     return {
         "archivedjob": over.pk,
         "auditentry": act.pk,
         "bulkoperation": operation.pk,
+        "erasure": erasure.pk,
         "failuregroup": group,
         "jobtype": name,
         "lease": lease.pk,

@@ -70,6 +70,7 @@ class Progress:
     facts: Sequence[tuple[Any, Any]]
     earlier: Sequence[tuple[str, str]]
     warning: str
+    error: str
     nobody: bool  # no living worker would work it off
     is_draft: bool
     is_busy: bool  # the page is refreshed
@@ -87,6 +88,7 @@ def progress_of(request: HttpRequest, erasure: Erasure) -> Progress:
         facts=_facts(request, erasure),
         earlier=_earlier(request, erasure),
         warning=warning or _remaining(erasure),
+        error=display.visible(erasure.error),
         nobody=nobody,
         is_draft=is_draft,
         is_busy=is_busy,
