@@ -66,3 +66,13 @@ def test_a_firing_that_was_missed_is_no_alarm(anna: Client, scene: Scene) -> Non
     name = rows.schedule("weekly")
     rows.fired(name, timedelta(days=2), None, outcome="missed")
     assert "jq-failed" not in get(anna, page_of("schedule", name)).html
+
+
+def test_that_nobody_has_a_handler_is_an_alarm_where_jobs_are_ready(
+    anna: Client, db: None
+) -> None:
+    rows.queued(rows.FAIL)
+    html = get(anna, list_of("jobtype")).html
+    nobody = "no handler in any live worker"
+    assert html.count(f'jq-failed">{nobody}') == 1
+    assert html.count(f'jq-warned">{nobody}') > 1

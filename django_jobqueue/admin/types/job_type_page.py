@@ -114,10 +114,10 @@ def page_of(request: HttpRequest, job_type: JobType) -> JobTypePage:
     )
 
 
-def handler_cell(request: HttpRequest, job_type: JobType) -> Any:
+def handler_cell(request: HttpRequest, job_type: JobType, depth: Depth | None) -> Any:
     """The number of living workers with the handler, and their releases."""
     knowing = fleet(request).knowing(job_type.name)
-    return workers_cell(knowing, _("no handler in any live worker"))
+    return workers_cell(knowing, _("no handler in any live worker"), depth)
 
 
 def running_text(depth: Depth, job_type: JobType) -> str:

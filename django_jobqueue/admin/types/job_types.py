@@ -125,7 +125,7 @@ class JobTypeAdmin(ActionAdmin):
             row.row_context = RowContext(
                 depth=by_type.get(row.name) or Depth("", row.name),
                 day=past.get(row.name) or Line(row.name),
-                handler=handler_cell(request, row),
+                handler=handler_cell(request, row, by_type.get(row.name)),
             )
         return rows
 
@@ -251,10 +251,11 @@ def pause_of(row: Any) -> list[tuple[Any, Any]]:
 
 
 def _summary(request: HttpRequest, job_type: JobType) -> list[tuple[Any, Any]]:
+    depth = depths.by_job_type(request).get(job_type.name)
     return [
         *pause_of(job_type),
         (_("Handler"), display.visible(job_type.handler) or display.NOTHING),
-        (_("Handled by"), handler_cell(request, job_type)),
+        (_("Handled by"), handler_cell(request, job_type, depth)),
         (_("Description"), display.visible(job_type.description) or display.NOTHING),
         (_("Queue"), display.visible(job_type.queue)),
         (_("Delivery"), job_type.get_delivery_display()),

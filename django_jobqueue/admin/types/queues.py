@@ -92,11 +92,10 @@ def page_of(request: HttpRequest, queue: Queue) -> QueuePage:
     )
 
 
-def served_cell(request: HttpRequest, queue: str) -> Any:
+def served_cell(request: HttpRequest, queue: str, depth: Depth | None) -> Any:
     """How many living workers serve it."""
-    return workers_cell(
-        fleet(request).serving(queue), gettext("no living worker serves it")
-    )
+    nobody = gettext("no living worker serves it")
+    return workers_cell(fleet(request).serving(queue), nobody, depth)
 
 
 def _weight(depth: Depth, counts: Counts | None) -> tuple[int, int, int]:
@@ -227,7 +226,7 @@ class QueueAdmin(ActionAdmin):
             row.row_context = RowContext(
                 depth=by_queue.get(row.name) or Depth(row.name, ""),
                 day=past.get(row.name) or Counts(),
-                served=served_cell(request, row.name),
+                served=served_cell(request, row.name, by_queue.get(row.name)),
             )
         return rows
 
@@ -314,5 +313,5 @@ def _summary(request: HttpRequest, queue: Queue) -> list[tuple[Any, Any]]:
         (_("Oldest ready"), depths.age_text(depth.oldest)),
         (_("Later"), depths.count_text(depth.later)),
         (_("Running"), numbers.number(depth.running)),
-        (_("Served by"), served_cell(request, queue.name)),
+        (_("Served by"), served_cell(request, queue.name, depth)),
     ]

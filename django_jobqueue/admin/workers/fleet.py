@@ -15,6 +15,7 @@ from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.parts import display
 from django_jobqueue.domain.states import ALIVE, WorkerState
 from django_jobqueue.models import Worker
+from django_jobqueue.store.reading.stats import Depth
 from django_jobqueue.text import numbers, timezones
 
 MOST: Final = 1_000  # workers
@@ -60,10 +61,11 @@ def fleet(request: HttpRequest) -> Fleet:
     return known
 
 
-def workers_cell(workers: Sequence[Worker], nobody: Any) -> Any:
-    """The number of workers, and their releases; a pill if there are no workers."""
+def workers_cell(workers: Sequence[Worker], nobody: Any, depth: Depth | None) -> Any:
+    """The number of workers, and their releases; a pill if there are none, which is an
+    alarm where jobs are ready."""
     if not workers:
-        return display.pill("failed", nobody)
+        return display.pill("failed" if depth and depth.ready else "warned", nobody)
     if all(worker.state == WorkerState.DRAINING for worker in workers):
         return display.pill("draining", _("only draining workers"))
     text = ngettext("%(count)s worker", "%(count)s workers", len(workers))
