@@ -8,6 +8,7 @@ from django.db import connections
 
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.databases import POSTGRESQL
+from django_jobqueue.domain.ids import several
 from django_jobqueue.domain.lease_names import check_name
 from django_jobqueue.leases.memory_leases import memory
 from django_jobqueue.operations.audit_log import record
@@ -26,7 +27,7 @@ def take_away_leases(
     with its next renewal; a transaction of ``HeldLease.atomic()`` that is under way
     ends before. Raises InvalidArguments.
     """
-    wanted = [names] if isinstance(names, str) else list(dict.fromkeys(names))
+    wanted = list(dict.fromkeys(several(names)))
     for name in wanted:
         check_name(name)
     taken = memory.take_away(wanted)

@@ -200,9 +200,10 @@ def test_the_end_of_a_pause_is_in_the_time_zone_that_the_page_names(
     page = select(anna, "jobtype", "pause", FAIL)
     assert "Time zone: Asia/Tokyo." in page.text
     said = {"reason": "x", "resume_at": "2100-01-01T08:00"}
-    page = confirm(anna, "jobtype", "pause", FAIL, **said)
+    confirm(anna, "jobtype", "pause", FAIL, **said)
     until = JobType.objects.get(pk=FAIL).resume_at
     assert until == datetime(2099, 12, 31, 23, tzinfo=UTC)
+    page = get(anna, page_of("jobtype", FAIL))
     assert "paused until 2100-01-01 08:00:00 JST" in page.text
 
 

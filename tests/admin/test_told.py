@@ -29,13 +29,12 @@ def make_possible(endpoint: Endpoint, keys: Keys) -> None:
 
 
 def effects() -> dict[str, list[dict[str, Any]]]:
-    """All rows but the drafts of bulk operations, which change nothing yet, and views
-    that only their owner sees."""
+    """All rows but drafts, which change nothing yet, and views that only their owner
+    sees."""
     rows = everything()
     del rows["jobqueue.SavedView"]
-    rows["jobqueue.BulkOperation"] = [
-        row for row in rows["jobqueue.BulkOperation"] if row["state"] != "draft"
-    ]
+    for name in ("jobqueue.BulkOperation", "jobqueue.Erasure"):
+        rows[name] = [row for row in rows[name] if row["state"] != "draft"]
     return rows
 
 

@@ -98,6 +98,8 @@ READS: dict[str, tuple[str, ...]] = {
     "import": ("celery-beat",),
     "schedules": (),
     "schedule": ("nightly",),
+    "leases": (),
+    "personal-data": ("find", "anna@example.com"),
 }
 ONE_SENTENCE = "The job queue needs PostgreSQL; the database 'lite' is sqlite."
 
