@@ -18,6 +18,7 @@ NAME = "a name from the code"
 HOST = "of a machine or a process"
 POLICY = "numbers and names of a policy"
 COUNTS = "counts"
+VIEW = "it can; the guide says that its owner deletes the view"
 
 # Why other columns cannot hold a person's value. By the column; or by the table, too.
 NEVER = {
@@ -66,9 +67,16 @@ NEVER = {
     "jobqueue_jobtype.summary": CODE,
     "jobqueue_jobtype.unique_by": CODE,
     "jobqueue_jobtype.unique_rule": CODE,
+    "jobqueue_lease.holder": HOST,
+    "jobqueue_lease.host": HOST,
+    "jobqueue_lease.name": NAME,
     "jobqueue_queue.name": NAME,
     "jobqueue_rollup.run_histogram": COUNTS,
     "jobqueue_rollup.wait_histogram": COUNTS,
+    "jobqueue_savedview.list": CHOICE,
+    "jobqueue_savedview.name": VIEW,
+    "jobqueue_savedview.owner": VIEW,
+    "jobqueue_savedview.query": VIEW,
     "jobqueue_schedule.name": NAME,
     "jobqueue_schedule.planned_for": "a rule and a time zone",
     "jobqueue_schedule.rule": "a rule of times",
