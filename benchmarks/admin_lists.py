@@ -91,7 +91,8 @@ def main() -> None:
     settings.ALLOWED_HOSTS = ["testserver"]
     from django.db import connection
 
-    connection.settings_dict["TEST"]["NAME"] = DATABASE
+    # Without a copy of all rows in memory.
+    connection.settings_dict["TEST"].update(NAME=DATABASE, SERIALIZE=False)
     name = connection.settings_dict["NAME"]
     connection.creation.create_test_db(
         verbosity=0, autoclobber=not options.kept, keepdb=options.kept

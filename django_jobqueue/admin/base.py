@@ -21,6 +21,7 @@ from django.utils.http import urlencode
 from django_jobqueue.admin.lists.change_list import PlainChangeList
 from django_jobqueue.admin.lists.ranges import parameters_of
 from django_jobqueue.admin.lists.time_limit import limited
+from django_jobqueue.admin.regions import refreshed
 from django_jobqueue.conf import conf
 from django_jobqueue.models import AuditEntry
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     ModelAdmin = admin.ModelAdmin[Any]
 else:
     ModelAdmin = admin.ModelAdmin
+
+_LIST = "_jobqueue_list"
 
 VIEW_DATA = "view_job_data"
 REVEAL_DATA = "reveal_job_data"
@@ -63,14 +66,22 @@ class JobQueueAdmin(ModelAdmin):
         for pattern in patterns:
             if isinstance(pattern, URLPattern):
                 posts = str(pattern.name).endswith("_changelist")  # a verb that asks
-                pattern.callback = limited(
-                    pattern.callback, self.admin_site, posts=posts
+                pattern.callback = refreshed(
+                    limited(pattern.callback, self.admin_site, posts=posts)
                 )
         return patterns
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         """A list that keeps its order."""
         return PlainChangeList
+
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        """Of a POST only one: actions ask for the list that Django has made."""
+        if request.method != "POST":
+            return super().get_changelist_instance(request)
+        if not hasattr(request, _LIST):
+            setattr(request, _LIST, super().get_changelist_instance(request))
+        return getattr(request, _LIST)
 
     def get_object(self, request: HttpRequest, object_id: str, *args: Any) -> Any:
         """The object with this key; None for text that PostgreSQL cannot compare."""

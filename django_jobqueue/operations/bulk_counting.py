@@ -15,7 +15,7 @@ from django_jobqueue.store.bulk.chunk import Chunk
 from django_jobqueue.store.bulk.count_jobs import count_chunk
 from django_jobqueue.store.connection import DjangoDatabase
 
-AT_ONCE: Final = 0.4  # seconds that whoever drafts an operation waits for
+AT_ONCE: Final = 0.1  # seconds that whoever drafts an operation waits for
 
 
 def step(id: UUID, *, max_rows: int, job: UUID | None = None) -> Chunk | None:
@@ -46,11 +46,12 @@ def step(id: UUID, *, max_rows: int, job: UUID | None = None) -> Chunk | None:
 def count_for(
     id: UUID, seconds: float, *, clock: Callable[[], float] = time.monotonic
 ) -> None:
-    """Count chunks for about so long, or until all is counted."""
-    now = clock()
+    """Count chunks for about so long, or until all is counted; none that would
+    take longer."""
+    now = began = clock()
     end = now + seconds
     throttle = Throttle(None, now)
-    while now < end:
+    while now + 2 * (now - began) < end:  # the next one is up to twice as large
         done = step(id, max_rows=throttle.size)
         if done is None or done.over:
             return

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import TextField
-from django.db.models.functions import Cast, Coalesce
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.states import ALIVE
-from django_jobqueue.models import JobType, Worker
+from django_jobqueue.models import JobType
 from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import stats
@@ -38,7 +36,7 @@ def read() -> Present:
         time=database_now(),
         depths=stats.depths(db),
         workers=workers,
-        known=_known([worker.id for worker in workers if is_alive(worker)]),
+        known=known_job_types([worker.id for worker in workers if is_alive(worker)]),
         closed=[*stats.paused(db), *_without_slots()],
     )
 
@@ -53,17 +51,9 @@ def has_lapsed(worker: WorkerRow) -> bool:
     return worker.state in ALIVE and not is_alive(worker)
 
 
-def _known(ids: list[int]) -> dict[int, frozenset[str]]:
-    """Most workers of a project know the same: each list is read once."""
-    rows = Worker.objects.using(conf.database).filter(id__in=ids)
-    texts = rows.annotate(text=Cast("job_types", TextField()))
-    known: dict[str, frozenset[str]] = {}
-    by_id = {}
-    for id, text in texts.values_list("id", "text"):
-        if text not in known:
-            known[text] = frozenset(json.loads(text))
-        by_id[id] = known[text]
-    return by_id
+def known_job_types(ids: list[int]) -> dict[int, frozenset[str]]:
+    """The job types that each of these workers has handlers for."""
+    return stats.known_job_types(DjangoDatabase(), ids)
 
 
 def _without_slots() -> list[Pause]:

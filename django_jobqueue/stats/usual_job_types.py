@@ -26,3 +26,8 @@ def usual_job_types() -> list[str]:
         return history.commonest_types(DjangoDatabase(), start, MOST)
 
     return _names.get(conf.database, FRESH, read)
+
+
+def forget() -> None:
+    """Let the next reading be a new one."""
+    _names.forget()

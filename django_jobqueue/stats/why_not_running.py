@@ -16,6 +16,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.policy import limit_in_force
 from django_jobqueue.domain.states import ALIVE, QueuedStatus, WorkerState
 from django_jobqueue.models import JobType, Queue, QueuedJob, Worker
+from django_jobqueue.stats.current_state import known_job_types
 from django_jobqueue.stats.pauses import is_paused
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading.lane_position import Place, count_before
@@ -75,6 +76,7 @@ def why_not_one(job: QueuedJob) -> Reasons:
     workers = Worker.objects.using(alias).filter(
         Q(state__in=ALIVE) | Q(pk=job.worker_id)
     )
+    workers = workers.defer("job_types")
     return why_not(
         [job],
         types={row.name: row for row in types},
@@ -98,6 +100,7 @@ class _Reasons:
         self.queues = queues
         self.workers = {worker.pk: worker for worker in workers}
         self.living = [w for w in self.workers.values() if _lives(w, self.now)]
+        self.known = known_job_types([worker.pk for worker in self.living])
         self.limits = {
             name: limit
             for name in {row.job_type_id for row in rows} & self.types.keys()
@@ -165,7 +168,7 @@ class _Reasons:
             yield gettext("no worker is alive")
             return
         serving = [worker for worker in self.living if _serves(worker, job.queue)]
-        knowing = [w for w in self.living if _knows(w, job.job_type_id)]
+        knowing = [w for w in self.living if job.job_type_id in self.known[w.pk]]
         if not serving:
             yield Reason(gettext("no living worker serves its queue"), "queue")
         if not knowing:
@@ -181,8 +184,7 @@ class _Reasons:
         return [
             worker
             for worker in self.living
-            if _serves(worker, job.queue)
-            and job.job_type_id in (worker.job_types or ())
+            if _serves(worker, job.queue) and job.job_type_id in self.known[worker.pk]
         ]
 
 
@@ -232,10 +234,6 @@ def _lives(worker: Worker, now: datetime) -> bool:
 
 def _serves(worker: Worker, queue: str) -> bool:
     return worker.queues is None or queue in worker.queues
-
-
-def _knows(worker: Worker, job_type: str) -> bool:
-    return job_type in (worker.job_types or ())
 
 
 def _has_room(worker: Worker) -> bool:

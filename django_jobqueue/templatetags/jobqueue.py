@@ -6,7 +6,9 @@ from typing import Any, Final
 
 from django import template
 from django.template import Context
+from django.utils.safestring import mark_safe
 
+from django_jobqueue.admin import regions
 from django_jobqueue.admin.base import may
 from django_jobqueue.admin.overview import overview_page
 from django_jobqueue.admin.parts.display import breakable, shown_text
@@ -26,6 +28,22 @@ def jq_overview(context: Context) -> overview_page.Page | None:
     """The figures of the overview; None for a user who may not see them."""
     request = context["request"]
     return overview_page.page(request) if may(request, "view_overview") else None
+
+
+@register.simple_block_tag(takes_context=True)
+def jq_region(context: Context, content: str) -> str:
+    """An element with ``data-jq-region``, which an open page replaces when it changes.
+
+    Its own text, escaped already, is all that is in it.
+    """
+    request = getattr(context, "request", None) or context["request"]
+    return mark_safe(regions.marked(request, content))
+
+
+@register.simple_block_tag(takes_context=True)
+def jq_changed(context: Context, content: str) -> str:
+    """Of what is inside, only the regions that the page shows in another version."""
+    return mark_safe(regions.changed(context["request"]))
 
 
 @register.filter

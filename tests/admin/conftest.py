@@ -9,7 +9,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
 
-from django_jobqueue.stats import overview
+from django_jobqueue.stats import overview, usual_job_types
 from tests.admin.scene import Scene, build
 
 VIEWS = (
@@ -30,6 +30,7 @@ LogIn = Callable[..., Client]
 def fresh_figures() -> None:
     """The overview keeps nothing of an earlier test."""
     overview.forget()
+    usual_job_types.forget()
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
 
 from django_jobqueue import operations
-from django_jobqueue.admin.overview import overview_tables
 from django_jobqueue.models import BulkOperation, JobType, Schedule
 from django_jobqueue.stats import overview
 from django_jobqueue.stats.cached import CachedValue
@@ -183,7 +182,7 @@ def test_what_is_not_shown_is_idle_or_said_to_be_busy(
     anna: Client, db: None, monkeypatch: pytest.MonkeyPatch, busy: int
 ) -> None:
     """Of too many busy ones the busiest are shown, whatever their names."""
-    monkeypatch.setattr(overview_tables, "MOST_LINES", 3)
+    monkeypatch.setattr(overview, "MOST_LINES", 3)
     names = [f"busy.type_{number:03}" for number in range(busy)]
     JobType.objects.bulk_create(JobType(name=name) for name in names)
     for jobs, name in enumerate(names, 1):

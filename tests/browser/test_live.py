@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.contrib.sessions.models import Session
 
+from django_jobqueue.models import JobType
 from django_jobqueue.operations import bulk, bulk_counting
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.stats import overview
@@ -58,6 +59,34 @@ def test_regions_are_replaced_and_what_was_opened_stays_open(
     assert screen.page.locator("#jq-chart-table").get_attribute("open") is not None
     assert screen.page.evaluate("document.activeElement.href") == before
     assert "window" not in screen.page.url
+
+
+def test_a_refresh_fetches_what_changed_and_not_the_page(
+    see: See, scene: Scene
+) -> None:
+    screen = see()
+    screen.open(list_of("jobtype"))
+    often(screen)
+    with screen.page.expect_response(f"**{list_of('jobtype')}") as unchanged:
+        pass
+    assert unchanged.value.text() == ""
+    JobType.objects.create(name="shop.jobs.new")
+    screen.page.locator("[data-jq-region=rows]").get_by_text("shop.jobs.new").wait_for()
+    with screen.page.expect_response(f"**{list_of('jobtype')}") as again:
+        pass
+    assert again.value.text() == ""
+    assert f"0 of {JobType.objects.count()} selected" in screen.text
+
+
+def test_names_are_suggested_while_one_is_typed(see: See, scene: Scene) -> None:
+    JobType.objects.bulk_create(JobType(name=f"shop.type_{n:03}") for n in range(150))
+    screen = see()
+    screen.open(list_of("queuedjob"))
+    field = screen.page.locator("input[name=job_type]")
+    field.press_sequentially("type_01")
+    option = screen.page.locator("datalist option[value='shop.type_017']")
+    option.wait_for(state="attached")
+    assert screen.page.locator("datalist option").count() == 10
 
 
 def test_the_choice_is_remembered(see: See, scene: Scene) -> None:

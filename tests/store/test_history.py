@@ -7,7 +7,8 @@ from datetime import timedelta
 from django_jobqueue.models import Rollup
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.reading import history
-from tests.store.rows import ADD, ago
+from django_jobqueue.store.reading.history import Counts
+from tests.store.rows import ADD, FAIL, ago
 
 HALF_HOUR = timedelta(minutes=30)
 
@@ -22,7 +23,8 @@ def test_only_what_began_since_then_is_summed(own: OwnConnection) -> None:
     make(50, succeeded=10, retried=3, other=4, run_histogram=[5])
     make(50, "mail", succeeded=7)
     make(5_000, succeeded=100)
-    first, second = history.since(own, ago(3_600))
+    assert history.since(own, ago(3_600), [FAIL]) == []
+    first, second = history.since(own, ago(3_600), [ADD, FAIL])
     assert (first.job_type, first.queue, second.queue) == (ADD, "default", "mail")
     assert (first.succeeded, first.failed) == (11, 2)
     assert (first.retried, first.other) == (3, 4)
@@ -47,21 +49,57 @@ def test_trends_count_what_finished_and_failed(own: OwnConnection) -> None:
     start = ago(3_600)
     make(3_500, succeeded=1, failed=2, retried=50, other=50)
     make(60, "mail", succeeded=3)
-    found = {one.queue: one for one in history.trends(own, start, HALF_HOUR)}
+    names = ["default", "mail"]
+    found = {
+        one.name: one for one in history.queue_trends(own, start, HALF_HOUR, names)
+    }
     assert (found["default"].finished, found["default"].failed) == (3, 2)
     assert (found["default"].start, found["mail"].start) == (start, start + HALF_HOUR)
+    by_type = history.type_trends(own, start, HALF_HOUR, [ADD])
+    assert sorted((one.name, one.finished) for one in by_type) == [(ADD, 3), (ADD, 3)]
+    assert history.type_trends(own, start, HALF_HOUR, [FAIL]) == []
+
+
+def test_numbers_are_summed_by_job_type_and_queue(own: OwnConnection) -> None:
+    make(100, succeeded=1, failed=2)
+    make(50, succeeded=10, retried=3, other=4)
+    make(50, "mail", succeeded=7)
+    make(5_000, succeeded=100)
+    assert history.counts(own, ago(3_600)) == {
+        (ADD, "default"): Counts(succeeded=11, failed=2, retried=3, other=4),
+        (ADD, "mail"): Counts(succeeded=7),
+    }
+
+
+def test_spans_and_queues_are_read_together(own: OwnConnection) -> None:
+    start = ago(7_200)
+    make(7_100, succeeded=1, run_histogram=[5])
+    make(7_000, "mail", succeeded=2, run_histogram=[0, 3])
+    make(60, failed=4, wait_histogram=[1])
+    spans, queues = history.spans_and_queues(own, start, HALF_HOUR, ["default"])
+    assert spans == history.spans(own, start, HALF_HOUR)
+    (queue,) = queues
+    assert (queue.queue, queue.succeeded, queue.failed) == ("default", 1, 4)
+    assert (queue.run[:2], queue.wait[0]) == ([5, 0], 1)
+
+
+def test_only_types_that_fail_often_and_enough_are_failing(own: OwnConnection) -> None:
+    make(60, succeeded=9, failed=1)
+    make(60, "mail", succeeded=9, failed=1)
+    found = history.failing(own, ago(3_600), least=20, percent=5)
+    assert found == {ADD: Counts(succeeded=18, failed=2)}
+    assert history.failing(own, ago(3_600), least=20, percent=10) == {}
+    assert history.failing(own, ago(3_600), least=21, percent=5) == {}
 
 
 def test_the_callers_connection_reads_the_same(own: OwnConnection) -> None:
     make(60, succeeded=1, run_histogram=[3], wait_histogram=[0, 4])
     start, caller = ago(600), DjangoDatabase()
-    assert history.since(caller, start) == history.since(own, start)
+    assert history.since(caller, start, [ADD]) == history.since(own, start, [ADD])
     assert history.spans(caller, start, HALF_HOUR) == history.spans(
         own, start, HALF_HOUR
     )
-    assert history.trends(caller, start, HALF_HOUR) == history.trends(
-        own, start, HALF_HOUR
-    )
+    assert history.counts(caller, start) == history.counts(own, start)
 
 
 def test_minutes_that_should_have_been_folded_are_found(own: OwnConnection) -> None:

@@ -289,7 +289,6 @@ def _workers(ids: set[int]) -> dict[int, Worker]:
         "state",
         "lease_until",
         "queues",
-        "job_types",
         "running",
         "threads",
         "async_slots",

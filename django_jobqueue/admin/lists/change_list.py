@@ -39,7 +39,6 @@ class PlainChangeList(ChangeList):
     is_all_counted = True  # whether result_count is of all that match
     is_all_searched = True
     model_admin: Any
-    result_list: Any
     result_count: int
     full_result_count: int | None
 
@@ -58,13 +57,14 @@ class PlainChangeList(ChangeList):
         """No column can be clicked."""
         return {}
 
+    _rows: Any
+    _request: HttpRequest | None = None  # set once the rows can be annotated
+
     def get_results(self, request: HttpRequest) -> None:
-        """Find the page, and let the admin class add what its columns need."""
+        """Find the page."""
         self.params.pop(ORDER_VAR, None)
         self.find_page(request)
-        self.result_list = self.model_admin.annotate(request, list(self.result_list))
-        for row in self.result_list:
-            row.is_of_range = self.is_of_range
+        self._request = request
         # Equal counts keep Django's search form from printing a second one.
         self.full_result_count = self.result_count
 
@@ -73,6 +73,21 @@ class PlainChangeList(ChangeList):
         """Whether the list is of a range of time."""
         ranges = (one for one in self.filter_specs if isinstance(one, TimeRangeFilter))
         return any(one.is_used for one in ranges)
+
+    @property
+    def result_list(self) -> Any:
+        """The rows of the page, with what their columns need: read when they are shown
+        first, since a verb does not show them."""
+        if self._request is not None:
+            request, self._request = self._request, None
+            self._rows = self.model_admin.annotate(request, list(self._rows))
+            for row in self._rows:
+                row.is_of_range = self.is_of_range
+        return self._rows
+
+    @result_list.setter
+    def result_list(self, rows: Any) -> None:
+        self._rows = rows
 
     def find_page(self, request: HttpRequest) -> None:
         """Set ``result_list`` and ``result_count``."""

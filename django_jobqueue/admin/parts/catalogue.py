@@ -19,10 +19,9 @@ from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.queue import lanes
 
 _TYPES = "_jobqueue_job_types"
-_TYPE_NAMES = "_jobqueue_job_type_names"
+_DECLARED = "_jobqueue_queues_of_job_types"
 _SENSITIVE = "_jobqueue_sensitive_keys"
 _QUEUES = "_jobqueue_queues"
-_QUEUE_NAMES = "_jobqueue_queue_names"
 
 
 def job_types(request: HttpRequest, names: Iterable[str]) -> dict[str, JobType]:
@@ -44,12 +43,22 @@ def job_type(request: HttpRequest, name: str) -> JobType | None:
 
 def type_names(request: HttpRequest) -> list[str]:
     """The name of every job type that was ever declared, in order."""
+    return sorted(_declared(request))
 
-    def read() -> list[str]:
-        return sorted(JobType.objects.values_list("name", flat=True))
 
-    names: list[str] = _once(request, _TYPE_NAMES, read)
-    return names
+def _declared(request: HttpRequest) -> dict[str, str]:
+    """The queue of each job type."""
+
+    def read() -> dict[str, str]:
+        return dict(JobType.objects.order_by().values_list("name", "queue"))
+
+    queues: dict[str, str] = _once(request, _DECLARED, read)
+    return queues
+
+
+def types_of_queue(request: HttpRequest, queue: str) -> set[str]:
+    """The names of the job types that declare this queue."""
+    return {name for name, own in _declared(request).items() if own == queue}
 
 
 def types_named(text: str, names: Iterable[str]) -> list[str]:
@@ -94,13 +103,7 @@ def queues(request: HttpRequest) -> dict[str, Queue]:
 
 def queue_names(request: HttpRequest) -> list[str]:
     """The queues that are known without a look at the jobs."""
-
-    def read() -> list[str]:
-        return list(
-            JobType.objects.order_by().values_list("queue", flat=True).distinct()
-        )
-
-    return sorted({*_once(request, _QUEUE_NAMES, read), *queues(request)})
+    return sorted({*_declared(request).values(), *queues(request)})
 
 
 def queue_names_in_use(request: HttpRequest) -> list[str]:

@@ -46,12 +46,13 @@ OUTCOMES: Final = {
 
 def read(request: HttpRequest, rows: Iterable[Schedule]) -> list[ScheduleNow]:
     """How these schedules stand, in a fixed number of queries."""
+    present = fleet(request)
     claimers = [
         Claimer(
             None if worker.queues is None else frozenset(worker.queues),
-            frozenset(worker.job_types),
+            present.known[worker.pk],
         )
-        for worker in fleet(request).living
+        for worker in present.living
         if worker.state == WorkerState.RUNNING
     ]
     return schedules.of(rows, claimers, timezones.now())

@@ -109,7 +109,7 @@ class JobTypeAdmin(ActionAdmin):
         ]
 
     def names(self, request: HttpRequest) -> JsonResponse:
-        """The first names that have a text, for who sees a list with this filter."""
+        """The first names that have a text, for who sees a list of theirs."""
         lists = (JobType, QueuedJob, ArchivedJob, FailureGroup, Schedule)
         if not any(may_view(request, model) for model in lists):
             raise PermissionDenied

@@ -70,8 +70,7 @@ def page_of(request: HttpRequest, queue: Queue) -> QueuePage:
     depth = {name: by_type.get(name) or Depth(queue.name, name) for name in active}
     shown = sorted(active, key=lambda name: _weight(depth[name], past.get(name)))
     shown = sorted(shown[-MOST_TYPES:])
-    declared = JobType.objects.filter(queue=queue.name).values_list("name", flat=True)
-    idle = sorted({*declared} - active)
+    idle = sorted(catalogue.types_of_queue(request, queue.name) - active)
     links = _type_links(request, [*shown, *idle[:MOST_IDLE]])
     return QueuePage(
         job_types=[

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 from django.http import HttpRequest
@@ -15,23 +16,29 @@ from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.parts import display
 from django_jobqueue.domain.states import ALIVE, WorkerState
 from django_jobqueue.models import Worker
+from django_jobqueue.stats.current_state import known_job_types
 from django_jobqueue.store.reading.stats import Depth
 from django_jobqueue.text import numbers, timezones
 
 MOST: Final = 1_000  # workers
 NAMED: Final = 10  # on a page; the others are counted
-COLUMNS: Final = ("id", "name", "state", "release", "queues", "job_types")
+COLUMNS: Final = ("id", "name", "state", "release", "queues")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fleet:
     """The workers whose leases hold."""
 
     living: Sequence[Worker] = field(default_factory=list)
 
+    @cached_property
+    def known(self) -> dict[int, frozenset[str]]:
+        """The job types that each of them has handlers for."""
+        return known_job_types([worker.pk for worker in self.living])
+
     def knowing(self, job_type: str) -> list[Worker]:
         """Those that have a handler for this job type."""
-        return self._of(lambda worker: job_type in worker.job_types)
+        return self._of(lambda worker: job_type in self.known[worker.pk])
 
     def serving(self, queue: str) -> list[Worker]:
         """Those that claim from this queue."""

@@ -1,4 +1,5 @@
-/* Regions of a page are replaced by those of a fresh copy of it, every few seconds.
+/* Regions of a page are replaced by fresh ones every few seconds: the server is told which
+   versions are shown, and answers with those that changed.
 
    An element with data-jq-region="name" is a region; with data-jq-final it stays as it is,
    and with data-jq-soon it is looked at every two seconds. Nothing is replaced while
@@ -111,28 +112,24 @@
   };
 
   /* Django's own script knows only the check boxes that were there at the start. */
-  const renewActions = (page) => {
-    const counter = document.querySelector("span.action-counter");
-    const now = page.querySelector("span.action-counter");
-    if (counter && now) {
-      counter.dataset.actionsIcnt = now.dataset.actionsIcnt;
-      counter.textContent = now.textContent;
-    }
+  const renewActions = () => {
     window.Actions?.(document.querySelectorAll("tr input.action-select"));
   };
 
-  const fresh = new Map(); // the last copy of each region, to tell what changed
+  const shown = () =>
+    [...document.querySelectorAll(all)]
+      .map(({ dataset }) => `${dataset.jqRegion}=${dataset.jqVersion}`)
+      .join(",");
   const replace = (page) => {
     let rows = false;
     for (const region of document.querySelectorAll(all)) {
       const name = region.dataset.jqRegion;
       const found = page.querySelector(`[data-jq-region="${CSS.escape(name)}"]`);
-      if (!found || fresh.get(name) === found.outerHTML) continue;
+      if (!found || found.dataset.jqVersion === region.dataset.jqVersion) continue;
       if (region.matches("[data-jq-soon]") && found.matches("[data-jq-final]")) {
         location.reload(); // its title and its form are of the whole page
         return;
       }
-      fresh.set(name, found.outerHTML);
       const state = stateOf(region);
       const next = document.adoptNode(found);
       region.replaceWith(next);
@@ -140,7 +137,7 @@
       rows ||= Boolean(next.querySelector("#action-toggle"));
       next.dispatchEvent(new CustomEvent("jobqueue:replaced", { bubbles: true }));
     }
-    if (rows) renewActions(page);
+    if (rows) renewActions();
   };
 
   const look = async () => {
@@ -150,7 +147,7 @@
         cache: "no-store",
         redirect: "manual",
         signal: AbortSignal.timeout(PATIENCE),
-        headers: { "X-Requested-With": "fetch" },
+        headers: { "X-Requested-With": "fetch", "Jobqueue-Regions": shown() },
       });
       if (answer.type === "opaqueredirect" && document.querySelector('[data-jq-region="job"]')) {
         location.reload(); // the job is over, and in the archive

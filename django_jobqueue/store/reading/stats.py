@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -82,6 +83,15 @@ SELECT id, name, state, queues::text, threads, async_slots, running, rss, listen
  WHERE state IN ('running', 'draining')
     OR stopped_at > statement_timestamp() - interval '10 minutes'
  ORDER BY state IN ('running', 'draining') DESC, id
+"""
+
+# Most workers of a project know the same job types, perhaps thousands: each list is
+# read once.
+KNOWN: Final = """
+SELECT job_types::text, array_agg(id)
+  FROM jobqueue_worker
+ WHERE id = ANY(%(ids)s)
+ GROUP BY 1
 """
 
 # The counters of several roll-ups, and their histograms place by place. A sum for each
@@ -230,6 +240,14 @@ def workers(db: Database) -> list[WorkerRow]:
         WorkerRow(id, name, state, from_json(queues) if queues else None, *columns)
         for id, name, state, queues, *columns in db.fetch(WORKERS)
     ]
+
+
+def known_job_types(db: Database, ids: Sequence[int]) -> dict[int, frozenset[str]]:
+    """The job types that each of these workers has handlers for."""
+    known: dict[int, frozenset[str]] = {}
+    for text, same in db.fetch(KNOWN, {"ids": list(ids)}):
+        known.update(dict.fromkeys(same, frozenset(from_json(text) or ())))
+    return known
 
 
 def recent(db: Database, seconds: float) -> list[Recent]:

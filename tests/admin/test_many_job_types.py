@@ -1,0 +1,204 @@
+"""Pages with thousands of job types: no more statements than with a few, and small."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from django_jobqueue.domain.histogram import BUCKETS
+from django_jobqueue.models import ArchivedJob, JobType, QueuedJob, Worker
+from django_jobqueue.stats import overview
+from tests.admin.conftest import LogIn
+from tests.admin.pages import Page, get, list_of, page_of, statements, verb_of
+
+LARGEST = 150_000  # bytes of a page
+NAMES = "/admin/jobqueue/jobtype/names/"
+
+JOB_TYPES = """
+INSERT INTO jobqueue_jobtype (name, queue)
+SELECT format('shop.jobs.type_%s', lpad(n::text, 4, '0')), 'queue_' || n %% 5
+  FROM generate_series(1, %(types)s) AS n
+"""
+JOBS = """
+INSERT INTO jobqueue_queuedjob (job_type, queue, run_after, attempts)
+SELECT name, queue, clock_timestamp() - interval '2 hours', 0
+  FROM jobqueue_jobtype
+ WHERE name LIKE 'shop.jobs.%%'
+"""
+ARCHIVED = """
+INSERT INTO jobqueue_archivedjob (
+       id, job_type, queue, priority, data, run_after, created_at, attempts, status,
+       finished_at, worker, error_class, error_message)
+SELECT gen_random_uuid(), name, queue, 0, '{"order": 4711}', now(), now(), 1, 'failed',
+       now(), 'web-1:4100', 'shop.errors.CarrierDown', 'HTTP 503'
+  FROM jobqueue_jobtype
+ WHERE name LIKE 'shop.jobs.%%'
+"""
+ROLLUPS = """
+INSERT INTO jobqueue_rollup (
+       bucket, job_type, queue, succeeded, failed, run_ms, wait_ms, run_histogram,
+       wait_histogram)
+SELECT date_trunc('minute', now()) - step * interval '10 minutes', name, queue, 90, 10,
+       0, 0, to_jsonb(array_fill(3, ARRAY[%(buckets)s])),
+       to_jsonb(array_fill(3, ARRAY[%(buckets)s]))
+  FROM jobqueue_jobtype, generate_series(1, 3) AS step
+ WHERE name LIKE 'shop.jobs.%%'
+"""
+
+
+def make(types: int) -> None:
+    """So many job types; each has a queued job, a failed one, and some that finished,
+    and a worker handles them."""
+    with connection.cursor() as cursor:
+        cursor.execute(JOB_TYPES, {"types": types})
+        cursor.execute(JOBS, {})
+        cursor.execute(ARCHIVED, {})
+        cursor.execute(ROLLUPS, {"buckets": BUCKETS})
+    Worker.objects.create(
+        name="web-1:4100",
+        host="web-1",
+        pid=4100,
+        threads=4,
+        job_types=list(JobType.objects.values_list("name", flat=True)),
+        lease_until="9999-01-01T00:00Z",
+    )
+
+
+def addresses() -> list[str]:
+    """A page of each part, and those that name many job types."""
+    lists = ("archivedjob", "queuedjob", "failuregroup", "jobtype", "queue", "worker")
+    first = JobType.objects.filter(name__startswith="shop.jobs.").order_by("name")[0]
+    return [
+        "/admin/jobqueue/",
+        "/admin/jobqueue/?window=24h",
+        *map(list_of, (*lists, "schedule")),
+        f"{list_of('queuedjob')}?q=type:{first}",
+        f"{list_of('archivedjob')}?job_type={first}",
+        page_of("jobtype", first),
+        page_of("queue", "queue_1"),
+        page_of("worker", Worker.objects.get().pk),
+        page_of("queuedjob", QueuedJob.objects.filter(job_type=first)[0].pk),
+        page_of("archivedjob", ArchivedJob.objects.filter(job_type=first)[0].pk),
+        verb_of("schedule", "new"),
+        verb_of("queue", "pause-by-name"),
+        "/admin/jobqueue/queuedjob/search/?q=4711",
+    ]
+
+
+def asked(client: Client, pages: Iterable[str]) -> dict[str, int]:
+    """How many statements each page takes, when what is cached for minutes is there."""
+    numbers = {}
+    for number, address in enumerate(pages):
+        client.get(address)
+        overview.forget()
+        with CaptureQueriesContext(connection) as captured:
+            assert client.get(address).status_code == 200, address
+        numbers[f"{number}"] = len(statements(captured))
+    return numbers
+
+
+def test_no_page_asks_more_where_there_are_more_job_types(
+    anna: Client, db: None
+) -> None:
+    make(10)
+    few = asked(anna, addresses())
+    for model in (QueuedJob, ArchivedJob, JobType, Worker):
+        model._default_manager.filter().delete()
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM jobqueue_rollup")
+    make(200)
+    many = asked(anna, addresses())
+    # A full page is counted, and the window's end is looked for; nothing else is new.
+    assert [page for page in few if many[page] > few[page] + 1] == []
+
+
+def test_every_page_is_small_with_3000_job_types(anna: Client, db: None) -> None:
+    make(3_000)
+    for address in addresses():
+        overview.forget()
+        response = anna.get(address)
+        assert response.status_code == 200, address
+        assert len(response.content) <= LARGEST, (address, len(response.content))
+
+
+def test_of_many_job_types_the_usual_ones_are_links_and_any_can_be_typed(
+    anna: Client, db: None
+) -> None:
+    make(150)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE jobqueue_rollup SET succeeded = 5000"
+            " WHERE job_type = 'shop.jobs.type_0077'"
+        )
+    page = get(anna, list_of("queuedjob"))
+    links = [link for link in page.links if "job_type=" in link]
+    assert links[0] == "?job_type=shop.jobs.type_0077"
+    assert len(links) <= 12
+    (field,) = page.all("input", name="job_type")
+    assert field["data-jq-names"] == NAMES
+    assert not page.all("option", value="shop.jobs.type_0149")
+
+
+@pytest.mark.parametrize("model", ["queuedjob", "archivedjob"])
+@pytest.mark.parametrize("typed", ["type_0149", "shop.jobs.type_0149", "0149"])
+def test_a_part_of_the_name_is_enough_to_type(
+    anna: Client, db: None, model: str, typed: str
+) -> None:
+    make(150)
+    page = get(anna, list_of(model), job_type=typed)
+    assert len(page.rows) == 1
+    assert "shop.jobs.type_0149" in page.text
+
+
+def test_a_name_that_many_have_selects_nothing(anna: Client, db: None) -> None:
+    make(150)
+    assert get(anna, list_of("queuedjob"), job_type="type_01").rows == []
+
+
+def test_names_are_suggested_by_their_parts(viewer: Client, db: None) -> None:
+    make(150)
+    found = viewer.get(NAMES, {"q": "type_014"}).json()
+    assert found == {"names": [f"shop.jobs.type_014{n}" for n in range(10)]}
+    assert len(viewer.get(NAMES).json()["names"]) == 20
+
+
+def test_names_are_for_who_sees_a_list_of_them(log_in: LogIn, db: None) -> None:
+    assert log_in("view_queue", name="carl").get(NAMES).status_code == 403
+    assert log_in("view_queuedjob", name="dora").get(NAMES).status_code == 200
+
+
+def test_job_types_are_searched(anna: Client, db: None) -> None:
+    make(150)
+    page = get(anna, list_of("jobtype"), q="type_0149")
+    assert page.rows == ["shop.jobs.type_0149"]
+
+
+def test_the_busiest_job_types_of_a_queue_are_shown(anna: Client, db: None) -> None:
+    make(500)
+    for _ in range(3):
+        QueuedJob.objects.create(job_type_id="shop.jobs.type_0496", queue="queue_1")
+    page: Page = get(anna, page_of("queue", "queue_1"))
+    assert "shop.jobs.type_0496" in page.text
+    assert "and 50 more job types with fewer jobs" in page.text
+
+
+def test_a_worker_names_the_first_of_its_handlers(anna: Client, db: None) -> None:
+    make(500)
+    page = get(anna, page_of("worker", Worker.objects.get().pk))
+    total = JobType.objects.count()
+    assert f"It has handlers for {total} job types." in page.text
+    assert page.text.count("shop.jobs.") <= 200
+
+
+def test_a_schedule_is_made_for_a_type_that_is_typed(anna: Client, db: None) -> None:
+    make(150)
+    address = verb_of("schedule", "new")
+    (field,) = get(anna, address).all("input", name="job_type")
+    assert field["data-jq-names"] == NAMES
+    assert (
+        "shop.jobs.type_0001" in get(anna, address, job_type="shop.jobs.type_0001").text
+    )

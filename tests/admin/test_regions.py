@@ -1,0 +1,140 @@
+"""A refresh of an open page costs what changed."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.messages import get_messages
+from django.contrib.sessions.models import Session
+from django.test import Client
+
+from django_jobqueue.admin.regions import HEADER
+from django_jobqueue.models import BulkOperation
+from django_jobqueue.operations import bulk
+from django_jobqueue.search.selection import Selection, Table
+from django_jobqueue.stats import overview
+from tests.admin import scene as rows
+from tests.admin.conftest import LogIn
+from tests.admin.pages import get, list_of, page_of
+from tests.admin.scene import ADD, Scene
+
+FRONT = "/admin/jobqueue/"
+REGION = re.compile(r'data-jq-region="([^"]+)" data-jq-version="([^"]+)"')
+
+
+def shown(html: str) -> dict[str, str]:
+    """The versions of the regions of a page."""
+    return dict(REGION.findall(html))
+
+
+def refresh(client: Client, address: str, known: dict[str, str]) -> Any:
+    """Ask as the script of an open page does."""
+    said = ",".join(f"{name}={version}" for name, version in known.items())
+    return client.get(address, headers={HEADER: said})
+
+
+def pages(scene: Scene) -> list[str]:
+    """A page of each part that refreshes itself."""
+    lists = ("archivedjob", "queuedjob", "failuregroup", "jobtype", "queue", "worker")
+    return [
+        FRONT,
+        *map(list_of, lists),
+        page_of("queuedjob", scene.queued["ready"]),
+        page_of("jobtype", ADD),
+        page_of("queue", "default"),
+    ]
+
+
+def test_every_region_has_a_version(anna: Client, scene: Scene) -> None:
+    for address in pages(scene):
+        html = get(anna, address).html
+        assert shown(html), address
+        assert html.count("data-jq-region=") == len(shown(html)), address
+
+
+def test_a_refresh_answers_with_regions_and_no_page(anna: Client, scene: Scene) -> None:
+    for address in pages(scene):
+        versions = shown(get(anna, address).html)
+        answer = refresh(anna, address, {}).content.decode()
+        assert set(shown(answer)) == set(versions), address
+        assert "<html" not in answer
+        assert '<nav class="jq-tabs"' not in answer
+
+
+def test_what_has_not_changed_is_not_sent(anna: Client, scene: Scene) -> None:
+    address = list_of("jobtype")
+    versions = shown(get(anna, address).html)
+    answer = refresh(anna, address, versions)
+    assert answer.status_code == 200
+    assert answer.content == b""
+
+
+def test_only_what_changed_is_sent(anna: Client, scene: Scene) -> None:
+    address = list_of("queuedjob")
+    versions = shown(get(anna, address).html)
+    id = rows.queued()
+    answer = refresh(anna, address, versions).content.decode()
+    assert {"rows", "counter"} <= set(shown(answer))
+    assert str(id) in answer
+    overview.forget()
+    versions = shown(get(anna, FRONT).html)
+    rows.queued()
+    overview.forget()
+    answer = shown(refresh(anna, FRONT, versions).content.decode())
+    assert "cards" in answer
+    assert "workers" not in answer or "operations" not in answer
+
+
+def test_a_form_in_a_region_does_not_change_by_its_token(
+    anna: Client, scene: Scene
+) -> None:
+    draft = bulk.draft("replay", Selection(Table.ARCHIVED))
+    address = page_of("bulkoperation", draft.id)
+    first = get(anna, address).html
+    second = get(anna, address).html
+    tokens = re.compile(r'csrfmiddlewaretoken" value="([^"]+)')
+    assert tokens.findall(first) != tokens.findall(second)
+    assert shown(first)["draft"] == shown(second)["draft"]
+
+
+def test_a_refresh_leaves_messages_to_the_next_page(anna: Client, scene: Scene) -> None:
+    BulkOperation.objects.all().delete()
+    address = list_of("queuedjob")
+    data = {
+        "action": "cancel",
+        "index": 0,
+        "_selected_action": [str(scene.queued["later"])],
+    }
+    anna.post(list_of("archivedjob"), data)  # a row of another list: gone
+    waiting = [str(m) for m in get_messages(anna.get(address).wsgi_request)]
+    anna.post(list_of("archivedjob"), data)
+    refresh(anna, address, {})
+    refresh(anna, FRONT, {})
+    refresh(anna, f"{address}?q=attempts:x", {})
+    assert [str(m) for m in get_messages(anna.get(address).wsgi_request)] == waiting
+
+
+def test_a_refresh_needs_the_rights_of_the_page(
+    log_in: LogIn, anna: Client, scene: Scene
+) -> None:
+    nobody = log_in()
+    for address in pages(scene):
+        response = refresh(nobody, address, {})
+        assert response.status_code in (302, 403, 404), address
+        assert b"data-jq-region" not in response.content
+    Session.objects.all().delete()
+    for address in pages(scene):
+        response = refresh(anna, address, {})
+        assert response.status_code == 302, address
+
+
+@pytest.mark.parametrize("said", ["", "-", "rows", "=,=,,", 'rows="><b>', "ä"])
+def test_whatever_the_header_says_nothing_of_it_is_answered(
+    anna: Client, scene: Scene, said: str
+) -> None:
+    for address in (FRONT, list_of("queuedjob")):
+        response = anna.get(address, headers={HEADER: said})
+        assert response.status_code == 200
+        assert b"><b>" not in response.content
