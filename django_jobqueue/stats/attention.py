@@ -92,10 +92,10 @@ def concerns(now: Now) -> list[Concern]:
 
 def _shortened(ordered: Iterable[Concern]) -> Iterator[Concern]:
     for _code, same in groupby(ordered, lambda concern: concern.code):
-        told = list(same)
-        *first, last = told[:MOST]
+        listed = list(same)
+        *first, last = listed[:MOST]
         yield from first
-        left = len(told) - len(first) - 1 + sum(concern.others for concern in told)
+        left = len(listed) - len(first) - 1 + sum(one.others for one in listed)
         yield replace(last, others=left)
 
 

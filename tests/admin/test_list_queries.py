@@ -50,7 +50,8 @@ LISTS = [
 ]
 
 # Session, user, names of job types, queues, page, its job types, count and its limit,
-# replays, saved views. Among queued jobs also: workers and what they handle, failures, why not.
+# replays, saved views. Among queued jobs also: workers and what they handle, failures,
+# why not.
 MOST = {"archivedjob": 10, "queuedjob": 15}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,6 +30,11 @@ TEXTS: dict[str, tuple[str, Any]] = {
     "ALERT_FAILED": ("7", 7),
     "HEARTBEAT_FILE": ("/run/jobs/beat", "/run/jobs/beat"),
     "LOG_FORMAT": ("json", "json"),
+    "TRACE_RELATION": ("link", "link"),
+    "TRACE_BAGGAGE": ("true", True),
+    "TRACKER_URL": ("https://x.example/?t={title}", "https://x.example/?t={title}"),
+    "TRACKER_ISSUE_URL": ("https://x.example/{id}", "https://x.example/{id}"),
+    "TRACKER_ISSUE_PATTERN": ("J-[0-9]+", re.compile("J-[0-9]+")),
     "LOG_SUCCESSES": ("true", True),
 }
 

@@ -12,6 +12,7 @@ from django.test import override_settings
 
 from django_jobqueue import logs, signals
 from django_jobqueue.domain import registry
+from django_jobqueue.host import startup_log
 from django_jobqueue.host.startup_log import log_start
 from django_jobqueue.processes.worker_config import WorkerConfig
 from tests.conftest import HandDriven
@@ -22,7 +23,11 @@ SECRET = "hunter2"
 
 
 @pytest.fixture
-def said(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+def said(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> pytest.LogCaptureFixture:
+    # Other tests of this process have left threads.
+    monkeypatch.setattr(startup_log, "_warn_of_threads", lambda: None)
     caplog.set_level(logging.INFO, "django_jobqueue")
     return caplog
 

@@ -53,11 +53,11 @@ def affected(request: HttpRequest, fingerprint: UUID) -> list[AffectedKey]:
     nothing for who may not see data."""
     if not (may(request, VIEW_DATA) and may_view(request, ArchivedJob)):
         return []
-    found = summary_data.values_of_group(DjangoDatabase(), fingerprint)
-    types = catalogue.job_types(request, {job_type for job_type, *_others in found})
+    values = summary_data.values_of_group(DjangoDatabase(), fingerprint)
+    types = catalogue.job_types(request, {job_type for job_type, *_others in values})
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     secret: set[str] = set()
-    for job_type, key, value, jobs in found:
+    for job_type, key, value, jobs in values:
         row = types.get(job_type)
         wanted = data_summary.keys_of(template_of(row))
         if wanted and key not in wanted:

@@ -139,7 +139,7 @@ class FailureGroupAdmin(ActionAdmin):
         group = context["original"]
         context["subtitle"] = display.visible(str(group))
         context["state"] = failure_states.pill(group)
-        context["is_settled"] = failure_states.is_settled(group)
+        context["is_answered"] = failure_states.is_answered(group)
         context["summary"] = summary(request, group)
         context["page"] = page_of(request, group)
         context["notes"] = linked(display.shown_text(group.notes))

@@ -57,7 +57,7 @@ def pill(group: FailureGroup, *, with_assignee: bool = False) -> Any:
     return display.lines([shown, *_notes(group, state), *filter(None, whose)])
 
 
-def is_settled(group: FailureGroup) -> bool:
+def is_answered(group: FailureGroup) -> bool:
     """Whether somebody decided, and it did not come back."""
     return state_now(group) in (GroupState.RESOLVED, GroupState.IGNORED)
 

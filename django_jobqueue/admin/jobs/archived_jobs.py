@@ -129,7 +129,7 @@ class ArchivedJobAdmin(JobAdmin):
     def state(self, job: Any) -> Any:
         """The status, and the error if it failed."""
         error = display.error_cell(job.error_class, job.error_message)
-        pill = _status_pill(job, is_settled=bool(job.row_context.replays))
+        pill = _status_pill(job, is_answered=bool(job.row_context.replays))
         return display.lines([pill, *error])
 
     @column(description=_("attempts"))
@@ -168,10 +168,10 @@ class ArchivedJobAdmin(JobAdmin):
         return page_of(request, job, _status_pill(job))
 
 
-def _status_pill(job: Any, *, is_settled: bool = False) -> Any:
+def _status_pill(job: Any, *, is_answered: bool = False) -> Any:
     """The status; not in red where the job was replayed."""
     known = job.status in ArchivedStatus.values
     style = job.status if known else "unknown"
-    if is_settled:
+    if is_answered:
         style += " jq-settled"
     return display.pill(style, job.get_status_display())

@@ -114,8 +114,8 @@ class JobTypeAdmin(ActionAdmin):
         if not any(may_view(request, model) for model in lists):
             raise PermissionDenied
         text = request.GET.get("q", "").strip()
-        found = catalogue.types_like(text, catalogue.type_names(request))
-        return JsonResponse({"names": found[:MOST_NAMES]})
+        matching = catalogue.types_like(text, catalogue.type_names(request))
+        return JsonResponse({"names": matching[:MOST_NAMES]})
 
     def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
         """Depths, roll-ups and workers, each read once for all."""
