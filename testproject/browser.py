@@ -136,7 +136,9 @@ def _lay_out(folder: Path) -> None:
 
 def _unpack(archive: Path, folder: Path) -> None:
     with tarfile.open(archive) as files:
-        files.extractall(folder, filter="data")
+        if hasattr(tarfile, "data_filter"):
+            files.extraction_filter = staticmethod(tarfile.data_filter)
+        files.extractall(folder)  # Debian's Python 3.11.2 has no filters yet
 
 
 def _run(*command: str) -> None:
