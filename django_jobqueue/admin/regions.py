@@ -31,12 +31,12 @@ def is_refresh(request: HttpRequest) -> bool:
 
 def marked(request: HttpRequest, html: str) -> str:
     """The HTML of a region with its version, which is noted if the page has another."""
-    found = _NAME.search(html)
-    if found is None:
+    match = _NAME.search(html)
+    if match is None:
         return html
     version = _version(html)
-    html = f'{html[: found.end()]} data-jq-version="{version}"{html[found.end() :]}'
-    if is_refresh(request) and _known(request).get(found[1]) != version:
+    html = f'{html[: match.end()]} data-jq-version="{version}"{html[match.end() :]}'
+    if is_refresh(request) and _known(request).get(match[1]) != version:
         _changed(request).append(html)
     return html
 

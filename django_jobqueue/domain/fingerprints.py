@@ -128,7 +128,9 @@ def frames_of(
         if traceback is None:
             return
         if not traceback.tb_frame.f_code.co_filename.startswith(_PACKAGE):
-            yield traceback.tb_frame, traceback.tb_lineno
+            line: int | None = traceback.tb_lineno
+            # Early releases of Python 3.11 say -1.
+            yield traceback.tb_frame, line if line and line > 0 else None
         traceback = traceback.tb_next
 
 

@@ -127,6 +127,7 @@ def infect(text: str, name: str = "") -> Keys:
         "failuregroup": group,
         "jobtype": name,
         "lease": lease.pk,
+        "overview": queue.pk,
         "queue": queue.pk,
         "queuedjob": waiting.pk,
         "savedview": view.pk,

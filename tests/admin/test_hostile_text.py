@@ -72,6 +72,8 @@ def seen(client: Client, endpoint: Endpoint, keys: Keys, *, post: bool) -> Page:
     assert response.status_code < 500
     if response.headers.get("Content-Disposition", "").startswith("attachment"):
         return Page("")  # a file, which no browser takes for a page
+    if response.headers.get("Content-Type", "").startswith("application/json"):
+        return Page("")  # read by a script, which shows it as text
     return Page(response.content.decode())
 
 

@@ -205,7 +205,7 @@ def test_data_of_a_megabyte_is_cut_and_can_be_downloaded(
     id = rows.queued(data=data)
     page = get(anna, page_of("queuedjob", id))
     assert len(page.html) < 1_000_000
-    assert "Only the first 262,144 characters are shown." in page.text
+    assert "Only the first 65,536 characters are shown." in page.text
     response = anna.get(view_of("queuedjob", id, "download"))
     assert json.loads(response.content) == data
 
@@ -329,4 +329,4 @@ def test_an_archived_job_shows_the_limit_that_applied(
     address = list_of("archivedjob") if where == "list" else page_of("archivedjob", id)
     page = get(anna, address)
     assert "3 / 9" not in page.text
-    assert f'<span class="jq-short">{shown}</span>' in page.html
+    assert f'<bdi class="jq-short">{shown}</bdi>' in page.html

@@ -239,7 +239,7 @@ def test_bars_of_a_list_are_one_query_if_anything_runs(anna: Client) -> None:
 def test_a_unique_job_says_until_when(anna: Client) -> None:
     key = uuid4()
     text = get(anna, page_of("queuedjob", rows.queued(unique_key=key))).text
-    assert f"Unique key {key} until it finishes" in text
+    assert f"Unique key {key} Copy until it finishes" in text
     other = rows.queued(unique_key=uuid4(), unique_until_started=True)
     assert "until it starts" in get(anna, page_of("queuedjob", other)).text
     assert "Unique key" not in get(anna, page_of("queuedjob", rows.queued())).text

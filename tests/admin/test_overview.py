@@ -259,8 +259,11 @@ def test_it_reads_little_and_nothing_of_the_archive(
 ) -> None:
     get_cached = CachedValue.get
 
-    def get_for_an_hour(self: Any, name: str, seconds: float, read: Any) -> Any:
-        return get_cached(self, name, 3_600.0, read)  # however long the requests take
+    def get_for_an_hour(
+        self: Any, name: str, seconds: float, *rest: Any, **more: Any
+    ) -> Any:
+        # However long the requests take.
+        return get_cached(self, name, 3_600.0, *rest, **more)
 
     monkeypatch.setattr(CachedValue, "get", get_for_an_hour)
 
@@ -278,7 +281,7 @@ def test_it_reads_little_and_nothing_of_the_archive(
         rows.worker(f"web-{number}:1")
     for window in ("1h", "24h", "7d"):
         found = statements(window)
-        assert len(found) == few <= 24
+        assert len(found) == few <= 25
         of_archive = [text for text in found if "jobqueue_archivedjob" in text]
         (statuses,) = of_archive  # of schedules: by the ids of their last jobs
         assert "FROM jobqueue_schedule" in statuses

@@ -190,10 +190,10 @@ def queries(client: Client, address: str) -> int:
 @pytest.mark.parametrize(
     ("model", "most"),
     [
-        ("archivedjob", 8),
-        ("queuedjob", 12),
+        ("archivedjob", 10),
+        ("queuedjob", 14),
         ("failuregroup", 12),
-        ("jobtype", 11),
+        ("jobtype", 12),
         ("queue", 12),
         ("schedule", 11),
         ("lease", 9),
@@ -236,7 +236,7 @@ def test_a_list_of_jobs_reads_no_data_and_counts_no_table(
     assert not [text for text in statements if "COUNT(" in text]
 
 
-@pytest.mark.parametrize(("model", "most"), [("archivedjob", 13), ("queuedjob", 16)])
+@pytest.mark.parametrize(("model", "most"), [("archivedjob", 13), ("queuedjob", 17)])
 def test_queries_of_a_job_with_many_attempts_and_replays(
     anna: Client, scene: Scene, model: str, most: int
 ) -> None:

@@ -72,7 +72,7 @@ def test_that_nobody_has_a_handler_is_an_alarm_where_jobs_are_ready(
     anna: Client, db: None
 ) -> None:
     rows.queued(rows.FAIL)
-    html = get(anna, list_of("jobtype")).html
+    html = get(anna, list_of("jobtype"), q="tests.sample.").html
     nobody = "no handler in any live worker"
     assert html.count(f'jq-failed">{nobody}') == 1
     assert html.count(f'jq-warned">{nobody}') > 1

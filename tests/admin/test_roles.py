@@ -104,7 +104,7 @@ def test_every_address_that_does_something_is_in_the_table() -> None:
     others = {str(endpoint) for endpoint in ALL} - set(FIRST)
     shows = ("history/", "change/", "<path:object_id>/", "find/", "<uuid:id>/")
     shows += ("export.csv/", "export.jsonl/", "search/", "matrix/", "releases/")
-    shows += ("views/",)
+    shows += ("views/", "names/")
     lists = {f"{endpoint.model}/" for endpoint in ALL if endpoint.is_list}
     strangers = others - lists
     assert {one for one in strangers if not one.endswith((*shows, *NOBODY))} == set()

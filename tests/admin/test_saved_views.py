@@ -91,7 +91,7 @@ def test_a_list_that_is_not_narrowed_offers_nothing(anna: Client, scene: Scene) 
     assert "Views" not in get(anna, list_of("archivedjob")).text
 
 
-@pytest.mark.parametrize("model", ["jobtype", "queue"])
+@pytest.mark.parametrize("model", ["queue"])
 def test_a_list_that_cannot_be_narrowed_asks_for_no_views(
     anna: Client, scene: Scene, model: str
 ) -> None:

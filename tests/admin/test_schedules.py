@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -246,7 +247,7 @@ def test_moments_end_where_the_schedule_does(scene: Scene) -> None:
 def test_an_overdue_moment_is_the_first(anna: Client, scene: Scene) -> None:
     due = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
     found = moments_of(cron("0 * * * *", tz="UTC"), "UTC", Period(), due)
-    assert found.next[0].utc == "Fri 2026-01-02 03:04:00"
+    assert re.sub("<[^>]*>", "", found.next[0].utc) == "Fri 2026-01-02 03:04:00"
     assert found.next[0].away.endswith("ago")
 
 
@@ -463,7 +464,7 @@ def test_who_may_not_see_data_changes_the_rule_and_no_data(
 
 def test_a_schedule_is_made_edited_and_told(anna: Client, scene: Scene) -> None:
     page = get(anna, reverse("admin:jobqueue_schedule_new"))
-    assert page.all("select", name="job_type")
+    assert page.all("input", name="job_type")
     assert BULK not in page.html
     page = get(anna, new_of("nosuch"))
     assert "There is no job type nosuch." in page.text

@@ -175,6 +175,7 @@ def test_it_is_told_in_the_list_and_on_the_page(anna: Client) -> None:
 
 def test_the_number_of_queries_does_not_grow_with_the_jobs(anna: Client) -> None:
     JobType.objects.update(concurrency=1)
+    get(anna, list_of("queuedjob"))  # what is read once is read now
     counts = []
     for number in (1, 20):
         for _ in range(number):

@@ -19,6 +19,7 @@ from django_jobqueue.store.rows import ClaimedJob, Lane
 from django_jobqueue.store.worker_rows import NewWorker
 
 ADD = "tests.sample.add"
+FAIL = "tests.sample.fail"
 LIMITED = "tests.sample.write_limited"  # two at a time
 ONCE = "tests.sample.write_once"  # at most once
 

@@ -86,10 +86,15 @@ def test_spans_and_queues_are_read_together(own: OwnConnection) -> None:
 def test_only_types_that_fail_often_and_enough_are_failing(own: OwnConnection) -> None:
     make(60, succeeded=9, failed=1)
     make(60, "mail", succeeded=9, failed=1)
-    found = history.failing(own, ago(3_600), least=20, percent=5)
-    assert found == {ADD: Counts(succeeded=18, failed=2)}
-    assert history.failing(own, ago(3_600), least=20, percent=10) == {}
-    assert history.failing(own, ago(3_600), least=21, percent=5) == {}
+    both = Counts(succeeded=18, failed=2)
+    failing = history.failing(own, ago(3_600), least=20, percent=5)
+    assert failing == history.Failing(types={ADD: both}, queues={}, all=both)
+    failing = history.failing(own, ago(3_600), least=10, percent=5)
+    assert failing.queues == dict.fromkeys(
+        ("default", "mail"), Counts(succeeded=9, failed=1)
+    )
+    assert history.failing(own, ago(3_600), least=20, percent=10).types == {}
+    assert history.failing(own, ago(3_600), least=21, percent=5).types == {}
 
 
 def test_the_callers_connection_reads_the_same(own: OwnConnection) -> None:

@@ -15,7 +15,7 @@ from django_jobqueue import operations
 from django_jobqueue.admin.actions.action import Action, ActionForm, Button, Question
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.base import ERASE_DATA
-from django_jobqueue.admin.erasures.erasure_page import LABELS
+from django_jobqueue.admin.erasures.erasure_page import LABELS, value_for
 from django_jobqueue.admin.parts import display
 from django_jobqueue.domain.personal_value import LONGEST, LONGEST_KEY, SHORTEST
 from django_jobqueue.domain.states import BulkState, ErasureAct
@@ -160,20 +160,23 @@ class StartErasure(Action):
         address = page.address_of(self, row)
         return page.show_question(
             request,
-            question=Question(str(self.title), self._facts(row), _warnings(row)),
+            question=Question(
+                str(self.title), self._facts(request, row), _warnings(row)
+            ),
             form=form,
             button=Button(str(self.label).rstrip("…"), address, danger=True),
             action=address,
             next=page.url_of(row),
         )
 
-    def _facts(self, row: Erasure) -> list[str]:
+    def _facts(self, request: HttpRequest, row: Erasure) -> list[str]:
         counts = ", ".join(
             f"{LABELS[name]} {numbers.number(row.counted[name]['rows'])}"
             for name in LABELS
             if name in row.counted
         )
-        value = gettext("Value: %(value)s") % {"value": display.visible(row.value)}
+        shown = display.visible(value_for(request, row))
+        value = gettext("Value: %(value)s") % {"value": shown}
         if row.key:
             key = {"key": display.visible(row.key)}
             value += " · " + gettext("under the key %(key)s") % key

@@ -13,13 +13,14 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import operations
-from django_jobqueue.admin.base import ERASE_DATA, may
+from django_jobqueue.admin.base import ERASE_DATA, REVEAL_DATA, may
 from django_jobqueue.admin.bulk.bulk_progress import pill_of, trouble
 from django_jobqueue.admin.parts import display
 from django_jobqueue.domain.states import BulkState
 from django_jobqueue.models import Erasure
 from django_jobqueue.store.erasing.erasure_rows import ACTIVE
 from django_jobqueue.text import numbers
+from django_jobqueue.text.redaction import MASK
 
 LABELS: Final[dict[str, Any]] = {
     "queued": _("Waiting jobs"),
@@ -95,6 +96,12 @@ def progress_of(request: HttpRequest, erasure: Erasure) -> Progress:
     )
 
 
+def value_for(request: HttpRequest, erasure: Erasure) -> str:
+    """The value, for whoever typed it or may reveal data; a mask for all others."""
+    is_own = erasure.created_by == request.user.get_username()
+    return erasure.value if is_own or may(request, REVEAL_DATA) else MASK
+
+
 def _sentence(erasure: Erasure) -> str:
     rows = sum(one["rows"] for one in erasure.counted.values())
     changed = sum(erasure.changed.values())
@@ -160,14 +167,14 @@ def _short(name: str, key: str) -> str:
 def _facts(request: HttpRequest, erasure: Erasure) -> list[tuple[Any, Any]]:
     facts: list[tuple[Any, Any]] = []
     if erasure.value and may(request, ERASE_DATA):
-        facts.append((_("Value"), display.shown_text(erasure.value)))
+        facts.append((_("Value"), display.shown_text(value_for(request, erasure))))
     if erasure.key:
         facts.append((_("Key"), display.visible(erasure.key)))
     facts += [
         (_("Act"), erasure.get_act_display() or display.NOTHING),
         (_("By"), display.visible(erasure.created_by) or display.NOTHING),
         (_("Reason"), display.shown_text(erasure.reason) or display.NOTHING),
-        (_("Fingerprint"), erasure.fingerprint[:16]),
+        (_("Fingerprint"), display.visible(erasure.fingerprint[:16])),
         (_("Created"), display.full_moment(erasure.created_at)),
     ]
     if erasure.passes:

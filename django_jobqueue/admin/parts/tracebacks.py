@@ -16,7 +16,7 @@ from django_jobqueue.domain.fingerprints import is_project_file
 from django_jobqueue.models import Failure
 
 _FRAME: Final = re.compile(  # the bars are those of exception groups
-    r'(?P<indent>[ |]*)  File "(?P<file>.*)", line (?P<line>\d+|None), '
+    r'(?P<indent>[ |]*)  File "(?P<file>.*)", line (?P<line>-?\d+|None), '
     r"in (?P<function>.*)"
 )
 
@@ -139,7 +139,7 @@ def _frame(match: re.Match[str], known: dict[Place, dict[str, object]]) -> Frame
     """A frame as the text tells it; the worker noted whose file it is, and the whole
     name of the function. It noted nothing of the frames of causes."""
     file = match["file"]
-    line = None if match["line"] == "None" else int(match["line"])
+    line = int(match["line"]) if match["line"].isdecimal() else None
     noted = known.get((file, line), {})
     return Frame(
         file=file,

@@ -99,6 +99,7 @@ def test_what_ran_in_ten_minutes_of_the_night(me: OnCall) -> None:
     finished = "form[aria-label='Finished at']"
     fill(finished, "From", two)
     me.press("Filter", within=finished)
+    me.sees("5 archived jobs")
     assert shown(me) == pages_of([over_start, inside, over_end, around, after])
 
     me.unfold("By started at")
