@@ -66,7 +66,9 @@ class Key:
 
     def readable(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """The same rows, with the computed columns that ``of`` reads."""
-        return queryset.annotate(**{name: F(name) for name in self._computed})
+        columns: Any = {name: F(name) for name in self._computed}
+        found: QuerySet[Any] = queryset.annotate(**columns)
+        return found
 
     def of(self, row: models.Model) -> Position:
         """Where this row is."""
