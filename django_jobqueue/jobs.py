@@ -21,9 +21,14 @@ PRIORITY: Final = -50  # after the jobs of the project
     timeout=None,
     takes_context=True,
 )
-def bulk(context: Context, operation: str) -> None:
+def bulk(context: Context, operation: str = "", search: str = "") -> None:
     """Work off a bulk operation that an operator started, or count one that is
-    drafted."""
+    drafted; or carry on a search."""
+    if search:
+        from django_jobqueue.operations.search_slice import SearchSlice
+
+        SearchSlice(context, UUID(search)).work()
+        return
     from django_jobqueue.operations.bulk_slice import Slice
 
     Slice(context, UUID(operation)).work()

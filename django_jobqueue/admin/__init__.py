@@ -10,6 +10,7 @@ from django_jobqueue.admin.failures.failure_groups import FailureGroupAdmin
 from django_jobqueue.admin.jobs.archived_jobs import ArchivedJobAdmin
 from django_jobqueue.admin.jobs.queued_jobs import QueuedJobAdmin
 from django_jobqueue.admin.schedules.schedule_list import ScheduleAdmin
+from django_jobqueue.admin.searches.job_search_list import JobSearchAdmin
 from django_jobqueue.admin.types.job_types import JobTypeAdmin
 from django_jobqueue.admin.types.queues import QueueAdmin
 from django_jobqueue.admin.workers.worker_list import WorkerAdmin
@@ -19,6 +20,7 @@ __all__ = [
     "AuditEntryAdmin",
     "BulkOperationAdmin",
     "FailureGroupAdmin",
+    "JobSearchAdmin",
     "JobTypeAdmin",
     "QueueAdmin",
     "QueuedJobAdmin",

@@ -100,3 +100,13 @@ class BulkState(TextChoices):
     DONE = "done", _("done")
     STOPPED = "stopped", _("stopped")
     FAILED = "failed", _("failed")
+
+
+class SearchState(TextChoices):
+    """The state of a search in the background."""
+
+    QUEUED = "queued", _("queued")
+    RUNNING = "running", _("running")
+    DONE = "done", _("done")
+    STOPPED = "stopped", _("stopped")
+    FAILED = "failed", _("failed")

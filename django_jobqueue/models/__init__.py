@@ -12,6 +12,7 @@ from django_jobqueue.models.failure import Failure
 from django_jobqueue.models.failure_group import FailureGroup
 from django_jobqueue.models.failure_rollup import FailureRollup
 from django_jobqueue.models.firing import Firing
+from django_jobqueue.models.job_search import JobSearch
 from django_jobqueue.models.job_type import JobType
 from django_jobqueue.models.queue import Queue
 from django_jobqueue.models.queued_job import QueuedJob
@@ -29,6 +30,7 @@ __all__ = [
     "FailureGroup",
     "FailureRollup",
     "Firing",
+    "JobSearch",
     "JobType",
     "Queue",
     "QueuedJob",

@@ -21,7 +21,7 @@ from django.test import Client
 from django.urls import reverse
 
 from django_jobqueue.models import AuditEntry
-from django_jobqueue.operations import bulk
+from django_jobqueue.operations import bulk, job_searches
 from django_jobqueue.search.selection import Selection, Table, Term
 from tests.admin.scene import LEAK, Scene
 
@@ -89,6 +89,7 @@ def keys_of(scene: Scene) -> Keys:
         "auditentry": act(),
         "bulkoperation": operation(),
         "failuregroup": scene.group,
+        "jobsearch": job_search(),
         "jobtype": LEAK,
         "queue": "mail",
         "queuedjob": scene.queued["later"],
@@ -106,6 +107,12 @@ def operation() -> object:
     """The draft of a bulk operation."""
     selection = Selection(Table.ARCHIVED, (Term("status", "failed"),))
     return bulk.draft("replay", selection).id
+
+
+def job_search() -> object:
+    """A search of all failed jobs."""
+    failed = Selection(Table.ARCHIVED, (Term("status", "failed"),))
+    return job_searches.start("status:failed", {Table.ARCHIVED: failed})
 
 
 def said(endpoint: Endpoint, keys: Keys) -> dict[str, Any]:
@@ -126,6 +133,7 @@ def said(endpoint: Endpoint, keys: Keys) -> dict[str, Any]:
         "notes": "mallory was here",
         "priority": "3",
         "priority_override": "9",
+        "q": "error:NoSuchError",
         "queue": "mail",
         "reason": "because",
         "rule": "every 7 minutes",

@@ -18,6 +18,7 @@ from django_jobqueue.store import audit, failure_rollup, rollup, worker_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.control import prune
 from django_jobqueue.store.schedules import fire
+from django_jobqueue.store.searching import search_rows
 
 logger = logging.getLogger("django_jobqueue.maintenance")
 
@@ -87,6 +88,7 @@ class Pruner(Loop):
             yield 0
         if hourly:
             prune.forget_groups(self._connection)
+            search_rows.drop(self._connection)
 
 
 def _pause_after(began: float) -> float:

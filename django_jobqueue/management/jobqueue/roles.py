@@ -20,6 +20,7 @@ ROLES: Final[dict[str, tuple[str, ...]]] = {
         "view_auditentry",
         "view_bulkoperation",
         "view_failuregroup",
+        "view_jobsearch",
         "view_jobtype",
         "view_overview",
         "view_queue",
@@ -41,6 +42,7 @@ ROLES: Final[dict[str, tuple[str, ...]]] = {
         "reschedule_queuedjob",
         "run_schedule",
         "start_bulkoperation",
+        "start_jobsearch",
         "view_job_data",
     ),
     # Says what is to be done instead of the code: other data, other policies.
