@@ -7,6 +7,7 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
+from benchmarks.admin_review import page as admin_review
 from benchmarks.figures import number
 from benchmarks.questions import QUESTIONS
 from benchmarks.questions.base import Aim, Case, Question
@@ -35,6 +36,7 @@ UNEXPLAINED: Final = "Why is not known."
 def page(results: Results) -> str:
     """The whole page."""
     return Template(TEMPLATE.read_text()).substitute(
+        admin=admin_review.section(),
         aims=_reached(results),
         missed=_list(_missed(results)),
         apart=f"{100 * rounds_apart(results):.0f}",

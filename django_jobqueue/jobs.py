@@ -21,13 +21,19 @@ PRIORITY: Final = -50  # after the jobs of the project
     timeout=None,
     takes_context=True,
 )
-def bulk(context: Context, operation: str = "", erasure: str = "") -> None:
+def bulk(
+    context: Context, operation: str = "", erasure: str = "", search: str = ""
+) -> None:
     """Work off a bulk operation or an erasure that an operator started, or count one
-    that is drafted."""
+    that is drafted; or carry on a search."""
     if erasure:
         from django_jobqueue.operations.erasure_steps import ErasureSlice
 
         ErasureSlice(context, UUID(erasure)).work()
+    elif search:
+        from django_jobqueue.operations.search_slice import SearchSlice
+
+        SearchSlice(context, UUID(search)).work()
         return
     from django_jobqueue.operations.bulk_slice import Slice
 

@@ -13,6 +13,7 @@ from django_jobqueue.admin.jobs.queued_jobs import QueuedJobAdmin
 from django_jobqueue.admin.leases.lease_list import LeaseAdmin
 from django_jobqueue.admin.overview.overview_admin import OverviewAdmin
 from django_jobqueue.admin.schedules.schedule_list import ScheduleAdmin
+from django_jobqueue.admin.searches.job_search_list import JobSearchAdmin
 from django_jobqueue.admin.types.job_types import JobTypeAdmin
 from django_jobqueue.admin.types.queues import QueueAdmin
 from django_jobqueue.admin.workers.worker_list import WorkerAdmin
@@ -23,6 +24,7 @@ __all__ = [
     "BulkOperationAdmin",
     "ErasureAdmin",
     "FailureGroupAdmin",
+    "JobSearchAdmin",
     "JobTypeAdmin",
     "OverviewAdmin",
     "LeaseAdmin",

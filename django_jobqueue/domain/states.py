@@ -107,3 +107,13 @@ class ErasureAct(TextChoices):
 
     ERASE = "erase", _("erase the values")
     DELETE = "delete", _("delete the rows")
+
+
+class SearchState(TextChoices):
+    """The state of a search in the background."""
+
+    QUEUED = "queued", _("queued")
+    RUNNING = "running", _("running")
+    DONE = "done", _("done")
+    STOPPED = "stopped", _("stopped")
+    FAILED = "failed", _("failed")

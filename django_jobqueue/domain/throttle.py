@@ -22,8 +22,11 @@ class Throttle:
     minute one every three seconds.
     """
 
-    def __init__(self, per_minute: int | None, now: float) -> None:
+    def __init__(
+        self, per_minute: int | None, now: float, *, largest: int = LARGEST
+    ) -> None:
         self.size = FIRST  # rows to look at
+        self._largest = largest
         self._rate = None if per_minute is None else per_minute / 60  # a second
         self._portion = max(1.0, float(int((self._rate or 0.0) * TICK)))
         self._allowed = self._portion
@@ -37,7 +40,7 @@ class Throttle:
     def did(self, *, changed: int, seconds: float, now: float) -> float:
         """Learn from a chunk; returns how long to rest, in seconds."""
         wanted = self.size * min(2.0, max(0.5, AIM / max(seconds, 0.001)))
-        self.size = round(min(LARGEST, max(SMALLEST, wanted)))
+        self.size = round(min(self._largest, max(SMALLEST, wanted)))
         pause = min(AIM, seconds * PAUSE_SHARE)
         if self._rate is None:
             return pause

@@ -420,6 +420,123 @@ class Migration(PostgreSQLMigration):
             },
         ),
         migrations.CreateModel(
+            name="JobSearch",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        db_default=django_jobqueue.models.column_defaults.NewId(),
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="id",
+                    ),
+                ),
+                ("query", models.TextField(verbose_name="search")),
+                ("selections", models.JSONField(verbose_name="selections")),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("queued", "queued"),
+                            ("running", "running"),
+                            ("done", "done"),
+                            ("stopped", "stopped"),
+                            ("failed", "failed"),
+                        ],
+                        db_default="queued",
+                        max_length=10,
+                        verbose_name="state",
+                    ),
+                ),
+                (
+                    "place",
+                    models.JSONField(
+                        blank=True,
+                        help_text="The table, and the key of the last job examined there.",
+                        null=True,
+                        verbose_name="place",
+                    ),
+                ),
+                (
+                    "oldest",
+                    models.DateTimeField(
+                        blank=True,
+                        help_text="When the oldest archived job finished, as the search began.",
+                        null=True,
+                        verbose_name="oldest",
+                    ),
+                ),
+                (
+                    "examined",
+                    models.BigIntegerField(db_default=0, verbose_name="examined"),
+                ),
+                ("found", models.JSONField(db_default={}, verbose_name="found")),
+                (
+                    "newest",
+                    models.JSONField(
+                        db_default={},
+                        help_text="Ids of the newest jobs found, by table, at most 1,000 of each.",
+                        verbose_name="newest",
+                    ),
+                ),
+                (
+                    "error",
+                    models.TextField(blank=True, db_default="", verbose_name="error"),
+                ),
+                (
+                    "created_by",
+                    models.CharField(
+                        db_default="", max_length=150, verbose_name="created by"
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        verbose_name="created at",
+                    ),
+                ),
+                (
+                    "progress_at",
+                    models.DateTimeField(
+                        blank=True, null=True, verbose_name="last progress"
+                    ),
+                ),
+                (
+                    "finished_at",
+                    models.DateTimeField(
+                        blank=True, null=True, verbose_name="finished at"
+                    ),
+                ),
+                (
+                    "job_id",
+                    models.UUIDField(
+                        blank=True,
+                        help_text="The job that runs this search.",
+                        null=True,
+                        verbose_name="job",
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "search",
+                "verbose_name_plural": "searches",
+                "permissions": [
+                    ("start_jobsearch", "Can start and stop searches through all jobs")
+                ],
+                "default_permissions": ("view",),
+                "required_db_vendor": "postgresql",
+                "indexes": [
+                    models.Index(
+                        models.OrderBy(models.F("created_at"), descending=True),
+                        models.OrderBy(models.F("id"), descending=True),
+                        name="jobqueue_js_newest",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="Erasure",
             fields=[
                 (

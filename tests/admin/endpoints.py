@@ -21,7 +21,7 @@ from django.test import Client
 from django.urls import reverse
 
 from django_jobqueue.models import AuditEntry, SavedView
-from django_jobqueue.operations import bulk, personal_data
+from django_jobqueue.operations import bulk, job_searches, personal_data
 from django_jobqueue.search.selection import Selection, Table, Term
 from tests.admin.scene import LEAK, SECRET, Scene
 
@@ -93,6 +93,7 @@ def keys_of(scene: Scene) -> Keys:
         "bulkoperation": operation(),
         "erasure": personal_data.find(SECRET).id,
         "failuregroup": scene.group,
+        "jobsearch": job_search(),
         "jobtype": LEAK,
         "overview": "mail",
         "query": "status=cancelled",
@@ -122,6 +123,12 @@ def operation() -> object:
     return bulk.draft("replay", selection).id
 
 
+def job_search() -> object:
+    """A search of all failed jobs."""
+    failed = Selection(Table.ARCHIVED, (Term("status", "failed"),))
+    return job_searches.start("status:failed", {Table.ARCHIVED: failed})
+
+
 def said(endpoint: Endpoint, keys: Keys) -> dict[str, Any]:
     """What forms and links of all pages could say, all at once."""
     key = str(keys[endpoint.model]) if endpoint.model else ""
@@ -141,6 +148,7 @@ def said(endpoint: Endpoint, keys: Keys) -> dict[str, Any]:
         "notes": "mallory was here",
         "priority": "3",
         "priority_override": "9",
+        "q": "error:NoSuchError",
         "queue": "mail",
         "reason": "because",
         "rule": "every 7 minutes",

@@ -229,6 +229,33 @@ def test_groups_by_job_type(anna: Client) -> None:
     assert listed(get(anna, LIST, job_type=ADD)) == [str(crash)]
 
 
+def test_the_states_and_filters_keep_the_order(anna: Client) -> None:
+    group()
+    page = get(anna, LIST, sort="day")
+    (ignored,) = [one for one in page.links if "state=ignored" in one]
+    assert "sort=day" in ignored
+
+
+@pytest.mark.parametrize("order", ["hour", "day", "new", "types"])
+def test_pages_of_every_order_show_each_group_once_and_lead_back(
+    anna: Client, order: str
+) -> None:
+    keys = [group(first_seen=ago(minutes=n), last_seen=ago()) for n in range(120)]
+    for number, key in enumerate(keys):
+        hours(key, h0=(number // 3, 0))
+    pages = [get(anna, LIST, sort=order)]
+    while following := pages[-1].all("a", rel="next"):
+        pages.append(get(anna, LIST + str(following[0]["href"])))
+    assert [len(page.rows) for page in pages] == [50, 50, 20]
+    shown = [key for page in pages for key in page.rows]
+    assert sorted(shown) == sorted(map(str, keys))
+    if order in ("hour", "day"):
+        ranks = [keys.index(UUID(key)) // 3 for key in shown]
+        assert ranks == sorted(ranks, reverse=True)
+    back = pages[1].all("a", rel="prev")[0]["href"]
+    assert get(anna, LIST + str(back)).rows == pages[0].rows
+
+
 def test_groups_by_when_they_were_seen(anna: Client) -> None:
     group(last_seen=datetime(2026, 3, 1, tzinfo=timezone.get_default_timezone()))
     fresh = group()

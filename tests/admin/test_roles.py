@@ -54,6 +54,8 @@ FIRST = {
     "queuedjob/release/": "Job operator",
     "queuedjob/allow_attempts/": "Job operator",
     "queuedjob/fail/": "Job operator",
+    "jobsearch/start/": "Job operator",
+    "jobsearch/<uuid:object_id>/stop/": "Job operator",
     "jobtype/<path:object_id>/new/": "Job engineer",
     "jobtype/<path:object_id>/change/": "Job engineer",  # overrides; others only look
     "jobtype/clear/": "Job engineer",

@@ -56,12 +56,17 @@ class FailureGroupChangeList(KeyedChangeList):
     ) -> QuerySet[Any]:
         """The groups in the order that the address asks for."""
         name = self.params.get(SORT, "")
-        self.filter_params.pop(SORT, None)
         if name not in ORDERS:
             raise IncorrectLookupParameters(name)
         self.order = ORDERS[name]
         self.default_state = failure_states.default_state(request)
         return super().get_queryset(request, exclude_parameters)
+
+    def get_filters_params(self, params: Any = None) -> dict[str, Any]:
+        """Without the order: it is no filter, and yet links repeat it."""
+        found: dict[str, Any] = super().get_filters_params(params)
+        found.pop(SORT, None)
+        return found
 
     def key_of(self, request: HttpRequest) -> Key:
         """That of the order."""

@@ -10,7 +10,7 @@ from math import ceil, log10
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import F, Max, Min, Sum
+from django.db.models import Count, DateTimeField, F, Func, Max, Min, Sum, Value, Window
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.formats import date_format
@@ -103,9 +103,10 @@ def matrix(request: HttpRequest) -> Matrix:
     end = start_of_hour(timezones.now()) + HOUR
     rows = FailureRollup.objects.filter(bucket__gte=end - length)
     ranked = rows.values("fingerprint").annotate(n=Sum(F("failed") + F("retried")))
-    ranked = ranked.filter(n__gt=0).order_by("-n", "fingerprint")
-    totals = {one["fingerprint"]: one["n"] for one in ranked[: MOST_GROUPS + 1]}
-    shown = list(totals)[:MOST_GROUPS]
+    ranked = ranked.filter(n__gt=0).annotate(groups=Window(Count("*")))
+    first = list(ranked.order_by("-n", "fingerprint")[:MOST_GROUPS])
+    totals = {one["fingerprint"]: one["n"] for one in first}
+    shown = list(totals)
     rows = rows.filter(fingerprint__in=shown)
     if by_release:
         columns, counts = _by_release(rows)
@@ -122,7 +123,7 @@ def matrix(request: HttpRequest) -> Matrix:
         ],
         columns=columns,
         rows=_rows(request, shown, totals, columns, counts, end - length),
-        others=max(0, ranked.count() - MOST_GROUPS) if len(totals) > len(shown) else 0,
+        others=first[0]["groups"] - len(first) if first else 0,
     )
 
 
@@ -135,10 +136,14 @@ def _by_time(
     number = length // step
     starts = [end - (number - place) * step for place in range(number)]
     counts: Counts = Counter()
-    for fingerprint, bucket, failed, retried in rows.values_list(
-        "fingerprint", "bucket", "failed", "retried"
+    since = Value(starts[0], output_field=DateTimeField())
+    span: Any = Func(
+        Value(step), F("bucket"), since, function="date_bin", output_field=since.field
+    )
+    for one in rows.values("fingerprint", span=span).annotate(
+        n=Sum(F("failed") + F("retried"))
     ):
-        counts[fingerprint, (bucket - starts[0]) // step] += failed + retried
+        counts[one["fingerprint"], (one["span"] - starts[0]) // step] += one["n"]
     form = "H:i" if step < DAY / 2 else "D j H:i" if step < DAY else "m-d"
     return [_span(start, step, form) for start in starts], counts
 

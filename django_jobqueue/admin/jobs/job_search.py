@@ -30,7 +30,7 @@ def understood(
     names = catalogue.type_names(request)
     terms = [_with_whole_type(term, names) for term in search.terms]
     selection = selection.also(*terms)
-    _check_data(request, selection)
+    check_data(request, selection)
     return selection, search.ids
 
 
@@ -71,7 +71,7 @@ def _with_whole_type(term: Term, names: Iterable[str]) -> Term:
     raise SearchError(error % {"name": term.value, "names": shown})
 
 
-def _check_data(request: HttpRequest, selection: Selection) -> None:
+def check_data(request: HttpRequest, selection: Selection) -> None:
     """Whoever may not see a value must not be able to guess it. Raises SearchError."""
     keys = {
         key for term in selection.terms if term.field == "data" for key in term.path

@@ -93,6 +93,7 @@ class Page:
     examined: str
     personal: tuple[str, str] | None  # a value and its key, which may be erased
     is_cut_off: bool  # not all meanings were looked for in time
+    background: str  # where a search of everything starts; empty: nothing is left
 
 
 def urls(site: AdminSite) -> list[URLPattern]:
@@ -112,14 +113,16 @@ def page(request: HttpRequest, site: AdminSite) -> HttpResponse:
         raise PermissionDenied
     query = request.GET.get(SEARCH_VAR, "").replace("\x00", "").strip()
     meanings, is_cut_off = _meanings(request, query)
+    tables = list(_tables(request, site)) if query else []
     shown = Page(
         query=query,
         meanings=meanings,
         others=list(_others(request, query)),
-        tables=list(_tables(request, site)) if query else [],
+        tables=tables,
         examined=numbers.number(MOST_JOBS),
         personal=_personal(query) if may(request, ERASE_DATA) else None,
         is_cut_off=is_cut_off,
+        background=_background(request, tables),
     )
     owner: Any = site._registry[QueuedJob]
     return owner.show(  # type: ignore[no-any-return]
@@ -138,6 +141,16 @@ def _personal(query: str) -> tuple[str, str] | None:
     if len(words) == 1 and words[0].path:
         return words[0].value, ".".join(words[0].path)
     return None
+
+
+def _background(request: HttpRequest, tables: Iterable[TableResult]) -> str:
+    """Where a search of everything starts, if not everything was searched, and the
+    user may start one."""
+    rights = ("view_jobsearch", "start_jobsearch")
+    is_left = any(one.older for one in tables)
+    if not is_left or not all(may(request, right) for right in rights):
+        return ""
+    return reverse("admin:jobqueue_jobsearch_start")
 
 
 def value_of(query: str) -> str:
@@ -277,7 +290,7 @@ def _result_of(
     return TableResult(
         title=title,
         count=listed.count_text,
-        rows=[_row(owner, job, table) for job in rows[:MOST_ROWS]],
+        rows=[row_of(owner, job, table) for job in rows[:MOST_ROWS]],
         url=address,
         back_to=listed.searched_back_to_time if is_looking else "",
         older=owner.list_url + listed.search_older_link if is_looking else "",
@@ -285,7 +298,8 @@ def _result_of(
     )
 
 
-def _row(owner: Any, job: Any, table: Table) -> Row:
+def row_of(owner: Any, job: Any, table: Table) -> Row:
+    """A job that the list has annotated, in the table of a search."""
     is_queued = table is Table.QUEUED
     text = display.visible(job.job_type_id)
     model = "queuedjob" if is_queued else "archivedjob"

@@ -128,7 +128,7 @@ class JobChangeList(PlainChangeList):
     def find_page(self, request: HttpRequest) -> None:
         """One row more than the page shows whether there is another page."""
         queryset = self.queryset.only(*self.model_admin.list_columns)
-        rows = self._page(queryset)
+        rows = self._page(self.key.readable(queryset))
         self.result_list = rows
         if self.has_newer or self.has_older:
             self.result_count = count(self.queryset, known=len(rows))

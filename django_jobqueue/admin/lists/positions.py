@@ -18,6 +18,7 @@ from django.db.models.lookups import (
     LessThan,
     LessThanOrEqual,
 )
+from django.db.models.query import QuerySet
 from django.utils import timezone
 
 Position = tuple[Any, ...]
@@ -48,6 +49,7 @@ class Key:
         self.names = tuple(names)
         self.oldest_first = oldest_first
         annotated = computed or {}
+        self._computed = tuple(annotated)
         self.fields: list[Any] = [
             annotated.get(name) or model._meta.get_field(name) for name in names
         ]
@@ -61,6 +63,12 @@ class Key:
     def backwards(self) -> list[str]:
         """The reverse."""
         return self._ordered(not self.oldest_first)
+
+    def readable(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """The same rows, with the computed columns that ``of`` reads."""
+        columns: Any = {name: F(name) for name in self._computed}
+        found: QuerySet[Any] = queryset.annotate(**columns)
+        return found
 
     def of(self, row: models.Model) -> Position:
         """Where this row is."""

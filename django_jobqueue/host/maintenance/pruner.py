@@ -19,6 +19,7 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.control import prune
 from django_jobqueue.store.erasing import erasure_rows
 from django_jobqueue.store.schedules import fire
+from django_jobqueue.store.searching import search_rows
 
 logger = logging.getLogger("django_jobqueue.maintenance")
 
@@ -89,6 +90,7 @@ class Pruner(Loop):
         if hourly:
             prune.forget_groups(self._connection)
             erasure_rows.forget(self._connection)
+            search_rows.drop(self._connection)
 
 
 def _pause_after(began: float) -> float:

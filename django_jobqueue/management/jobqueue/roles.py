@@ -22,6 +22,7 @@ ROLES: Final[dict[str, tuple[str, ...]]] = {
         "view_bulkoperation",
         "view_erasure",
         "view_failuregroup",
+        "view_jobsearch",
         "view_jobtype",
         "view_lease",
         "view_overview",
@@ -46,6 +47,7 @@ ROLES: Final[dict[str, tuple[str, ...]]] = {
         "share_savedview",
         "start_bulkoperation",
         "take_away_lease",
+        "start_jobsearch",
         "view_job_data",
     ),
     # Says what is to be done instead of the code: other data, other policies.

@@ -120,8 +120,8 @@ def _question(
     position = ARCHIVED_POSITION if archived else QUEUED_POSITION
     statement = (ARCHIVED if archived else QUEUED).format(
         position=position if cursor else "true",
-        indexed=condition(_part(selection, indexed=True), values),
-        unindexed=condition(_part(selection, indexed=False), values),
+        indexed=condition(part_of(selection, indexed=True), values),
+        unindexed=condition(part_of(selection, indexed=False), values),
     )
     return statement, {
         **values.params,
@@ -141,7 +141,8 @@ def _written(position: Sequence[Any]) -> list[str]:
     ]
 
 
-def _part(selection: Selection, *, indexed: bool) -> Selection:
+def part_of(selection: Selection, *, indexed: bool) -> Selection:
+    """The terms that an index serves in the order of the walk, or the others."""
     served = _INDEXED[selection.table]
     terms = tuple(t for t in selection.terms if (t.field in served) is indexed)
     return replace(selection, terms=terms)

@@ -1,0 +1,1 @@
+"""Searches through all jobs: start, watch, stop, and their results."""

@@ -1,0 +1,99 @@
+"""Actions on searches through all jobs: start and stop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.admin.views.main import SEARCH_VAR
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.admin.actions.action import Action
+from django_jobqueue.admin.actions.action_admin import ActionAdmin
+from django_jobqueue.admin.base import may_view
+from django_jobqueue.admin.jobs import search_page
+from django_jobqueue.admin.jobs.job_search import understood
+from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.models import JobSearch
+from django_jobqueue.operations import job_searches
+from django_jobqueue.search import SearchError
+from django_jobqueue.search.selection import Selection, Table
+from django_jobqueue.store.searching.search_rows import ACTIVE
+from django_jobqueue.text import numbers
+
+RIGHTS = ("start_jobsearch",)
+
+
+class Start(Action):
+    """Search what the user may see, for what was typed on the page of the search."""
+
+    name = "start"
+    label = _("Search all in the background")
+    rights = RIGHTS
+    is_for_selection = True
+    is_button = False
+
+    def respond(
+        self, page: ActionAdmin, request: HttpRequest, row: Any
+    ) -> HttpResponse:
+        """Go to the page of the search; back, if it is not understood."""
+        if request.method != "POST":
+            return HttpResponseRedirect(page.list_url)
+        query = request.POST.get(SEARCH_VAR, "").replace("\x00", "").strip()
+        selections = _selections(request, query)
+        if not selections:  # that page says why, or has the answer already
+            return HttpResponseRedirect(search_page.url_of(query))
+        by = request.user.get_username()
+        try:
+            id = job_searches.start(query, selections, by=by)
+        except InvalidArguments:
+            text = gettext(
+                "At most %(most)s of your searches can run at once. Stop one first."
+            )
+            text %= {"most": numbers.number(job_searches.MOST_ACTIVE)}
+            page.message_user(request, text, messages.ERROR)
+            return HttpResponseRedirect(page.list_url)
+        return page.to(JobSearch(id=id))
+
+
+class Stop(Action):
+    """What was found stays."""
+
+    name = "stop"
+    label = _("Stop")
+    rights = RIGHTS
+    is_post_only = True
+    danger = True
+
+    def applies_to(self, row: Any) -> bool:
+        """To one that goes on."""
+        return row.state in ACTIVE
+
+    def respond(
+        self, page: ActionAdmin, request: HttpRequest, row: Any
+    ) -> HttpResponse:
+        """Stop it, and show its page."""
+        if job_searches.stop(row.pk):
+            text = gettext("Stopped. What it found stays.")
+            return page.back_to(request, row, text)
+        text = gettext("Nothing was changed: it is in another state by now.")
+        return page.back_to(request, row, text, messages.WARNING)
+
+
+def _selections(request: HttpRequest, query: str) -> dict[Table, Selection]:
+    """What it selects of each table that the user may see; empty if it means nothing to
+    any, or if it is of ids, which are found at once."""
+    selections: dict[Table, Selection] = {}
+    for model, table in search_page.TABLES:
+        if not query or not may_view(request, model):
+            continue
+        try:
+            selection, ids = understood(request, Selection(table), query)
+        except SearchError:
+            continue
+        if ids:
+            return {}
+        selections[table] = selection
+    return selections

@@ -1,0 +1,247 @@
+"""The page of a search through all jobs: its progress, and the jobs that it found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.contrib.admin import AdminSite
+from django.contrib.admin.views.main import SEARCH_VAR
+from django.db import models
+from django.http import HttpRequest
+from django.utils.http import urlencode
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.admin.base import may_view
+from django_jobqueue.admin.jobs import search_page
+from django_jobqueue.admin.jobs.job_search import check_data
+from django_jobqueue.admin.parts import catalogue, display
+from django_jobqueue.admin.workers.fleet import fleet
+from django_jobqueue.domain.states import SearchState
+from django_jobqueue.models import JobSearch, QueuedJob
+from django_jobqueue.search import SearchError
+from django_jobqueue.search.selection import Selection, SelectionError, Table
+from django_jobqueue.store.bulk.operation_rows import JOB_TYPE
+from django_jobqueue.store.searching.search_rows import ACTIVE, time_of
+from django_jobqueue.text import numbers
+
+PAGE: Final = "p"  # in the address
+ROWS: Final = 100  # of a page
+KEPT: Final = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The jobs found in a table, as far as the page shows them."""
+
+    title: str
+    count: str
+    rows: Sequence[search_page.Row]
+    list_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """All of the page."""
+
+    search: JobSearch
+    query: str
+    facts: Sequence[tuple[Any, Any]]
+    tables: Sequence[Found]
+    newer: str  # addresses of pages of the result
+    older: str
+    sentence: str  # how many were found, among how many
+    gone: str  # how many of the jobs of this page are gone
+    warning: str
+
+    @property
+    def state(self) -> Any:
+        """As a pill."""
+        return pill_of(self.search)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it goes on."""
+        return self.search.state in ACTIVE
+
+    @property
+    def percent(self) -> int | None:
+        """How much of the time it has searched."""
+        return percent_of(self.search)
+
+
+def pill_of(search: JobSearch) -> Any:
+    """The state of a search."""
+    styles = {
+        SearchState.QUEUED: "ready",
+        SearchState.DONE: "succeeded",
+        SearchState.STOPPED: "cancelled",
+    }
+    style = styles.get(SearchState(search.state), search.state)
+    return display.pill(style, search.get_state_display())
+
+
+def percent_of(search: JobSearch) -> int | None:
+    """The percentage of the time that is searched; None if that is not known."""
+    if search.state == SearchState.DONE:
+        return 100
+    back_to = time_of(search.place)
+    if back_to is None or search.oldest is None:
+        return 0 if search.state in ACTIVE else None
+    whole = (search.created_at - search.oldest).total_seconds()
+    done = (search.created_at - back_to).total_seconds()
+    return max(0, min(99, int(100 * done / whole))) if whole > 0 else 99
+
+
+def found_text(request: HttpRequest, search: JobSearch) -> str:
+    """ "12 found among 1,200,000 jobs", of those that this user may see."""
+    tables = _tables(request, search)
+    found = sum(search.found.get(table.value, 0) for _model, table in tables)
+    values = {
+        "found": numbers.number(found),
+        "examined": numbers.number(search.examined),
+    }
+    text = ngettext(
+        "%(found)s found among %(examined)s job",
+        "%(found)s found among %(examined)s jobs",
+        search.examined,
+    )
+    return text % values
+
+
+def is_visible(request: HttpRequest, search: JobSearch) -> bool:
+    """Whether this user might have made this search: who may not see a value must not
+    learn from the result where it is."""
+    selections = selections_of(search)
+    if not _tables(request, search):
+        return False
+    try:
+        for selection in selections.values():
+            check_data(request, selection)
+    except SearchError:
+        return False
+    return True
+
+
+def selections_of(search: JobSearch) -> dict[Table, Selection]:
+    """What it selects, by table; nothing if that is not readable."""
+    try:
+        return {
+            Table(name): Selection.from_json(one)
+            for name, one in search.selections.items()
+        }
+    except (AttributeError, SelectionError, ValueError):
+        return {}
+
+
+def progress_of(request: HttpRequest, site: AdminSite, search: JobSearch) -> Progress:
+    """Read it; of the jobs only those that this user may see."""
+    text = request.GET.get(PAGE, "")
+    page = int(text) if text.isdecimal() and len(text) < 4 else 0
+    noted = _noted(request, search)
+    shown = noted[page * ROWS : (page + 1) * ROWS]
+    tables, gone = _found(request, site, search, shown)
+    back_to = time_of(search.place)
+    facts: list[tuple[Any, Any]] = [
+        (_("By"), display.visible(search.created_by) or display.NOTHING),
+        (_("Started"), display.full_moment(search.created_at)),
+    ]
+    if back_to is not None and search.state != SearchState.DONE:
+        facts.append((_("Searched back to"), display.exact_moment(back_to)))
+    if search.finished_at:
+        facts.append((_("Ended"), display.full_moment(search.finished_at)))
+    facts.append((_("Kept until"), display.full_moment(search.created_at + KEPT)))
+    return Progress(
+        search=search,
+        query=display.visible(search.query),
+        facts=facts,
+        tables=tables,
+        newer=f"?{PAGE}={page - 1}" if page else "",
+        older=f"?{PAGE}={page + 1}" if noted[(page + 1) * ROWS :] else "",
+        sentence=found_text(request, search),
+        gone=_gone_text(gone),
+        warning=_trouble(request, search) if search.state in ACTIVE else "",
+    )
+
+
+def _tables(
+    request: HttpRequest, search: JobSearch
+) -> list[tuple[type[models.Model], Table]]:
+    """Those of the searched tables that this user may see."""
+    return [
+        (model, table)
+        for model, table in search_page.TABLES
+        if table in selections_of(search) and may_view(request, model)
+    ]
+
+
+def _noted(request: HttpRequest, search: JobSearch) -> list[UUID]:
+    """The jobs that were noted, queued ones first."""
+    return [
+        UUID(id)
+        for _model, table in _tables(request, search)
+        for id in search.newest.get(table.value, ())
+    ]
+
+
+def _found(
+    request: HttpRequest, site: AdminSite, search: JobSearch, ids: Sequence[UUID]
+) -> tuple[list[Found], int]:
+    """These jobs where they are now, and how many are gone."""
+    tables, left = [], set(ids)
+    for model, table in _tables(request, search):
+        owner: Any = site._registry[model]
+        jobs = model._default_manager.only(*owner.list_columns).in_bulk(list(left))
+        left -= jobs.keys()
+        count = search.found.get(table.value, 0)
+        if not jobs and not count:
+            continue
+        rows = owner.annotate(request, [jobs[id] for id in ids if id in jobs])
+        address = f"{owner.list_url}?{urlencode({SEARCH_VAR: search.query})}"
+        tables.append(
+            Found(
+                title=str(model._meta.verbose_name_plural).capitalize(),
+                count=numbers.number(count),
+                rows=[search_page.row_of(owner, job, table) for job in rows],
+                list_url=address,
+            )
+        )
+    return tables, len(left)
+
+
+def _gone_text(count: int) -> str:
+    if not count:
+        return ""
+    text = ngettext(
+        "%(count)s of these jobs is gone by now, or you may not see it.",
+        "%(count)s of these jobs are gone by now, or you may not see them.",
+        count,
+    )
+    return text % {"count": numbers.number(count)}
+
+
+def _trouble(request: HttpRequest, search: JobSearch) -> str:
+    """The reason why nothing happens, if so."""
+    jobs = QueuedJob.objects.only("queue")
+    job = jobs.filter(pk=search.job_id).first() if search.job_id else None
+    if job is None:
+        return gettext(
+            "The job that ran this search is gone. Stop it, and search again."
+        )
+    job_type = catalogue.job_types(request).get(JOB_TYPE)
+    queue = catalogue.queues(request).get(job.queue)
+    if catalogue.is_paused(job_type) or catalogue.is_paused(queue):
+        text = gettext("Its job type or queue is paused, so it waits: %(names)s.")
+        return text % {"names": display.names([JOB_TYPE, job.queue])}
+    living = fleet(request)
+    if not set(living.serving(job.queue)) & set(living.knowing(JOB_TYPE)):
+        text = gettext(
+            "No living worker serves its queue, %(queue)s. Start one with "
+            "manage.py runworkers."
+        )
+        return text % {"queue": display.visible(job.queue)}
+    return ""

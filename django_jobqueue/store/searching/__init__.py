@@ -1,0 +1,1 @@
+"""Searches through all jobs, chunk by chunk."""

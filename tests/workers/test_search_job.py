@@ -1,0 +1,256 @@
+"""The job that carries on a search through all jobs: slices, a stop, an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import OperationalError
+from psycopg import errors
+
+from django_jobqueue.domain.context import Context
+from django_jobqueue.domain.ids import new_id
+from django_jobqueue.exceptions import Cancel, Fail, InvalidArguments, Retry
+from django_jobqueue.models import ArchivedJob, JobSearch, QueuedJob
+from django_jobqueue.operations import job_searches, search_slice
+from django_jobqueue.operations.bulk_slice import SLICE
+from django_jobqueue.operations.search_slice import SearchSlice
+from django_jobqueue.search.selection import Selection, Table, Term
+from django_jobqueue.store.searching import search_chunk, search_rows
+from tests.conftest import HandDriven
+from tests.store.rows import ADD, ago, make_many
+from tests.workers.test_bulk_job import Clock
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ORDER = Term("data", 7, path=("order",))
+BOTH = {table: Selection(table, (ORDER,)) for table in Table}
+
+
+def archive(count: int, order: int, *, seconds: int = 0, **columns: Any) -> list[UUID]:
+    """Insert archived jobs with this order, the newest first; returns their ids."""
+    made = ArchivedJob.objects.bulk_create(
+        ArchivedJob(
+            id=new_id(),
+            job_type_id=ADD,
+            data={"order": order},
+            finished_at=ago(seconds + number),
+            **{"status": "succeeded", **columns},
+        )
+        for number in range(count)
+    )
+    return [job.pk for job in made]
+
+
+def searching(selections: Any = None, **more: Any) -> UUID:
+    """Start a search."""
+    return job_searches.start("data.order:7", selections or BOTH, **more)
+
+
+def finish(id: UUID, max_rows: int = 100) -> JobSearch:
+    """Do chunk after chunk to the end."""
+    for _ in range(1_000):
+        done = job_searches.step(id, max_rows=max_rows)
+        if done is None or done.over:
+            return JobSearch.objects.get(pk=id)
+    raise AssertionError("the search found no end")
+
+
+def context_of(id: UUID, **values: Any) -> Context:
+    """What the job of this search is given."""
+    job = JobSearch.objects.get(pk=id).job_id
+    assert job is not None
+    defaults: dict[str, Any] = {
+        "id": job,
+        "job_type": "jobqueue.bulk",
+        "queue": "default",
+        "attempt": 1,
+        "max_attempts": 10,
+        "crashes": 0,
+        "data": {},
+        "run_after": ago(0),
+        "created_at": ago(0),
+        "worker": "host:1",
+    }
+    return Context(**{**defaults, **values})
+
+
+def test_a_worker_finds_all_that_match_in_both_tables(worker: HandDriven) -> None:
+    archive(300, 1)
+    old = archive(3, 7, seconds=1_000)
+    archive(300, 2, seconds=2_000)
+    make_many(5, run_after=ago(-9_999))
+    QueuedJob.objects.update(data={"order": 3})
+    waiting = QueuedJob.objects.latest("id")
+    QueuedJob.objects.filter(pk=waiting.pk).update(data={"order": "7"})
+    id = searching(by="anna")
+    worker.work()
+    row = JobSearch.objects.get(pk=id)
+    assert (row.state, row.created_by, row.error) == ("done", "anna", "")
+    assert row.found == {"queued": 1, "archived": 3}
+    assert row.newest == {
+        "queued": [str(waiting.pk)],
+        "archived": [str(one) for one in old],
+    }
+    # The job that searches is one of the queue.
+    assert row.examined == 603 + 6
+    assert row.finished_at is not None
+    assert ArchivedJob.objects.get(id=row.job_id).status == "succeeded"
+
+
+@pytest.mark.parametrize("max_rows", [1, 2, 7, 50])
+def test_chunks_of_any_size_examine_each_job_once(max_rows: int) -> None:
+    same = ago(100)
+    expected = archive(4, 7) + archive(4, 1, seconds=10)
+    ArchivedJob.objects.update(finished_at=same)  # the id alone tells them apart
+    wanted = sorted((str(one) for one in expected[:4]), reverse=True)
+    row = finish(searching({Table.ARCHIVED: BOTH[Table.ARCHIVED]}), max_rows)
+    assert (row.examined, row.found) == (8, {"archived": 4})
+    assert row.newest == {"archived": wanted}
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        (Term("status", "failed"), ORDER),
+        (Term("type", ADD), Term("status", "failed"), ORDER),
+        (Term("finished", ago(50), "<"), ORDER),
+    ],
+)
+def test_an_index_spares_the_jobs_of_others(terms: tuple[Term, ...]) -> None:
+    archive(30, 7)
+    failed = archive(3, 7, seconds=100, status="failed")
+    archive(2, 1, seconds=200, status="failed")
+    row = finish(searching({Table.ARCHIVED: Selection(Table.ARCHIVED, terms)}))
+    assert row.examined == 5
+    assert row.newest["archived"] == [str(one) for one in failed]
+
+
+def test_no_more_ids_are_kept_than_can_be_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(search_chunk, "MOST_NOTED", 5)
+    newest = archive(12, 7)[:5]
+    row = finish(searching({Table.ARCHIVED: BOTH[Table.ARCHIVED]}), 4)
+    assert row.found == {"archived": 12}
+    assert row.newest == {"archived": [str(one) for one in newest]}
+
+
+def test_a_job_that_is_archived_after_the_queue_was_searched_is_found() -> None:
+    id = searching()
+    job_searches.step(id, max_rows=100)
+    moved = archive(1, 7)
+    row = finish(id)
+    assert row.newest["archived"] == [str(moved[0])]
+
+
+def test_a_slice_that_is_over_hands_over_to_another_job(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    archive(2_000, 1)
+    archive(1, 7, seconds=9_000)
+    id = searching()
+    first = JobSearch.objects.get().job_id
+    jobs = set()
+    while (row := JobSearch.objects.get()).state in ("queued", "running"):
+        jobs.add(row.job_id)
+        clock = Clock(step=SLICE / 3)
+        SearchSlice(context_of(id), id, clock=clock, sleep=clock.sleep).work()
+    assert first in jobs
+    assert len(jobs) > 1
+    assert (row.state, row.found["archived"]) == ("done", 1)
+
+
+def test_a_job_that_was_thought_dead_does_nothing_any_more() -> None:
+    archive(10, 7)
+    id = searching()
+    before = context_of(id)
+    search_rows_of = JobSearch.objects.filter(pk=id)
+    search_rows_of.update(job_id=new_id())
+    SearchSlice(before, id).work()
+    row = JobSearch.objects.get()
+    assert (row.state, row.examined) == ("queued", 0)
+
+
+def test_a_stop_ends_it_and_keeps_what_it_found() -> None:
+    archive(10, 7)
+    id = searching({Table.ARCHIVED: BOTH[Table.ARCHIVED]})
+    job_searches.step(id, max_rows=4)
+    assert job_searches.stop(id)
+    assert not job_searches.stop(id)
+    assert job_searches.step(id, max_rows=4) is None
+    row = JobSearch.objects.get()
+    assert (row.state, row.examined, row.found) == ("stopped", 4, {"archived": 4})
+    SearchSlice(context_of(id), id).work()  # its job finds nothing to do
+    assert JobSearch.objects.get().examined == 4
+
+
+def test_a_cancelled_job_stops_at_once() -> None:
+    archive(10, 7)
+    id = searching()
+    context = context_of(id)
+    context._cancelled = True
+    with pytest.raises(Cancel):
+        SearchSlice(context, id).work()
+    assert JobSearch.objects.get().examined == 0
+
+
+def raising(error: Exception) -> Callable[..., None]:
+    def step(*args: Any, **kwargs: Any) -> None:
+        raise OperationalError("value 4711 of Ann") from error
+
+    return step
+
+
+def test_an_error_ends_it_and_tells_no_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    id = searching()
+    monkeypatch.setattr(
+        search_slice, "step", raising(errors.InvalidTextRepresentation("Ann"))
+    )
+    with pytest.raises(Fail) as raised:
+        SearchSlice(context_of(id), id).work()
+    assert "Ann" not in str(raised.value)
+    row = JobSearch.objects.get()
+    assert row.state == "failed"
+    assert row.error == str(raised.value)
+    assert row.error.startswith("OperationalError")
+
+
+def test_an_error_that_passes_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    id = searching()
+    monkeypatch.setattr(search_slice, "step", raising(errors.AdminShutdown("Ann")))
+    with pytest.raises(Retry):
+        SearchSlice(context_of(id), id).work()
+    assert JobSearch.objects.get().state == "queued"
+    with pytest.raises(Fail):
+        SearchSlice(context_of(id, attempt=10), id).work()
+
+
+def test_one_person_has_a_few_searches_at_once() -> None:
+    ids = [searching(by="anna") for _ in range(job_searches.MOST_ACTIVE)]
+    with pytest.raises(InvalidArguments):
+        searching(by="anna")
+    searching(by="bert")
+    job_searches.stop(ids[0])
+    searching(by="anna")
+
+
+def test_a_filter_that_was_not_understood_is_no_search_of_everything() -> None:
+    with pytest.raises(InvalidArguments):
+        searching({Table.ARCHIVED: Selection(Table.ARCHIVED).none()})
+    with pytest.raises(InvalidArguments):
+        job_searches.start("", {})
+    assert not JobSearch.objects.exists()
+
+
+def test_searches_are_deleted_after_a_week(worker: HandDriven) -> None:
+    old, new = searching(), searching()
+    JobSearch.objects.filter(pk=old).update(created_at=ago(8 * 86_400))
+    JobSearch.objects.filter(pk=new).update(created_at=ago(6 * 86_400))
+    search_rows.drop(worker.worker.dispatcher._connection)
+    assert [row.pk for row in JobSearch.objects.all()] == [new]
+    assert job_searches.get(new).examined == 0
+    with pytest.raises(LookupError):
+        job_searches.get(old)
