@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from django.contrib.messages import get_messages
 from django.contrib.sessions.models import Session
 from django.test import Client
 
+import django_jobqueue
 from django_jobqueue.admin.regions import HEADER
 from django_jobqueue.models import BulkOperation
 from django_jobqueue.operations import bulk
@@ -21,6 +23,7 @@ from tests.admin.pages import get, list_of, page_of
 from tests.admin.scene import ADD, Scene
 
 FRONT = "/admin/jobqueue/"
+TEMPLATES = Path(django_jobqueue.__file__).parent / "templates"
 REGION = re.compile(r'data-jq-region="([^"]+)" data-jq-version="([^"]+)"')
 
 
@@ -52,6 +55,12 @@ def test_every_region_has_a_version(anna: Client, scene: Scene) -> None:
         html = get(anna, address).html
         assert shown(html), address
         assert html.count("data-jq-region=") == len(shown(html)), address
+
+
+def test_every_region_of_a_template_is_one_for_a_refresh_too() -> None:
+    for template in TEMPLATES.rglob("*.html"):
+        text = template.read_text()
+        assert text.count("data-jq-region=") == text.count("{% jq_region %}"), template
 
 
 def test_a_refresh_answers_with_regions_and_no_page(anna: Client, scene: Scene) -> None:
