@@ -33,7 +33,7 @@ class Holds(StrEnum):
     DATA = "data"  # JSON: texts, numbers and keys
     TEXT = "text"
     TEXTS = "texts"  # JSON whose texts are free; its numbers are our own
-    SELECTION = "selection"  # of jobs, as JSON
+    SELECTION = "selection"  # of jobs, as JSON; or some, by name
 
 
 class PersonalValue:
@@ -109,9 +109,12 @@ class PersonalValue:
         return self.without(data) if is_text else data
 
     def _selection(self, selection: Any) -> Any:
-        """The values of its terms; the number of attempts is nobody's."""
-        if not isinstance(selection, dict) or "terms" not in selection:
+        """The values of its terms; the number of attempts is nobody's. A search has a
+        selection for each table."""
+        if not isinstance(selection, dict):
             return self._data(selection, ())
+        if "terms" not in selection:
+            return {name: self._selection(one) for name, one in selection.items()}
         terms = []
         for name, operator, value, path in selection["terms"]:
             is_text = isinstance(value, str) and not value.startswith(_IS_NUMBER)

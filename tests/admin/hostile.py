@@ -16,6 +16,7 @@ from django_jobqueue.models import (
     Failure,
     FailureGroup,
     Firing,
+    JobSearch,
     JobType,
     Lease,
     Queue,
@@ -117,6 +118,8 @@ def infect(text: str, name: str = "") -> Keys:
     first = {"rows": 1, "first": [str(over.pk)]}
     counted = {"archived": first, "schedules": {"rows": 1, "first": [name]}}
     erasure = _insert(Erasure, text, counted=counted, total=2, position=None)
+    selections = {"archived": selection.to_json()}
+    search = _insert(JobSearch, text, selections=selections, place=None)
     act = _insert(AuditEntry, text, about=[text], details={text: text})
     view = _insert(SavedView, text, list="archivedjob", name=name[:60], is_shared=True)
     return {
@@ -125,6 +128,7 @@ def infect(text: str, name: str = "") -> Keys:
         "bulkoperation": operation.pk,
         "erasure": erasure.pk,
         "failuregroup": group,
+        "jobsearch": search.pk,
         "jobtype": name,
         "lease": lease.pk,
         "overview": queue.pk,

@@ -21,14 +21,16 @@ from django_jobqueue.models import (
     BulkOperation,
     Erasure,
     Failure,
+    JobSearch,
     JobType,
     QueuedJob,
     Report,
     Schedule,
     UniqueWindow,
 )
-from django_jobqueue.operations import erasure_steps, personal_data
+from django_jobqueue.operations import erasure_steps, job_searches, personal_data
 from django_jobqueue.operations.erasure_chunks import step
+from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.erasing import erasure_rows
 from django_jobqueue.store.erasing.erase_chunk import MOST_PASSES
@@ -181,6 +183,17 @@ def test_an_erasure_does_not_wait_forever_and_tells_what_remains() -> None:
     assert row.passes == MOST_PASSES
     assert pauses == sorted(pauses)
     assert len(pauses) == MOST_PASSES - 2
+
+
+@pytest.mark.parametrize("key", ["", "email"])
+def test_a_search_for_the_value_is_stopped_and_forgets_it(key: str) -> None:
+    term = Term("data", MAIL, path=("email",))
+    table = Table.ARCHIVED
+    id = job_searches.start(f"data.email:{MAIL}", {table: Selection(table, (term,))})
+    run(MAIL, "erase", key=key)
+    search = JobSearch.objects.get(pk=id)
+    assert MAIL not in search.query + json.dumps(search.selections)
+    assert (search.state, search.finished_at is None) == ("stopped", False)
 
 
 def test_a_bulk_operation_that_selects_by_the_value_is_stopped() -> None:

@@ -302,6 +302,7 @@ def _warnings(row: Erasure) -> list[str]:
         "bulk_operations": _(
             "Bulk operations that select jobs by the value are stopped."
         ),
+        "searches": _("Searches for the value are stopped."),
     }
     return texts + [str(text) for name, text in about.items() if name in row.counted]
 

@@ -34,6 +34,7 @@ LABELS: Final[dict[str, Any]] = {
     "job_types": _("Job types"),
     "queues": _("Queues"),
     "bulk_operations": _("Bulk operations"),
+    "searches": _("Searches"),
     "audit": _("Audit"),
     "erasures": _("Records of erasures"),
     "admin_history": _("History of the admin"),
@@ -45,6 +46,7 @@ MODELS: Final = {
     "job_types": "jobtype",
     "queues": "queue",
     "bulk_operations": "bulkoperation",
+    "searches": "jobsearch",
     "erasures": "erasure",
 }
 SHOWN: Final = 5

@@ -232,7 +232,7 @@ def _trouble(request: HttpRequest, search: JobSearch) -> str:
         return gettext(
             "The job that ran this search is gone. Stop it, and search again."
         )
-    job_type = catalogue.job_types(request).get(JOB_TYPE)
+    job_type = catalogue.job_types(request, [JOB_TYPE]).get(JOB_TYPE)
     queue = catalogue.queues(request).get(job.queue)
     if catalogue.is_paused(job_type) or catalogue.is_paused(queue):
         text = gettext("Its job type or queue is paused, so it waits: %(names)s.")

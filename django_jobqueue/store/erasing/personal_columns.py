@@ -169,6 +169,17 @@ SOURCES: Final = (
         also={"selection": _STOPPED},
     ),
     Source(
+        name="searches",
+        table="jobqueue_jobsearch",
+        order=_UUID,
+        columns=(
+            Column("query", TEXT),
+            Column("selections", SELECTION),
+            _who("created_by"),
+        ),
+        also={"selections": {"query": "'erased'", **_STOPPED}},
+    ),
+    Source(
         name="audit",
         table="jobqueue_auditentry",
         order=_ID,
