@@ -471,7 +471,7 @@ class Migration(PostgreSQLMigration):
                     "examined",
                     models.BigIntegerField(db_default=0, verbose_name="examined"),
                 ),
-                ("found", models.JSONField(db_default={}, verbose_name="found")),
+                ("matched", models.JSONField(db_default={}, verbose_name="found")),
                 (
                     "newest",
                     models.JSONField(

@@ -42,7 +42,7 @@ class JobSearch(models.Model):
         help_text=_("When the oldest archived job finished, as the search began."),
     )
     examined = models.BigIntegerField(_("examined"), db_default=0)
-    found = models.JSONField(_("found"), db_default={})  # table to number
+    matched = models.JSONField(_("found"), db_default={})  # table to number
     newest = models.JSONField(
         _("newest"),
         db_default={},

@@ -212,7 +212,7 @@ def test_only_what_the_searcher_may_see_is_searched(log_in: LogIn) -> None:
     client = log_in(*sees_archive, "start_jobsearch")
     search = started(client)
     finish(search)
-    assert JobSearch.objects.get(pk=search.pk).found == {"archived": 1}
+    assert JobSearch.objects.get(pk=search.pk).matched == {"archived": 1}
 
 
 @pytest.mark.parametrize(

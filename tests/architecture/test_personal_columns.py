@@ -46,7 +46,7 @@ NEVER = {
     "jobqueue_bulkoperation.options": POLICY,
     "jobqueue_bulkoperation.skipped": COUNTS,
     "jobqueue_jobsearch.error": "the class of an error",
-    "jobqueue_jobsearch.found": COUNTS,
+    "jobqueue_jobsearch.matched": COUNTS,
     "jobqueue_jobsearch.newest": "ids",
     "jobqueue_jobsearch.place": "times and ids",
     "jobqueue_erasure.changed": COUNTS,

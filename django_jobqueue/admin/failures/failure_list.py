@@ -64,9 +64,9 @@ class FailureGroupChangeList(KeyedChangeList):
 
     def get_filters_params(self, params: Any = None) -> dict[str, Any]:
         """Without the order: it is no filter, and yet links repeat it."""
-        found: dict[str, Any] = super().get_filters_params(params)
-        found.pop(SORT, None)
-        return found
+        parameters: dict[str, Any] = super().get_filters_params(params)
+        parameters.pop(SORT, None)
+        return parameters
 
     def key_of(self, request: HttpRequest) -> Key:
         """That of the order."""

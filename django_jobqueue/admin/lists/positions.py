@@ -67,8 +67,8 @@ class Key:
     def readable(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """The same rows, with the computed columns that ``of`` reads."""
         columns: Any = {name: F(name) for name in self._computed}
-        found: QuerySet[Any] = queryset.annotate(**columns)
-        return found
+        matches: QuerySet[Any] = queryset.annotate(**columns)
+        return matches
 
     def of(self, row: models.Model) -> Position:
         """Where this row is."""

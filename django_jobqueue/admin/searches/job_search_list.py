@@ -18,8 +18,8 @@ from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.searches.job_search_actions import Start, Stop
 from django_jobqueue.admin.searches.job_search_page import (
-    found_text,
     is_visible,
+    matches_text,
     percent_of,
     pill_of,
     progress_of,
@@ -52,7 +52,7 @@ class JobSearchAdmin(ActionAdmin):
         """What was searched for, for those who might have."""
         for row in rows:
             row.is_visible = is_visible(request, row)
-            row.sentence = found_text(request, row)
+            row.sentence = matches_text(request, row)
         return rows
 
     def render_change_form(

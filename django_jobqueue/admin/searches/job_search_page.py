@@ -31,11 +31,11 @@ from django_jobqueue.text import numbers
 
 PAGE: Final = "p"  # in the address
 ROWS: Final = 100  # of a page
-KEPT: Final = timedelta(days=7)
+RETENTION: Final = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class MatchingJobs:
     """The jobs found in a table, as far as the page shows them."""
 
     title: str
@@ -51,7 +51,7 @@ class Progress:
     search: JobSearch
     query: str
     facts: Sequence[tuple[Any, Any]]
-    tables: Sequence[Found]
+    tables: Sequence[MatchingJobs]
     newer: str  # addresses of pages of the result
     older: str
     sentence: str  # how many were found, among how many
@@ -78,11 +78,12 @@ def pill_of(search: JobSearch) -> Any:
     """The state of a search."""
     styles = {
         SearchState.QUEUED: "ready",
+        SearchState.RUNNING: "running",
+        SearchState.FAILED: "failed",
         SearchState.DONE: "succeeded",
         SearchState.STOPPED: "cancelled",
     }
-    style = styles.get(SearchState(search.state), search.state)
-    return display.pill(style, search.get_state_display())
+    return display.pill(styles[SearchState(search.state)], search.get_state_display())
 
 
 def percent_of(search: JobSearch) -> int | None:
@@ -97,12 +98,12 @@ def percent_of(search: JobSearch) -> int | None:
     return max(0, min(99, int(100 * done / whole))) if whole > 0 else 99
 
 
-def found_text(request: HttpRequest, search: JobSearch) -> str:
+def matches_text(request: HttpRequest, search: JobSearch) -> str:
     """ "12 found among 1,200,000 jobs", of those that this user may see."""
     tables = _tables(request, search)
-    found = sum(search.found.get(table.value, 0) for _model, table in tables)
+    matched = sum(search.matched.get(table.value, 0) for _model, table in tables)
     values = {
-        "found": numbers.number(found),
+        "found": numbers.number(matched),
         "examined": numbers.number(search.examined),
     }
     text = ngettext(
@@ -144,7 +145,7 @@ def progress_of(request: HttpRequest, site: AdminSite, search: JobSearch) -> Pro
     page = int(text) if text.isdecimal() and len(text) < 4 else 0
     noted = _noted(request, search)
     shown = noted[page * ROWS : (page + 1) * ROWS]
-    tables, gone = _found(request, site, search, shown)
+    tables, gone = _matching(request, site, search, shown)
     back_to = time_of(search.place)
     facts: list[tuple[Any, Any]] = [
         (_("By"), display.visible(search.created_by) or display.NOTHING),
@@ -154,7 +155,7 @@ def progress_of(request: HttpRequest, site: AdminSite, search: JobSearch) -> Pro
         facts.append((_("Searched back to"), display.exact_moment(back_to)))
     if search.finished_at:
         facts.append((_("Ended"), display.full_moment(search.finished_at)))
-    facts.append((_("Kept until"), display.full_moment(search.created_at + KEPT)))
+    facts.append((_("Kept until"), display.full_moment(search.created_at + RETENTION)))
     return Progress(
         search=search,
         query=display.visible(search.query),
@@ -162,7 +163,7 @@ def progress_of(request: HttpRequest, site: AdminSite, search: JobSearch) -> Pro
         tables=tables,
         newer=f"?{PAGE}={page - 1}" if page else "",
         older=f"?{PAGE}={page + 1}" if noted[(page + 1) * ROWS :] else "",
-        sentence=found_text(request, search),
+        sentence=matches_text(request, search),
         gone=_gone_text(gone),
         warning=_trouble(request, search) if search.state in ACTIVE else "",
     )
@@ -188,22 +189,22 @@ def _noted(request: HttpRequest, search: JobSearch) -> list[UUID]:
     ]
 
 
-def _found(
+def _matching(
     request: HttpRequest, site: AdminSite, search: JobSearch, ids: Sequence[UUID]
-) -> tuple[list[Found], int]:
+) -> tuple[list[MatchingJobs], int]:
     """These jobs where they are now, and how many are gone."""
     tables, left = [], set(ids)
     for model, table in _tables(request, search):
         owner: Any = site._registry[model]
         jobs = model._default_manager.only(*owner.list_columns).in_bulk(list(left))
         left -= jobs.keys()
-        count = search.found.get(table.value, 0)
+        count = search.matched.get(table.value, 0)
         if not jobs and not count:
             continue
         rows = owner.annotate(request, [jobs[id] for id in ids if id in jobs])
         address = f"{owner.list_url}?{urlencode({SEARCH_VAR: search.query})}"
         tables.append(
-            Found(
+            MatchingJobs(
                 title=str(model._meta.verbose_name_plural).capitalize(),
                 count=numbers.number(count),
                 rows=[search_page.row_of(owner, job, table) for job in rows],

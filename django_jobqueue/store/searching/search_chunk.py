@@ -81,7 +81,7 @@ def chunk(db: Database, search: Search, *, max_rows: int) -> Done:
         search,
         place=following,
         examined=search.examined + examined,
-        found={**search.found, name: search.found.get(name, 0) + matches},
+        matched={**search.matched, name: search.matched.get(name, 0) + matches},
         newest={**search.newest, name: [*noted, *ids]},
     )
     return Done(examined, following is None)

@@ -24,7 +24,7 @@ VALUES (%(query)s, %(selections)s::jsonb,
 RETURNING id
 """
 _READ: Final = """
-SELECT id, selections::text, state, place::text, examined, found::text, newest::text,
+SELECT id, selections::text, state, place::text, examined, matched::text, newest::text,
        job_id
   FROM jobqueue_jobsearch
  WHERE id = %(id)s
@@ -34,7 +34,7 @@ LOCK: Final = f"{_READ}   FOR UPDATE"
 PROGRESS: Final = """
 UPDATE jobqueue_jobsearch
    SET state = CASE WHEN %(over)s THEN 'done' ELSE 'running' END,
-       place = %(place)s::jsonb, examined = %(examined)s, found = %(found)s::jsonb,
+       place = %(place)s::jsonb, examined = %(examined)s, matched = %(matched)s::jsonb,
        newest = %(newest)s::jsonb, progress_at = clock_timestamp(),
        finished_at = CASE WHEN %(over)s THEN clock_timestamp() END
  WHERE id = %(id)s
@@ -79,7 +79,7 @@ class Search:
     state: str  # of states.SearchState
     place: Place | None  # None: at the end, or not begun
     examined: int
-    found: Mapping[str, int]
+    matched: Mapping[str, int]
     newest: Mapping[str, Sequence[str]]
     job_id: UUID | None
 
@@ -125,7 +125,7 @@ def progress(
     *,
     place: Place | None,
     examined: int,
-    found: Mapping[str, int],
+    matched: Mapping[str, int],
     newest: Mapping[str, Sequence[str]],
 ) -> None:
     """Write down what was found, and the new place; None is the end."""
@@ -135,7 +135,7 @@ def progress(
         "over": place is None,
         "place": stored,
         "examined": examined,
-        "found": json.dumps(found),
+        "matched": json.dumps(matched),
         "newest": json.dumps(newest),
     }
     db.run(PROGRESS, params)
@@ -164,7 +164,7 @@ def drop(db: Database) -> None:
 
 
 def _search(row: tuple[Any, ...]) -> Search:
-    id, selections, state, place, examined, found, newest, job_id = row
+    id, selections, state, place, examined, matched, newest, job_id = row
     table, *key = json.loads(place) if place else [""]
     return Search(
         id=id,
@@ -175,7 +175,7 @@ def _search(row: tuple[Any, ...]) -> Search:
         state=state,
         place=Place(Table(table), key) if table else None,
         examined=examined,
-        found=json.loads(found),
+        matched=json.loads(matched),
         newest=json.loads(newest),
         job_id=job_id,
     )
