@@ -92,7 +92,8 @@ def test_two_releases_are_compared(me: OnCall, runworkers: Run, bank: Path) -> N
     assert me.page.locator("select[name=old]").input_value() == OLD
     assert me.page.locator("select[name=new]").input_value() == NEW
     line = me.page.locator("tr", has_text=CHARGE).inner_text().split()
-    assert (line[1:3], line[-3:]) == (["10", "0"], ["fails", "more", "often"])
+    assert line[1:3] == ["10", "0"]
+    assert "fails more often" in " ".join(line)  # on a busy machine also "slower"
     me.sees("Fails in the newer release only")
     me.press("ConnectionError")
     me.sees(f"100 % of them carry release {NEW}.")
