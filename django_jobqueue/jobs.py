@@ -34,7 +34,7 @@ def bulk(
         from django_jobqueue.operations.search_slice import SearchSlice
 
         SearchSlice(context, UUID(search)).work()
-        return
-    from django_jobqueue.operations.bulk_slice import Slice
+    else:
+        from django_jobqueue.operations.bulk_slice import Slice
 
-    Slice(context, UUID(operation)).work()
+        Slice(context, UUID(operation)).work()

@@ -39,7 +39,7 @@ class Search:
     @property
     def verdict(self) -> str:
         """Empty if it reached the aim."""
-        if not self.matched:
+        if not self.found:
             return "not found"
         reached = self.clicks <= MOST_CLICKS and self.work <= MOST_SECONDS
         aim = f"over {MOST_CLICKS} clicks or {MOST_SECONDS:.0f} s"

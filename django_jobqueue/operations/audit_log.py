@@ -33,6 +33,7 @@ OBJECTS: Final = (
     "fingerprints",
     "operation",
     "erasure",
+    "search",
 )
 
 

@@ -12,6 +12,7 @@ from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.domain.states import SearchState
 from django_jobqueue.enqueueing.by_name import enqueue
 from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.operations.audit_log import record
 from django_jobqueue.operations.bulk import COUNTING_PRIORITY
 from django_jobqueue.search.selection import Selection, Table
 from django_jobqueue.store.bulk.operation_rows import JOB_TYPE
@@ -37,15 +38,19 @@ def start(query: str, selections: Mapping[Table, Selection], *, by: str = "") ->
     def begin() -> UUID:
         id = search_rows.insert(db, query=query, selections=selections, by=by, job=job)
         enqueue_job(id, job, priority=COUNTING_PRIORITY)  # somebody waits
+        record("start search", by, 1, {"search": str(id)})  # values are not repeated
         return id
 
     return db.in_transaction(begin)
 
 
 @sync_only()
-def stop(id: Id) -> bool:
+def stop(id: Id, *, by: str = "") -> bool:
     """End it after the chunk at hand; what it found stays."""
-    return search_rows.end(DjangoDatabase(), as_id(id), SearchState.STOPPED)
+    stopped = search_rows.end(DjangoDatabase(), as_id(id), SearchState.STOPPED)
+    if stopped:
+        record("stop search", by, 1, {"search": str(as_id(id))})
+    return stopped
 
 
 @sync_only()

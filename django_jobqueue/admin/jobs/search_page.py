@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -15,7 +16,7 @@ from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import SEARCH_VAR
 from django.core.exceptions import PermissionDenied
 from django.db import models
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import URLPattern, reverse
 from django.urls import path as address
 from django.utils.http import urlencode
@@ -278,11 +279,13 @@ def _result_of(
     """The first page of the list, without its filters."""
     owner: Any = site._registry[model]
     query = request.GET[SEARCH_VAR]
+    searching = copy(request)  # of its parameters the list knows one
+    searching.GET = QueryDict(urlencode({SEARCH_VAR: query}))
     title = str(model._meta.verbose_name_plural).capitalize()
     address = f"{owner.list_url}?{urlencode({SEARCH_VAR: query})}"
     try:
         understood(request, Selection(table), query)
-        listed: Any = owner.get_changelist_instance(request)
+        listed: Any = owner.get_changelist_instance(searching)
     except (SearchError, IncorrectLookupParameters) as error:
         return TableResult(title, "", (), "", "", "", display.visible(str(error)))
     rows = list(listed.result_list)

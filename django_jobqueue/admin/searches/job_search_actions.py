@@ -55,7 +55,9 @@ class Start(Action):
             text %= {"most": numbers.number(job_searches.MOST_ACTIVE)}
             page.message_user(request, text, messages.ERROR)
             return HttpResponseRedirect(page.list_url)
-        return page.to(JobSearch(id=id))
+        search = JobSearch(id=id)
+        page.log_change(request, search, gettext("Started."))
+        return page.to(search)
 
 
 class Stop(Action):
@@ -75,7 +77,8 @@ class Stop(Action):
         self, page: ActionAdmin, request: HttpRequest, row: Any
     ) -> HttpResponse:
         """Stop it, and show its page."""
-        if job_searches.stop(row.pk):
+        if job_searches.stop(row.pk, by=request.user.get_username()):
+            page.log_change(request, row, gettext("Stopped."))
             text = gettext("Stopped. What it found stays.")
             return page.back_to(request, row, text)
         text = gettext("Nothing was changed: it is in another state by now.")

@@ -57,6 +57,7 @@ class Progress:
     sentence: str  # how many were found, among how many
     gone: str  # how many of the jobs of this page are gone
     warning: str
+    error: str
 
     @property
     def state(self) -> Any:
@@ -165,6 +166,7 @@ def progress_of(request: HttpRequest, site: AdminSite, search: JobSearch) -> Pro
         older=f"?{PAGE}={page + 1}" if noted[(page + 1) * ROWS :] else "",
         sentence=matches_text(request, search),
         gone=_gone_text(gone),
+        error=display.visible(search.error),
         warning=_trouble(request, search) if search.state in ACTIVE else "",
     )
 
