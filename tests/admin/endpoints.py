@@ -72,6 +72,11 @@ def endpoints() -> Iterator[Endpoint]:
 
 
 ALL = list(endpoints())
+# To be tried together where nothing changes: to make the rows takes longer than a page.
+OF_MODEL = {
+    model or "overview page": [one for one in ALL if one.model == model]
+    for model in dict.fromkeys(one.model for one in ALL)
+}
 
 
 def actions() -> list[tuple[str, str]]:

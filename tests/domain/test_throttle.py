@@ -53,10 +53,14 @@ def changes(
 
 def greatest(found: list[tuple[float, int]], span: float) -> int:
     """The most that was changed in any such span of time."""
-    return max(
-        sum(number for at, number in found if start <= at < start + span)
-        for start, _ in found
-    )
+    most = within = end = 0
+    for start, number in found:
+        while end < len(found) and found[end][0] < start + span:
+            within += found[end][1]
+            end += 1
+        most = max(most, within)
+        within -= number
+    return most
 
 
 @pytest.mark.parametrize("per_minute", RATES)
