@@ -90,9 +90,19 @@ def _successes_are_logged_by_the_level(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def transactional_db(transactional_db: None) -> Iterator[None]:
     """Everybody else's sessions are over after the test: a process that is left would
-    take the next test's jobs, and keep the database from being dropped."""
+    take the next test's jobs, and keep the database from being dropped. Those that are
+    not are ended, so that only this test fails for them."""
     yield
-    eventually(lambda: not _other_sessions(), what=_other_sessions)
+    try:
+        eventually(lambda: not _other_sessions(), what=_other_sessions)
+    except AssertionError:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE pid = ANY(%s)",
+                [[row[0] for row in _other_sessions()]],
+            )
+        raise
 
 
 def _other_sessions() -> list[Any]:

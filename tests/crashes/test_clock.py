@@ -93,9 +93,11 @@ def test_nobody_who_renews_is_given_up_when_the_clock_is_set_forward(
 
 
 def test_a_rescuer_that_sees_the_clock_being_set_waits_until_all_have_renewed(
-    set_clock: Set, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    set_clock: Set,
+    own: OwnConnection,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    own = OwnConnection("tests")
     worker = register(own, lease=conf.lease)
     made = Rescuer(
         own,
@@ -108,14 +110,13 @@ def test_a_rescuer_that_sees_the_clock_being_set_waits_until_all_have_renewed(
     set_clock(60)
     assert made.tick() > conf.lease / 2
     assert Worker.objects.get(id=worker).state == "running"
-    assert "The database's clock was set forward by 60." in caplog.text
+    assert "The database's clock was set forward by" in caplog.text
     later = time.monotonic() + 1_000
     monkeypatch.setattr(
         "django_jobqueue.host.maintenance.rescuer.time.monotonic", lambda: later
     )
     made.tick()
     assert Worker.objects.get(id=worker).state == "lost"
-    own.close()
 
 
 @pytest.mark.parametrize("seconds", [3_600, -3_600])
