@@ -297,7 +297,7 @@ def test_a_drained_worker_gives_back_what_it_has_not_started(
     fill_slots(worker, block, 10)
     worker.claim()
     worker.worker.drain()
-    assert worker.claim() == FOREVER
+    assert worker.claim() > 1  # it looks only for cancelled jobs
     assert held(worker) == 1
     block.set()
     worker.run()
@@ -431,6 +431,27 @@ def test_an_operator_cancels_a_running_job(worker: HandDriven, journal: str) -> 
     worker.finish()
     (job,) = archived()
     assert (job.status, job.attempts) == ("cancelled", 1)
+
+
+@pytest.mark.parametrize("quarantined", [False, True])
+def test_an_operator_cancels_a_running_job_of_a_worker_that_claims_nothing_more(
+    make_worker: Callable[..., HandDriven], quarantined: bool
+) -> None:
+    """As one that was drained, or ends while its successor works."""
+    made = jobs.slow.using(queue="default").enqueue(60)
+    QueuedJob.objects.update(quarantined=quarantined)
+    worker = make_worker(quarantined=quarantined)
+    worker.claim()
+    eventually(lambda: worker.worker.running)
+    worker.worker.drain()
+    assert operations.cancel([made.id]).asked == [made.id]
+    worker.worker.dispatcher._cancellation_poll._next_at = 0.0
+    assert worker.claim() < FOREVER
+    worker.run()
+    worker.finish()
+    assert archived()[0].status == "cancelled"
+    worker.worker.dispatcher._cancellation_poll._next_at = 0.0
+    assert worker.claim() == FOREVER
 
 
 def test_a_released_job_is_run_again_by_another_worker(

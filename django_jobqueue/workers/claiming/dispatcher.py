@@ -130,7 +130,7 @@ class Dispatcher(Loop):
         self._catch_up()
         if not self._open:
             self._listening.put(False)
-            return FOREVER
+            return self._closed_wait()
         news = self._news
         if news:
             self._news = False
@@ -141,6 +141,11 @@ class Dispatcher(Loop):
             self._idle_at = finished
         self._bursts.see(taken, began, time.monotonic())
         return self._wait(taken)
+
+    def _closed_wait(self) -> float:
+        """Seconds to wait while nothing may be claimed. What runs can be cancelled."""
+        now = time.monotonic()
+        return min(FOREVER, self._cancellation_poll.poll(self._connection, now))
 
     def close(self) -> None:
         """Give back what was not started; let the connection go."""

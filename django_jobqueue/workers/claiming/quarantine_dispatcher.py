@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from django_jobqueue.processes.loop import FOREVER
 from django_jobqueue.workers.claiming.dispatcher import Dispatcher
 
 CLAIM_EVERY: Final = 0.05  # seconds
@@ -22,7 +21,7 @@ class QuarantineDispatcher(Dispatcher):
         self.rounds += 1
         self._catch_up()
         if not self._open:
-            return FOREVER
+            return self._closed_wait()
         if self._claimer.holds_any:
             return CLAIM_EVERY
         attempt = self._claimer.take_quarantined()
