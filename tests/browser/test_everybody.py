@@ -78,7 +78,16 @@ def look_at_all(see: See, each: Each, script: str, **options: Any) -> dict[str, 
     return found
 
 
-@pytest.mark.parametrize("width", [320, 390, 768, 1280, 1920])
+WIDTHS = [
+    pytest.param(320, marks=pytest.mark.slow),
+    390,
+    pytest.param(768, marks=pytest.mark.slow),
+    1280,
+    1920,
+]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
 def test_all_of_a_page_is_in_sight(see: See, each: Each, width: int) -> None:
     long_names()
     viewport = {"width": width, "height": 844}
