@@ -21,6 +21,7 @@ from django_jobqueue.conf.setting_types import (
     DAY,
     GREATEST,
     Alias,
+    Bytes,
     Captures,
     Count,
     Flag,
@@ -100,6 +101,25 @@ class Conf:
     )
     async_slots = Count[int](
         100, "Async handlers that a worker process runs at once.", minimum=0
+    )
+    max_jobs = Count[int | None](
+        None,
+        "A worker process that has run this many attempts is replaced; None is never.",
+        minimum=1,
+        optional=True,
+    )
+    max_age = Seconds[float | None](
+        None,
+        "A worker process that has lived this long is replaced; None is never.",
+        minimum=1,
+        optional=True,
+    )
+    max_memory = Bytes[int | None](
+        None,
+        "A worker process whose resident memory, in bytes, is larger is replaced; None "
+        "is never. As a flag or a variable also 512MB.",
+        minimum=1 << 20,
+        optional=True,
     )
     embedded = Flag[bool](
         True,

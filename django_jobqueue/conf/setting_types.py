@@ -15,6 +15,8 @@ from django_jobqueue.text import url_templates
 T = TypeVar("T")
 DAY = 86_400.0
 CENTURY: Final = 36_500 * DAY
+SIZE: Final = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT]?)i?B?", re.IGNORECASE)
+UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 CAPTURES: Final = ("language", "time_zone")
 GREATEST: Final = 2_147_483_647  # of an integer column
 
@@ -146,6 +148,20 @@ class Count(Setting[T]):
 
     def from_text(self, text: str) -> int:
         return int(text)
+
+
+class Bytes(Count[T]):
+    """A size; a flag or a variable may have a unit: ``512MB``."""
+
+    described_as = "a whole number of bytes"
+    maximum = 1 << 50
+
+    def from_text(self, text: str) -> int:
+        match = SIZE.fullmatch(text)
+        if match is None:
+            raise ValueError(text)
+        number, unit = match.groups()
+        return int(float(number) * UNITS[unit.upper()])
 
 
 class Text(Setting[T]):

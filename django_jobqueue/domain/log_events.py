@@ -15,6 +15,7 @@ class Event(StrEnum):
     WORKER_STARTED = "worker.started"
     WORKER_ENDED = "worker.ended"
     WORKER_DIED = "worker.died"
+    WORKER_RECYCLED = "worker.recycled"
     WORKER_UNRESPONSIVE = "worker.unresponsive"
     LEASE_LOST = "lease.lost"
     DATABASE_LOST = "database.lost"

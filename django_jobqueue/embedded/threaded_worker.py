@@ -144,6 +144,7 @@ class HostedThreads:
         self.worker = ThreadedWorker(config, is_leased=self._is_leased)
         self.entry_number = entry_number
         self.quarantined = config.quarantined
+        self.is_recycled = False  # never: its memory is that of its process
         self.is_ending = False
         self.is_killed = False
         self.fenced = ""

@@ -48,6 +48,7 @@ class Child:
     paused_since: float | None = None  # by SIGSTOP
     fenced: str = ""  # killed for this problem with its lease
     is_killed: bool = False
+    is_recycled: bool = False  # it works until its successor does
     is_ending: bool = False  # it counts no more: its successor may start
     hang: Hang | None = None  # killed because a handler holds the interpreter's lock
     closed_checks: int = 0  # in a row, that found the pipe's other end closed

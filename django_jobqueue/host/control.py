@@ -14,7 +14,12 @@ from django_jobqueue.domain.log_events import Event
 from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.restarts import QuarantineRestarts, Restarts
 from django_jobqueue.processes.lease_clock import lease_time
-from django_jobqueue.processes.process_table import DESIRES, ProcessEntry, ProcessTable
+from django_jobqueue.processes.process_table import (
+    DESIRES,
+    LIMITS,
+    ProcessEntry,
+    ProcessTable,
+)
 from django_jobqueue.processes.shutdown import Step, Stopping
 from django_jobqueue.processes.worker_config import WorkerConfig
 
@@ -27,6 +32,7 @@ class HostedWorker(Protocol):
     how_fenced: ClassVar[str]  # the end of a sentence for the log
     entry_number: int  # in the process table
     quarantined: bool  # it is there for one job that must run alone
+    is_recycled: bool  # it works until its successor does, and ends then
     is_ending: bool  # it ends, and counts no more: its successor may start
     is_killed: bool  # its end does not wait for its jobs
     fenced: str  # the problem with its lease, if that ended it
@@ -83,8 +89,7 @@ class HostControl:
         """How many ordinary workers to start now."""
         if not self._may_start():
             return 0
-        present = [w for w in workers if not (w.quarantined or w.is_ending)]
-        return max(0, self.wanted - len(present))
+        return max(0, self.wanted - sum(map(_is_present, workers)))
 
     def wants_quarantined(self, workers: Sequence[HostedWorker]) -> bool:
         """Whether to start a worker for one job that must run alone.
@@ -165,6 +170,54 @@ class HostControl:
             if entry.condemned:
                 worker.is_ending = True  # its successor starts while it ends
             self._obey(worker, entry)
+            if entry.exceeded and self._may_recycle(worker, workers):
+                self._recycle(worker, LIMITS[entry.exceeded])
+        self._end_recycled(workers)
+
+    def _may_recycle(
+        self, worker: HostedWorker, workers: Sequence[HostedWorker]
+    ) -> bool:
+        """Whether it has no successor yet. There are never more than twice as many
+        processes as are wanted, however long the handlers of the old ones take."""
+        leaving = sum(w.is_recycled or w.is_ending for w in workers)
+        is_leaving = worker.is_recycled or worker.is_ending
+        return not is_leaving and leaving < self.wanted
+
+    def _recycle(self, worker: HostedWorker, limit: str) -> None:
+        """Start its successor; it goes on until that is there."""
+        worker.is_recycled = True
+        self.activity()
+        logger.info(
+            "Worker %s has reached %s; it ends when its successor works",
+            worker.name,
+            limit,
+            extra={
+                "event": Event.WORKER_RECYCLED,
+                "worker": worker.name,
+                "limit": limit,
+            },
+        )
+
+    def _end_recycled(self, workers: Sequence[HostedWorker]) -> None:
+        """End those whose successors work, so that there are never fewer slots; and
+        successors that are not wanted any more."""
+        if not any(worker.is_recycled for worker in workers):
+            return
+        recycled = [w for w in workers if w.is_recycled and not w.is_ending]
+        successors = [w for w in workers if _is_present(w)]
+        for worker in successors[max(0, self.wanted) :]:
+            self._end(worker)
+        table = self.process_table
+        at_work = [w for w in successors if table.entry(w.entry_number).worker]
+        surplus = len(at_work) + len(recycled) - self.wanted
+        for worker in recycled[: max(0, surplus)]:
+            self._end(worker)
+
+    def _end(self, worker: HostedWorker) -> None:
+        """Have it finish what it runs; it counts no more."""
+        self.activity()
+        worker.is_ending = True
+        worker.take(Step.END)
 
     def _fence(self, worker: HostedWorker, entry: ProcessEntry) -> None:
         """End a worker whose jobs others may start any moment, also while it stops."""
@@ -197,9 +250,7 @@ class HostControl:
         elif desire in ("stop", "restart") and not worker.is_ending:
             if desire == "stop" and not worker.quarantined:
                 self.wanted -= 1
-            self.activity()
-            worker.is_ending = True
-            worker.take(Step.END)
+            self._end(worker)
 
     def activity(self) -> None:
         """Wake whoever rests: there is something to do."""
@@ -224,6 +275,11 @@ class HostControl:
             for worker in workers:
                 self.activity()
                 worker.take(step)
+
+
+def _is_present(worker: HostedWorker) -> bool:
+    """Whether it counts as one of the ordinary workers, and will."""
+    return not (worker.quarantined or worker.is_recycled or worker.is_ending)
 
 
 def _count(workers: int) -> str:

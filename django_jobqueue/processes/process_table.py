@@ -18,6 +18,7 @@ from django_jobqueue.processes.idle import WakeupPipes
 from django_jobqueue.processes.lease_clock import lease_time
 
 DESIRES: Final = ("", "drain", "resume", "stop", "restart")
+LIMITS: Final = ("", "MAX_JOBS", "MAX_AGE", "MAX_MEMORY")  # settings
 FENCE_AT: Final = 0.85  # of a lease without renewal
 IDLE_EXTENSION: Final = (
     2  # leases by which the renewal of a worker that has no job is longer
@@ -41,6 +42,7 @@ class ProcessEntry(NamedTuple):
     orderly: int  # worker: it ends because it was told to, not because it died
     calls: int  # worker: how often it heard that an operator asks for something
     condemned: int  # worker: a handler hangs; it will end, and wants a successor
+    exceeded: int  # worker: the limit that it has reached, an index into LIMITS
     # maintenance: whether its last renewal was for longer, as it had nothing to do
     extended: int
     # maintenance: lease_time() of its last renewal, in milliseconds, if its row was

@@ -65,6 +65,7 @@ class Worker:
         self.name = config.name or identity.name_of(os.getpid())
         self.activity = Activity()
         self.held: set[Attempt] = set()
+        self.finished = 0  # attempts whose outcomes are written
         self.unresponsive: list[Attempt] = []
         self.problem: str | None = None  # why it cannot go on, if it cannot
         self.policies = Policies(registry, config.has_slots_for)
@@ -218,6 +219,7 @@ class Worker:
     def _written(self, done: Sequence[Attempt]) -> None:
         self.dispatcher.ended(done)  # first, so that it is never idle for a moment
         self.held.difference_update(done)
+        self.finished += len(done)
 
     def _hold_back(self, job_types: frozenset[str]) -> None:
         """Claim no jobs of these types, until the database takes their outcomes."""

@@ -21,11 +21,12 @@ from django_jobqueue.operations import bulk_slice  # noqa: F401  # loaded before
 from django_jobqueue.processes import forking, identity
 from django_jobqueue.processes.idle import WakeupPipe
 from django_jobqueue.processes.lease_clock import lease_time
-from django_jobqueue.processes.process_table import ProcessTable
+from django_jobqueue.processes.process_table import LIMITS, ProcessTable
 from django_jobqueue.processes.shutdown import WORKER_STOPS, WORKER_WRITES
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.text.redaction import mask_data
 from django_jobqueue.workers.presence import Presence
+from django_jobqueue.workers.process_limits import ProcessLimits
 from django_jobqueue.workers.unfinished_jobs_dump import UnfinishedJobsDump
 from django_jobqueue.workers.worker import Worker
 
@@ -84,6 +85,7 @@ class WorkerMain:
         self._unresponsive_since: float | None = None
         self._wakeup = WakeupPipe()
         self._is_idle = False
+        self._limits: ProcessLimits | None = None
 
     def live(self) -> int:
         """Register, work, stop; returns the exit code."""
@@ -105,6 +107,8 @@ class WorkerMain:
         worker.build()
         worker.watchdog.on_checked = presence.watched
         worker.start()
+        if not self._config.drain:
+            self._limits = ProcessLimits.of_settings()
         logger.info(
             "Worker %s started",
             worker.name,
@@ -114,6 +118,8 @@ class WorkerMain:
             self._read(self._pause(worker))
             code = self._obey(worker)
             presence.publish()
+            if self._limits is not None:
+                self._check_limits(self._limits, worker)
             worker.stack_dumper.request(
                 self._process_table.entry(self._entry_number).stack_request
             )
@@ -144,6 +150,14 @@ class WorkerMain:
                 worker.name,
                 extra={"event": Event.WORKER_ENDED, "worker": worker.name},
             )
+
+    def _check_limits(self, limits: ProcessLimits, worker: Worker) -> None:
+        """Have the supervisor replace this process if it has reached a limit."""
+        if limit := limits.exceeded(finished=worker.finished):
+            number = LIMITS.index(limit)
+            self._process_table.write(self._entry_number, exceeded=number)
+            self._process_table.call_supervisor()
+            self._limits = None
 
     @staticmethod
     def _exit_within(seconds: float, code: int) -> None:

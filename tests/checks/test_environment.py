@@ -36,6 +36,7 @@ TEXTS: dict[str, tuple[str, Any]] = {
     "TRACKER_ISSUE_URL": ("https://x.example/{id}", "https://x.example/{id}"),
     "TRACKER_ISSUE_PATTERN": ("J-[0-9]+", re.compile("J-[0-9]+")),
     "LOG_SUCCESSES": ("true", True),
+    "MAX_MEMORY": ("1.5 GB", 3 << 29),
 }
 
 

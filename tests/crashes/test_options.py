@@ -39,6 +39,7 @@ OPTIONS: Mapping[str, Sequence[str]] = {
     "database": ("default", "jobs"),
     "processes": ("1", "2"),
     "prefetch": ("0.05", "0"),
+    "max-jobs": ("none", "1"),
 }
 SLOTS = {
     "both": ("--threads", "3", "--async-slots", "3"),
@@ -98,7 +99,7 @@ class Trial:
             row, flags = self.row, ["--drain"] if self.drains else []
             if row["queues"] != "all":
                 flags += ["--queues", row["queues"]]
-            for name in ("listen", "database", "processes", "prefetch"):
+            for name in ("listen", "database", "processes", "prefetch", "max-jobs"):
                 flags += [f"--{name}", row[name]]
             flags += ["--grace", "0.5", *SLOTS[row["slots"]]]
             self.worker = self.run(*flags, SAMPLE_JOBS_DATABASE="1")
@@ -138,7 +139,7 @@ class Trial:
         worker = self.start()
         if self.drains:
             assert worker.wait() == 0, worker.output
-        eventually(lambda: not self.missing(), within=30, what=self.complaint)
+        eventually(lambda: not self.missing(), within=30, what=lambda: self.complaint)
         for word, count in starts(self.journal).items():
             assert count == 1 or "die" in word, word
 

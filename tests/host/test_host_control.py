@@ -15,7 +15,7 @@ from django_jobqueue.embedded.threaded_worker import HostedThreads
 from django_jobqueue.host.child import Child
 from django_jobqueue.host.control import HostControl, HostedWorker
 from django_jobqueue.models import Worker
-from django_jobqueue.processes.process_table import DESIRES, ProcessTable
+from django_jobqueue.processes.process_table import DESIRES, LIMITS, ProcessTable
 from django_jobqueue.processes.shutdown import Step
 from django_jobqueue.processes.worker_config import WorkerConfig
 from tests.conftest import RunWorkers, archived, eventually
@@ -63,6 +63,11 @@ class Host:
         noting = {step: note(step) for step in ("drain", "resume", "kill")}
         take = {"take": lambda worker, step: self.steps.append(f"stop: {step.value}")}
         return type(cls.__name__, (cls,), noting | take)
+
+    def successor(self) -> HostedWorker:
+        """Another worker, which has not registered yet."""
+        self.table.write(1, pid=os.getpid())
+        return self._watched(Child)(os.getpid(), self._control, 1, 0.0)
 
     def ask(self, desire: str) -> None:
         """Let an operator ask for this, and control look after the worker."""
@@ -218,6 +223,85 @@ def test_a_drain_is_over_when_no_job_is_left_that_must_run_alone(
     host.table.quarantine_seen_at = 0.0
     assert not host.control.is_over([], all_recovered=False)
     assert host.control.is_over([], all_recovered=True)
+
+
+# Recycling.
+
+
+@pytest.fixture
+def recycled(
+    host_of: Callable[..., Host], kind: Kind, caplog: pytest.LogCaptureFixture
+) -> Host:
+    """A host whose worker has reached a limit."""
+    if kind == "threads":
+        pytest.skip("threads have no limits")
+    caplog.set_level("INFO", "django_jobqueue.supervisor")
+    host = host_of()
+    host.table.write(0, exceeded=LIMITS.index("MAX_JOBS"))
+    host.fence_and_obey()
+    return host
+
+
+def test_a_worker_at_a_limit_works_until_its_successor_has_registered(
+    recycled: Host, caplog: pytest.LogCaptureFixture
+) -> None:
+    recycled.fence_and_obey()
+    assert recycled.control.missing([recycled.worker]) == 1
+    workers = [recycled.worker, recycled.successor()]
+    recycled.control.fence_and_obey(workers)
+    assert (recycled.steps, recycled.control.missing(workers)) == ([], 0)
+    recycled.table.write(1, worker=2)
+    for _ in range(2):
+        recycled.control.fence_and_obey(workers)
+    assert (recycled.steps, workers[1].is_ending) == (["stop: end"], False)
+    (record,) = caplog.get_records("setup") + caplog.get_records("call")
+    assert "has reached MAX_JOBS" in record.getMessage()
+    assert recycled.control.missing(workers[1:]) == 0
+
+
+def test_a_successor_that_dies_first_gets_a_successor(recycled: Host) -> None:
+    assert recycled.control.missing([recycled.worker]) == 1
+    recycled.control.ended(recycled.successor(), recycled.table.entry(1), crashed=True)
+    recycled.control.fence_and_obey([recycled.worker])
+    assert (recycled.steps, recycled.control.missing([recycled.worker])) == ([], 1)
+
+
+def test_a_worker_at_a_limit_that_dies_is_replaced_by_its_successor(
+    recycled: Host,
+) -> None:
+    successor = recycled.successor()
+    recycled.control.ended(recycled.worker, recycled.table.entry(0), crashed=True)
+    assert recycled.control.missing([successor]) == 0
+
+
+def test_a_second_process_is_not_replaced_while_the_first_one_still_ends(
+    recycled: Host,
+) -> None:
+    workers = [recycled.worker, recycled.successor()]
+    recycled.table.write(1, worker=2, exceeded=LIMITS.index("MAX_AGE"))
+    recycled.control.fence_and_obey(workers)
+    assert [worker.is_recycled for worker in workers] == [True, False]
+    recycled.control.fence_and_obey(workers[1:])
+    assert workers[1].is_recycled
+
+
+def test_operators_who_stop_a_worker_at_a_limit_stop_its_successor(
+    recycled: Host,
+) -> None:
+    workers = [recycled.worker, recycled.successor()]
+    recycled.table.write(0, desired=DESIRES.index("stop"))
+    for _ in range(2):
+        recycled.control.fence_and_obey(workers)
+    assert [worker.is_ending for worker in workers] == [True, True]
+    assert recycled.control.missing(workers) == 0
+
+
+def test_nobody_is_recycled_by_a_host_that_stops(recycled: Host) -> None:
+    recycled.control.stop_within(100)
+    assert recycled.control.missing([recycled.worker]) == 0
+    recycled.control.proceed([recycled.worker])
+    recycled.fence_and_obey()
+    assert recycled.steps == ["stop: end"]
 
 
 # With real workers.

@@ -99,6 +99,15 @@ async def awrite(journal: str, word: str = "ran", seconds: float = 0.0) -> None:
     note(journal, "end", word)
 
 
+LEAKED: list[bytearray] = []
+
+
+@job
+def leak_memory(megabytes: int) -> None:
+    """Take memory that is never given back."""
+    LEAKED.append(bytearray(b"x") * (megabytes << 20))
+
+
 @job(delivery="at_most_once")
 def write_once(journal: str, word: str = "ran", seconds: float = 0.0) -> None:
     """The same, at most once."""

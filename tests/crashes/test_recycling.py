@@ -1,0 +1,88 @@
+"""Worker processes that are replaced when they reach a limit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from django_jobqueue.models import ArchivedJob, Worker
+from tests.conftest import RunWorkers, eventually
+from tests.sample import jobs
+
+pytestmark = pytest.mark.processes
+
+Run = Callable[..., RunWorkers]
+
+
+def processes(journal: str) -> set[str]:
+    """Those that wrote to the journal."""
+    return {line.split()[1] for line in Path(journal).read_text().splitlines()}
+
+
+def test_jobs_run_once_each_while_their_processes_are_replaced(
+    runworkers: Run, journal: str
+) -> None:
+    count = 2_000
+    jobs.write.enqueue_many(
+        {"journal": journal, "word": str(n), "seconds": 0.02} for n in range(count)
+    )
+    run = runworkers("--processes", "2", "--threads", "4", "--max-jobs", "100")
+    eventually(
+        lambda: ArchivedJob.objects.count() == count, within=60, what=lambda: run.output
+    )
+    ends = Counter(words[1] for words in jobs.notes(journal) if words[0] == "end")
+    assert ends == {str(n): 1 for n in range(count)}
+    assert set(ArchivedJob.objects.values_list("status", "attempts", "crashes")) == {
+        ("succeeded", 1, 0)
+    }
+    assert len(processes(journal)) >= 4
+    assert run.stop() == 0
+    assert set(Worker.objects.values_list("state", flat=True)) == {"stopped"}
+    # Each ended only when another one had registered: never were there fewer than two,
+    # from the second start to the stop of the host.
+    rows = list(Worker.objects.order_by("started_at"))
+    for row in rows[1:]:
+        assert row.stopped_at is not None
+        others = [r for r in rows if r.started_at <= row.stopped_at <= r.stopped_at]
+        is_stop_of_host = row.stopped_at >= rows[-1].stopped_at - timedelta(seconds=1)
+        assert is_stop_of_host or len(others) > 2, run.output
+
+
+def test_a_process_whose_handlers_leak_is_replaced_and_its_long_job_finishes(
+    runworkers: Run, journal: str
+) -> None:
+    run = runworkers("--threads", "2", "--max-memory", "150MB")
+    (first,) = run.started()
+    jobs.write.enqueue(journal, "long", seconds=4.0)
+    eventually(lambda: jobs.notes(journal))
+    jobs.leak_memory.enqueue(300)
+    eventually(lambda: "has reached MAX_MEMORY" in run.output)
+    eventually(lambda: not jobs.is_running(first), within=40, what=lambda: run.output)
+    assert jobs.notes(journal) == [["start", "long"], ["end", "long"]]
+    assert set(ArchivedJob.objects.values_list("status", "attempts")) == {
+        ("succeeded", 1)
+    }
+    (second,) = run.started()
+    assert second != first
+    assert run.output.count("has reached") == 1
+    assert run.stop() == 0
+
+
+def test_an_idle_process_is_replaced_when_it_is_old(runworkers: Run) -> None:
+    run = runworkers("--threads", "1", "--max-age", "2")
+    (first,) = run.started()
+    eventually(
+        lambda: (new := run.workers()) and first not in new, what=lambda: run.output
+    )
+    assert run.stop() == 0
+
+
+def test_a_drain_is_over_whatever_the_limits_are(runworkers: Run, journal: str) -> None:
+    jobs.write.enqueue_many({"journal": journal, "word": str(n)} for n in range(50))
+    run = runworkers("--drain", "--threads", "1", "--max-jobs", "1", "--max-age", "1")
+    assert run.wait() == 0
+    assert ArchivedJob.objects.filter(status="succeeded").count() == 50
