@@ -20,6 +20,7 @@ from django_jobqueue.domain.log_events import Event
 from django_jobqueue.host.child import Child, how_it_ended
 from django_jobqueue.host.children import Children
 from django_jobqueue.host.control import HostControl
+from django_jobqueue.host.drain_all import DrainAll
 from django_jobqueue.host.liveness import HostStatus, Liveness
 from django_jobqueue.host.process_health import ProcessHealth
 from django_jobqueue.host.step_down import StepDown
@@ -35,6 +36,8 @@ from django_jobqueue.workers.worker_main import IDLE_CHECKS, OF_LEASE
 logger = logging.getLogger("django_jobqueue.supervisor")
 
 CHECK_EVERY: Final = 1.0  # seconds between looks at leases and at operators' requests
+STOPPED_AT_ONCE: Final = 1  # exit codes
+JOBS_REMAIN: Final = 3
 
 
 class Supervisor:
@@ -65,6 +68,7 @@ class Supervisor:
         self._health = ProcessHealth(self.process_table, self.children)
         self._liveness = Liveness(heartbeat_file=conf.heartbeat_file, grace=conf.grace)
         self._step_down = StepDown(self.process_table, self.control.activity)
+        self._drain_all = DrainAll(self.config, self.control)
 
     def run(self) -> int:
         """Run until told to stop, or drained; returns the exit code.
@@ -85,7 +89,9 @@ class Supervisor:
             self.dump.merge()
             self._liveness.end()
         logger.info("Stopped", extra={"event": Event.HOST_STOPPED})
-        return 1 if self.control.stopping.signals > 1 else 0
+        if self.control.stopping.signals > 1:
+            return STOPPED_AT_ONCE
+        return JOBS_REMAIN if self._drain_all.timed_out else 0
 
     def _round(self) -> None:
         self._sleep()
@@ -95,6 +101,7 @@ class Supervisor:
         self.control.fence_and_obey(list(self.children))
         self._step_down.proceed(list(self.children))
         self._health.kill_unresponsive()
+        self._drain_all.proceed()
         self.control.proceed(list(self.children))
         self._fill()
         self._liveness.notify(self._status)
@@ -147,6 +154,7 @@ class Supervisor:
             timeout = conf.lease / IDLE_CHECKS
         else:
             timeout = min(CHECK_EVERY, conf.lease / OF_LEASE)
+        timeout = min(timeout, self._drain_all.seconds_left)
         if self.config.standby and len(self.children):
             timeout = min(timeout, self._step_down.seconds_until_next())
         if (start := self.children.next_start) is not None:

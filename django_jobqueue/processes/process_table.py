@@ -69,7 +69,7 @@ class ProcessEntry(NamedTuple):
 
 
 # As the machine writes them: whole, so that nobody reads half of a new value.
-_HEAD: Final = struct.Struct("@dqqdqddq")  # see the properties
+_HEAD: Final = struct.Struct("@dqqdqddqq")  # see the properties
 _ENTRY: Final = struct.Struct(f"@{len(ProcessEntry._fields) - 1}q")
 _NUMBER: Final = struct.Struct("@q")
 _MOMENT: Final = struct.Struct("@d")
@@ -203,6 +203,16 @@ class ProcessTable:
     @standby_is_held.setter
     def standby_is_held(self, is_held: bool) -> None:
         _NUMBER.pack_into(self._memory, 56, int(is_held))
+
+    @property
+    def nothing_remains(self) -> bool:
+        """Whether maintenance found no job that could run here, ever; only where a host
+        asks for it."""
+        return bool(self._head()[8])
+
+    @nothing_remains.setter
+    def nothing_remains(self, is_so: bool) -> None:
+        _NUMBER.pack_into(self._memory, 64, int(is_so))
 
     def may_work(self, now: float) -> bool:
         """Whether workers may run here: no other host is to do the same work."""

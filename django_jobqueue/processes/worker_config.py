@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -16,6 +17,8 @@ class WorkerConfig:
     threads: int = 4
     async_slots: int = 100
     drain: bool = False  # end when nothing can be run now
+    drain_all: bool = False  # end when nothing is left that could run ever
+    drain_timeout: float = math.inf  # seconds that this may take
     quarantined: bool = False  # run only jobs that must run alone, one at a time
     listen: bool = True  # LISTEN works
     standby: str = ""  # work only as the one host of this name that is active

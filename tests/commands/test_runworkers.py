@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.core.management import call_command
@@ -14,7 +15,7 @@ from django.db import connection
 
 from django_jobqueue.conf import Conf, Count, Flag, Retention, Seconds, Setting, conf
 from django_jobqueue.management.commands.runworkers import Command
-from django_jobqueue.models import Worker
+from django_jobqueue.models import JobType, Worker
 from tests.conftest import RunWorkers, archived, queued
 from tests.sample import jobs
 
@@ -121,6 +122,65 @@ def test_drain_does_what_can_be_done_now_and_leaves_the_rest(
     assert drained.wait() == 0, drained.output
     assert {job.id for job in archived(status="succeeded")} == set(made)
     assert [job.id for job in queued()] == [later.id]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_drain_all_waits_for_retries_and_later_jobs_of_its_queues(
+    runworkers: Start,
+) -> None:
+    soon = timedelta(seconds=2)
+    mine = [jobs.add.enqueue(1), jobs.add.using(run_after=soon).enqueue(2)]
+    mine.append(jobs.fail.using(max_attempts=2, backoff=1).enqueue("x"))
+    other = jobs.add.using(queue="other").enqueue(3)
+    unknown = enqueue_unknown()
+    drained = runworkers("--drain-all", "--queues", "default", "--processes", "2")
+    assert drained.wait() == 0, drained.output
+    assert "Nothing is left to run: stopping" in drained.output
+    assert {job.id for job in archived()} == {job.id for job in mine}
+    assert archived(status="failed")[0].attempts == 2
+    assert {job.id for job in queued()} == {other.id, unknown}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_drain_all_gives_up_after_its_timeout_and_says_so_by_its_exit_code(
+    runworkers: Start,
+) -> None:
+    later = jobs.add.using(run_after=timedelta(hours=1)).enqueue(1)
+    drained = runworkers("--drain-all", "--drain-timeout", "2s")
+    assert drained.wait() == 3, drained.output
+    assert "Jobs are left after --drain-timeout 2 s: stopping" in drained.output
+    assert [job.id for job in queued()] == [later.id]
+    assert [row.state for row in Worker.objects.all()] == ["stopped"]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--drain", "--drain-all"), "choose one of them."),
+        (("--reload", "--drain-all"), "--reload goes on and --drain-all ends"),
+        (("--drain-timeout", "1h"), "--drain-timeout belongs to --drain-all."),
+        (("--drain-all", "--drain-timeout", "soon"), "--drain-timeout"),
+    ],
+)
+def test_drain_all_refuses_what_makes_no_sense_with_it(
+    runworkers: Start, flags: tuple[str, ...], message: str
+) -> None:
+    refused = runworkers(*flags)
+    assert refused.wait() == 1
+    assert message in refused.output
+    assert not Worker.objects.exists()
+
+
+def enqueue_unknown() -> UUID:
+    """A job of a type that no handler has."""
+    JobType.objects.create(name="elsewhere.unknown")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO jobqueue_queuedjob (id, job_type, data) VALUES "
+            "(jobqueue_uuidv7(), 'elsewhere.unknown', '{}') RETURNING id"
+        )
+        return UUID(str(cursor.fetchone()[0]))
 
 
 @pytest.mark.django_db(transaction=True)

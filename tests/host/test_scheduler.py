@@ -452,6 +452,7 @@ def test_a_setting_keeps_a_host_from_firing(own: OwnConnection, fires: bool) -> 
             pooled=False,
             on_quarantined=lambda seen_at: None,
             on_recovered=lambda number: None,
+            on_drained=lambda: None,
         )
     loops.tick()
     loops.rescuer._connection.close()

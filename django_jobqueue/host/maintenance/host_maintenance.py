@@ -12,6 +12,7 @@ from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedules import schedules
 from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
+from django_jobqueue.host.maintenance.drain_watch import DrainWatch
 from django_jobqueue.host.maintenance.expirer import Expirer
 from django_jobqueue.host.maintenance.notification_queue_watch import (
     NotificationQueueWatch,
@@ -78,6 +79,7 @@ class HostMaintenance:
             pooled=pooled,
             on_quarantined=self._report_quarantine,
             on_recovered=self._report_recovered,
+            on_drained=self._report_drained,
         )
         self._renewer = Renewer(
             self.process_table, OwnConnection("renewer", pooled=pooled)
@@ -131,6 +133,10 @@ class HostMaintenance:
             self.process_table.quarantine_seen_at = seen_at
             self.process_table.call_supervisor()
 
+    def _report_drained(self) -> None:
+        self.process_table.nothing_remains = True
+        self.process_table.call_supervisor()
+
     def _report_recovered(self, number: int) -> None:
         self.process_table.recovered = number
         self.process_table.call_supervisor()
@@ -147,6 +153,7 @@ class MaintenanceThread(LoopGroup):
         pooled: bool,
         on_quarantined: Callable[[float], None],
         on_recovered: Callable[[int], None],
+        on_drained: Callable[[], None],
     ) -> None:
         connection = OwnConnection("maintenance", pooled=pooled)
         deadlines = DeadlineWatch(connection, config)
@@ -162,6 +169,8 @@ class MaintenanceThread(LoopGroup):
             Pruner(connection),
             NotificationQueueWatch(connection),
         ]
+        if config.drain_all:
+            loops.append(DrainWatch(connection, config, on_drained))
         if conf.schedules:
             loops.append(Scheduler(connection, deadlines))
         super().__init__("maintenance", loops)

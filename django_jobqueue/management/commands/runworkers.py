@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import sys
 import threading
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from django_jobqueue.host.startup_log import log_start
 from django_jobqueue.host.supervisor import Supervisor
 from django_jobqueue.logs import JsonFormatter, TextFormatter
 from django_jobqueue.management.jobqueue import database
+from django_jobqueue.management.jobqueue.time_formats import DURATIONS, duration
 from django_jobqueue.management.reloader import Reloader, is_reloaded
 from django_jobqueue.processes.identity import name_process
 from django_jobqueue.processes.worker_config import WorkerConfig
@@ -59,6 +61,18 @@ class Command(BaseCommand):
             "--drain",
             action="store_true",
             help="Stop when nothing can be run now.",
+        )
+        parser.add_argument(
+            "--drain-all",
+            action="store_true",
+            help="Stop when nothing is left that could be run here, retries and jobs "
+            "for later included.",
+        )
+        parser.add_argument(
+            "--drain-timeout",
+            metavar="DURATION",
+            help="Stop --drain-all after this time, with exit code 3 if jobs are left. "
+            f"{DURATIONS}",
         )
         parser.add_argument(
             "--standby",
@@ -120,6 +134,8 @@ class Command(BaseCommand):
             threads=conf.threads,
             async_slots=conf.async_slots,
             drain=options["drain"],
+            drain_all=options["drain_all"],
+            drain_timeout=self._drain_timeout(options),
             standby=options["standby"],
         )
         database.check(conf.database)
@@ -128,8 +144,7 @@ class Command(BaseCommand):
                 logger.warning("%s (%s) %s", message.msg, message.id, message.hint)
         if not config.threads and not config.async_slots:
             raise CommandError("With --threads 0 and --async-slots 0 nothing can run.")
-        if options["reload"] and config.drain:
-            raise CommandError("--reload goes on and --drain ends; choose one of them.")
+        self._check_ends(options)
         if config.standby and (problem := standby_problem(config.standby)):
             raise CommandError(f"--standby {problem}")
         if options["reload"] and not is_reloaded():
@@ -143,6 +158,27 @@ class Command(BaseCommand):
             if error.filename is None or error.filename != options.get("pidfile"):
                 raise
             raise CommandError(f"--pidfile: {error}") from error
+
+    @staticmethod
+    def _check_ends(options: dict[str, Any]) -> None:
+        drain, drain_all = options["drain"], options["drain_all"]
+        if drain and drain_all:
+            raise CommandError(
+                "--drain leaves later jobs and --drain-all waits for them; choose one "
+                "of them."
+            )
+        if options["reload"] and (drain or drain_all):
+            flag = "--drain-all" if drain_all else "--drain"
+            raise CommandError(f"--reload goes on and {flag} ends; choose one of them.")
+
+    @staticmethod
+    def _drain_timeout(options: dict[str, Any]) -> float:
+        text = options["drain_timeout"]
+        if text is None:
+            return math.inf
+        if not options["drain_all"]:
+            raise CommandError("--drain-timeout belongs to --drain-all.")
+        return duration("--drain-timeout", text).total_seconds()
 
     @staticmethod
     def _supervise(config: WorkerConfig) -> int:
