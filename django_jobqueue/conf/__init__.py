@@ -31,6 +31,7 @@ from django_jobqueue.conf.setting_types import (
     Names,
     Pattern,
     Retention,
+    RetentionCount,
     Seconds,
     Setting,
     Text,
@@ -196,7 +197,7 @@ class Conf:
         "only of job types whose runs are short. 0 claims nothing ahead.",
         minimum=0,
     )
-    retention = Retention(
+    retention = Retention[float](
         {
             "succeeded": 7 * DAY,
             "failed": 90 * DAY,
@@ -204,6 +205,11 @@ class Conf:
             "cancelled": 30 * DAY,
         },
         "How long archived jobs are kept, by status; None is forever.",
+    )
+    retention_count = RetentionCount(
+        {"succeeded": None, "failed": None, "expired": None, "cancelled": None},
+        "How many archived jobs of each job type are kept, by status; None is any "
+        "number. The oldest go first.",
     )
     audit_retention = Seconds[float | None](
         365 * DAY,

@@ -115,7 +115,7 @@ class Setting(Generic[T]):
     def size_problem(self, value: Any) -> str | None:
         """What is wrong with the size of this value, in the same words."""
         if self.minimum is not None and value < self.minimum:
-            return f"must be at least {self.minimum:g}, not {value!r}"
+            return f"must be at least {self.minimum:,}, not {value!r}"
         if self.maximum is not None and value > self.maximum:
             return f"must be at most {self.maximum:,.0f}, not {value!r}"
         return None
@@ -161,6 +161,8 @@ class Bytes(Count[T]):
         if match is None:
             raise ValueError(text)
         number, unit = match.groups()
+        if not unit:
+            return int(number)
         return int(float(number) * UNITS[unit.upper()])
 
 
@@ -281,13 +283,13 @@ class Captures(Names[tuple[str, ...]]):
         return super().accepts(value) and set(value) <= {*CAPTURES}  # type: ignore[call-overload]
 
 
-class Retention(Setting[dict[str, float | None]]):
+class Retention(Setting[dict[str, T | None]]):
     described_as = (
         "a dict of seconds (or None, forever) by status: succeeded, failed, expired, "
         "cancelled"
     )
 
-    def convert(self, value: Any) -> dict[str, float | None]:
+    def convert(self, value: Any) -> dict[str, T | None]:
         return {**self.default, **value}
 
     def over(self, given: Any, value: Any) -> Any:
@@ -296,22 +298,41 @@ class Retention(Setting[dict[str, float | None]]):
 
     def accepts(self, value: object) -> bool:
         return isinstance(value, dict) and all(
-            status in self.default and (seconds is None or self._is_time(seconds))
+            status in self.default and (seconds is None or self._is_allowed(seconds))
             for status, seconds in value.items()
         )
 
-    def from_text(self, text: str) -> dict[str, float | None]:
+    def from_text(self, text: str) -> dict[str, T | None]:
         """``a=1,b=none`` as a dict."""
         pairs = (pair.partition("=") for pair in text.split(","))
         return {
-            name.strip(): None if value.lower() == "none" else float(value)
+            name.strip(): None if value.lower() == "none" else self._number(value)
             for name, _, value in pairs
         }
 
     @staticmethod
-    def _is_time(seconds: object) -> bool:
+    def _number(text: str) -> Any:
+        return float(text)
+
+    @staticmethod
+    def _is_allowed(seconds: object) -> bool:
         number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
         return number and 0 <= seconds <= CENTURY  # type: ignore[operator]
+
+
+class RetentionCount(Retention[int]):
+    described_as = (
+        "a dict of numbers from 1 on (or None, any number) by status: succeeded, "
+        "failed, expired, cancelled"
+    )
+
+    @staticmethod
+    def _number(text: str) -> int:
+        return int(text)
+
+    @staticmethod
+    def _is_allowed(number: object) -> bool:
+        return type(number) is int and 1 <= number <= GREATEST
 
 
 def _routed() -> str:

@@ -37,7 +37,9 @@ def prune_rules(
         keep = older_than.total_seconds()
         return [Rule(status=s, keep=keep, job_type=job_type) for s in statuses]
     retention = {s: conf.retention[s] for s in statuses}
-    rules = store_prune.rules(DjangoDatabase(using), retention, only_type=job_type)
+    counts = {s: conf.retention_count[s] for s in statuses}
+    db = DjangoDatabase(using)
+    rules = store_prune.rules(db, retention, counts, only_type=job_type)
     return [rule for rule in rules if rule.status in statuses]
 
 

@@ -57,7 +57,9 @@ def reread(**jobqueue: Any) -> override_settings:
 def test_every_setting_has_a_variable(
     environ: pytest.MonkeyPatch, setting: Setting[Any]
 ) -> None:
-    if setting.name in ("RETENTION",):
+    if setting.name == "RETENTION_COUNT":
+        text, value = "failed=60", {**conf.retention_count, "failed": 60}
+    elif setting.name == "RETENTION":
         text, value = "failed=60", {**conf.retention, "failed": 60.0}
     else:
         text, value = TEXTS.get(setting.name, ("256", 256))

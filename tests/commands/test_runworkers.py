@@ -78,7 +78,7 @@ def test_a_value_below_the_least_is_refused_with_the_flag_s_name(name: str) -> N
         str(least - 1) if isinstance(setting(name), Seconds) else str(int(least) - 1)
     )
     assert refusal(f"{setting(name).flag}={below}").startswith(
-        f"{setting(name).flag} must be at least {least:g}, not "
+        f"{setting(name).flag} must be at least {least:,}, not "
     )
 
 

@@ -75,6 +75,41 @@ def test_what_is_just_old_enough_to_stay_is_neither_counted_nor_pruned(
 
 
 @pytest.mark.parametrize("status", ["succeeded", "failed", "expired", "cancelled"])
+def test_a_count_keeps_the_newest_of_each_job_type(
+    own: OwnConnection, status: str
+) -> None:
+    other_status = "failed" if status == "succeeded" else "succeeded"
+    stay = {old(other_status, days) for days in (1, 2, 3, 4)}
+    for job_type in (ADD, OTHER):
+        stay |= {old(status, days, job_type) for days in (1, 2, 3)}
+    gone = {old(status, days) for days in (4, 5)}
+    rules = prune.rules(own, {}, {status: 3})
+    assert [(rule.job_type, prune.count(own, rule)) for rule in rules] == [(ADD, 2)]
+    assert sum(run(own, *rules)) == len(gone)
+    assert left() == stay
+    assert prune.rules(own, {}, {status: 3}) == []
+    assert prune.rules(own, {}, {status: None}) == []
+
+
+def test_a_count_is_for_one_job_type_where_one_is_named(own: OwnConnection) -> None:
+    for job_type in (ADD, OTHER):
+        for days in (1, 2):
+            old("failed", days, job_type)
+    (rule,) = prune.rules(own, {}, {"failed": 1}, only_type=OTHER)
+    assert (rule.job_type, sum(run(own, rule))) == (OTHER, 1)
+
+
+def test_jobs_that_ended_with_the_last_one_that_is_kept_stay(
+    own: OwnConnection,
+) -> None:
+    moment = ago(DAY)
+    stay = {archive(ADD, "succeeded", finished_at=moment) for _ in range(5)}
+    old("succeeded", 2)
+    assert sum(run(own, *prune.rules(own, {}, {"succeeded": 3}))) == 1
+    assert left() == stay
+
+
+@pytest.mark.parametrize("status", ["succeeded", "failed", "expired", "cancelled"])
 def test_a_rule_takes_what_is_older_and_of_its_status(
     own: OwnConnection, status: str
 ) -> None:

@@ -69,7 +69,7 @@ class Pruner(Loop):
             self._hour_ends = time.monotonic() + HOUR
             self._walks.clear()
         self._data_indexes.check(self._connection, drops=hourly)
-        rules = prune.rules(self._connection, conf.retention)
+        rules = prune.rules(self._connection, conf.retention, conf.retention_count)
         self._walks = {rule: self._walks.get(rule, prune.Walk()) for rule in rules}
         for rule, walk in self._walks.items():
             yield from prune.prune(self._connection, rule, walk)

@@ -158,6 +158,13 @@ def _check_job_type(name: str | None) -> None:
         raise UnknownJobType(name, registry.near(name, known))
 
 
+def _limit(rule: Rule) -> str:
+    """How old a job must be, or how many newer ones there must be."""
+    if rule.count is not None:
+        return f"the newest {numbers.number(rule.count)}"
+    return str(numbers.length(timedelta(seconds=rule.keep)))
+
+
 def _list(console: Console, counts: dict[Rule, int], title: str) -> None:
     columns = [
         Column("Status"),
@@ -170,7 +177,7 @@ def _list(console: Console, counts: dict[Rule, int], title: str) -> None:
             [
                 rule.status,
                 rule.job_type or ("every other" if rule.but_for else "every"),
-                numbers.length(timedelta(seconds=rule.keep)),
+                _limit(rule),
                 numbers.number(number),
             ]
         )

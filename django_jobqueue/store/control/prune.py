@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, Final
 from uuid import UUID
 
@@ -22,6 +23,22 @@ SELECT name, extract(epoch FROM keep_succeeded_override)::float8,
 """
 
 CUTOFF: Final = "SELECT clock_timestamp() - %(keep)s * interval '1 second'"
+
+# Of each job type that has too many, the end of the last job that is kept. Jobs that
+# ended in the same moment as that one stay, too.
+_TOO_MANY = """
+SELECT type.name, kept.cutoff
+  FROM jobqueue_jobtype AS type,
+       LATERAL (SELECT max(two.finished_at) AS cutoff
+                  FROM (SELECT job.finished_at
+                          FROM jobqueue_archivedjob AS job
+                         WHERE job.job_type = type.name AND {condition}
+                               job.status = %(status)s
+                         ORDER BY job.finished_at DESC, job.id DESC
+                        OFFSET %(count)s - 1 LIMIT 2) AS two
+                HAVING count(*) = 2) AS kept
+ WHERE %(only_type)s::text IS NULL OR type.name = %(only_type)s
+"""
 
 # A window of the archive from the oldest on, after a position, so that what is kept is
 # walked once a pass and not once a batch. The conditions that name a job type are
@@ -139,10 +156,12 @@ DELETE FROM jobqueue_failuregroup AS held
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """Which archived jobs are old enough to go."""
+    """Which archived jobs are old enough to go, or one too many."""
 
     status: str
-    keep: float  # seconds
+    keep: float = 0.0  # seconds
+    count: int | None = None  # how many are kept, instead
+    cutoff: datetime | None = field(default=None, compare=False)  # of those
     job_type: str | None = None  # None is every type without a rule of its own
     but_for: tuple[str, ...] = ()
 
@@ -177,10 +196,12 @@ class Walk:
 def rules(
     db: Database,
     retention: Mapping[str, float | None],
+    counts: Mapping[str, int | None] = MappingProxyType({}),
     *,
     only_type: str | None = None,
 ) -> list[Rule]:
-    """The rules in force: the settings', and those of job types with their own."""
+    """The rules in force: the settings', by age and by number, and those of job types
+    with their own."""
     own: dict[str, dict[str, float]] = {}
     for name, succeeded, unsuccessful in db.fetch(OVERRIDDEN, {}):
         for status in ArchivedStatus.values:
@@ -205,13 +226,37 @@ def rules(
                 but_for=tuple(exempt),
             )
         )
+    for status, number in counts.items():
+        if number is not None:
+            in_force += _too_many(db, status, number, only_type)
     return in_force
+
+
+def _too_many(
+    db: Database, status: str, count: int, only_type: str | None
+) -> list[Rule]:
+    succeeded = status == ArchivedStatus.SUCCEEDED
+    condition = "" if succeeded else "job.status <> 'succeeded' AND"
+    params = {"status": status, "count": count, "only_type": only_type}
+    rows = db.fetch(_TOO_MANY.format(condition=condition), params)
+    return [
+        Rule(status=status, count=count, job_type=name, cutoff=cutoff)
+        for name, cutoff in rows
+    ]
+
+
+def _cutoff_of(db: Database, rule: Rule) -> datetime:
+    """Jobs that ended before this go."""
+    if rule.cutoff is not None:
+        return rule.cutoff
+    cutoff: datetime = db.fetch(CUTOFF, {"keep": rule.keep})[0][0]
+    return cutoff
 
 
 def prune(db: Database, rule: Rule, walk: Walk | None = None) -> Iterator[int]:
     """Delete what this rule lets go; yields the number of each batch."""
     walk = walk or Walk()
-    cutoff = db.fetch(CUTOFF, {"keep": rule.keep})[0][0]
+    cutoff = _cutoff_of(db, rule)
     statement = _PRUNE.format(condition=rule.condition)
     params = rule.params(cutoff)
     while True:
@@ -231,7 +276,7 @@ def prune_ids(db: Database, ids: Sequence[UUID]) -> list[UUID]:
 
 def count(db: Database, rule: Rule) -> int:
     """The number of jobs that this rule would delete."""
-    cutoff = db.fetch(CUTOFF, {"keep": rule.keep})[0][0]
+    cutoff = _cutoff_of(db, rule)
     statement = _COUNT.format(condition=rule.condition)
     number: int = db.fetch(statement, rule.params(cutoff))[0][0]
     return number
