@@ -113,6 +113,8 @@ class Supervisor:
             not (entry.lost or entry.is_overdue(renewed_at, now, conf.lease))
             for entry in registered
         )
+        # A host that stands by does all that it is to do: a start must not time out.
+        is_ready = is_ready or not self.process_table.may_work(now)
         is_stopping = bool(self.control.stopping)
         return HostStatus(
             is_ready=is_ready and self.process_table.maintenance_is_ready,

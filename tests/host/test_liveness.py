@@ -231,3 +231,18 @@ def test_only_one_may_hold_a_pid_file(tmp_path: Path) -> None:
         os.waitpid(child, 0)
         os.close(reader)
         os.close(writer)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("systemd", ["a file"], indirect=True)
+def test_a_host_that_stands_by_is_ready(runworkers: Run, systemd: Systemd) -> None:
+    """Its start would time out, as it may wait for days."""
+    address = systemd.address
+    if not address.startswith("@"):
+        address = os.path.abspath(address)
+    flags = ("--standby", "main", "--threads", "1")
+    runworkers(*flags).started()
+    waiting = runworkers(*flags, NOTIFY_SOCKET=address)
+    eventually(lambda: "READY=1" in systemd.lines(), what=lambda: waiting.output)
+    eventually(lambda: "Standing by" in waiting.output, what=lambda: waiting.output)
+    assert waiting.workers() == []

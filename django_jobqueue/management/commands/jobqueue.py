@@ -10,16 +10,20 @@ from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error as DatabaseError
-from django.db import InterfaceError, OperationalError
 from django.utils import translation
 
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import JobQueueError
 from django_jobqueue.management.jobqueue.cancel import Cancel
 from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.database import check, using
+from django_jobqueue.management.jobqueue.database import (
+    check,
+    explained,
+    using,
+)
 from django_jobqueue.management.jobqueue.enqueue import Enqueue
 from django_jobqueue.management.jobqueue.failures import Failures
+from django_jobqueue.management.jobqueue.health import HealthCheck
 from django_jobqueue.management.jobqueue.import_command import Import
 from django_jobqueue.management.jobqueue.leases import Leases
 from django_jobqueue.management.jobqueue.override import Override
@@ -41,7 +45,6 @@ from django_jobqueue.management.jobqueue.subcommand import (
 )
 from django_jobqueue.management.jobqueue.types import Types
 from django_jobqueue.management.jobqueue.workers import Workers
-from django_jobqueue.store.errors import NEEDS_MIGRATE
 
 ENDED_BY_PIPE: Final = 141  # as shells report a program that SIGPIPE ended
 
@@ -49,6 +52,7 @@ SUBCOMMANDS: Final[dict[str, Subcommand]] = {
     subcommand.name: subcommand
     for subcommand in (
         Status(),
+        HealthCheck(),
         Show(),
         Types(),
         Workers(),
@@ -110,6 +114,7 @@ class Command(BaseCommand):
             )
             own.positionals = subcommand.positionals
             own.siblings = subparsers.choices
+            own.wrong_use = subcommand.wrong_use
             subcommand.add_arguments(own)
             _add_general_arguments(own)
         subparsers.choices = Names(subparsers.choices)
@@ -141,24 +146,10 @@ class Command(BaseCommand):
             except JobQueueError as error:
                 raise CommandError(str(error)) from error
             except DatabaseError as error:
-                text = _explained(error)
+                text = explained(error)
                 if text is None:
                     raise
                 raise CommandError(text) from error
-
-
-def _explained(error: DatabaseError) -> str | None:
-    """What to say of a database that cannot be used; None if that is not it."""
-    if getattr(error.__cause__, "sqlstate", None) in NEEDS_MIGRATE:
-        return (
-            "The tables of the job queue are missing or not up to date: run "
-            "manage.py migrate."
-        )
-    if not isinstance(error, OperationalError | InterfaceError):
-        return None
-    return (
-        f"The database {conf.database!r} cannot be used: {' '.join(str(error).split())}"
-    )
 
 
 def _add_general_arguments(parser: CommandParser) -> None:

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from django.core.management.base import CommandError
-from django.db import connections
+from django.db import Error as DatabaseError
+from django.db import InterfaceError, OperationalError, connections
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.databases import vendor_problem
+from django_jobqueue.store.errors import NEEDS_MIGRATE
 from django_jobqueue.text.suggestions import did_you_mean
 
 
@@ -34,3 +36,17 @@ def check(alias: str) -> None:
         )
     if problem := vendor_problem(alias):
         raise CommandError(problem)
+
+
+def explained(error: DatabaseError) -> str | None:
+    """What to say of a database that cannot be used; None if that is not it."""
+    if getattr(error.__cause__, "sqlstate", None) in NEEDS_MIGRATE:
+        return (
+            "The tables of the job queue are missing or not up to date: run "
+            "manage.py migrate."
+        )
+    if not isinstance(error, OperationalError | InterfaceError):
+        return None
+    return (
+        f"The database {conf.database!r} cannot be used: {' '.join(str(error).split())}"
+    )

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from django.core.management.base import CommandError, CommandParser
+from django.db import Error as DatabaseError
 from django.db import OperationalError, connections
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.lease_names import STANDBY
-from django_jobqueue.management.jobqueue import rich_output
+from django_jobqueue.exceptions import JobQueueError
+from django_jobqueue.management.jobqueue import health_check, rich_output
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.status_data import (
     WINDOW,
@@ -55,7 +58,8 @@ The last hour  what workers counted, by the minute: attempts that succeeded,
                the true value.
 
 It says so when no worker is alive, and when jobs wait that no living worker
-would claim."""
+would claim. With --check the first line and the exit code are those of
+jobqueue health."""
     epilog = f"""\
 --format json prints one object, and with --watch one line for each look.
 Durations are in seconds, times in ISO 8601, and what is unknown is null:
@@ -76,7 +80,9 @@ Durations are in seconds, times in ISO 8601, and what is unknown is null:
   throughput  list of {{queue, job_type, succeeded, failed, retried, other,
               wait_p95, run_p50, run_p95}}
   failures    list of {{error_class, job_type, count, last, message}}
-  paused      list of {{what, name, by, reason, since, until}}"""
+  paused      list of {{what, name, by, reason, since, until}}
+  health      with --check, see jobqueue health"""
+    wrong_use = health_check.CANNOT_TELL
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add --format and --watch."""
@@ -93,10 +99,19 @@ Durations are in seconds, times in ISO 8601, and what is unknown is null:
             metavar="SECONDS",
             help="Refresh every so many seconds (default: 2), until Ctrl-C.",
         )
+        parser.add_argument(
+            "--check",
+            action="store_true",
+            help="Compare with thresholds first: exit code 0 is healthy, 2 is not, and "
+            "3 if it cannot be told.",
+        )
+        health_check.add_thresholds(parser, only_with="--check")
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Show it once, or until Ctrl-C."""
         as_json = options["format"] == "json"
+        if options["check"]:
+            show_checked(console, options, as_json=as_json)
         if options["watch"] is None:
             figures = read()
             if as_json:
@@ -112,6 +127,29 @@ Durations are in seconds, times in ISO 8601, and what is unknown is null:
         except KeyboardInterrupt:
             if console.is_terminal:
                 console.print()  # below the ^C
+
+
+def show_checked(
+    console: Console, options: dict[str, Any], *, as_json: bool
+) -> NoReturn:
+    """Show it once, after what jobqueue health says, and exit with its code."""
+    if options["watch"] is not None:
+        raise CommandError("--check and --watch exclude each other.", returncode=3)
+    wanted = health_check.wanted(options)
+    try:
+        figures = read()
+        judged = health_check.read(wanted, figures.present)
+    except (DatabaseError, JobQueueError) as error:
+        health_check.cannot_tell(console, error, as_json=as_json)
+    if as_json:
+        checked = {"health": health_check.as_object(judged)}
+        console.print(json.dumps({**as_object(figures), **checked}, indent=2))
+    else:
+        console.print(health_check.first_line(judged))
+        console.print()
+        console.show(parts(figures))
+    console.stdout.flush()
+    sys.exit(health_check.exit_code(judged))
 
 
 def watch(console: Console, every: float, *, as_json: bool) -> None:

@@ -8,7 +8,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NoReturn
 
 from django.core.management.base import CommandParser, DjangoHelpFormatter
 
@@ -17,6 +17,8 @@ from django_jobqueue.text.suggestions import did_you_mean
 
 # Fits the columns enqueued_by and paused_by.
 LONGEST_NAME = 130
+
+WRONG_USE: Final = 2  # the exit code of argparse
 
 # Flags that no likeness leads from to those that there are.
 OTHER_FLAGS: Final = {
@@ -43,6 +45,7 @@ class Parser(CommandParser):
 
     positionals: str = ""  # the destination of those that follow an option
     siblings: Mapping[str, Parser] = {}  # the parsers of all subcommands, by name
+    wrong_use: int = WRONG_USE  # exit code
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
@@ -61,6 +64,10 @@ class Parser(CommandParser):
             )
             extras = []
         return parsed, extras
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """End, with the subcommand's own exit code if it is used wrongly."""
+        super().exit(self.wrong_use if status == WRONG_USE else status, message)
 
     def _no_option(self, flag: str) -> str:
         known = {name[2:]: name for name in self._option_string_actions}
@@ -106,6 +113,7 @@ class Subcommand(ABC):
     description: ClassVar[str]
     epilog: ClassVar[str] = ""
     positionals: ClassVar[str] = ""  # their destination, if there may be many
+    wrong_use: ClassVar[int] = WRONG_USE  # exit code for a wrong command line
     reads_jobs: ClassVar[bool] = True  # so that it needs PostgreSQL in every mode
 
     @abstractmethod

@@ -1,0 +1,197 @@
+"""The thresholds of ``jobqueue health`` and ``status --check``, and what they print."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final, NoReturn
+
+from django.core.management.base import CommandError, CommandParser
+from django.db import Error as DatabaseError
+
+from django_jobqueue.conf import conf
+from django_jobqueue.logs import one_line
+from django_jobqueue.management.jobqueue.console import Console
+from django_jobqueue.management.jobqueue.database import explained
+from django_jobqueue.management.jobqueue.subcommand import positive
+from django_jobqueue.management.jobqueue.time_formats import duration
+from django_jobqueue.stats import current_state, health
+from django_jobqueue.stats.current_state import Present
+from django_jobqueue.stats.health import Figure, Health, Problem, Thresholds
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.reading import stats
+from django_jobqueue.store.reading.stats import CAP
+
+HEALTHY: Final = 0  # exit codes, as Nagios reads them
+NOT_HEALTHY: Final = 2
+CANNOT_TELL: Final = 3
+MOST: Final = 3  # problems in the first line
+
+_PLAIN_LABEL: Final = re.compile(r"[\w.:-]+")
+
+
+def add_thresholds(parser: CommandParser, *, only_with: str = "") -> None:
+    """Add the options that say what is healthy."""
+    title = f"thresholds, with {only_with}" if only_with else "thresholds"
+    group = parser.add_argument_group(title)
+    group.add_argument(
+        "--max-age",
+        metavar="DURATION",
+        help="Longest wait of a queue's oldest ready job (default: ALERT_WAIT, "
+        "5 minutes).",
+    )
+    group.add_argument(
+        "--max-ready",
+        type=_ready,
+        metavar="N",
+        help=f"Most ready jobs of a queue, up to {CAP:,} (default: any number).",
+    )
+    group.add_argument(
+        "--max-failed",
+        metavar="PERCENT",
+        help="Largest share of failed jobs among those of a job type that finished, "
+        "such as 5%% (default: ALERT_FAILED). Types with fewer than 20 finished jobs "
+        "are left out.",
+    )
+    group.add_argument(
+        "--min-workers",
+        type=int,
+        metavar="N",
+        help="Fewest workers that claim jobs; with --queues, of each of these queues "
+        "(default: 1).",
+    )
+    group.add_argument(
+        "--queues", metavar="A,B", help="Judge only these queues (default: all)."
+    )
+    group.add_argument(
+        "--window",
+        metavar="DURATION",
+        help="How far back failed jobs are counted (default: 15m).",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the options ask for."""
+
+    thresholds: Thresholds
+    window: float  # seconds for which failed jobs are counted
+
+
+def wanted(options: dict[str, Any]) -> Wanted:
+    """Raises CommandError for wrong values."""
+    age, workers = options["max_age"], options["min_workers"]
+    if workers is not None and workers < 0:
+        raise _wrong_use(f"--min-workers: must be at least 0, not {workers}.")
+    queues = [name.strip() for name in (options["queues"] or "").split(",")]
+    thresholds = Thresholds(
+        max_age=conf.alert_wait if age is None else _seconds("--max-age", age),
+        max_ready=options["max_ready"],
+        max_failed=_percent(options["max_failed"]),
+        min_workers=1 if workers is None else workers,
+        queues=frozenset(filter(None, queues)) or None,
+    )
+    window = _seconds("--window", options["window"] or timedelta(minutes=15))
+    return Wanted(thresholds, window)
+
+
+def read(wanted: Wanted, present: Present | None = None) -> Health:
+    """Read what is not there yet, and judge it."""
+    recent = stats.recent(DjangoDatabase(), wanted.window)
+    return health.judge(present or current_state.read(), recent, wanted.thresholds)
+
+
+def exit_code(health: Health) -> int:
+    """The answer for a program that reads nothing."""
+    return HEALTHY if health.is_healthy else NOT_HEALTHY
+
+
+def first_line(health: Health) -> str:
+    """What Nagios and its kin read: the state, a text, and figures."""
+    word = "OK" if health.is_healthy else "CRITICAL"
+    shown = [problem.message for problem in health.problems[:MOST]]
+    if (left := len(health.problems) - MOST) > 0:
+        shown.append(f"and {left} more")
+    text = _text("; ".join(shown) or health.summary)
+    return f"JOBQUEUE {word} - {text} | {' '.join(map(_measured, health.figures))}"
+
+
+def as_object(health: Health) -> dict[str, Any]:
+    """The judgement as JSON has it; the keys are stable."""
+    return {
+        "status": "ok" if health.is_healthy else "critical",
+        "problems": [_fields(problem) for problem in health.problems],
+        "figures": [_fields(figure) for figure in health.figures],
+    }
+
+
+def cannot_tell(console: Console, error: Exception, *, as_json: bool) -> NoReturn:
+    """Say why, and exit."""
+    why = str(error)
+    if isinstance(error, DatabaseError):
+        why = explained(error) or why
+    if as_json:
+        found = {"status": "unknown", "error": why, "problems": [], "figures": []}
+        console.print(json.dumps(found, indent=2))
+    else:
+        console.print(f"JOBQUEUE UNKNOWN - {_text(why)}")
+    console.stdout.flush()
+    sys.exit(CANNOT_TELL)
+
+
+def _fields(row: Problem | Figure) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in row.__slots__}
+
+
+def _text(text: str) -> str:
+    """Without the sign that the figures begin with."""
+    return one_line(text).replace("|", "/")
+
+
+def _measured(figure: Figure) -> str:
+    """``label=value unit;warning;critical``. A limit with a colon is a lower one."""
+    label = figure.name if figure.of is None else f"{figure.name}_{figure.of}"
+    if not _PLAIN_LABEL.fullmatch(label):
+        label = "'" + re.sub(r"['=|]", "_", one_line(label)) + "'"
+    limit = "" if figure.limit is None else f"{figure.limit:g}"
+    if figure.name == "workers":
+        limit += ":"
+    return f"{label}={figure.value:.10g}{figure.unit};;{limit}".rstrip(";")
+
+
+def _seconds(flag: str, text: str | timedelta) -> float:
+    try:
+        return duration(flag, text).total_seconds()
+    except CommandError as error:
+        raise _wrong_use(str(error)) from None
+
+
+def _percent(text: str | None) -> float:
+    if text is None:
+        return float(conf.alert_failed)
+    try:
+        percent = float(text.strip().removesuffix("%"))
+    except ValueError:
+        percent = -1.0
+    if not 0 <= percent <= 100:
+        raise _wrong_use(
+            f"--max-failed: write a share from 0% to 100%, such as 5%, not {text!r}."
+        )
+    return percent
+
+
+def _ready(text: str) -> int:
+    number = 0 if text == "0" else positive(text)
+    if number > CAP:
+        raise argparse.ArgumentTypeError(
+            f"must be at most {CAP:,}: ready jobs are not counted further"
+        )
+    return number
+
+
+def _wrong_use(text: str) -> CommandError:
+    return CommandError(text, returncode=CANNOT_TELL)

@@ -1,0 +1,206 @@
+"""``jobqueue health`` and ``status --check``: exit codes and the first line."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command, execute_from_command_line
+from django.db import OperationalError, connection
+from django.test import override_settings
+from django.utils import timezone
+
+from django_jobqueue import operations
+from tests.commands.conftest import jobqueue
+from tests.stats.rows import ago, queued, rollup, worker
+
+pytestmark = pytest.mark.django_db
+
+
+def health(*flags: str, command: tuple[str, ...] = ("health",)) -> tuple[int, str]:
+    """Exit code and output."""
+    out = io.StringIO()
+    with pytest.raises(SystemExit) as ended:
+        call_command("jobqueue", *command, *flags, stdout=out, stderr=io.StringIO())
+    return int(ended.value.code or 0), out.getvalue()
+
+
+def test_a_healthy_queue_is_one_line_and_exit_code_0() -> None:
+    worker()
+    assert health() == (
+        0,
+        "JOBQUEUE OK - 1 worker, 0 ready jobs | workers=1;;1: oldest=0s;;300 ready=0\n",
+    )
+
+
+def test_a_queue_that_is_not_says_why_with_exit_code_2() -> None:
+    worker()
+    queued(queue="mail", run_after=ago(minutes=7, seconds=1))
+    code, text = health("--max-ready", "50")
+    assert code == 2
+    line, _, figures = text.partition(" | ")
+    assert line == "JOBQUEUE CRITICAL - mail: oldest ready job 7 m"
+    assert "ready_mail=1;;50" in figures.split()
+
+
+@pytest.mark.parametrize(
+    ("flags", "code"),
+    [
+        ((), 2),
+        (("--max-age", "10m"), 0),
+        (("--max-age", "10m", "--max-ready", "1"), 2),
+        (("--max-age", "10m", "--min-workers", "2"), 2),
+        (("--queues", "slow, night"), 0),
+        (("--max-age", "10m", "--max-failed", "10%"), 0),
+        (("--max-age", "10m", "--max-failed", "9"), 2),
+        (("--max-age", "10m", "--max-failed", "9", "--window", "1m"), 0),
+    ],
+)
+def test_the_thresholds_are_those_of_the_flags(
+    flags: tuple[str, ...], code: int
+) -> None:
+    worker()
+    queued(2, queue="mail", run_after=ago(minutes=7))
+    rollup(ago(minutes=5), queue="mail", succeeded=90, failed=10)
+    flags = flags if "--max-failed" in flags else (*flags, "--max-failed", "100")
+    assert health(*flags)[0] == code
+    assert health("--check", *flags, command=("status",))[0] == code
+
+
+@override_settings(JOBQUEUE={"ALERT_WAIT": 600, "ALERT_FAILED": 50})
+def test_the_defaults_are_those_of_the_overview_s_warnings() -> None:
+    worker()
+    queued(run_after=ago(minutes=7))
+    rollup(ago(minutes=5), succeeded=60, failed=40)
+    assert health()[0] == 0
+
+
+def test_what_was_paused_is_left_out() -> None:
+    worker()
+    queued(queue="mail", run_after=ago(hours=1))
+    until = timezone.now() + timedelta(hours=1)
+    operations.pause(["mail"], queues=True, by="anna", resume_at=until)
+    assert health()[0] == 0
+
+
+def test_names_cannot_break_the_line() -> None:
+    worker()
+    queued(queue="it's = a|b\nc", run_after=ago(hours=1))
+    code, text = health()
+    assert code == 2
+    assert text.count("\n") == text.count("|") == 1
+    assert "'oldest_it_s _ a_b" in text
+
+
+def test_of_many_problems_the_first_line_has_three() -> None:
+    worker()
+    for number in range(5):
+        queued(queue=f"tenant-{number}", run_after=ago(hours=1 + number))
+    lines = health()[1].splitlines()
+    assert "; and 2 more | " in lines[0]
+    assert [line.partition(":")[0] for line in lines[1:]] == ["tenant-1", "tenant-0"]
+
+
+def test_json_has_the_same() -> None:
+    worker()
+    queued(queue="mail", run_after=ago(minutes=7, seconds=1))
+    code, text = health("--format", "json")
+    found = json.loads(text)
+    assert (code, found["status"]) == (2, "critical")
+    assert found["problems"] == [
+        {
+            "code": "old_job",
+            "message": "mail: oldest ready job 7 m",
+            "queue": "mail",
+            "job_type": None,
+        }
+    ]
+    assert found["figures"][0] == {
+        "name": "workers",
+        "of": None,
+        "value": 1,
+        "unit": "",
+        "limit": 1,
+    }
+
+
+def test_status_shows_its_tables_below_the_line() -> None:
+    code, text = health("--check", command=("status",))
+    assert code == 2
+    assert text.startswith("JOBQUEUE CRITICAL - no worker claims jobs | ")
+    assert "Job queue in database 'default'" in text
+    code, text = health("--check", "--format", "json", command=("status",))
+    assert json.loads(text)["health"]["status"] == "critical"
+
+
+def test_a_database_that_does_not_answer_is_exit_code_3(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(*arguments: Any) -> None:
+        raise OperationalError("connection refused")
+
+    monkeypatch.setattr("django_jobqueue.store.reading.stats.workers", broken)
+    for command in (("health",), ("status", "--check")):
+        code, text = health(command=command)
+        assert code == 3
+        assert text.startswith(
+            "JOBQUEUE UNKNOWN - The database 'default' cannot be used: "
+        )
+        code, text = health("--format", "json", command=command)
+        assert (code, json.loads(text)["status"]) == (3, "unknown")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_missing_migration_is_exit_code_3() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE jobqueue_worker RENAME TO elsewhere")
+    try:
+        code, text = health()
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("ALTER TABLE elsewhere RENAME TO jobqueue_worker")
+    assert code == 3
+    assert "run manage.py migrate" in text
+
+
+@pytest.mark.parametrize(
+    ("flags", "text"),
+    [
+        (["--max-age", "soon"], "--max-age: 'soon' is no duration."),
+        (["--max-failed", "101%"], "--max-failed: write a share from 0% to 100%"),
+        (["--max-failed", "few"], "--max-failed: write a share from 0% to 100%"),
+        (["--min-workers", "-1"], "--min-workers: must be at least 0, not -1."),
+        (["--window", "x"], "--window: 'x' is no duration."),
+    ],
+)
+def test_a_wrong_value_is_exit_code_3(flags: list[str], text: str) -> None:
+    with pytest.raises(CommandError, match=text) as refused:
+        jobqueue("health", *flags)
+    assert refused.value.returncode == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["health", "--max-old", "5m"], "no option '--max-old'"),
+        (["health", "--max-ready", "10001"], "must be at most 10,000"),
+        (["status", "--check", "--max-ready", "some"], "whole number of at least 1"),
+    ],
+)
+def test_a_wrong_command_line_is_exit_code_3(
+    arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And not 2, which means that the queue is not healthy."""
+    with pytest.raises(SystemExit) as ended:
+        execute_from_command_line([sys.argv[0], "jobqueue", *arguments])
+    assert ended.value.code == 3
+    assert text in capsys.readouterr().err
+
+
+def test_a_check_is_not_watched() -> None:
+    with pytest.raises(CommandError, match="--check and --watch exclude each other"):
+        jobqueue("status", "--check", "--watch")

@@ -1,0 +1,184 @@
+"""The files in ``docs/operations`` fit the command and the settings' defaults."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from configparser import RawConfigParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from django.core.management import load_command_class
+
+from django_jobqueue.conf import Conf, conf
+from django_jobqueue.host.liveness import BEAT, STOP_MARGIN
+from tests.docs.pages import DOCS
+
+FILES = DOCS / "operations"
+STOP = conf.grace + STOP_MARGIN  # seconds that a stop may take
+NAMES = (
+    "jobqueue.service",
+    "jobqueue.openrc",
+    "Dockerfile",
+    "compose.yaml",
+    "kubernetes.yaml",
+)
+
+needs_exporter = pytest.mark.skipif(
+    "METRICS_PORT" not in Conf.settings, reason="the exporter is not there yet"
+)
+
+
+def text(name: str) -> str:
+    return (FILES / name).read_text()
+
+
+def unit() -> dict[str, str]:
+    """The section of the service."""
+    parser = RawConfigParser(strict=False)
+    parser.optionxform = str  # type: ignore[assignment, method-assign]
+    parser.read_string(text("jobqueue.service"))
+    return dict(parser["Service"])
+
+
+def shell_variables() -> dict[str, str]:
+    """Those that the OpenRC script sets."""
+    lines = re.findall(r"^(?:export )?(\w+)=(.*)$", text("jobqueue.openrc"), re.M)
+    return {name: shlex.split(value)[0] for name, value in lines}
+
+
+def manifests() -> dict[str, Any]:
+    """By their kind."""
+    return {one["kind"]: one for one in yaml.safe_load_all(text("kubernetes.yaml"))}
+
+
+def pod() -> dict[str, Any]:
+    found: dict[str, Any] = manifests()["Deployment"]["spec"]["template"]["spec"]
+    return found
+
+
+def container() -> dict[str, Any]:
+    (found,) = pod()["containers"]
+    assert isinstance(found, dict)
+    return found
+
+
+def compose() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(text("compose.yaml"))["services"]
+    return found
+
+
+def command_lines() -> dict[str, list[str]]:
+    """What each file starts: the arguments of runworkers."""
+    in_image = re.findall(r"^CMD (\[.*\])$", text("Dockerfile"), re.M)
+    found = {
+        "jobqueue.service": shlex.split(unit()["ExecStart"]),
+        "jobqueue.openrc": shlex.split(shell_variables()["command_args"]),
+        "Dockerfile": yaml.safe_load(in_image[0]),
+        "compose.yaml": compose()["workers"]["command"],
+        "kubernetes.yaml": container()["command"] + container()["args"],
+    }
+    return {
+        name: words[words.index("runworkers") + 1 :] for name, words in found.items()
+    }
+
+
+@needs_exporter
+@pytest.mark.parametrize("name", NAMES)
+def test_runworkers_knows_the_flags(name: str) -> None:
+    parser = load_command_class("django_jobqueue", "runworkers").create_parser(
+        "manage.py", "runworkers"
+    )
+    parser.parse_args(command_lines()[name])
+
+
+@needs_exporter
+@pytest.mark.parametrize("name", NAMES)
+def test_the_variables_are_settings(name: str) -> None:
+    named = set(re.findall(r"\bJOBQUEUE_(\w+)", text(name)))
+    assert named <= {setting.upper() for setting in Conf.settings}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_file_has_a_link(name: str) -> None:
+    assert f"](../operations/{name})" in (DOCS / "guides" / "health.md").read_text()
+
+
+def test_a_service_manager_waits_for_a_stop() -> None:
+    assert float(unit()["TimeoutStopSec"]) == STOP
+    assert shell_variables()["retry"].startswith(f"TERM/{STOP:g}/")
+    assert compose()["workers"]["stop_grace_period"] == f"{STOP:g}s"
+    assert pod()["terminationGracePeriodSeconds"] == STOP
+
+
+def test_systemd_hears_only_the_supervisor_and_signals_only_it() -> None:
+    service = unit()
+    assert (service["Type"], service["NotifyAccess"]) == ("notify", "main")
+    assert service["KillMode"] == "mixed"
+    assert float(service["WatchdogSec"]) >= 2 * BEAT
+
+
+def test_a_heartbeat_is_missed_only_if_several_are() -> None:
+    files = text("jobqueue.openrc"), compose()["workers"]["healthcheck"]["test"][1]
+    for one in files:
+        (minutes,) = re.findall(r"-mmin -(\d+)", one)
+        assert int(minutes) * 60 >= 3 * BEAT
+    heartbeat = re.search(r"JOBQUEUE_HEARTBEAT_FILE=(\S+)", text("Dockerfile"))
+    assert heartbeat is not None
+    assert heartbeat[1] in files[1]
+
+
+def test_kubernetes_asks_the_port_that_is_open() -> None:
+    (port,) = container()["ports"]
+    args = container()["args"]
+    assert args[args.index("--metrics-port") + 1] == str(port["containerPort"])
+    paths = {
+        name: container()[f"{name}Probe"]["httpGet"]
+        for name in ("startup", "readiness", "liveness")
+    }
+    assert {one["port"] for one in paths.values()} == {port["name"]}
+    assert {name: one["path"] for name, one in paths.items()} == {
+        "startup": "/readyz",
+        "readiness": "/readyz",
+        "liveness": "/healthz",
+    }
+    annotations = manifests()["Deployment"]["spec"]["template"]["metadata"]
+    asked = annotations["annotations"]["prometheus.io/port"]
+    assert asked == str(port["containerPort"])
+
+
+def test_no_slot_is_missing_while_kubernetes_replaces_pods() -> None:
+    deployment = manifests()["Deployment"]["spec"]
+    assert deployment["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
+    labels = deployment["template"]["metadata"]["labels"]
+    assert deployment["selector"]["matchLabels"] == labels
+    budget = manifests()["PodDisruptionBudget"]["spec"]
+    assert budget["selector"]["matchLabels"] == labels
+    assert budget["maxUnavailable"] < deployment["replicas"]
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd here")
+def test_systemd_understands_the_unit(tmp_path: Path) -> None:
+    program = unit()["ExecStart"].split()[0]
+    copy = tmp_path / "mysite-jobs.service"
+    copy.write_text(text("jobqueue.service").replace(program, sys.executable))
+    run("systemd-analyze", "verify", "--man=no", str(copy))
+
+
+def test_a_shell_understands_the_script() -> None:
+    run("sh", "-n", str(FILES / "jobqueue.openrc"))
+
+
+@pytest.mark.skipif(not shutil.which("shellcheck"), reason="no shellcheck here")
+def test_the_script_has_no_pitfalls() -> None:
+    run("shellcheck", str(FILES / "jobqueue.openrc"))
+
+
+def run(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
