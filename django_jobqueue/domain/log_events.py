@@ -11,6 +11,8 @@ class Event(StrEnum):
     HOST_STARTED = "host.started"
     HOST_STOPPING = "host.stopping"
     HOST_STOPPED = "host.stopped"
+    HOST_ASKED = "host.asked"
+    HOST_REFUSED = "host.refused"
     MAINTENANCE_DIED = "maintenance.died"
     WORKER_STARTED = "worker.started"
     WORKER_ENDED = "worker.ended"

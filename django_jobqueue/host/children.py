@@ -34,6 +34,7 @@ class Children:
         maintenance_wakeup: WakeupPipe,
     ) -> None:
         self.workers: dict[int, Child] = {}  # by process id
+        self.spared: int | None = None  # a process id that somebody else waits for
         self.restarts = restarts  # of workers
         self.maintenance = MaintenanceChild(
             process_table,
@@ -65,7 +66,12 @@ class Children:
         starts = (self.restarts.next_at, self.maintenance.restarts.next_at)
         return min((start for start in starts if start > now), default=None)
 
-    def spawn(self, *, quarantined: bool) -> None:
+    def change_config(self, config: WorkerConfig) -> None:
+        """Workers that start have this configuration from now on."""
+        self._config = config
+        self.maintenance.change_config(config)
+
+    def spawn(self, *, quarantined: bool, generation: int = 0) -> None:
         """Start a worker process, unless the last ones died a moment ago;
         ``quarantined``: for one job that must run alone."""
         process_table, dump = self._process_table, self._dump
@@ -91,6 +97,7 @@ class Children:
         if child is None:
             return
         child.quarantined = quarantined
+        child.generation = generation
         process_table.write(number, pid=child.pid, renewable=1)
         self.workers[child.pid] = child
 
@@ -166,7 +173,7 @@ class Children:
         parents. Elsewhere, other code may wait for processes that are not ours."""
         if os.getpid() != 1:
             return
-        ours = {child.pid for child in self._all()}
+        ours = {self.spared, *(child.pid for child in self._all())}
         flags = os.WEXITED | os.WNOHANG
         while (seen := _poll_any(flags | os.WNOWAIT)) and seen.si_pid not in ours:
             os.waitid(os.P_PID, seen.si_pid, flags)

@@ -13,6 +13,7 @@ from uuid import UUID
 if TYPE_CHECKING:
     from django_jobqueue.execution.attempt import Attempt
 
+_USED: Final = struct.Struct("@q")  # rows that this worker has used, before them
 _ROW: Final = struct.Struct("@q16sd")
 _THREAD: Final = struct.Struct("@q")
 _ATTEMPT: Final = struct.Struct("@16sd")
@@ -62,7 +63,7 @@ class AttemptTable:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._memory = mmap.mmap(-1, max(1, size * _ROW.size))
+        self._memory = mmap.mmap(-1, _USED.size + size * _ROW.size)
         self._numbers = itertools.count()  # of the worker
 
     def row(self, thread: int) -> Row:
@@ -70,18 +71,26 @@ class AttemptTable:
         number = next(self._numbers)
         if number >= self._size:
             return Row(bytearray(_ROW.size), 0, thread)
-        return Row(self._memory, number * _ROW.size, thread)
+        _USED.pack_into(self._memory, 0, number + 1)
+        return Row(self._memory, _USED.size + number * _ROW.size, thread)
 
     def clear(self) -> None:
         """Nothing runs: another worker is to have it."""
-        self._memory[:] = bytes(len(self._memory))
+        end = self._end
+        self._memory[:end] = bytes(end)
 
     def running(self) -> list[RunningAttempt]:
         """The attempts that run now; after the process has died, those that ran
         then."""
-        rows = _ROW.iter_unpack(self._memory[: self._size * _ROW.size])
+        rows = _ROW.iter_unpack(self._memory[_USED.size : self._end])
         return [
             RunningAttempt(UUID(bytes=job), thread, deadline)
             for thread, job, deadline in rows
             if deadline
         ]
+
+    @property
+    def _end(self) -> int:
+        """The end of what was used: no more memory than that is touched."""
+        used = int(_USED.unpack_from(self._memory, 0)[0])
+        return _USED.size + used * _ROW.size

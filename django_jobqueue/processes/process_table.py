@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 from django_jobqueue.processes.attempt_table import AttemptTable
 from django_jobqueue.processes.idle import WakeupPipes
 from django_jobqueue.processes.lease_clock import lease_time
+from django_jobqueue.processes.shared_text import SharedText
 
 DESIRES: Final = ("", "drain", "resume", "stop", "restart")
 LIMITS: Final = ("", "MAX_JOBS", "MAX_AGE", "MAX_MEMORY")  # settings
@@ -69,7 +70,7 @@ class ProcessEntry(NamedTuple):
 
 
 # As the machine writes them: whole, so that nobody reads half of a new value.
-_HEAD: Final = struct.Struct("@dqqdqddqq")  # see the properties
+_HEAD: Final = struct.Struct("@dqqdqddqqq")  # see the properties
 _ENTRY: Final = struct.Struct(f"@{len(ProcessEntry._fields) - 1}q")
 _NUMBER: Final = struct.Struct("@q")
 _MOMENT: Final = struct.Struct("@d")
@@ -78,9 +79,11 @@ _FIELDS: Final = ProcessEntry._fields[1:]
 
 class ProcessTable:
     """Entries for worker processes, in memory that forked processes share, and for each
-    a table of ``attempts`` rows.
+    a table of ``attempts`` rows. Entries that were never used cost nothing.
 
-    Without wakeup pipes nobody can be woken, so nobody may rest for long.
+    Maintenance writes the ``orders`` of operators to this host, and the supervisor its
+    ``report``, both as JSON. Without wakeup pipes nobody can be woken, so nobody may
+    rest for long.
     """
 
     def __init__(
@@ -90,12 +93,14 @@ class ProcessTable:
         self._attempts = [AttemptTable(attempts) for _ in range(entries)]
         self._wakeups = wakeups
         self._memory = mmap.mmap(-1, _HEAD.size + entries * _ENTRY.size)
+        self.orders = SharedText()
+        self.report = SharedText()
         self.last_activity_at = lease_time()
         self.standby_until = math.inf
         self.standby_is_held = True
 
     def __iter__(self) -> Iterator[ProcessEntry]:
-        for number in range(self.size):
+        for number in range(self._used):
             entry = self.entry(number)
             if entry.pid:
                 yield entry
@@ -123,6 +128,8 @@ class ProcessTable:
 
     def write(self, number: int, **values: int) -> None:
         """Write fields of an entry."""
+        if "pid" in values and number >= self._used:
+            _NUMBER.pack_into(self._memory, 72, number + 1)
         for name, value in values.items():
             place = self._offset(number) + 8 * _FIELDS.index(name)
             _NUMBER.pack_into(self._memory, place, int(value))
@@ -214,6 +221,12 @@ class ProcessTable:
     def nothing_remains(self, is_so: bool) -> None:
         _NUMBER.pack_into(self._memory, 64, int(is_so))
 
+    @property
+    def _used(self) -> int:
+        """How many entries have ever been used, the first ones. The supervisor writes
+        it."""
+        return int(_NUMBER.unpack_from(self._memory, 72)[0])
+
     def may_work(self, now: float) -> bool:
         """Whether workers may run here: no other host is to do the same work."""
         return self.standby_is_held and now < self.standby_until
@@ -241,6 +254,11 @@ class ProcessTable:
         """Have it look at what maintenance wrote."""
         if self._wakeups is not None:
             self._wakeups.supervisor.ring()
+
+    def call_maintenance(self) -> None:
+        """Have it look at what the supervisor wrote."""
+        if self._wakeups is not None:
+            self._wakeups.maintenance.ring()
 
     def _head(self) -> tuple[Any, ...]:
         return _HEAD.unpack_from(self._memory, 0)

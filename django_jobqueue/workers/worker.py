@@ -248,9 +248,10 @@ class Worker:
                 self.dispatcher.policies_changed()
             case News.CANCEL:
                 self.cancel(about)
-            case News.CONTROL if about == str(self.id):
-                self.calls += 1
-                self.activity()
+            case News.CONTROL | News.HOST:
+                if about in (str(self.id), self.config.supervisor):
+                    self.calls += 1
+                    self.activity()
 
     def cancel(self, id: str) -> None:
         """An operator cancels a job that may be running here."""
