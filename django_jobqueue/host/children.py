@@ -147,7 +147,9 @@ class Children:
 
     def _pause(self, child: Child, paused: bool) -> None:
         child.paused_since = time.monotonic() if paused else None
-        if child is not self.maintenance.child:
+        if child is self.maintenance.child:
+            self.maintenance.paused(paused)
+        else:
             self._process_table.write(child.entry_number, renewable=not paused)
 
     def _remove(self, child: Child, code: int) -> ProcessEntry:

@@ -83,6 +83,7 @@ class MaintenanceChild:
         now = time.monotonic()
         self.restarts.died(lived=now - self.child.born, now=now)
         self.child = None
+        self._process_table.listener_is_gone()
         how, often = how_it_ended(code, orderly=False), self.restarts.how_often
         if self.restarts.note_cause(how, now):
             logger.error(
@@ -91,6 +92,12 @@ class MaintenanceChild:
                 often,
                 extra={"event": Event.MAINTENANCE_DIED},
             )
+
+    def paused(self, is_so: bool) -> None:
+        """It was stopped (SIGSTOP), or goes on. Meanwhile its listener is deaf; it says
+        itself when it hears again."""
+        if is_so:
+            self._process_table.listener_is_gone()
 
     def end_if_paused(self, seconds: float) -> None:
         """Kill it if it was stopped (SIGSTOP) longer ago than this; a successor will

@@ -45,10 +45,11 @@ class Supervisor:
 
     def __init__(self, config: WorkerConfig, processes: int) -> None:
         self.config = replace(config, supervisor=identity.name_of(os.getpid()))
-        self._wakeups = wakeups = WakeupPipes()
+        entries = 2 * processes + 4
+        self._wakeups = wakeups = WakeupPipes.with_workers(entries)
         self._wakeup = wakeups.supervisor
         self.process_table = ProcessTable(
-            2 * processes + 4, wakeups, attempts=config.threads + config.async_slots
+            entries, wakeups, attempts=config.threads + config.async_slots
         )
         if config.standby:
             self.config = replace(self.config, standby_token=uuid4())

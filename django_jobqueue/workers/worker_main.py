@@ -97,7 +97,12 @@ class WorkerMain:
         connection_reset.keep_connections()
         sys.setswitchinterval(SWITCH)
         collect_seldom()
-        worker = Worker(self._config, self._process_table.attempts(self._entry_number))
+        self._process_table.keep_pipe(self._entry_number)
+        worker = Worker(
+            self._config,
+            self._process_table.attempts(self._entry_number),
+            self._process_table.news_of(self._entry_number),
+        )
         if not self._register(worker):
             self._process_table.write(self._entry_number, orderly=1)
             return ENDED
