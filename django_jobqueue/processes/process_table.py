@@ -80,8 +80,10 @@ WORD: Final = 8  # bytes
     _STANDBY_UNTIL,
     _STANDBY_IS_HELD,
     _NOTHING_REMAINS,
+    _SUPERVISED_AT,
+    _IS_STOPPING,
     _HEAD,  # how many there are
-) = range(10)
+) = range(12)
 _FIELDS: Final = {name: word for word, name in enumerate(ProcessEntry._fields[1:])}
 
 
@@ -225,6 +227,26 @@ class ProcessTable:
     @nothing_remains.setter
     def nothing_remains(self, is_so: bool) -> None:
         self._numbers[_NOTHING_REMAINS] = is_so
+
+    # What the supervisor says of itself.
+
+    @property
+    def supervised_at(self) -> float:
+        """time.monotonic() of the supervisor's last round."""
+        return self._moments[_SUPERVISED_AT]
+
+    @supervised_at.setter
+    def supervised_at(self, moment: float) -> None:
+        self._moments[_SUPERVISED_AT] = moment
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the host was told to stop."""
+        return bool(self._numbers[_IS_STOPPING])
+
+    @is_stopping.setter
+    def is_stopping(self, is_so: bool) -> None:
+        self._numbers[_IS_STOPPING] = is_so
 
     def may_work(self, now: float) -> bool:
         """Whether workers may run here: no other host is to do the same work."""

@@ -286,6 +286,7 @@ class Worker:
             held=self.held,
             activity=self.activity,
         )
+        self.claims = claimer.counts
         dispatcher_class = (
             QuarantineDispatcher if self.config.quarantined else Dispatcher
         )
