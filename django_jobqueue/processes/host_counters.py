@@ -46,6 +46,14 @@ class HostCounters:
         self._series_of_ended = summed([self._series_of_ended, counters])
         self._write()
 
+    def count_death(self, how: str) -> None:
+        """A process has died: killed, exited, unresponsive or lapsed."""
+        self.add({"jobqueue_worker_deaths_total": {(how,): 1}})
+
+    def count_recycled(self, why: str) -> None:
+        """A worker is replaced on purpose: for jobs, age or memory, or asked for."""
+        self.add({"jobqueue_worker_recycled_total": {(why,): 1}})
+
     def process_ended(self, value: SharedValue) -> None:
         """Keep the counters of a process that has ended, and clear its value."""
         content = value.read()
