@@ -39,11 +39,11 @@ class WorkerCounters:
 
     def _gauges(self) -> Series:
         executors = self._worker.executors
-        kinds = {one: "async" if one.is_async else "thread" for one in executors}
+        labels = {one: "async" if one.is_async else "thread" for one in executors}
         return {
-            "jobqueue_worker_slots": {(kinds[one],): one.slots for one in executors},
+            "jobqueue_worker_slots": {(labels[one],): one.slots for one in executors},
             "jobqueue_worker_busy_slots": {
-                (kinds[one],): len(one.running) for one in executors
+                (labels[one],): len(one.running) for one in executors
             },
             "jobqueue_worker_unwritten_outcomes": {
                 (): self._worker.completer.unwritten

@@ -57,9 +57,9 @@ class Answers:
         return Response(HTTPStatus.OK, shown.body, shown.content_type, more)
 
     def _healthz(self, request: Request) -> Response:
-        longest_rest = max(1.0, conf.lease / IDLE_CHECKS)
+        longest_pause = max(1.0, conf.lease / IDLE_CHECKS)
         silence = time.monotonic() - self._process_table.supervised_at
-        is_alive = silence < ROUNDS_MISSED * longest_rest
+        is_alive = silence < ROUNDS_MISSED * longest_pause
         return _json(is_alive, self._status())
 
     def _readyz(self, request: Request) -> Response:
