@@ -3,7 +3,8 @@
 In a database of its own on the server of the test suite. In a block jobs are enqueued,
 and a ``runworkers --drain`` in processes of its own works them off; with a port, it is
 scraped once a second meanwhile. Prints the rates, from the first start of a job to the
-end of the last one, and their ratio.
+end of the last one, and the CPU time of all processes for a job, without that of a host
+with one job alone; and the ratios. On a busy machine those of the CPU time are better.
 
     python -m benchmarks.metrics_port --rounds 8
 """
@@ -14,6 +15,7 @@ import argparse
 import contextlib
 import os
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -52,19 +54,21 @@ def main() -> None:
         connection.creation.destroy_test_db(name, verbosity=0)
 
 
-def measure(rounds: int, jobs: int) -> dict[str, list[float]]:
-    """Jobs a second of each block, by kind."""
-    rates: dict[str, list[float]] = {kind: [] for kind in KINDS}
+def measure(rounds: int, jobs: int) -> dict[str, list[tuple[float, float]]]:
+    """Jobs a second, and microseconds of CPU for a job, of each block, by kind."""
+    found: dict[str, list[tuple[float, float]]] = {kind: [] for kind in KINDS}
     drain((), jobs)  # warms up
     for turn in range(rounds):
         for kind in KINDS if turn % 2 else reversed(KINDS):
             flags = ("--metrics-port", "0") if kind == "with" else ()
-            rates[kind].append(drain(flags, jobs))
-    return rates
+            _, idle = drain(flags, 1)
+            rate, cpu = drain(flags, jobs)
+            found[kind].append((rate, (cpu - idle) / jobs * 1e6))
+    return found
 
 
-def drain(flags: tuple[str, ...], jobs: int) -> float:
-    """Work off so many jobs; returns how many a second."""
+def drain(flags: tuple[str, ...], jobs: int) -> tuple[float, float]:
+    """Work off so many jobs; returns how many a second, and the seconds of CPU."""
     from django.db import connection
 
     from tests.conftest import worker_environment
@@ -74,6 +78,7 @@ def drain(flags: tuple[str, ...], jobs: int) -> float:
         cursor.execute("TRUNCATE jobqueue_queuedjob, jobqueue_archivedjob")
         keep.enqueue_many({"a": number} for number in range(jobs))
         cursor.execute("ANALYZE jobqueue_queuedjob")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         with log.open("wb") as file:
@@ -96,7 +101,9 @@ def drain(flags: tuple[str, ...], jobs: int) -> float:
                 scraping.join()
         if code:
             raise RuntimeError(log.read_text())
-    return rate(connection, jobs)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return rate(connection, jobs), cpu
 
 
 def scrape(log: Path, ended: threading.Event) -> None:
@@ -120,12 +127,18 @@ def rate(connection: Any, jobs: int) -> float:
     return jobs / float(seconds)
 
 
-def report(rates: dict[str, list[float]]) -> None:
-    """Print the medians, and the ratio of each pair of blocks."""
-    for kind, values in rates.items():
-        print(f"{kind:8} {statistics.median(values):10,.0f} jobs/s")
-    ratios = [on / off for off, on in zip(*rates.values(), strict=True)]
-    print(f"ratio    {statistics.median(ratios):10.3f}", [round(r, 3) for r in ratios])
+def report(found: dict[str, list[tuple[float, float]]]) -> None:
+    """Print the medians, and the median ratio of the pairs of blocks."""
+    for kind, blocks in found.items():
+        rate, cpu = (statistics.median(values) for values in zip(*blocks, strict=True))
+        print(f"{kind:8} {rate:10,.0f} jobs/s {cpu:10.2f} µs of CPU a job")
+    pairs = [*zip(*found.values(), strict=True)]
+    rates = [on[0] / off[0] for off, on in pairs]
+    cpus = [off[1] / on[1] for off, on in pairs]
+    print(
+        f"with / without: {statistics.median(rates):.3f} of the rate; "
+        f"{statistics.median(cpus):.3f} of the jobs for a second of CPU"
+    )
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django_jobqueue.conf import conf
 from django_jobqueue.domain.series import Series
 from django_jobqueue.processes.shared_value import SharedValue
 from django_jobqueue.workers.process_counters import ProcessCounters
@@ -15,7 +14,7 @@ class WorkerCounters:
 
     def __init__(self, worker: Worker, value: SharedValue) -> None:
         self._worker = worker
-        self._completed = worker.completer.count_for_metrics(conf.metrics_series)
+        self._completed = worker.completer.count_for_metrics()
         self._process = ProcessCounters(value)
 
     def publish(self, *, at_once: bool = False) -> None:

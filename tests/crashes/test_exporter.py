@@ -17,6 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 from django_jobqueue.metrics.catalogue import HOST, Kind
 from django_jobqueue.models import ArchivedJob
 from tests.conftest import RunWorkers, eventually
+from tests.crashes.conftest import Doomed
 from tests.sample import jobs
 from tests.sample.jobs import notes
 
@@ -210,6 +211,39 @@ def test_an_exporter_that_dies_or_is_paused_is_replaced_at_the_same_port(
     assert get(run, "/readyz").status == 200
     assert value(run, "jobqueue_worker_deaths_total", how="killed") == 2
     assert run.stop() == 0
+
+
+def test_attempts_of_a_killed_worker_count_as_crashed_and_its_jobs_as_rescued(
+    runworkers: Run, journal: str
+) -> None:
+    run = runworkers("--threads", "1", *ANY_PORT)
+    (pid,) = run.started()
+    jobs.write.enqueue(journal, "slow", seconds=1.0)
+    eventually(lambda: notes(journal))
+    os.kill(pid, signal.SIGKILL)
+    attempts = "jobqueue_worker_attempts_total"
+    labels = {"queue": "default", "job_type": "tests.sample.write"}
+    eventually(lambda: value(run, attempts, outcome="succeeded", **labels) == 1)
+    assert value(run, attempts, outcome="crashed", **labels) == 1
+    assert value(run, "jobqueue_worker_rescued_jobs_total", became="queued") == 1
+    assert run.stop() == 0
+
+
+def test_an_outage_of_the_database_is_counted_and_restarts_nothing(
+    doomed: Doomed,
+) -> None:
+    run = doomed.runworkers("--threads", "1", "--lease", "3", *ANY_PORT)
+    up, errors = "jobqueue_worker_database_up", "jobqueue_worker_database_errors_total"
+    eventually(lambda: value(run, up) == 1)
+    before = value(run, errors)
+    doomed.server.stop("immediate")
+    eventually(lambda: value(run, up) == 0)
+    assert get(run, "/healthz").status == 200
+    eventually(lambda: get(run, "/readyz").status == 503)
+    doomed.server.start()
+    eventually(lambda: value(run, up) == 1)
+    assert value(run, errors) > before
+    eventually(lambda: get(run, "/readyz").status == 200)
 
 
 def test_a_supervisor_that_hangs_is_not_alive(runworkers: Run) -> None:

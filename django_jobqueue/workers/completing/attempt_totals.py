@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from django_jobqueue.domain.series import Labels, Series, Value, summed
+from django_jobqueue.metrics.label_sets import OTHER, queue_label
 from django_jobqueue.store.rollup import Count
 
 ATTEMPTS: Final = "jobqueue_worker_attempts_total"
 DURATIONS: Final = "jobqueue_worker_attempt_duration_seconds"
 WAITS: Final = "jobqueue_worker_attempt_wait_seconds"
-OTHER: Final = "(other)"
 OUTCOMES: Final = (
     "succeeded",
     "failed",
@@ -27,10 +27,12 @@ class AttemptTotals:
     type. Nothing is counted a second time: it takes counts that go to the roll-ups.
 
     ``most``: job types in queues that it tells apart; the others are added up.
+    ``queues``: labels of queues by patterns of their names.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, queues: Mapping[str, str]) -> None:
         self._most = most
+        self._queues = queues
         self._known: set[tuple[str, str]] = set()  # queues and job types
         self._total: Series = {}
 
@@ -43,7 +45,7 @@ class AttemptTotals:
         return summed([self._total, *map(self._series_of, counts)])
 
     def _series_of(self, count: Count) -> Series:
-        queue, job_type = count.queue, count.job_type
+        queue, job_type = queue_label(count.queue, self._queues), count.job_type
         if (queue, job_type) not in self._known:
             if len(self._known) < self._most:
                 self._known.add((queue, job_type))

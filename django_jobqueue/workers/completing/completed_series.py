@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
+from django_jobqueue.conf import conf
 from django_jobqueue.domain.histogram import BUCKETS, bucket_of
 from django_jobqueue.domain.series import Series
 from django_jobqueue.store.queue.finish import Finished
@@ -21,8 +22,8 @@ DELAY: Final = "jobqueue_worker_outcome_delay_seconds"
 class CompletedSeries:
     """The completer counts; any thread may read the last snapshot, ``latest``."""
 
-    def __init__(self, counters: Counters, most: int) -> None:
-        counters.totals = AttemptTotals(most)
+    def __init__(self, counters: Counters) -> None:
+        counters.totals = AttemptTotals(conf.metrics_series, conf.metrics_queues)
         self.latest: Series = {}
         self._counters = counters
         self._refused = 0

@@ -92,9 +92,9 @@ class Completer(Loop):
             self._full.set()
         self.wake()
 
-    def count_for_metrics(self, most: int) -> CompletedSeries:
-        """Have it count for metrics, too, with so many label sets; before it starts."""
-        self._series = CompletedSeries(self._counters, most)
+    def count_for_metrics(self) -> CompletedSeries:
+        """Have it count for metrics, too; before it starts."""
+        self._series = CompletedSeries(self._counters)
         return self._series
 
     @property
