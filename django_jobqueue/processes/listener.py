@@ -36,6 +36,7 @@ class Listener(Loop):
     def __init__(self, connection: OwnConnection, hear: Hear) -> None:
         super().__init__()
         self.hears = False
+        self.received = 0  # notifications
         self._connection = connection
         self._hear = hear
         self._reader, self._writer = socket.socketpair()
@@ -95,6 +96,7 @@ class Listener(Loop):
         self._read(connection.pgconn)  # what came behind the answer, and is read
 
     def _pass_on(self, text: str) -> None:
+        self.received += 1
         heard = parse(text)
         if heard is not None:
             self._hear(*heard)

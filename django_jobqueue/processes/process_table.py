@@ -86,8 +86,10 @@ WORD: Final = 8  # bytes
     _LISTENER_HEARS,
     _JOBS_HEARD,
     _BEHIND_HEARD,
+    _SUPERVISED_AT,
+    _IS_STOPPING,
     _HEAD,  # how many there are
-) = range(13)
+) = range(15)
 _FIELDS: Final = {name: word for word, name in enumerate(ProcessEntry._fields[1:])}
 
 
@@ -266,6 +268,26 @@ class ProcessTable:
     @behind_heard.setter
     def behind_heard(self, number: int) -> None:
         self._numbers[_BEHIND_HEARD] = number
+
+    # What the supervisor says of itself.
+
+    @property
+    def supervised_at(self) -> float:
+        """time.monotonic() of the supervisor's last round."""
+        return self._moments[_SUPERVISED_AT]
+
+    @supervised_at.setter
+    def supervised_at(self, moment: float) -> None:
+        self._moments[_SUPERVISED_AT] = moment
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the host was told to stop."""
+        return bool(self._numbers[_IS_STOPPING])
+
+    @is_stopping.setter
+    def is_stopping(self, is_so: bool) -> None:
+        self._numbers[_IS_STOPPING] = is_so
 
     def may_work(self, now: float) -> bool:
         """Whether workers may run here: no other host is to do the same work."""

@@ -299,6 +299,7 @@ class Worker:
             held=self.held,
             activity=self.activity,
         )
+        self.claims = claimer.counts
         dispatcher_class = (
             QuarantineDispatcher if self.config.quarantined else Dispatcher
         )
