@@ -29,6 +29,7 @@ class WorkerNews:
     """The listener of the host, as the dispatcher of a worker process sees it."""
 
     def __init__(self, table: ProcessTable, entry: int, pipes: WakeupPipes) -> None:
+        self.received = 0  # notifications, and calls to claim
         self._table = table
         self._entry = entry
         self._pipe = pipes.workers[entry]
@@ -51,7 +52,9 @@ class WorkerNews:
 
     def wait(self, seconds: float) -> list[str]:
         """The texts that arrive within this time; WAKE, or notifications."""
-        return self._pipe.wait(seconds)
+        texts = self._pipe.wait(seconds)
+        self.received += len(texts) - texts.count("")  # without our own rings
+        return texts
 
     def ring(self) -> None:
         """End the wait, from another thread."""

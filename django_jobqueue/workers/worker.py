@@ -67,7 +67,7 @@ class Worker:
         host_news: WorkerNews | None = None,
     ) -> None:
         self.config = config
-        self._host_news = host_news if config.listen else None
+        self.host_news = host_news if config.listen else None
         self.listener: Listener | None = None  # unless its host listens, or nobody can
         self._table = table or AttemptTable(0)
         self.id = 0
@@ -122,7 +122,7 @@ class Worker:
         stack_dumps = OwnConnection("stack dumper", pooled=pooled)
         self.stack_dumper = StackDumper(self.id, stack_dumps, self.executors)
         self._loops = [self.completer, self.watchdog, self.dispatcher, self.reporter]
-        if self.config.listen and self._host_news is None:
+        if self.config.listen and self.host_news is None:
             self.listener = Listener(OwnConnection("listener"), self._hear)
             self._loops.append(self.listener)
 
@@ -310,12 +310,12 @@ class Worker:
             policies=self.policies,
             cancellation_poll=CancellationPoll(lambda: list(self.held), self.cancel),
             gets_notifications=self._gets_notifications,
-            host_news=self._host_news,
+            host_news=self.host_news,
             pass_on=self._hear,
         )
 
     def _gets_notifications(self) -> bool:
-        source = self._host_news or self.listener
+        source = self.host_news or self.listener
         return source is not None and source.hears
 
     def _make_executors(self, holder: Holder) -> None:

@@ -24,7 +24,7 @@ class WorkerCounters:
 
     def _counters(self) -> Series:
         claims, worker = self._worker.claims, self._worker
-        received = worker.listener.received if worker.config.listen else 0
+        source = worker.host_news or worker.listener
         return {
             **self._completed.latest,
             "jobqueue_worker_claims_total": {
@@ -33,7 +33,9 @@ class WorkerCounters:
             },
             "jobqueue_worker_claimed_jobs_total": {(): claims.jobs},
             "jobqueue_worker_claim_seconds_total": {(): claims.seconds},
-            "jobqueue_worker_notifications_total": {(): received},
+            "jobqueue_worker_notifications_total": {
+                (): 0 if source is None else source.received
+            },
         }
 
     def _gauges(self) -> Series:
