@@ -30,6 +30,8 @@ from django_jobqueue.conf.setting_types import (
     Mode,
     Names,
     Pattern,
+    Port,
+    QueueLabels,
     Retention,
     RetentionCount,
     Seconds,
@@ -296,6 +298,32 @@ class Conf:
         "forever.",
         minimum=1,
         optional=True,
+    )
+
+    metrics_port = Port(
+        None,
+        "Port at which runworkers serves metrics and answers probes; 0 is any free "
+        "one, None is none.",
+        optional=True,
+    )
+    metrics_host = Text[str](
+        "127.0.0.1",
+        "Address of that port. In a container 0.0.0.0, so that others reach it.",
+        maximum=255,
+    )
+    metrics_series = Count[int](
+        1_000,
+        "How many label sets of one metric are exposed, the largest; the others are "
+        "added up under (other).",
+        minimum=1,
+    )
+    metrics_queues = QueueLabels(
+        {},
+        "Labels of queues in metrics, by patterns of their names: "
+        '{"tenant-*": "tenant"}. The first pattern that matches counts.',
+    )
+    metrics_exclude = Names[list[str]](
+        [], "Metrics that are not exposed; * stands for anything."
     )
 
     trace_relation = TraceRelation(

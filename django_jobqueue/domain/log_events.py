@@ -14,6 +14,8 @@ class Event(StrEnum):
     HOST_ASKED = "host.asked"
     HOST_REFUSED = "host.refused"
     MAINTENANCE_DIED = "maintenance.died"
+    EXPORTER_STARTED = "exporter.started"
+    EXPORTER_DIED = "exporter.died"
     WORKER_STARTED = "worker.started"
     WORKER_ENDED = "worker.ended"
     WORKER_DIED = "worker.died"

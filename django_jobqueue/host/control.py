@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Protocol
 
 from django_jobqueue.conf import conf
@@ -84,6 +84,7 @@ class HostControl:
         self.grace = grace
         self.stopping = Stopping(grace=grace, cancel_grace=conf.cancel_grace)
         self.restarts = Restarts()
+        self.on_recycled: Callable[[str], None] = lambda why: None  # for metrics
         self._quarantine = QuarantineRestarts()
         self._stop_at = math.inf  # time.monotonic() at which the grace is over
         process_table.renewed_at = lease_time()
@@ -249,6 +250,7 @@ class HostControl:
     def _recycle(self, worker: HostedWorker, limit: str) -> None:
         """Start its successor; it goes on until that is there."""
         worker.is_recycled = True
+        self.on_recycled(limit.removeprefix("MAX_").lower())
         self.activity()
         logger.info(
             "Worker %s has reached %s; it ends when its successor works",
@@ -313,6 +315,8 @@ class HostControl:
             if desire == "stop" and not worker.quarantined:
                 self.wanted -= 1
                 self.scaling.one_less()
+            if desire == "restart":
+                self.on_recycled("asked")
             self._end(worker)
 
     def activity(self) -> None:

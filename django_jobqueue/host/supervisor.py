@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import time
 from contextlib import closing
 from dataclasses import replace
@@ -17,13 +18,14 @@ from uuid import uuid4
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.log_events import Event
-from django_jobqueue.host.child import Child, how_it_ended
+from django_jobqueue.host.child import Child, how_it_died, how_it_ended
 from django_jobqueue.host.children import Children
 from django_jobqueue.host.code_trial import Program
 from django_jobqueue.host.control import HostControl
 from django_jobqueue.host.drain_all import DrainAll
 from django_jobqueue.host.host_orders import HostOrders, capacity
-from django_jobqueue.host.liveness import HostStatus, Liveness
+from django_jobqueue.host.host_status import HostStatus
+from django_jobqueue.host.liveness import Liveness
 from django_jobqueue.host.process_health import ProcessHealth
 from django_jobqueue.host.step_down import StepDown
 from django_jobqueue.processes import identity
@@ -40,6 +42,7 @@ logger = logging.getLogger("django_jobqueue.supervisor")
 CHECK_EVERY: Final = 1.0  # seconds between looks at leases and at operators' requests
 STOPPED_AT_ONCE: Final = 1  # exit codes
 JOBS_REMAIN: Final = 3
+PIPED: Final = 8  # processes whose workers the host's listener wakes, at least
 
 
 class Supervisor:
@@ -49,15 +52,21 @@ class Supervisor:
         self,
         config: WorkerConfig,
         processes: int,
+        listening: socket.socket | None = None,
         *,
         program: Program | None = None,
         no_program: str = "",
     ) -> None:
+        """``listening``: where to serve metrics and answer probes; None is nowhere.
+        Without a ``program`` the code cannot be loaded again; ``no_program`` says
+        why."""
         pid = os.getpid()
         self.config = replace(
             config, supervisor=identity.name_of(pid), host_id=identity.host_id(pid)
         )
-        self._wakeups = wakeups = WakeupPipes()
+        # Workers of later entries, in a host that was scaled up, listen themselves.
+        pipes = 2 * max(processes, PIPED) + 4
+        self._wakeups = wakeups = WakeupPipes.with_workers(pipes)
         self._wakeup = wakeups.supervisor
         bounds = capacity(config, processes)
         self.process_table = ProcessTable(
@@ -79,6 +88,7 @@ class Supervisor:
             self.dump,
             restarts=self.control.restarts,
             maintenance_wakeup=wakeups.maintenance,
+            listening=listening,
         )
         self.orders = HostOrders(
             self.control,
@@ -89,6 +99,9 @@ class Supervisor:
             on_plan=self.children.change_config,
         )
         self._signals = 0
+        self._counters = self.children.counters
+        if self._counters is not None:
+            self.control.on_recycled = self._counters.count_recycled
         self._health = ProcessHealth(self.process_table, self.children)
         self._liveness = Liveness(heartbeat_file=conf.heartbeat_file, grace=conf.grace)
         self._step_down = StepDown(self.process_table, self.control.activity)
@@ -105,13 +118,14 @@ class Supervisor:
             memory_frozen(),
             signals_handled(self._stop_signal, wakes=self._wakeup.writer),
         ):
+            self.process_table.supervised_at = time.monotonic()
             self.orders.report([])
-            self.children.maintenance.ensure()
+            self.children.ensure_others()
             while not self._is_over():
                 self._round()
             self._liveness.notify(self._status)
             self.orders.end()
-            self.children.maintenance.end()
+            self.children.end_others()
             self.dump.merge()
             if not self.orders.is_restarting:
                 self._liveness.end()
@@ -129,6 +143,8 @@ class Supervisor:
 
     def _round(self) -> None:
         self._sleep()
+        self.process_table.supervised_at = time.monotonic()
+        self.process_table.is_stopping = bool(self.control.stopping)
         self.children.spared = self.orders.trial_pid
         for child, entry, code in self.children.reap():
             self._ended(child, entry, code)
@@ -140,25 +156,13 @@ class Supervisor:
         self._health.kill_unresponsive()
         self._drain_all.proceed()
         self.control.proceed(list(self.children))
-        self.children.maintenance.ensure()  # also while workers end: it keeps leases
+        self.children.ensure_others()  # while workers end, too: leases are renewed
         if is_ready:
             self._fill()
         self._liveness.notify(self._status)
 
     def _status(self) -> HostStatus:
-        now, renewed_at = lease_time(), self.process_table.renewed_at
-        registered = [entry for entry in self.process_table if entry.worker]
-        is_ready = any(
-            not (entry.lost or entry.is_overdue(renewed_at, now, conf.lease))
-            for entry in registered
-        )
-        is_stopping = bool(self.control.stopping)
-        return HostStatus(
-            is_ready=is_ready and self.process_table.maintenance_is_ready,
-            is_stopping=is_stopping,
-            workers=len(registered),
-            jobs=sum(entry.held for entry in registered),
-        )
+        return HostStatus.of(self.process_table)
 
     def _is_over(self) -> bool:
         all_recovered = self.children.maintenance.is_done
@@ -252,3 +256,7 @@ class Supervisor:
             lived=time.monotonic() - child.born,
         )
         self.children.recover(child, death)
+        how = how_it_died(child, entry, code)
+        was_stopped = bool(self.control.stopping) and code == -signal.SIGKILL
+        if self._counters is not None and how and not was_stopped:
+            self._counters.count_death(how)

@@ -14,6 +14,7 @@ from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.drain_watch import DrainWatch
 from django_jobqueue.host.maintenance.expirer import Expirer
+from django_jobqueue.host.maintenance.host_listener import HostListener
 from django_jobqueue.host.maintenance.host_row import HostRow
 from django_jobqueue.host.maintenance.notification_queue_watch import (
     NotificationQueueWatch,
@@ -47,6 +48,7 @@ class HostMaintenance:
         self.config = config
         self.has_started = False
         self._host_row = HostRow(process_table, config)
+        self._listener: HostListener | None = None
         self._predecessors: list[ProcessDeath] = []
         # The same in each try, because they count the failures: each wait is longer
         # than the last, and the log has one line a minute.
@@ -90,6 +92,17 @@ class HostMaintenance:
             self._host_row,
         )
         self._threads: list[Loop] = [self._renewer, self._loops]
+        relay = None if pooled else self.process_table.relay()
+        if relay is not None:
+            connection = OwnConnection("listener")
+            self._listener = HostListener(
+                self.process_table,
+                relay,
+                connection,
+                self.config.queues,
+                on_request=self._hear_request,
+            )
+            self._threads.append(self._listener)
         if self.config.standby:
             connection = OwnConnection("standby", pooled=True)
             standby = Standby(self.process_table, connection, self.config)
@@ -112,6 +125,8 @@ class HostMaintenance:
         self.config = config
         if self.has_started:
             self._loops.change_config(config)
+        if self._listener is not None:
+            self._listener.queues = config.queues
 
     @property
     def rescuer(self) -> Rescuer:
@@ -138,6 +153,10 @@ class HostMaintenance:
             thread.stop(0)
         for thread in self._threads:
             thread.stop(timeout)
+
+    def _hear_request(self, host: str) -> None:
+        if host == self.config.supervisor:
+            self._renewer.request_arrived()
 
     def _report_quarantine(self, seen_at: float) -> None:
         if seen_at != self.process_table.quarantine_seen_at:

@@ -50,7 +50,9 @@ class HostRow:
         table = self._process_table
         if self._config.host_id is None:
             return math.inf
-        hears = table.can_listen and any(entry.worker for entry in table)
+        hears = table.listener_hears or (
+            table.can_listen and any(entry.worker for entry in table)
+        )
         return math.inf if hears else POLL_EVERY
 
     def keep(self, connection: OwnConnection, lease: float) -> None:

@@ -62,6 +62,12 @@ class Renewer(Loop):
         self._next = 0.0  # lease_time()
         self._warned_at: dict[int, float] = {}  # by pid; lease_time()
 
+    def request_arrived(self) -> None:
+        """An operator asks this host for something: read at once what. From any
+        thread."""
+        self._has_request = True
+        self.wake()
+
     def tick(self) -> float:
         """Renew the leases of all workers that the supervisor marks as running."""
         entries = {
