@@ -15,6 +15,7 @@ from django_jobqueue.models.failure_rollup import FailureRollup
 from django_jobqueue.models.firing import Firing
 from django_jobqueue.models.job_search import JobSearch
 from django_jobqueue.models.job_type import JobType
+from django_jobqueue.models.key_limit import KeyLimit
 from django_jobqueue.models.lease import Lease
 from django_jobqueue.models.overview import Overview
 from django_jobqueue.models.queue import Queue
@@ -37,6 +38,7 @@ __all__ = [
     "Firing",
     "JobSearch",
     "JobType",
+    "KeyLimit",
     "Overview",
     "Lease",
     "Queue",
