@@ -111,7 +111,7 @@ class Claimer:
         if not executor.wants_more:
             return 0, True
         ordered = self.lane_selection.in_turn(executor, due=due)
-        if due and not ordered:
+        if not ordered:
             executor.low = 0
             return 0, False
         taken = 0
@@ -292,9 +292,7 @@ class Claimer:
                         lambda: statement(self._connection, self._worker, lanes, wanted)
                     )
                 )
-                self.lane_selection.resting.discard(
-                    known.lane.job_type for known in part
-                )
+                self.lane_selection.resting.discard(part)
 
         for left in each_it_can(self._connection, part, claim_part, brief=True):
             for job_type in {known.lane.job_type for known in left.items}:

@@ -186,7 +186,7 @@ class Dispatcher(Loop):
         began, self._hungry = time.monotonic(), False
         taken, self._full = 0, []
         wanting = [executor for executor in self.executors if executor.wants_more]
-        probe = sum(map(self._lane_selection.statements, wanting)) > 1
+        probe = self._lane_selection.takes_several_statements(wanting)
         if probe and not has_scanned:
             self._scanner.probe()
         for executor in self.executors:
