@@ -6,6 +6,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final
 
@@ -63,6 +64,25 @@ class UnconfirmedClaims:
         return max(0.0, self._next_at - time.monotonic())
 
 
+@dataclass(slots=True)
+class ClaimCounts:
+    """The claims since this process started."""
+
+    with_jobs: int = 0  # statements
+    without: int = 0
+    jobs: int = 0
+    seconds: float = 0.0
+
+    def add(self, jobs: int, seconds: float) -> None:
+        """One statement claimed so many jobs in this time."""
+        if jobs:
+            self.with_jobs += 1
+        else:
+            self.without += 1
+        self.jobs += jobs
+        self.seconds += seconds
+
+
 class Claimer:
     """Fills executors with claimed jobs, in strict priority order.
 
@@ -84,6 +104,7 @@ class Claimer:
     ) -> None:
         self.lane_selection = LaneSelection(policies, queues)
         self.unconfirmed = UnconfirmedClaims()
+        self.counts = ClaimCounts()
         self._worker = worker
         self._connection = connection
         self._policies = policies
@@ -305,6 +326,7 @@ class Claimer:
         claimed = time.monotonic()
         try:
             jobs = statement()
+            self.counts.add(len(jobs), time.monotonic() - claimed)
             jobs.sort(key=POSITION)
             attempts = [self._make(job, claimed) for job in jobs]
             self._held.update(attempts)
