@@ -28,7 +28,7 @@ from benchmarks.systems import OURS
 from benchmarks.systems.base import Load
 
 JOBS: Final = 40  # in a round, 20 to 30 ms apart
-BACKLOG: Final = 20_000
+BACKLOG: Final = 50_000  # beside it the start of a process is small
 PATIENCE: Final = 60.0  # seconds
 SETTLING: Final = 5.0  # seconds
 
