@@ -193,7 +193,7 @@ def test_what_ends_makes_room_for_its_key(own: OwnConnection, holder: int) -> No
         ({"locks_limit": False}, "a worker that does not know of the limit"),
         ({"paused": "type"}, "its type is paused"),
         ({"paused": "queue"}, "its queue is paused"),
-        ({"run_after": ago(-60)}, "it is not due"),
+        ({"run_after": ago(-86_400)}, "it is not due"),
         ({"expires_at": ago(1)}, "it has expired"),
         ({"concurrency": 0}, "its type is at its limit"),
         ({"concurrency": 5}, "a worker that does not know of the type's limit"),
