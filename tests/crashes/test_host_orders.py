@@ -107,9 +107,11 @@ def test_other_slots_and_queues_come_with_successors_that_start_first(
     eventually(lambda: ["end", "long"] in jobs.notes(journal))
     eventually(lambda: not any(map(jobs.is_running, first)), what=lambda: run.output)
     assert set(ArchivedJob.objects.values_list("attempts", "crashes")) == {(1, 0)}
+    first_ones = Worker.objects.filter(threads=1)
+    eventually(lambda: not first_ones.filter(stopped_at=None).exists())
     # Each of the first ended only when another worker of the new plan had registered.
     new = list(Worker.objects.filter(threads=2).order_by("started_at"))
-    old = list(Worker.objects.filter(threads=1).order_by("stopped_at"))
+    old = list(first_ones.order_by("stopped_at"))
     assert all(n.started_at < o.stopped_at for n, o in zip(new, old, strict=True))
     assert run.stop() == 0
 

@@ -22,6 +22,7 @@ ROLES: Final[dict[str, tuple[str, ...]]] = {
         "view_bulkoperation",
         "view_erasure",
         "view_failuregroup",
+        "view_host",
         "view_jobsearch",
         "view_jobtype",
         "view_lease",
