@@ -33,7 +33,7 @@ from django_jobqueue.store.errors import (
     is_conflict,
     is_passing,
 )
-from django_jobqueue.store.outage_log import OutageLog, outages
+from django_jobqueue.store.outage_log import OutageLog, call_errors, outages
 from django_jobqueue.store.prepared import PreparedStatement
 from django_jobqueue.store.transactions import OpenTransaction, read_committed
 
@@ -326,6 +326,8 @@ class OwnConnection:
     def _sort(self, error: psycopg.Error) -> Exception:
         """The exception to raise for this one: itself, if time will not heal it."""
         code = error.sqlstate or ""
+        if not (self._is_brief and code in CONTENDED):
+            call_errors.count += 1
         if not is_passing(error):
             return error
         if code not in ROLLED_BACK:
