@@ -5,6 +5,7 @@ Nothing here changes a job: ``django_jobqueue.store`` does, in SQL, and
 database default, so a plain INSERT of a job type and data enqueues, too.
 """
 
+from django_jobqueue.models.archived_count import ArchivedCount
 from django_jobqueue.models.archived_job import ArchivedJob
 from django_jobqueue.models.audit_entry import AuditEntry
 from django_jobqueue.models.bulk_operation import BulkOperation
@@ -12,6 +13,7 @@ from django_jobqueue.models.erasure import Erasure
 from django_jobqueue.models.failure import Failure
 from django_jobqueue.models.failure_group import FailureGroup
 from django_jobqueue.models.failure_rollup import FailureRollup
+from django_jobqueue.models.figures import Figures
 from django_jobqueue.models.firing import Firing
 from django_jobqueue.models.job_search import JobSearch
 from django_jobqueue.models.job_type import JobType
@@ -23,10 +25,12 @@ from django_jobqueue.models.report import Report
 from django_jobqueue.models.rollup import Rollup
 from django_jobqueue.models.saved_view import SavedView
 from django_jobqueue.models.schedule import Schedule
+from django_jobqueue.models.total import Total
 from django_jobqueue.models.unique_window import UniqueWindow
 from django_jobqueue.models.worker import Worker
 
 __all__ = [
+    "ArchivedCount",
     "ArchivedJob",
     "AuditEntry",
     "BulkOperation",
@@ -34,6 +38,7 @@ __all__ = [
     "Failure",
     "FailureGroup",
     "FailureRollup",
+    "Figures",
     "Firing",
     "JobSearch",
     "JobType",
@@ -45,6 +50,7 @@ __all__ = [
     "Rollup",
     "SavedView",
     "Schedule",
+    "Total",
     "UniqueWindow",
     "Worker",
 ]
