@@ -2602,37 +2602,6 @@ class Migration(PostgreSQLMigration):
             },
         ),
         migrations.CreateModel(
-            name="Figures",
-            fields=[
-                (
-                    "name",
-                    models.CharField(
-                        max_length=20,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="name",
-                    ),
-                ),
-                (
-                    "taken_at",
-                    models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
-                        verbose_name="taken at",
-                    ),
-                ),
-                (
-                    "figures",
-                    models.JSONField(blank=True, null=True, verbose_name="figures"),
-                ),
-            ],
-            options={
-                "verbose_name": "figures",
-                "verbose_name_plural": "figures",
-                "default_permissions": (),
-                "required_db_vendor": "postgresql",
-            },
-        ),
-        migrations.CreateModel(
             name="Total",
             fields=[
                 (

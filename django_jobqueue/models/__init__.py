@@ -13,7 +13,6 @@ from django_jobqueue.models.erasure import Erasure
 from django_jobqueue.models.failure import Failure
 from django_jobqueue.models.failure_group import FailureGroup
 from django_jobqueue.models.failure_rollup import FailureRollup
-from django_jobqueue.models.figures import Figures
 from django_jobqueue.models.firing import Firing
 from django_jobqueue.models.job_search import JobSearch
 from django_jobqueue.models.job_type import JobType
@@ -38,7 +37,6 @@ __all__ = [
     "Failure",
     "FailureGroup",
     "FailureRollup",
-    "Figures",
     "Firing",
     "JobSearch",
     "JobType",

@@ -19,6 +19,7 @@ from django_jobqueue.store.rollup import Count
 
 # The outcome of the attempt, if it began, and the status of the job, if it is over.
 _BECAME: Final[Mapping[Verb, tuple[str | None, ArchivedStatus | None]]] = {
+    Verb.SUCCEED: ("succeeded", ArchivedStatus.SUCCEEDED),
     Verb.FAIL: ("failed", ArchivedStatus.FAILED),
     Verb.RETRY: ("retried", None),
     Verb.SNOOZE: ("snoozed", None),
