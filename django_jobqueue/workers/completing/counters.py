@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django_jobqueue.domain.fingerprints import Fingerprint
 from django_jobqueue.domain.retry_decision import Verb
+from django_jobqueue.domain.series import Series
 from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.attempt import Attempt
@@ -16,6 +17,7 @@ from django_jobqueue.store.connection import Database
 from django_jobqueue.store.failure_rollup import FailureCount
 from django_jobqueue.store.queue.finish import Finished
 from django_jobqueue.store.rollup import Count
+from django_jobqueue.workers.completing.attempt_totals import AttemptTotals
 
 # The outcome of the attempt, if it began, and the status of the job, if it is over.
 _BECAME: Final[Mapping[Verb, tuple[str | None, ArchivedStatus | None]]] = {
@@ -34,6 +36,7 @@ class Counters:
     fingerprint. One thread uses it."""
 
     def __init__(self, release: str) -> None:
+        self.totals: AttemptTotals | None = None  # also since the process started
         self._release = release
         self._counts: dict[tuple[str, str], Count] = {}
         self._failures: dict[tuple[UUID, str], FailureCount] = {}
@@ -65,6 +68,12 @@ class Counters:
         be written stay. Raises StoreUnavailable."""
         self._write_counts(db)
         self._write_failures(db)
+
+    def series(self) -> Series:
+        """All that was counted since the process started, if there are totals."""
+        if self.totals is None:
+            return {}
+        return self.totals.series(self._counts.values())
 
     def _count_of(self, job_type: str, queue: str) -> Count:
         key = (job_type, queue)
@@ -103,6 +112,9 @@ class Counters:
         except StoreUnavailable:
             self._counts = counts
             raise
+        finally:
+            if self.totals is not None and not self._counts:
+                self.totals.add(counts.values())
 
     def _write_failures(self, db: Database) -> None:
         failures, self._failures = self._failures, {}
