@@ -14,7 +14,8 @@ from enum import StrEnum
 from typing import Final
 
 from django_jobqueue.domain.histogram import BOUNDS
-from django_jobqueue.domain.states import ArchivedStatus, GroupState
+from django_jobqueue.domain.states import GroupState
+from django_jobqueue.store.totals import ATTEMPT_BOUNDS, ATTEMPT_OUTCOMES, STATUSES
 
 
 class Kind(StrEnum):
@@ -63,23 +64,13 @@ class Metric:
 
 QUEUE: Final = Label("queue")
 JOB_TYPE: Final = Label("job_type")
-OUTCOMES: Final = (
-    "succeeded",
-    "failed",
-    "retried",
-    "snoozed",
-    "cancelled",
-    "released",
-    "crashed",
-)
-OUTCOME: Final = Label("outcome", OUTCOMES)
-STATUS: Final = Label("status", tuple(ArchivedStatus.values))
+OUTCOME: Final = Label("outcome", ATTEMPT_OUTCOMES)
+STATUS: Final = Label("status", STATUSES)
 JOB_STATES: Final = ("ready", "later", "retrying", "running")
 SLOT_KINDS: Final = ("thread", "async")
 
 # Durations are counted in 41 buckets; exposed are two for each power of ten.
 EXPOSED_DURATIONS: Final = tuple(n for n in range(len(BOUNDS)) if n % 5 in (0, 2))
-ATTEMPT_BOUNDS: Final = (1.0, 2.0, 3.0, 5.0, 8.0, 13.0, 21.0)
 
 
 def _gauge(name: str, help: str, *labels: Label, **more: object) -> Metric:

@@ -2789,6 +2789,149 @@ class Migration(PostgreSQLMigration):
                 "required_db_vendor": "postgresql",
             },
         ),
+        migrations.CreateModel(
+            name="ArchivedCount",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("job_type", models.CharField(max_length=100, verbose_name="job type")),
+                ("queue", models.CharField(max_length=100, verbose_name="queue")),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("succeeded", "succeeded"),
+                            ("failed", "failed"),
+                            ("expired", "expired"),
+                            ("cancelled", "cancelled"),
+                        ],
+                        max_length=10,
+                        verbose_name="status",
+                    ),
+                ),
+                ("jobs", models.IntegerField(verbose_name="jobs")),
+            ],
+            options={
+                "verbose_name": "count of archived jobs",
+                "verbose_name_plural": "counts of archived jobs",
+                "default_permissions": (),
+                "required_db_vendor": "postgresql",
+            },
+        ),
+        migrations.CreateModel(
+            name="Total",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "job_type",
+                        "queue",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("job_type", models.CharField(max_length=100, verbose_name="job type")),
+                ("queue", models.CharField(max_length=100, verbose_name="queue")),
+                (
+                    "attempts_succeeded",
+                    models.BigIntegerField(
+                        db_default=0, verbose_name="succeeded attempts"
+                    ),
+                ),
+                (
+                    "attempts_failed",
+                    models.BigIntegerField(
+                        db_default=0, verbose_name="failed attempts"
+                    ),
+                ),
+                (
+                    "attempts_retried",
+                    models.BigIntegerField(
+                        db_default=0, verbose_name="retried attempts"
+                    ),
+                ),
+                (
+                    "attempts_snoozed",
+                    models.BigIntegerField(
+                        db_default=0, verbose_name="snoozed attempts"
+                    ),
+                ),
+                (
+                    "attempts_cancelled",
+                    models.BigIntegerField(
+                        db_default=0, verbose_name="cancelled attempts"
+                    ),
+                ),
+                (
+                    "attempts_released",
+                    models.BigIntegerField(
+                        db_default=0, verbose_name="released attempts"
+                    ),
+                ),
+                (
+                    "attempts_crashed",
+                    models.BigIntegerField(
+                        db_default=0, verbose_name="crashed attempts"
+                    ),
+                ),
+                (
+                    "jobs_succeeded",
+                    models.BigIntegerField(db_default=0, verbose_name="succeeded jobs"),
+                ),
+                (
+                    "jobs_failed",
+                    models.BigIntegerField(db_default=0, verbose_name="failed jobs"),
+                ),
+                (
+                    "jobs_expired",
+                    models.BigIntegerField(db_default=0, verbose_name="expired jobs"),
+                ),
+                (
+                    "jobs_cancelled",
+                    models.BigIntegerField(db_default=0, verbose_name="cancelled jobs"),
+                ),
+                (
+                    "run_ms",
+                    models.BigIntegerField(db_default=0, verbose_name="run time (ms)"),
+                ),
+                (
+                    "wait_ms",
+                    models.BigIntegerField(db_default=0, verbose_name="wait (ms)"),
+                ),
+                (
+                    "attempts_sum",
+                    models.BigIntegerField(
+                        db_default=0, verbose_name="attempts of jobs"
+                    ),
+                ),
+                (
+                    "run_histogram",
+                    models.JSONField(db_default=[], verbose_name="run times"),
+                ),
+                (
+                    "wait_histogram",
+                    models.JSONField(db_default=[], verbose_name="waits"),
+                ),
+                (
+                    "attempts_histogram",
+                    models.JSONField(db_default=[], verbose_name="numbers of attempts"),
+                ),
+                (
+                    "changed_at",
+                    models.DateTimeField(
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        verbose_name="changed at",
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "total",
+                "verbose_name_plural": "totals",
+                "default_permissions": (),
+                "required_db_vendor": "postgresql",
+            },
+        ),
         migrations.RunSQL(sql.AUDIT_INDEX, sql.NO_AUDIT_INDEX),
         migrations.RunSQL(sql.STORAGE, migrations.RunSQL.noop),
         migrations.RunSQL(sql.UNIQUE_KEY, sql.NO_UNIQUE_KEY),

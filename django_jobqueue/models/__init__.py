@@ -5,6 +5,7 @@ Nothing here changes a job: ``django_jobqueue.store`` does, in SQL, and
 database default, so a plain INSERT of a job type and data enqueues, too.
 """
 
+from django_jobqueue.models.archived_count import ArchivedCount
 from django_jobqueue.models.archived_job import ArchivedJob
 from django_jobqueue.models.audit_entry import AuditEntry
 from django_jobqueue.models.bulk_operation import BulkOperation
@@ -25,10 +26,12 @@ from django_jobqueue.models.report import Report
 from django_jobqueue.models.rollup import Rollup
 from django_jobqueue.models.saved_view import SavedView
 from django_jobqueue.models.schedule import Schedule
+from django_jobqueue.models.total import Total
 from django_jobqueue.models.unique_window import UniqueWindow
 from django_jobqueue.models.worker import Worker
 
 __all__ = [
+    "ArchivedCount",
     "ArchivedJob",
     "AuditEntry",
     "BulkOperation",
@@ -49,6 +52,7 @@ __all__ = [
     "Rollup",
     "SavedView",
     "Schedule",
+    "Total",
     "UniqueWindow",
     "Worker",
 ]

@@ -16,7 +16,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.policy import Policy, attempts_in_force
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.retry_decision import StopReason, Verb
-from django_jobqueue.domain.states import Delivery
+from django_jobqueue.domain.states import ArchivedStatus, Delivery
 from django_jobqueue.exceptions import JobTimeout
 from django_jobqueue.execution.attempt_outcome import outcome_of
 from django_jobqueue.execution.lost_attempts import log_timed_out, report_lost
@@ -142,8 +142,10 @@ def _counts_of(ended: Sequence[Ended]) -> list[Count]:
         count = counts.setdefault(key, Count(*key))
         count.attempt(ran=row.ran, waited=row.waited)
         retried = finished.outcome.verb is Verb.RETRY
-        count.retried += retried
-        count.failed += not retried
+        if retried:
+            count.unsuccessful("retried", None, row.attempt)
+        else:
+            count.unsuccessful("failed", ArchivedStatus.FAILED, row.attempt)
     return list(counts.values())
 
 

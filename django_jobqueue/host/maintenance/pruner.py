@@ -1,6 +1,6 @@
 """Deletes what is old enough, in small batches: archived jobs, unique windows, rows of
 workers and hosts that are gone, roll-ups, failure groups, firings of schedules and the
-audit."""
+audit. Adds up the counts of archived jobs."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from django_jobqueue.store import (
     failure_rollup,
     host_rows,
     rollup,
+    totals,
     worker_rows,
 )
 from django_jobqueue.store.connection import OwnConnection
@@ -88,6 +89,8 @@ class Pruner(Loop):
         while rollup.fold(self._connection):
             yield 0
         rollup.drop(self._connection)
+        while totals.fold(self._connection):
+            yield 0
         while failure_rollup.drop(self._connection):
             yield 0
         while fire.prune_firings(self._connection):
@@ -97,6 +100,7 @@ class Pruner(Loop):
             yield 0
         if hourly:
             prune.forget_groups(self._connection)
+            totals.drop(self._connection)
             erasure_rows.forget(self._connection)
             search_rows.drop(self._connection)
 

@@ -15,6 +15,9 @@ from django_jobqueue.store.columns import (
 )
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.notify import News
+from django_jobqueue.store.totals import COUNTED
+
+_COUNTED: Final = COUNTED.format(gone="gone", status="'cancelled'")
 
 # In the order of their ids, as outcomes are written: two that lock the same rows do not
 # deadlock. The first reason for cancelling a running job stands.
@@ -37,7 +40,7 @@ WITH held AS MATERIALIZED (
          {EFFECTIVE_MAX_ATTEMPTS}
     FROM gone
   {UNLESS_ARCHIVED}
-), asked AS (
+), {_COUNTED}, asked AS (
   UPDATE jobqueue_queuedjob AS job
      SET cancel_requested_at = coalesce(job.cancel_requested_at, statement_timestamp()),
          cancel_reason = coalesce(job.cancel_reason, %(reason)s)

@@ -13,6 +13,9 @@ from django_jobqueue.store.columns import (
     UNLESS_ARCHIVED,
 )
 from django_jobqueue.store.connection import Database
+from django_jobqueue.store.totals import COUNTED
+
+_COUNTED: Final = COUNTED.format(gone="gone", status="'failed'")
 
 # A job that is running, or being claimed this moment, is left alone.
 FAIL: Final = f"""
@@ -33,7 +36,7 @@ WITH held AS MATERIALIZED (
          {EFFECTIVE_MAX_ATTEMPTS}
     FROM gone
   {UNLESS_ARCHIVED}
-)
+), {_COUNTED}
 SELECT id FROM gone
 """
 

@@ -13,7 +13,9 @@ from django_jobqueue.store.columns import (
     UNLESS_ARCHIVED,
 )
 from django_jobqueue.store.connection import Database
+from django_jobqueue.store.totals import COUNTED
 
+_COUNTED: Final = COUNTED.format(gone="gone", status="'expired'")
 BATCH: Final = 500
 
 EXPIRE: Final = f"""
@@ -36,7 +38,7 @@ WITH held AS MATERIALIZED (
          {EFFECTIVE_MAX_ATTEMPTS}
     FROM gone
   {UNLESS_ARCHIVED}
-)
+), {_COUNTED}
 SELECT id, job_type FROM gone
 """
 

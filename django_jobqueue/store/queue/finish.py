@@ -17,6 +17,7 @@ from django_jobqueue.store.connection import Database
 from django_jobqueue.store.notify import IDLE, News
 from django_jobqueue.store.prepared import PreparedStatement
 from django_jobqueue.store.regressions import REGRESSED
+from django_jobqueue.store.totals import COUNTED
 
 MOST_FAILURES: Final = 20  # of each job, besides its first
 GROUPS_PER_PLACE: Final = 50  # messages of one class in one frame
@@ -63,6 +64,9 @@ _REGRESSED: Final = REGRESSED.format(
     failures="accepted", fingerprint="mark", release="%(release)s::text"
 )
 
+# The worker counts what it writes, but does not know of these.
+_COUNTED: Final = COUNTED.format(gone="gone WHERE was_to_go_back", status="archive_as")
+
 # Everything but success. The rows are locked first: a job that was to be retried but
 # that an operator cancels this very moment is archived as cancelled. Who is idle is
 # told of what goes back: the worker that had it may be full by then, or stop.
@@ -103,6 +107,7 @@ WITH outcome AS MATERIALIZED (
             accepted.finished_at, accepted.ran, accepted.archive_as,
             accepted.ended IS NOT NULL AS started, accepted.error_class,
             accepted.message, accepted.mark, accepted.effective_max_attempts,
+            accepted.status IS NULL AS was_to_go_back,
             CASE WHEN accepted.archive_as = 'cancelled'
                  THEN coalesce(accepted.cancel_reason, accepted.message,
                                accepted.reason)
@@ -121,7 +126,7 @@ WITH outcome AS MATERIALIZED (
          effective_max_attempts
     FROM gone
   {UNLESS_ARCHIVED}
-), back AS (
+), {_COUNTED}, back AS (
   UPDATE jobqueue_queuedjob AS job
      SET status = 'queued', worker_id = NULL, started_at = NULL,
          attempts = job.attempts - accepted.refund,

@@ -15,6 +15,9 @@ from django_jobqueue.store.columns import (
 )
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.notify import News
+from django_jobqueue.store.totals import COUNTED
+
+_COUNTED: Final = COUNTED.format(gone="gone", status="'cancelled'")
 
 # A job that was cancelled since its claim is archived: nobody else may start it.
 _BACK: Final = f"""
@@ -33,7 +36,7 @@ _BACK: Final = f"""
          {EFFECTIVE_MAX_ATTEMPTS}
     FROM gone
   {UNLESS_ARCHIVED}
-), back AS (
+), {_COUNTED}, back AS (
   UPDATE jobqueue_queuedjob AS job
      SET status = 'queued', worker_id = NULL, started_at = NULL,
          attempts = job.attempts - 1

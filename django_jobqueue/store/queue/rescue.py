@@ -264,12 +264,11 @@ def _counts(rescued: Iterable[Rescued]) -> Iterable[Count]:
     for job in rescued:
         key = (job.job_type, job.queue, job.release)
         count = counts.setdefault(key, Count(*key))
-        if job.status == ArchivedStatus.FAILED:
-            count.failed += 1
-        elif job.crashed and job.status == QueuedStatus.QUEUED:
-            count.retried += 1
-        else:
-            count.other += 1
+        status = None if job.status == QueuedStatus.QUEUED else job.status
+        outcome = "crashed" if job.crashed else status or "released"
+        count.unsuccessful(
+            outcome, None if status is None else ArchivedStatus(status), job.attempt
+        )
         count.attempt(ran=job.ran, waited=job.waited)
     return counts.values()
 

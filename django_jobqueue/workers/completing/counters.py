@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Final
 from uuid import UUID
 
 from django_jobqueue.domain.fingerprints import Fingerprint
 from django_jobqueue.domain.retry_decision import Verb
 from django_jobqueue.domain.series import Series
+from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.store import failure_rollup, rollup
@@ -16,6 +18,17 @@ from django_jobqueue.store.failure_rollup import FailureCount
 from django_jobqueue.store.queue.finish import Finished
 from django_jobqueue.store.rollup import Count
 from django_jobqueue.workers.completing.attempt_totals import AttemptTotals
+
+# The outcome of the attempt, if it began, and the status of the job, if it is over.
+_BECAME: Final[Mapping[Verb, tuple[str | None, ArchivedStatus | None]]] = {
+    Verb.SUCCEED: ("succeeded", ArchivedStatus.SUCCEEDED),
+    Verb.FAIL: ("failed", ArchivedStatus.FAILED),
+    Verb.RETRY: ("retried", None),
+    Verb.SNOOZE: ("snoozed", None),
+    Verb.CANCEL: ("cancelled", ArchivedStatus.CANCELLED),
+    Verb.RELEASE: ("released", None),
+    Verb.EXPIRE: (None, ArchivedStatus.EXPIRED),
+}
 
 
 class Counters:
@@ -45,6 +58,8 @@ class Counters:
             if finished.outcome.verb is Verb.SUCCEED:  # as most do
                 count.succeeded += 1
                 count.attempt(finished.ran, attempt.waited)
+                if job.attempts != 1:
+                    count.later_attempts[job.attempts] += 1
             else:
                 self._add_unsuccessful(count, attempt, finished)
 
@@ -71,18 +86,8 @@ class Counters:
         self, count: Count, attempt: Attempt, finished: Finished
     ) -> None:
         verb = finished.outcome.verb
-        if verb is Verb.FAIL:
-            count.failed += 1
-        elif verb is Verb.RETRY:
-            count.retried += 1
-        else:
-            count.other += 1
-            if verb is Verb.SNOOZE:
-                count.snoozed += 1
-            elif verb is Verb.CANCEL:
-                count.cancelled += 1
-            elif verb is Verb.RELEASE:
-                count.released += 1
+        outcome, status = _BECAME[verb]
+        count.unsuccessful(outcome, status, attempt.job.attempts)
         if verb is not Verb.EXPIRE:
             count.attempt(finished.ran, attempt.waited)
         if (mark := finished.outcome.mark) is not None:

@@ -1,0 +1,45 @@
+"""Totals of attempts and finished jobs, which never fall; workers add to them."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.domain.policy import NAME_LENGTH
+from django_jobqueue.models.column_defaults import ClockTimestamp
+from django_jobqueue.models.fields import UTCDateTimeField
+
+
+class Total(models.Model):
+    """The counts of one job type in one queue since the tables were made."""
+
+    pk = models.CompositePrimaryKey("job_type", "queue")
+    job_type = models.CharField(_("job type"), max_length=NAME_LENGTH)
+    queue = models.CharField(_("queue"), max_length=NAME_LENGTH)
+    attempts_succeeded = models.BigIntegerField(_("succeeded attempts"), db_default=0)
+    attempts_failed = models.BigIntegerField(_("failed attempts"), db_default=0)
+    attempts_retried = models.BigIntegerField(_("retried attempts"), db_default=0)
+    attempts_snoozed = models.BigIntegerField(_("snoozed attempts"), db_default=0)
+    attempts_cancelled = models.BigIntegerField(_("cancelled attempts"), db_default=0)
+    attempts_released = models.BigIntegerField(_("released attempts"), db_default=0)
+    attempts_crashed = models.BigIntegerField(_("crashed attempts"), db_default=0)
+    jobs_succeeded = models.BigIntegerField(_("succeeded jobs"), db_default=0)
+    jobs_failed = models.BigIntegerField(_("failed jobs"), db_default=0)
+    jobs_expired = models.BigIntegerField(_("expired jobs"), db_default=0)
+    jobs_cancelled = models.BigIntegerField(_("cancelled jobs"), db_default=0)
+    run_ms = models.BigIntegerField(_("run time (ms)"), db_default=0)
+    wait_ms = models.BigIntegerField(_("wait (ms)"), db_default=0)
+    attempts_sum = models.BigIntegerField(_("attempts of jobs"), db_default=0)
+    run_histogram = models.JSONField(_("run times"), db_default=[])
+    wait_histogram = models.JSONField(_("waits"), db_default=[])
+    attempts_histogram = models.JSONField(_("numbers of attempts"), db_default=[])
+    changed_at = UTCDateTimeField(_("changed at"), db_default=ClockTimestamp())
+
+    class Meta:
+        verbose_name = _("total")
+        verbose_name_plural = _("totals")
+        required_db_vendor = "postgresql"
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.job_type} {self.queue}"

@@ -1,0 +1,198 @@
+"""Totals: every attempt and every archived job is counted once, whoever ends it."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import Counter
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from django_jobqueue import operations
+from django_jobqueue.host.maintenance.pruner import Pruner
+from django_jobqueue.models import (
+    ArchivedCount,
+    ArchivedJob,
+    Failure,
+    JobType,
+    QueuedJob,
+    Total,
+)
+from django_jobqueue.store import totals
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.queue import expire, rescue
+from tests.conftest import HandDriven
+from tests.sample import jobs
+from tests.store.rows import register
+
+
+def by_status() -> Counter[str]:
+    """The archive, counted."""
+    return Counter(ArchivedJob.objects.values_list("status", flat=True))
+
+
+def counted(own: OwnConnection) -> Counter[str]:
+    """The totals of archived jobs, of all types and queues."""
+    total: Counter[str] = Counter()
+    for one in totals.read(own):
+        total.update(one.jobs)
+    return +total
+
+
+def attempts(own: OwnConnection) -> Counter[str]:
+    """The totals of attempts."""
+    total: Counter[str] = Counter()
+    for one in totals.read(own):
+        total.update(one.attempts)
+    return +total
+
+
+def write_counts(worker: HandDriven) -> None:
+    """What the completer does every ten seconds."""
+    worker.worker.completer._write_counters()
+
+
+def lose(own: OwnConnection, ids: list[UUID], *, crashed: bool) -> None:
+    """A worker claims these and is gone."""
+    dead = register(own)
+    QueuedJob.objects.filter(pk__in=ids).update(
+        status="running",
+        worker_id=dead,
+        started_at=timezone.now(),
+        attempts=F("attempts") + 1,
+        fence=F("fence") + 1,
+    )
+    rescue.rescue(own, [dead], crashed=crashed, reason="killed")
+
+
+def act(  # noqa: C901
+    what: str, worker: HandDriven, own: OwnConnection, chance: random.Random
+) -> None:
+    """One thing that can happen to jobs."""
+    waiting = list(
+        QueuedJob.objects.filter(status="queued").values_list("pk", flat=True)
+    )
+    some = chance.sample(waiting, min(len(waiting), 3))
+    match what:
+        case "add":
+            jobs.add.using(queue=chance.choice(["default", "mail"])).enqueue(1)
+        case "fail":
+            jobs.fail.enqueue()
+        case "say":
+            jobs.say.enqueue(chance.choice(["retry", "snooze", "fail", "cancel"]))
+        case "work":
+            worker.work()
+        case "crash" | "stop":
+            lose(own, some, crashed=what == "crash")
+        case "cancel":
+            operations.cancel(some)
+        case "operator fails":
+            operations.fail(some, reason="no")
+        case "expire":
+            now = timezone.now()
+            QueuedJob.objects.filter(pk__in=some).update(expires_at=now)
+            expire.expire(own)
+        case "cancel while it runs":
+            worker.claim()
+            worker.run()
+            operations.cancel(list(QueuedJob.objects.values_list("pk", flat=True)))
+            worker.finish()
+        case "fold":
+            totals.fold(own)
+
+
+ACTS = (
+    *("add", "fail", "say", "work", "crash", "stop", "cancel", "operator fails"),
+    *("expire", "cancel while it runs", "fold"),
+)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_totals_equal_the_archive_whatever_happens(
+    worker: HandDriven, own: OwnConnection, seed: int
+) -> None:
+    chance = random.Random(seed)
+    before: Counter[str] = Counter()
+    for what in [*chance.choices(ACTS, k=40), *ACTS]:
+        act(what, worker, own, chance)
+        write_counts(worker)
+        now = counted(own)
+        assert now == by_status(), what
+        assert not before - now  # no total falls
+        before = now
+    archived = ArchivedJob.objects.filter(status__in=["succeeded", "failed"])
+    sums = sum(one.attempts_sum for one in totals.read(own))
+    assert sum(sum(one.attempts_histogram) for one in totals.read(own)) <= len(archived)
+    assert sums <= sum(max(job.attempts, 1) for job in archived)
+
+
+def test_each_attempt_has_one_outcome(worker: HandDriven, own: OwnConnection) -> None:
+    for word in ("retry", "snooze", "fail", "cancel"):
+        jobs.say.enqueue(word)
+    jobs.fail.enqueue()  # three attempts
+    jobs.add.enqueue(1)
+    worker.work()
+    write_counts(worker)
+    assert attempts(own) == Counter(
+        succeeded=1, failed=2, retried=3, snoozed=1, cancelled=1
+    )
+    fail = next(t for t in totals.read(own) if t.job_type == "tests.sample.fail")
+    assert [*fail.attempts_histogram] == [0, 0, 1, 0, 0, 0, 0, 0]
+    assert (fail.attempts_sum, sum(fail.run_histogram)) == (3, 3)
+
+
+def test_a_crash_is_an_outcome_of_its_own(
+    worker: HandDriven, own: OwnConnection
+) -> None:
+    JobType.objects.filter(name="tests.sample.add").update(max_crashes=3)
+    jobs.add.enqueue(1)
+    for _ in range(3):
+        lose(own, [*QueuedJob.objects.values_list("pk", flat=True)], crashed=True)
+    write_counts(worker)
+    assert attempts(own) == Counter(crashed=3)
+    assert counted(own) == Counter(failed=1)
+    assert Failure.objects.filter(end="crashed").count() == 3
+
+
+def test_a_cancellation_in_a_long_transaction_keeps_no_worker_from_counting(
+    worker: HandDriven, own: OwnConnection
+) -> None:
+    cancelled = jobs.add.using(run_after=timedelta(hours=1)).enqueue(1)
+    jobs.add.enqueue(2)
+    with transaction.atomic():
+        operations.cancel([cancelled.id])
+        working = threading.Thread(target=lambda: (worker.work(), write_counts(worker)))
+        working.start()
+        working.join()
+        assert Total.objects.get().jobs_succeeded == 1
+    assert counted(own) == Counter(succeeded=1, cancelled=1)
+
+
+def test_the_pruner_adds_up_what_operators_ended(own: OwnConnection) -> None:
+    made = [jobs.add.enqueue(n).id for n in range(3)]
+    operations.cancel(made[:2])
+    operations.fail(made[2:], reason="no")
+    before = counted(own)
+    pruner = Pruner(own)
+    while pruner._pass is not None or pruner.tick() < 60:
+        pass
+    assert not ArchivedCount.objects.exists()
+    assert counted(own) == before == Counter(cancelled=2, failed=1)
+
+
+def test_totals_of_job_types_that_are_gone_are_dropped_after_90_days(
+    own: OwnConnection,
+) -> None:
+    old, new = timezone.now() - timedelta(days=91), timezone.now() - timedelta(days=89)
+    jobs.add.enqueue(1)  # makes the row of its type
+    for name, changed in (("gone", old), ("going", new), ("tests.sample.add", old)):
+        Total.objects.create(job_type=name, queue="q", changed_at=changed)
+    totals.drop(own)
+    assert {*Total.objects.values_list("job_type", flat=True)} == {
+        *("going", "tests.sample.add")
+    }
