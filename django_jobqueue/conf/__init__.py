@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from django.conf import settings
 from django.core.signals import setting_changed
 
+from django_jobqueue.conf.alert_channels import AlertChannels, OwnUrl
 from django_jobqueue.conf.setting_types import (
     CAPTURES,
     CENTURY,
@@ -267,6 +268,18 @@ class Conf:
         "the last hour.",
         minimum=0,
         maximum=100,
+    )
+    alerts = AlertChannels(
+        "Channels that alerts are sent to: a list of dicts; in a variable or a flag, "
+        "JSON. Empty: alerts are off.",
+    )
+    site_url = OwnUrl(
+        "Address of your site, such as https://shop.example, for the links to the "
+        "admin in alerts; None sends no links.",
+    )
+    heartbeat_url = OwnUrl(
+        "Address that is requested once a minute while the job queue is looked after, "
+        "for a dead man's switch; None requests nothing.",
     )
     admin_statement_timeout = Seconds[float](
         10.0,

@@ -1,5 +1,6 @@
 """Deletes what is old enough, in small batches: archived jobs, unique windows, rows of
-workers that are gone, roll-ups, failure groups, firings of schedules and the audit."""
+workers that are gone, roll-ups, failure groups, firings of schedules, alerts and the
+audit."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.signal_sender import announcer
 from django_jobqueue.host.maintenance.data_index_builder import DataIndexBuilder
 from django_jobqueue.processes.loop import Loop
-from django_jobqueue.store import audit, failure_rollup, rollup, worker_rows
+from django_jobqueue.store import alert_rows, audit, failure_rollup, rollup, worker_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.control import prune
 from django_jobqueue.store.erasing import erasure_rows
@@ -91,6 +92,8 @@ class Pruner(Loop):
             prune.forget_groups(self._connection)
             erasure_rows.forget(self._connection)
             search_rows.drop(self._connection)
+            while alert_rows.drop(self._connection):
+                yield 0
 
 
 def _pause_after(began: float) -> float:

@@ -15,6 +15,7 @@ from django.utils import translation
 
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import JobQueueError
+from django_jobqueue.management.jobqueue.alerts import Alerts
 from django_jobqueue.management.jobqueue.cancel import Cancel
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.database import check, using
@@ -56,6 +57,7 @@ SUBCOMMANDS: Final[dict[str, Subcommand]] = {
         Schedules(),
         ShowSchedule(),
         Failures(),
+        Alerts(),
         Enqueue(),
         Replay(),
         Cancel(),
