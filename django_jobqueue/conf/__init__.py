@@ -31,6 +31,8 @@ from django_jobqueue.conf.setting_types import (
     Mode,
     Names,
     Pattern,
+    Port,
+    QueueLabels,
     Retention,
     RetentionCount,
     Seconds,
@@ -269,18 +271,9 @@ class Conf:
         minimum=0,
         maximum=100,
     )
-    alerts = AlertChannels(
-        "Channels that alerts are sent to: a list of dicts; in a variable or a flag, "
-        "JSON. Empty: alerts are off.",
-    )
-    site_url = OwnUrl(
-        "Address of your site, such as https://shop.example, for the links to the "
-        "admin in alerts; None sends no links.",
-    )
-    heartbeat_url = OwnUrl(
-        "Address that is requested once a minute while the job queue is looked after, "
-        "for a dead man's switch; None requests nothing.",
-    )
+    alerts = AlertChannels("Channels of alerts, as dicts; in a variable, JSON.")
+    site_url = OwnUrl("Address of your site, for the links to the admin in alerts.")
+    heartbeat_url = OwnUrl("Address to request once a minute while maintenance runs.")
     admin_statement_timeout = Seconds[float](
         10.0,
         "Time limit of each database call of an admin page; a page that exceeds it "
@@ -309,6 +302,32 @@ class Conf:
         "forever.",
         minimum=1,
         optional=True,
+    )
+
+    metrics_port = Port(
+        None,
+        "Port at which runworkers serves metrics and answers probes; 0 is any free "
+        "one, None is none.",
+        optional=True,
+    )
+    metrics_host = Text[str](
+        "127.0.0.1",
+        "Address of that port. In a container 0.0.0.0, so that others reach it.",
+        maximum=255,
+    )
+    metrics_series = Count[int](
+        1_000,
+        "How many label sets of one metric are exposed, the largest; the others are "
+        "added up under (other).",
+        minimum=1,
+    )
+    metrics_queues = QueueLabels(
+        {},
+        "Labels of queues in metrics, by patterns of their names: "
+        '{"tenant-*": "tenant"}. The first pattern that matches counts.',
+    )
+    metrics_exclude = Names[list[str]](
+        [], "Metrics that are not exposed; * stands for anything."
     )
 
     trace_relation = TraceRelation(

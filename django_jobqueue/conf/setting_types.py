@@ -18,6 +18,7 @@ CENTURY: Final = 36_500 * DAY
 SIZE: Final = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT]?)i?B?", re.IGNORECASE)
 UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 CAPTURES: Final = ("language", "time_zone")
+LAST_PORT: Final = 65_535
 GREATEST: Final = 2_147_483_647  # of an integer column
 
 
@@ -150,6 +151,15 @@ class Count(Setting[T]):
         return int(text)
 
 
+class Port(Count[int | None]):
+    described_as = "a port, which is a whole number"
+
+    def size_problem(self, value: int) -> str | None:
+        if 0 <= value <= LAST_PORT:
+            return None
+        return f"must be from 0 to {LAST_PORT}, not {value!r}"
+
+
 class Bytes(Count[T]):
     """A size; a flag or a variable may have a unit: ``512MB``."""
 
@@ -264,6 +274,20 @@ class Names(Setting[T]):
 
     def from_text(self, text: str) -> list[str]:
         return [name for name in text.split(",") if name]
+
+
+class QueueLabels(Setting[dict[str, str]]):
+    described_as = "a dict of labels by patterns of queues"
+
+    def accepts(self, value: object) -> bool:
+        return isinstance(value, dict) and all(
+            isinstance(text, str) and text for pair in value.items() for text in pair
+        )
+
+    def from_text(self, text: str) -> dict[str, str]:
+        """``tenant-*=tenant,bulk-*=bulk`` as a dict."""
+        pairs = (pair.partition("=") for pair in text.split(",") if pair)
+        return {pattern.strip(): label.strip() for pattern, _, label in pairs}
 
 
 class Folders(Names[T]):

@@ -12,6 +12,8 @@ class Event(StrEnum):
     HOST_STOPPING = "host.stopping"
     HOST_STOPPED = "host.stopped"
     MAINTENANCE_DIED = "maintenance.died"
+    EXPORTER_STARTED = "exporter.started"
+    EXPORTER_DIED = "exporter.died"
     WORKER_STARTED = "worker.started"
     WORKER_ENDED = "worker.ended"
     WORKER_DIED = "worker.died"

@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Protocol
 
 from django_jobqueue.conf import conf
@@ -79,6 +79,7 @@ class HostControl:
         self.wanted = wanted
         self.stopping = Stopping(grace=grace, cancel_grace=conf.cancel_grace)
         self.restarts = Restarts()
+        self.on_recycled: Callable[[str], None] = lambda why: None  # for metrics
         self._quarantine = QuarantineRestarts()
         self._stop_at = math.inf  # time.monotonic() at which the grace is over
         process_table.renewed_at = lease_time()
@@ -186,6 +187,7 @@ class HostControl:
     def _recycle(self, worker: HostedWorker, limit: str) -> None:
         """Start its successor; it goes on until that is there."""
         worker.is_recycled = True
+        self.on_recycled(limit.removeprefix("MAX_").lower())
         self.activity()
         logger.info(
             "Worker %s has reached %s; it ends when its successor works",
@@ -250,6 +252,8 @@ class HostControl:
         elif desire in ("stop", "restart") and not worker.is_ending:
             if desire == "stop" and not worker.quarantined:
                 self.wanted -= 1
+            if desire == "restart":
+                self.on_recycled("asked")
             self._end(worker)
 
     def activity(self) -> None:

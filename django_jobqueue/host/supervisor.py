@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import time
 from contextlib import closing
 from dataclasses import replace
@@ -17,11 +18,12 @@ from uuid import uuid4
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.log_events import Event
-from django_jobqueue.host.child import Child, how_it_ended
+from django_jobqueue.host.child import Child, how_it_died, how_it_ended
 from django_jobqueue.host.children import Children
 from django_jobqueue.host.control import HostControl
 from django_jobqueue.host.drain_all import DrainAll
-from django_jobqueue.host.liveness import HostStatus, Liveness
+from django_jobqueue.host.host_status import HostStatus
+from django_jobqueue.host.liveness import Liveness
 from django_jobqueue.host.process_health import ProcessHealth
 from django_jobqueue.host.step_down import StepDown
 from django_jobqueue.processes import identity
@@ -43,12 +45,19 @@ JOBS_REMAIN: Final = 3
 class Supervisor:
     """Runs no handler, and has no thread and no database connection, so it may fork."""
 
-    def __init__(self, config: WorkerConfig, processes: int) -> None:
+    def __init__(
+        self,
+        config: WorkerConfig,
+        processes: int,
+        listening: socket.socket | None = None,
+    ) -> None:
+        """``listening``: where to serve metrics and answer probes; None is nowhere."""
         self.config = replace(config, supervisor=identity.name_of(os.getpid()))
-        self._wakeups = wakeups = WakeupPipes()
+        entries = 2 * processes + 4
+        self._wakeups = wakeups = WakeupPipes.with_workers(entries)
         self._wakeup = wakeups.supervisor
         self.process_table = ProcessTable(
-            2 * processes + 4, wakeups, attempts=config.threads + config.async_slots
+            entries, wakeups, attempts=config.threads + config.async_slots
         )
         if config.standby:
             self.config = replace(self.config, standby_token=uuid4())
@@ -64,7 +73,11 @@ class Supervisor:
             self.dump,
             restarts=self.control.restarts,
             maintenance_wakeup=wakeups.maintenance,
+            listening=listening,
         )
+        self._counters = self.children.counters
+        if self._counters is not None:
+            self.control.on_recycled = self._counters.count_recycled
         self._health = ProcessHealth(self.process_table, self.children)
         self._liveness = Liveness(heartbeat_file=conf.heartbeat_file, grace=conf.grace)
         self._step_down = StepDown(self.process_table, self.control.activity)
@@ -81,11 +94,12 @@ class Supervisor:
             memory_frozen(),
             signals_handled(self._stop_signal, wakes=self._wakeup.writer),
         ):
-            self.children.maintenance.ensure()
+            self.process_table.supervised_at = time.monotonic()
+            self.children.ensure_others()
             while not self._is_over():
                 self._round()
             self._liveness.notify(self._status)
-            self.children.maintenance.end()
+            self.children.end_others()
             self.dump.merge()
             self._liveness.end()
         logger.info("Stopped", extra={"event": Event.HOST_STOPPED})
@@ -95,6 +109,8 @@ class Supervisor:
 
     def _round(self) -> None:
         self._sleep()
+        self.process_table.supervised_at = time.monotonic()
+        self.process_table.is_stopping = bool(self.control.stopping)
         for child, entry, code in self.children.reap():
             self._ended(child, entry, code)
         self._health.kill_paused()
@@ -107,19 +123,7 @@ class Supervisor:
         self._liveness.notify(self._status)
 
     def _status(self) -> HostStatus:
-        now, renewed_at = lease_time(), self.process_table.renewed_at
-        registered = [entry for entry in self.process_table if entry.worker]
-        is_ready = any(
-            not (entry.lost or entry.is_overdue(renewed_at, now, conf.lease))
-            for entry in registered
-        )
-        is_stopping = bool(self.control.stopping)
-        return HostStatus(
-            is_ready=is_ready and self.process_table.maintenance_is_ready,
-            is_stopping=is_stopping,
-            workers=len(registered),
-            jobs=sum(entry.held for entry in registered),
-        )
+        return HostStatus.of(self.process_table)
 
     def _is_over(self) -> bool:
         all_recovered = self.children.maintenance.is_done
@@ -181,7 +185,7 @@ class Supervisor:
     def _fill(self) -> None:
         """Start the missing children. The maintenance process also while workers end:
         without it, their leases would lapse."""
-        self.children.maintenance.ensure()
+        self.children.ensure_others()
         if self.control.wants_quarantined(list(self.children)):
             self._spawn(quarantined=True)
         if self.config.drain and not self.children.maintenance.is_done:
@@ -212,3 +216,7 @@ class Supervisor:
             lived=time.monotonic() - child.born,
         )
         self.children.recover(child, death)
+        how = how_it_died(child, entry, code)
+        was_stopped = bool(self.control.stopping) and code == -signal.SIGKILL
+        if self._counters is not None and how and not was_stopped:
+            self._counters.count_death(how)

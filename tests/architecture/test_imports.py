@@ -33,13 +33,17 @@ DANGEROUS = {
 
 # Where a name is imported, and why that is no job's choice.
 BY_NAME = {
+    ("import_string", "alerts/channels.py"): "the settings name callables",
     ("import_string", "apps.py"): "the settings name the backend",
+    ("import_module", "checks/alerts.py"): "the settings name callables",
+    ("import_string", "checks/alerts.py"): "the settings name callables",
     (
         "import_string",
         "execution/middleware_chain.py",
     ): "settings and code do",
     ("import_module", "checks/__init__.py"): "the settings name middleware",
     ("import_module", "__init__.py"): "a table of our own modules does",
+    ("marshal", "processes/shared_value.py"): "memory that only our processes write",
     ("mark_safe", "templatetags/jobqueue.py"): "a template rendered and escaped it",
 }
 
@@ -269,6 +273,7 @@ def test_the_worker_runs_without_the_edges() -> None:
 # What an extra of ours installs, and who may need it.
 OF_EXTRAS = {
     "opentelemetry": ("telemetry/otel.py",),
+    "prometheus_client": ("metrics/exposition.py",),
     "sentry_sdk": (
         "telemetry/sentry.py",
         "telemetry/sentry_checkins.py",

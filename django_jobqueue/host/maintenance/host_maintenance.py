@@ -15,6 +15,7 @@ from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.drain_watch import DrainWatch
 from django_jobqueue.host.maintenance.expirer import Expirer
+from django_jobqueue.host.maintenance.host_listener import HostListener
 from django_jobqueue.host.maintenance.notification_queue_watch import (
     NotificationQueueWatch,
 )
@@ -86,6 +87,13 @@ class HostMaintenance:
             self.process_table, OwnConnection("renewer", pooled=pooled)
         )
         self._threads: list[Loop] = [self._renewer, self._loops]
+        relay = None if pooled else self.process_table.relay()
+        if relay is not None:
+            connection = OwnConnection("listener")
+            listener = HostListener(
+                self.process_table, relay, connection, self.config.queues
+            )
+            self._threads.append(listener)
         if self.config.standby:
             connection = OwnConnection("standby", pooled=True)
             standby = Standby(self.process_table, connection, self.config)

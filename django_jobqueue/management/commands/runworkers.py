@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import math
+import socket
 import sys
 import threading
 from collections.abc import Iterator
@@ -16,7 +18,9 @@ from django.db import connections
 from django_jobqueue import checks
 from django_jobqueue.conf import Conf, conf
 from django_jobqueue.domain.lease_names import standby_problem
+from django_jobqueue.domain.log_events import Event
 from django_jobqueue.domain.registry import autodiscover
+from django_jobqueue.host.exporter.scrape_server import listen, url_of
 from django_jobqueue.host.liveness import AlreadyRunning, pid_file
 from django_jobqueue.host.startup_log import log_start
 from django_jobqueue.host.supervisor import Supervisor
@@ -182,12 +186,19 @@ class Command(BaseCommand):
 
     @staticmethod
     def _supervise(config: WorkerConfig) -> int:
-        log_start(config, conf.processes)
-        before = name_process("jq:supervisor")
-        try:
-            return Supervisor(config, conf.processes).run()
-        finally:
-            name_process(before)
+        with _listening() as listening:
+            log_start(config, conf.processes)
+            if listening is not None:
+                logger.info(
+                    "Metrics at %s/metrics",
+                    url_of(listening),
+                    extra={"event": Event.EXPORTER_STARTED, "url": url_of(listening)},
+                )
+            before = name_process("jq:supervisor")
+            try:
+                return Supervisor(config, conf.processes, listening).run()
+            finally:
+                name_process(before)
 
     @staticmethod
     def _flags(options: dict[str, Any]) -> dict[str, Any]:
@@ -202,6 +213,29 @@ class Command(BaseCommand):
                 raise CommandError(f"{setting.flag} {problem}.")
             flags[name] = setting.over(conf.read(name), value)
         return flags
+
+
+@contextmanager
+def _listening() -> Iterator[socket.socket | None]:
+    """A socket at METRICS_PORT, which is bound before the first fork; None without a
+    port. Raises CommandError."""
+    host, port = conf.metrics_host, conf.metrics_port
+    if port is None:
+        yield None
+        return
+    try:
+        listening = listen(host, port)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise CommandError(
+                f"Port {port} on {host} is in use ({error.strerror}). Choose another "
+                "one, or --metrics-port 0."
+            ) from error
+        raise CommandError(
+            f"Port {port} on {host} cannot be used: {error.strerror}."
+        ) from error
+    with listening:
+        yield listening
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final
 
@@ -62,6 +63,25 @@ class UnconfirmedClaims:
         return max(0.0, self._next_at - time.monotonic())
 
 
+@dataclass(slots=True)
+class ClaimCounts:
+    """The claims since this process started."""
+
+    with_jobs: int = 0  # statements
+    without: int = 0
+    jobs: int = 0
+    seconds: float = 0.0
+
+    def add(self, jobs: int, seconds: float) -> None:
+        """One statement claimed so many jobs in this time."""
+        if jobs:
+            self.with_jobs += 1
+        else:
+            self.without += 1
+        self.jobs += jobs
+        self.seconds += seconds
+
+
 class Claimer:
     """Fills executors with claimed jobs, in strict priority order.
 
@@ -83,6 +103,7 @@ class Claimer:
     ) -> None:
         self.lane_selection = LaneSelection(policies, queues)
         self.unconfirmed = UnconfirmedClaims()
+        self.counts = ClaimCounts()
         self._worker = worker
         self._connection = connection
         self._policies = policies
@@ -110,7 +131,7 @@ class Claimer:
         if not executor.wants_more:
             return 0, True
         ordered = self.lane_selection.in_turn(executor, due=due)
-        if due and not ordered:
+        if not ordered:
             executor.low = 0
             return 0, False
         taken = 0
@@ -265,9 +286,7 @@ class Claimer:
                         lambda: statement(self._connection, self._worker, lanes, wanted)
                     )
                 )
-                self.lane_selection.resting.discard(
-                    known.lane.job_type for known in part
-                )
+                self.lane_selection.resting.discard(part)
 
         for left in each_it_can(self._connection, part, claim_part, brief=True):
             for job_type in {known.lane.job_type for known in left.items}:
@@ -280,6 +299,7 @@ class Claimer:
         claimed = time.monotonic()
         try:
             jobs = statement()
+            self.counts.add(len(jobs), time.monotonic() - claimed)
             jobs.sort(key=POSITION)
             attempts = [self._make(job, claimed) for job in jobs]
             self._held.update(attempts)

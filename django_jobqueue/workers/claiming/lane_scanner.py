@@ -69,6 +69,9 @@ class Lanes:
     def __iter__(self) -> Iterator[KnownLane]:
         return iter(self._known.values())
 
+    def __len__(self) -> int:
+        return len(self._known)
+
     def marks(self, *, full_scan: bool) -> list[LaneMark]:
         """All lanes as a scan reads them: from their marks on, or from their beginning
         (``full_scan``)."""

@@ -43,10 +43,10 @@ class RestingTypes:
         self._waits[job_type] = wait
         self._until[job_type] = time.monotonic() + wait
 
-    def discard(self, job_types: Iterable[str]) -> None:
-        """Claims of these succeeded."""
+    def discard(self, lanes: Iterable[KnownLane]) -> None:
+        """Claims from these lanes succeeded."""
         if self._waits:
-            for job_type in job_types:
+            for job_type in {known.lane.job_type for known in lanes}:
                 if self._waits.pop(job_type, None) is not None:
                     del self._until[job_type]
                     logger.info("Jobs of %s can be claimed again", job_type)
@@ -58,6 +58,8 @@ class RestingTypes:
     @property
     def seconds(self) -> float:
         """Until the first may be tried again; infinite if none rests."""
+        if not self._until:
+            return math.inf
         now = time.monotonic()
         return min((u - now for u in self._until.values() if u > now), default=math.inf)
 
@@ -98,8 +100,13 @@ class LaneSelection:
         if job_type in self.limited_until:
             self.limited_until[job_type] = 0.0
 
-    def statements(self, executor: Executor) -> int:
-        """The number of statements that ask all lanes for this executor."""
+    def takes_several_statements(self, executors: Iterable[Executor]) -> bool:
+        """Whether one statement cannot ask all lanes for these executors."""
+        if len(self.lanes) < 2:
+            return False
+        return sum(map(self._statements, executors)) > 1
+
+    def _statements(self, executor: Executor) -> int:
         lanes = [known for known in self.lanes if self.runs(known.lane, executor)]
         exclusive = [known.lane.job_type for known in lanes if self.is_exclusive(known)]
         asked = [name for name in exclusive if not self.is_at_its_limit(name)]
