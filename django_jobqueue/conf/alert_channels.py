@@ -99,7 +99,7 @@ def entry_problem(entry: object) -> str | None:
         return (
             f"{to!r} for 'to', which is no channel and no dotted path{_hint(to, _KEYS)}"
         )
-    known = (*_COMMON, *_KEYS.get(to, ()))
+    known = (*_SHARED, *_KEYS.get(to, ()))
     for key in entry:
         if key not in known:
             return f"the key {key!r}, which {to} does not have{_hint(key, known)}"
@@ -205,7 +205,7 @@ def secret_bytes(secret: str) -> bytes:
     return base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
 
 
-_COMMON: Final = ("to", "name", "on")
+_SHARED: Final = ("to", "name", "on")
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "mail": ("addresses",),
     "webhook": ("url", "secrets"),

@@ -16,7 +16,7 @@ BATCH: Final = 1_000
 MOST_SINGLE: Final = 10  # sends to a channel in five minutes; of more, one digest
 MOST_LISTED: Final = 20  # alerts of a digest; of others, the number
 GIVEN_UP_AFTER: Final = 24 * 3_600.0  # seconds since it was planned
-KEPT: Final = "90 days"
+RETENTION: Final = "90 days"
 
 # The news is taken and handed over in one statement: so one process does, whatever
 # others believe about the lease, and none is lost.
@@ -139,7 +139,7 @@ RETURNING given_up_at
 DROP: Final = f"""
 WITH old AS MATERIALIZED (
   SELECT id FROM jobqueue_alert
-   WHERE fired_at < clock_timestamp() - interval '{KEPT}' AND state <> 'firing'
+   WHERE fired_at < clock_timestamp() - interval '{RETENTION}' AND state <> 'firing'
    LIMIT %(batch)s
      FOR UPDATE SKIP LOCKED
 ), deliveries AS (
