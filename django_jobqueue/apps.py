@@ -48,6 +48,7 @@ def _check(tag: str, deploy: bool, **kwargs: Any) -> list[CheckMessage]:
     from django_jobqueue.checks import (  # noqa: F401
         alerts,
         followers,
+        key_limits,
         lazy_loading,
         project_settings,
         schedules,

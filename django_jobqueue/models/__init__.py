@@ -17,6 +17,7 @@ from django_jobqueue.models.failure_rollup import FailureRollup
 from django_jobqueue.models.firing import Firing
 from django_jobqueue.models.job_search import JobSearch
 from django_jobqueue.models.job_type import JobType
+from django_jobqueue.models.key_limit import KeyLimit
 from django_jobqueue.models.lease import Lease
 from django_jobqueue.models.overview import Overview
 from django_jobqueue.models.queue import Queue
@@ -41,6 +42,7 @@ __all__ = [
     "Firing",
     "JobSearch",
     "JobType",
+    "KeyLimit",
     "Overview",
     "Lease",
     "Queue",

@@ -112,12 +112,10 @@ class Dispatcher(Loop):
         """These are finished, so that a type at its limit may have room."""
         self._finished += 1
         self.slot_free()  # perhaps too many outcomes waited to be written
-        limited = self._lane_selection.limited_until
-        if limited:
-            for attempt in attempts:
-                if limited.pop(attempt.job.job_type, None) is not None:
-                    self._hungry = True
-                    self.wake()
+        selection = self._lane_selection
+        if selection.limited_until and selection.finished(attempts):
+            self._hungry = True
+            self.wake()
 
     def close_doors(self) -> None:
         """Claim nothing more."""
@@ -214,6 +212,7 @@ class Dispatcher(Loop):
         news = self._news
         if news:
             self._news = False
+            self._lane_selection.jobs_arrived()
         taken = self._claim() if news or self._hungry else 0
         if self._should_scan(taken, news=news) and self._scan():
             taken += self._claim(has_scanned=True)
