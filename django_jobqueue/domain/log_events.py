@@ -11,6 +11,8 @@ class Event(StrEnum):
     HOST_STARTED = "host.started"
     HOST_STOPPING = "host.stopping"
     HOST_STOPPED = "host.stopped"
+    HOST_ASKED = "host.asked"
+    HOST_REFUSED = "host.refused"
     MAINTENANCE_DIED = "maintenance.died"
     EXPORTER_STARTED = "exporter.started"
     EXPORTER_DIED = "exporter.died"

@@ -45,6 +45,7 @@ class Child:
     order_pipe: int  # its writing end
     entry_number: int  # in the process table; less than 0 for the other processes
     born: float  # time.monotonic()
+    generation: int = 0  # of the plan that it was started for
     quarantined: bool = False
     paused_since: float | None = None  # by SIGSTOP
     fenced: str = ""  # killed for this problem with its lease

@@ -40,6 +40,7 @@ class Children:
         """``listening``: where an exporter process is to serve metrics; None is
         nowhere."""
         self.workers: dict[int, Child] = {}  # by process id
+        self.spared: int | None = None  # a process id that somebody else waits for
         self.restarts = restarts  # of workers
         self.maintenance = MaintenanceChild(
             process_table,
@@ -85,6 +86,11 @@ class Children:
             starts.append(self.exporter.restarts.next_at)
         return min((start for start in starts if start > now), default=None)
 
+    def change_config(self, config: WorkerConfig) -> None:
+        """Workers that start have this configuration from now on."""
+        self._config = config
+        self.maintenance.change_config(config)
+
     def ensure_others(self) -> None:
         """Start the processes beside the workers, or their successors."""
         if self.exporter is not None:
@@ -98,7 +104,7 @@ class Children:
         if self.exporter is not None:
             self.exporter.end()
 
-    def spawn(self, *, quarantined: bool) -> None:
+    def spawn(self, *, quarantined: bool, generation: int = 0) -> None:
         """Start a worker process, unless the last ones died a moment ago;
         ``quarantined``: for one job that must run alone."""
         process_table, dump = self._process_table, self._dump
@@ -126,6 +132,7 @@ class Children:
         if child is None:
             return
         child.quarantined = quarantined
+        child.generation = generation
         process_table.write(number, pid=child.pid, renewable=1)
         self.workers[child.pid] = child
 
@@ -212,7 +219,7 @@ class Children:
         parents. Elsewhere, other code may wait for processes that are not ours."""
         if os.getpid() != 1:
             return
-        ours = {child.pid for child in self._all()}
+        ours = {self.spared, *(child.pid for child in self._all())}
         flags = os.WEXITED | os.WNOHANG
         while (seen := _poll_any(flags | os.WNOWAIT)) and seen.si_pid not in ours:
             os.waitid(os.P_PID, seen.si_pid, flags)

@@ -35,7 +35,12 @@ class Liveness:
         grace: float,
         environment: MutableMapping[str, str] = os.environ,
     ) -> None:
-        self._address, watchdog, of = (environment.pop(n, "") for n in OF_SYSTEMD)
+        self.environment = {  # for a program that takes the place of this one
+            name: environment.pop(name) for name in OF_SYSTEMD if name in environment
+        }
+        self._address, watchdog, of = (
+            self.environment.get(name, "") for name in OF_SYSTEMD
+        )
         self._watchdog = 0.0  # seconds between two signs of life; 0 is none
         if watchdog.isdigit() and of in ("", str(os.getpid())):
             self._watchdog = int(watchdog) / 2_000_000

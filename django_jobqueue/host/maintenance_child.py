@@ -19,6 +19,7 @@ from django_jobqueue.host.child import (
 from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance.maintenance_process import MaintenanceProcess
 from django_jobqueue.host.restarts import Restarts
+from django_jobqueue.host.scaling import plan_of
 from django_jobqueue.processes.host_counters import HostCounters
 from django_jobqueue.processes.idle import WakeupPipe
 from django_jobqueue.processes.process_table import ProcessTable
@@ -62,6 +63,13 @@ class MaintenanceChild:
     def is_done(self) -> bool:
         """Whether it has looked after the jobs of all dead workers."""
         return self._process_table.recovered >= self._deaths
+
+    def change_config(self, config: WorkerConfig) -> None:
+        """Workers have other slots or queues from now on."""
+        self._config = config
+        if self.child is not None:
+            plan = plan_of(config, 1).to_json()
+            _order(self.child, {"do": "plan", **plan})
 
     def ensure(self) -> None:
         """Start it, or its successor."""

@@ -2706,6 +2706,90 @@ class Migration(PostgreSQLMigration):
             },
         ),
         migrations.CreateModel(
+            name="Host",
+            fields=[
+                ("id", models.UUIDField(primary_key=True, serialize=False)),
+                ("name", models.CharField(max_length=200, verbose_name="name")),
+                ("host", models.CharField(max_length=200, verbose_name="host")),
+                (
+                    "embedded",
+                    models.BooleanField(db_default=False, verbose_name="embedded"),
+                ),
+                (
+                    "release",
+                    models.CharField(
+                        db_default="", max_length=100, verbose_name="release"
+                    ),
+                ),
+                (
+                    "processes",
+                    models.IntegerField(db_default=0, verbose_name="processes"),
+                ),
+                ("threads", models.IntegerField(db_default=0, verbose_name="threads")),
+                (
+                    "async_slots",
+                    models.IntegerField(db_default=0, verbose_name="async slots"),
+                ),
+                (
+                    "queues",
+                    models.JSONField(blank=True, null=True, verbose_name="queues"),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("running", "running"),
+                            ("parked", "parked"),
+                            ("draining", "draining"),
+                            ("standby", "standing by"),
+                            ("stopping", "stopping"),
+                            ("restarting", "restarting"),
+                            ("stopped", "stopped"),
+                        ],
+                        db_default="running",
+                        max_length=10,
+                        verbose_name="state",
+                    ),
+                ),
+                (
+                    "started_at",
+                    models.DateTimeField(
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        verbose_name="started at",
+                    ),
+                ),
+                (
+                    "renewed_at",
+                    models.DateTimeField(
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        verbose_name="renewed at",
+                    ),
+                ),
+                (
+                    "lease_until",
+                    models.DateTimeField(
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        verbose_name="lease until",
+                    ),
+                ),
+                (
+                    "stopped_at",
+                    models.DateTimeField(
+                        blank=True, null=True, verbose_name="stopped at"
+                    ),
+                ),
+                ("desired", models.JSONField(db_default={}, verbose_name="asked for")),
+                ("applied", models.JSONField(db_default={}, verbose_name="applied")),
+                ("error", models.TextField(db_default="", verbose_name="error")),
+            ],
+            options={
+                "verbose_name": "host",
+                "verbose_name_plural": "hosts",
+                "default_permissions": ("view",),
+                "required_db_vendor": "postgresql",
+            },
+        ),
+        migrations.CreateModel(
             name="Alert",
             fields=[
                 (

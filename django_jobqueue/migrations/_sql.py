@@ -50,6 +50,7 @@ ALTER TABLE jobqueue_worker SET (
   autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE jobqueue_schedule SET (fillfactor = 50);
 ALTER TABLE jobqueue_lease SET (fillfactor = 50);
+ALTER TABLE jobqueue_host SET (fillfactor = 50);
 ALTER TABLE jobqueue_rollup SET (fillfactor = 70);
 ALTER TABLE jobqueue_failurerollup SET (fillfactor = 70);
 ALTER TABLE jobqueue_report SET (

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from django_jobqueue.processes.attempt_table import AttemptTable
 from django_jobqueue.processes.idle import WakeupPipes
 from django_jobqueue.processes.lease_clock import lease_time
+from django_jobqueue.processes.shared_text import SharedText
 from django_jobqueue.processes.worker_relay import WAKE, WorkerNews, WorkerRelay
 
 DESIRES: Final = ("", "drain", "resume", "stop", "restart")
@@ -88,16 +89,19 @@ WORD: Final = 8  # bytes
     _BEHIND_HEARD,
     _SUPERVISED_AT,
     _IS_STOPPING,
+    _USED,
     _HEAD,  # how many there are
-) = range(15)
+) = range(16)
 _FIELDS: Final = {name: word for word, name in enumerate(ProcessEntry._fields[1:])}
 
 
 class ProcessTable:
     """Entries for worker processes, in memory that forked processes share, and for each
-    a table of ``attempts`` rows.
+    a table of ``attempts`` rows. Entries that were never used cost nothing.
 
-    Without wakeup pipes nobody can be woken, so nobody may rest for long.
+    Maintenance writes the ``orders`` of operators to this host, and the supervisor its
+    ``report``, both as JSON. Without wakeup pipes nobody can be woken, so nobody may
+    rest for long.
     """
 
     def __init__(
@@ -109,13 +113,15 @@ class ProcessTable:
         memory = memoryview(mmap.mmap(-1, WORD * (_HEAD + entries * len(_FIELDS))))
         self._numbers = memory.cast("q")
         self._moments = memory.cast("d")  # the same memory
+        self.orders = SharedText()
+        self.report = SharedText()
         self.last_activity_at = lease_time()
         self.jobs_heard = 1  # more than any worker has answered
         self.standby_until = math.inf
         self.standby_is_held = True
 
     def __iter__(self) -> Iterator[ProcessEntry]:
-        for number in range(self.size):
+        for number in range(self._numbers[_USED]):
             entry = self.entry(number)
             if entry.pid:
                 yield entry
@@ -127,8 +133,9 @@ class ProcessTable:
         return ProcessEntry._make((number, *words))
 
     def column(self, field: str) -> list[int]:
-        """The values of this field in all entries, in their order."""
-        return self._numbers[_HEAD + _FIELDS[field] :: len(_FIELDS)].tolist()
+        """The values of this field in all entries that were used, in their order."""
+        end = self._first(self._numbers[_USED])
+        return self._numbers[_HEAD + _FIELDS[field] : end : len(_FIELDS)].tolist()
 
     def free(self) -> int | None:
         """The number of an entry that nobody has."""
@@ -148,6 +155,8 @@ class ProcessTable:
 
     def write(self, number: int, **values: int) -> None:
         """Write fields of an entry."""
+        if "pid" in values and number >= self._numbers[_USED]:
+            self._numbers[_USED] = number + 1
         first = self._first(number)
         for name, value in values.items():
             self._numbers[first + _FIELDS[name]] = value
@@ -340,6 +349,11 @@ class ProcessTable:
         """Have it look at what maintenance wrote."""
         if self._wakeups is not None:
             self._wakeups.supervisor.ring()
+
+    def call_maintenance(self) -> None:
+        """Have it look at what the supervisor wrote."""
+        if self._wakeups is not None:
+            self._wakeups.maintenance.ring()
 
     @staticmethod
     def _first(number: int) -> int:

@@ -261,8 +261,8 @@ class Worker:
                 self.dispatcher.policies_changed()
             case News.CANCEL:
                 self.cancel(about)
-            case News.CONTROL if about == str(self.id):
-                self.calls += 1
+            case _ if about in (str(self.id), self.config.supervisor):
+                self.calls += 1  # an operator asks this worker, or its host
                 self.activity()
 
     def cancel(self, id: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from django_jobqueue.processes.listener import ALIVE_EVERY, Listener
 from django_jobqueue.processes.process_table import ProcessTable
@@ -25,11 +25,14 @@ class HostListener(Listener):
         relay: WorkerRelay,
         connection: OwnConnection,
         queues: Sequence[str] | None,
+        *,
+        on_request: Callable[[str], None] = lambda host: None,
     ) -> None:
         super().__init__(connection, self._distribute)
         self._process_table = process_table
         self._relay = relay
-        self._queues = queues
+        self.queues = queues  # that workers of this host serve now
+        self._on_request = on_request
         self._alive_at = time.monotonic()
 
     def tick(self) -> float:
@@ -67,11 +70,13 @@ class HostListener(Listener):
     def _distribute(self, news: News, about: str) -> None:
         match news:
             case News.JOBS | News.BEHIND:
-                if self._queues is None or about in self._queues:
+                if self.queues is None or about in self.queues:
                     self._relay.jobs_arrived(behind=news is News.BEHIND)
             case News.JOB_TYPES | News.CANCEL:
                 self._relay.pass_to_all(payload(news, about))
             case News.CONTROL:
                 self._relay.pass_to(about, payload(news, about))
+            case News.HOST:
+                self._on_request(about)
             case News.OVER | News.LEASE | News.HELLO:
                 pass  # for those who wait for it, on connections of their own

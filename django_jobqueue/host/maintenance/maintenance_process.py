@@ -16,11 +16,13 @@ from typing import Any
 
 from django_jobqueue import observers, signals
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.host_plans import HostPlan
 from django_jobqueue.domain.series import Series
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.signal_sender import announcer
 from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance.host_maintenance import HostMaintenance
+from django_jobqueue.host.scaling import configured
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.forking import ORPHANED
 from django_jobqueue.processes.idle import WakeupPipe
@@ -136,10 +138,15 @@ class MaintenanceProcess:
         orders, self._orders = self._orders, []
         stop = False
         for order in orders:
-            if order.pop("do") == "stop":
-                stop = True
-            else:
-                self._deaths.append(ProcessDeath.of_json(order))
+            match order.pop("do"):
+                case "stop":
+                    stop = True
+                case "plan":
+                    plan = HostPlan.of_json(order)
+                    config = configured(self._maintenance.config, plan)
+                    self._maintenance.change_config(config)
+                case _:
+                    self._deaths.append(ProcessDeath.of_json(order))
         return stop
 
     def _report_deaths(self) -> None:
