@@ -83,7 +83,7 @@ def test_a_mistake_is_named_without_what_may_be_secret(
         assert secret not in f"{message.msg} {message.hint}"
 
 
-def test_a_callable_that_is_not_there_is_named() -> None:
+def test_e040_a_callable_that_is_not_there_is_named() -> None:
     (message,) = found([{"to": "tests.alerts.conftest.tak"}])
     assert (message.id, message.hint) == (
         "jobqueue.E040",
@@ -95,7 +95,7 @@ def test_a_callable_that_is_not_there_is_named() -> None:
     assert "cannot be called" in message.msg
 
 
-def test_mail_that_reaches_nobody_and_unsigned_webhooks_are_warned_of() -> None:
+def test_w040_w041_mail_to_nobody_and_unsigned_webhooks_are_warned_of() -> None:
     with override_settings(ADMINS=[]):
         (message,) = found([{"to": "mail"}])
     assert message.id == "jobqueue.W040"
