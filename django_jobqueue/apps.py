@@ -46,6 +46,7 @@ class JobQueueConfig(AppConfig):
 def _check(tag: str, deploy: bool, **kwargs: Any) -> list[CheckMessage]:
     """Load the checks, and run those that registered so."""
     from django_jobqueue.checks import (  # noqa: F401
+        alerts,
         followers,
         key_limits,
         lazy_loading,

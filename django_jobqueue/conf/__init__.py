@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from django.conf import settings
 from django.core.signals import setting_changed
 
+from django_jobqueue.conf.alert_channels import AlertChannels, OwnUrl
 from django_jobqueue.conf.setting_types import (
     CAPTURES,
     CENTURY,
@@ -270,6 +271,9 @@ class Conf:
         minimum=0,
         maximum=100,
     )
+    alerts = AlertChannels("Channels of alerts, as dicts; in a variable, JSON.")
+    site_url = OwnUrl("Address of your site, for the links to the admin in alerts.")
+    heartbeat_url = OwnUrl("Address to request once a minute while maintenance runs.")
     admin_statement_timeout = Seconds[float](
         10.0,
         "Time limit of each database call of an admin page; a page that exceeds it "

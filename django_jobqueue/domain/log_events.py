@@ -35,4 +35,5 @@ class Event(StrEnum):
     ATTEMPT_RELEASED = "attempt.released"
     ATTEMPT_CRASHED = "attempt.crashed"
     ATTEMPT_EXPIRED = "attempt.expired"
+    ALERT_NOT_SENT = "alert.not_sent"
     OPERATED = "operated"

@@ -5,6 +5,8 @@ Nothing here changes a job: ``django_jobqueue.store`` does, in SQL, and
 database default, so a plain INSERT of a job type and data enqueues, too.
 """
 
+from django_jobqueue.models.alert import Alert
+from django_jobqueue.models.alert_delivery import AlertDelivery
 from django_jobqueue.models.archived_count import ArchivedCount
 from django_jobqueue.models.archived_job import ArchivedJob
 from django_jobqueue.models.audit_entry import AuditEntry
@@ -32,6 +34,8 @@ from django_jobqueue.models.worker import Worker
 
 __all__ = [
     "ArchivedCount",
+    "Alert",
+    "AlertDelivery",
     "ArchivedJob",
     "AuditEntry",
     "BulkOperation",

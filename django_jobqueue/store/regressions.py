@@ -15,4 +15,5 @@ REGRESSED: Final = """regressed AS (
      AND resolved.fingerprint = {failures}.{fingerprint}
      AND resolved.state = 'resolved'
      AND NOT resolved.excused @> to_jsonb({release})
+  RETURNING resolved.fingerprint
 )"""

@@ -33,7 +33,10 @@ DANGEROUS = {
 
 # Where a name is imported, and why that is no job's choice.
 BY_NAME = {
+    ("import_string", "alerts/channels.py"): "the settings name callables",
     ("import_string", "apps.py"): "the settings name the backend",
+    ("import_module", "checks/alerts.py"): "the settings name callables",
+    ("import_string", "checks/alerts.py"): "the settings name callables",
     (
         "import_string",
         "execution/middleware_chain.py",

@@ -12,6 +12,7 @@ from django.test import override_settings
 
 from django_jobqueue.checks.project_settings import check_settings
 from django_jobqueue.conf import Conf, Setting, conf
+from django_jobqueue.conf.alert_channels import CONDITIONS, ChannelConfig
 
 # One text for each setting that a test of all of them may use, and what it means.
 TEXTS: dict[str, tuple[str, Any]] = {
@@ -33,6 +34,12 @@ TEXTS: dict[str, tuple[str, Any]] = {
     "METRICS_HOST": ("0.0.0.0", "0.0.0.0"),  # noqa: S104
     "METRICS_QUEUES": ("tenant-*=tenant,b=c", {"tenant-*": "tenant", "b": "c"}),
     "METRICS_EXCLUDE": ("jobqueue_table_*,a", ["jobqueue_table_*", "a"]),
+    "ALERTS": (
+        '[{"to": "mail"}]',
+        (ChannelConfig(to="mail", name="mail", on=frozenset(CONDITIONS)),),
+    ),
+    "HEARTBEAT_URL": ("https://x.example/a", "https://x.example/a"),
+    "SITE_URL": ("https://x.example", "https://x.example"),
     "TRACE_RELATION": ("link", "link"),
     "TRACE_BAGGAGE": ("true", True),
     "TRACKER_URL": ("https://x.example/?t={title}", "https://x.example/?t={title}"),

@@ -19,8 +19,8 @@ from tests.commands.conftest import Manage, jobqueue
 
 NAMES = (
     "status, show, types, workers, hosts, leases, schedules, schedule, failures, "
-    "enqueue, replay, cancel, pause, resume, override, prune, personal-data, import, "
-    "roles"
+    "alerts, enqueue, replay, cancel, pause, resume, override, prune, personal-data, "
+    "import, roles"
 )
 
 

@@ -290,7 +290,7 @@ def test_jobs_are_found_by_their_ids_also_when_statistics_know_of_no_worker(
 
 
 def _outcomes(holder: int) -> dict[str, Any]:
-    return {"worker_id": holder, "worker": "host:1", "release": ""}
+    return {"alerts": True, "worker_id": holder, "worker": "host:1", "release": ""}
 
 
 def _arrays(rows: list[tuple[Any, ...]]) -> dict[str, Any]:

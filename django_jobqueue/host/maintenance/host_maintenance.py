@@ -7,6 +7,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Set
 
+from django_jobqueue.alerts import alerter
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedules import schedules
@@ -38,8 +39,8 @@ logger = logging.getLogger("django_jobqueue.maintenance")
 
 
 class HostMaintenance:
-    """Its threads: the renewer, all other loops, and, where the host stands by, what
-    holds the lease that lets it work.
+    """Its threads: the renewer, all other loops; where the host stands by, what holds
+    the lease that lets it work; and, where alerts are on, the alerter.
 
     Call ``get_ready()`` until it succeeds, then ``start()``, and ``stop()`` last."""
 
@@ -107,6 +108,9 @@ class HostMaintenance:
             connection = OwnConnection("standby", pooled=True)
             standby = Standby(self.process_table, connection, self.config)
             self._threads.append(standby)
+        if alerter.is_wanted():
+            connection = OwnConnection("alerts", pooled=pooled)
+            self._threads.append(alerter.Alerter(connection))
         predecessors = [one for one in self._predecessors if one.worker not in ours]
         for death in (*predecessors, *deaths):  # first those without a number
             self.rescuer.report(death)

@@ -1,12 +1,12 @@
 """Deletes what is old enough, in small batches: archived jobs, unique windows, rows of
-workers and hosts that are gone, roll-ups, failure groups, firings of schedules and the
-audit. Adds up the counts of archived jobs."""
+workers and hosts that are gone, roll-ups, failure groups, firings of schedules, alerts
+and the audit. Adds up the counts of archived jobs."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from django_jobqueue import signals
@@ -16,6 +16,7 @@ from django_jobqueue.execution.signal_sender import announcer
 from django_jobqueue.host.maintenance.data_index_builder import DataIndexBuilder
 from django_jobqueue.processes.loop import Loop
 from django_jobqueue.store import (
+    alert_rows,
     audit,
     failure_rollup,
     host_rows,
@@ -81,28 +82,27 @@ class Pruner(Loop):
         self._walks = {rule: self._walks.get(rule, prune.Walk()) for rule in rules}
         for rule, walk in self._walks.items():
             yield from prune.prune(self._connection, rule, walk)
-        while prune.close_windows(self._connection):
-            yield 0
+        yield from self._until_done(prune.close_windows)
         worker_rows.forget(self._connection)
         host_rows.forget(self._connection)
         prune.tidy(self._connection, self._tidied)
-        while rollup.fold(self._connection):
-            yield 0
+        yield from self._until_done(rollup.fold)
         rollup.drop(self._connection)
-        while totals.fold(self._connection):
-            yield 0
-        while failure_rollup.drop(self._connection):
-            yield 0
-        while fire.prune_firings(self._connection):
-            yield 0
-        keep = conf.audit_retention
-        while keep is not None and audit.drop(self._connection, keep):
-            yield 0
+        for batch in (totals.fold, failure_rollup.drop, fire.prune_firings):
+            yield from self._until_done(batch)
+        if (keep := conf.audit_retention) is not None:
+            yield from self._until_done(lambda own: audit.drop(own, keep))
         if hourly:
             prune.forget_groups(self._connection)
             totals.drop(self._connection)
             erasure_rows.forget(self._connection)
             search_rows.drop(self._connection)
+            yield from self._until_done(alert_rows.drop)
+
+    def _until_done(self, batch: Callable[[OwnConnection], object]) -> Iterator[int]:
+        """Repeat a batch, with a pause after each that found something."""
+        while batch(self._connection):
+            yield 0
 
 
 def _pause_after(began: float) -> float:

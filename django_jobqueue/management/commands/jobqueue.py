@@ -14,6 +14,7 @@ from django.utils import translation
 
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import JobQueueError
+from django_jobqueue.management.jobqueue.alerts import Alerts
 from django_jobqueue.management.jobqueue.cancel import Cancel
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.database import (
@@ -62,6 +63,7 @@ SUBCOMMANDS: Final[dict[str, Subcommand]] = {
         Schedules(),
         ShowSchedule(),
         Failures(),
+        Alerts(),
         Enqueue(),
         Replay(),
         Cancel(),

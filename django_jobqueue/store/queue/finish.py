@@ -12,6 +12,7 @@ from uuid import UUID
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.store import arrays
+from django_jobqueue.store.alerted import ALERTED, alerts_are_on
 from django_jobqueue.store.columns import MOVED, MOVED_OF_JOB, UNLESS_ARCHIVED
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.notify import IDLE, News
@@ -174,7 +175,8 @@ WITH outcome AS MATERIALIZED (
     FROM accepted
    WHERE mark IS NOT NULL
       ON CONFLICT (fingerprint) DO NOTHING
-), {_REGRESSED}
+  RETURNING fingerprint
+), {_REGRESSED}, {ALERTED}
 SELECT id FROM outcome WHERE id NOT IN (SELECT id FROM accepted)
 """
 
@@ -253,7 +255,12 @@ def end(
     """Archive, retry, snooze or release these; return those whose fence was wrong."""
     outcomes = json.dumps([_outcome(f, now) for f in finished])
     ids = arrays.of_ids([f.id for f in finished])
-    params = {**_holder_params(holder), "outcomes": outcomes, "ids": ids}
+    params = {
+        **_holder_params(holder),
+        "outcomes": outcomes,
+        "ids": ids,
+        "alerts": alerts_are_on(),
+    }
     rows = db.fetch(END, params)
     return {id for (id,) in rows}
 

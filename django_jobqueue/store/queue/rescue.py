@@ -12,6 +12,7 @@ from django_jobqueue.domain.failures import Failure
 from django_jobqueue.domain.fingerprints import Fingerprint
 from django_jobqueue.domain.states import ArchivedStatus, QueuedStatus
 from django_jobqueue.store import failure_rollup, rollup
+from django_jobqueue.store.alerted import ALERTED, alerts_are_on
 from django_jobqueue.store.columns import (
     EFFECTIVE_MAX_ATTEMPTS,
     MOVED,
@@ -121,7 +122,8 @@ WITH held AS MATERIALIZED (
     FROM held
    WHERE fingerprint IS NOT NULL
       ON CONFLICT (fingerprint) DO NOTHING
-), {_REGRESSED}, notified AS (
+  RETURNING fingerprint
+), {_REGRESSED}, {ALERTED}, notified AS (
   SELECT count(pg_notify('jobqueue', '{News.BEHIND.prefix}' || queue)) AS sent
     FROM (SELECT DISTINCT queue FROM held WHERE status IS NULL) AS queues
 )
@@ -233,6 +235,7 @@ def _rescue(
         "error_class": f"jobqueue.{error_class}",
         "marks": json.dumps([_row(type, mark) for type, mark in marks.items()]),
         "batch": BATCH,
+        "alerts": alerts_are_on(),
     }
     batch = [Rescued(*row) for row in db.fetch(statement, params)]
     if batch:

@@ -1,0 +1,122 @@
+"""Checks of ALERTS: mistakes are named, secrets are not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core.checks import CheckMessage
+from django.test import override_settings
+
+from django_jobqueue.checks.alerts import check_alerts
+from django_jobqueue.checks.project_settings import check_settings
+from django_jobqueue.conf import conf
+from django_jobqueue.conf.alert_channels import CONDITIONS
+from django_jobqueue.domain.states import AlertCondition
+
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+HOOK = {"to": "webhook", "url": "https://x.example/s3cret", "secrets": [SECRET]}
+
+
+def found(alerts: Any, **others: Any) -> list[CheckMessage]:
+    """What the checks say about this setting."""
+    with override_settings(JOBQUEUE={"ALERTS": alerts, **others}):
+        return [*check_settings(None), *check_alerts(None)]
+
+
+def test_the_conditions_of_the_setting_are_those_of_alerts() -> None:
+    assert list(CONDITIONS) == AlertCondition.values
+
+
+def test_right_entries_are_right() -> None:
+    entries = [
+        {"to": "mail", "addresses": ["ops@shop.example"], "name": "ops"},
+        HOOK,
+        {**HOOK, "secrets": SECRET, "name": "pager", "on": ["regression"]},
+        {"to": "slack", "url": "http://127.0.0.1:8000/x"},
+        {"to": "tests.alerts.conftest.take"},
+        {"to": "tests.alerts.conftest.take"},
+    ]
+    assert found(entries) == []
+    with override_settings(JOBQUEUE={"ALERTS": entries}):
+        assert [channel.name for channel in conf.alerts] == [
+            "ops",
+            "webhook",
+            "pager",
+            "slack",
+            "tests.alerts.conftest.take",
+            "tests.alerts.conftest.take 2",
+        ]
+
+
+@pytest.mark.parametrize(
+    ("alerts", "problem"),
+    [
+        ("mail", "must be a list of dicts, not a str"),
+        (["mail"], "entry 1 a str: it must be a dict"),
+        ([HOOK, {}], 'entry 2 no "to"'),
+        ([{"to": "slak"}], "'slak' for 'to'"),
+        ([{"to": "slak"}], "did you mean 'slack'?"),
+        ([{"to": "mail", "adresses": []}], "did you mean 'addresses'?"),
+        ([{"to": "mail", "addresses": "a@b.example"}], "no list of mail addresses"),
+        ([{"to": "mail", "on": ["regresion"]}], "did you mean 'regression'?"),
+        ([{"to": "mail", "on": []}], "no list of conditions"),
+        ([{"to": "mail", "name": "a\nb"}], "no printable text"),
+        ([{"to": "slack"}], "no 'url', which slack needs"),
+        ([{"to": "webhook", "url": "https://x.example"}], "no 'secrets'"),
+        ([{**HOOK, "url": "ftp://x.example"}], "without http:// or https://"),
+        ([{**HOOK, "url": "https://u:p@x.example"}], "a user in the address"),
+        ([{**HOOK, "url": "https://x.example:99999"}], "no address"),
+        ([{**HOOK, "secrets": ["s3cret"]}], "a secret that is not whsec_"),
+        ([{**HOOK, "secrets": ["whsec_s3cret!"]}], "a secret that is not whsec_"),
+        ([{**HOOK, "secrets": ["whsec_czNjcmV0"]}], "24 to 64 bytes"),
+        ([{"to": "mail", "name": "a"}, {**HOOK, "name": "a"}], "the name 'a'"),
+    ],
+)
+def test_a_mistake_is_named_without_what_may_be_secret(
+    alerts: Any, problem: str
+) -> None:
+    (message,) = found(alerts)
+    assert message.id == "jobqueue.E003"
+    assert problem in message.msg
+    for secret in (SECRET, "s3cret", "czNjcmV0", "u:p"):
+        assert secret not in f"{message.msg} {message.hint}"
+
+
+def test_e040_a_callable_that_is_not_there_is_named() -> None:
+    (message,) = found([{"to": "tests.alerts.conftest.tak"}])
+    assert (message.id, message.hint) == (
+        "jobqueue.E040",
+        "Did you mean 'tests.alerts.conftest.take'?",
+    )
+    (message,) = found([{"to": "nowhere.at.all"}])
+    assert message.id == "jobqueue.E040"
+    (message,) = found([{"to": "tests.alerts.conftest.SECRET"}])
+    assert "cannot be called" in message.msg
+
+
+def test_w040_w041_mail_to_nobody_and_unsigned_webhooks_are_warned_of() -> None:
+    with override_settings(ADMINS=[]):
+        (message,) = found([{"to": "mail"}])
+    assert message.id == "jobqueue.W040"
+    (message,) = found([{**HOOK, "secrets": []}])
+    assert message.id == "jobqueue.W041"
+    assert "s3cret" not in message.msg
+
+
+@pytest.mark.parametrize("name", ["SITE_URL", "HEARTBEAT_URL"])
+def test_an_address_that_cannot_be_used_is_not_repeated(name: str) -> None:
+    (message,) = found([], **{name: "shop.example/s3cret"})
+    assert message.id == "jobqueue.E003"
+    assert "s3cret" not in message.msg
+
+
+def test_the_environment_has_it_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JOBQUEUE_ALERTS", '[{"to": "mail", "on": ["regression"]}]')
+    with override_settings(JOBQUEUE={}):
+        assert [channel.on for channel in conf.alerts] == [frozenset({"regression"})]
+    monkeypatch.setenv("JOBQUEUE_ALERTS", '[{"to": "s3cret')
+    with override_settings(JOBQUEUE={}):
+        (message,) = check_settings(None)
+        assert "s3cret" not in message.msg
+        assert conf.alerts == ()
