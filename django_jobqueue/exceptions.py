@@ -229,6 +229,16 @@ class StoreUnavailable(JobQueueError):
         self.is_outage = is_outage
 
 
+class MetricsExtraMissing(JobQueueError, ImportError):
+    """Metrics were asked for, and ``prometheus_client`` is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Metrics need prometheus_client. Install it: "
+            'pip install "django-jobqueue[metrics]"'
+        )
+
+
 class NotDone(JobQueueError):
     """Why a job is over that did not do its work; the class of an error in the results
     of Django's tasks."""

@@ -30,6 +30,7 @@ from django_jobqueue.conf.setting_types import (
     Mode,
     Names,
     Pattern,
+    QueueLabels,
     Retention,
     RetentionCount,
     Seconds,
@@ -296,6 +297,21 @@ class Conf:
         "forever.",
         minimum=1,
         optional=True,
+    )
+
+    metrics_series = Count[int](
+        1_000,
+        "How many label sets of one metric are exposed, the largest; the others are "
+        "added up under (other).",
+        minimum=1,
+    )
+    metrics_queues = QueueLabels(
+        {},
+        "Labels of queues in metrics, by patterns of their names: "
+        '{"tenant-*": "tenant"}. The first pattern that matches counts.',
+    )
+    metrics_exclude = Names[list[str]](
+        [], "Metrics that are not exposed; * stands for anything."
     )
 
     trace_relation = TraceRelation(

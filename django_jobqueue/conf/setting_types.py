@@ -266,6 +266,20 @@ class Names(Setting[T]):
         return [name for name in text.split(",") if name]
 
 
+class QueueLabels(Setting[dict[str, str]]):
+    described_as = "a dict of labels by patterns of queues"
+
+    def accepts(self, value: object) -> bool:
+        return isinstance(value, dict) and all(
+            isinstance(text, str) and text for pair in value.items() for text in pair
+        )
+
+    def from_text(self, text: str) -> dict[str, str]:
+        """``tenant-*=tenant,bulk-*=bulk`` as a dict."""
+        pairs = (pair.partition("=") for pair in text.split(",") if pair)
+        return {pattern.strip(): label.strip() for pattern, _, label in pairs}
+
+
 class Folders(Names[T]):
     described_as = "a list of absolute paths"
 

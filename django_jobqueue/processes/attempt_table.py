@@ -13,12 +13,10 @@ from uuid import UUID
 if TYPE_CHECKING:
     from django_jobqueue.execution.attempt import Attempt
 
-_ROW: Final = struct.Struct("@q16sd")
-_THREAD: Final = struct.Struct("@q")
-_ATTEMPT: Final = struct.Struct("@16sd")
-_DEADLINE: Final = struct.Struct("@d")
+_ROW: Final = struct.Struct("@q16sd")  # only to read: see process_table.py
+_THREAD_END: Final = 8
+_JOB_END: Final = 24
 _NEVER: Final = math.inf
-_write_attempt, _write_deadline = _ATTEMPT.pack_into, _DEADLINE.pack_into
 
 
 class RunningAttempt(NamedTuple):
@@ -32,24 +30,26 @@ class RunningAttempt(NamedTuple):
 class Row:
     """Room for one attempt at a time."""
 
-    __slots__ = ("_at", "_deadline_at", "_memory")
+    __slots__ = ("_deadline", "_job", "_memory")
 
     def __init__(self, memory: mmap.mmap | bytearray, at: int, thread: int) -> None:
-        _THREAD.pack_into(memory, at, thread)
+        words = memoryview(memory)[at : at + _ROW.size]
+        words[:_THREAD_END].cast("q")[0] = thread
+        self._deadline = words[_JOB_END:].cast("d")
         self._memory = memory
-        self._at = at + _THREAD.size
-        self._deadline_at = at + _ROW.size - _DEADLINE.size
+        self._job = slice(at + _THREAD_END, at + _JOB_END)
 
     def enter(self, attempt: Attempt) -> None:
-        """This attempt is about to start; every one does this, in 0.3 µs."""
-        timeout = attempt.timeout
-        deadline = _NEVER if timeout is None else time.monotonic() + timeout
-        job = attempt.job.id.int.to_bytes(16)  # by id.bytes it takes half as long again
-        _write_attempt(self._memory, self._at, job, deadline)
+        """This attempt is about to start; every one does this, in 0.2 µs."""
+        timeout, deadline = attempt.timeout, self._deadline
+        deadline[0] = 0.0  # nobody sees this job with the deadline of the one before
+        # By id.bytes it takes half as long again.
+        self._memory[self._job] = attempt.job.id.int.to_bytes(16)
+        deadline[0] = _NEVER if timeout is None else time.monotonic() + timeout
 
     def leave(self) -> None:
         """Nothing runs here, or what did has ended."""
-        _write_deadline(self._memory, self._deadline_at, 0.0)
+        self._deadline[0] = 0.0
 
 
 class AttemptTable:

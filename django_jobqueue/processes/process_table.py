@@ -2,16 +2,16 @@
 
 Each field of an entry is written by one process only: a worker writes its row, the
 supervisor says which entries are to be renewed, maintenance says when it renewed.
-Reading needs no lock.
+Reading needs no lock, since each field is one word of the machine, written as a whole.
+``struct.pack_into()`` would not do: it writes zeros before the value.
 """
 
 from __future__ import annotations
 
 import math
 import mmap
-import struct
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from django_jobqueue.processes.attempt_table import AttemptTable
 from django_jobqueue.processes.idle import WakeupPipes
@@ -68,12 +68,21 @@ class ProcessEntry(NamedTuple):
         return bool(self.held) and self.is_overdue(renewed_at, now, lease)
 
 
-# As the machine writes them: whole, so that nobody reads half of a new value.
-_HEAD: Final = struct.Struct("@dqqdqddqq")  # see the properties
-_ENTRY: Final = struct.Struct(f"@{len(ProcessEntry._fields) - 1}q")
-_NUMBER: Final = struct.Struct("@q")
-_MOMENT: Final = struct.Struct("@d")
-_FIELDS: Final = ProcessEntry._fields[1:]
+WORD: Final = 8  # bytes
+# The words of the head; see the properties.
+(
+    _RENEWED_AT,
+    _MAINTENANCE_IS_READY,
+    _CAN_LISTEN,
+    _QUARANTINE_SEEN_AT,
+    _RECOVERED,
+    _LAST_ACTIVITY_AT,
+    _STANDBY_UNTIL,
+    _STANDBY_IS_HELD,
+    _NOTHING_REMAINS,
+    _HEAD,  # how many there are
+) = range(10)
+_FIELDS: Final = {name: word for word, name in enumerate(ProcessEntry._fields[1:])}
 
 
 class ProcessTable:
@@ -89,7 +98,9 @@ class ProcessTable:
         self.size = entries
         self._attempts = [AttemptTable(attempts) for _ in range(entries)]
         self._wakeups = wakeups
-        self._memory = mmap.mmap(-1, _HEAD.size + entries * _ENTRY.size)
+        memory = memoryview(mmap.mmap(-1, WORD * (_HEAD + entries * len(_FIELDS))))
+        self._numbers = memory.cast("q")
+        self._moments = memory.cast("d")  # the same memory
         self.last_activity_at = lease_time()
         self.standby_until = math.inf
         self.standby_is_held = True
@@ -102,8 +113,9 @@ class ProcessTable:
 
     def entry(self, number: int) -> ProcessEntry:
         """The values of this entry."""
-        fields = _ENTRY.unpack_from(self._memory, self._offset(number))
-        return ProcessEntry._make((number, *fields))
+        first = self._first(number)
+        words = self._numbers[first : first + len(_FIELDS)]
+        return ProcessEntry._make((number, *words))
 
     def free(self) -> int | None:
         """The number of an entry that nobody has."""
@@ -119,69 +131,69 @@ class ProcessTable:
 
     def clear(self, number: int) -> None:
         """Nobody has this entry."""
-        _ENTRY.pack_into(self._memory, self._offset(number), *([0] * len(_FIELDS)))
+        self.write(number, **dict.fromkeys(_FIELDS, 0))
 
     def write(self, number: int, **values: int) -> None:
         """Write fields of an entry."""
+        first = self._first(number)
         for name, value in values.items():
-            place = self._offset(number) + 8 * _FIELDS.index(name)
-            _NUMBER.pack_into(self._memory, place, int(value))
+            self._numbers[first + _FIELDS[name]] = value
 
     @property
     def renewed_at(self) -> float:
         """lease_time() of the last renewal of the leases."""
-        return float(self._head()[0])
+        return self._moments[_RENEWED_AT]
 
     @renewed_at.setter
     def renewed_at(self, moment: float) -> None:
-        _MOMENT.pack_into(self._memory, 0, moment)
+        self._moments[_RENEWED_AT] = moment
 
     @property
     def maintenance_is_ready(self) -> bool:
         """Whether maintenance has done what must come before the first claim."""
-        return bool(self._head()[1])
+        return bool(self._numbers[_MAINTENANCE_IS_READY])
 
     @maintenance_is_ready.setter
     def maintenance_is_ready(self, ready: bool) -> None:
-        _NUMBER.pack_into(self._memory, 8, int(ready))
+        self._numbers[_MAINTENANCE_IS_READY] = ready
 
     @property
     def can_listen(self) -> bool:
         """Whether LISTEN works here."""
-        return bool(self._head()[2])
+        return bool(self._numbers[_CAN_LISTEN])
 
     @can_listen.setter
     def can_listen(self, works: bool) -> None:
-        _NUMBER.pack_into(self._memory, 16, int(works))
+        self._numbers[_CAN_LISTEN] = works
 
     @property
     def quarantine_seen_at(self) -> float:
         """time.monotonic() of maintenance's last look, if there was a job that must run
         alone, and may; 0 if there was none."""
-        return float(self._head()[3])
+        return self._moments[_QUARANTINE_SEEN_AT]
 
     @quarantine_seen_at.setter
     def quarantine_seen_at(self, moment: float) -> None:
-        _MOMENT.pack_into(self._memory, 24, moment)
+        self._moments[_QUARANTINE_SEEN_AT] = moment
 
     @property
     def recovered(self) -> int:
         """The number of the last death that maintenance has dealt with."""
-        return int(self._head()[4])
+        return self._numbers[_RECOVERED]
 
     @recovered.setter
     def recovered(self, number: int) -> None:
-        _NUMBER.pack_into(self._memory, 32, number)
+        self._numbers[_RECOVERED] = number
 
     @property
     def last_activity_at(self) -> float:
         """lease_time() when somebody here last had something to do, or was asked
         for something. Any process writes it."""
-        return float(self._head()[5])
+        return self._moments[_LAST_ACTIVITY_AT]
 
     @last_activity_at.setter
     def last_activity_at(self, moment: float) -> None:
-        _MOMENT.pack_into(self._memory, 40, moment)
+        self._moments[_LAST_ACTIVITY_AT] = moment
 
     # Standby. Only maintenance writes it, after the supervisor has begun with it.
 
@@ -189,30 +201,30 @@ class ProcessTable:
     def standby_until(self) -> float:
         """lease_time() up to which workers may run here unless the standby lease is
         renewed; infinite if this host does not stand by."""
-        return float(self._head()[6])
+        return self._moments[_STANDBY_UNTIL]
 
     @standby_until.setter
     def standby_until(self, moment: float) -> None:
-        _MOMENT.pack_into(self._memory, 48, moment)
+        self._moments[_STANDBY_UNTIL] = moment
 
     @property
     def standby_is_held(self) -> bool:
         """Whether this host holds the standby lease, or does not stand by."""
-        return bool(self._head()[7])
+        return bool(self._numbers[_STANDBY_IS_HELD])
 
     @standby_is_held.setter
     def standby_is_held(self, is_held: bool) -> None:
-        _NUMBER.pack_into(self._memory, 56, int(is_held))
+        self._numbers[_STANDBY_IS_HELD] = is_held
 
     @property
     def nothing_remains(self) -> bool:
         """Whether maintenance found no job that could run here, ever; only where a host
         asks for it."""
-        return bool(self._head()[8])
+        return bool(self._numbers[_NOTHING_REMAINS])
 
     @nothing_remains.setter
     def nothing_remains(self, is_so: bool) -> None:
-        _NUMBER.pack_into(self._memory, 64, int(is_so))
+        self._numbers[_NOTHING_REMAINS] = is_so
 
     def may_work(self, now: float) -> bool:
         """Whether workers may run here: no other host is to do the same work."""
@@ -242,9 +254,7 @@ class ProcessTable:
         if self._wakeups is not None:
             self._wakeups.supervisor.ring()
 
-    def _head(self) -> tuple[Any, ...]:
-        return _HEAD.unpack_from(self._memory, 0)
-
     @staticmethod
-    def _offset(number: int) -> int:
-        return _HEAD.size + number * _ENTRY.size
+    def _first(number: int) -> int:
+        """The first word of an entry."""
+        return _HEAD + number * len(_FIELDS)

@@ -25,6 +25,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from django_jobqueue.conf import Conf, Setting
 from django_jobqueue.domain.policy import UNSET, Policy
+from django_jobqueue.metrics.catalogue import CLUSTER, HOST, Label
 
 
 class MarkdownDirective(SphinxDirective):
@@ -294,6 +295,28 @@ def _condition(q: Any) -> str:
     return text.replace(" = ", " <> ") if q.negated else text
 
 
+class MetricsDirective(MarkdownDirective):
+    """The metrics of the catalogue: of the cluster, or of a host."""
+
+    has_content = False
+    required_arguments = 1
+
+    def markdown(self) -> Iterable[str]:
+        """A table of all."""
+        yield "| metric | kind | labels | meaning |\n| --- | --- | --- | --- |"
+        for metric in {"cluster": CLUSTER, "host": HOST}[self.arguments[0]].values():
+            labels = "; ".join(map(_label, metric.labels)) or "–"
+            meaning = metric.help
+            if metric.otel:
+                meaning += f" In OpenTelemetry: `{metric.otel}`."
+            yield f"| `{metric.name}` | {metric.kind} | {labels} | {meaning} |"
+
+
+def _label(label: Label) -> str:
+    values = ", ".join(label.values)
+    return f"`{label.name}`: {values}" if values else f"`{label.name}`"
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Called by Sphinx."""
     directives: Sequence[tuple[str, type[MarkdownDirective]]] = (
@@ -303,6 +326,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ("jobqueue-tree", TreeDirective),
         ("jobqueue-columns", ColumnsDirective),
         ("jobqueue-indexes", IndexesDirective),
+        ("jobqueue-metrics", MetricsDirective),
     )
     for name, directive in directives:
         app.add_directive(name, directive)

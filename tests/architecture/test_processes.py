@@ -46,3 +46,13 @@ def test_one_place_reads_what_proc_says_of_others_and_knows_that_it_may_be_hidde
         if text.startswith("/proc/")
     }
     assert readers == {"processes/identity.py"}
+
+
+def test_nothing_fills_shared_memory_with_zeros_before_it_writes() -> None:
+    guilty = [
+        (module.path, node.lineno)
+        for module in modules()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Attribute) and node.attr == "pack_into"
+    ]
+    assert guilty == []

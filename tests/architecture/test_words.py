@@ -102,6 +102,8 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("kind", "models/bulk_operation.py"): "that column",
     ("kind", "operations/bulk.py"): "that column's values, as callers give them",
     ("kind", "store/bulk/"): "that column",
+    ("family", "metrics/"): "of samples, as prometheus_client calls it",
+    ("kind", "metrics/"): "of a metric, and of a slot: the name of a label",
     ("message", ""): "of an exception or of a check; no job is called so",
     ("fetch", "store/connection.py"): "rows of a statement, as the driver calls it",
     ("fetch", "store/transactions.py"): "the same in a transaction that is open",

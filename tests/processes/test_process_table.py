@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import os
+import signal
+from uuid import UUID
 
+from django_jobqueue.processes.attempt_table import AttemptTable, Row
 from django_jobqueue.processes.idle import WakeupPipes
-from django_jobqueue.processes.process_table import ProcessTable
+from django_jobqueue.processes.process_table import ProcessEntry, ProcessTable
+from tests.execution.test_attempt import attempt_of
 
 LEASE = 15.0  # seconds
+READS = 20_000  # beside a writer; before its words were whole, most found a zero
+HEAD = [
+    name for name, value in vars(ProcessTable).items() if isinstance(value, property)
+]
 
 
 def test_a_seat_holds_what_is_written() -> None:
@@ -53,6 +61,43 @@ def test_a_forked_process_writes_to_the_same_page() -> None:
         os._exit(0)
     os.waitpid(pid, 0)
     assert process_table.entry(0).pid == 42
+
+
+def write_without_rest(table: ProcessTable, row: Row) -> None:
+    """Write each field again and again, and never a zero."""
+    attempt, fields = attempt_of(lambda: None), ProcessEntry._fields[1:]
+    while True:
+        for value in (1, 2):
+            table.write(0, **dict.fromkeys(fields, value))
+            for name in HEAD:
+                setattr(table, name, value)
+            row.enter(attempt)
+
+
+def test_a_reader_never_sees_a_zero_that_nobody_wrote() -> None:
+    table, attempts = ProcessTable(1), AttemptTable(1)
+    row = attempts.row(7)
+    fields = ProcessEntry._fields[1:]
+    table.write(0, **dict.fromkeys(fields, 1))
+    for name in HEAD:
+        setattr(table, name, 1)
+    if (pid := os.fork()) == 0:
+        write_without_rest(table, row)
+    try:
+        zeros = {
+            name
+            for _ in range(READS)
+            for name, value in [
+                *zip(fields, table.entry(0)[1:], strict=True),
+                *((name, getattr(table, name)) for name in HEAD),
+                *(("job", one.job != UUID(int=0)) for one in attempts.running()),
+            ]
+            if not value
+        }
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    assert zeros == set()
 
 
 def test_a_lease_counts_from_its_renewal_or_its_registration() -> None:

@@ -1,0 +1,1 @@
+"""The metrics for Prometheus: their catalogue, their text, and the cluster's."""
