@@ -138,6 +138,6 @@ def _is_indexed(selection: Selection, term: Term, indexes: KnownIndexes) -> bool
     if term.field == "state":
         return term.value in RUNNING
     if term.field == "data":
-        found = indexes.of(selection, term)
-        return found is not None or indexes.has_whole(selection.table)
+        declared = indexes.of(selection, term)
+        return declared is not None or indexes.has_whole(selection.table)
     return term.field in _INDEXED[selection.table]
