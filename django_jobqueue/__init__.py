@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from django_jobqueue.domain.context import Context, current_job
+from django_jobqueue.domain.per_key import PerKey
 from django_jobqueue.domain.retry_rules import RetryRule
 from django_jobqueue.domain.schedule_rules import cron, every
 from django_jobqueue.enqueueing.by_name import (
@@ -87,6 +88,7 @@ __all__ = [
     "NotDone",
     "NotEditable",
     "NotReplayable",
+    "PerKey",
     "Retry",
     "RetryRule",
     "Snooze",

@@ -47,6 +47,7 @@ def _check(tag: str, deploy: bool, **kwargs: Any) -> list[CheckMessage]:
     """Load the checks, and run those that registered so."""
     from django_jobqueue.checks import (  # noqa: F401
         followers,
+        key_limits,
         lazy_loading,
         project_settings,
         schedules,

@@ -37,8 +37,8 @@ jobs_pruned        count: int; without a job type and a sender
 
 About processes, workers and operators:
 
-process_started    process: "worker" or "maintenance"; without a job type and a sender;
-                   before anything else happens in a process that was forked
+process_started    process: "worker", "maintenance" or "exporter"; without a job type
+                   and a sender; before anything else happens in a forked process
 worker_started     name: host:pid, worker_id: int, queues; sender: the class Worker
 worker_stopped     the same
 operated           verb: str, by: who, count: jobs, details: dict; sender: the verb

@@ -23,6 +23,7 @@ from django_jobqueue.domain.schedules import schedules
 from django_jobqueue.enqueueing.immediate_jobs import memory
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.operations import bulk_counting, erasure_chunks
+from django_jobqueue.operations import hosts as operators_hosts
 from django_jobqueue.operations import workers as operators_workers
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import PINNED, OwnConnection
@@ -171,9 +172,14 @@ def other(transactional_db: None) -> Iterator[OwnConnection]:
 
 @pytest.fixture
 def requests_commit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers are asked at once, also in the transaction of a test, which never
-    commits."""
+    """Workers and hosts are asked at once, also in the transaction of a test, which
+    never commits."""
     monkeypatch.setattr(operators_workers, "_ask", lambda db, ids, ask: ask(db, ids))
+    monkeypatch.setattr(
+        operators_hosts,
+        "_ask",
+        lambda db, hosts, ask: hosts and ask(db, [host.id for host in hosts]),
+    )
 
 
 @pytest.fixture

@@ -68,6 +68,7 @@ class JobOptions(PolicyOptions, total=False):
     metadata: dict[str, Any] | None
     tags: Iterable[str]
     unique_key: str | None
+    limit_key: str | None
     id: UUID | str | None
     enqueued_by: str | None
 
@@ -82,6 +83,7 @@ class JobTask(Task):
     timeout: timedelta | float | None | Unset = UNSET
     delivery: str | Unset = UNSET
     concurrency: int | None | Unset = UNSET
+    per_key: Any = UNSET
     atomic: bool | Unset = UNSET
     expires_in: timedelta | float | None | Unset = UNSET
     max_crashes: int | Unset = UNSET
@@ -105,6 +107,7 @@ class JobTask(Task):
     metadata: dict[str, Any] | None = field(default=None, compare=False)
     tags: Any = field(default=(), compare=False)
     unique_key: str | None = field(default=None, compare=False)
+    limit_key: str | None = field(default=None, compare=False)
     id: UUID | str | None = field(default=None, compare=False)
     enqueued_by: str | None = field(default=None, compare=False)
 

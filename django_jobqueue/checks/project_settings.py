@@ -14,6 +14,8 @@ from django.core.checks import CheckMessage, Error, Warning
 from django_jobqueue.checks.lazy_loading import register
 from django_jobqueue.conf import Conf, conf
 from django_jobqueue.domain.policy import queue_problem
+from django_jobqueue.exceptions import MetricsExtraMissing
+from django_jobqueue.metrics.exposition import require_extra
 
 TAG = "jobqueue"
 
@@ -86,7 +88,7 @@ def _queue_names() -> Iterator[CheckMessage]:
 
 
 def _combinations() -> Iterator[CheckMessage]:
-    """E004: settings that contradict each other."""
+    """E004, W001, W017: settings that contradict each other, or what is installed."""
     if conf.threads == 0 and conf.async_slots == 0:
         yield Error(
             "JOBQUEUE['THREADS'] and JOBQUEUE['ASYNC_SLOTS'] are both 0, so a worker "
@@ -102,6 +104,16 @@ def _combinations() -> Iterator[CheckMessage]:
             hint="Make LEASE longer, or STATEMENT_TIMEOUT shorter.",
             id="jobqueue.W001",
         )
+    if conf.metrics_port is not None:
+        try:
+            require_extra()
+        except MetricsExtraMissing as error:
+            yield Warning(
+                "JOBQUEUE['METRICS_PORT'] is set, and prometheus_client is not "
+                "installed: /metrics is answered with 501, probes are answered.",
+                hint=str(error),
+                id="jobqueue.W017",
+            )
 
 
 @register(TAG)

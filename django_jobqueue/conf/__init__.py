@@ -30,6 +30,7 @@ from django_jobqueue.conf.setting_types import (
     Mode,
     Names,
     Pattern,
+    Port,
     QueueLabels,
     Retention,
     RetentionCount,
@@ -299,6 +300,17 @@ class Conf:
         optional=True,
     )
 
+    metrics_port = Port(
+        None,
+        "Port at which runworkers serves metrics and answers probes; 0 is any free "
+        "one, None is none.",
+        optional=True,
+    )
+    metrics_host = Text[str](
+        "127.0.0.1",
+        "Address of that port. In a container 0.0.0.0, so that others reach it.",
+        maximum=255,
+    )
     metrics_series = Count[int](
         1_000,
         "How many label sets of one metric are exposed, the largest; the others are "

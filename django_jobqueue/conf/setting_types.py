@@ -18,6 +18,7 @@ CENTURY: Final = 36_500 * DAY
 SIZE: Final = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT]?)i?B?", re.IGNORECASE)
 UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 CAPTURES: Final = ("language", "time_zone")
+LAST_PORT: Final = 65_535
 GREATEST: Final = 2_147_483_647  # of an integer column
 
 
@@ -148,6 +149,15 @@ class Count(Setting[T]):
 
     def from_text(self, text: str) -> int:
         return int(text)
+
+
+class Port(Count[int | None]):
+    described_as = "a port, which is a whole number"
+
+    def size_problem(self, value: int) -> str | None:
+        if 0 <= value <= LAST_PORT:
+            return None
+        return f"must be from 0 to {LAST_PORT}, not {value!r}"
 
 
 class Bytes(Count[T]):

@@ -23,6 +23,7 @@ from django_jobqueue.conf import GREATEST
 from django_jobqueue.domain import option_checks as checks
 from django_jobqueue.domain.databases import alias_problem
 from django_jobqueue.domain.followers import followers_problem, to_followers
+from django_jobqueue.domain.per_key import limit_key_problem, per_key_problem
 from django_jobqueue.domain.policy import (
     LONGEST,
     NO_LIMIT,
@@ -154,6 +155,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
     "metadata": _of_job(problem=checks.metadata_problem, normal=checks.to_dict),
     "tags": _of_job(problem=checks.tags_problem, normal=checks.to_tags),
     "unique_key": _of_job(problem=checks.text_problem),
+    "limit_key": _of_job(problem=limit_key_problem),
     "id": _of_job(normal=checks.to_id),
     "enqueued_by": _of_job(problem=checks.who_problem),
     "using": _of_job(problem=alias_problem),
@@ -237,6 +239,8 @@ OPTIONS: Final[Mapping[str, Option]] = {
             help="How many run at once in the whole cluster; 0 pauses.",
         ),
     ),
+    # Its columns are made from it: store/job_types.py.
+    "per_key": _of_type(problem=per_key_problem, type_takes=(None,)),
     "atomic": _of_type(
         problem=checks.switch_problem, column=Column(sql_type="boolean")
     ),

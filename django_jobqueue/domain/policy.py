@@ -17,6 +17,7 @@ from django_jobqueue.text.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from django_jobqueue.domain.followers import Follower
+    from django_jobqueue.domain.per_key import PerKey
 
 NAME_LENGTH: Final = 100
 PRIORITIES: Final = range(-100, 101)
@@ -48,6 +49,7 @@ class Policy:
     timeout: timedelta | None | Unset = UNSET  # None is unlimited
     delivery: Delivery = Delivery.AT_LEAST_ONCE
     concurrency: int | None = None  # in the whole cluster; None is unlimited
+    per_key: PerKey | None = None
     atomic: bool = False
     expires_in: timedelta | None = None
     max_crashes: int | Unset = UNSET

@@ -69,6 +69,18 @@ class WorkerState(TextChoices):
     LOST = "lost", _("lost")
 
 
+class HostState(TextChoices):
+    """The state of a host, as in its row."""
+
+    RUNNING = "running", _("running")
+    PARKED = "parked", _("parked")  # it has no processes
+    DRAINING = "draining", _("draining")
+    STANDBY = "standby", _("standing by")
+    STOPPING = "stopping", _("stopping")
+    RESTARTING = "restarting", _("restarting")
+    STOPPED = "stopped", _("stopped")
+
+
 ALIVE: Final = (WorkerState.RUNNING, WorkerState.DRAINING)  # if its lease holds
 
 

@@ -11,11 +11,13 @@ import time
 from collections import deque
 from dataclasses import replace
 from typing import Final
+from uuid import uuid4
 
 from django_jobqueue.embedded.threaded_worker import HostedThreads
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution import connection_reset
 from django_jobqueue.host.control import HostControl
+from django_jobqueue.host.host_orders import HostOrders, capacity
 from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance.host_maintenance import HostMaintenance
 from django_jobqueue.processes import identity
@@ -41,11 +43,24 @@ class EmbeddedSupervisor(Loop):
 
     def __init__(self, config: WorkerConfig, *, grace: float) -> None:
         super().__init__()
+        config = replace(
+            config,
+            embedded=True,
+            host_id=uuid4(),
+            supervisor=f"{identity.name_of(os.getpid())}/embedded",
+        )
         self.process_table = ProcessTable(ENTRIES)
         self.workers: list[HostedThreads] = []  # changed by its own thread alone
         self._control = HostControl(config, self.process_table, wanted=1, grace=grace)
         self._grace = grace
         self._maintenance = HostMaintenance(self.process_table, config)
+        self._orders = HostOrders(
+            self._control,
+            self.process_table,
+            bounds=capacity(config, 1),
+            on_report=self._pass_on_report,
+        )
+        self._orders.report([])
         self._fill_at = 0.0
         self._stops: deque[float | None] = deque()  # graces, from other threads
         self._calls: list[int] = []
@@ -80,6 +95,7 @@ class EmbeddedSupervisor(Loop):
         while self._stops:
             grace = self._stops.popleft()
             self._control.stop_within(self._grace if grace is None else grace)
+        self._orders.proceed(self.workers)
         if not self._control.stopping and time.monotonic() >= self._fill_at:
             self._fill()
         for worker in self.workers:
@@ -167,6 +183,11 @@ class EmbeddedSupervisor(Loop):
             worker.end()
             self.workers.remove(worker)
             self._maintenance.recover(self._control.ended(worker, entry))
+
+    def _pass_on_report(self) -> None:
+        """Have the renewer write how this host is."""
+        if self._maintenance.has_started:
+            self._maintenance.check_workers()
 
     def _pass_on_calls(self) -> None:
         """Have the renewer look at once if a worker heard that an operator asks for

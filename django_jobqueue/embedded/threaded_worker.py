@@ -143,6 +143,7 @@ class HostedThreads:
         self.config = config
         self.worker = ThreadedWorker(config, is_leased=self._is_leased)
         self.entry_number = entry_number
+        self.generation = 0  # its plan never changes
         self.quarantined = config.quarantined
         self.is_recycled = False  # never: its memory is that of its process
         self.is_ending = False

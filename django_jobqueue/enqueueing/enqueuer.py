@@ -16,6 +16,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain import followers, unique_keys
 from django_jobqueue.domain.arguments import refuse_call, to_json
 from django_jobqueue.domain.ids import new_id, new_ids
+from django_jobqueue.domain.per_key import check_key
 from django_jobqueue.domain.policy import Policy
 from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.domain.unique_rule import (
@@ -32,10 +33,12 @@ from django_jobqueue.exceptions import DuplicateJob, InvalidArguments, UnknownJo
 from django_jobqueue.observers import Enqueue, around_enqueue
 from django_jobqueue.store import find, job_types
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.queue import insert, insert_many, insert_unique
+from django_jobqueue.store.queue import insert, insert_unique
 from django_jobqueue.store.queue.insert import (
     Inserted,
 )
+from django_jobqueue.store.queue.insert_keyed import insert_many_keyed
+from django_jobqueue.store.queue.insert_many import insert_many
 from django_jobqueue.store.queue.insert_unique import ManyInserted
 from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.rows import Job
@@ -62,6 +65,7 @@ class Enqueuer:
         """Enqueue one job. Raises DuplicateJob, AlreadyArchived, InvalidArguments,
         UnknownJobType."""
         text = to_json(data, limit=conf.max_data_bytes)
+        self._check_key(data)
         rule = self._known_rule
         id = self.options.id or new_id()
         if not observers.registered:
@@ -85,8 +89,7 @@ class Enqueuer:
             new = self._row(None, trace)
             return memory.take(new, self._declaration, id, data, text)
         db = DjangoDatabase(self.options.using)
-        rule = rule or self._stored_rule(db)
-        new = self._row(rule, trace)
+        rule, new = self._rule_and_row(db, rule, trace)
         inserted = self._insert(db, new, id, data, text)
         if inserted is None:
             self._declare(db)
@@ -109,6 +112,7 @@ class Enqueuer:
         texts: list[str] = []
         try:
             for data in calls:
+                self._check_key(data)
                 texts.append(to_json(data, limit=limit))
         except InvalidArguments as error:
             refuse_call(first + len(texts), error)
@@ -140,13 +144,13 @@ class Enqueuer:
                 memory.take(new, self._declaration, id, data, text)
             return EnqueuedIds(ids)
         db = DjangoDatabase(self.options.using)
-        rule = rule or self._stored_rule(db)
-        new = self._row(rule, trace)
+        rule, new = self._rule_and_row(db, rule, trace)
         if rule is not None:
             return self._insert_unique(db, new, rule, ids, texts)
-        if not insert_many.insert_many(db, new, ids, texts):
+        insert = insert_many_keyed if new.is_keyed else insert_many
+        if not insert(db, new, ids, texts):
             self._declare(db)
-            insert_many.insert_many(db, new, ids, texts)
+            insert(db, new, ids, texts)
         self._send(signals.jobs_enqueued, ids=ids)
         return EnqueuedIds(ids)
 
@@ -243,12 +247,24 @@ class Enqueuer:
                 )
         return None
 
-    def _stored_rule(self, db: DjangoDatabase) -> UniqueRule | None:
-        """The rule of a handler that is not known here, from its job type's row."""
+    def _rule_and_row(
+        self, db: DjangoDatabase, rule: UniqueRule | None, trace: Trace | None
+    ) -> tuple[UniqueRule | None, NewJob]:
+        """The rule by which the job is unique, and the row to insert. The row of its
+        job type says what holds for a handler that is not known here."""
         if self._declaration is not None:
-            return None
-        rule = job_types.unique_rule(db, self._new.job_type)
-        return None if rule is None else self._own(rule)
+            return rule, self._row(rule, trace)
+        stored, is_keyed = job_types.stored_rules(db, self._new.job_type)
+        if rule is None and stored is not None:
+            rule = self._own(stored)
+        new = self._row(rule, trace)
+        return rule, replace(new, is_keyed=True) if is_keyed else new
+
+    def _check_key(self, data: Any) -> None:
+        """Raises InvalidArguments for data of which no key can be made."""
+        per_key = self._policy.per_key
+        if per_key is not None and self.options.limit_key is None:
+            check_key(per_key, data)
 
     def _own(self, rule: UniqueRule) -> UniqueRule:
         """The rule with the options of these jobs. Raises InvalidArguments."""

@@ -16,6 +16,7 @@ from django_jobqueue.domain.arguments import to_json
 from django_jobqueue.domain.followers import CanFollow, Follower
 from django_jobqueue.domain.job_options import OF_JOB, option_of_types
 from django_jobqueue.domain.option_checks import reusable
+from django_jobqueue.domain.per_key import PerKey
 from django_jobqueue.domain.policy import Policy, Unset
 from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.domain.retry_rules import RetryOption
@@ -53,6 +54,8 @@ class TypeOptions(TypedDict, total=False):
     """``at_least_once``, or ``at_most_once``: never started twice."""
     concurrency: int | None
     """How many jobs run at once in the whole cluster; 0 pauses, None is unlimited."""
+    per_key: PerKey | None
+    """How many jobs of each key, such as each customer, run at once."""
     atomic: bool
     """Whether the handler and its completion are one transaction."""
     expires_in: timedelta | float | None
@@ -141,6 +144,8 @@ class JobOptions(TypedDict, total=False):
     """The same for a failure or an expiry."""
     on_complete: Followers
     """The same for every status."""
+    limit_key: str | None
+    """The key that the job counts against, instead of the one of its arguments."""
     unique_key: str | None
     """While the job is unique, no other job of its type can have this key."""
     unique_until: Literal["finished", "started", "forever"] | timedelta | float | None
@@ -178,6 +183,7 @@ class Options:
     on_success: tuple[Follower, ...] | None = None
     on_failure: tuple[Follower, ...] | None = None
     on_complete: tuple[Follower, ...] | None = None
+    limit_key: str | None = None
     unique_key: str | None = None
     unique_until: str | timedelta | None = None
     on_duplicate: str | None = None
@@ -256,6 +262,8 @@ class Options:
             metadata=self.metadata_as_json({}),
             followers=followers.to_json(named),
             follower_types=followers.job_types(named),
+            is_keyed=policy is not None and policy.per_key is not None,
+            limit_key=self.limit_key,
         )
 
     def metadata_as_json(
@@ -282,6 +290,11 @@ class Options:
         if once and self.backoff is not None:
             raise InvalidArguments(
                 f"backoff has no effect: {job_type} is delivered at most once."
+            )
+        if self.limit_key is not None and policy is not None and not policy.per_key:
+            raise InvalidArguments(
+                f"limit_key has no effect: {job_type} has no limit by key. Declare it "
+                "with @job(per_key=PerKey(…))."
             )
         if problem := follower_problem(job_type, self):
             raise InvalidArguments(problem)

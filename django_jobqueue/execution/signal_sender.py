@@ -51,7 +51,8 @@ class Announcer(Loop):
         self._sent = threading.Event()  # everything
         self._sent.set()
         self._beginning = threading.Lock()
-        self._dropped = 0
+        self._dropped = 0  # in a row
+        self.dropped = 0  # ever
 
     def send(self, signal: Signal, sender: object, **arguments: Any) -> None:
         """Send this soon; from any thread. Costs next to nothing without receivers."""
@@ -85,6 +86,7 @@ class Announcer(Loop):
 
     def _drop(self, signal: Signal) -> None:
         self._dropped += 1
+        self.dropped += 1
         if self._dropped == 1:
             logger.error(
                 "Receivers of signals are too slow: %d signals wait for them, and the "

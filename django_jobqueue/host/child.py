@@ -14,6 +14,7 @@ from typing import ClassVar, Final
 
 from django_jobqueue.host.hangs import Hang
 from django_jobqueue.processes import forking, identity
+from django_jobqueue.processes.process_table import ProcessEntry
 from django_jobqueue.processes.shutdown import Step
 from django_jobqueue.workers.worker_main import (
     CANCEL,
@@ -36,14 +37,15 @@ NOT_KNOWN: Final = 255  # the exit code of a process that somebody else reaped
 
 @dataclass(slots=True)
 class Child:
-    """A forked process: a worker (see ``HostedWorker``), or the maintenance process."""
+    """A forked process: a worker (see ``HostedWorker``), maintenance, exporter."""
 
     how_fenced: ClassVar[str] = "killing it"
 
     pid: int
     order_pipe: int  # its writing end
-    entry_number: int  # in the process table; -1 for the maintenance process
+    entry_number: int  # in the process table; less than 0 for the other processes
     born: float  # time.monotonic()
+    generation: int = 0  # of the plan that it was started for
     quarantined: bool = False
     paused_since: float | None = None  # by SIGSTOP
     fenced: str = ""  # killed for this problem with its lease
@@ -194,6 +196,18 @@ def how_it_ended(code: int, *, orderly: bool) -> str:
     }
     other = f"exited with code {code}"
     return words.get(code, other) if orderly else other
+
+
+def how_it_died(child: Child, entry: ProcessEntry, code: int) -> str | None:
+    """The label of a worker's death in metrics; None if it ended in good order."""
+    if child.fenced:
+        return "lapsed"
+    is_replaced = bool(entry.orderly) and code == REPLACE
+    if child.hang is not None or child.runs_another_program or is_replaced:
+        return "unresponsive"
+    if code < 0:
+        return "killed"
+    return None if entry.orderly else "exited"
 
 
 def exit_code(seen: os.waitid_result) -> int:

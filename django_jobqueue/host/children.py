@@ -4,14 +4,17 @@ uses the database for all of them."""
 from __future__ import annotations
 
 import os
+import socket
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from django_jobqueue.host.child import ENDS, Child, exit_code, fork
+from django_jobqueue.host.exporter_child import ExporterChild
 from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance_child import MaintenanceChild
 from django_jobqueue.host.restarts import Restarts
+from django_jobqueue.processes.host_counters import HostCounters
 from django_jobqueue.processes.idle import WakeupPipe
 from django_jobqueue.processes.process_table import ProcessEntry, ProcessTable
 from django_jobqueue.processes.shutdown import KILLED_ENDS
@@ -32,8 +35,12 @@ class Children:
         *,
         restarts: Restarts,
         maintenance_wakeup: WakeupPipe,
+        listening: socket.socket | None = None,
     ) -> None:
+        """``listening``: where an exporter process is to serve metrics; None is
+        nowhere."""
         self.workers: dict[int, Child] = {}  # by process id
+        self.spared: int | None = None  # a process id that somebody else waits for
         self.restarts = restarts  # of workers
         self.maintenance = MaintenanceChild(
             process_table,
@@ -42,6 +49,18 @@ class Children:
             config=config,
             fork=self._fork,
         )
+        self.counters: HostCounters | None = None
+        self.exporter: ExporterChild | None = None
+        if listening is not None:
+            self.counters = HostCounters(process_table.size)
+            self.maintenance.counters = self.counters
+            self.exporter = ExporterChild(
+                process_table,
+                self.counters,
+                listening=listening,
+                drains=config.drain or config.drain_all,
+                fork=self._fork,
+            )
         self._config = config
         self._process_table = process_table
         self._dump = dump
@@ -62,10 +81,30 @@ class Children:
     def next_start(self) -> float | None:
         """time.monotonic() at which the next child may start that has to wait."""
         now = time.monotonic()
-        starts = (self.restarts.next_at, self.maintenance.restarts.next_at)
+        starts = [self.restarts.next_at, self.maintenance.restarts.next_at]
+        if self.exporter is not None:
+            starts.append(self.exporter.restarts.next_at)
         return min((start for start in starts if start > now), default=None)
 
-    def spawn(self, *, quarantined: bool) -> None:
+    def change_config(self, config: WorkerConfig) -> None:
+        """Workers that start have this configuration from now on."""
+        self._config = config
+        self.maintenance.change_config(config)
+
+    def ensure_others(self) -> None:
+        """Start the processes beside the workers, or their successors."""
+        if self.exporter is not None:
+            self.exporter.ensure()
+        self.maintenance.ensure()
+
+    def end_others(self) -> None:
+        """End the processes beside the workers; the exporter last, so that all of a
+        stop can be watched."""
+        self.maintenance.end()
+        if self.exporter is not None:
+            self.exporter.end()
+
+    def spawn(self, *, quarantined: bool, generation: int = 0) -> None:
         """Start a worker process, unless the last ones died a moment ago;
         ``quarantined``: for one job that must run alone."""
         process_table, dump = self._process_table, self._dump
@@ -75,6 +114,7 @@ class Children:
         config = replace(self._config, listen=process_table.can_listen)
         if quarantined:
             config = config.for_quarantined()
+        metrics = None if self.counters is None else self.counters.workers[number]
 
         def live(order_pipe: int) -> int:
             return WorkerMain(
@@ -83,6 +123,7 @@ class Children:
                 entry_number=number,
                 order_pipe=order_pipe,
                 dump=dump,
+                metrics=metrics,
             ).live()
 
         process_table.clear(number)
@@ -91,6 +132,7 @@ class Children:
         if child is None:
             return
         child.quarantined = quarantined
+        child.generation = generation
         process_table.write(number, pid=child.pid, renewable=1)
         self.workers[child.pid] = child
 
@@ -105,6 +147,8 @@ class Children:
             code = exit_code(seen)
             if child is self.maintenance.child:
                 self.maintenance.ended(code)
+            elif self.exporter is not None and child is self.exporter.child:
+                self.exporter.ended(code)
             else:
                 yield child, self._remove(child, code), code
         self._reap_strangers()
@@ -129,25 +173,32 @@ class Children:
             child.reap()
         self.workers.clear()
         self.maintenance.child = None
+        if self.exporter is not None:
+            self.exporter.child = None
 
     def _all(self) -> list[Child]:
-        maintenance = self.maintenance.child
-        return [*self.workers.values(), *([] if maintenance is None else [maintenance])]
+        exporter = None if self.exporter is None else self.exporter.child
+        others = (self.maintenance.child, exporter)
+        return [*self.workers.values(), *filter(None, others)]
 
     def _fork(
         self, number: int, live: Callable[[int], int], restarts: Restarts
     ) -> Child | None:
         """None if the system has no room for one more process now."""
-        others, now = [child.order_pipe for child in self._all()], time.monotonic()
+        inherited, now = [child.order_pipe for child in self._all()], time.monotonic()
+        if self.exporter is not None and restarts is not self.exporter.restarts:
+            inherited.append(self.exporter.listening)
         try:
-            return fork(number, live, others, is_verbose=restarts.is_verbose(now))
+            return fork(number, live, inherited, is_verbose=restarts.is_verbose(now))
         except OSError as error:
             restarts.could_not_start("process", error, now)
             return None
 
     def _pause(self, child: Child, paused: bool) -> None:
         child.paused_since = time.monotonic() if paused else None
-        if child is not self.maintenance.child:
+        if child is self.maintenance.child:
+            self.maintenance.paused(paused)
+        elif child.entry_number >= 0:
             self._process_table.write(child.entry_number, renewable=not paused)
 
     def _remove(self, child: Child, code: int) -> ProcessEntry:
@@ -157,6 +208,8 @@ class Children:
         if not (entry.orderly and code == ENDED):
             child.kill()
         child.reap()
+        if self.counters is not None:
+            self.counters.process_ended(self.counters.workers[child.entry_number])
         self._process_table.clear(child.entry_number)
         del self.workers[child.pid]
         return entry
@@ -166,7 +219,7 @@ class Children:
         parents. Elsewhere, other code may wait for processes that are not ours."""
         if os.getpid() != 1:
             return
-        ours = {child.pid for child in self._all()}
+        ours = {self.spared, *(child.pid for child in self._all())}
         flags = os.WEXITED | os.WNOHANG
         while (seen := _poll_any(flags | os.WNOWAIT)) and seen.si_pid not in ours:
             os.waitid(os.P_PID, seen.si_pid, flags)

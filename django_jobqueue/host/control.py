@@ -6,13 +6,15 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Protocol
 
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.host_plans import HostPlan
 from django_jobqueue.domain.log_events import Event
 from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.restarts import QuarantineRestarts, Restarts
+from django_jobqueue.host.scaling import Scaling, plan_of
 from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.process_table import (
     DESIRES,
@@ -31,6 +33,7 @@ class HostedWorker(Protocol):
 
     how_fenced: ClassVar[str]  # the end of a sentence for the log
     entry_number: int  # in the process table
+    generation: int  # of the plan that it was started for
     quarantined: bool  # it is there for one job that must run alone
     is_recycled: bool  # it works until its successor does, and ends then
     is_ending: bool  # it ends, and counts no more: its successor may start
@@ -63,7 +66,7 @@ class HostedWorker(Protocol):
 class HostControl:
     """Decides for the workers of a host; the workers carry it out.
 
-    ``wanted`` is how many ordinary workers should run.
+    ``wanted`` is how many ordinary workers should run now.
     """
 
     def __init__(
@@ -74,14 +77,22 @@ class HostControl:
         wanted: int,
         grace: float,
     ) -> None:
-        self.config = config
         self.process_table = process_table
         self.wanted = wanted
+        self.is_draining = False  # all of the host, and those that it would start
+        self.scaling = Scaling(config, wanted)
+        self.grace = grace
         self.stopping = Stopping(grace=grace, cancel_grace=conf.cancel_grace)
         self.restarts = Restarts()
+        self.on_recycled: Callable[[str], None] = lambda why: None  # for metrics
         self._quarantine = QuarantineRestarts()
         self._stop_at = math.inf  # time.monotonic() at which the grace is over
         process_table.renewed_at = lease_time()
+
+    @property
+    def config(self) -> WorkerConfig:
+        """The configuration of workers that start."""
+        return self.scaling.config
 
     # Starts and ends.
 
@@ -108,7 +119,7 @@ class HostControl:
     def _may_start(self) -> bool:
         table = self.process_table
         is_ready = table.maintenance_is_ready and table.may_work(lease_time())
-        return is_ready and not self.stopping
+        return is_ready and not (self.stopping or self.is_draining)
 
     def ended(
         self,
@@ -154,7 +165,7 @@ class HostControl:
             return False
         if self.stopping:
             return True
-        if self.wanted > 0 or not all_recovered:
+        if self.wanted > 0 or self.scaling.is_parked or not all_recovered:
             return False
         return not (self.config.drain and self.process_table.quarantine_seen_at)
 
@@ -173,6 +184,59 @@ class HostControl:
             if entry.exceeded and self._may_recycle(worker, workers):
                 self._recycle(worker, LIMITS[entry.exceeded])
         self._end_recycled(workers)
+        if self.scaling.is_under_way:
+            self._scale(workers)
+
+    # The plan.
+
+    @property
+    def plan(self) -> HostPlan:
+        """The workers that this host has, or is about to have."""
+        if self.scaling.is_under_way:
+            return self.scaling.plan
+        return plan_of(self.config, max(0, self.wanted))
+
+    def begin_to_scale(self, plan: HostPlan) -> None:
+        """Go to this plan, as the workers that there are allow."""
+        self.wanted = self.scaling.begin(plan, max(0, self.wanted))
+        self.activity()
+
+    def is_at_plan(self, workers: Sequence[HostedWorker]) -> bool:
+        """Whether all workers of the plan are at work, as far as any may be, or claim
+        nothing if none is to."""
+        if self.scaling.is_under_way or any(map(_waits_for_successor, workers)):
+            return False
+        if self.is_draining:
+            table = self.process_table
+            return all(table.entry(w.entry_number).draining for w in workers)
+        return not self._may_start() or self._at_work(workers) >= self.wanted
+
+    def _scale(self, workers: Sequence[HostedWorker]) -> None:
+        """Take the next step: replace one more worker, or have no more than planned."""
+        generation = self.scaling.generation
+        old = [w for w in workers if _is_present(w) and w.generation != generation]
+        if old and not (self._may_start() and self.wanted > 0):
+            for worker in old:  # they have no successors now, and claim nothing
+                self._end(worker)
+        elif old and not any(map(_waits_for_successor, workers)):
+            old[0].is_recycled = True
+            self.activity()
+        if not old and not any(map(_waits_for_successor, workers)):
+            self.wanted = self.scaling.plan.processes
+            self.scaling.is_under_way = False
+        for worker in [w for w in workers if _is_present(w)][max(0, self.wanted) :]:
+            self._end(worker)
+
+    def _at_work(self, workers: Sequence[HostedWorker]) -> int:
+        """How many ordinary workers are registered."""
+        table = self.process_table
+        return sum(
+            bool(table.entry(worker.entry_number).worker)
+            for worker in workers
+            if _is_present(worker)
+        )
+
+    # Replacements.
 
     def _may_recycle(
         self, worker: HostedWorker, workers: Sequence[HostedWorker]
@@ -186,6 +250,7 @@ class HostControl:
     def _recycle(self, worker: HostedWorker, limit: str) -> None:
         """Start its successor; it goes on until that is there."""
         worker.is_recycled = True
+        self.on_recycled(limit.removeprefix("MAX_").lower())
         self.activity()
         logger.info(
             "Worker %s has reached %s; it ends when its successor works",
@@ -203,13 +268,11 @@ class HostControl:
         successors that are not wanted any more."""
         if not any(worker.is_recycled for worker in workers):
             return
-        recycled = [w for w in workers if w.is_recycled and not w.is_ending]
+        recycled = [w for w in workers if _waits_for_successor(w)]
         successors = [w for w in workers if _is_present(w)]
         for worker in successors[max(0, self.wanted) :]:
             self._end(worker)
-        table = self.process_table
-        at_work = [w for w in successors if table.entry(w.entry_number).worker]
-        surplus = len(at_work) + len(recycled) - self.wanted
+        surplus = self._at_work(workers) + len(recycled) - self.wanted
         for worker in recycled[: max(0, surplus)]:
             self._end(worker)
 
@@ -239,17 +302,21 @@ class HostControl:
 
     def _obey(self, worker: HostedWorker, entry: ProcessEntry) -> None:
         desire = DESIRES[entry.desired]
-        if desire == "drain" and not entry.paused:
+        is_drained = desire == "drain" or self.is_draining
+        if is_drained and not entry.paused:
             self.process_table.write(worker.entry_number, paused=1)
             self.activity()
             worker.drain()
-        elif desire == "resume" and entry.paused:
+        elif entry.paused and not is_drained:
             self.process_table.write(worker.entry_number, paused=0)
             self.activity()
             worker.resume()
-        elif desire in ("stop", "restart") and not worker.is_ending:
+        if desire in ("stop", "restart") and not worker.is_ending:
             if desire == "stop" and not worker.quarantined:
                 self.wanted -= 1
+                self.scaling.one_less()
+            if desire == "restart":
+                self.on_recycled("asked")
             self._end(worker)
 
     def activity(self) -> None:
@@ -280,6 +347,11 @@ class HostControl:
 def _is_present(worker: HostedWorker) -> bool:
     """Whether it counts as one of the ordinary workers, and will."""
     return not (worker.quarantined or worker.is_recycled or worker.is_ending)
+
+
+def _waits_for_successor(worker: HostedWorker) -> bool:
+    """Whether it works until its successor does."""
+    return worker.is_recycled and not worker.is_ending
 
 
 def _count(workers: int) -> str:

@@ -11,9 +11,10 @@ import socket
 import time
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from django_jobqueue.host.host_status import HostStatus
 
 logger = logging.getLogger("django_jobqueue.supervisor")
 
@@ -21,22 +22,6 @@ BEAT: Final = 5.0  # seconds between two heartbeats, at most
 STOP_MARGIN: Final = 10.0  # seconds that a stop may take longer than its grace
 
 OF_SYSTEMD: Final = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")
-
-
-@dataclass(frozen=True)
-class HostStatus:
-    """What is worth telling."""
-
-    is_ready: bool  # a worker is registered, and its lease is renewed
-    is_stopping: bool
-    workers: int
-    jobs: int  # that they hold
-
-    def __str__(self) -> str:
-        state = "stopping" if self.is_stopping else "running"
-        if not (self.is_ready or self.is_stopping):
-            state = "not ready"
-        return f"{state}: {self.workers} worker processes, {self.jobs} jobs"
 
 
 class Liveness:
@@ -50,7 +35,12 @@ class Liveness:
         grace: float,
         environment: MutableMapping[str, str] = os.environ,
     ) -> None:
-        self._address, watchdog, of = (environment.pop(n, "") for n in OF_SYSTEMD)
+        self.environment = {  # for a program that takes the place of this one
+            name: environment.pop(name) for name in OF_SYSTEMD if name in environment
+        }
+        self._address, watchdog, of = (
+            self.environment.get(name, "") for name in OF_SYSTEMD
+        )
         self._watchdog = 0.0  # seconds between two signs of life; 0 is none
         if watchdog.isdigit() and of in ("", str(os.getpid())):
             self._watchdog = int(watchdog) / 2_000_000

@@ -19,6 +19,8 @@ from django_jobqueue.host.child import (
 from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance.maintenance_process import MaintenanceProcess
 from django_jobqueue.host.restarts import Restarts
+from django_jobqueue.host.scaling import plan_of
+from django_jobqueue.processes.host_counters import HostCounters
 from django_jobqueue.processes.idle import WakeupPipe
 from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.shutdown import KILLED_ENDS, MAINTENANCE_ENDS
@@ -47,6 +49,7 @@ class MaintenanceChild:
     ) -> None:
         self.child: Child | None = None
         self.restarts = Restarts()
+        self.counters: HostCounters | None = None  # for metrics
         self._process_table = process_table
         self._dump = dump
         self._wakeup = wakeup
@@ -60,6 +63,13 @@ class MaintenanceChild:
     def is_done(self) -> bool:
         """Whether it has looked after the jobs of all dead workers."""
         return self._process_table.recovered >= self._deaths
+
+    def change_config(self, config: WorkerConfig) -> None:
+        """Workers have other slots or queues from now on."""
+        self._config = config
+        if self.child is not None:
+            plan = plan_of(config, 1).to_json()
+            _order(self.child, {"do": "plan", **plan})
 
     def ensure(self) -> None:
         """Start it, or its successor."""
@@ -83,6 +93,10 @@ class MaintenanceChild:
         now = time.monotonic()
         self.restarts.died(lived=now - self.child.born, now=now)
         self.child = None
+        self._process_table.listener_is_gone()
+        if self.counters is not None:
+            self.counters.process_ended(self.counters.maintenance)
+            self.counters.count_death("killed" if code < 0 else "exited")
         how, often = how_it_ended(code, orderly=False), self.restarts.how_often
         if self.restarts.note_cause(how, now):
             logger.error(
@@ -91,6 +105,12 @@ class MaintenanceChild:
                 often,
                 extra={"event": Event.MAINTENANCE_DIED},
             )
+
+    def paused(self, is_so: bool) -> None:
+        """It was stopped (SIGSTOP), or goes on. Meanwhile its listener is deaf; it says
+        itself when it hears again."""
+        if is_so:
+            self._process_table.listener_is_gone()
 
     def end_if_paused(self, seconds: float) -> None:
         """Kill it if it was stopped (SIGSTOP) longer ago than this; a successor will
@@ -114,8 +134,7 @@ class MaintenanceChild:
             if child is None or self._end(child, deadline) == ENDED:
                 return
 
-    @staticmethod
-    def _end(child: Child, deadline: float) -> int:
+    def _end(self, child: Child, deadline: float) -> int:
         """Returns its exit code."""
         _order(child, {"do": "stop"})
         code = child.wait_for_exit(deadline - time.monotonic())
@@ -123,6 +142,8 @@ class MaintenanceChild:
             child.kill()
             code = child.wait_for_exit(KILLED_ENDS)
         child.reap()
+        if self.counters is not None:
+            self.counters.process_ended(self.counters.maintenance)
         return NOT_KNOWN if code is None else code
 
     def _start(self) -> None:
@@ -134,6 +155,7 @@ class MaintenanceChild:
             self._config,
         )
         deaths = list(self._unrecovered.values())
+        metrics = None if self.counters is None else self.counters.maintenance
 
         def live(order_pipe: int) -> int:
             return MaintenanceProcess(
@@ -143,6 +165,7 @@ class MaintenanceChild:
                 config=config,
                 dump=dump,
                 deaths=deaths,
+                metrics=metrics,
             ).live()
 
         self.child = self._fork(-1, live, self.restarts)

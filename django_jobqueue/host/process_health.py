@@ -38,6 +38,8 @@ class ProcessHealth:
         """Kill the children that have been stopped (SIGSTOP) for too long."""
         self._children.maintenance.end_if_paused(PAUSED_TOO_LONG)
         now = time.monotonic()
+        if self._children.exporter is not None:
+            self._children.exporter.end_if_paused(PAUSED_TOO_LONG)
         for child in self._children:
             if not child.is_killed and child.is_paused_for(PAUSED_TOO_LONG, now):
                 logger.error(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import time
 from contextlib import closing
 from dataclasses import replace
@@ -17,11 +18,14 @@ from uuid import uuid4
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.log_events import Event
-from django_jobqueue.host.child import Child, how_it_ended
+from django_jobqueue.host.child import Child, how_it_died, how_it_ended
 from django_jobqueue.host.children import Children
+from django_jobqueue.host.code_trial import Program
 from django_jobqueue.host.control import HostControl
 from django_jobqueue.host.drain_all import DrainAll
-from django_jobqueue.host.liveness import HostStatus, Liveness
+from django_jobqueue.host.host_orders import HostOrders, capacity
+from django_jobqueue.host.host_status import HostStatus
+from django_jobqueue.host.liveness import Liveness
 from django_jobqueue.host.process_health import ProcessHealth
 from django_jobqueue.host.step_down import StepDown
 from django_jobqueue.processes import identity
@@ -38,17 +42,37 @@ logger = logging.getLogger("django_jobqueue.supervisor")
 CHECK_EVERY: Final = 1.0  # seconds between looks at leases and at operators' requests
 STOPPED_AT_ONCE: Final = 1  # exit codes
 JOBS_REMAIN: Final = 3
+PIPED: Final = 8  # processes whose workers the host's listener wakes, at least
 
 
 class Supervisor:
     """Runs no handler, and has no thread and no database connection, so it may fork."""
 
-    def __init__(self, config: WorkerConfig, processes: int) -> None:
-        self.config = replace(config, supervisor=identity.name_of(os.getpid()))
-        self._wakeups = wakeups = WakeupPipes()
+    def __init__(
+        self,
+        config: WorkerConfig,
+        processes: int,
+        listening: socket.socket | None = None,
+        *,
+        program: Program | None = None,
+        no_program: str = "",
+    ) -> None:
+        """``listening``: where to serve metrics and answer probes; None is nowhere.
+        Without a ``program`` the code cannot be loaded again; ``no_program`` says
+        why."""
+        pid = os.getpid()
+        self.config = replace(
+            config, supervisor=identity.name_of(pid), host_id=identity.host_id(pid)
+        )
+        # Workers of later entries, in a host that was scaled up, listen themselves.
+        pipes = 2 * max(processes, PIPED) + 4
+        self._wakeups = wakeups = WakeupPipes.with_workers(pipes)
         self._wakeup = wakeups.supervisor
+        bounds = capacity(config, processes)
         self.process_table = ProcessTable(
-            2 * processes + 4, wakeups, attempts=config.threads + config.async_slots
+            2 * bounds["processes"] + 4,
+            wakeups,
+            attempts=bounds["threads"] + bounds["async_slots"],
         )
         if config.standby:
             self.config = replace(self.config, standby_token=uuid4())
@@ -64,7 +88,20 @@ class Supervisor:
             self.dump,
             restarts=self.control.restarts,
             maintenance_wakeup=wakeups.maintenance,
+            listening=listening,
         )
+        self.orders = HostOrders(
+            self.control,
+            self.process_table,
+            bounds=bounds,
+            program=program,
+            no_program=no_program,
+            on_plan=self.children.change_config,
+        )
+        self._signals = 0
+        self._counters = self.children.counters
+        if self._counters is not None:
+            self.control.on_recycled = self._counters.count_recycled
         self._health = ProcessHealth(self.process_table, self.children)
         self._liveness = Liveness(heartbeat_file=conf.heartbeat_file, grace=conf.grace)
         self._step_down = StepDown(self.process_table, self.control.activity)
@@ -81,45 +118,51 @@ class Supervisor:
             memory_frozen(),
             signals_handled(self._stop_signal, wakes=self._wakeup.writer),
         ):
-            self.children.maintenance.ensure()
+            self.process_table.supervised_at = time.monotonic()
+            self.orders.report([])
+            self.children.ensure_others()
             while not self._is_over():
                 self._round()
             self._liveness.notify(self._status)
-            self.children.maintenance.end()
+            self.orders.end()
+            self.children.end_others()
             self.dump.merge()
-            self._liveness.end()
+            if not self.orders.is_restarting:
+                self._liveness.end()
         logger.info("Stopped", extra={"event": Event.HOST_STOPPED})
-        if self.control.stopping.signals > 1:
+        if self._signals > 1:
             return STOPPED_AT_ONCE
         return JOBS_REMAIN if self._drain_all.timed_out else 0
 
+    def restart_program(self) -> None:
+        """Start the program again in the place of this one, if operators asked for
+        that; returns if they did not. To be called last."""
+        if self.orders.is_restarting and self.orders.program is not None:
+            environment = {**self._liveness.environment, **self.orders.environment}
+            self.orders.program.replace_this_process(environment)
+
     def _round(self) -> None:
         self._sleep()
+        self.process_table.supervised_at = time.monotonic()
+        self.process_table.is_stopping = bool(self.control.stopping)
+        self.children.spared = self.orders.trial_pid
         for child, entry, code in self.children.reap():
             self._ended(child, entry, code)
         self._health.kill_paused()
+        is_ready = self.process_table.maintenance_is_ready  # before orders are read
+        self.orders.proceed(list(self.children))
         self.control.fence_and_obey(list(self.children))
         self._step_down.proceed(list(self.children))
         self._health.kill_unresponsive()
         self._drain_all.proceed()
         self.control.proceed(list(self.children))
-        self._fill()
+        self.children.ensure_others()  # while workers end, too: leases are renewed
+        if is_ready:
+            self._fill()
         self._liveness.notify(self._status)
 
     def _status(self) -> HostStatus:
-        now, renewed_at = lease_time(), self.process_table.renewed_at
-        registered = [entry for entry in self.process_table if entry.worker]
-        is_ready = any(
-            not (entry.lost or entry.is_overdue(renewed_at, now, conf.lease))
-            for entry in registered
-        )
-        is_stopping = bool(self.control.stopping)
-        return HostStatus(
-            is_ready=is_ready and self.process_table.maintenance_is_ready,
-            is_stopping=is_stopping,
-            workers=len(registered),
-            jobs=sum(entry.held for entry in registered),
-        )
+        return HostStatus.of(self.process_table)
 
     def _is_over(self) -> bool:
         all_recovered = self.children.maintenance.is_done
@@ -128,10 +171,11 @@ class Supervisor:
     # Signals and time.
 
     def _stop_signal(self, number: int, frame: FrameType | None) -> None:
-        stopping = self.control.stopping
-        stopping.signal(time.monotonic())
+        self._signals += 1
+        self.orders.is_restarting = False
         name = signal.Signals(number).name
-        if stopping.signals == 1:
+        if self._signals == 1:
+            self.control.stop_within(conf.grace)
             logger.info(
                 "%s: stopping. No job is claimed any more; running jobs have %g s to "
                 "finish. A second signal stops at once.",
@@ -139,7 +183,8 @@ class Supervisor:
                 conf.grace,
                 extra={"event": Event.HOST_STOPPING, "signal": name},
             )
-        elif stopping.signals == 2:
+        elif self._signals == 2:
+            self.control.stopping.signal(time.monotonic())
             logger.warning(
                 "%s again: stopping at once. Unfinished jobs are released and listed "
                 "in %s",
@@ -179,9 +224,7 @@ class Supervisor:
     # Births and deaths.
 
     def _fill(self) -> None:
-        """Start the missing children. The maintenance process also while workers end:
-        without it, their leases would lapse."""
-        self.children.maintenance.ensure()
+        """Start the missing workers."""
         if self.control.wants_quarantined(list(self.children)):
             self._spawn(quarantined=True)
         if self.config.drain and not self.children.maintenance.is_done:
@@ -190,7 +233,8 @@ class Supervisor:
             self._spawn(quarantined=False)
 
     def _spawn(self, *, quarantined: bool) -> None:
-        self.children.spawn(quarantined=quarantined)
+        generation = self.control.scaling.generation
+        self.children.spawn(quarantined=quarantined, generation=generation)
         self.control.activity()
 
     def _ended(self, child: Child, entry: ProcessEntry, code: int) -> None:
@@ -212,3 +256,7 @@ class Supervisor:
             lived=time.monotonic() - child.born,
         )
         self.children.recover(child, death)
+        how = how_it_died(child, entry, code)
+        was_stopped = bool(self.control.stopping) and code == -signal.SIGKILL
+        if self._counters is not None and how and not was_stopped:
+            self._counters.count_death(how)

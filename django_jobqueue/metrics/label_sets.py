@@ -41,13 +41,18 @@ def with_queues_folded(
     place = metric.label_names.index("queue")
 
     def folded(labels: tuple[str, ...]) -> tuple[str, ...]:
-        queue = labels[place]
-        for pattern, name in queues.items():
-            if fnmatchcase(queue, pattern):
-                return (*labels[:place], name, *labels[place + 1 :])
-        return labels
+        name = queue_label(labels[place], queues)
+        return (*labels[:place], name, *labels[place + 1 :])
 
     return merged(metric, ((folded(key), value) for key, value in values.items()))
+
+
+def queue_label(queue: str, queues: Mapping[str, str]) -> str:
+    """The label of a queue: that of the first pattern that matches, else its name."""
+    for pattern, label in queues.items():
+        if fnmatchcase(queue, pattern):
+            return label
+    return queue
 
 
 class LabelLimit:

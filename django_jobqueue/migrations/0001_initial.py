@@ -1103,6 +1103,26 @@ class Migration(PostgreSQLMigration):
                     ),
                 ),
                 (
+                    "limit_name",
+                    models.CharField(
+                        blank=True,
+                        db_collation="C",
+                        help_text="The limit that its jobs count against, each under its key.",
+                        max_length=100,
+                        null=True,
+                        verbose_name="limit by key",
+                    ),
+                ),
+                (
+                    "limit_rule",
+                    models.JSONField(
+                        blank=True,
+                        help_text="How the database makes the key of a job.",
+                        null=True,
+                        verbose_name="rule of the key",
+                    ),
+                ),
+                (
                     "followers",
                     models.JSONField(blank=True, null=True, verbose_name="followers"),
                 ),
@@ -1511,6 +1531,17 @@ class Migration(PostgreSQLMigration):
                     ),
                 ),
                 (
+                    "limit_key",
+                    models.CharField(
+                        blank=True,
+                        db_collation="C",
+                        help_text="The limit and the key that the job counts against.",
+                        max_length=260,
+                        null=True,
+                        verbose_name="limit key",
+                    ),
+                ),
+                (
                     "replay_of",
                     models.UUIDField(
                         blank=True,
@@ -1812,6 +1843,17 @@ class Migration(PostgreSQLMigration):
                     ),
                 ),
                 (
+                    "limit_key",
+                    models.CharField(
+                        blank=True,
+                        db_collation="C",
+                        help_text="The limit and the key that the job counts against.",
+                        max_length=260,
+                        null=True,
+                        verbose_name="limit key",
+                    ),
+                ),
+                (
                     "replay_of",
                     models.UUIDField(
                         blank=True,
@@ -2018,6 +2060,27 @@ class Migration(PostgreSQLMigration):
                         models.F("worker_id"),
                         condition=models.Q(("status", "running")),
                         name="jobqueue_q_running",
+                    ),
+                    models.Index(
+                        models.F("queue"),
+                        models.F("priority"),
+                        models.F("job_type"),
+                        models.F("limit_key"),
+                        models.F("run_after"),
+                        models.F("id"),
+                        condition=models.Q(
+                            ("status", "queued"),
+                            ("limit_key__isnull", False),
+                            ("quarantined", False),
+                        ),
+                        name="jobqueue_q_keyed",
+                    ),
+                    models.Index(
+                        models.F("limit_key"),
+                        condition=models.Q(
+                            ("limit_key__isnull", False), ("status", "running")
+                        ),
+                        name="jobqueue_q_keyed_running",
                     ),
                     models.Index(
                         models.F("expires_at"),
@@ -2573,9 +2636,163 @@ class Migration(PostgreSQLMigration):
                 "required_db_vendor": "postgresql",
             },
         ),
+        migrations.CreateModel(
+            name="KeyLimit",
+            fields=[
+                (
+                    "name",
+                    models.CharField(
+                        db_collation="C",
+                        max_length=100,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="name",
+                    ),
+                ),
+                (
+                    "concurrency",
+                    models.IntegerField(
+                        blank=True,
+                        help_text="Jobs of one key running at once. Empty: unlimited.",
+                        null=True,
+                        verbose_name="concurrency",
+                    ),
+                ),
+                (
+                    "declared_at",
+                    models.DateTimeField(
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        verbose_name="declared at",
+                    ),
+                ),
+                (
+                    "concurrency_override",
+                    models.IntegerField(
+                        blank=True,
+                        help_text="Jobs of one key running at once; 0 holds all, -1 is unlimited.",
+                        null=True,
+                        verbose_name="concurrency",
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "limit by key",
+                "verbose_name_plural": "limits by key",
+                "ordering": ["name"],
+                "default_permissions": ("view", "change"),
+                "required_db_vendor": "postgresql",
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("name", ""), _negated=True),
+                        name="jobqueue_k_name",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("concurrency__isnull", True),
+                            ("concurrency__gte", 0),
+                            _connector="OR",
+                        ),
+                        name="jobqueue_k_concurrency",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("concurrency_override__isnull", True),
+                            ("concurrency_override__gte", -1),
+                            _connector="OR",
+                        ),
+                        name="jobqueue_k_concurrency_override",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Host",
+            fields=[
+                ("id", models.UUIDField(primary_key=True, serialize=False)),
+                ("name", models.CharField(max_length=200, verbose_name="name")),
+                ("host", models.CharField(max_length=200, verbose_name="host")),
+                (
+                    "embedded",
+                    models.BooleanField(db_default=False, verbose_name="embedded"),
+                ),
+                (
+                    "release",
+                    models.CharField(
+                        db_default="", max_length=100, verbose_name="release"
+                    ),
+                ),
+                (
+                    "processes",
+                    models.IntegerField(db_default=0, verbose_name="processes"),
+                ),
+                ("threads", models.IntegerField(db_default=0, verbose_name="threads")),
+                (
+                    "async_slots",
+                    models.IntegerField(db_default=0, verbose_name="async slots"),
+                ),
+                (
+                    "queues",
+                    models.JSONField(blank=True, null=True, verbose_name="queues"),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("running", "running"),
+                            ("parked", "parked"),
+                            ("draining", "draining"),
+                            ("standby", "standing by"),
+                            ("stopping", "stopping"),
+                            ("restarting", "restarting"),
+                            ("stopped", "stopped"),
+                        ],
+                        db_default="running",
+                        max_length=10,
+                        verbose_name="state",
+                    ),
+                ),
+                (
+                    "started_at",
+                    models.DateTimeField(
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        verbose_name="started at",
+                    ),
+                ),
+                (
+                    "renewed_at",
+                    models.DateTimeField(
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        verbose_name="renewed at",
+                    ),
+                ),
+                (
+                    "lease_until",
+                    models.DateTimeField(
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        verbose_name="lease until",
+                    ),
+                ),
+                (
+                    "stopped_at",
+                    models.DateTimeField(
+                        blank=True, null=True, verbose_name="stopped at"
+                    ),
+                ),
+                ("desired", models.JSONField(db_default={}, verbose_name="asked for")),
+                ("applied", models.JSONField(db_default={}, verbose_name="applied")),
+                ("error", models.TextField(db_default="", verbose_name="error")),
+            ],
+            options={
+                "verbose_name": "host",
+                "verbose_name_plural": "hosts",
+                "default_permissions": ("view",),
+                "required_db_vendor": "postgresql",
+            },
+        ),
         migrations.RunSQL(sql.AUDIT_INDEX, sql.NO_AUDIT_INDEX),
         migrations.RunSQL(sql.STORAGE, migrations.RunSQL.noop),
         migrations.RunSQL(sql.UNIQUE_KEY, sql.NO_UNIQUE_KEY),
+        migrations.RunSQL(sql.LIMIT_KEY, sql.NO_LIMIT_KEY),
         migrations.RunSQL(sql.FILL, sql.DO_NOT_FILL),
         migrations.RunSQL(sql.ANNOUNCE, sql.DO_NOT_ANNOUNCE),
         migrations.RunSQL(sql.FOLLOW, sql.DO_NOT_FOLLOW),

@@ -50,6 +50,7 @@ ALTER TABLE jobqueue_worker SET (
   autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE jobqueue_schedule SET (fillfactor = 50);
 ALTER TABLE jobqueue_lease SET (fillfactor = 50);
+ALTER TABLE jobqueue_host SET (fillfactor = 50);
 ALTER TABLE jobqueue_rollup SET (fillfactor = 70);
 ALTER TABLE jobqueue_failurerollup SET (fillfactor = 70);
 ALTER TABLE jobqueue_report SET (
@@ -80,6 +81,31 @@ END
 $body$
 """
 NO_UNIQUE_KEY = "DROP FUNCTION IF EXISTS jobqueue_unique_key(text, jsonb, jsonb)"
+
+# The only definition of the key that a job counts against, for the same reason. What
+# plain SQL made too long for the column is cut, and stays one key.
+LIMIT_KEY = """
+CREATE FUNCTION jobqueue_limit_key(rule jsonb, data jsonb) RETURNS text
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE AS $body$
+DECLARE
+  key text;
+BEGIN
+  IF jsonb_typeof(data) = 'object' THEN
+    data := (rule -> 'defaults') || data;
+  END IF;
+  SELECT coalesce(string_agg(coalesce(data ->> part.name, ''), ',' ORDER BY part.place),
+                  '')
+    INTO key
+    FROM jsonb_array_elements_text(rule -> 'by')
+         WITH ORDINALITY AS part (name, place);
+  IF length(key) > 150 THEN
+    key := left(key, 110) || '…' || md5(key);
+  END IF;
+  RETURN (rule ->> 'name') || ' ' || key;
+END
+$body$
+"""
+NO_LIMIT_KEY = "DROP FUNCTION IF EXISTS jobqueue_limit_key(jsonb, jsonb)"
 
 # A row that leaves its queue or its priority to the job type leaves all else to it, too.
 # One whose unique window is open is left out.
@@ -119,6 +145,8 @@ BEGIN
       NEW.unique_key := NULL;
     END IF;
   END IF;
+  NEW.limit_key := coalesce(NEW.limit_key,
+                            jobqueue_limit_key(policy.limit_rule, NEW.data));
   NEW.expires_at := coalesce(NEW.expires_at, NEW.run_after + policy.expires_in);
   RETURN NEW;
 END
@@ -241,7 +269,7 @@ BEGIN
       INSERT INTO jobqueue_queuedjob (
              id, job_type, queue, priority, data, follows, enqueued_by, run_after,
              expires_at, created_at, max_attempts, timeout, backoff, tags, metadata,
-             followers, unique_key, unique_until_started)
+             followers, unique_key, unique_until_started, limit_key)
       VALUES (new_id, follower.name, coalesce(entry ->> 'queue', follower.queue),
               coalesce((entry ->> 'priority')::smallint, follower.priority_override,
                        follower.priority),
@@ -257,7 +285,9 @@ BEGIN
                        NEW.metadata),
               coalesce(follower.followers || (entry -> 'followers'),
                        entry -> 'followers', follower.followers),
-              held_key, held_key IS NOT NULL AND until_started)
+              held_key, held_key IS NOT NULL AND until_started,
+              coalesce(follower.limit_name || ' ' || (entry ->> 'limit_key'),
+                       jobqueue_limit_key(follower.limit_rule, arguments)))
           ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING;
       EXIT WHEN FOUND OR NOT until_started;
       SELECT job.queue INTO held_in

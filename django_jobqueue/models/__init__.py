@@ -13,8 +13,10 @@ from django_jobqueue.models.failure import Failure
 from django_jobqueue.models.failure_group import FailureGroup
 from django_jobqueue.models.failure_rollup import FailureRollup
 from django_jobqueue.models.firing import Firing
+from django_jobqueue.models.host import Host
 from django_jobqueue.models.job_search import JobSearch
 from django_jobqueue.models.job_type import JobType
+from django_jobqueue.models.key_limit import KeyLimit
 from django_jobqueue.models.lease import Lease
 from django_jobqueue.models.overview import Overview
 from django_jobqueue.models.queue import Queue
@@ -35,8 +37,10 @@ __all__ = [
     "FailureGroup",
     "FailureRollup",
     "Firing",
+    "Host",
     "JobSearch",
     "JobType",
+    "KeyLimit",
     "Overview",
     "Lease",
     "Queue",

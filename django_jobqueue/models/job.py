@@ -53,6 +53,14 @@ class AbstractJob(models.Model):
         help_text=_("Attempts that ended because their worker died."),
     )
     started_at = UTCDateTimeField(_("started at"), null=True, blank=True)
+    limit_key = models.CharField(
+        _("limit key"),
+        max_length=260,
+        db_collation="C",
+        null=True,
+        blank=True,
+        help_text=_("The limit and the key that the job counts against."),
+    )
     replay_of = models.UUIDField(
         _("replay of"),
         null=True,

@@ -64,6 +64,20 @@ class JobType(models.Model):
         blank=True,
         help_text=_("The unique rule as the database applies it. Empty: not unique."),
     )
+    limit_name = models.CharField(
+        _("limit by key"),
+        max_length=NAME_LENGTH,
+        db_collation="C",
+        null=True,
+        blank=True,
+        help_text=_("The limit that its jobs count against, each under its key."),
+    )
+    limit_rule = models.JSONField(
+        _("rule of the key"),
+        null=True,
+        blank=True,
+        help_text=_("How the database makes the key of a job."),
+    )
     followers = models.JSONField(_("followers"), null=True, blank=True)
     follower_arguments = models.JSONField(
         _("arguments as a follower"), db_default=["job", "status"]

@@ -161,6 +161,22 @@ class QueuedJob(AbstractJob):
                 condition=Q(status=QueuedStatus.RUNNING),
                 name="jobqueue_q_running",
             ),
+            # A claim of a type with a limit by key goes from key to key.
+            models.Index(
+                "queue",
+                "priority",
+                "job_type",
+                "limit_key",
+                "run_after",
+                "id",
+                condition=QUEUED & Q(quarantined=False, limit_key__isnull=False),
+                name="jobqueue_q_keyed",
+            ),
+            models.Index(
+                "limit_key",
+                condition=Q(status=QueuedStatus.RUNNING, limit_key__isnull=False),
+                name="jobqueue_q_keyed_running",
+            ),
             models.Index(
                 "expires_at",
                 condition=QUEUED & Q(expires_at__isnull=False),

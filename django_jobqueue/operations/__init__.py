@@ -21,6 +21,7 @@ from django_jobqueue.operations.failure_groups import (
 )
 from django_jobqueue.operations.finding import get_job
 from django_jobqueue.operations.freeing import free_keys
+from django_jobqueue.operations.hosts import ask_hosts, scale_hosts
 from django_jobqueue.operations.leases import take_away_leases
 from django_jobqueue.operations.overrides import override
 from django_jobqueue.operations.pausing import pause, resume
@@ -33,6 +34,7 @@ from django_jobqueue.operations.workers import ask_workers, request_stack_dumps
 
 __all__ = [
     "allow_attempts",
+    "ask_hosts",
     "ask_workers",
     "assign",
     "cancel",
@@ -58,5 +60,6 @@ __all__ = [
     "resume",
     "reveal",
     "run_now",
+    "scale_hosts",
     "take_away_leases",
 ]

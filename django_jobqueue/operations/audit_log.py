@@ -29,6 +29,7 @@ OBJECTS: Final = (
     "schedule",
     "schedules",
     "workers",
+    "hosts",
     "leases",
     "fingerprints",
     "operation",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from django_jobqueue.execution.attempt import Attempt
 
 _ROW: Final = struct.Struct("@q16sd")  # only to read: see process_table.py
+_USED: Final = 8  # bytes before the rows: how many of them this worker has used
 _THREAD_END: Final = 8
 _JOB_END: Final = 24
 _NEVER: Final = math.inf
@@ -62,7 +63,8 @@ class AttemptTable:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._memory = mmap.mmap(-1, max(1, size * _ROW.size))
+        self._memory = mmap.mmap(-1, _USED + size * _ROW.size)
+        self._used = memoryview(self._memory)[:_USED].cast("q")
         self._numbers = itertools.count()  # of the worker
 
     def row(self, thread: int) -> Row:
@@ -70,18 +72,25 @@ class AttemptTable:
         number = next(self._numbers)
         if number >= self._size:
             return Row(bytearray(_ROW.size), 0, thread)
-        return Row(self._memory, number * _ROW.size, thread)
+        self._used[0] = number + 1
+        return Row(self._memory, _USED + number * _ROW.size, thread)
 
     def clear(self) -> None:
         """Nothing runs: another worker is to have it."""
-        self._memory[:] = bytes(len(self._memory))
+        end = self._end
+        self._memory[:end] = bytes(end)
 
     def running(self) -> list[RunningAttempt]:
         """The attempts that run now; after the process has died, those that ran
         then."""
-        rows = _ROW.iter_unpack(self._memory[: self._size * _ROW.size])
+        rows = _ROW.iter_unpack(self._memory[_USED : self._end])
         return [
             RunningAttempt(UUID(bytes=job), thread, deadline)
             for thread, job, deadline in rows
             if deadline
         ]
+
+    @property
+    def _end(self) -> int:
+        """The end of what was used: no more memory than that is touched."""
+        return _USED + self._used[0] * _ROW.size

@@ -10,7 +10,9 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
+from uuid import UUID, uuid5
 
+HOST_IDS: Final = UUID("5a3f6d0e-2c61-4f0b-9d5e-7f4b8f1f6c2a")  # their namespace
 STATE: Final = 0  # fields of /proc/…/stat after the name
 USED: Final = slice(11, 13)  # in clock ticks, by itself and by the kernel for it
 STARTED: Final = 19  # in clock ticks since the machine's start
@@ -39,6 +41,11 @@ def identity(pid: int) -> str:
         return f"{boot}/{namespace}/{pid}/{_stat(pid)[STARTED]}"
     except (OSError, IndexError, ValueError):
         return ""
+
+
+def host_id(pid: int) -> UUID:
+    """The id of the host whose supervisor this process is, also after ``exec``."""
+    return uuid5(HOST_IDS, identity(pid) or name_of(pid))
 
 
 def is_dead(other: str) -> bool:

@@ -9,6 +9,20 @@ A process that has nothing to do wakes nobody and is woken by three things::
     dispatcher: claim nothing ─► IdleBackoff ─► longest wait, ListeningFlag is out
                 claim often   ─► BurstDetector ─► polls, ListeningFlag is in
 
+The worker processes of a host share the listener of its maintenance process. Of them it
+wakes one for a notification; whoever finds more than it has room for has it wake the
+next (``WorkerRelay``)::
+
+    NOTIFY ─► listener ─► jobs_heard + 1 ─► CHECKS somebody anyway? ── yes ─► answers
+                 ▲                              └─ no ─► NewsPipe ─► one that has room
+                 │                                                     │ claims
+                 └──── MORE: it is full ◄──────────────────────────────┤
+                       NO_ROOM: it was ◄───────────────────────────────┘
+
+Who does not answer in time, because it is stopped, dead, or busy with the
+interpreter's lock, is passed over. When nobody listens any more
+(``listener_hears``), all are woken, and poll.
+
 One rule holds for all of them, or a wake-up is lost: mark yourself idle *before* you
 check again for work; publish work *before* you wake anybody.
 """
@@ -17,6 +31,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -38,6 +53,9 @@ APART: Final = 0.0025  # seconds from the end of a claim to the next one
 FAST_AFTER: Final = 0.05  # seconds
 POLL: Final = 0.005  # seconds
 LOCKED_WAIT: Final = 2.0  # seconds until a locked row is written to again
+
+END: Final = b"\0"  # of a text; PostgreSQL has none that contains it
+MOST_PIPES: Final = 100  # of workers; others listen on connections of their own
 
 
 class Activity:
@@ -94,17 +112,74 @@ class WakeupPipe:
         return rang, ready
 
 
+class NewsPipe:
+    """Wakes the one thread that waits for it, with short texts, from any thread, and
+    from any process forked after this was made."""
+
+    def __init__(self) -> None:
+        self._reader, self._writer = os.pipe()
+        for end in (self._reader, self._writer):
+            os.set_blocking(end, False)
+        self._poll = select.poll()  # made once: it is on the way of each job
+        self._poll.register(self._reader, select.POLLIN)
+        self._incomplete = b""
+
+    def fileno(self) -> int:
+        """The descriptor that can be read when there is a text."""
+        return self._reader
+
+    def send(self, text: str = "") -> bool:
+        """Pass on a text; False if there is no room, as nobody has read for long."""
+        try:
+            os.write(self._writer, text.encode() + END)
+        except BlockingIOError:
+            return False
+        return True
+
+    def wait(self, seconds: float) -> list[str]:
+        """The texts that have arrived, or that arrive within this time."""
+        if not self._poll.poll(seconds * 1_000):
+            return []
+        try:
+            read = os.read(self._reader, 65_536)
+        except BlockingIOError:
+            return []
+        *texts, self._incomplete = (self._incomplete + read).split(END)
+        return [text.decode() for text in texts]
+
+    def close(self) -> None:
+        """Nobody in this process uses it any more."""
+        os.close(self._reader)
+        os.close(self._writer)
+
+
 @dataclass(frozen=True, slots=True)
 class WakeupPipes:
-    """One for each of the two processes that every host has."""
+    """One for each of the two processes that every host has, and one for its listener
+    and for each worker process."""
 
     supervisor: WakeupPipe = field(default_factory=WakeupPipe)
     maintenance: WakeupPipe = field(default_factory=WakeupPipe)
+    listener: NewsPipe = field(default_factory=NewsPipe)
+    workers: list[NewsPipe] = field(default_factory=list)  # by entry number
+
+    @classmethod
+    def with_workers(cls, entries: int) -> WakeupPipes:
+        """Make them, for this many entries of the process table."""
+        return cls(workers=[NewsPipe() for _ in range(min(entries, MOST_PIPES))])
+
+    def close_others(self, entry: int) -> None:
+        """This process is the worker in that entry: it leaves the others alone."""
+        for number, pipe in enumerate(self.workers):
+            if number != entry:
+                pipe.close()
 
     def close(self) -> None:
         """Nobody waits for them any more."""
         self.supervisor.close()
         self.maintenance.close()
+        for pipe in (self.listener, *self.workers):
+            pipe.close()
 
 
 class IdleBackoff:

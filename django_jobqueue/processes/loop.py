@@ -146,14 +146,23 @@ class Loop:
             self._failures.is_over()
         return wait
 
+    def _sleep(self, seconds: float) -> None:
+        """Wait so long, or until somebody wakes it."""
+        if seconds > 0:
+            self._woken.wait(seconds)
+
+    def _sleep_after_error(self, seconds: float) -> None:
+        """Wait so long after a failure, or until it is to stop."""
+        self._stop_requested.wait(seconds)
+
     def _run(self) -> None:
         guard_this_thread()
         while not self._stop_requested.is_set():
             wait = self.round()
             if self.is_failing:
-                self._stop_requested.wait(wait)
-            elif wait > 0:
-                self._woken.wait(wait)
+                self._sleep_after_error(wait)
+            else:
+                self._sleep(wait)
             self._woken.clear()
         try:
             self.close()

@@ -16,6 +16,8 @@ from typing import Final, NamedTuple
 from django_jobqueue.processes.attempt_table import AttemptTable
 from django_jobqueue.processes.idle import WakeupPipes
 from django_jobqueue.processes.lease_clock import lease_time
+from django_jobqueue.processes.shared_text import SharedText
+from django_jobqueue.processes.worker_relay import WAKE, WorkerNews, WorkerRelay
 
 DESIRES: Final = ("", "drain", "resume", "stop", "restart")
 LIMITS: Final = ("", "MAX_JOBS", "MAX_AGE", "MAX_MEMORY")  # settings
@@ -43,6 +45,8 @@ class ProcessEntry(NamedTuple):
     calls: int  # worker: how often it heard that an operator asks for something
     condemned: int  # worker: a handler hangs; it will end, and wants a successor
     exceeded: int  # worker: the limit that it has reached, an index into LIMITS
+    readiness: int  # worker: what it is to be woken for; see idle.py
+    answered: int  # worker: jobs_heard when its last claim began that is done
     # maintenance: whether its last renewal was for longer, as it had nothing to do
     extended: int
     # maintenance: lease_time() of its last renewal, in milliseconds, if its row was
@@ -80,16 +84,24 @@ WORD: Final = 8  # bytes
     _STANDBY_UNTIL,
     _STANDBY_IS_HELD,
     _NOTHING_REMAINS,
+    _LISTENER_HEARS,
+    _JOBS_HEARD,
+    _BEHIND_HEARD,
+    _SUPERVISED_AT,
+    _IS_STOPPING,
+    _USED,
     _HEAD,  # how many there are
-) = range(10)
+) = range(16)
 _FIELDS: Final = {name: word for word, name in enumerate(ProcessEntry._fields[1:])}
 
 
 class ProcessTable:
     """Entries for worker processes, in memory that forked processes share, and for each
-    a table of ``attempts`` rows.
+    a table of ``attempts`` rows. Entries that were never used cost nothing.
 
-    Without wakeup pipes nobody can be woken, so nobody may rest for long.
+    Maintenance writes the ``orders`` of operators to this host, and the supervisor its
+    ``report``, both as JSON. Without wakeup pipes nobody can be woken, so nobody may
+    rest for long.
     """
 
     def __init__(
@@ -101,12 +113,15 @@ class ProcessTable:
         memory = memoryview(mmap.mmap(-1, WORD * (_HEAD + entries * len(_FIELDS))))
         self._numbers = memory.cast("q")
         self._moments = memory.cast("d")  # the same memory
+        self.orders = SharedText()
+        self.report = SharedText()
         self.last_activity_at = lease_time()
+        self.jobs_heard = 1  # more than any worker has answered
         self.standby_until = math.inf
         self.standby_is_held = True
 
     def __iter__(self) -> Iterator[ProcessEntry]:
-        for number in range(self.size):
+        for number in range(self._numbers[_USED]):
             entry = self.entry(number)
             if entry.pid:
                 yield entry
@@ -116,6 +131,11 @@ class ProcessTable:
         first = self._first(number)
         words = self._numbers[first : first + len(_FIELDS)]
         return ProcessEntry._make((number, *words))
+
+    def column(self, field: str) -> list[int]:
+        """The values of this field in all entries that were used, in their order."""
+        end = self._first(self._numbers[_USED])
+        return self._numbers[_HEAD + _FIELDS[field] : end : len(_FIELDS)].tolist()
 
     def free(self) -> int | None:
         """The number of an entry that nobody has."""
@@ -135,6 +155,8 @@ class ProcessTable:
 
     def write(self, number: int, **values: int) -> None:
         """Write fields of an entry."""
+        if "pid" in values and number >= self._numbers[_USED]:
+            self._numbers[_USED] = number + 1
         first = self._first(number)
         for name, value in values.items():
             self._numbers[first + _FIELDS[name]] = value
@@ -226,6 +248,56 @@ class ProcessTable:
     def nothing_remains(self, is_so: bool) -> None:
         self._numbers[_NOTHING_REMAINS] = is_so
 
+    # News. The listener in the maintenance process writes it, and the supervisor while
+    # that process is dead or stopped.
+
+    @property
+    def listener_hears(self) -> bool:
+        """Whether it hears notifications, and wakes workers."""
+        return bool(self._numbers[_LISTENER_HEARS])
+
+    @listener_hears.setter
+    def listener_hears(self, hears: bool) -> None:
+        self._numbers[_LISTENER_HEARS] = hears
+
+    @property
+    def jobs_heard(self) -> int:
+        """A number that grows with each notification of jobs."""
+        return self._numbers[_JOBS_HEARD]
+
+    @jobs_heard.setter
+    def jobs_heard(self, number: int) -> None:
+        self._numbers[_JOBS_HEARD] = number
+
+    @property
+    def behind_heard(self) -> int:
+        """The same of jobs that a claim may have passed already."""
+        return self._numbers[_BEHIND_HEARD]
+
+    @behind_heard.setter
+    def behind_heard(self, number: int) -> None:
+        self._numbers[_BEHIND_HEARD] = number
+
+    # What the supervisor says of itself.
+
+    @property
+    def supervised_at(self) -> float:
+        """time.monotonic() of the supervisor's last round."""
+        return self._moments[_SUPERVISED_AT]
+
+    @supervised_at.setter
+    def supervised_at(self, moment: float) -> None:
+        self._moments[_SUPERVISED_AT] = moment
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the host was told to stop."""
+        return bool(self._numbers[_IS_STOPPING])
+
+    @is_stopping.setter
+    def is_stopping(self, is_so: bool) -> None:
+        self._numbers[_IS_STOPPING] = is_so
+
     def may_work(self, now: float) -> bool:
         """Whether workers may run here: no other host is to do the same work."""
         return self.standby_is_held and now < self.standby_until
@@ -249,10 +321,39 @@ class ProcessTable:
             self._wakeups.supervisor.ring()
             self._wakeups.maintenance.ring()
 
+    def news_of(self, number: int) -> WorkerNews | None:
+        """What the worker in this entry hears of the host's listener; None if it has to
+        listen itself."""
+        if self._wakeups is None or number >= len(self._wakeups.workers):
+            return None
+        return WorkerNews(self, number, self._wakeups)
+
+    def keep_pipe(self, number: int) -> None:
+        """This process is the worker in this entry; it needs no other one's pipe."""
+        if self._wakeups is not None:
+            self._wakeups.close_others(number)
+
+    def relay(self) -> WorkerRelay | None:
+        """The listener's way to the workers; None if they listen themselves."""
+        if self._wakeups is None or not self._wakeups.workers:
+            return None
+        return WorkerRelay(self, self._wakeups)
+
+    def listener_is_gone(self) -> None:
+        """Nobody hears notifications for the workers: wake all, so that they poll."""
+        self.listener_hears = False
+        if (relay := self.relay()) is not None:
+            relay.pass_to_all(WAKE)
+
     def call_supervisor(self) -> None:
         """Have it look at what maintenance wrote."""
         if self._wakeups is not None:
             self._wakeups.supervisor.ring()
+
+    def call_maintenance(self) -> None:
+        """Have it look at what the supervisor wrote."""
+        if self._wakeups is not None:
+            self._wakeups.maintenance.ring()
 
     @staticmethod
     def _first(number: int) -> int:

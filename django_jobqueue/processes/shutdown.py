@@ -15,6 +15,8 @@ LOOPS_END: Final = 0.2  # has each of its two threads end,
 SIGNALS_SENT: Final = 1.5  # and lets receivers have the last signals
 LEAST_FLUSH: Final = 0.2  # for observers, when the rest took all the time
 MAINTENANCE_ENDS: Final = 4.0  # all of its end
+ANSWERS_END: Final = 0.5  # the exporter sends its last answers,
+EXPORTER_ENDS: Final = 1.0  # and ends
 KILLED_ENDS: Final = 1.0  # the system, with a process that was killed
 
 

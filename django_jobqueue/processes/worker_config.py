@@ -23,7 +23,9 @@ class WorkerConfig:
     listen: bool = True  # LISTEN works
     standby: str = ""  # work only as the one host of this name that is active
     standby_token: UUID | None = None  # of its lease
-    supervisor: str = ""
+    embedded: bool = False  # the workers are threads of another program
+    host_id: UUID | None = None  # of the host's row
+    supervisor: str = ""  # the name of the host in its row
     name: str = ""  # of the worker; empty is host:pid
 
     def has_slots_for(self, declaration: Declaration) -> bool:

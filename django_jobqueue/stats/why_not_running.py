@@ -15,7 +15,7 @@ from django.utils.translation import gettext, ngettext
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.policy import limit_in_force
 from django_jobqueue.domain.states import ALIVE, QueuedStatus, WorkerState
-from django_jobqueue.models import JobType, Queue, QueuedJob, Worker
+from django_jobqueue.models import JobType, KeyLimit, Queue, QueuedJob, Worker
 from django_jobqueue.stats.current_state import known_job_types
 from django_jobqueue.stats.pauses import is_paused
 from django_jobqueue.store.connection import DjangoDatabase
@@ -107,6 +107,7 @@ class _Reasons:
             if (limit := _limit(self.types[name])) is not None
         }
         self.running = _running(self.limits)
+        self.key_limits, self.running_of_key = _key_limits(rows, self.types)
 
     def of(self, job: Any) -> Iterator[str]:
         """Whatever a claim, or the end of a run, waits for."""
@@ -162,6 +163,15 @@ class _Reasons:
                 "limit": formatting.number(limit),
             }
             yield Reason(text % numbers, "limit")
+        of_key = self.key_limits.get(job.job_type_id)
+        running = self.running_of_key.get(job.limit_key, 0)
+        if of_key is not None and job.limit_key is not None and running >= of_key:
+            text = gettext("its key is at its limit: %(running)s of %(limit)s run")
+            numbers = {
+                "running": formatting.number(running),
+                "limit": formatting.number(of_key),
+            }
+            yield Reason(text % numbers)
 
     def _of_workers(self, job: Any) -> Iterator[str]:
         if not self.living:
@@ -248,6 +258,30 @@ def _running(names: Iterable[str]) -> dict[str, int]:
     running = jobs.filter(status=QueuedStatus.RUNNING, job_type__in=names)
     counted = running.order_by().values_list("job_type").annotate(Count("pk"))
     return {str(name): count for name, count in counted}
+
+
+def _key_limits(
+    rows: Sequence[Any], types: Mapping[str, JobType]
+) -> tuple[dict[str, int], dict[str, int]]:
+    """The limits of each key, by job type, and how many jobs run, by key."""
+    keys = {row.limit_key for row in rows if row.limit_key is not None}
+    named = {name: row.limit_name for name, row in types.items() if row.limit_name}
+    if not keys or not named:
+        return {}, {}
+    declared = KeyLimit.objects.using(conf.database).filter(pk__in=named.values())
+    limits = {
+        row.name: limit_in_force(row.concurrency, row.concurrency_override)
+        for row in declared
+    }
+    jobs = QueuedJob.objects.using(conf.database)
+    running = jobs.filter(status=QueuedStatus.RUNNING, limit_key__in=keys)
+    counted = running.order_by().values_list("limit_key").annotate(Count("pk"))
+    in_force = {
+        name: limit
+        for name, of in named.items()
+        if (limit := limits.get(of)) is not None
+    }
+    return in_force, {str(key): count for key, count in counted}
 
 
 def _jobs_before(rows: Sequence[Any]) -> dict[UUID, int]:

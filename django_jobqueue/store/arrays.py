@@ -24,7 +24,7 @@ def of_ids(ids: Iterable[UUID]) -> str:
 
 def of_moments(moments: Iterable[datetime]) -> str:
     """An array of points in time, which know their zones."""
-    return of_texts([moment.isoformat() for moment in moments])
+    return f"{{{','.join([moment.isoformat() for moment in moments])}}}"
 
 
 def of_texts(texts: Iterable[str]) -> str:

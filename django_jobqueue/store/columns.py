@@ -16,6 +16,7 @@ _MOVED = (
     "max_attempts",
     "timeout",
     "backoff",
+    "limit_key",
     "replay_of",
     "root_id",
     "bulk_operation_id",

@@ -11,7 +11,7 @@ import logging
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any, Final, Protocol, TypeVar
@@ -33,7 +33,7 @@ from django_jobqueue.store.errors import (
     is_conflict,
     is_passing,
 )
-from django_jobqueue.store.outage_log import OutageLog, outages
+from django_jobqueue.store.outage_log import OutageLog, call_errors, outages
 from django_jobqueue.store.prepared import PreparedStatement
 from django_jobqueue.store.transactions import OpenTransaction, read_committed
 
@@ -233,9 +233,16 @@ class OwnConnection:
 
         Raises StoreUnavailable for whatever time may heal.
         """
+        if isinstance(statement, PreparedStatement) and not self.pooled:
+            try:  # without a context manager: this is on the way of each job
+                rows = self._connected().fetch_prepared(statement, params)
+            except psycopg.Error as error:
+                if (sorted_error := self._sort(error)) is error:
+                    raise
+                raise sorted_error from error
+            self._works()
+            return rows
         with self._sorted() as connection:
-            if isinstance(statement, PreparedStatement) and not self.pooled:
-                return connection.fetch_prepared(statement, params)
             return self._execute(connection, statement, params).fetchall()
 
     def run(self, statement: str, params: Params = EMPTY) -> None:
@@ -273,16 +280,10 @@ class OwnConnection:
         with self._sorted() as connection:
             yield connection
 
-    @contextmanager
-    def patience(self, seconds: float) -> Iterator[None]:
+    def patience(self, seconds: float) -> AbstractContextManager[None]:
         """Statements wait no longer than this for a lock meanwhile. Whoever says so
         deals with the lock timeouts; the log does not name them."""
-        before, self._patience = self._patience, min(seconds, self._patience)
-        self._is_brief = True
-        try:
-            yield
-        finally:
-            self._patience, self._is_brief = before, False
+        return _Patience(self, seconds)
 
     def close(self) -> None:
         """Let go of the connection; the next call makes another."""
@@ -307,20 +308,36 @@ class OwnConnection:
     def _sorted(self) -> Iterator[BoundedConnection]:
         """Give out the connection; turn passing errors into StoreUnavailable."""
         try:
-            if self._connection is None:
-                self._connection = self._connect()
-            elif self._connection.patience != self._patience and not self.pooled:
-                session.set_patience(self._connection, self._patience)
-            yield self._connection
+            yield self._connected()
         except psycopg.Error as error:
-            code = error.sqlstate or ""
-            if not is_passing(error):
+            if (sorted_error := self._sort(error)) is error:
                 raise
-            if code not in ROLLED_BACK:
-                self.close()
-            if self._is_brief and code in CONTENDED:
-                raise _contended(error) from error
-            raise self._unavailable(error, code) from error
+            raise sorted_error from error
+        self._works()
+
+    def _connected(self) -> BoundedConnection:
+        """The connection, with its patience. Raises psycopg.Error."""
+        if self._connection is None:
+            self._connection = self._connect()
+        elif self._connection.patience != self._patience and not self.pooled:
+            session.set_patience(self._connection, self._patience)
+        return self._connection
+
+    def _sort(self, error: psycopg.Error) -> Exception:
+        """The exception to raise for this one: itself, if time will not heal it."""
+        code = error.sqlstate or ""
+        if not (self._is_brief and code in CONTENDED):
+            call_errors.count += 1
+        if not is_passing(error):
+            return error
+        if code not in ROLLED_BACK:
+            self.close()
+        if self._is_brief and code in CONTENDED:
+            return _contended(error)
+        return self._unavailable(error, code)
+
+    def _works(self) -> None:
+        """The last statement did not fail."""
         if self._failures:
             for log in (outages, self._errors):
                 log.back(self.purpose, self._failures)
@@ -353,6 +370,24 @@ class OwnConnection:
         return StoreUnavailable(
             text, retry_in=longest * random.uniform(0.5, 1), is_outage=is_outage
         )
+
+
+class _Patience(AbstractContextManager[None]):
+    """See ``OwnConnection.patience``: a class, since each claim passes it."""
+
+    def __init__(self, connection: OwnConnection, seconds: float) -> None:
+        self._connection = connection
+        self._seconds = seconds
+
+    def __enter__(self) -> None:
+        connection = self._connection
+        self._before = connection._patience
+        connection._patience = min(self._seconds, self._before)
+        connection._is_brief = True
+
+    def __exit__(self, *error: object) -> None:
+        self._connection._patience = self._before
+        self._connection._is_brief = False
 
 
 def _contended(error: psycopg.Error) -> StoreUnavailable:

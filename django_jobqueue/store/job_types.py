@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from django_jobqueue.domain import followers, unique_keys
+from django_jobqueue.domain import followers, key_limits, unique_keys
 from django_jobqueue.domain.job_options import COLUMNS, OVERRIDES
 from django_jobqueue.domain.registry import Declaration
 from django_jobqueue.domain.unique_rule import UniqueRule
@@ -22,6 +22,8 @@ DECLARED: Final = {
     "description": "text",
     "unique_by": "text",
     "unique_rule": "jsonb",
+    "limit_name": "text",
+    "limit_rule": "jsonb",
     "followers": "jsonb",
     "follower_arguments": "jsonb",
     **{name: column.sql_type for name, column in COLUMNS.items()},
@@ -55,16 +57,33 @@ SELECT name, {_VALUES}
        ({_EXCLUDED})
 """
 
-IN_FORCE: Final = """
-SELECT name, priority_override, max_attempts_override, timeout_override,
-       CASE concurrency_override WHEN -1 THEN NULL
-            ELSE coalesce(concurrency_override, concurrency) END
-  FROM jobqueue_jobtype
+# Before the job types that name them, which else would be unlimited for a moment.
+DECLARE_LIMITS: Final = """
+INSERT INTO jobqueue_keylimit AS held (name, concurrency)
+SELECT name, concurrency
+  FROM jsonb_to_recordset(%(declared)s::jsonb) AS declared (name text, concurrency int)
+ ORDER BY name
+    ON CONFLICT (name) DO UPDATE
+   SET concurrency = excluded.concurrency, declared_at = clock_timestamp()
+ WHERE held.concurrency IS DISTINCT FROM excluded.concurrency
 """
 
-UNIQUE_RULE: Final = (
-    "SELECT unique_rule::text FROM jobqueue_jobtype WHERE name = %(name)s"
-)
+IN_FORCE: Final = """
+SELECT type.name, type.priority_override, type.max_attempts_override,
+       type.timeout_override,
+       CASE type.concurrency_override WHEN -1 THEN NULL
+            ELSE coalesce(type.concurrency_override, type.concurrency) END,
+       type.limit_name,
+       CASE held.concurrency_override WHEN -1 THEN NULL
+            ELSE coalesce(held.concurrency_override, held.concurrency) END
+  FROM jobqueue_jobtype AS type
+  LEFT JOIN jobqueue_keylimit AS held ON held.name = type.limit_name
+"""
+
+STORED_RULES: Final = """
+SELECT unique_rule::text, limit_rule IS NOT NULL FROM jobqueue_jobtype
+ WHERE name = %(name)s
+"""
 
 _OVERRIDE_COLUMNS: Final = ", ".join(f"{{0}}.{name}_override" for name in OVERRIDES)
 _NEW_OVERRIDES: Final = ",\n         ".join(
@@ -148,7 +167,10 @@ CLOCK_TIME: Final = "SELECT clock_timestamp()"
 
 def declare(db: Database, declarations: Iterable[Declaration]) -> None:
     """Write these declarations to the rows of their job types."""
-    rows = [_row(declaration) for declaration in declarations]
+    declared = list(declarations)
+    rows = [_row(declaration) for declaration in declared]
+    if limits := key_limits.declared(declared):
+        db.run(DECLARE_LIMITS, {"declared": json.dumps(limits)})
     if rows:
         db.run(DECLARE, {"declared": json.dumps(rows)})
 
@@ -158,13 +180,14 @@ def overrides(db: Database) -> dict[str, Overrides]:
     return {name: Overrides(*values) for name, *values in db.fetch(IN_FORCE)}
 
 
-def unique_rule(db: Database, name: str) -> UniqueRule | None:
-    """The rule by which jobs of this type are unique, from its row; None if they are
-    not unique, or if there is no such row."""
-    rows = db.fetch(UNIQUE_RULE, {"name": name})
-    if not rows or rows[0][0] is None:
-        return None
-    return UniqueRule.from_json(json.loads(rows[0][0]))
+def stored_rules(db: Database, name: str) -> tuple[UniqueRule | None, bool]:
+    """The rule by which jobs of this type are unique, from its row, and whether it has
+    a limit by key; None and False if there is no such row."""
+    rows = db.fetch(STORED_RULES, {"name": name})
+    if not rows:
+        return None, False
+    rule, is_keyed = rows[0]
+    return None if rule is None else UniqueRule.from_json(json.loads(rule)), is_keyed
 
 
 def override(
@@ -223,6 +246,8 @@ def _row(declaration: Declaration) -> dict[str, Any]:
         "description": declaration.description,
         "unique_by": unique_keys.described(policy.unique)[:300],
         "unique_rule": None if rule is None else json.loads(rule.json),
+        "limit_name": key_limits.limit_name(declaration),
+        "limit_rule": json.loads(key_limits.rule_json(declaration) or "null"),
         "followers": followers.as_json(followers.followers_of(policy)),
         "follower_arguments": followers.arguments_of(declaration.parameters),
         **{name: _as_json(value) for name, value in options.items()},

@@ -24,6 +24,7 @@ class News(Enum):
     JOB_TYPES = "t"  # a policy, a pause
     CANCEL = "c"  # this job is to be cancelled
     CONTROL = "w"  # this worker is asked to do something
+    HOST = "s"  # the host of this name is asked to do something
     OVER = "o"  # this job, which somebody waits for, is over
     LEASE = "l"  # this lease, which somebody waits for, is free
     HELLO = "h"  # a listener tries whether it hears

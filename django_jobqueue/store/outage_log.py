@@ -28,6 +28,12 @@ class OutageLog:
         self._began = 0.0  # time.monotonic()
         self._logged_at = 0.0
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether some connection could not reach the database, and none could
+        since."""
+        return self._goes_on
+
     def lost(self, purpose: str, problem: str, connected_at: float) -> None:
         """A connection that was made at ``connected_at`` (time.monotonic(), 0 is never)
         cannot reach the database."""
@@ -60,4 +66,12 @@ class OutageLog:
         )
 
 
+class CallErrors:
+    """Counts calls that failed. Threads that race here may count one too few."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
 outages: Final = OutageLog(Event.DATABASE_LOST)
+call_errors: Final = CallErrors()  # of this process, and of its parent before the fork

@@ -48,17 +48,17 @@ def each_it_can(
     """
     if not items:
         return []
-    if not brief:
-        error = _try(do, items)
-        if error is None:
-            return []
-        if len(items) == 1:
-            return [Leftover(items, error)]
-        parts = deque(_halves(items))
+    if brief:
+        with db.patience(BRIEF):
+            error = _try(do, items)
     else:
-        parts = deque([items])
+        error = _try(do, items)
+    if error is None:
+        return []
+    if len(items) == 1:
+        return [Leftover(items, error)]
     with db.patience(BRIEF):
-        return list(_search(parts, do))
+        return list(_search(deque(_halves(items)), do))
 
 
 def _search(

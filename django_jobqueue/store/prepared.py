@@ -50,7 +50,10 @@ class Prepared:
     ) -> list[tuple[Any, ...]]:
         """Run it, in a transaction of its own, and return its rows. Raises
         psycopg.Error."""
-        values = [_text(params[name]) for name in self._order]
+        values = [
+            None if (value := params[name]) is None else str(value).encode(ENCODING)
+            for name in self._order
+        ]
         with connection.lock:
             connection.pgconn.send_query_prepared(
                 self.name.encode(), values, result_format=pq.Format.BINARY
@@ -69,10 +72,6 @@ class _Places(dict[str, str]):
     def __missing__(self, name: str) -> str:
         self[name] = f"${len(self) + 1}"
         return self[name]
-
-
-def _text(value: Any) -> bytes | None:
-    return None if value is None else str(value).encode(ENCODING)
 
 
 def _answer(connection: Connection[Any]) -> pq.abc.PGresult:

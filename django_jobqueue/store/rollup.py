@@ -112,7 +112,10 @@ class Count:
     succeeded: int = 0
     failed: int = 0
     retried: int = 0
-    other: int = 0
+    other: int = 0  # of these, the three that follow, and expired ones
+    snoozed: int = 0
+    cancelled: int = 0
+    released: int = 0
     run_ms: float = 0.0
     wait_ms: float = 0.0
     run_histogram: list[int] = field(default_factory=lambda: [0] * BUCKETS)

@@ -88,6 +88,7 @@ class ClaimedJob(NamedTuple):
     metadata: str | None = None  # JSON text
     timeout: float | None = None  # seconds; None is what its type says
     backoff: str | None = None  # JSON text; likewise
+    limit_key: str | None = None  # "<limit> <key>"; None if it counts against none
 
     @property
     def run_after(self) -> datetime:
@@ -121,6 +122,8 @@ class Overrides:
     max_attempts: int | None
     timeout: timedelta | None
     concurrency: int | None
+    limit_name: str | None = None  # its limit by key
+    key_concurrency: int | None = None  # the limit of each key
 
 
 class Lane(NamedTuple):

@@ -32,8 +32,9 @@ from django_jobqueue.store import job_types, worker_rows
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.find import find
 from django_jobqueue.store.queue import claim, expire, finish, lanes
+from django_jobqueue.store.queue.claim_keyed import KeyedLane, adopt, claim_keyed
 from django_jobqueue.store.queue.finish import Finished, Holder
-from django_jobqueue.store.queue.lanes import Head, LaneMark
+from django_jobqueue.store.queue.lanes import START, Head, LaneMark, Mark
 from django_jobqueue.store.queue.rescue import rescue
 from django_jobqueue.store.rows import ClaimedJob, Job, Lane
 from django_jobqueue.testing.faults import (
@@ -92,12 +93,28 @@ class InlineWorker:
     def claim(self) -> Attempt | None:
         """Take the next job; None if none can be run now."""
         for lane in self._due():
-            verb = claim.claim
-            if self._policies.is_limited(lane.job_type):
-                verb = claim.claim_limited
-            if jobs := verb(self.db, self._registered(), [LaneMark(lane)], 1):
+            if jobs := self._claim_lane(lane):
                 return self._make(jobs[0])
         return self._claim_quarantined()
+
+    def _claim_lane(self, lane: Lane) -> list[ClaimedJob]:
+        """Take the next job of this lane, within the limits of its type."""
+        worker = self._registered()
+        is_limited = self._policies.is_limited(lane.job_type)
+        limit = self._policies.key_limit(lane.job_type)
+        if limit is None:
+            verb = claim.claim_limited if is_limited else claim.claim
+            return verb(self.db, worker, [LaneMark(lane)], 1)
+        since: Mark | None = START
+        while since is not None:
+            _, since = adopt(self.db, lane, since)
+        keyed = KeyedLane(
+            lane=lane,
+            limit_name=limit.name,
+            locks_limit=limit.concurrency is not None,
+            locks_type=is_limited,
+        )
+        return claim_keyed(self.db, worker, keyed, 1)
 
     def run(self, attempt: Attempt) -> Ran:
         """Run it and write what it came to."""

@@ -29,6 +29,7 @@ from django_jobqueue.processes.listener import Listener
 from django_jobqueue.processes.loop import Loop
 from django_jobqueue.processes.shutdown import LEAST_FLUSH
 from django_jobqueue.processes.worker_config import WorkerConfig
+from django_jobqueue.processes.worker_relay import WorkerNews
 from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import FINISHING, PINNED, OwnConnection
 from django_jobqueue.store.notify import News
@@ -51,6 +52,7 @@ from django_jobqueue.workers.executors.threads import Threads
 from django_jobqueue.workers.reporter import Reporter
 from django_jobqueue.workers.stack_dump import StackDumper
 from django_jobqueue.workers.watchdog import Watchdog, waits_for_another
+from django_jobqueue.workers.worker_row import row_of
 
 logger = logging.getLogger("django_jobqueue.worker")
 
@@ -58,8 +60,15 @@ logger = logging.getLogger("django_jobqueue.worker")
 class Worker:
     """Claims jobs and runs them, until it is asked to stop."""
 
-    def __init__(self, config: WorkerConfig, table: AttemptTable | None = None) -> None:
+    def __init__(
+        self,
+        config: WorkerConfig,
+        table: AttemptTable | None = None,
+        host_news: WorkerNews | None = None,
+    ) -> None:
         self.config = config
+        self.host_news = host_news if config.listen else None
+        self.listener: Listener | None = None  # unless its host listens, or nobody can
         self._table = table or AttemptTable(0)
         self.id = 0
         self.name = config.name or identity.name_of(os.getpid())
@@ -80,7 +89,11 @@ class Worker:
 
     def register(self) -> int:
         """Write this worker's row. Raises StoreUnavailable."""
-        self.id = worker_rows.register(self._registrar, _row(self), conf.lease)
+        self.id = worker_rows.register(
+            self._registrar,
+            row_of(self.name, self.config, self.policies.names),
+            conf.lease,
+        )
         self._registrar.close()
         return self.id
 
@@ -109,7 +122,7 @@ class Worker:
         stack_dumps = OwnConnection("stack dumper", pooled=pooled)
         self.stack_dumper = StackDumper(self.id, stack_dumps, self.executors)
         self._loops = [self.completer, self.watchdog, self.dispatcher, self.reporter]
-        if self.config.listen:
+        if self.config.listen and self.host_news is None:
             self.listener = Listener(OwnConnection("listener"), self._hear)
             self._loops.append(self.listener)
 
@@ -147,7 +160,7 @@ class Worker:
 
         for loop in (self.dispatcher, self.watchdog, self.reporter):
             loop.stop(0)
-        if self.config.listen:
+        if self.listener is not None:
             self.listener.stop(0)
         self.completer.stop(left())
         self.dispatcher.stop(min(left(), 1.0))
@@ -248,8 +261,8 @@ class Worker:
                 self.dispatcher.policies_changed()
             case News.CANCEL:
                 self.cancel(about)
-            case News.CONTROL if about == str(self.id):
-                self.calls += 1
+            case _ if about in (str(self.id), self.config.supervisor):
+                self.calls += 1  # an operator asks this worker, or its host
                 self.activity()
 
     def cancel(self, id: str) -> None:
@@ -286,6 +299,7 @@ class Worker:
             held=self.held,
             activity=self.activity,
         )
+        self.claims = claimer.counts
         dispatcher_class = (
             QuarantineDispatcher if self.config.quarantined else Dispatcher
         )
@@ -295,8 +309,14 @@ class Worker:
             claimer,
             policies=self.policies,
             cancellation_poll=CancellationPoll(lambda: list(self.held), self.cancel),
-            gets_notifications=lambda: self.config.listen and self.listener.hears,
+            gets_notifications=self._gets_notifications,
+            host_news=self.host_news,
+            pass_on=self._hear,
         )
+
+    def _gets_notifications(self) -> bool:
+        source = self.host_news or self.listener
+        return source is not None and source.hears
 
     def _make_executors(self, holder: Holder) -> None:
         def run_sync(attempt: Attempt) -> Finished:
@@ -377,22 +397,4 @@ def _announce(signal: Signal, worker: Worker) -> None:
         name=worker.name,
         worker_id=worker.id,
         queues=worker.config.queues,
-    )
-
-
-def _row(worker: Worker) -> worker_rows.NewWorker:
-    """The new row of a worker."""
-    pid, config = os.getpid(), worker.config
-    return worker_rows.NewWorker(
-        name=worker.name,
-        host=identity.host(),
-        pid=pid,
-        identity=identity.identity(pid),
-        supervisor=config.supervisor,
-        release=conf.release,
-        queues=config.queues,
-        job_types=worker.policies.names,
-        threads=config.threads,
-        async_slots=config.async_slots,
-        versions=identity.versions(),
     )

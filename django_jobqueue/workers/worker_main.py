@@ -22,6 +22,7 @@ from django_jobqueue.processes import forking, identity
 from django_jobqueue.processes.idle import WakeupPipe
 from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.process_table import LIMITS, ProcessTable
+from django_jobqueue.processes.shared_value import SharedValue
 from django_jobqueue.processes.shutdown import WORKER_STOPS, WORKER_WRITES
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.text.redaction import mask_data
@@ -29,6 +30,7 @@ from django_jobqueue.workers.presence import Presence
 from django_jobqueue.workers.process_limits import ProcessLimits
 from django_jobqueue.workers.unfinished_jobs_dump import UnfinishedJobsDump
 from django_jobqueue.workers.worker import Worker
+from django_jobqueue.workers.worker_counters import WorkerCounters
 
 logger = logging.getLogger("django_jobqueue.worker")
 
@@ -74,8 +76,11 @@ class WorkerMain:
         entry_number: int,
         order_pipe: int,
         dump: UnfinishedJobsDump,
+        metrics: SharedValue | None = None,
     ) -> None:
         self._config = config
+        self._metrics = metrics  # where to publish counters
+        self._counters: WorkerCounters | None = None
         self._process_table = process_table
         self._entry_number = entry_number
         self._order_pipe = order_pipe
@@ -97,7 +102,12 @@ class WorkerMain:
         connection_reset.keep_connections()
         sys.setswitchinterval(SWITCH)
         collect_seldom()
-        worker = Worker(self._config, self._process_table.attempts(self._entry_number))
+        self._process_table.keep_pipe(self._entry_number)
+        worker = Worker(
+            self._config,
+            self._process_table.attempts(self._entry_number),
+            self._process_table.news_of(self._entry_number),
+        )
         if not self._register(worker):
             self._process_table.write(self._entry_number, orderly=1)
             return ENDED
@@ -105,6 +115,8 @@ class WorkerMain:
         worker.activity.wakes(presence.claimed)
         worker.activity.wakes(self._rouse)
         worker.build()
+        if self._metrics is not None:
+            self._counters = WorkerCounters(worker, self._metrics)
         worker.watchdog.on_checked = presence.watched
         worker.start()
         if not self._config.drain:
@@ -118,6 +130,8 @@ class WorkerMain:
             self._read(self._pause(worker))
             code = self._obey(worker)
             presence.publish()
+            if self._counters is not None:
+                self._counters.publish()
             if self._limits is not None:
                 self._check_limits(self._limits, worker)
             worker.stack_dumper.request(
@@ -139,6 +153,8 @@ class WorkerMain:
             if code != ENDED:
                 worker.record_ends(WORKER_WRITES, unresponsive=code == REPLACE)
             worker.stop(WORKER_WRITES if code == RELEASED else WORKER_STOPS)
+            if self._counters is not None:
+                self._counters.publish(at_once=True)
             if code == RELEASED:
                 unfinished = [_describe(attempt) for attempt in list(worker.held)]
                 self._dump.add(str(os.getpid()), unfinished)

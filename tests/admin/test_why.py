@@ -19,6 +19,7 @@ from tests.admin import scene as rows
 from tests.admin.conftest import LogIn
 from tests.admin.pages import get, list_of, page_of
 from tests.admin.scene import ADD, FAIL
+from tests.store.rows import KEYED, make
 
 MINUTE = timedelta(minutes=1)
 
@@ -185,3 +186,15 @@ def test_the_number_of_queries_does_not_grow_with_the_jobs(anna: Client) -> None
             get(anna, list_of("queuedjob"))
         counts.append(len(captured))
     assert counts[0] == counts[1]
+
+
+def test_its_key_is_at_its_limit(reasons: Any, worker: int) -> None:
+    Worker.objects.update(job_types=[KEYED])
+    columns = {"status": "running", "worker_id": worker, "started_at": timezone.now()}
+    for _ in range(2):
+        make(KEYED, data={"key": 7}, **columns)
+    other = make(KEYED, data={"key": 8})
+    mine = make(KEYED, data={"key": 7})
+
+    assert reasons(mine) == ["its key is at its limit: 2 of 2 run"]
+    assert reasons(other) == ["it is about to be claimed"]

@@ -40,6 +40,7 @@ BY_NAME = {
     ): "settings and code do",
     ("import_module", "checks/__init__.py"): "the settings name middleware",
     ("import_module", "__init__.py"): "a table of our own modules does",
+    ("marshal", "processes/shared_value.py"): "memory that only our processes write",
     ("mark_safe", "templatetags/jobqueue.py"): "a template rendered and escaped it",
 }
 

@@ -21,7 +21,7 @@ SET = re.compile(
     r"(?=\bFROM\b|\bWHERE\b|\bRETURNING\b|\Z)",
     re.DOTALL,
 )
-TABLE = re.compile(r"\b(jobqueue_(?!uuidv7|unique_key|d_)[a-z_]+)\b")
+TABLE = re.compile(r"\b(jobqueue_(?!uuidv7|unique_key|limit_key|d_)[a-z_]+)\b")
 
 # What a job is, wherever it is. An archived job has more, a queued one has more.
 COPIED = {
@@ -38,6 +38,7 @@ COPIED = {
     "timeout",
     "backoff",
     "crashes",
+    "limit_key",
     "replay_of",
     "root_id",
     "bulk_operation_id",

@@ -30,6 +30,7 @@ TEXTS: dict[str, tuple[str, Any]] = {
     "ALERT_FAILED": ("7", 7),
     "HEARTBEAT_FILE": ("/run/jobs/beat", "/run/jobs/beat"),
     "LOG_FORMAT": ("json", "json"),
+    "METRICS_HOST": ("0.0.0.0", "0.0.0.0"),  # noqa: S104
     "METRICS_QUEUES": ("tenant-*=tenant,b=c", {"tenant-*": "tenant", "b": "c"}),
     "METRICS_EXCLUDE": ("jobqueue_table_*,a", ["jobqueue_table_*", "a"]),
     "TRACE_RELATION": ("link", "link"),

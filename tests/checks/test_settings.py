@@ -229,6 +229,27 @@ def test_w001_a_statement_that_may_outlast_the_lease() -> None:
     assert found(STATEMENT_TIMEOUT=14, LEASE=15) == []
 
 
+def test_w017_a_port_for_metrics_without_what_writes_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert found(METRICS_PORT=0) == []
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    message = one(METRICS_PORT=0)
+    assert isinstance(message, Warning)
+    assert message.id == "jobqueue.W017"
+    assert "/metrics is answered with 501" in message.msg
+    assert 'pip install "django-jobqueue[metrics]"' in message.hint
+    assert found(METRICS_PORT=None) == []
+
+
+@pytest.mark.parametrize("port", [-1, 65_536])
+def test_e003_a_port_that_does_not_exist(port: int) -> None:
+    message = one(METRICS_PORT=port)
+    assert message.msg == (
+        f"JOBQUEUE['METRICS_PORT'] must be from 0 to 65535, not {port}."
+    )
+
+
 def test_e005_a_database_that_is_not_there_is_told_with_the_one_that_was_meant() -> (
     None
 ):

@@ -88,6 +88,7 @@ READS: dict[str, tuple[str, ...]] = {
     "show": ("019a9f5e-7c3b-7d4e-8a51-0c6f2f7f6a11",),
     "types": (),
     "workers": (),
+    "hosts": (),
     "failures": (),
     "replay": ("--status", "failed"),
     "cancel": ("--queue", "default"),

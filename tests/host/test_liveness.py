@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from django_jobqueue.host.host_status import HostStatus
 from django_jobqueue.host.liveness import (
     BEAT,
     AlreadyRunning,
-    HostStatus,
     Liveness,
     pid_file,
 )

@@ -151,6 +151,11 @@ def has_an_id() -> bool:
     return alone(id=id) == id
 
 
+def counts_against_a_key() -> bool:
+    job = jobs.write_keyed.using(limit_key="k").enqueue("/dev/null")
+    return row_of(job.id)["limit_key"] == f"{jobs.write_keyed.name} k"
+
+
 def has_a_key() -> bool:
     return row_of(alone(unique_key="k"))["unique_key"] is not None
 
@@ -185,6 +190,7 @@ def is_in_that_database() -> bool:
 # Options that are no value of the row, or only together with others.
 EFFECTS = {
     "id": has_an_id,
+    "limit_key": counts_against_a_key,
     "unique_key": has_a_key,
     "unique_until": is_unique_until_it_starts,
     "on_duplicate": returns_a_duplicate,

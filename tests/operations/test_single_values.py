@@ -29,16 +29,24 @@ SINGLES: dict[str, list[Any]] = {
     "names": ["tests.sample.add", jobs.add],
     "rules": [Rule(status=ArchivedStatus.FAILED, keep=1e9)],
     "queue": ["mail"],
+    "queues": ["mail"],
 }
 OF_WORKERS = ("ask_workers", "request_stack_dumps")
 ARGUMENTS: dict[str, dict[str, Any]] = {  # besides the several
     "allow_attempts": {"max_attempts": 9},
+    "ask_hosts": {"what": "drain"},
     "ask_workers": {"what": "drain"},
     "assign": {"assignee": "anna"},
     "fail": {"reason": "why"},
     "note": {"text": "why"},
+    "scale_hosts": {"ids": [ID], "queues": ["mail"]},
 }
-REFUSES = {"enqueue_many", "worker"}  # tried below
+# Tried below, and the hosts' queues in test_hosts.py.
+REFUSES = {
+    ("enqueue_many", "calls"),
+    ("scale_hosts", "queues"),
+    ("worker", "queues"),
+}
 SEVERAL = ("Iterable", "Sequence", "Collection", "Ids", "Names", "Fingerprints")
 
 
@@ -62,8 +70,8 @@ def several_of(function: Callable[..., Any]) -> Iterator[str]:
             yield parameter.name
 
 
-TAKES_SEVERAL: dict[str, tuple[Callable[..., Any], str]] = {
-    function.__name__: (function, name)
+TAKES_SEVERAL: dict[tuple[str, str], Callable[..., Any]] = {
+    (function.__name__, name): function
     for function in public()
     if not inspect.iscoroutinefunction(function)
     for name in several_of(function)
@@ -89,15 +97,18 @@ def outcome(function: Callable[..., Any], **arguments: Any) -> Any:
         return str(error)
 
 
-@pytest.mark.parametrize("name", sorted({*TAKES_SEVERAL} - REFUSES))
-def test_one_is_taken_as_one_of_several(name: str) -> None:
-    function, parameter = TAKES_SEVERAL[name]
+@pytest.mark.parametrize(
+    ("name", "parameter"),
+    sorted({*TAKES_SEVERAL} - REFUSES),
+)
+def test_one_is_taken_as_one_of_several(name: str, parameter: str) -> None:
+    function = TAKES_SEVERAL[name, parameter]
     assert parameter in SINGLES, (
         f"{name}() takes several as {parameter!r}: add single values of that parameter "
         f"to SINGLES in {HERE}"
     )
     singles = [7] if name in OF_WORKERS else SINGLES[parameter]
-    besides = ARGUMENTS.get(name, {})
+    besides = {k: v for k, v in ARGUMENTS.get(name, {}).items() if k != parameter}
     given = {parameter, *besides}
     assert required_of(function) <= given, (
         f"{name}() also needs {required_of(function) - given}: add values to ARGUMENTS "
@@ -120,11 +131,12 @@ def test_the_functions_that_take_several_are_known() -> None:
         *("replay_many", "prune_jobs", "prune", "pause", "resume"),
         *("resolve", "ignore", "reopen", "assign", "note"),
         *("ask_workers", "request_stack_dumps", "progress_of_many", "drain"),
-        *REFUSES,
+        *(name for name, _ in REFUSES),
     }
-    assert known <= {*TAKES_SEVERAL}, (
+    those = {name for name, _ in TAKES_SEVERAL}
+    assert known <= those, (
         "these are gone, or their annotation has none of the words of SEVERAL in "
-        f"{HERE}: {known - {*TAKES_SEVERAL}}"
+        f"{HERE}: {known - those}"
     )
 
 

@@ -23,6 +23,7 @@ from django_jobqueue import (
     Cancel,
     Context,
     Fail,
+    PerKey,
     Retry,
     Snooze,
     current_job,
@@ -122,6 +123,16 @@ def write_limited(journal: str, word: str = "ran", seconds: float = 0.0) -> None
     note(journal, "start", word)
     time.sleep(seconds)
     note(journal, "end", word)
+
+
+@job(per_key=PerKey("key", concurrency=2))
+def write_keyed(
+    journal: str, key: str | int | None = "all", word: str = "ran", seconds: float = 0.0
+) -> None:
+    """The same, two of each key at a time."""
+    note(journal, "start", key, word)
+    time.sleep(seconds)
+    note(journal, "end", key, word)
 
 
 @job(atomic=True)

@@ -12,6 +12,7 @@ from django_jobqueue.domain.histogram import BUCKETS, bucket_of
 from django_jobqueue.models import (
     ArchivedJob,
     Firing,
+    Host,
     QueuedJob,
     Rollup,
     Schedule,
@@ -46,6 +47,20 @@ def queued(count: int = 1, **columns: Any) -> None:
     """Insert queued jobs."""
     values = {"job_type_id": ADD, "queue": "default", **columns}
     QueuedJob.objects.bulk_create(QueuedJob(**values) for _ in range(count))
+
+
+def host(name: str = "web-1:7", **columns: Any) -> Host:
+    """Insert a living host."""
+    values = {
+        "id": uuid4(),
+        "host": name.partition(":")[0],
+        "processes": 2,
+        "threads": 4,
+        "async_slots": 100,
+        "lease_until": timezone.now() + timedelta(minutes=1),
+        **columns,
+    }
+    return Host.objects.create(name=name, **values)
 
 
 def worker(name: str = "web-1:1", **columns: Any) -> Worker:

@@ -21,6 +21,7 @@ from django_jobqueue.store.worker_rows import NewWorker
 ADD = "tests.sample.add"
 FAIL = "tests.sample.fail"
 LIMITED = "tests.sample.write_limited"  # two at a time
+KEYED = "tests.sample.write_keyed"  # two of each key
 ONCE = "tests.sample.write_once"  # at most once
 
 

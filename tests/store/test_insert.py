@@ -74,6 +74,7 @@ def test_an_enqueued_job_is_a_row_that_is_due_now() -> None:
         "metadata": None,
         "followers": None,
         "follows": None,
+        "limit_key": None,
         "unique_key": None,
         "unique_until_started": False,
         "awaited": False,

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from django_jobqueue.domain.followers import Follower
 from django_jobqueue.domain.job_options import OF_TYPE
+from django_jobqueue.domain.per_key import PerKey
 from django_jobqueue.domain.policy import Policy
 from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.domain.retry_rules import ExceptionRule
@@ -48,6 +49,7 @@ IN_THE_ROW = {
     "timeout": timedelta(seconds=2),
     "delivery": Delivery.AT_MOST_ONCE,
     "concurrency": 4,
+    "per_key": PerKey("a", concurrency=2),
     "atomic": False,
     "expires_in": timedelta(hours=3),
     "max_crashes": 5,
@@ -65,6 +67,7 @@ IN_THE_ROW = {
     "on_complete": (Follower("shop.bill"), Follower("shop.report")),
 }
 COLUMNS = {
+    "per_key": ("limit_name", "limit_rule"),
     "delivery": ("delivery", "max_attempts"),
     "unique": ("unique_by", "unique_rule"),
     "unique_until": ("unique_rule",),

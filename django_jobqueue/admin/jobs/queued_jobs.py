@@ -123,6 +123,7 @@ class QueuedJobAdmin(JobAdmin):
         "created_at",
         "attempts",
         "max_attempts",
+        "limit_key",
         "crashes",
         "started_at",
         "fence",

@@ -22,6 +22,7 @@ from django_jobqueue.store.errors import is_contended
 from django_jobqueue.store.partial_batches import BRIEF, each_it_can
 from django_jobqueue.store.queue import rescue
 from django_jobqueue.store.queue.rescue import BATCH, Rescued, rescue_some
+from django_jobqueue.store.rollup import Count
 
 logger = logging.getLogger("django_jobqueue.maintenance")
 
@@ -181,6 +182,11 @@ class DeadWorkerRecovery:
     def taken(self) -> list[Rescued]:
         """The jobs that were taken from it so far."""
         return [*self._suspected.taken, *self.recovery.taken]
+
+    @property
+    def timed_out(self) -> list[Count]:
+        """The counts of attempts that exceeded their timeout."""
+        return self._overruns.counts
 
     @property
     def refused(self) -> dict[UUID, psycopg.Error]:

@@ -29,7 +29,7 @@ class DeadlineWatch:
         self.read_at = -LONGEST  # time.monotonic() before they were read
         self.clock_set_at = -math.inf  # time.monotonic(); the database's, forward
         self._connection = connection
-        self._config = config
+        self.config = config  # of the workers of this host, now
         self._next_deadlines = NextDeadlines()
         self._served: set[Loop] = set()
         self._clock = ClockWatch()
@@ -50,10 +50,10 @@ class DeadlineWatch:
         return self.read_at + min(LONGEST, conf.lease) - time.monotonic()
 
     def _read(self) -> NextDeadlines:
-        names = [d.name for d in registry if self._config.has_slots_for(d)]
+        names = [d.name for d in registry if self.config.has_slots_for(d)]
         began, before = time.monotonic(), lease_time()
         deadlines = next_deadlines.read(
-            self._connection, names, self._config.queues, schedules.names
+            self._connection, names, self.config.queues, schedules.names
         )
         self.read_at = began
         jump = self._clock.see(deadlines.clock, before, lease_time())

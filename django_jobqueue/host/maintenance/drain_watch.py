@@ -27,13 +27,13 @@ class DrainWatch(Loop):
     ) -> None:
         super().__init__()
         self._connection = connection
-        self._config = config
+        self.config = config  # of the workers of this host, now
         self._on_drained = on_drained
 
     def tick(self) -> float:
         """Ask. A follower is there in the transaction that ends its job, so there is
         no moment between the two."""
-        names = [d.name for d in registry if self._config.has_slots_for(d)]
-        if not any_remaining(self._connection, names, self._config.queues):
+        names = [d.name for d in registry if self.config.has_slots_for(d)]
+        if not any_remaining(self._connection, names, self.config.queues):
             self._on_drained()
         return CHECK_EVERY

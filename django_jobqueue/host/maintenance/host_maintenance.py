@@ -14,6 +14,8 @@ from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.drain_watch import DrainWatch
 from django_jobqueue.host.maintenance.expirer import Expirer
+from django_jobqueue.host.maintenance.host_listener import HostListener
+from django_jobqueue.host.maintenance.host_row import HostRow
 from django_jobqueue.host.maintenance.notification_queue_watch import (
     NotificationQueueWatch,
 )
@@ -45,6 +47,8 @@ class HostMaintenance:
         self.process_table = process_table
         self.config = config
         self.has_started = False
+        self._host_row = HostRow(process_table, config)
+        self._listener: HostListener | None = None
         self._predecessors: list[ProcessDeath] = []
         # The same in each try, because they count the failures: each wait is longer
         # than the last, and the log has one line a minute.
@@ -61,6 +65,7 @@ class HostMaintenance:
             )
             self._predecessors = find_dead(first)
             self.process_table.can_listen = listen_works(first, second)
+            self._host_row.keep(first, conf.lease)  # a drained host claims nothing
         finally:
             first.close()
             second.close()
@@ -82,9 +87,22 @@ class HostMaintenance:
             on_drained=self._report_drained,
         )
         self._renewer = Renewer(
-            self.process_table, OwnConnection("renewer", pooled=pooled)
+            self.process_table,
+            OwnConnection("renewer", pooled=pooled),
+            self._host_row,
         )
         self._threads: list[Loop] = [self._renewer, self._loops]
+        relay = None if pooled else self.process_table.relay()
+        if relay is not None:
+            connection = OwnConnection("listener")
+            self._listener = HostListener(
+                self.process_table,
+                relay,
+                connection,
+                self.config.queues,
+                on_request=self._hear_request,
+            )
+            self._threads.append(self._listener)
         if self.config.standby:
             connection = OwnConnection("standby", pooled=True)
             standby = Standby(self.process_table, connection, self.config)
@@ -101,6 +119,14 @@ class HostMaintenance:
             raise
         self.has_started = True
         self.process_table.maintenance_is_ready = True
+
+    def change_config(self, config: WorkerConfig) -> None:
+        """Workers have other slots or queues from now on."""
+        self.config = config
+        if self.has_started:
+            self._loops.change_config(config)
+        if self._listener is not None:
+            self._listener.queues = config.queues
 
     @property
     def rescuer(self) -> Rescuer:
@@ -127,6 +153,10 @@ class HostMaintenance:
             thread.stop(0)
         for thread in self._threads:
             thread.stop(timeout)
+
+    def _hear_request(self, host: str) -> None:
+        if host == self.config.supervisor:
+            self._renewer.request_arrived()
 
     def _report_quarantine(self, seen_at: float) -> None:
         if seen_at != self.process_table.quarantine_seen_at:
@@ -157,6 +187,7 @@ class MaintenanceThread(LoopGroup):
     ) -> None:
         connection = OwnConnection("maintenance", pooled=pooled)
         deadlines = DeadlineWatch(connection, config)
+        self._configured: list[DeadlineWatch | DrainWatch] = [deadlines]
         self.rescuer = Rescuer(
             connection,
             deadlines,
@@ -170,10 +201,17 @@ class MaintenanceThread(LoopGroup):
             NotificationQueueWatch(connection),
         ]
         if config.drain_all:
-            loops.append(DrainWatch(connection, config, on_drained))
+            watch = DrainWatch(connection, config, on_drained)
+            self._configured.append(watch)
+            loops.append(watch)
         if conf.schedules:
             loops.append(Scheduler(connection, deadlines))
         super().__init__("maintenance", loops)
+
+    def change_config(self, config: WorkerConfig) -> None:
+        """Look for the jobs that workers with other slots or queues can run."""
+        for each in self._configured:
+            each.config = config
 
 
 def find_dead(connection: OwnConnection) -> list[ProcessDeath]:

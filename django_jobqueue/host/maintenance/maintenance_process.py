@@ -16,17 +16,23 @@ from typing import Any
 
 from django_jobqueue import observers, signals
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.host_plans import HostPlan
+from django_jobqueue.domain.series import Series
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.signal_sender import announcer
 from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance.host_maintenance import HostMaintenance
+from django_jobqueue.host.scaling import configured
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.forking import ORPHANED
 from django_jobqueue.processes.idle import WakeupPipe
 from django_jobqueue.processes.loop import FOREVER
 from django_jobqueue.processes.process_table import ProcessTable
+from django_jobqueue.processes.shared_value import SharedValue
 from django_jobqueue.processes.shutdown import LEAST_FLUSH, LOOPS_END, SIGNALS_SENT
 from django_jobqueue.processes.worker_config import WorkerConfig
+from django_jobqueue.store.outage_log import outages
+from django_jobqueue.workers.process_counters import EVERY, ProcessCounters
 from django_jobqueue.workers.unfinished_jobs_dump import UnfinishedJobsDump
 from django_jobqueue.workers.worker_main import ENDED
 
@@ -48,7 +54,10 @@ class MaintenanceProcess:
         config: WorkerConfig,
         dump: UnfinishedJobsDump,
         deaths: Sequence[ProcessDeath] = (),
+        metrics: SharedValue | None = None,
     ) -> None:
+        self._metrics = metrics  # where to publish counters
+        self._counters: ProcessCounters | None = None
         self._process_table = process_table
         self._maintenance = HostMaintenance(process_table, config)
         self._order_pipe = order_pipe
@@ -63,6 +72,8 @@ class MaintenanceProcess:
         """Get ready, then work until told to stop; returns the exit code."""
         identity.name_process("jq:maintenance")
         signals.send(signals.process_started, None, process="maintenance")
+        if self._metrics is not None:
+            self._counters = ProcessCounters(self._metrics)
         if not self._get_ready():
             return ENDED
         ours = self._ours | self._entered()
@@ -70,15 +81,23 @@ class MaintenanceProcess:
         self._deaths.clear()
         while not self._take_orders():
             self._report_deaths()
-            if self._read(FOREVER):
+            if self._read(FOREVER if self._counters is None else EVERY):
                 self._maintenance.check_workers()
+            self._publish()
         self._report_deaths()
         self._finish()
         self._maintenance.stop(LOOPS_END)
+        self._publish()
         until = time.monotonic() + SIGNALS_SENT
         announcer.flush(SIGNALS_SENT)
         observers.flush(max(until - time.monotonic(), LEAST_FLUSH))
         return ENDED
+
+    def _publish(self) -> None:
+        if self._counters is not None:
+            is_up = not outages.goes_on
+            gauges: Series = {"jobqueue_worker_database_up": {(): is_up}}
+            self._counters.publish(self._maintenance.rescuer.counts.series, gauges)
 
     def _get_ready(self) -> bool:
         """Prepare for the first claim; False if told to stop meanwhile."""
@@ -119,10 +138,15 @@ class MaintenanceProcess:
         orders, self._orders = self._orders, []
         stop = False
         for order in orders:
-            if order.pop("do") == "stop":
-                stop = True
-            else:
-                self._deaths.append(ProcessDeath.of_json(order))
+            match order.pop("do"):
+                case "stop":
+                    stop = True
+                case "plan":
+                    plan = HostPlan.of_json(order)
+                    config = configured(self._maintenance.config, plan)
+                    self._maintenance.change_config(config)
+                case _:
+                    self._deaths.append(ProcessDeath.of_json(order))
         return stop
 
     def _report_deaths(self) -> None:

@@ -50,6 +50,7 @@ class Overruns:
 
     worker: int
     ids: Sequence[UUID]
+    counts: list[Count] = field(default_factory=list)  # of what is written
     _unsure: list[Ended] = field(default_factory=list)
 
     def run(self, db: OwnConnection) -> None:
@@ -62,14 +63,18 @@ class Overruns:
             self._unsure = []
             logger.exception("Timeouts of %s cannot be written", self.ids)
         ended, self._unsure = self._unsure, []
-        _announce(ended)
+        self._report(ended)
 
     def _settle(self, db: OwnConnection) -> None:
         if self._unsure:
             still = set(held(db, [self.worker], [row.id for row, _ in self._unsure]))
             ended = [one for one in self._unsure if one[0].id not in still]
             self._unsure = []
-            _announce(ended)
+            self._report(ended)
+
+    def _report(self, ended: Sequence[Ended]) -> None:
+        self.counts += _counts_of(ended)
+        _announce(ended)
 
     def _write(self, db: Database) -> list[Ended]:
         ended = [(row, _finished(row)) for row in overrun(db, self.worker, self.ids)]
@@ -118,8 +123,20 @@ def _finished(row: Overrun) -> Finished:
 
 def _count(db: Database, ended: Sequence[Ended]) -> None:
     """Count the attempts in the roll-ups, as the worker would have."""
-    counts: dict[tuple[str, str, str], Count] = {}
     failures: list[FailureCount] = []
+    for row, finished in ended:
+        retried = finished.outcome.verb is Verb.RETRY
+        if mark := finished.outcome.mark:
+            failure = FailureCount.of(mark, row.job_type, conf.release)
+            failure.retried, failure.failed = int(retried), int(not retried)
+            failures.append(failure)
+    if ended:
+        rollup.add(db, _counts_of(ended))
+        failure_rollup.add(db, failures)
+
+
+def _counts_of(ended: Sequence[Ended]) -> list[Count]:
+    counts: dict[tuple[str, str, str], Count] = {}
     for row, finished in ended:
         key = (row.job_type, row.queue, conf.release)
         count = counts.setdefault(key, Count(*key))
@@ -127,13 +144,7 @@ def _count(db: Database, ended: Sequence[Ended]) -> None:
         retried = finished.outcome.verb is Verb.RETRY
         count.retried += retried
         count.failed += not retried
-        if mark := finished.outcome.mark:
-            failure = FailureCount.of(mark, row.job_type, conf.release)
-            failure.retried, failure.failed = int(retried), int(not retried)
-            failures.append(failure)
-    if ended:
-        rollup.add(db, list(counts.values()))
-        failure_rollup.add(db, failures)
+    return list(counts.values())
 
 
 def _announce(ended: Sequence[Ended]) -> None:

@@ -1,5 +1,6 @@
 """Deletes what is old enough, in small batches: archived jobs, unique windows, rows of
-workers that are gone, roll-ups, failure groups, firings of schedules and the audit."""
+workers and hosts that are gone, roll-ups, failure groups, firings of schedules and the
+audit."""
 
 from __future__ import annotations
 
@@ -14,7 +15,13 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.signal_sender import announcer
 from django_jobqueue.host.maintenance.data_index_builder import DataIndexBuilder
 from django_jobqueue.processes.loop import Loop
-from django_jobqueue.store import audit, failure_rollup, rollup, worker_rows
+from django_jobqueue.store import (
+    audit,
+    failure_rollup,
+    host_rows,
+    rollup,
+    worker_rows,
+)
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.control import prune
 from django_jobqueue.store.erasing import erasure_rows
@@ -76,6 +83,7 @@ class Pruner(Loop):
         while prune.close_windows(self._connection):
             yield 0
         worker_rows.forget(self._connection)
+        host_rows.forget(self._connection)
         prune.tidy(self._connection, self._tidied)
         while rollup.fold(self._connection):
             yield 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 from collections.abc import Collection, Iterable, Mapping, Set
@@ -10,6 +11,7 @@ from typing import Final
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.host.hangs import is_silent
+from django_jobqueue.host.maintenance.host_row import HostRow
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.loop import Loop
@@ -36,14 +38,21 @@ class Renewer(Loop):
 
     Leases are renewed after every third of their length. When no worker has had a job
     for as long as a lease, they are renewed for longer and less often, until a worker
-    has a job or an operator asks for something.
+    has a job or an operator asks for something. The row of the host is written with
+    them.
     """
 
     name = "renewer"
 
-    def __init__(self, process_table: ProcessTable, connection: OwnConnection) -> None:
+    def __init__(
+        self,
+        process_table: ProcessTable,
+        connection: OwnConnection,
+        host_row: HostRow | None = None,
+    ) -> None:
         super().__init__()
         self._process_table = process_table
+        self._host_row = host_row
         self._connection = connection
         self._renewed: set[int] = set()
         # Of each worker, as it was looked at last: see ProcessEntry.
@@ -52,6 +61,12 @@ class Renewer(Loop):
         self._is_extended = False
         self._next = 0.0  # lease_time()
         self._warned_at: dict[int, float] = {}  # by pid; lease_time()
+
+    def request_arrived(self) -> None:
+        """An operator asks this host for something: read at once what. From any
+        thread."""
+        self._has_request = True
+        self.wake()
 
     def tick(self) -> float:
         """Renew the leases of all workers that the supervisor marks as running."""
@@ -63,16 +78,29 @@ class Renewer(Loop):
         began = lease_time()
         idle = self._is_idle(entries.values(), began)
         self._note_requests(entries)
-        if self._is_due(entries.keys(), idle, began):
+        is_due = self._is_due(entries.keys(), idle, began)
+        if is_due:
             self._renew(entries, idle, began)
         for entry in entries.values():
             self._read_cancellation(entry)
         until_next = self._next - began
+        if self._host_row is not None:
+            self._keep_host(self._host_row, is_due=is_due)
+            until_next = min(until_next, self._host_row.pause)
         if not entries.keys() <= self._renewed:
             return min(AGAIN_AFTER, until_next)
         if self._process_table.may_idle(began, conf.lease):
             return until_next
         return min(CHECK_EVERY, until_next)
+
+    def _keep_host(self, host_row: HostRow, *, is_due: bool) -> None:
+        """Write the row of the host with the renewals, and when it has changed; read it
+        at other times if nobody else would. Raises StoreUnavailable."""
+        if is_due or host_row.has_news:
+            longer = conf.lease * IDLE_EXTENSION if self._is_extended else 0.0
+            host_row.keep(self._connection, conf.lease + longer)
+        elif host_row.pause < math.inf:
+            host_row.poll(self._connection)
 
     def _renew(
         self, entries: Mapping[int, ProcessEntry], idle: bool, began: float
@@ -190,5 +218,8 @@ class Renewer(Loop):
         return self._process_table.is_idle(now, conf.lease)
 
     def close(self) -> None:
-        """Let the connection go."""
+        """Let the connection go; the host ends."""
+        if self._host_row is not None:
+            with contextlib.suppress(StoreUnavailable):
+                self._host_row.close(self._connection)
         self._connection.close()

@@ -21,6 +21,7 @@ from django_jobqueue.host.maintenance.dead_worker import (
     summarize,
 )
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
+from django_jobqueue.host.maintenance.rescue_counts import RescueCounts
 from django_jobqueue.processes.loop import Loop
 from django_jobqueue.processes.process_table import IDLE_EXTENSION
 from django_jobqueue.store import worker_rows
@@ -65,6 +66,7 @@ class Rescuer(Loop):
     ) -> None:
         super().__init__()
         self.released: deque[Rescued] = deque(maxlen=REMEMBERED)  # for the dump
+        self.counts = RescueCounts()
         self._connection = connection
         self._deadlines = deadlines
         self._on_quarantined = on_quarantined
@@ -129,6 +131,7 @@ class Rescuer(Loop):
         for recovery in list(self._recoveries):
             if recovery.next_at <= now:
                 recovery.run(self._connection)
+                self.counts.add(recovery.taken, recovery.timed_out)
                 self._recoveries.remove(recovery)
                 self._has_news = True
                 self._name_refused(recovery.refused)
@@ -215,6 +218,7 @@ class Rescuer(Loop):
             self._stray_recovery = JobRecovery(strays, crashed=True, reason=GONE)
         self._stray_recovery.run(self._connection)
         recovery, self._stray_recovery = self._stray_recovery, None
+        self.counts.add(recovery.taken)
         self._name_refused(recovery.refused)
         if recovery.taken:
             summarize("(gone)", GONE, recovery.taken)

@@ -20,6 +20,7 @@ from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.database import check, using
 from django_jobqueue.management.jobqueue.enqueue import Enqueue
 from django_jobqueue.management.jobqueue.failures import Failures
+from django_jobqueue.management.jobqueue.hosts import Hosts
 from django_jobqueue.management.jobqueue.import_command import Import
 from django_jobqueue.management.jobqueue.leases import Leases
 from django_jobqueue.management.jobqueue.override import Override
@@ -52,6 +53,7 @@ SUBCOMMANDS: Final[dict[str, Subcommand]] = {
         Show(),
         Types(),
         Workers(),
+        Hosts(),
         Leases(),
         Schedules(),
         ShowSchedule(),

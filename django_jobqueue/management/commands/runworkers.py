@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import math
+import socket
 import sys
 import threading
 from collections.abc import Iterator
@@ -16,7 +18,10 @@ from django.db import connections
 from django_jobqueue import checks
 from django_jobqueue.conf import Conf, conf
 from django_jobqueue.domain.lease_names import standby_problem
+from django_jobqueue.domain.log_events import Event
 from django_jobqueue.domain.registry import autodiscover
+from django_jobqueue.host.code_trial import Program
+from django_jobqueue.host.exporter.scrape_server import listen, url_of
 from django_jobqueue.host.liveness import AlreadyRunning, pid_file
 from django_jobqueue.host.startup_log import log_start
 from django_jobqueue.host.supervisor import Supervisor
@@ -87,6 +92,12 @@ class Command(BaseCommand):
             help="For development: start new workers whenever the code changes.",
         )
         parser.add_argument(
+            "--check",
+            action="store_true",
+            help="Load all code, check what a start checks, and end before the first "
+            "worker starts.",
+        )
+        parser.add_argument(
             "--pidfile",
             metavar="PATH",
             help="Keep the process id in this file, and refuse to start twice.",
@@ -121,10 +132,13 @@ class Command(BaseCommand):
         flags = self._flags(options)
         if options["verbosity"] > 1:
             flags.setdefault("LOG_SUCCESSES", True)
+        self._supervisor: Supervisor | None = None
         with conf.override(flags), _logging(options["verbosity"]):
             if "MODULES" in flags:
                 autodiscover()
             code = self._run(flags, options)
+        if self._supervisor is not None:
+            self._supervisor.restart_program()
         if code:
             sys.exit(code)
 
@@ -147,11 +161,13 @@ class Command(BaseCommand):
         self._check_ends(options)
         if config.standby and (problem := standby_problem(config.standby)):
             raise CommandError(f"--standby {problem}")
+        if options["check"]:
+            return 0
         if options["reload"] and not is_reloaded():
             return Reloader().run()
         try:
             with pid_file(options.get("pidfile")):
-                return self._supervise(config)
+                return self._supervise(config, self._no_restart(options))
         except AlreadyRunning as error:
             raise CommandError(str(error)) from error
         except OSError as error:
@@ -180,14 +196,35 @@ class Command(BaseCommand):
             raise CommandError("--drain-timeout belongs to --drain-all.")
         return duration("--drain-timeout", text).total_seconds()
 
-    @staticmethod
-    def _supervise(config: WorkerConfig) -> int:
-        log_start(config, conf.processes)
-        before = name_process("jq:supervisor")
-        try:
-            return Supervisor(config, conf.processes).run()
-        finally:
-            name_process(before)
+    def _no_restart(self, options: dict[str, Any]) -> str:
+        """Why operators cannot have this process load its code again, if so."""
+        if options["reload"]:
+            return "It runs with --reload, which starts new code by itself."
+        if not getattr(self, "_called_from_command_line", False):
+            return "Code of another program called runworkers; restart that program."
+        return ""
+
+    def _supervise(self, config: WorkerConfig, no_restart: str) -> int:
+        with _listening() as listening:
+            log_start(config, conf.processes)
+            if listening is not None:
+                logger.info(
+                    "Metrics at %s/metrics",
+                    url_of(listening),
+                    extra={"event": Event.EXPORTER_STARTED, "url": url_of(listening)},
+                )
+            before = name_process("jq:supervisor")
+            try:
+                self._supervisor = Supervisor(
+                    config,
+                    conf.processes,
+                    listening,
+                    program=None if no_restart else Program.of_this_process(),
+                    no_program=no_restart,
+                )
+                return self._supervisor.run()
+            finally:
+                name_process(before)
 
     @staticmethod
     def _flags(options: dict[str, Any]) -> dict[str, Any]:
@@ -202,6 +239,29 @@ class Command(BaseCommand):
                 raise CommandError(f"{setting.flag} {problem}.")
             flags[name] = setting.over(conf.read(name), value)
         return flags
+
+
+@contextmanager
+def _listening() -> Iterator[socket.socket | None]:
+    """A socket at METRICS_PORT, which is bound before the first fork; None without a
+    port. Raises CommandError."""
+    host, port = conf.metrics_host, conf.metrics_port
+    if port is None:
+        yield None
+        return
+    try:
+        listening = listen(host, port)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise CommandError(
+                f"Port {port} on {host} is in use ({error.strerror}). Choose another "
+                "one, or --metrics-port 0."
+            ) from error
+        raise CommandError(
+            f"Port {port} on {host} cannot be used: {error.strerror}."
+        ) from error
+    with listening:
+        yield listening
 
 
 @contextmanager

@@ -22,8 +22,10 @@ ROLES: Final[dict[str, tuple[str, ...]]] = {
         "view_bulkoperation",
         "view_erasure",
         "view_failuregroup",
+        "view_host",
         "view_jobsearch",
         "view_jobtype",
+        "view_keylimit",
         "view_lease",
         "view_overview",
         "view_queue",
@@ -54,6 +56,7 @@ ROLES: Final[dict[str, tuple[str, ...]]] = {
     "Job engineer": (
         "add_schedule",
         "change_jobtype",
+        "change_keylimit",
         "change_schedule",
         "delete_schedule",
         "edit_job_data",

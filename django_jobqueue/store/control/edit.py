@@ -19,9 +19,14 @@ WITH held AS MATERIALIZED (
      FOR UPDATE
 ), edited AS (
   UPDATE jobqueue_queuedjob AS job
-     SET data = %(data)s::jsonb
-    FROM held
-   WHERE job.id = held.id AND held.status = 'queued' AND held.as_seen
+     SET data = %(data)s::jsonb,
+         limit_key = CASE WHEN job.limit_key
+                               = jobqueue_limit_key(type.limit_rule, job.data)
+                          THEN jobqueue_limit_key(type.limit_rule, %(data)s::jsonb)
+                          ELSE job.limit_key END
+    FROM held, jobqueue_jobtype AS type
+   WHERE type.name = job.job_type AND job.id = held.id
+     AND held.status = 'queued' AND held.as_seen
 )
 SELECT status, as_seen FROM held
 """

@@ -21,7 +21,7 @@ REPLAY: Final = """
 INSERT INTO jobqueue_queuedjob (
        id, job_type, queue, priority, data, run_after, expires_at, max_attempts,
        timeout, backoff, replay_of, root_id, bulk_operation_id, enqueued_by, tags,
-       metadata, followers, announce)
+       metadata, followers, limit_key, announce)
 SELECT jobqueue_uuidv7(), old.job_type, coalesce(%(queue)s, old.queue),
        coalesce(%(priority)s, old.priority), coalesce(%(data)s::jsonb, old.data),
        due.at,
@@ -38,8 +38,14 @@ SELECT jobqueue_uuidv7(), old.job_type, coalesce(%(queue)s, old.queue),
             ELSE coalesce(old.metadata, '{}') || jsonb_build_object(
                    'trace', coalesce(%(trace)s::jsonb, '{}') || jsonb_strip_nulls(
                               jsonb_build_object('origin', old.origin))) END,
-       old.followers, old.in_queue = 1
-  FROM (SELECT archived.*, row_number() OVER (ORDER BY id) AS place,
+       old.followers,
+       CASE WHEN %(data)s::jsonb IS NULL
+                 AND starts_with(old.limit_key, old.limit_name || ' ')
+            THEN old.limit_key
+            ELSE jobqueue_limit_key(old.limit_rule, coalesce(%(data)s::jsonb, old.data))
+       END, old.in_queue = 1
+  FROM (SELECT archived.*, type.limit_name, type.limit_rule,
+               row_number() OVER (ORDER BY id) AS place,
                row_number() OVER (PARTITION BY archived.queue ORDER BY id) AS in_queue,
                coalesce(archived.metadata #>> '{trace,traceparent}',
                         archived.metadata #>> '{trace,origin}',

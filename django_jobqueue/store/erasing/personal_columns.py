@@ -54,6 +54,7 @@ def _who(name: str) -> Column:
 _OF_JOBS: Final = (
     *(Column(name, DATA) for name in ("data", "metadata", "tags", "followers")),
     _who("enqueued_by"),
+    Column("limit_key", TEXT, 260),
 )
 # A schedule must not make jobs of data that were erased, nor a bulk operation go on
 # with what the erased condition selects by now.

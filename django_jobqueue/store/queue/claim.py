@@ -16,7 +16,7 @@ from django_jobqueue.store.rows import ClaimedJob, claimed_jobs
 
 # A type without a limit that is not paused, in a queue that is not paused. Scalar
 # subqueries, not joins, so that the order of the lanes is kept.
-_OPEN = """
+OPEN: Final = """
          coalesce((SELECT NOT (queue.paused AND (queue.resume_at IS NULL
                                    OR queue.resume_at > statement_timestamp()))
                      FROM jobqueue_queue AS queue WHERE queue.name = lane.queue), true)
@@ -24,10 +24,33 @@ _OPEN = """
                           OR type.resume_at > statement_timestamp()))
             FROM jobqueue_jobtype AS type WHERE type.name = lane.job_type)
 """
+# Nor with a limit by key: a worker that read the policies before it was declared.
 _UNLIMITED = """
      AND (SELECT CASE type.concurrency_override WHEN -1 THEN true
                  ELSE coalesce(type.concurrency_override, type.concurrency) IS NULL END
+                 AND type.limit_name IS NULL
             FROM jobqueue_jobtype AS type WHERE type.name = lane.job_type)
+"""
+
+# An order pins the index of running jobs by key, and the range keeps the planner from
+# dropping the order: with the statistics of a table in which nothing ran, it read all
+# running jobs for each key (33 ms instead of 3 for a claim of 100).
+RUNNING_OF_KEY: Final = """
+(SELECT count(*)
+   FROM (SELECT FROM jobqueue_queuedjob AS other
+          WHERE other.status = 'running' AND other.limit_key >= {key}
+            AND other.limit_key <= {key}
+          ORDER BY other.limit_key) AS of_key)
+"""
+_KEY_HAS_ROOM = f"""
+     AND coalesce(lane.limit_key IS NULL OR (
+           SELECT of_key.most > {RUNNING_OF_KEY.format(key="lane.limit_key")}
+             FROM (SELECT CASE held.concurrency_override WHEN -1 THEN NULL
+                               ELSE coalesce(held.concurrency_override,
+                                             held.concurrency) END AS most
+                     FROM jobqueue_jobtype AS type, jobqueue_keylimit AS held
+                    WHERE type.name = lane.job_type AND held.name = type.limit_name)
+                  AS of_key), true)
 """
 
 # Each lane is one index range, read in order and only as far as needed: the lanes are
@@ -72,7 +95,7 @@ _PICK_QUARANTINED = """
 
 # Numbers that plain SQL set to the greatest that there is stay there; a fence begins
 # again at the least, so that it differs. Else one such row would fail every claim.
-_CLAIM = """
+CLAIMED: Final = """
 UPDATE jobqueue_queuedjob AS job
    SET status = 'running', worker_id = %(worker)s, started_at = statement_timestamp(),
        fence = CASE WHEN job.fence < 9223372036854775807 THEN job.fence + 1
@@ -85,11 +108,12 @@ RETURNING job.id, job.job_type, job.queue, job.priority, job.data::text, job.att
           date_part('epoch', job.created_at),
           date_part('epoch', statement_timestamp() - job.run_after),
           date_part('epoch', job.expires_at - statement_timestamp()),
-          job.metadata::text, date_part('epoch', job.timeout), job.backoff::text
+          job.metadata::text, date_part('epoch', job.timeout), job.backoff::text,
+          job.limit_key
 """
 
 CLAIM: Final = PreparedStatement(
-    _CLAIM.format(pick=_PICK.format(condition=_OPEN + _UNLIMITED, limit="%(limit)s"))
+    CLAIMED.format(pick=_PICK.format(condition=OPEN + _UNLIMITED, limit="%(limit)s"))
 )
 
 # An exact limit needs two statements in one transaction: the second one's snapshot must
@@ -109,12 +133,32 @@ _WITHIN_LIMIT = """
 _ROOM_FOR_ONE = _WITHIN_LIMIT.replace("%(limit)s", "1").replace(
     "%(job_type)s", "lane.job_type"
 )
-CLAIM_LIMITED: Final = _CLAIM.format(
-    pick=_PICK.format(condition=_OPEN, limit=_WITHIN_LIMIT)
+CLAIM_LIMITED: Final = CLAIMED.format(
+    pick=_PICK.format(condition=OPEN, limit=_WITHIN_LIMIT)
 )
-CLAIM_QUARANTINED: Final = _CLAIM.format(
-    pick=_PICK_QUARANTINED.format(condition=_OPEN, limit=_WITHIN_LIMIT)
+CLAIM_QUARANTINED: Final = CLAIMED.format(
+    pick=_PICK_QUARANTINED.format(condition=OPEN + _KEY_HAS_ROOM, limit=_WITHIN_LIMIT)
 )
+
+# The limit by key is locked first, as by every claim.
+LOCK_LIMIT_OF_TYPE: Final = """
+SELECT held.name FROM jobqueue_jobtype AS type, jobqueue_keylimit AS held
+ WHERE type.name = %(job_type)s AND held.name = type.limit_name
+   FOR NO KEY UPDATE OF held
+"""
+ADOPT_QUARANTINED: Final = """
+UPDATE jobqueue_queuedjob AS job
+   SET limit_key = jobqueue_limit_key(type.limit_rule, job.data)
+  FROM jobqueue_jobtype AS type
+ WHERE type.name = %(job_type)s AND type.limit_rule IS NOT NULL
+   AND job.ctid = ANY (ARRAY (
+         SELECT free.ctid FROM jobqueue_queuedjob AS free
+          WHERE free.status = 'queued' AND free.quarantined
+            AND free.job_type = %(job_type)s AND free.limit_key IS NULL
+            FOR UPDATE SKIP LOCKED))
+RETURNING job.id
+"""
+_QUARANTINED = (LOCK_LIMIT_OF_TYPE, LOCK_TYPE, ADOPT_QUARANTINED, CLAIM_QUARANTINED)
 
 QUARANTINED_TYPES: Final = """
 SELECT DISTINCT job.job_type
@@ -133,8 +177,9 @@ SELECT min(CASE WHEN NOT is_due THEN due_in WHEN may_run THEN 0 END),
        coalesce(bool_or(is_due AND NOT may_run), false)
   FROM (SELECT date_part('epoch', lane.run_after - statement_timestamp()) AS due_in,
                lane.run_after <= statement_timestamp() AS is_due,
-               {_OPEN} AND {_ROOM_FOR_ONE} > 0 AS may_run
-          FROM (SELECT job.queue, job.job_type, min(job.run_after) AS run_after
+               {OPEN} {_KEY_HAS_ROOM} AND {_ROOM_FOR_ONE} > 0 AS may_run
+          FROM (SELECT job.queue, job.job_type, job.limit_key,
+                       min(job.run_after) AS run_after
                   FROM jobqueue_queuedjob AS job
                  WHERE job.status = 'queued' AND job.quarantined
                    AND job.job_type = ANY (%(job_types)s)
@@ -142,7 +187,7 @@ SELECT min(CASE WHEN NOT is_due THEN due_in WHEN may_run THEN 0 END),
                         OR job.expires_at > greatest(job.run_after,
                                                      statement_timestamp()))
                    AND (%(queues)s::text[] IS NULL OR job.queue = ANY (%(queues)s))
-                 GROUP BY job.queue, job.job_type) AS lane) AS waiting
+                 GROUP BY job.queue, job.job_type, job.limit_key) AS lane) AS waiting
 """
 
 
@@ -191,7 +236,7 @@ def claim_quarantined(
     for (job_type,) in db.fetch(QUARANTINED_TYPES, wanted):
         params = {**wanted, "worker": worker, "limit": 1, "job_type": job_type}
         try:
-            rows = db.fetch_all([(LOCK_TYPE, params), (CLAIM_QUARANTINED, params)])[1]
+            rows = db.fetch_all([(one, params) for one in _QUARANTINED])[-1]
         except (psycopg.Error, StoreUnavailable) as error:
             if not is_refusal(error):
                 raise

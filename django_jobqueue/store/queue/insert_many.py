@@ -25,7 +25,7 @@ SELECT coalesce(%(queue)s, type.queue),
        due.at,
        coalesce(%(expires_at)s::timestamptz,
                 due.at + coalesce(%(expires_in)s::interval, type.expires_in)),
-       ({FOLLOWERS})::text, clock_timestamp()
+       ({FOLLOWERS})::text, clock_timestamp(), type.limit_name, type.limit_rule::text
   FROM jobqueue_jobtype AS type,
        LATERAL (SELECT coalesce(%(run_after)s::timestamptz,
                                 clock_timestamp() + %(delay)s::interval)) AS due (at)
@@ -37,6 +37,7 @@ COPY jobqueue_queuedjob (
      enqueued_by, tags, max_attempts, timeout, backoff, metadata, announce, data)
 FROM STDIN
 """
+OF_COPY: Final = 6  # what ``prepare`` returns and COPY takes
 COPY_CHUNK: Final = 1_000  # lines sent at once
 NOTIFY_MANY: Final = f"SELECT {NOTIFIED} FROM (SELECT %(queue)s) AS job (queue)"
 
@@ -59,7 +60,7 @@ def insert_many(
         new.backoff,
         new.metadata,
     )
-    same = "\t".join(map(_copy_text, (new.job_type, *prepared, *own)))
+    same = "\t".join(map(_copy_text, (new.job_type, *prepared[:OF_COPY], *own)))
     is_first, connection = announces(db, new.lane), connections[db.alias]
     with (
         explaining(db.alias),
@@ -84,8 +85,8 @@ def insert_many(
 
 
 def prepare(db: DjangoDatabase, new: NewJob) -> tuple[Any, ...] | None:
-    """The queue, priority, ``run_after``, ``expires_at``, followers and ``created_at``
-    of many jobs; None if there is no such job type."""
+    """The queue, priority, ``run_after``, ``expires_at``, followers, ``created_at``,
+    limit by key and its rule of many jobs; None if there is no such job type."""
     rows = db.fetch(PREPARE_MANY, new.params())
     return rows[0] if rows else None
 

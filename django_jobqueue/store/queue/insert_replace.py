@@ -34,7 +34,8 @@ from django_jobqueue.store.queue.new_job import NewJob
 # debounced job is due at its limit at the latest, so the last call before it wins.
 REPLACE: Final = """
 ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO UPDATE
-   SET data = excluded.data, metadata = excluded.metadata, tags = excluded.tags,
+   SET data = excluded.data, limit_key = excluded.limit_key,
+       metadata = excluded.metadata, tags = excluded.tags,
        enqueued_by = excluded.enqueued_by,
        run_after = CASE WHEN %(moves)s::boolean
                         THEN least(excluded.run_after, jobqueue_queuedjob.created_at

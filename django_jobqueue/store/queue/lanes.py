@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -54,14 +55,22 @@ class LaneMark:
 def mark_params(lanes: Sequence[LaneMark]) -> dict[str, Any]:
     """The parameters of the fragments above."""
     return {
-        "queues": arrays.of_texts([m.lane.queue for m in lanes]),
-        "priorities": arrays.of_numbers([m.lane.priority for m in lanes]),
-        "job_types": arrays.of_texts([m.lane.job_type for m in lanes]),
+        **_lane_params(tuple([m.lane for m in lanes])),
         "mark_times": arrays.of_moments([m.mark[0] for m in lanes]),
         "mark_ids": arrays.of_ids([m.mark[1] for m in lanes]),
         "back_times": arrays.of_moments([m.back[0] for m in lanes]),
         "back_ids": arrays.of_ids([m.back[1] for m in lanes]),
         "fresh": f"{FRESH} s",
+    }
+
+
+@lru_cache(maxsize=100)
+def _lane_params(lanes: tuple[Lane, ...]) -> dict[str, str]:
+    """The part that is the same each time: a worker mostly asks the same lanes."""
+    return {
+        "queues": arrays.of_texts([lane.queue for lane in lanes]),
+        "priorities": arrays.of_numbers([lane.priority for lane in lanes]),
+        "job_types": arrays.of_texts([lane.job_type for lane in lanes]),
     }
 
 

@@ -36,6 +36,8 @@ class NewJob:
     unique_for: timedelta | None = None  # so long; None is forever
     replaces: bool = False  # a duplicate replaces the data of the job that waits
     moves: bool = False  # and its run_after
+    is_keyed: bool = False  # its type has a limit by key
+    limit_key: str | None = None  # instead of the key of its arguments
     usual_delay: bool = False  # all jobs of the type have this delay
     debounce_max: timedelta | None = None  # but not beyond this, from its enqueue
 
@@ -54,7 +56,7 @@ class NewJob:
             self.metadata,
             self.followers,
         )
-        return any(more) or self.is_unique
+        return any(more) or self.is_unique or self.is_keyed
 
     @cached_property
     def is_plain(self) -> bool:
@@ -84,7 +86,7 @@ class NewJob:
         )
         ends = (self.expires_at, self.expires_in, self.run_after, self.enqueued_by)
         is_usual = self.usual_delay or not (self.delay or self.moves)
-        return is_usual and not any((*more, *ends))
+        return is_usual and not self.is_keyed and not any((*more, *ends))
 
     @cached_property
     def lane(self) -> tuple[Any, ...]:

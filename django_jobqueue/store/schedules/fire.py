@@ -116,6 +116,7 @@ _OF_JOB: Final = {
     "followers": "jsonb",
     "follower_types": "text[]",
     "unique_key": "uuid",
+    "limit_key": "text",
 }
 _RECORD: Final = ", ".join(
     f"{name} {column_type}" for name, column_type in _OF_JOB.items()

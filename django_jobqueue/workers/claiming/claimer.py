@@ -6,6 +6,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final
 
@@ -16,9 +17,10 @@ from django_jobqueue.store.errors import is_contended, is_refusal
 from django_jobqueue.store.partial_batches import BRIEF, each_it_can, one_line
 from django_jobqueue.store.queue import claim, release
 from django_jobqueue.store.rows import ClaimedJob
+from django_jobqueue.workers.claiming.keyed_claims import KeyedClaims
 from django_jobqueue.workers.claiming.lane_scanner import KnownLane
 from django_jobqueue.workers.claiming.lane_selection import LaneSelection
-from django_jobqueue.workers.claiming.policies import Policies
+from django_jobqueue.workers.claiming.policies import KeyLimit, Policies
 from django_jobqueue.workers.executors.base import Executor
 
 logger = logging.getLogger("django_jobqueue.worker")
@@ -62,6 +64,25 @@ class UnconfirmedClaims:
         return max(0.0, self._next_at - time.monotonic())
 
 
+@dataclass(slots=True)
+class ClaimCounts:
+    """The claims since this process started."""
+
+    with_jobs: int = 0  # statements
+    without: int = 0
+    jobs: int = 0
+    seconds: float = 0.0
+
+    def add(self, jobs: int, seconds: float) -> None:
+        """One statement claimed so many jobs in this time."""
+        if jobs:
+            self.with_jobs += 1
+        else:
+            self.without += 1
+        self.jobs += jobs
+        self.seconds += seconds
+
+
 class Claimer:
     """Fills executors with claimed jobs, in strict priority order.
 
@@ -83,6 +104,7 @@ class Claimer:
     ) -> None:
         self.lane_selection = LaneSelection(policies, queues)
         self.unconfirmed = UnconfirmedClaims()
+        self.counts = ClaimCounts()
         self._worker = worker
         self._connection = connection
         self._policies = policies
@@ -110,7 +132,7 @@ class Claimer:
         if not executor.wants_more:
             return 0, True
         ordered = self.lane_selection.in_turn(executor, due=due)
-        if due and not ordered:
+        if not ordered:
             executor.low = 0
             return 0, False
         taken = 0
@@ -231,10 +253,12 @@ class Claimer:
     ) -> tuple[int, KnownLane | None]:
         """Claim from a lane whose jobs must find a free slot."""
         job_type, free = known.lane.job_type, executor.free
-        if self.lane_selection.is_at_its_limit(job_type):
+        if self.lane_selection.is_at_its_limit(known.lane):
             return 0, None
         if not free:
             return 0, known if known.due else None  # nothing ahead of it, until it fits
+        if (limit := self._policies.key_limit(job_type)) is not None:
+            return self._take_keyed(executor, known, limit)
         limited = self._policies.is_limited(job_type)
         statement = claim.claim_limited if limited else claim.claim
         if limited and known.due:  # before the claim: what ends meanwhile ends this
@@ -245,6 +269,30 @@ class Claimer:
         elif attempts:  # perhaps all that there were; if not, an end says when to ask
             self.lane_selection.may_be_asked(job_type)
         return self._start(executor, [known], attempts, full=len(attempts) >= free)
+
+    def _take_keyed(
+        self, executor: Executor, known: KnownLane, limit: KeyLimit
+    ) -> tuple[int, KnownLane | None]:
+        """The same where each key has a limit, or a turn: more of each key is asked for
+        while there is room, so that one key with many jobs fills it, too."""
+        limited_until, free = self.lane_selection.limited_until, executor.free
+        if known.due:  # before the claim: what ends meanwhile ends this
+            limited_until[known.lane] = time.monotonic() + LIMIT_RETRY
+        claims = KeyedClaims(known, limit, self._policies)
+        attempts: list[Attempt] = []
+        while len(attempts) < free:
+            more = self._claim_lanes(claims.claim, [known], free - len(attempts))
+            attempts += more
+            claims.learn([attempt.job for attempt in more])
+            if len(attempts) < free and not claims.wants_more(len(more)):
+                break
+        full = len(attempts) >= free
+        if full:
+            limited_until.pop(known.lane, None)
+            claims.was_full()
+        elif attempts:
+            self.lane_selection.may_be_asked(known.lane)
+        return self._start(executor, [known], attempts, full=full, in_order=False)
 
     def _claim_lanes(
         self,
@@ -265,9 +313,7 @@ class Claimer:
                         lambda: statement(self._connection, self._worker, lanes, wanted)
                     )
                 )
-                self.lane_selection.resting.discard(
-                    known.lane.job_type for known in part
-                )
+                self.lane_selection.resting.discard(part)
 
         for left in each_it_can(self._connection, part, claim_part, brief=True):
             for job_type in {known.lane.job_type for known in left.items}:
@@ -280,6 +326,7 @@ class Claimer:
         claimed = time.monotonic()
         try:
             jobs = statement()
+            self.counts.add(len(jobs), time.monotonic() - claimed)
             jobs.sort(key=POSITION)
             attempts = [self._make(job, claimed) for job in jobs]
             self._held.update(attempts)
@@ -298,6 +345,7 @@ class Claimer:
         attempts: list[Attempt],
         *,
         full: bool,
+        in_order: bool = True,
     ) -> tuple[int, KnownLane | None]:
         """Hand claimed jobs to the executor; returns as for slots. ``full``: there may
         be more."""
@@ -307,4 +355,6 @@ class Claimer:
         executor.put(attempts)
         jobs = [attempt.job for attempt in attempts]
         executor.runtimes.took(max([len(job.data) for job in jobs], default=0))
-        return len(jobs), self.lane_selection.lanes.claimed(part, jobs, full=full)
+        return len(jobs), self.lane_selection.lanes.claimed(
+            part, jobs, full=full, in_order=in_order
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from django_jobqueue.conf import conf
@@ -18,7 +18,17 @@ from django_jobqueue.processes.idle import (
     ListeningFlag,
 )
 from django_jobqueue.processes.loop import FOREVER, Loop
+from django_jobqueue.processes.worker_relay import (
+    ASYNC_ROOM,
+    CHECKS,
+    MORE,
+    NO_ROOM,
+    SYNC_ROOM,
+    WAKE,
+    WorkerNews,
+)
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.notify import News, parse
 from django_jobqueue.workers.claiming.cancellation_poll import CancellationPoll
 from django_jobqueue.workers.claiming.claimer import LIMIT_RETRY, Claimer
 from django_jobqueue.workers.claiming.lane_scanner import LaneScanner
@@ -50,6 +60,8 @@ class Dispatcher(Loop):
         policies: Policies,
         cancellation_poll: CancellationPoll,
         gets_notifications: Callable[[], bool] = lambda: False,
+        host_news: WorkerNews | None = None,
+        pass_on: Callable[[News, str], None] = lambda news, about: None,
     ) -> None:
         super().__init__()
         self.executors: list[Executor] = []
@@ -61,6 +73,10 @@ class Dispatcher(Loop):
         self._reader = PolicyReader(worker, connection, policies)
         self._cancellation_poll = cancellation_poll
         self._gets_notifications = gets_notifications
+        self._host_news = host_news  # if the host listens for this worker
+        self._pass_on = pass_on  # a notification
+        self._pauses = False
+        self._heard = self._behind_heard = 0  # by the host, when a claim began
         self.rounds = 0  # how many have begun
         self._finished = 0  # how often jobs finished here
         self._idle_at: int | None = None  # the same, when an idle round began
@@ -68,6 +84,7 @@ class Dispatcher(Loop):
         self._hungry = True  # there may be more to claim
         self._full: list[Executor] = []  # those that had no room for it
         self._news = self._reload = True
+        self._taken = 0  # jobs, in the last round
         self._idle_backoff, self._bursts = IdleBackoff(), BurstDetector()
         self._full_since: float | None = None
         self._next_reload = 0.0
@@ -95,12 +112,10 @@ class Dispatcher(Loop):
         """These are finished, so that a type at its limit may have room."""
         self._finished += 1
         self.slot_free()  # perhaps too many outcomes waited to be written
-        limited = self._lane_selection.limited_until
-        if limited:
-            for attempt in attempts:
-                if limited.pop(attempt.job.job_type, None) is not None:
-                    self._hungry = True
-                    self.wake()
+        selection = self._lane_selection
+        if selection.limited_until and selection.finished(attempts):
+            self._hungry = True
+            self.wake()
 
     def close_doors(self) -> None:
         """Claim nothing more."""
@@ -121,11 +136,74 @@ class Dispatcher(Loop):
 
     def tick(self) -> float:
         """Claim what there are slots for."""
-        return min(self._round(), self._claimer.unconfirmed.seconds_until_due)
+        if self._host_news is None:
+            return min(self._round(), self._claimer.unconfirmed.seconds_until_due)
+        return self._answering_round(self._host_news)
+
+    def wake(self) -> None:
+        """End the wait, or make the next one short."""
+        super().wake()
+        if self._pauses and self._host_news is not None:
+            self._host_news.ring()
+
+    def _sleep(self, seconds: float) -> None:
+        """Wait so long, or until somebody wakes it, be it the host's listener."""
+        news = self._host_news
+        if news is None:
+            super()._sleep(seconds)
+            return
+        readiness = self._readiness(seconds)
+        news.set_readiness(readiness)  # first: see idle.py
+        self._pauses = True  # likewise
+        missed = readiness != 0 and news.jobs_heard != self._heard
+        self._listen(news, 0.0 if missed or self._woken.is_set() else seconds)
+        self._pauses = False
+        news.set_readiness(readiness | CHECKS if readiness else 0)
+
+    def _sleep_after_error(self, seconds: float) -> None:
+        """Wait so long after a failure, but pass notifications on."""
+        news, until = self._host_news, time.monotonic() + seconds
+        if news is None:
+            super()._sleep_after_error(seconds)
+            return
+        news.set_readiness(0)
+        self._pauses = True
+        while not self._stop_requested.is_set() and time.monotonic() < until:
+            self._listen(news, until - time.monotonic())
+        self._pauses = False
+
+    def _listen(self, news: WorkerNews, seconds: float) -> None:
+        for text in news.wait(seconds):
+            if text == WAKE:
+                self._news = True
+            elif (heard := parse(text)) is not None:
+                self._pass_on(*heard)
+
+    def _readiness(self, seconds: float) -> int:
+        """What it is to be woken for while it waits so long."""
+        room = _room_of(e for e in self.executors if e.free) if self._open else 0
+        return room | CHECKS if room and seconds <= POLL else room
+
+    def _answering_round(self, news: WorkerNews) -> float:
+        """A round whose result the host's listener waits for."""
+        heard, behind = news.jobs_heard, news.behind_heard
+        if heard != self._heard:
+            self._news = True
+        if behind != self._behind_heard:
+            self._behind_heard = behind
+            self._scanner.want_full_scan()
+        was_woken, can_claim = self._news, self._open and self._has_room
+        wait = min(self._round(), self._claimer.unconfirmed.seconds_until_due)
+        if can_claim:
+            self._heard = heard
+            news.answer(heard)
+        if self._full and (self._taken or was_woken):
+            news.pass_on(MORE if self._taken else NO_ROOM, _room_of(self._full))
+        return wait
 
     def _round(self) -> float:
         finished, self._idle_at = self._finished, None
-        began = time.monotonic()
+        began, self._taken = time.monotonic(), 0
         self.rounds += 1
         self._catch_up()
         if not self._open:
@@ -134,11 +212,13 @@ class Dispatcher(Loop):
         news = self._news
         if news:
             self._news = False
+            self._lane_selection.jobs_arrived()
         taken = self._claim() if news or self._hungry else 0
         if self._should_scan(taken, news=news) and self._scan():
             taken += self._claim(has_scanned=True)
         if not taken and not self._hungry:
             self._idle_at = finished
+        self._taken = taken
         self._bursts.see(taken, began, time.monotonic())
         return self._wait(taken)
 
@@ -187,7 +267,7 @@ class Dispatcher(Loop):
         began, self._hungry = time.monotonic(), False
         taken, self._full = 0, []
         wanting = [executor for executor in self.executors if executor.wants_more]
-        probe = sum(map(self._lane_selection.statements, wanting)) > 1
+        probe = self._lane_selection.takes_several_statements(wanting)
         if probe and not has_scanned:
             self._scanner.probe()
         for executor in self.executors:
@@ -253,3 +333,11 @@ class Dispatcher(Loop):
         if self._has_room:
             return max(0.0, self._scanner.next_at - time.monotonic())
         return conf.poll_interval
+
+
+def _room_of(executors: Iterable[Executor]) -> int:
+    """What is run there."""
+    room = 0
+    for executor in executors:
+        room |= ASYNC_ROOM if executor.is_async else SYNC_ROOM
+    return room

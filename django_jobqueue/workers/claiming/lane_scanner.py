@@ -34,6 +34,10 @@ class KnownLane:
     mark: Mark = START  # the position of the last claim, or of the first job
     due: bool = True  # believed to have jobs to run now
     served: int = 0  # when it last gave a job, as a count
+    first_key: str = ""  # where a claim by key begins
+    jobs_per_key: int = 1  # that it takes at once
+    adopted: Mark = START  # up to here every job has a key
+    adopt_at: float = 0.0  # time.monotonic(); from then on there may be others
     used: float = 0.0  # when jobs were last seen there, by time.monotonic()
     _before: Mark = START  # the mark as it was at least REREAD jobs ago
     _next_before: Mark = START  # the mark as it was less than that ago
@@ -68,6 +72,9 @@ class Lanes:
 
     def __iter__(self) -> Iterator[KnownLane]:
         return iter(self._known.values())
+
+    def __len__(self) -> int:
+        return len(self._known)
 
     def marks(self, *, full_scan: bool) -> list[LaneMark]:
         """All lanes as a scan reads them: from their marks on, or from their beginning
@@ -104,12 +111,18 @@ class Lanes:
         return chosen
 
     def claimed(
-        self, asked: Sequence[KnownLane], jobs: Sequence[ClaimedJob], *, full: bool
+        self,
+        asked: Sequence[KnownLane],
+        jobs: Sequence[ClaimedJob],
+        *,
+        full: bool,
+        in_order: bool = True,
     ) -> KnownLane | None:
         """Learn from a claim on these lanes, in this order; return where it stopped.
 
         The jobs are in the order of their lanes and their positions there.
 
+        ``in_order``: each lane was read in order, so what is before these jobs is gone.
         ``full``: it was ended by its limit, so the last lane that gave a job may have
         more.
         """
@@ -128,9 +141,10 @@ class Lanes:
                 self._served += 1
                 known.served = self._served
                 known.used = time.monotonic()
-                mark = (jobs[end - 1].run_after, jobs[end - 1].id)
-                exhausted = index < stop
-                known.put(max(known.mark, mark) if exhausted else mark, end - begin)
+                if in_order:
+                    mark = (jobs[end - 1].run_after, jobs[end - 1].id)
+                    exhausted = index < stop
+                    known.put(max(known.mark, mark) if exhausted else mark, end - begin)
                 begin = end
         if stop == len(asked):
             return None

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import Final
 
+from django_jobqueue.domain.per_key import limit_name_of
+from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.store.rows import Lane
 from django_jobqueue.workers.claiming.lane_scanner import KnownLane, Lanes
 from django_jobqueue.workers.claiming.policies import Policies
@@ -43,10 +45,10 @@ class RestingTypes:
         self._waits[job_type] = wait
         self._until[job_type] = time.monotonic() + wait
 
-    def discard(self, job_types: Iterable[str]) -> None:
-        """Claims of these succeeded."""
+    def discard(self, lanes: Iterable[KnownLane]) -> None:
+        """Claims from these lanes succeeded."""
         if self._waits:
-            for job_type in job_types:
+            for job_type in {known.lane.job_type for known in lanes}:
                 if self._waits.pop(job_type, None) is not None:
                     del self._until[job_type]
                     logger.info("Jobs of %s can be claimed again", job_type)
@@ -58,6 +60,8 @@ class RestingTypes:
     @property
     def seconds(self) -> float:
         """Until the first may be tried again; infinite if none rests."""
+        if not self._until:
+            return math.inf
         now = time.monotonic()
         return min((u - now for u in self._until.values() if u > now), default=math.inf)
 
@@ -72,7 +76,8 @@ class LaneSelection:
 
     def __init__(self, policies: Policies, queues: Sequence[str] | None) -> None:
         self.lanes = Lanes()
-        self.limited_until: dict[str, float] = {}  # types that may be at their limit
+        # Job types, and lanes of types with a limit by key, that may be at their limit.
+        self.limited_until: dict[str | Lane, float] = {}
         self.resting = RestingTypes()
         self._policies = policies
         self._queues = queues
@@ -89,20 +94,57 @@ class LaneSelection:
         """Whether this lane is asked by itself."""
         return self._policies.is_exclusive(known.lane.job_type)
 
-    def is_at_its_limit(self, job_type: str) -> bool:
-        """Whether there was no room for this type a moment ago."""
-        return self.limited_until.get(job_type, 0.0) > time.monotonic()
+    def limited(self, lane: Lane) -> str | Lane:
+        """What reaches its limit where this lane does: its job type, or the lane alone,
+        since another one may have other keys."""
+        keyed = self._policies.key_limit(lane.job_type) is not None
+        return lane if keyed else lane.job_type
 
-    def may_be_asked(self, job_type: str) -> None:
+    def is_at_its_limit(self, lane: Lane) -> bool:
+        """Whether there was no room for jobs of this lane a moment ago."""
+        if not self.limited_until:
+            return False
+        return self.limited_until.get(self.limited(lane), 0.0) > time.monotonic()
+
+    def may_be_asked(self, limited: str | Lane) -> None:
         """It may be at its limit, or not."""
-        if job_type in self.limited_until:
-            self.limited_until[job_type] = 0.0
+        if limited in self.limited_until:
+            self.limited_until[limited] = 0.0
 
-    def statements(self, executor: Executor) -> int:
-        """The number of statements that ask all lanes for this executor."""
+    def jobs_arrived(self) -> None:
+        """Lanes that are at their limit may have jobs of other keys."""
+        for limited in list(self.limited_until):
+            if isinstance(limited, Lane):
+                self.limited_until[limited] = 0.0
+
+    def finished(self, attempts: Iterable[Attempt]) -> bool:
+        """These made room; True if something was at its limit that has room now."""
+        before = len(self.limited_until)
+        for attempt in attempts:
+            self.limited_until.pop(attempt.job.job_type, None)
+            if attempt.job.limit_key is not None:
+                self._key_is_free(attempt.job.limit_key)
+        return len(self.limited_until) < before
+
+    def _key_is_free(self, key: str) -> None:
+        """The next claims of the limit's lanes begin at this key."""
+        name = limit_name_of(key)
+        for known in list(self.lanes):  # another thread learns of lanes
+            limit = self._policies.key_limit(known.lane.job_type)
+            if limit is not None and limit.name == name:
+                known.first_key = key
+                self.limited_until.pop(known.lane, None)
+
+    def takes_several_statements(self, executors: Iterable[Executor]) -> bool:
+        """Whether one statement cannot ask all lanes for these executors."""
+        if len(self.lanes) < 2:
+            return False
+        return sum(map(self._statements, executors)) > 1
+
+    def _statements(self, executor: Executor) -> int:
         lanes = [known for known in self.lanes if self.runs(known.lane, executor)]
-        exclusive = [known.lane.job_type for known in lanes if self.is_exclusive(known)]
-        asked = [name for name in exclusive if not self.is_at_its_limit(name)]
+        exclusive = [known.lane for known in lanes if self.is_exclusive(known)]
+        asked = [lane for lane in exclusive if not self.is_at_its_limit(lane)]
         return len(asked) + (len(exclusive) < len(lanes))
 
     def in_turn(self, executor: Executor, *, due: bool) -> list[KnownLane]:

@@ -6,8 +6,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
+from django_jobqueue.domain import key_limits
 from django_jobqueue.domain.policy import attempts_in_force, time_in_force
 from django_jobqueue.domain.registry import Declaration, Registry
 from django_jobqueue.domain.states import Delivery
@@ -19,6 +20,13 @@ from django_jobqueue.store.partial_batches import BRIEF
 from django_jobqueue.store.rows import ClaimedJob, Overrides
 
 NO_OVERRIDES: Final = Overrides(None, None, None, None)
+
+
+class KeyLimit(NamedTuple):
+    """The limit by key of a job type."""
+
+    name: str
+    concurrency: int | None  # of each key; None is unlimited: the keys only take turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +112,28 @@ class Policies:
             return self._declared[job_type].policy.concurrency is not None
         return overrides.concurrency is not None
 
+    def key_limit(self, job_type: str) -> KeyLimit | None:
+        """The limit by key of the job type; None if it has none."""
+        overrides = self._overrides.get(job_type)
+        if overrides is not None:
+            name, concurrency = overrides.limit_name, overrides.key_concurrency
+        else:
+            declaration = self._declared.get(job_type)
+            if declaration is None or (per_key := declaration.policy.per_key) is None:
+                return None
+            name = key_limits.limit_name(declaration)
+            concurrency = per_key.concurrency
+        return None if name is None else KeyLimit(name, concurrency)
+
     def is_exclusive(self, job_type: str) -> bool:
         """Whether a claim of these counts as a start, or against a limit; then they are
         claimed only for slots that are free, each type with a statement of its own."""
         policy = self._declared[job_type].policy
-        return policy.delivery == Delivery.AT_MOST_ONCE or self.is_limited(job_type)
+        return (
+            policy.delivery == Delivery.AT_MOST_ONCE
+            or self.is_limited(job_type)
+            or self.key_limit(job_type) is not None
+        )
 
     def effective_policy(self, job_type: str) -> EffectivePolicy:
         """The effective policy of this job type."""

@@ -25,6 +25,7 @@ from django_jobqueue.store.errors import is_contended
 from django_jobqueue.store.partial_batches import BRIEF, each_it_can, one_line
 from django_jobqueue.store.queue import finish
 from django_jobqueue.store.queue.finish import Finished, Holder
+from django_jobqueue.workers.completing.completed_series import CompletedSeries
 from django_jobqueue.workers.completing.counters import Counters
 from django_jobqueue.workers.completing.deferred_outcomes import (
     DeferredOutcomes,
@@ -75,6 +76,7 @@ class Completer(Loop):
         self._full = threading.Event()
         self._counters = Counters(conf.release)
         self._counters_written_at = time.monotonic()
+        self._series: CompletedSeries | None = None
         self._stripped: set[Attempt] = set()  # to be written without their content
         self._may_be_written = False  # the answer to the last write was lost
         self._last_write = -math.inf  # time.monotonic()
@@ -90,10 +92,20 @@ class Completer(Loop):
             self._full.set()
         self.wake()
 
+    def count_for_metrics(self) -> CompletedSeries:
+        """Have it count for metrics, too; before it starts."""
+        self._series = CompletedSeries(self._counters)
+        return self._series
+
     @property
     def is_done(self) -> bool:
         """Whether everything that was added is written."""
         return not (self._gathered or self._writing or self._deferred)
+
+    @property
+    def unwritten(self) -> int:
+        """The number of outcomes that are not written, for whatever reason."""
+        return len(self._gathered) + len(self._writing) + len(self._deferred)
 
     @property
     def waiting(self) -> int:
@@ -116,10 +128,11 @@ class Completer(Loop):
             and time.monotonic() - self._counters_written_at >= COUNTERS_EVERY
         ):
             self._write_counters()
+        due_in = math.inf if self._series is None else self._series.refresh()
         if self._gathered:
             return 0.0
         wait = COUNTERS_EVERY if self._counters else self._idle_wait()
-        return min(wait, self._deferred.seconds_until_due)
+        return min(wait, due_in, self._deferred.seconds_until_due)
 
     def close(self) -> None:
         """Write what is left, deferred outcomes last, without waiting for locks; then
@@ -134,7 +147,9 @@ class Completer(Loop):
                 self._write_counters()
         except StoreUnavailable:
             logger.warning("The database is unavailable while the worker stops")
-        if left := len(self._gathered) + len(self._writing) + len(self._deferred):
+        if self._series is not None:
+            self._series.refresh(at_once=True)
+        if left := self.unwritten:
             logger.error(
                 "Could not record the outcome of finished jobs (%d): at-least-once "
                 "jobs run again, at-most-once jobs are archived as failed",
@@ -205,6 +220,8 @@ class Completer(Loop):
     def _write_part(self, write: Write, items: Sequence[Item]) -> None:
         finished = [finished for _, finished in items]
         lost = write(self._connection, self._holder, finished, time.monotonic())
+        if self._series is not None:
+            self._series.written(finished, 0 if self._may_be_written else len(lost))
         self._confirm(items, lost)
 
     def _write_stripped(self, refused: Sequence[Item], error: psycopg.Error) -> None:

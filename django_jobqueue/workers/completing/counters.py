@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django_jobqueue.domain.fingerprints import Fingerprint
 from django_jobqueue.domain.retry_decision import Verb
+from django_jobqueue.domain.series import Series
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.store import failure_rollup, rollup
@@ -14,6 +15,7 @@ from django_jobqueue.store.connection import Database
 from django_jobqueue.store.failure_rollup import FailureCount
 from django_jobqueue.store.queue.finish import Finished
 from django_jobqueue.store.rollup import Count
+from django_jobqueue.workers.completing.attempt_totals import AttemptTotals
 
 
 class Counters:
@@ -21,6 +23,7 @@ class Counters:
     fingerprint. One thread uses it."""
 
     def __init__(self, release: str) -> None:
+        self.totals: AttemptTotals | None = None  # also since the process started
         self._release = release
         self._counts: dict[tuple[str, str], Count] = {}
         self._failures: dict[tuple[UUID, str], FailureCount] = {}
@@ -51,6 +54,12 @@ class Counters:
         self._write_counts(db)
         self._write_failures(db)
 
+    def series(self) -> Series:
+        """All that was counted since the process started, if there are totals."""
+        if self.totals is None:
+            return {}
+        return self.totals.series(self._counts.values())
+
     def _count_of(self, job_type: str, queue: str) -> Count:
         key = (job_type, queue)
         count = self._counts.get(key)
@@ -68,6 +77,12 @@ class Counters:
             count.retried += 1
         else:
             count.other += 1
+            if verb is Verb.SNOOZE:
+                count.snoozed += 1
+            elif verb is Verb.CANCEL:
+                count.cancelled += 1
+            elif verb is Verb.RELEASE:
+                count.released += 1
         if verb is not Verb.EXPIRE:
             count.attempt(finished.ran, attempt.waited)
         if (mark := finished.outcome.mark) is not None:
@@ -92,6 +107,9 @@ class Counters:
         except StoreUnavailable:
             self._counts = counts
             raise
+        finally:
+            if self.totals is not None and not self._counts:
+                self.totals.add(counts.values())
 
     def _write_failures(self, db: Database) -> None:
         failures, self._failures = self._failures, {}

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
+from queue import SimpleQueue
 from typing import Final
 
 from django.db import connections
@@ -34,18 +35,21 @@ class Threads(Executor):
     def __init__(self, slots: int, callbacks: ExecutorCallbacks, *, run: Run) -> None:
         super().__init__(slots, callbacks)
         self._run = run
-        self._idle = 0
-        self._wake = threading.Condition(threading.Lock())
+        self._lock = threading.Lock()
+        self._idle = 0  # threads that wait for a call, and were sent none
+        # Not a Condition, whose lock a thread that it woke needs again: the way to the
+        # handler was 0.03 ms longer.
+        self._calls: SimpleQueue[None] = SimpleQueue()
         self._stopping = False
         self._stuck: Attempt | None = None
         self._threads: list[threading.Thread] = []
 
     def put(self, attempts: Sequence[Attempt]) -> None:
         """Run these as threads come free, in this order."""
-        wanted = self._threads_for(attempts)
-        with self._wake:
-            self._buffer.extend(attempts)
-        self._rouse(wanted)
+        if attempts:
+            wanted = self._threads_for(attempts)
+            self._buffer.extend(attempts)  # first: see idle.py
+            self._rouse(wanted)
 
     def nudge(self) -> None:
         """If what waits has not moved since the last nudge, use every thread."""
@@ -60,6 +64,8 @@ class Threads(Executor):
         Tiny jobs are done fastest by one thread: with more, they only hand the
         interpreter lock to each other (two threads: half the rate).
         """
+        if len(attempts) == 1 and not self._running:
+            return 1
         names = [attempt.job.job_type for attempt in attempts]
         short = {name for name in set(names) if self.runtimes.is_short(name)}
         if not short:
@@ -72,18 +78,24 @@ class Threads(Executor):
 
     def _rouse(self, wanted: int) -> None:
         """Wake this many threads, or start them."""
-        with self._wake:
-            self._wake.notify(wanted)
-            missing = min(wanted - self._idle, self.slots - self._count())
-        for _ in range(missing):
+        with self._lock:
+            roused = min(wanted, self._idle)
+            self._idle -= roused
+        for _ in range(roused):
+            self._calls.put(None)
+        if roused == wanted:
+            return
+        for _ in range(min(wanted - roused, self.slots - self._count())):
             name = f"jobs-{len(self._threads) + 1}"
             self._threads.append(in_thread(name, self._work))
 
     def stop(self, timeout: float) -> bool:
         """Stop after what runs; True if every thread ended in time."""
-        with self._wake:
-            self._stopping = True
-            self._wake.notify_all()
+        self._stopping = True
+        with self._lock:
+            roused, self._idle = self._idle, 0
+        for _ in range(roused):
+            self._calls.put(None)
         deadline = time.monotonic() + timeout
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
@@ -126,13 +138,12 @@ class Threads(Executor):
         return attempt
 
     def _wait(self) -> Attempt | None:
-        with self._wake:
-            self._idle += 1
-            try:
-                while not self._buffer:
+        while True:
+            with self._lock:
+                try:
+                    return self._buffer.popleft()
+                except IndexError:
                     if self._stopping:
                         return None
-                    self._wake.wait()
-                return self._buffer.popleft()
-            finally:
-                self._idle -= 1
+                    self._idle += 1  # under the lock: see put()
+            self._calls.get()

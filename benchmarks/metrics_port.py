@@ -1,0 +1,145 @@
+"""What a port for metrics costs a drain: the same jobs with one and without, in turns.
+
+In a database of its own on the server of the test suite. In a block jobs are enqueued,
+and a ``runworkers --drain`` in processes of its own works them off; with a port, it is
+scraped once a second meanwhile. Prints the rates, from the first start of a job to the
+end of the last one, and the CPU time of all processes for a job, without that of a host
+with one job alone; and the ratios. On a busy machine those of the CPU time are better.
+
+    python -m benchmarks.metrics_port --rounds 8
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import re
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any, Final
+from urllib.request import urlopen
+
+BLOCK: Final = 40_000  # jobs
+SLOWEST: Final = 120.0  # seconds for a block
+KINDS: Final = ("without", "with")
+FLAGS: Final = ("--drain", "--threads", "4", "--async-slots", "0")
+ADDRESS: Final = re.compile(rb"Metrics at (\S+)")
+
+
+def main() -> None:
+    """Measure, print, and drop the database again."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--jobs", type=int, default=BLOCK)
+    options = parser.parse_args()
+
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
+    import django
+
+    django.setup()
+    from django.db import connection
+
+    connection.settings_dict["TEST"]["NAME"] = f"jobqueue_metrics_port_{os.getpid()}"
+    name = connection.settings_dict["NAME"]
+    connection.creation.create_test_db(verbosity=0, autoclobber=True)
+    try:
+        report(measure(options.rounds, options.jobs))
+    finally:
+        connection.creation.destroy_test_db(name, verbosity=0)
+
+
+def measure(rounds: int, jobs: int) -> dict[str, list[tuple[float, float]]]:
+    """Jobs a second, and microseconds of CPU for a job, of each block, by kind."""
+    found: dict[str, list[tuple[float, float]]] = {kind: [] for kind in KINDS}
+    drain((), jobs)  # warms up
+    for turn in range(rounds):
+        for kind in KINDS if turn % 2 else reversed(KINDS):
+            flags = ("--metrics-port", "0") if kind == "with" else ()
+            _, idle = drain(flags, 1)
+            rate, cpu = drain(flags, jobs)
+            found[kind].append((rate, (cpu - idle) / jobs * 1e6))
+    return found
+
+
+def drain(flags: tuple[str, ...], jobs: int) -> tuple[float, float]:
+    """Work off so many jobs; returns how many a second, and the seconds of CPU."""
+    from django.db import connection
+
+    from tests.conftest import worker_environment
+    from tests.sample.jobs import keep
+
+    with connection.cursor() as cursor:
+        cursor.execute("TRUNCATE jobqueue_queuedjob, jobqueue_archivedjob")
+        keep.enqueue_many({"a": number} for number in range(jobs))
+        cursor.execute("ANALYZE jobqueue_queuedjob")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        with log.open("wb") as file:
+            workers = subprocess.Popen(
+                [sys.executable, "-m", "django", "runworkers", *FLAGS, *flags],
+                env=worker_environment(),
+                stdout=file,
+                stderr=file,
+            )
+            ended = threading.Event()
+            scraping = threading.Thread(target=scrape, args=[log, ended])
+            if flags:
+                scraping.start()
+            try:
+                code = workers.wait(SLOWEST)
+            finally:
+                ended.set()
+                workers.kill()
+            if flags:
+                scraping.join()
+        if code:
+            raise RuntimeError(log.read_text())
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return rate(connection, jobs), cpu
+
+
+def scrape(log: Path, ended: threading.Event) -> None:
+    """Ask for the metrics once a second."""
+    while not ended.wait(1.0):
+        if match := ADDRESS.search(log.read_bytes()):
+            with contextlib.suppress(OSError), urlopen(match[1].decode()) as answer:
+                answer.read()
+
+
+def rate(connection: Any, jobs: int) -> float:
+    """Jobs a second, from the first start to the last end."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*), extract(epoch FROM max(finished_at) - min(started_at))"
+            " FROM jobqueue_archivedjob WHERE status = 'succeeded'"
+        )
+        ((count, seconds),) = cursor.fetchall()
+    if count != jobs:
+        raise RuntimeError(f"{count} of {jobs} jobs succeeded")
+    return jobs / float(seconds)
+
+
+def report(found: dict[str, list[tuple[float, float]]]) -> None:
+    """Print the medians, and the median ratio of the pairs of blocks."""
+    for kind, blocks in found.items():
+        rate, cpu = (statistics.median(values) for values in zip(*blocks, strict=True))
+        print(f"{kind:8} {rate:10,.0f} jobs/s {cpu:10.2f} µs of CPU a job")
+    pairs = [*zip(*found.values(), strict=True)]
+    rates = [on[0] / off[0] for off, on in pairs]
+    cpus = [off[1] / on[1] for off, on in pairs]
+    print(
+        f"with / without: {statistics.median(rates):.3f} of the rate; "
+        f"{statistics.median(cpus):.3f} of the jobs for a second of CPU"
+    )
+
+
+if __name__ == "__main__":
+    main()

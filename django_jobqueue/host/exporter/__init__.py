@@ -1,0 +1,1 @@
+"""The exporter process: answers scrapes and probes of one runworkers."""

@@ -1,0 +1,48 @@
+"""How a host is, as its process table shows it: for systemd, probes and metrics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Self
+
+from django_jobqueue.conf import conf
+from django_jobqueue.processes.lease_clock import lease_time
+from django_jobqueue.processes.process_table import ProcessTable
+
+
+@dataclass(frozen=True)
+class HostStatus:
+    """What is worth reporting."""
+
+    # A worker is registered, and its lease is renewed; or the host stands by.
+    is_ready: bool
+    is_stopping: bool
+    workers: int
+    jobs: int  # that they hold
+    # Until the first lease lapses; None if there is none.
+    lease_seconds: float | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(cls, table: ProcessTable) -> Self:
+        """That of the host with this process table."""
+        now, renewed_at, lease = lease_time(), table.renewed_at, conf.lease
+        registered = [entry for entry in table if entry.worker]
+        is_at_work = any(
+            not (entry.lost or entry.is_overdue(renewed_at, now, lease))
+            for entry in registered
+        )
+        lapses = [entry.leased_at(renewed_at, lease) + lease for entry in registered]
+        return cls(
+            is_ready=table.maintenance_is_ready
+            and (is_at_work or not table.may_work(now)),
+            is_stopping=table.is_stopping,
+            workers=len(registered),
+            jobs=sum(entry.held for entry in registered),
+            lease_seconds=max(0.0, min(lapses) - now) if lapses else None,
+        )
+
+    def __str__(self) -> str:
+        state = "stopping" if self.is_stopping else "running"
+        if not (self.is_ready or self.is_stopping):
+            state = "not ready"
+        return f"{state}: {self.workers} worker processes, {self.jobs} jobs"

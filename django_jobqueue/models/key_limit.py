@@ -1,0 +1,57 @@
+"""Limits by key, as the code declares and operators override them."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.domain.policy import NAME_LENGTH, NO_LIMIT
+from django_jobqueue.models.column_defaults import ClockTimestamp
+from django_jobqueue.models.fields import UTCDateTimeField
+
+
+class KeyLimit(models.Model):
+    """A limit of each key, of one job type or of several that share it. Claims lock its
+    row."""
+
+    name = models.CharField(
+        _("name"), max_length=NAME_LENGTH, db_collation="C", primary_key=True
+    )
+    concurrency = models.IntegerField(
+        _("concurrency"),
+        null=True,
+        blank=True,
+        help_text=_("Jobs of one key running at once. Empty: unlimited."),
+    )
+    declared_at = UTCDateTimeField(_("declared at"), db_default=ClockTimestamp())
+
+    # What operators say instead.
+    concurrency_override = models.IntegerField(
+        _("concurrency"),
+        null=True,
+        blank=True,
+        help_text=_("Jobs of one key running at once; 0 holds all, -1 is unlimited."),
+    )
+
+    class Meta:
+        verbose_name = _("limit by key")
+        verbose_name_plural = _("limits by key")
+        required_db_vendor = "postgresql"
+        ordering = ["name"]
+        default_permissions = ("view", "change")
+        constraints = [
+            models.CheckConstraint(condition=~Q(name=""), name="jobqueue_k_name"),
+            models.CheckConstraint(
+                condition=Q(concurrency__isnull=True) | Q(concurrency__gte=0),
+                name="jobqueue_k_concurrency",
+            ),
+            models.CheckConstraint(
+                condition=Q(concurrency_override__isnull=True)
+                | Q(concurrency_override__gte=NO_LIMIT),
+                name="jobqueue_k_concurrency_override",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,162 @@
+"""What whole hosts are asked: other processes and slots, a restart, a stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import connections, transaction
+
+from django_jobqueue.domain.async_code import sync_only
+from django_jobqueue.domain.host_plans import HostPlan, changes_problem, plan_problem
+from django_jobqueue.domain.ids import several
+from django_jobqueue.domain.policy import UNSET, Unset
+from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.operations.audit_log import record
+from django_jobqueue.store import host_rows
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.host_rows import HostFacts
+
+VERBS: Final = ("drain", "resume", "restart", "stop")
+_REQUESTS: Final[dict[str, dict[str, Any]]] = {
+    "drain": {"draining": True},
+    "resume": {"draining": False},
+}
+Ids = UUID | str | Iterable[UUID | str]
+
+
+@sync_only()
+def ask_hosts(
+    ids: Ids, what: str, *, using: str | None = None, by: str = ""
+) -> list[UUID]:
+    """Ask hosts to ``drain``, ``resume``, ``restart`` or ``stop``; returns those alive.
+
+    A drained host claims nothing until it is resumed, also with workers that start
+    later. A restarted one loads new code: another process tries first whether it
+    starts, and if it does not, the host goes on and its row has the ``error``. Else its
+    jobs have ``GRACE`` to finish, and the program starts again under its process id. A
+    stopped one ends with exit code 0. In a transaction they are asked when it is
+    committed.
+
+    Raises InvalidArguments, also to restart a host that is embedded in another program.
+    """
+    if what not in VERBS:
+        raise InvalidArguments(
+            f"A host can be asked to drain, resume, restart or stop, not {what!r}."
+        )
+    db = DjangoDatabase(using)
+    hosts = host_rows.living(db, _ids(ids))
+    if what == "restart":
+        _refuse_embedded(hosts, "restart that program to load new code")
+    request = _REQUESTS.get(what, {})
+    counted = "" if request else what
+    _ask(db, hosts, partial(host_rows.ask, request=request, counted=counted))
+    _record(what, hosts, {}, by, using)
+    return [host.id for host in hosts]
+
+
+@sync_only()
+def scale_hosts(
+    ids: Ids,
+    *,
+    processes: int | Unset = UNSET,
+    threads: int | Unset = UNSET,
+    async_slots: int | Unset = UNSET,
+    queues: Sequence[str] | None | Unset = UNSET,
+    using: str | None = None,
+    by: str = "",
+) -> list[UUID]:
+    """Ask hosts for other worker processes, slots of each, or queues; returns those
+    alive.
+
+    What is not given stays. Without processes a host is parked: it runs nothing until
+    it is scaled again. A change of slots or queues replaces the worker processes one by
+    one, each when its successor works; running jobs finish. It lasts until the host
+    ends; a restart keeps it. ``queues=None`` is every queue. In a transaction they are
+    asked when it is committed.
+
+    Raises InvalidArguments for values that are out of bounds, for a plan under which
+    nothing could run, and for a host that is embedded in another program.
+    """
+    given = {
+        "processes": processes,
+        "threads": threads,
+        "async_slots": async_slots,
+        "queues": list(queues) if isinstance(queues, tuple | set) else queues,
+    }
+    changes = {name: value for name, value in given.items() if value is not UNSET}
+    if not changes:
+        raise InvalidArguments(
+            "Give processes, threads, async_slots or queues to scale hosts."
+        )
+    if problem := changes_problem(changes):
+        raise InvalidArguments(problem)
+    db = DjangoDatabase(using)
+    hosts = host_rows.living(db, _ids(ids))
+    _refuse_embedded(hosts, "its settings say what it has")
+    for host in hosts:
+        if problem := plan_problem(_plan(host).changed(changes)):
+            raise InvalidArguments(f"{host.name}: {problem}")
+    _ask(db, hosts, partial(host_rows.ask, request=changes))
+    _record("scale", hosts, changes, by, using)
+    return [host.id for host in hosts]
+
+
+def _plan(host: HostFacts) -> HostPlan:
+    return HostPlan(
+        processes=host.processes,
+        threads=host.threads,
+        async_slots=host.async_slots,
+        queues=None if host.queues is None else tuple(host.queues),
+    )
+
+
+def _refuse_embedded(hosts: Iterable[HostFacts], hint: str) -> None:
+    for host in hosts:
+        if host.embedded:
+            raise InvalidArguments(
+                f"{host.name} is a worker embedded in another program; {hint}."
+            )
+
+
+def _ask(
+    db: DjangoDatabase,
+    hosts: Sequence[HostFacts],
+    ask: Callable[[DjangoDatabase, list[UUID]], object],
+) -> None:
+    """Ask these hosts, at the end of the transaction that is open here: it would keep
+    their rows locked, and they could not write them."""
+    ids = [host.id for host in hosts]
+    if not ids:
+        return
+    if connections[db.alias].in_atomic_block:
+        transaction.on_commit(partial(ask, db, ids), using=db.alias)
+    else:
+        ask(db, ids)
+
+
+def _record(
+    verb: str,
+    hosts: Sequence[HostFacts],
+    changes: dict[str, Any],
+    by: str,
+    using: str | None,
+) -> None:
+    details = {"hosts": [host.name for host in hosts], **changes}
+    record(f"{verb} hosts", by, len(hosts), details, using=using)
+
+
+def _ids(ids: Ids) -> list[UUID]:
+    """These ids of hosts, or this one. Raises InvalidArguments."""
+    return [_id(id) for id in several(ids)]
+
+
+def _id(id: UUID | str) -> UUID:
+    if isinstance(id, UUID):
+        return id
+    try:
+        return UUID(id)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise InvalidArguments(f"{id!r} is no id of a host; it is a UUID.") from error

@@ -1,0 +1,193 @@
+"""Claim from a lane whose job type has a limit by key, key by key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django_jobqueue.store.connection import Database, Params
+from django_jobqueue.store.queue.claim import CLAIMED, LOCK_TYPE, OPEN, RUNNING_OF_KEY
+from django_jobqueue.store.queue.lanes import Mark
+from django_jobqueue.store.rows import ClaimedJob, Lane, claimed_jobs
+
+WALK: Final = 1_000  # keys in each half of the circle: 9 ms if none has room
+ADOPTED: Final = 1_000  # jobs looked at, at once
+
+# Before the claim, in the same transaction: the snapshot of a claim must be younger
+# than the lock that it waited for. One statement is not enough: two claims that see
+# different heads of a key, because a retry came in front, take one each. Enqueues do
+# not lock this row.
+LOCK_LIMIT: Final = """
+SELECT name FROM jobqueue_keylimit WHERE name = %(limit_name)s FOR NO KEY UPDATE
+"""
+
+_LANE: Final = """
+       job.status = 'queued' AND NOT job.quarantined AND job.limit_key IS NOT NULL
+   AND job.queue = %(queue)s AND job.priority = %(priority)s::smallint
+   AND job.job_type = %(job_type)s
+"""
+# Without a variable: each is computed once a claim.
+_OF_TYPE: Final = """
+(SELECT CASE type.concurrency_override WHEN -1 THEN NULL
+             ELSE coalesce(type.concurrency_override, type.concurrency) END
+   FROM jobqueue_jobtype AS type WHERE type.name = %(job_type)s)
+"""
+_OF_KEY: Final = """
+(SELECT CASE held.concurrency_override WHEN -1 THEN NULL
+             ELSE coalesce(held.concurrency_override, held.concurrency) END
+   FROM jobqueue_keylimit AS held WHERE held.name = %(limit_name)s)
+"""
+_ROOM: Final = f"""
+CASE WHEN {_OF_KEY} IS NULL THEN %(each)s::bigint
+     ELSE greatest(0, least(%(each)s, {_OF_KEY}
+                            - {RUNNING_OF_KEY.format(key="key.limit_key")})) END
+"""
+_LIMIT: Final = f"""
+CASE WHEN {_OF_TYPE} IS NULL THEN %(limit)s::bigint
+     ELSE greatest(0, least(%(limit)s, {_OF_TYPE}
+            - (SELECT count(*) FROM jobqueue_queuedjob AS other
+                WHERE other.status = 'running' AND other.job_type = %(job_type)s))) END
+"""
+_OPEN: Final = OPEN.replace("lane.queue", "%(queue)s").replace(
+    "lane.job_type", "%(job_type)s"
+)
+_NOT_EXPIRED: Final = (
+    "(job.expires_at IS NULL OR job.expires_at > statement_timestamp())"
+)
+
+# One job of a key is its head, which the walk has found.
+_HEAD: Final = f"""
+           SELECT job.ctid
+             FROM jobqueue_queuedjob AS job
+            WHERE job.ctid = key.head AND job.status = 'queued' AND {_NOT_EXPIRED}
+            LIMIT {_ROOM}
+              FOR UPDATE SKIP LOCKED"""
+# Several are read from the index by key, which the order pins, as above.
+_SEVERAL: Final = f"""
+           SELECT job.ctid
+             FROM jobqueue_queuedjob AS job
+            WHERE {_LANE}
+              AND job.limit_key >= key.limit_key AND job.limit_key <= key.limit_key
+              AND job.run_after <= statement_timestamp() AND {_NOT_EXPIRED}
+            ORDER BY job.limit_key, job.run_after, job.id
+            LIMIT {_ROOM}
+              FOR UPDATE SKIP LOCKED"""
+
+# The keys form a circle, which begins at `first` and is walked only as far as jobs are
+# wanted: a key without room costs one probe and one count, however many jobs of it
+# wait. Whoever has read other policies, and so has not locked, gets nothing.
+_PICK: Final = f"""
+       SELECT picked.ctid
+         FROM (VALUES (%(first)s::text COLLATE "C", NULL::text COLLATE "C"),
+                      ('', %(first)s::text)) AS half (since, until),
+              LATERAL (
+                WITH RECURSIVE key AS (
+                  (SELECT job.limit_key, job.run_after, job.ctid AS head
+                     FROM jobqueue_queuedjob AS job
+                    WHERE {_LANE} AND job.limit_key >= half.since
+                    ORDER BY job.limit_key, job.run_after, job.id
+                    LIMIT 1)
+                  UNION ALL
+                  SELECT next.limit_key, next.run_after, next.ctid
+                    FROM key,
+                         LATERAL (
+                           SELECT job.limit_key, job.run_after, job.ctid
+                             FROM jobqueue_queuedjob AS job
+                            WHERE {_LANE} AND job.limit_key > key.limit_key
+                            ORDER BY job.limit_key, job.run_after, job.id
+                            LIMIT 1) AS next
+                   WHERE half.until IS NULL OR next.limit_key < half.until)
+                SELECT * FROM key
+                 WHERE half.until IS NULL OR key.limit_key < half.until
+                 LIMIT {WALK}) AS key,
+              LATERAL ({{jobs}}) AS picked
+        WHERE key.run_after <= statement_timestamp()
+          AND {_OPEN}
+          AND (%(locks_limit)s OR {_OF_KEY} IS NULL)
+          AND (%(locks_type)s OR {_OF_TYPE} IS NULL)
+        LIMIT {_LIMIT}
+"""
+CLAIM_HEADS: Final = CLAIMED.format(pick=_PICK.format(jobs=_HEAD))
+CLAIM_SEVERAL: Final = CLAIMED.format(pick=_PICK.format(jobs=_SEVERAL))
+
+# Jobs that came without a key: of plain SQL, of a release before, or from before the
+# type had a limit. So many are looked at, whether they have one or not.
+ADOPT: Final = f"""
+WITH passed AS MATERIALIZED (
+  SELECT job.ctid, job.run_after, job.id, job.limit_key
+    FROM jobqueue_queuedjob AS job
+   WHERE job.status = 'queued' AND NOT job.quarantined AND job.queue = %(queue)s
+     AND job.priority = %(priority)s::smallint AND job.job_type = %(job_type)s
+     AND (job.run_after, job.id) > (%(since)s::timestamptz, %(since_id)s::uuid)
+   ORDER BY job.run_after, job.id
+   LIMIT {ADOPTED}
+), adopted AS (
+  UPDATE jobqueue_queuedjob AS job
+     SET limit_key = jobqueue_limit_key(type.limit_rule, job.data)
+    FROM jobqueue_jobtype AS type
+   WHERE type.name = %(job_type)s AND type.limit_rule IS NOT NULL
+     AND job.ctid = ANY (ARRAY (
+           SELECT free.ctid
+             FROM jobqueue_queuedjob AS free
+            WHERE free.ctid = ANY (ARRAY (SELECT passed.ctid FROM passed
+                                           WHERE passed.limit_key IS NULL))
+              AND free.status = 'queued' AND free.limit_key IS NULL
+              FOR UPDATE SKIP LOCKED))
+  RETURNING 1
+)
+SELECT (SELECT count(*) FROM adopted), (SELECT count(*) FROM passed), run_after, id
+  FROM passed
+ ORDER BY run_after DESC, id DESC
+ LIMIT 1
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyedLane:
+    """A lane that is claimed key by key, and which of its rows are locked first."""
+
+    lane: Lane
+    limit_name: str
+    locks_limit: bool  # the keys are limited, and do not only take turns
+    locks_type: bool  # the job type has a limit, too
+    first: str = ""  # the key that the circle begins at
+    each: int = 1  # jobs of a key at once
+
+
+def claim_keyed(
+    db: Database, worker: int, keyed: KeyedLane, limit: int
+) -> list[ClaimedJob]:
+    """Claim up to ``limit`` jobs of a lane, within the limit of each key, and of the
+    job type if it has one."""
+    params = {
+        **_params(keyed.lane),
+        "limit_name": keyed.limit_name,
+        "locks_limit": keyed.locks_limit,
+        "locks_type": keyed.locks_type,
+        "first": keyed.first,
+        "each": keyed.each,
+        "limit": limit,
+        "worker": worker,
+    }
+    claim = CLAIM_HEADS if keyed.each == 1 else CLAIM_SEVERAL
+    statements: list[tuple[str, Params]] = [(claim, params)]
+    if keyed.locks_type:
+        statements.insert(0, (LOCK_TYPE, params))
+    if keyed.locks_limit:
+        statements.insert(0, (LOCK_LIMIT, params))
+    return claimed_jobs(db.fetch_all(statements)[-1])
+
+
+def adopt(db: Database, lane: Lane, since: Mark) -> tuple[int, Mark | None]:
+    """Give jobs behind this mark that have no key theirs; return how many they were,
+    and where to go on. None is from the beginning: this was the end of the lane."""
+    params = {**_params(lane), "since": since[0], "since_id": since[1]}
+    rows = db.fetch(ADOPT, params)
+    if not rows:
+        return 0, None
+    adopted, passed, run_after, id = rows[0]
+    return adopted, (run_after, id) if passed == ADOPTED else None
+
+
+def _params(lane: Lane) -> dict[str, Any]:
+    return lane._asdict()

@@ -1,0 +1,72 @@
+"""Claims of one lane, key by key: where the circle of keys begins, and how many jobs
+of each key to take at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.queue.claim_keyed import KeyedLane, adopt, claim_keyed
+from django_jobqueue.store.queue.lanes import START, LaneMark
+from django_jobqueue.store.rows import ClaimedJob
+from django_jobqueue.workers.claiming.lane_scanner import KnownLane
+from django_jobqueue.workers.claiming.policies import KeyLimit, Policies
+
+ADOPT_EVERY: Final = 1.0  # seconds between looks for jobs without a key
+NEXT_KEY: Final = "\x01"  # the least text behind a key is the key and this
+
+
+class KeyedClaims:
+    """The claims of one turn of a lane."""
+
+    def __init__(self, known: KnownLane, limit: KeyLimit, policies: Policies) -> None:
+        self._known = known
+        self._limit = limit
+        self._locks_type = policies.is_limited(known.lane.job_type)
+
+    def claim(
+        self, db: OwnConnection, worker: int, lanes: Sequence[LaneMark], wanted: int
+    ) -> list[ClaimedJob]:
+        """Claim some jobs; first jobs that came without a key get theirs."""
+        self._adopt(db)
+        keyed = KeyedLane(
+            lane=self._known.lane,
+            limit_name=self._limit.name,
+            locks_limit=self._limit.concurrency is not None,
+            locks_type=self._locks_type,
+            first=self._known.first_key,
+            each=self._known.jobs_per_key,
+        )
+        return claim_keyed(db, worker, keyed, wanted)
+
+    def learn(self, jobs: Sequence[ClaimedJob]) -> None:
+        """The next claim begins behind the key that was served last."""
+        keys = [job.limit_key for job in jobs if job.limit_key is not None]
+        if keys:
+            first = self._known.first_key
+            last = max(keys, key=lambda key: (key < first, key))
+            self._known.first_key = last + NEXT_KEY
+
+    def wants_more(self, got: int) -> bool:
+        """Whether to ask for more of each key, since there is room; False if the lane
+        has no more, or each key is at its limit."""
+        most = self._limit.concurrency
+        if not got or (most is not None and self._known.jobs_per_key >= most):
+            return False
+        self._known.jobs_per_key *= 2
+        return True
+
+    def was_full(self) -> None:
+        """There may be more keys than there was room for."""
+        self._known.jobs_per_key = max(1, self._known.jobs_per_key // 2)
+
+    def _adopt(self, db: OwnConnection) -> None:
+        known, now = self._known, time.monotonic()
+        if now < known.adopt_at:
+            return
+        adopted, since = adopt(db, known.lane, known.adopted)
+        known.adopted = START if since is None else since
+        if not adopted or since is None:
+            known.adopt_at = now + ADOPT_EVERY

@@ -1,0 +1,36 @@
+"""Limits by key that several job types share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from django_jobqueue import PerKey, job
+from django_jobqueue.checks.key_limits import check_shared_limits
+from django_jobqueue.domain.registry import registry
+
+
+def charge(account: str) -> None: ...
+
+
+def refund(account: str) -> None: ...
+
+
+@pytest.fixture
+def _types_are_gone() -> Iterator[None]:
+    yield
+    for name in ("charge", "refund"):
+        registry.remove(name)
+
+
+@pytest.mark.usefixtures("_types_are_gone")
+@pytest.mark.parametrize(("number", "ids"), [(4, []), (5, ["jobqueue.E026"])])
+def test_e026_job_types_that_share_a_limit_state_one_number(
+    number: int, ids: list[str]
+) -> None:
+    for function, concurrency in ((charge, 4), (refund, number)):
+        per_key = PerKey("account", concurrency=concurrency, name="stripe")
+        job(name=function.__name__, per_key=per_key)(function)
+
+    assert [message.id for message in check_shared_limits(None)] == ids

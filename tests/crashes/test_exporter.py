@@ -1,0 +1,289 @@
+"""The exporter process of a real ``runworkers``."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+from collections.abc import Callable
+from typing import NamedTuple
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families as parse
+
+from django_jobqueue.metrics.catalogue import HOST, Kind
+from django_jobqueue.models import ArchivedJob
+from tests.conftest import RunWorkers, eventually
+from tests.crashes.conftest import Doomed
+from tests.sample import jobs
+from tests.sample.jobs import notes
+
+pytestmark = pytest.mark.processes
+
+Run = Callable[..., RunWorkers]
+ANY_PORT = ("--metrics-port", "0")
+Key = tuple[str, frozenset[tuple[str, str]]]
+
+
+class Answer(NamedTuple):
+    """What a path answers."""
+
+    status: int
+    body: str
+
+
+def url(run: RunWorkers) -> str:
+    """Where it serves, as its log says."""
+    pattern = re.compile(r"Metrics at (http://127\.0\.0\.1:\d+)/metrics")
+    match = eventually(lambda: pattern.search(run.output), what=lambda: run.output)
+    return str(match[1])
+
+
+def get(run: RunWorkers, path: str) -> Answer:
+    """The answer to a GET; tried again while nobody serves there."""
+
+    def ask() -> Answer | None:
+        try:
+            with urlopen(Request(url(run) + path), timeout=20) as answer:  # noqa: S310
+                return Answer(answer.status, answer.read().decode())
+        except HTTPError as error:
+            return Answer(error.code, error.read().decode())
+        except OSError:
+            return None
+
+    answer: Answer = eventually(ask, what=lambda: run.output)
+    return answer
+
+
+def samples(run: RunWorkers) -> dict[Key, float]:
+    """All values of a scrape."""
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in parse(get(run, "/metrics").body)
+        for sample in family.samples
+    }
+
+
+def value(run: RunWorkers, name: str, **labels: str) -> float:
+    """One of them; 0 if there is none."""
+    return samples(run).get((name, frozenset(labels.items())), 0.0)
+
+
+def counted() -> set[str]:
+    """Names of the series that may only grow."""
+    return {
+        name + ending
+        for name, metric in HOST.items()
+        if metric.kind is not Kind.GAUGE
+        for ending in ("", "_bucket", "_count", "_sum")
+    }
+
+
+def exporter(run: RunWorkers) -> int:
+    """The process id of the exporter."""
+    path = f"/proc/{run.process.pid}/task/{run.process.pid}/children"
+
+    def find() -> int | None:
+        with open(path) as file:
+            for pid in map(int, file.read().split()):
+                with open(f"/proc/{pid}/comm") as name:
+                    if name.read() == "jq:exporter\n":
+                        return pid
+        return None
+
+    return int(eventually(find))
+
+
+def test_what_a_host_exposes_is_what_the_catalogue_lists(
+    runworkers: Run, journal: str
+) -> None:
+    run = runworkers("--threads", "2", "--async-slots", "3", *ANY_PORT)
+    run.started()
+    jobs.write.enqueue(journal, "a")
+    jobs.fail_with_the_same.enqueue()
+    attempts = {"queue": "default", "job_type": "tests.sample.write"}
+    eventually(
+        lambda: (
+            value(
+                run, "jobqueue_worker_attempts_total", outcome="succeeded", **attempts
+            )
+            == 1
+        )
+    )
+    families = {family.name: family for family in parse(get(run, "/metrics").body)}
+    named = {name.removesuffix("_total"): metric for name, metric in HOST.items()}
+    assert families.keys() == named.keys()
+    for name, metric in named.items():
+        family = families[name]
+        assert (family.type, family.documentation) == (metric.kind, metric.help)
+        allowed = {*metric.label_names, "le"}
+        assert all(sample.labels.keys() <= allowed for sample in family.samples)
+    eventually(lambda: value(run, "jobqueue_worker_slots", kind="thread") == 2)
+    shown = samples(run)
+    assert shown["jobqueue_worker_slots", frozenset({("kind", "async")})] == 3
+    assert shown["jobqueue_worker_database_up", frozenset()] == 1
+    for process in ("supervisor", "maintenance", "exporter", "worker"):
+        label = frozenset({("process", process)})
+        assert shown["jobqueue_worker_processes", label] == 1
+        assert shown["jobqueue_worker_resident_memory_bytes", label] > 1_000_000
+    assert get(run, "/nowhere").status == 404
+    assert run.stop() == 0
+
+
+def test_no_counter_falls_while_processes_are_killed_and_replaced(
+    runworkers: Run, journal: str
+) -> None:
+    count = 300
+    run = runworkers(
+        *("--processes", "2", "--threads", "2", "--max-jobs", "40", "--lease", "5"),
+        *ANY_PORT,
+    )
+    run.started(2)
+    jobs.write.enqueue_many(
+        {"journal": journal, "word": str(n), "seconds": 0.02} for n in range(count)
+    )
+    scrapes = [samples(run)]
+    victims = iter([*run.workers(), exporter(run)])
+    done = 0.0
+    while done < count:
+        done = eventually(lambda before=done: _finished_since(before, count))
+        if (victim := next(victims, None)) is not None:
+            os.kill(victim, signal.SIGKILL)
+        scrapes.append(samples(run))
+    assert ArchivedJob.objects.filter(status="succeeded").count() == count
+    label = frozenset({("how", "killed")})
+    deaths = ("jobqueue_worker_deaths_total", label)
+    eventually(lambda: samples(run)[deaths] == 3, what=lambda: samples(run)[deaths])
+    eventually(lambda: value(run, "jobqueue_worker_recycled_total", why="jobs") >= 1)
+    scrapes.append(samples(run))
+    grows = counted()
+    for before, after in zip(scrapes, scrapes[1:], strict=False):
+        fell = {
+            key: (number, after.get(key))
+            for key, number in before.items()
+            if key[0] in grows and after.get(key, -1) < number
+        }
+        assert fell == {}
+    assert run.stop() == 0
+
+
+def _finished_since(before: float, count: int) -> float:
+    """How many jobs are over, once that is more than before by a tenth of all."""
+    now = ArchivedJob.objects.count()
+    return now if now == count or now > before + count / 10 else 0
+
+
+def test_a_stop_in_good_order_loses_no_count_and_ends_the_exporter_last(
+    runworkers: Run, journal: str
+) -> None:
+    run = runworkers("--threads", "2", *ANY_PORT)
+    run.started()
+    port = url(run)
+    jobs.write.enqueue(journal, "slow", seconds=2.0)
+    eventually(lambda: notes(journal))
+    assert json.loads(get(run, "/readyz").body)["status"] == "ok"
+    run.signal(signal.SIGTERM)
+    eventually(lambda: value(run, "jobqueue_worker_stopping") == 1)
+    assert value(run, "jobqueue_worker_remaining_jobs") == 1
+    stopping = get(run, "/readyz")
+    assert (stopping.status, json.loads(stopping.body)["stopping"]) == (503, True)
+    assert get(run, "/healthz").status == 200
+    assert run.wait() == 0
+    with pytest.raises(OSError, match="refused"):
+        urlopen(port, timeout=5)  # noqa: S310
+
+
+def test_an_exporter_that_dies_or_is_paused_is_replaced_at_the_same_port(
+    runworkers: Run,
+) -> None:
+    run = runworkers("--threads", "1", *ANY_PORT)
+    run.started()
+    first = exporter(run)
+    os.kill(first, signal.SIGKILL)
+    eventually(lambda: exporter(run) != first)
+    assert get(run, "/healthz").status == 200
+    second = exporter(run)
+    os.kill(second, signal.SIGSTOP)
+    eventually(lambda: exporter(run) != second, what=lambda: run.output)
+    assert get(run, "/readyz").status == 200
+    assert value(run, "jobqueue_worker_deaths_total", how="killed") == 2
+    assert run.stop() == 0
+
+
+def test_attempts_of_a_killed_worker_count_as_crashed_and_its_jobs_as_rescued(
+    runworkers: Run, journal: str
+) -> None:
+    run = runworkers("--threads", "1", *ANY_PORT)
+    (pid,) = run.started()
+    jobs.write.enqueue(journal, "slow", seconds=1.0)
+    eventually(lambda: notes(journal))
+    os.kill(pid, signal.SIGKILL)
+    attempts = "jobqueue_worker_attempts_total"
+    labels = {"queue": "default", "job_type": "tests.sample.write"}
+    eventually(lambda: value(run, attempts, outcome="succeeded", **labels) == 1)
+    assert value(run, attempts, outcome="crashed", **labels) == 1
+    assert value(run, "jobqueue_worker_rescued_jobs_total", became="queued") == 1
+    assert run.stop() == 0
+
+
+def test_an_outage_of_the_database_is_counted_and_restarts_nothing(
+    doomed: Doomed,
+) -> None:
+    run = doomed.runworkers("--threads", "1", "--lease", "3", *ANY_PORT)
+    up, errors = "jobqueue_worker_database_up", "jobqueue_worker_database_errors_total"
+    eventually(lambda: value(run, up) == 1)
+    before = value(run, errors)
+    doomed.server.stop("immediate")
+    eventually(lambda: value(run, up) == 0)
+    assert get(run, "/healthz").status == 200
+    eventually(lambda: get(run, "/readyz").status == 503)
+    doomed.server.start()
+    eventually(lambda: value(run, up) == 1)
+    assert value(run, errors) > before
+    eventually(lambda: get(run, "/readyz").status == 200)
+
+
+def test_a_supervisor_that_hangs_is_not_alive(runworkers: Run) -> None:
+    run = runworkers("--threads", "1", "--lease", "3", *ANY_PORT)
+    run.started()
+    url(run)
+    run.signal(signal.SIGSTOP)
+    eventually(lambda: get(run, "/healthz").status == 503)
+    run.signal(signal.SIGCONT)
+    eventually(lambda: get(run, "/healthz").status == 200)
+    assert run.stop() == 0
+
+
+def test_a_host_that_stands_by_is_ready(runworkers: Run) -> None:
+    flags = ("--standby", "main", "--threads", "1", *ANY_PORT)
+    active = runworkers(*flags)
+    active.started()
+    waiting = runworkers(*flags)
+    eventually(lambda: "Standing by" in waiting.output, what=lambda: waiting.output)
+    eventually(lambda: get(waiting, "/readyz").status == 200)
+    answer = json.loads(get(waiting, "/readyz").body)
+    assert (answer["processes"], answer["lease_seconds"]) == (0, None)
+    assert get(active, "/readyz").status == 200
+
+
+def test_two_hosts_cannot_have_one_port(runworkers: Run) -> None:
+    first = runworkers("--threads", "1", *ANY_PORT)
+    port = url(first).rpartition(":")[2]
+    second = runworkers("--threads", "1", "--metrics-port", port)
+    assert second.wait() == 1
+    assert (
+        f"CommandError: Port {port} on 127.0.0.1 is in use (Address already in use). "
+        "Choose another one, or --metrics-port 0." in second.output
+    )
+
+
+def test_without_a_port_there_is_no_exporter(runworkers: Run) -> None:
+    run = runworkers("--threads", "1")
+    run.started()
+    path = f"/proc/{run.process.pid}/task/{run.process.pid}/children"
+    with open(path) as file:
+        assert len(file.read().split()) == 2
+    assert "Metrics" not in run.output

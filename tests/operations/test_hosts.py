@@ -1,0 +1,171 @@
+"""What whole hosts are asked is written to their rows, if it can be done."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from django_jobqueue import operations
+from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.models import AuditEntry, Host
+from django_jobqueue.store import host_rows
+from django_jobqueue.store.connection import DjangoDatabase
+from tests.stats.rows import host
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def _commits(requests_commit: None) -> None:
+    """Hosts are asked at once."""
+
+
+asks_at_once = pytest.mark.usefixtures("_commits")
+
+
+@asks_at_once
+def test_requests_add_up_and_are_counted() -> None:
+    one = host()
+    operations.ask_hosts(one.pk, "drain")
+    operations.scale_hosts(one.pk, processes=4)
+    operations.scale_hosts(str(one.pk), queues=("mail",), processes=3)
+    operations.ask_hosts([one.pk], "restart")
+    operations.ask_hosts([one.pk], "resume")
+    operations.ask_hosts([one.pk], "stop")
+    one.refresh_from_db()
+    assert one.desired == {
+        "number": 6,
+        "draining": False,
+        "processes": 3,
+        "queues": ["mail"],
+        "restart": 4,
+        "stop": 6,
+    }
+    assert one.pending == one.desired
+
+
+@asks_at_once
+def test_those_that_are_gone_are_not_asked(operated: list[dict[str, Any]]) -> None:
+    one = host("web-1:1")
+    now = timezone.now()
+    lapsed = host("web-2:2", lease_until=now - timedelta(seconds=1))
+    ended = host("web-3:3", state="stopped", stopped_at=now)
+    ids = [one.pk, lapsed.pk, ended.pk, uuid4()]
+    assert operations.ask_hosts(ids, "drain", by="anna") == [one.pk]
+    assert operations.scale_hosts(ids, threads=1, by="anna") == [one.pk]
+    assert not Host.objects.exclude(pk=one.pk).exclude(desired={}).exists()
+    assert [(told["verb"], told["count"], told["details"]) for told in operated] == [
+        ("drain hosts", 1, {"hosts": ["web-1:1"]}),
+        ("scale hosts", 1, {"hosts": ["web-1:1"], "threads": 1}),
+    ]
+    entries = AuditEntry.objects.order_by("pk")
+    assert [(entry.verb, entry.by, entry.about) for entry in entries] == [
+        ("drain hosts", "anna", ["web-1:1"]),
+        ("scale hosts", "anna", ["web-1:1"]),
+    ]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_hosts_are_asked_when_the_transaction_is_committed() -> None:
+    one = host()
+    with transaction.atomic():
+        assert operations.scale_hosts(one.pk, processes=4) == [one.pk]
+        assert Host.objects.get().desired == {}
+    assert Host.objects.get().desired == {"number": 1, "processes": 4}
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({}, "Give processes, threads, async_slots or queues"),
+    ({"processes": 101}, "processes must be a whole number from 0 to 100, not 101."),
+    ({"processes": -1}, "processes must be a whole number from 0 to 100, not -1."),
+    ({"threads": 1_001}, "threads must be a whole number from 0 to 1,000, not 1001."),
+    ({"threads": True}, "threads must be a whole number from 0 to 1,000, not True."),
+    ({"threads": "4"}, "threads must be a whole number from 0 to 1,000, not '4'."),
+    ({"async_slots": 10_001}, "async_slots must be a whole number from 0 to 10,000"),
+    ({"queues": "mail"}, "queues must be a list of names, or None for every queue"),
+    ({"queues": []}, "queues must be a list of names, or None for every queue"),
+    ({"queues": ["a b"]}, "queues has a name that must have no space"),
+    ({"queues": ["q"] * 101}, "queues must have at most 100 names, not 101."),
+    ({"threads": 0, "async_slots": 0}, "web-1:7: With 0 threads and 0 async slots"),
+]
+
+
+@pytest.mark.parametrize(("changes", "words"), REFUSED)
+def test_a_plan_that_cannot_be_is_refused_before_it_is_written(
+    changes: dict[str, Any], words: str
+) -> None:
+    one = host()
+    with pytest.raises(InvalidArguments) as refused:
+        operations.scale_hosts(one.pk, **changes)
+    assert words in str(refused.value)
+    assert Host.objects.get().desired == {}
+
+
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        ("explode", "A host can be asked to drain, resume, restart or stop, not"),
+        ("restart", "web-1:7/embedded is a worker embedded in another program"),
+    ],
+)
+def test_a_verb_that_cannot_be_is_refused(what: str, words: str) -> None:
+    one, two = host("web-1:7/embedded", embedded=True), host("web-1:8")
+    with pytest.raises(InvalidArguments) as refused:
+        operations.ask_hosts([one.pk, two.pk], what)
+    assert words in str(refused.value)
+    assert not Host.objects.exclude(desired={}).exists()
+
+
+@asks_at_once
+def test_an_embedded_worker_is_drained_and_stopped_but_not_scaled() -> None:
+    one = host("web-1:7/embedded", embedded=True)
+    for what in ("drain", "resume", "stop"):
+        assert operations.ask_hosts(one.pk, what) == [one.pk]
+    with pytest.raises(InvalidArguments, match="its settings say what it has"):
+        operations.scale_hosts(one.pk, threads=2)
+
+
+def test_what_is_no_id_is_refused() -> None:
+    for wrong in ("web-1:7", 7, None):
+        with pytest.raises(InvalidArguments, match="is no id of a host"):
+            operations.ask_hosts(wrong, "drain")  # type: ignore[arg-type]
+
+
+def test_a_row_is_pruned_a_day_after_its_host() -> None:
+    now = timezone.now()
+    for name, age in (("web-1:1", 23), ("web-2:2", 25)):
+        then = now - timedelta(hours=age)
+        host(name, lease_until=then)
+        host(f"{name}0", stopped_at=then)
+    host_rows.forget(DjangoDatabase())
+    names = Host.objects.order_by("name").values_list("name", flat=True)
+    assert list(names) == ["web-1:1", "web-1:10"]
+
+
+def test_a_host_with_the_process_id_of_one_that_ended_does_not_obey_for_it() -> None:
+    one = host(desired={"number": 1, "stop": 1}, state="stopped")
+    report = host_rows.HostReport(
+        id=UUID(str(one.pk)),
+        name=one.name,
+        host=one.host,
+        embedded=False,
+        release="",
+        processes=1,
+        threads=1,
+        async_slots=1,
+        queues=["mail"],
+        state="running",
+        applied={},
+        error="",
+    )
+    db = DjangoDatabase()
+    assert host_rows.keep(db, report, 15.0) == one.desired
+    Host.objects.update(stopped_at=timezone.now())
+    assert host_rows.keep(db, report, 15.0) == {}
+    row = Host.objects.get()
+    assert (row.queues, row.stopped_at, row.desired) == (["mail"], None, {})

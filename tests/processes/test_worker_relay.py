@@ -1,0 +1,294 @@
+"""One listener for the workers of a host: no job waits while one of them is idle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+from django_jobqueue.processes import worker_relay
+from django_jobqueue.processes.idle import NewsPipe, WakeupPipes
+from django_jobqueue.processes.process_table import ProcessTable
+from django_jobqueue.processes.worker_relay import (
+    ASYNC_ROOM,
+    CHECKS,
+    CLAIMS_WITHIN,
+    MORE,
+    NO_ROOM,
+    REACTS_WITHIN,
+    ROOM,
+    WAKE,
+    WorkerNews,
+    WorkerRelay,
+)
+
+WORKERS = 4
+SEEDS = 200
+
+
+class Clock:
+    """time.monotonic(), which passes when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Host:
+    """A table with workers, whose dispatchers are played by a test."""
+
+    def __init__(self, clock: Clock, workers: int = WORKERS) -> None:
+        self.clock = clock
+        self.pipes = WakeupPipes.with_workers(workers)
+        self.table = ProcessTable(workers, self.pipes)
+        self.relay = WorkerRelay(self.table, self.pipes)
+        self.news = [WorkerNews(self.table, n, self.pipes) for n in range(workers)]
+        for number in range(workers):
+            self.table.write(number, pid=1, worker=10 + number)
+
+    def ready(self, *readiness: int) -> None:
+        for news, each in zip(self.news, readiness, strict=True):
+            news.set_readiness(each)
+
+    def woken(self) -> list[int]:
+        """The workers with a text that they have not read, which they read now."""
+        return [n for n, news in enumerate(self.news) if news.wait(0)]
+
+    def pass_time(self, seconds: float) -> None:
+        self.clock.now += seconds
+        self.relay.proceed()
+
+    def hear_workers(self) -> None:
+        self.relay.hear(self.relay.pipe.wait(0))
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(worker_relay.time, "monotonic", clock)
+    return clock
+
+
+@pytest.fixture
+def host(clock: Clock) -> Iterator[Host]:
+    host = Host(clock)
+    yield host
+    host.pipes.close()
+
+
+def test_of_the_idle_workers_one_is_woken_the_one_that_looked_last(host: Host) -> None:
+    host.ready(ROOM, ROOM, 0, ASYNC_ROOM)
+    host.table.write(1, answered=1)
+    host.relay.jobs_arrived()
+    assert host.woken() == [1]
+
+
+def test_a_partly_busy_worker_is_woken_if_nobody_is_idle(host: Host) -> None:
+    host.ready(0, 0, 0, ASYNC_ROOM)
+    host.relay.jobs_arrived()
+    assert host.woken() == [3]
+
+
+def test_nobody_is_woken_while_somebody_looks_anyway(host: Host) -> None:
+    host.ready(ROOM, CHECKS | ROOM, ROOM, ROOM)
+    host.relay.jobs_arrived()
+    assert host.woken() == []
+    host.news[1].answer(host.table.jobs_heard)
+    host.pass_time(REACTS_WITHIN)
+    assert host.woken() == []
+    assert host.relay.seconds_until_due == float("inf")
+
+
+def test_a_worker_that_has_not_begun_is_not_woken_twice(host: Host) -> None:
+    host.ready(ROOM, ROOM, ROOM, ROOM)
+    host.relay.jobs_arrived()
+    host.relay.jobs_arrived()
+    assert host.woken() == [0]
+
+
+def test_a_worker_that_is_idle_again_is_woken_again(host: Host) -> None:
+    host.ready(ROOM, 0, 0, 0)
+    for _ in range(3):
+        host.relay.jobs_arrived()
+        assert host.woken() == [0]
+        host.news[0].answer(host.table.jobs_heard)
+
+
+@pytest.mark.parametrize("was", [ROOM, ROOM | CHECKS])
+def test_a_worker_that_does_not_answer_is_passed_over_until_it_does(
+    host: Host, was: int
+) -> None:
+    """It is stopped, dead, or a handler of it holds the interpreter's lock."""
+    host.ready(was, ROOM, ROOM, ROOM)
+    host.table.write(0, answered=1)
+    host.relay.jobs_arrived()
+    host.woken()
+    host.pass_time(REACTS_WITHIN)
+    assert host.woken() == [1]
+    host.news[1].answer(host.table.jobs_heard)
+    host.relay.jobs_arrived()
+    assert host.woken() == [1]
+    host.ready(ROOM, 0, 0, 0)
+    host.news[0].answer(host.table.jobs_heard)
+    host.relay.jobs_arrived()
+    assert host.woken() == [0]
+
+
+def test_a_worker_that_woke_up_has_time_for_its_claim(host: Host) -> None:
+    host.ready(ROOM, ROOM, 0, 0)
+    host.relay.jobs_arrived()
+    host.ready(CHECKS | ROOM, ROOM, 0, 0)
+    assert host.woken() == [0]
+    host.pass_time(REACTS_WITHIN)
+    assert host.woken() == []
+    host.pass_time(CLAIMS_WITHIN)
+    assert host.woken() == [1]
+
+
+def test_a_full_worker_has_one_after_the_other_woken(host: Host) -> None:
+    host.ready(ROOM, ROOM, ROOM, 0)
+    host.relay.jobs_arrived()
+    woken = []
+    for _ in range(4):
+        for number in host.woken():
+            woken.append(number)
+            host.news[number].set_readiness(CHECKS | ROOM)
+            host.news[number].answer(host.table.jobs_heard)
+            host.news[number].pass_on(MORE, ROOM)
+            host.news[number].set_readiness(0)
+        host.hear_workers()
+    assert woken == [0, 1, 2]
+
+
+def test_workers_without_room_do_not_wake_each_other_again_and_again(
+    host: Host,
+) -> None:
+    host.ready(*[ASYNC_ROOM] * WORKERS)
+    host.relay.jobs_arrived()
+    woken = []
+    for _ in range(3 * WORKERS):
+        for number in host.woken():
+            woken.append(number)
+            host.news[number].answer(host.table.jobs_heard)
+            host.news[number].pass_on(NO_ROOM, ASYNC_ROOM)
+        host.hear_workers()
+    assert sorted(woken) == [*range(WORKERS)]
+
+
+def test_other_news_reaches_whom_it_concerns(host: Host) -> None:
+    host.table.write(2, pid=0)
+    host.relay.pass_to_all("t:")
+    host.relay.pass_to("13", "w:13")
+    assert [news.wait(0) for news in host.news] == [["t:"], ["t:"], [], ["t:", "w:13"]]
+
+
+def test_when_nobody_listens_any_more_all_are_woken_to_poll(host: Host) -> None:
+    host.table.listener_hears = True
+    host.table.listener_is_gone()
+    assert not any(news.hears for news in host.news)
+    assert [news.wait(0) for news in host.news] == [[WAKE]] * WORKERS
+
+
+def test_a_pipe_passes_texts_on_as_they_are_and_drops_them_when_it_is_full() -> None:
+    pipe = NewsPipe()
+    assert pipe.send("c:a\nb é")
+    pipe.send()
+    assert pipe.wait(0) == ["c:a\nb é", ""]
+    while pipe.send("x" * 100):
+        pass
+    assert set(pipe.wait(0)) == {"x" * 100}
+    pipe.close()
+
+
+class PlayedWorker:
+    """Takes the steps of a dispatcher, in its order, one at a time."""
+
+    def __init__(self, host: Host, number: int, queue: list[int], slots: int) -> None:
+        self.news = host.news[number]
+        self.queue = queue
+        self.slots = slots
+        self.running = 0
+        self.is_alive = True
+        self.is_waiting = False
+
+    def steps(self) -> Iterator[None]:
+        """A generator that stands still while the worker waits for a text."""
+        heard = 0
+        while True:
+            jobs_heard, can_claim = self.news.jobs_heard, self.running < self.slots
+            yield
+            taken = min(self.slots - self.running, len(self.queue))
+            del self.queue[:taken]
+            self.running += taken
+            is_hungry = self.running == self.slots
+            yield
+            if can_claim:
+                heard = jobs_heard
+                self.news.answer(heard)
+            yield
+            if is_hungry:
+                self.news.pass_on(MORE if taken else NO_ROOM, ROOM)
+            yield
+            has_room = self.running < self.slots
+            self.news.set_readiness(ROOM if has_room else 0)
+            yield
+            if not (has_room and self.news.jobs_heard != heard):
+                self.is_waiting = True
+                while not (self.news.wait(0) or (is_hungry and has_room)):
+                    yield
+                    has_room = self.running < self.slots
+                self.is_waiting = False
+            self.news.set_readiness(CHECKS | ROOM if has_room else 0)
+            yield
+
+
+def test_whatever_the_order_no_job_waits_while_a_worker_that_lives_is_idle(
+    clock: Clock,
+) -> None:
+    """Enqueues, claims, ends of jobs, stops and deaths in any order."""
+    for seed in range(SEEDS):
+        play(clock, seed)
+
+
+def settle(
+    host: Host, workers: list[PlayedWorker], played: list[Iterator[None]]
+) -> None:
+    """Nothing new happens, but time passes."""
+    for _ in range(40 * WORKERS):
+        for number, worker in enumerate(workers):
+            if worker.is_alive:
+                next(played[number])
+        host.hear_workers()
+        host.pass_time(CLAIMS_WITHIN / 20)
+
+
+def play(clock: Clock, seed: int) -> None:
+    draw = Random(seed)
+    host, queue = Host(clock), []
+    slots = draw.choice([1, 2, 4])
+    workers = [PlayedWorker(host, n, queue, slots) for n in range(WORKERS)]
+    played = [worker.steps() for worker in workers]
+    for _ in range(400):
+        number, step = draw.randrange(WORKERS), draw.random()
+        worker = workers[number]
+        if step < 0.05:
+            queue.extend(range(draw.choice([1, 1, 1, 3, 9])))
+            host.relay.jobs_arrived()
+        elif step < 0.1:
+            host.hear_workers()
+        elif step < 0.12:
+            host.pass_time(draw.choice([REACTS_WITHIN, CLAIMS_WITHIN]))
+        elif step < 0.14 and number:  # one stays alive
+            worker.is_alive = not worker.is_alive
+        elif worker.is_alive and step < 0.22:
+            worker.running = max(0, worker.running - 1)
+        elif worker.is_alive:
+            next(played[number])
+    settle(host, workers, played)
+    idle_ones = [w for w in workers if w.is_alive and w.running < slots]
+    assert not (queue and idle_ones), seed
+    assert all(worker.is_waiting for worker in workers if worker.is_alive), seed
+    host.pipes.close()

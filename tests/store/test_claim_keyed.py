@@ -1,0 +1,314 @@
+"""Claim within a limit of each key."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from django_jobqueue.domain.retry_decision import Outcome, Verb
+from django_jobqueue.models import JobType, KeyLimit, Queue, QueuedJob
+from django_jobqueue.store.connection import PINNED, OwnConnection
+from django_jobqueue.store.queue import claim, claim_keyed, finish
+from django_jobqueue.store.queue.claim_keyed import KeyedLane
+from django_jobqueue.store.queue.finish import Finished, Holder
+from django_jobqueue.store.queue.lanes import START
+from django_jobqueue.store.rows import ClaimedJob, Lane
+from tests.sample.jobs import write_keyed
+from tests.store.meanwhile import (
+    Background,
+    open_transaction,
+    together,
+    until_waiting,
+)
+from tests.store.rows import KEYED, ago, archived_job, lane, make, register
+
+LANE = KeyedLane(
+    lane=Lane("default", 0, KEYED), limit_name=KEYED, locks_limit=True, locks_type=False
+)
+CLAIMERS = 6
+HIGHEST = """
+SELECT max(running) FROM (SELECT count(*) AS running FROM jobqueue_queuedjob
+ WHERE status = 'running' GROUP BY limit_key) AS of_keys
+"""
+
+
+def enqueue(keys: str, **columns: Any) -> None:
+    """A job for each letter, in this order, which is its key."""
+    for number, key in enumerate(keys):
+        due = {"run_after": ago(60 - number / 1_000), **columns}
+        make(KEYED, data={"journal": "/dev/null", "key": key}, **due)
+
+
+def take(
+    db: OwnConnection, worker: int, limit: int = 10, **changes: Any
+) -> list[ClaimedJob]:
+    """Claim from the lane of these jobs."""
+    values = {name: getattr(LANE, name) for name in LANE.__slots__}
+    return claim_keyed.claim_keyed(
+        db, worker, KeyedLane(**{**values, **changes}), limit
+    )
+
+
+def keys(jobs: list[ClaimedJob]) -> str:
+    """The keys of these jobs, in the order in which they were due."""
+    jobs = sorted(jobs, key=lambda job: job.due)
+    return "".join(str(job.limit_key).removeprefix(f"{KEYED} ") for job in jobs)
+
+
+def succeed(db: OwnConnection, worker: int, jobs: list[ClaimedJob]) -> None:
+    """Finish these."""
+    now = time.monotonic()
+    done = Outcome(verb=Verb.SUCCEED)
+    finished = [Finished(job.id, job.fence, done, 0.001, now) for job in jobs]
+    assert finish.succeed(db, Holder(worker, "host:1", ""), finished, now) == set()
+
+
+@pytest.fixture
+def claimers(own: OwnConnection) -> Iterator[list[tuple[OwnConnection, int]]]:
+    """Some claimers: a connection and a worker each."""
+    made = [
+        (OwnConnection("claimer", plans=PINNED), register(own, f"host:{number}"))
+        for number in range(CLAIMERS)
+    ]
+    yield made
+    for connection, _ in made:
+        connection.close()
+
+
+def test_no_claimer_among_many_exceeds_the_limit_of_a_key(
+    claimers: list[tuple[OwnConnection, int]],
+) -> None:
+    enqueue("aaaaaaaaaaaaaaaaaabcdefgh" * 4)
+    made = list(QueuedJob.objects.values_list("id", flat=True))
+
+    def work(db: OwnConnection, worker: int) -> list[int]:
+        highest, each = [], 1
+        while db.fetch("SELECT FROM jobqueue_queuedjob LIMIT 1"):
+            each = 3 - each
+            jobs = take(db, worker, 5, each=each)
+            highest.append(db.fetch(HIGHEST)[0][0] or 0)
+            if jobs:
+                succeed(db, worker, jobs)
+        return highest
+
+    seen = together([partial(work, *one) for one in claimers])
+
+    assert max(max(counts) for counts in seen if counts) == 2
+    assert all(archived_job(id) for id in made)
+
+
+def test_without_the_lock_two_claims_would_exceed_the_limit(
+    own: OwnConnection, other: OwnConnection, holder: int, background: Background
+) -> None:
+    KeyLimit.objects.update(concurrency=1)
+    enqueue("aa")
+    second = register(own, "host:2")
+    results = {}
+    for locks in (False, True):
+        with open_transaction(other) as transaction:
+            if locks:
+                transaction.fetch(claim_keyed.LOCK_LIMIT, {"limit_name": KEYED})
+            statement = claim_keyed.CLAIM_HEADS
+            params = {
+                **LANE.lane._asdict(),
+                "limit_name": KEYED,
+                "locks_limit": True,
+                "locks_type": False,
+                "first": "",
+                "each": 1,
+                "limit": 1,
+                "worker": holder,
+            }
+            assert len(transaction.fetch(statement, params)) == 1
+            # A retry comes back before the job that this claim has not committed yet.
+            enqueue("a", run_after=ago(90))
+            if locks:
+                claiming = background(partial(take, own, second))
+                until_waiting()
+            else:
+                assert len(own.fetch(statement, {**params, "worker": second})) == 1
+        results[locks] = own.fetch(HIGHEST)[0][0]
+        if locks:
+            assert claiming.result(30) == []
+        own.run("UPDATE jobqueue_queuedjob SET status = 'queued', worker_id = NULL")
+
+    assert results == {False: 2, True: 1}
+
+
+@pytest.mark.parametrize(
+    ("declared", "override", "claimed"),
+    [
+        (1, None, "abc"),
+        (2, None, "aabc"),
+        (2, 1, "abc"),
+        (1, 3, "aaabc"),
+        (1, 0, ""),
+        (1, -1, "aaaabc"),
+        (None, None, "aaaabc"),
+    ],
+)
+def test_each_key_has_the_limit_of_the_code_or_of_an_operator(
+    own: OwnConnection,
+    holder: int,
+    declared: int | None,
+    override: int | None,
+    claimed: str,
+) -> None:
+    KeyLimit.objects.update(concurrency=declared, concurrency_override=override)
+    enqueue("aaaabc")
+
+    jobs = take(own, holder, each=10, locks_limit=True)
+
+    assert keys(jobs) == claimed
+
+
+def test_a_claim_takes_one_job_of_each_key_in_turn_and_begins_where_it_is_told(
+    own: OwnConnection, holder: int
+) -> None:
+    enqueue("aaabbc")
+
+    assert keys(take(own, holder, 2)) == "ab"
+    assert keys(take(own, holder, 2, first=f"{KEYED} b\x01")) == "ac"
+    assert keys(take(own, holder, 9, first=f"{KEYED} b")) == "b"
+    assert take(own, holder) == []  # two of each run, or none waits
+
+
+def test_what_ends_makes_room_for_its_key(own: OwnConnection, holder: int) -> None:
+    enqueue("aaaa")
+    first = take(own, holder, each=2)
+    assert take(own, holder) == []
+    succeed(own, holder, first[:1])
+
+    assert len(take(own, holder, each=2)) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"locks_limit": False}, "a worker that does not know of the limit"),
+        ({"paused": "type"}, "its type is paused"),
+        ({"paused": "queue"}, "its queue is paused"),
+        ({"run_after": ago(-86_400)}, "it is not due"),
+        ({"expires_at": ago(1)}, "it has expired"),
+        ({"concurrency": 0}, "its type is at its limit"),
+        ({"concurrency": 5}, "a worker that does not know of the type's limit"),
+    ],
+)
+def test_a_claim_by_key_leaves_a_job_alone_if(
+    own: OwnConnection, holder: int, changes: dict[str, Any], why: str
+) -> None:
+    row = {n: v for n, v in changes.items() if n in ("run_after", "expires_at")}
+    enqueue("a", **row)
+    types = JobType.objects.filter(name=KEYED)
+    if changes.get("paused") == "type":
+        types.update(paused=True)
+    elif changes.get("paused"):
+        Queue.objects.create(name="default", paused=True)
+    if "concurrency" in changes:
+        types.update(concurrency_override=changes["concurrency"])
+    locks = changes.get("concurrency") == 0
+
+    jobs = take(
+        own, holder, locks_type=locks, locks_limit=changes.get("locks_limit", True)
+    )
+
+    assert jobs == [], why
+
+
+def test_a_type_with_keys_keeps_to_its_own_limit_too(
+    own: OwnConnection, holder: int
+) -> None:
+    JobType.objects.filter(name=KEYED).update(concurrency_override=3)
+    enqueue("aabbcc")
+
+    assert keys(take(own, holder, each=2, locks_type=True)) == "aab"
+    assert take(own, holder, each=2, locks_type=True) == []
+
+
+def test_a_plain_claim_takes_nothing_of_a_type_with_a_limit_by_key(
+    own: OwnConnection, holder: int
+) -> None:
+    enqueue("a")
+
+    assert claim.claim(own, holder, [lane(KEYED)], 5) == []
+
+
+def test_types_that_share_a_limit_count_together(
+    own: OwnConnection, holder: int
+) -> None:
+    rule = {"name": KEYED, "by": ["key"], "defaults": {}}
+    JobType.objects.create(name="other", limit_name=KEYED, limit_rule=rule)
+    enqueue("aa")
+    make("other", data={"key": "a"})
+    make("other", data={"key": "b"})
+    assert len(take(own, holder, each=2)) == 2
+
+    jobs = take(own, holder, lane=Lane("default", 0, "other"))
+
+    assert keys(jobs) == "b"
+
+
+def test_a_job_that_came_without_a_key_gets_it_from_its_data(
+    own: OwnConnection, holder: int
+) -> None:
+    enqueue("abc")
+    QueuedJob.objects.update(limit_key=None)
+    assert take(own, holder) == []
+
+    assert claim_keyed.adopt(own, LANE.lane, START) == (3, None)
+    assert claim_keyed.adopt(own, LANE.lane, START) == (0, None)
+    assert keys(take(own, holder)) == "abc"
+
+
+def test_jobs_are_adopted_a_part_of_the_lane_at_a_time(own: OwnConnection) -> None:
+    own.run(
+        "INSERT INTO jobqueue_queuedjob (job_type, queue, priority, data)"
+        " SELECT %(type)s, 'default', 0, jsonb_build_object('key', n)"
+        " FROM generate_series(1, %(count)s) AS n",
+        {"type": KEYED, "count": claim_keyed.ADOPTED + 1},
+    )
+    adopted, since = claim_keyed.adopt(own, LANE.lane, START)
+    assert adopted == claim_keyed.ADOPTED
+    assert since is not None
+
+    assert claim_keyed.adopt(own, LANE.lane, since) == (1, None)
+
+
+def test_a_quarantined_job_counts_against_its_key_and_waits_for_it(
+    own: OwnConnection, holder: int
+) -> None:
+    KeyLimit.objects.update(concurrency=1)
+    enqueue("a")
+    enqueue("ab", quarantined=True)
+    QueuedJob.objects.filter(quarantined=True).update(limit_key=None)
+    (first,) = take(own, holder)
+
+    (alone,) = claim.claim_quarantined(own, holder, [KEYED], None)
+    assert keys([alone]) == "b"
+    assert claim.claim_quarantined(own, holder, [KEYED], None) == []
+    waits = claim.next_quarantined(own, [KEYED], None)
+    assert (waits.due_in, waits.is_held_back) == (None, True)
+    succeed(own, holder, [first])
+    assert claim.next_quarantined(own, [KEYED], None).due_in == 0
+    (alone,) = claim.claim_quarantined(own, holder, [KEYED], None)
+    enqueue("a")
+
+    assert keys([alone]) == "a"
+    assert take(own, holder) == []
+
+
+def test_an_enqueue_does_not_wait_for_a_claim_by_key(
+    own: OwnConnection, other: OwnConnection
+) -> None:
+    with open_transaction(other) as transaction:
+        transaction.fetch(claim_keyed.LOCK_LIMIT, {"limit_name": KEYED})
+        write_keyed.enqueue("/dev/null", "a")
+
+    assert Counter(QueuedJob.objects.values_list("limit_key", flat=True)) == {
+        f"{KEYED} a": 1
+    }

@@ -1,0 +1,107 @@
+"""The plans of claims by key, whatever the statistics say: true ones, those of an empty
+table, and those of a table in which nothing ran or no job had a key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.queue import claim_keyed
+from django_jobqueue.store.queue.lanes import START
+from tests.store.plans import plan_of
+from tests.store.rows import ADD, KEYED
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WAITING, KEYS, RUNNING = 20_000, 200, 2_000
+KEYED_INDEX, READY = "jobqueue_q_keyed", "jobqueue_q_ready"
+KEYED_RUNNING = "jobqueue_q_keyed_running"
+
+FILL = """
+INSERT INTO jobqueue_queuedjob (job_type, queue, priority, data, limit_key, status,
+                                worker_id, run_after)
+SELECT %(type)s, 'default', 0, '{}', %(type)s || ' ' || n %% %(keys)s, %(status)s,
+       CASE WHEN %(status)s = 'running' THEN %(worker)s::bigint END,
+       clock_timestamp() - interval '1 hour' + n * interval '1 ms'
+  FROM generate_series(1, %(count)s) AS n
+"""
+
+
+def fill(
+    count: int, worker: int, status: str = "queued", job_type: str = KEYED
+) -> None:
+    """Insert rows of each key in turn."""
+    with connection.cursor() as cursor:
+        given = {"type": job_type, "keys": KEYS, "status": status, "worker": worker}
+        cursor.execute(FILL, {**given, "count": count})
+
+
+def run(statement: str) -> None:
+    """Execute it."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+
+
+@pytest.mark.parametrize("statistics", ["empty", "full", "nothing ran", "no keys"])
+def test_a_claim_by_key_reads_a_few_rows_of_each_key_by_index(
+    own: OwnConnection, holder: int, statistics: str
+) -> None:
+    params: dict[str, Any] = {
+        "queue": "default",
+        "priority": 0,
+        "job_type": KEYED,
+        "limit_name": KEYED,
+        "locks_limit": True,
+        "locks_type": False,
+        "first": "",
+        "limit": 10,
+        "worker": holder,
+    }
+    run("ALTER TABLE jobqueue_queuedjob SET (autovacuum_enabled = off)")
+    if statistics == "empty":
+        run("ANALYZE jobqueue_queuedjob")
+    fill(RUNNING, holder, "running", ADD)
+    run("UPDATE jobqueue_queuedjob SET limit_key = NULL")
+    if statistics == "no keys":
+        run("ANALYZE jobqueue_queuedjob")
+    fill(WAITING, holder)
+    if statistics == "nothing ran":
+        run("DELETE FROM jobqueue_queuedjob WHERE status = 'running'")
+        run("ANALYZE jobqueue_queuedjob")
+        fill(RUNNING, holder, "running", ADD)
+    fill(1, holder, "running")
+    if statistics == "full":
+        run("ANALYZE jobqueue_queuedjob")
+
+    heads = plan_of(own, claim_keyed.CLAIM_HEADS, {**params, "each": 1})
+    several = plan_of(own, claim_keyed.CLAIM_SEVERAL, {**params, "each": 4})
+    run("ALTER TABLE jobqueue_queuedjob RESET (autovacuum_enabled)")
+
+    for plan in (heads, several):
+        used = {s.get("Index Name") for s in plan.scans() if s["Actual Loops"]}
+        assert used - {None} == {KEYED_INDEX, KEYED_RUNNING}
+        assert plan.sorts() == []
+        assert plan.rows() <= 60
+
+
+@pytest.mark.parametrize("statistics", ["empty", "full"])
+def test_a_look_for_jobs_without_a_key_reads_a_part_of_the_lane(
+    own: OwnConnection, holder: int, statistics: str
+) -> None:
+    run("ALTER TABLE jobqueue_queuedjob SET (autovacuum_enabled = off)")
+    run("ANALYZE jobqueue_queuedjob")
+    fill(WAITING, holder)
+    if statistics == "full":
+        run("ANALYZE jobqueue_queuedjob")
+    since = START
+    params = {"queue": "default", "priority": 0, "job_type": KEYED}
+    params |= {"since": since[0], "since_id": since[1]}
+
+    plan = plan_of(own, claim_keyed.ADOPT, params)
+    run("ALTER TABLE jobqueue_queuedjob RESET (autovacuum_enabled)")
+
+    assert plan.indexes() - {"Tid Scan"} == {READY}
+    assert plan.rows() == claim_keyed.ADOPTED

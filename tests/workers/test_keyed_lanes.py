@@ -1,0 +1,229 @@
+"""When lanes of a type with a limit by key are claimed, and how a job gets its key."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connection
+
+from django_jobqueue import InvalidArguments, PerKey, enqueue, enqueue_many, job, replay
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.models import JobType, KeyLimit, QueuedJob
+from django_jobqueue.operations import edit_data
+from django_jobqueue.store import job_types
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.testing import drain
+from tests.conftest import HandDriven, archived
+from tests.sample import jobs
+from tests.store.rows import KEYED
+
+Make = Callable[..., HandDriven]
+NULL = "/dev/null"
+
+
+def of_customer(customer: int) -> None: ...
+
+
+def of_job(job: str, status: str) -> None: ...
+
+
+def of_key(key: object) -> None: ...
+
+
+@pytest.fixture
+def declare() -> Iterator[Callable[..., Any]]:
+    """Declare a handler for this test."""
+    names: list[str] = []
+
+    def declare(function: Callable[..., Any], **options: Any) -> Any:
+        handler = job(**options)(function)
+        names.append(handler.name)
+        return handler
+
+    yield declare
+    for name in names:
+        registry.remove(name)
+
+
+def put(keys: str) -> None:
+    """Jobs of these keys, one of each letter."""
+    jobs.write_keyed.enqueue_many([{"journal": NULL, "key": key} for key in keys])
+
+
+def held(worker: HandDriven) -> str:
+    """The keys of the jobs that the worker has."""
+    found = (str(attempt.job.limit_key)[-1] for attempt in worker.worker.held)
+    return "".join(sorted(found))
+
+
+def keys() -> list[str | None]:
+    """The keys of all jobs in the queue, in order."""
+    found = QueuedJob.objects.order_by("run_after", "id")
+    return [
+        key and key.removeprefix(f"{KEYED} ")
+        for key in found.values_list("limit_key", flat=True)
+    ]
+
+
+def test_a_worker_fills_its_slots_as_far_as_each_key_allows(make_worker: Make) -> None:
+    first, second = make_worker(threads=3), make_worker(threads=8)
+    put("aaaaab")
+
+    first.claim()
+    assert held(first) == "aab"
+    second.claim()
+    assert held(second) == ""
+    put("c")
+    second.worker.dispatcher.jobs_arrived()
+    second.claim()
+    assert held(second) == "c"
+    first.run()
+    first.finish()
+    first.claim()
+    assert held(first) == "aa"
+    first.work()
+    second.run()
+    second.finish()
+    assert len(archived()) == 7
+
+
+def test_one_key_without_a_limit_fills_all_slots(make_worker: Make) -> None:
+    KeyLimit.objects.update(concurrency=None)
+    worker = make_worker(threads=7)
+    put("a" * 9 + "b")
+
+    worker.claim()
+
+    assert held(worker) == "aaaaaab"
+
+
+def test_a_worker_gives_jobs_of_before_the_limit_their_key(worker: HandDriven) -> None:
+    put("aab")
+    QueuedJob.objects.update(limit_key=None)
+
+    worker.work()
+
+    assert {job.limit_key for job in archived()} == {f"{KEYED} a", f"{KEYED} b"}
+
+
+def test_a_drain_runs_jobs_that_have_a_limit_by_key(db: None) -> None:
+    KeyLimit.objects.update(concurrency=1)
+    put("aabb")
+    QueuedJob.objects.filter(limit_key__endswith="b").update(limit_key=None)
+
+    assert len(drain()) == 4
+
+
+@pytest.mark.usefixtures("transactional_db")
+def test_every_way_into_the_queue_gives_a_job_its_key() -> None:
+    jobs.write_keyed.enqueue(NULL, 7)
+    jobs.write_keyed.enqueue(NULL)
+    jobs.write_keyed.enqueue(NULL, None)
+    jobs.write_keyed.using(limit_key="own").enqueue(NULL, "x")
+    jobs.write_keyed.using(unique_key="u").enqueue(NULL, "unique")
+    enqueue(KEYED, {"journal": NULL, "key": "named"})
+    enqueue_many(KEYED, [{"journal": NULL, "key": "many"}])
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO jobqueue_queuedjob (job_type, data) VALUES (%s, %s)",
+            [KEYED, json.dumps({"key": True})],
+        )
+        cursor.execute(
+            "INSERT INTO jobqueue_queuedjob (job_type, data) VALUES (%s, %s)",
+            [KEYED, json.dumps({"key": "l" * 400})],
+        )
+
+    *others, long = keys()
+
+    assert others == [
+        "7", "all", "", "own", "unique", "named", "many", "true"
+    ]  # fmt: skip
+    assert long is not None
+    assert len(long) < 150
+
+
+@pytest.mark.usefixtures("transactional_db")
+def test_a_replay_keeps_the_key_and_other_data_give_another_one() -> None:
+    jobs.write_keyed.using(limit_key="own").enqueue(NULL, "a")
+    made = jobs.write_keyed.enqueue(NULL, "a")
+    edit_data(made.id, {"journal": NULL, "key": "b"})
+    assert keys() == ["own", "b"]
+    drain()
+
+    for old in archived():
+        replay(old.id)
+    assert sorted(map(str, keys())) == ["b", "own"]
+    replay(old.id, data={"journal": NULL, "key": "c"})
+
+    assert "c" in keys()
+
+
+def test_a_follower_has_the_key_of_its_own_arguments(
+    db: None, declare: Callable[..., Any]
+) -> None:
+    follow = declare(of_job, per_key=PerKey("job", concurrency=1))
+    job_types.declare(DjangoDatabase(), [follow.declaration])
+    first = jobs.add.using(on_success=follow).enqueue(1)
+    drain(limit=1)
+
+    (key,) = QueuedJob.objects.values_list("limit_key", flat=True)
+
+    assert key == f"{follow.name} {first.id}"
+
+
+@pytest.mark.parametrize(
+    "key", [1.5, ["a"], {"a": 1}, "k" * 151], ids=["float", "list", "dict", "long"]
+)
+def test_an_argument_that_cannot_be_a_key_is_refused_at_the_enqueue(
+    db: None, declare: Callable[..., Any], key: object
+) -> None:
+    by_anything = declare(of_key, per_key=PerKey("key"))
+    for call in (
+        lambda: by_anything.enqueue(key),
+        lambda: by_anything.enqueue_many([{"key": 1}, {"key": key}]),
+    ):
+        with pytest.raises(InvalidArguments, match="key"):
+            call()
+    assert not QueuedJob.objects.exists()
+
+
+def test_a_key_for_a_job_whose_type_has_no_limit_is_refused() -> None:
+    with pytest.raises(InvalidArguments, match="no limit by key"):
+        jobs.add.using(limit_key="a").enqueue(1)
+    with pytest.raises(InvalidArguments, match="limit_key must be a text"):
+        jobs.write_keyed.using(limit_key=7)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("per_key", "message"),
+    [
+        (PerKey("customr"), "customr.*no parameter.*customer"),
+        (PerKey("customer", concurrency=0), "at least 1"),
+        (PerKey(()), "names no parameter"),
+        (PerKey("customer", name="a b"), "no space"),
+        (PerKey(7), "must name parameters"),  # type: ignore[arg-type]
+        ("customer", "must be a PerKey"),
+    ],
+)
+def test_a_wrong_limit_by_key_is_refused_where_it_is_declared(
+    per_key: PerKey, message: str
+) -> None:
+    with pytest.raises(ImproperlyConfigured, match=message):
+        job(per_key=per_key)(of_customer)
+
+
+def test_a_declared_limit_is_written_and_leaves_the_operators_number(
+    db: None, declare: Callable[..., Any]
+) -> None:
+    per_key = PerKey("customer", concurrency=3, name="exports")
+    export = declare(of_customer, per_key=per_key)
+    KeyLimit.objects.create(name="exports", concurrency=1, concurrency_override=2)
+    job_types.declare(DjangoDatabase(), [export.declaration])
+
+    limit = KeyLimit.objects.get(name="exports")
+    assert (limit.concurrency, limit.concurrency_override) == (3, 2)
+    assert JobType.objects.get(name=export.name).limit_name == "exports"
