@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from benchmarks.admin_rows import USUAL_TYPES
 from benchmarks.admin_rows import fill as fill_lists
 
 INDEXED: Final = "shop.job_2"  # a frequent type, whose jobs an index finds by order
@@ -71,7 +72,7 @@ def fill(archived: int, queued: int) -> None:
         "people": PEOPLE,
         "job_type": INDEXED,
     }
-    fill_lists(archived, queued)
+    fill_lists(archived, queued, USUAL_TYPES)
     with connection.cursor() as cursor:
         for table in ("rollup", "failurerollup"):
             cursor.execute(RELEASES.format(table=table))

@@ -4,6 +4,8 @@ Each page is a class that a project may subclass and register instead: unregiste
 register its own.
 """
 
+from django.contrib import admin
+
 from django_jobqueue.admin.audit.audit_list import AuditEntryAdmin
 from django_jobqueue.admin.bulk.bulk_operations import BulkOperationAdmin
 from django_jobqueue.admin.erasures.erasure_list import ErasureAdmin
@@ -12,6 +14,7 @@ from django_jobqueue.admin.jobs.archived_jobs import ArchivedJobAdmin
 from django_jobqueue.admin.jobs.queued_jobs import QueuedJobAdmin
 from django_jobqueue.admin.leases.lease_list import LeaseAdmin
 from django_jobqueue.admin.overview.overview_admin import OverviewAdmin
+from django_jobqueue.admin.overview.state_line import TEMPLATE
 from django_jobqueue.admin.schedules.schedule_list import ScheduleAdmin
 from django_jobqueue.admin.searches.job_search_list import JobSearchAdmin
 from django_jobqueue.admin.types.job_types import JobTypeAdmin
@@ -33,3 +36,7 @@ __all__ = [
     "ScheduleAdmin",
     "WorkerAdmin",
 ]
+
+# The index of all apps says how the queue is, unless the project has one of its own.
+if admin.site.index_template is None:
+    admin.site.index_template = TEMPLATE

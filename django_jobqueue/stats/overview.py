@@ -105,9 +105,14 @@ _past: CachedValue[Past] = CachedValue()
 _details: CachedValue[Details] = CachedValue()
 
 
+def read_now() -> Now:
+    """The present state, or that of a moment ago."""
+    return _now.get(conf.database, FRESH, _read_now)
+
+
 def read(window: Window) -> Overview:
     """Read it, or what was read a moment ago. Times may be of different moments."""
-    now = _now.get(conf.database, FRESH, _read_now)
+    now = read_now()
     where = f"{conf.database} {window.name}"
     past = _past.get(where, window.fresh, lambda: _read_past(window))
     places = now.present.depths, past.counts

@@ -116,11 +116,9 @@ def differences(db: Database) -> Differences:
     )
 
 
-def can_use(db: Database, index: DataIndex) -> bool:
-    """Whether it is there and complete."""
-    return any(
-        name == index.name and is_valid for name, is_valid, _ in db.fetch(EXISTING)
-    )
+def usable(db: Database) -> frozenset[str]:
+    """The names of those that are there and complete."""
+    return frozenset(name for name, is_valid, _ in db.fetch(EXISTING) if is_valid)
 
 
 def make(db: Database, index: DataIndex) -> None:

@@ -11,6 +11,7 @@ from django.utils.safestring import mark_safe
 from django_jobqueue.admin import regions
 from django_jobqueue.admin.base import may
 from django_jobqueue.admin.overview import overview_page
+from django_jobqueue.admin.overview.state_line import state_line
 from django_jobqueue.admin.parts.display import breakable, shown_text
 from django_jobqueue.admin.parts.linked_text import linked
 from django_jobqueue.admin.saved_views.view_menu import view_menu
@@ -28,6 +29,13 @@ def jq_overview(context: Context) -> overview_page.Page | None:
     """The figures of the overview; None for a user who may not see them."""
     request = context["request"]
     return overview_page.page(request) if may(request, "view_overview") else None
+
+
+@register.inclusion_tag("admin/jobqueue/state_line.html", takes_context=True)
+def jq_state_line(context: Context) -> dict[str, Any]:
+    """The worst of what needs attention, in one line; nothing for a user who may not
+    see the overview."""
+    return {"line": state_line(context["request"])}
 
 
 @register.simple_block_tag(takes_context=True)

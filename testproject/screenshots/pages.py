@@ -34,6 +34,7 @@ def addresses(scene: Scene) -> dict[str, str]:
     """Where each page is."""
     keys = scene.keys
     return {
+        "index": reverse("admin:index"),
         "overview": reverse("admin:app_list", args=["jobqueue"]),
         "queued-jobs": _list("queuedjob"),
         "archived-jobs": _list("archivedjob"),

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 from django.utils import translation
 
+from django_jobqueue.models import Schedule
+from django_jobqueue.stats import attention, overview
 from tests.admin.conftest import LogIn
 from tests.admin.pages import Page, get, list_of
-from tests.admin.scene import Scene
+from tests.admin.scene import Scene, queued, worker
 
 FRONT = "/admin/jobqueue/"
 
@@ -80,3 +83,41 @@ def test_a_list_has_the_name_of_what_it_lists(
     html = get(anna, list_of(model)).html
     assert f"<h1>{name}</h1>" in html
     assert f"<title>{name} |" in html
+
+
+def test_the_index_of_all_apps_says_the_worst_first(anna: Client, scene: Scene) -> None:
+    worst, *others = attention.concerns(overview.read_now())
+    page = get(anna, reverse("admin:index"))
+    assert f"Job queue {worst.message} and {len(others)} more" in page.text
+    assert page.all("p", **{"class": "jq jq-state-line jq-worst"})
+    assert FRONT in page.links
+
+
+def test_the_index_of_all_apps_says_that_all_is_well(anna: Client, db: None) -> None:
+    Schedule.objects.all().delete()  # those of the sample are not served here
+    worker()
+    queued()
+    text = get(anna, reverse("admin:index")).text
+    assert "Job queue Nothing needs attention. Ready: 1, running: 0." in text
+
+
+def test_the_index_says_nothing_of_the_queue_to_who_may_not_see_its_overview(
+    log_in: LogIn, scene: Scene
+) -> None:
+    page = get(log_in("view_queue"), reverse("admin:index"))
+    assert "jq-state-line" not in page.html
+
+
+def test_the_index_is_there_when_the_state_cannot_be_read(
+    anna: Client, scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(overview, "_groups", lambda _since: database_error())
+    page = get(anna, reverse("admin:index"))
+    assert "Job queue The state could not be read." in page.text
+    assert list_of("overview") in page.links
+
+
+def database_error() -> None:
+    """What a missing table gives, or a lock that is held for too long."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT * FROM no_such_table")

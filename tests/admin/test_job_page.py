@@ -330,3 +330,24 @@ def test_an_archived_job_shows_the_limit_that_applied(
     page = get(anna, address)
     assert "3 / 9" not in page.text
     assert f'<bdi class="jq-short">{shown}</bdi>' in page.html
+
+
+@pytest.mark.parametrize("view", ["change", "edit_data", "download"])
+def test_a_job_that_moves_while_its_page_is_made_is_followed(
+    anna: Client, db: None, view: str
+) -> None:
+    id = rows.queued(ADD, data={"a": 1, "b": 2})
+
+    def move_before_data_are_read(
+        execute: Any, sql: str, params: Any, *more: Any
+    ) -> Any:
+        if '"data")::text' in sql and '"jobqueue_queuedjob"' in sql:
+            QueuedJob.objects.filter(pk=id).delete()
+            rows.archived(ADD, id=id, data={"a": 1, "b": 2})
+        return execute(sql, *more)
+
+    with connection.execute_wrapper(move_before_data_are_read):
+        response = anna.get(view_of("queuedjob", id, view))
+    assert not QueuedJob.objects.filter(pk=id).exists()
+    assert response.status_code == 302
+    assert response["Location"] == page_of("archivedjob", id)

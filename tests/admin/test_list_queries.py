@@ -102,3 +102,10 @@ def test_lists_read_no_data(anna: Client, model: str, query: dict[str, str]) -> 
 def test_the_box_without_a_meaning_reads_no_job(anna: Client, db: Any) -> None:
     read = asked(anna, "archivedjob", {"q": "id:what is this"})
     assert [sql for sql in read if "jobqueue_archivedjob" in sql] == []
+
+
+def test_a_list_asks_once_which_indexes_there_are(anna: Client, db: None) -> None:
+    with CaptureQueriesContext(connection) as captured:
+        get(anna, list_of("archivedjob"), q=f"type:{ADD} data.a:1 data.b:2")
+    asked = [sql for sql in statements(captured) if "pg_index" in sql]
+    assert len(asked) == len(set(asked)) == 2  # those that were declared, and any

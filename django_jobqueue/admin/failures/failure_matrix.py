@@ -21,14 +21,14 @@ from django.utils.translation import gettext_lazy
 from django_jobqueue.admin.actions.action import ShowAction
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.base import may_view
-from django_jobqueue.admin.failures.failure_order import DAY, HOUR, start_of_hour
+from django_jobqueue.admin.failures.failure_order import DAY, HOUR, SORT, start_of_hour
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.curves import Choice
 from django_jobqueue.models import ArchivedJob, FailureGroup, FailureRollup
 from django_jobqueue.search.tokens import quoted
 from django_jobqueue.text import numbers, timezones
 
-MOST_GROUPS: Final = 50
+MOST_GROUPS: Final = 25  # of 24 cells each, with a link: 100 kB
 MOST_RELEASES: Final = 8
 LEVELS: Final = 4  # of the colour of a cell
 
@@ -56,6 +56,7 @@ class Cell:
     text: str
     level: int  # 0 is never
     url: str
+    column: str  # its label
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +74,13 @@ class Row:
 class Matrix:
     """The table, and the ways to others."""
 
+    by: str  # time or release
+    window: str  # its name
     choices: Sequence[Choice]
     columns: Sequence[Column]
     rows: Sequence[Row]
     others: int  # groups that failed less often, and are not shown
+    all: str  # where those are
 
 
 class FailureMatrix(ShowAction):
@@ -113,6 +117,8 @@ def matrix(request: HttpRequest) -> Matrix:
     else:
         columns, counts = _by_time(rows, end, length, step)
     return Matrix(
+        by="release" if by_release else "time",
+        window=name,
         choices=[
             *(
                 Choice(label, _address(by_release, other), other == name)
@@ -124,6 +130,7 @@ def matrix(request: HttpRequest) -> Matrix:
         columns=columns,
         rows=_rows(request, shown, totals, columns, counts, end - length),
         others=first[0]["groups"] - len(first) if first else 0,
+        all=f"{reverse('admin:jobqueue_failuregroup_changelist')}?{SORT}=day",
     )
 
 
@@ -196,18 +203,17 @@ def _rows(
         group = groups.get(fingerprint)
         if group is None:  # deleted meanwhile
             continue
-        text = display.visible(group.error_class).rpartition(".")[2] or group.frame
         rows.append(
             Row(
-                group=display.link("failuregroup", fingerprint, text),
+                group=display.group_link(fingerprint, group.error_class, group.frame),
                 message=display.shown_text(group.template, display.CELL),
                 is_new=group.first_seen >= start,
                 cells=[
                     _cell(
                         counts[fingerprint, place],
                         most,
-                        column if sees_jobs else None,
-                        fingerprint,
+                        column,
+                        fingerprint if sees_jobs else None,
                     )
                     for place, column in enumerate(columns)
                 ],
@@ -217,15 +223,16 @@ def _rows(
     return rows
 
 
-def _cell(count: int, most: int, column: Column | None, fingerprint: UUID) -> Cell:
+def _cell(count: int, most: int, column: Column, fingerprint: UUID | None) -> Cell:
+    """With a link to the jobs, if there is a group to look for."""
     if not count:
-        return Cell("", 0, "")
+        return Cell("", 0, "", column.label)
     url = ""
-    if column is not None and column.condition:
+    if fingerprint is not None and column.condition:
         address = reverse("admin:jobqueue_archivedjob_changelist")
         query = {"q": column.condition, "fingerprint": str(fingerprint)}
         url = f"{address}?{urlencode(query)}"
-    return Cell(numbers.number(count), _level(count, most), url)
+    return Cell(numbers.number(count), _level(count, most), url, column.label)
 
 
 def _level(count: int, most: int) -> int:

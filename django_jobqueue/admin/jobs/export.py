@@ -30,7 +30,7 @@ from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.base import VIEW_DATA, may
 from django_jobqueue.admin.lists.change_list import JobChangeList
 from django_jobqueue.admin.lists.positions import Position
-from django_jobqueue.admin.lists.selected import indexed_part, matching
+from django_jobqueue.admin.lists.selected import KnownIndexes, indexed_part, matching
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.conf import conf
 from django_jobqueue.models import JobType
@@ -130,6 +130,7 @@ class _Rows:
         self._jobs = jobs
         self._model = jobs.model
         self._request = request
+        self._indexes = KnownIndexes()
         sees_data = may(request, VIEW_DATA)
         hidden = () if sees_data else DATA
         fields = (field.attname for field in self._model._meta.concrete_fields)
@@ -171,9 +172,10 @@ class _Rows:
             ordered = ordered.filter(key.after(after))
         with transaction.atomic(using=conf.database):
             lower_limit(DjangoDatabase(), round(conf.admin_statement_timeout * 1_000))
-            seen = matching(ordered, indexed_part(selection))
+            indexed = indexed_part(selection, self._indexes)
+            seen = matching(ordered, indexed, self._indexes)
             ends = list(seen.values_list(*key.names)[CHUNK - 1 : CHUNK])
-            rows = matching(ordered, selection)
+            rows = matching(ordered, selection, self._indexes)
             if ends:
                 rows = rows.exclude(key.after(ends[0]))
             values = rows.annotate(**self._texts).values(*self._plain, *self._texts)

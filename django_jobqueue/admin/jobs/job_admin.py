@@ -18,6 +18,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.admin.actions.action import Action
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.data_summaries import summary_cell
@@ -97,6 +98,24 @@ class JobAdmin(ActionAdmin):
         ]
         extra = {"exports": exports, **(extra_context or {})}
         return super().changelist_view(request, extra)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """Lead on from a job that moves while its page is made."""
+        try:
+            return super().change_view(request, object_id, *args, **kwargs)
+        except self.model.DoesNotExist:
+            return self.gone(request, object_id)
+
+    def perform(
+        self, request: HttpRequest, object_id: Any = None, *, action: Action
+    ) -> HttpResponse:
+        """The same for a job that moves before an action has read its data."""
+        try:
+            return super().perform(request, object_id, action=action)
+        except self.model.DoesNotExist:
+            return self.gone(request, str(object_id))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Without what may be large; a job's page reads it by itself."""

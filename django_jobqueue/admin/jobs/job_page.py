@@ -11,7 +11,6 @@ from django.contrib.admin.utils import quote
 from django.contrib.contenttypes.models import ContentType
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.translation import gettext as _
 
 from django_jobqueue.admin.base import REVEAL_DATA, VIEW_DATA, may, may_view
 from django_jobqueue.admin.jobs.job_attempts import (
@@ -167,8 +166,7 @@ class Reader:
             return ""
         if not may_view(self.request, FailureGroup):
             return display.short_id(fingerprint)
-        name = display.visible(error_class).rpartition(".")[2]
-        return display.link("failuregroup", fingerprint, name or _("failure group"))
+        return display.group_link(fingerprint, error_class)
 
     def _address(self, view: str) -> str:
         name = f"admin:jobqueue_{self.job._meta.model_name}_{view}"

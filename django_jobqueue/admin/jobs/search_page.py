@@ -26,7 +26,7 @@ from django_jobqueue.admin.base import ERASE_DATA, REVEAL_DATA, VIEW_DATA, may, 
 from django_jobqueue.admin.failures.failure_list import searched
 from django_jobqueue.admin.jobs.job_search import understood
 from django_jobqueue.admin.lists.counts import count
-from django_jobqueue.admin.lists.selected import data_index_of, matching
+from django_jobqueue.admin.lists.selected import KnownIndexes, matching
 from django_jobqueue.admin.lists.time_limit import limited
 from django_jobqueue.admin.parts import catalogue, display
 from django_jobqueue.models import ArchivedJob, FailureGroup, JobType, QueuedJob
@@ -207,15 +207,16 @@ def _indexed(request: HttpRequest, value: str) -> Iterable[tuple[str, str]]:
         if isinstance(paths, list)
         for path in paths
     )
+    known = KnownIndexes()
     for name, path in list(declared)[:MOST_INDEXES]:
         if _is_hidden(request, path):
             continue
         chosen = Selection(
             Table.ARCHIVED, (Term("type", name), Term("data", value, path=path))
         )
-        if data_index_of(chosen, chosen.terms[1]) is None:
+        if known.of(chosen, chosen.terms[1]) is None:
             continue
-        jobs = count(matching(ArchivedJob.objects.all(), chosen))
+        jobs = count(matching(ArchivedJob.objects.all(), chosen, known))
         if jobs:
             shown = numbers.number(jobs) if type(jobs) is int else str(jobs)
             yield f"type:{name} {_term(path, value)}", shown

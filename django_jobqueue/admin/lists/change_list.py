@@ -20,7 +20,7 @@ from django_jobqueue.admin.lists.counts import About, count
 from django_jobqueue.admin.lists.filters import TabFilter
 from django_jobqueue.admin.lists.positions import Key, Position
 from django_jobqueue.admin.lists.ranges import TimeRangeFilter
-from django_jobqueue.admin.lists.selected import indexed_part, matching
+from django_jobqueue.admin.lists.selected import KnownIndexes, indexed_part, matching
 from django_jobqueue.admin.parts import display
 from django_jobqueue.search.selection import Selection
 from django_jobqueue.text import numbers
@@ -167,13 +167,14 @@ class JobChangeList(PlainChangeList):
     def _through_window(self, ordered: QuerySet[Any]) -> QuerySet[Any]:
         """The selected rows. Terms that no index serves look at a limited number of
         the rows that an index gives."""
-        queryset = matching(ordered, self.selection)
-        indexed = indexed_part(self.selection)
+        known = KnownIndexes()
+        queryset = matching(ordered, self.selection, known)
+        indexed = indexed_part(self.selection, known)
         self.searched_back_to = None
         if indexed == self.selection or self.selection.nothing:
             return queryset
         self.is_all_searched = self._since is None
-        through = matching(ordered, indexed)
+        through = matching(ordered, indexed, known)
         if self._since is not None:
             queryset = queryset.filter(self.key.not_before(self._since))
             through = through.filter(self.key.not_before(self._since))

@@ -6,7 +6,8 @@ A bulk operation takes the same selection, so that it changes what the list show
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Final, Protocol
 
 from django.db.models import BooleanField
@@ -67,12 +68,43 @@ def selected(table: Table, specs: Iterable[Spec]) -> tuple[Selection, list[str]]
     return selection, problems
 
 
-def matching(queryset: QuerySet[Any], selection: Selection) -> QuerySet[Any]:
+@dataclass
+class KnownIndexes:
+    """The indexes on data that are there; the catalogue is asked at most once."""
+
+    _whole: dict[Table, bool] = field(default_factory=dict)
+
+    def of(self, selection: Selection, term: Term) -> DataIndex | None:
+        """The index that finds archived jobs of this type by this value, if the job
+        type declared one, and it is made."""
+        types = [one.value for one in selection.terms if one.field == "type"]
+        if selection.table is not Table.ARCHIVED or term.field != "data" or not types:
+            return None
+        index = DataIndex(types[0], term.path)
+        if not data_indexes.texts_of(term.value):
+            return None
+        return index if index.name in self._declared else None
+
+    def has_whole(self, table: Table) -> bool:
+        """Whether one finds jobs of this table by whatever is in their data."""
+        if table not in self._whole:
+            self._whole[table] = has_data_index(DjangoDatabase(), table)
+        return self._whole[table]
+
+    @cached_property
+    def _declared(self) -> frozenset[str]:
+        return data_indexes.usable(DjangoDatabase())
+
+
+def matching(
+    queryset: QuerySet[Any], selection: Selection, indexes: KnownIndexes | None = None
+) -> QuerySet[Any]:
     """The rows of the queryset that are selected.
 
     The condition names the table, so this is for a queryset of jobs that is not itself
     part of another query.
     """
+    indexes = indexes or KnownIndexes()
     if selection.nothing:
         return queryset.none()
     if not selection.terms:
@@ -85,37 +117,27 @@ def matching(queryset: QuerySet[Any], selection: Selection) -> QuerySet[Any]:
 
     sql = condition(selection, placeholder).replace("%", "%%").replace(_VALUE, "%s")
     for term in selection.terms:
-        if index := data_index_of(selection, term):
+        if index := indexes.of(selection, term):
             wanted = data_indexes.texts_of(term.value)
             sql += f" AND {data_indexes.expression(index.path)} = ANY (%s::text[])"
             values.append(wanted)
     return queryset.filter(RawSQL(sql, values, output_field=BooleanField()))
 
 
-def data_index_of(selection: Selection, term: Term) -> DataIndex | None:
-    """The index that finds archived jobs of this type by this value, if the job type
-    declared one, and it is made."""
-    types = [one.value for one in selection.terms if one.field == "type"]
-    if selection.table is not Table.ARCHIVED or term.field != "data" or not types:
-        return None
-    index = DataIndex(types[0], term.path)
-    if not data_indexes.texts_of(term.value):
-        return None
-    return index if data_indexes.can_use(DjangoDatabase(), index) else None
+def indexed_part(
+    selection: Selection, indexes: KnownIndexes | None = None
+) -> Selection:
+    """The same without the terms that no index serves."""
+    indexes = indexes or KnownIndexes()
+    terms = tuple(t for t in selection.terms if _is_indexed(selection, t, indexes))
+    return replace(selection, terms=terms)
 
 
-def is_indexed(selection: Selection, term: Term) -> bool:
+def _is_indexed(selection: Selection, term: Term, indexes: KnownIndexes) -> bool:
     """Whether an index finds the jobs that meet this term, however many there are."""
     if term.field == "state":
         return term.value in RUNNING
     if term.field == "data":
-        return has_data_index(DjangoDatabase(), selection.table) or bool(
-            data_index_of(selection, term)
-        )
+        declared = indexes.of(selection, term)
+        return declared is not None or indexes.has_whole(selection.table)
     return term.field in _INDEXED[selection.table]
-
-
-def indexed_part(selection: Selection) -> Selection:
-    """The same without the terms that no index serves."""
-    terms = tuple(t for t in selection.terms if is_indexed(selection, t))
-    return replace(selection, terms=terms)

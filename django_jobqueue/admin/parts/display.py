@@ -164,6 +164,17 @@ def attempts(count: int, limit: int | None) -> str:
     return f"{number(count)} / {'∞' if limit is None else number(limit)}"
 
 
+def last_part(name: str) -> str:
+    """The last part of a dotted name, fit to be shown."""
+    return shown_text(name).rpartition(".")[2]
+
+
+def group_link(fingerprint: UUID, error_class: str, frame: str = "") -> SafeString:
+    """A link to a failure group, named for its class, or its place without one."""
+    name = last_part(error_class) or visible(frame) or _("failure group")
+    return link("failuregroup", fingerprint, name)
+
+
 def error_cell(error_class: str, message: str) -> list[SafeString]:
     """The last part of a class's name and the start of its message, if there are
     any."""
@@ -173,4 +184,4 @@ def error_cell(error_class: str, message: str) -> list[SafeString]:
     line = shown_text(message.partition("\n")[0], CELL)
     whole = f"{name}: {line}" if name else line
     cell = '<span class="jq-error" title="{}"><b>{}</b> {}</span>'
-    return [format_html(cell, whole, name.rpartition(".")[2], line)]
+    return [format_html(cell, whole, last_part(error_class), line)]

@@ -74,13 +74,14 @@ LONGEST: Final = 4 * 1024 * 1024  # characters that a page reads
 
 def stored(job: QueuedJob | ArchivedJob, limit: int = LONGEST) -> dict[str, str | None]:
     """The texts of ``data``, ``metadata`` and ``result``; of a longer one, one
-    character too many."""
+    character too many. Raises the model's ``DoesNotExist`` if the job has moved to the
+    other table, or was deleted, since its row was read."""
     names = ["data", "metadata"]
     if isinstance(job, ArchivedJob):
         names.append("result")
     row = type(job)._base_manager.filter(pk=job.pk)
     texts = {f"{name}_text": Left(Cast(name, TextField()), limit + 1) for name in names}
-    values = row.annotate(**texts).values(*texts).first() or {}
+    values = row.annotate(**texts).values(*texts).get()
     return {name: values.get(f"{name}_text") for name in ("data", "metadata", "result")}
 
 

@@ -224,8 +224,7 @@ def _groups(
 def _group_name(group: FailureGroup | None, fingerprint: Any) -> Any:
     if group is None:
         return display.short_id(fingerprint)
-    name = display.visible(group.error_class).rpartition(".")[2]
-    return display.link("failuregroup", fingerprint, name or _("failure group"))
+    return display.group_link(fingerprint, group.error_class, group.frame)
 
 
 def _job(job: ArchivedJob) -> dict[str, Any]:

@@ -179,10 +179,9 @@ def _groups(old: str, new: str, start: datetime) -> list[GroupTable]:
             continue
         was, now = of.get(old, 0), of.get(new, 0)
         label = _SORTS[0 if not was else 1 if now else 2]
-        text = display.visible(group.error_class).rpartition(".")[2] or group.frame
         sorts[label].append(
             GroupRow(
-                group=display.link("failuregroup", fingerprint, text),
+                group=display.group_link(fingerprint, group.error_class, group.frame),
                 message=display.shown_text(group.template, display.CELL),
                 old=numbers.number(was),
                 new=numbers.number(now),
