@@ -104,6 +104,13 @@ def _combinations() -> Iterator[CheckMessage]:
             hint="Make LEASE longer, or STATEMENT_TIMEOUT shorter.",
             id="jobqueue.W001",
         )
+    if any(network.prefixlen == 0 for network in conf.metrics_allow):
+        yield Warning(
+            "JOBQUEUE['METRICS_ALLOW'] lets everybody read metrics: the names of your "
+            "queues and job types, and how much they do.",
+            hint="Name the networks of your monitoring, or use METRICS_TOKENS.",
+            id="jobqueue.W018",
+        )
     if conf.metrics_port is not None:
         try:
             require_extra()

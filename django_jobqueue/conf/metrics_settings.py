@@ -7,11 +7,13 @@ from typing import Any, ClassVar
 from django_jobqueue.conf.setting_types import (
     Count,
     Names,
+    Networks,
     Port,
     QueueLabels,
     Seconds,
     Setting,
     Text,
+    Tokens,
 )
 
 
@@ -36,6 +38,14 @@ class MetricsSettings:
         "How old metrics of the cluster may be; whoever finds them older takes them "
         "again.",
         minimum=0,
+    )
+    metrics_tokens = Tokens(
+        [],
+        "Tokens, of which each may read the metrics of the cluster from your site.",
+    )
+    metrics_allow = Networks(
+        (),
+        "Networks whose clients may read the metrics of the cluster from your site.",
     )
     metrics_series = Count[int](
         1_000,
