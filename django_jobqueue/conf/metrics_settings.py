@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from django_jobqueue.conf.setting_types import (
     Count,
+    Flag,
     Names,
     Networks,
     Port,
@@ -57,6 +58,11 @@ class MetricsSettings:
         {},
         "Labels of queues in metrics, by patterns of their names: "
         '{"tenant-*": "tenant"}. The first pattern that matches counts.',
+    )
+    metrics_enqueued = Flag[bool](
+        False,
+        "Whether each process counts the jobs that it enqueues, in the registry of "
+        "prometheus_client.",
     )
     metrics_exclude = Names[list[str]](
         [], "Metrics that are not exposed; * stands for anything."
