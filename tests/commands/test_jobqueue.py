@@ -19,8 +19,8 @@ from tests.commands.conftest import Manage, jobqueue
 
 NAMES = (
     "status, health, metrics, show, types, workers, hosts, leases, schedules, "
-    "schedule, failures, alerts, enqueue, replay, cancel, pause, resume, override, prune, "
-    "personal-data, import, roles"
+    "schedule, failures, alerts, enqueue, replay, cancel, pause, resume, override, "
+    "prune, personal-data, import, roles"
 )
 
 
