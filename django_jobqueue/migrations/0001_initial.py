@@ -6,6 +6,7 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 import django_jobqueue.models.column_defaults
+import django_jobqueue.models.fields
 from django_jobqueue.migrations import _sql as sql
 from django_jobqueue.migrations._postgresql import Migration as PostgreSQLMigration
 
@@ -108,11 +109,15 @@ class Migration(PostgreSQLMigration):
                 ),
                 (
                     "run_histogram",
-                    models.JSONField(db_default=[], verbose_name="run times"),
+                    django_jobqueue.models.fields.CountsField(
+                        db_default=[], verbose_name="run times"
+                    ),
                 ),
                 (
                     "wait_histogram",
-                    models.JSONField(db_default=[], verbose_name="waits"),
+                    django_jobqueue.models.fields.CountsField(
+                        db_default=[], verbose_name="waits"
+                    ),
                 ),
             ],
             options={

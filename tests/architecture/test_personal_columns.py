@@ -94,8 +94,6 @@ NEVER = {
     "jobqueue_lease.host": HOST,
     "jobqueue_lease.name": NAME,
     "jobqueue_queue.name": NAME,
-    "jobqueue_rollup.run_histogram": COUNTS,
-    "jobqueue_rollup.wait_histogram": COUNTS,
     "jobqueue_total.attempts_histogram": COUNTS,
     "jobqueue_total.run_histogram": COUNTS,
     "jobqueue_total.wait_histogram": COUNTS,
