@@ -56,7 +56,7 @@ class OverrideLimit(ConfirmedAction):
 
     name = "override"
     label = _("Override")
-    rights = ("change_keylimit",)
+    rights = ("view_keylimit", "change_keylimit")
     form_class: ClassVar[type[ActionForm]] = OverrideForm
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
