@@ -25,6 +25,7 @@ TABS: Final = (
     ("schedule", pgettext_lazy("tab", "Schedules"), "s"),
     ("worker", _("Workers"), "w"),
     ("lease", _("Leases"), "l"),
+    ("keylimit", pgettext_lazy("tab", "Limits"), "m"),
     ("bulkoperation", pgettext_lazy("tab", "Operations"), "b"),
     ("auditentry", pgettext_lazy("tab", "Audit"), "d"),
     ("erasure", pgettext_lazy("tab", "Personal data"), "p"),

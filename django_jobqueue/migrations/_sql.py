@@ -109,6 +109,28 @@ $body$
 """
 NO_LIMIT_KEY = "DROP FUNCTION IF EXISTS jobqueue_limit_key(jsonb, jsonb)"
 
+# Workers read their policies again after whatever changes a limit by key: an operator, a
+# deploy, plain SQL. A worker that took a limit for unlimited claims nothing until then.
+LIMIT_CHANGED = """
+CREATE FUNCTION jobqueue_notify_limit() RETURNS trigger LANGUAGE plpgsql AS $body$
+BEGIN
+  PERFORM pg_notify('jobqueue', 't:');
+  RETURN NULL;
+END
+$body$;
+CREATE TRIGGER jobqueue_notify_limit
+ AFTER INSERT OR DELETE OR UPDATE OF concurrency, concurrency_override
+    ON jobqueue_keylimit FOR EACH ROW EXECUTE FUNCTION jobqueue_notify_limit();
+CREATE TRIGGER jobqueue_notify_limit
+ AFTER INSERT OR DELETE OR UPDATE
+    ON jobqueue_keyoverride FOR EACH ROW EXECUTE FUNCTION jobqueue_notify_limit()
+"""
+LIMIT_UNNOTICED = """
+DROP TRIGGER IF EXISTS jobqueue_notify_limit ON jobqueue_keylimit;
+DROP TRIGGER IF EXISTS jobqueue_notify_limit ON jobqueue_keyoverride;
+DROP FUNCTION IF EXISTS jobqueue_notify_limit()
+"""
+
 # A row that leaves its queue or its priority to the job type leaves all else to it, too.
 # One whose unique window is open is left out.
 # Our own statements name both, and pay for a look at two columns: no difference that

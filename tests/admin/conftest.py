@@ -16,6 +16,7 @@ VIEWS = (
     "view_archivedjob",
     "view_failuregroup",
     "view_jobtype",
+    "view_keylimit",
     "view_lease",
     "view_queue",
     "view_queuedjob",

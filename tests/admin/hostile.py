@@ -18,6 +18,8 @@ from django_jobqueue.models import (
     Firing,
     JobSearch,
     JobType,
+    KeyLimit,
+    KeyOverride,
     Lease,
     Queue,
     QueuedJob,
@@ -115,6 +117,8 @@ def infect(text: str, name: str = "") -> Keys:
     )
     _insert(Firing, text, schedule=name, fires_at=now, outcome="manual", job_id=over.pk)
     lease = _insert(Lease, text, name=name, token=rows.uuid4())
+    limit = _insert(KeyLimit, text, name=name.replace(" ", "_"))
+    _insert(KeyOverride, text, limit_key=f"{limit.pk} {text}"[:260])
     first = {"rows": 1, "first": [str(over.pk)]}
     counted = {"archived": first, "schedules": {"rows": 1, "first": [name]}}
     erasure = _insert(Erasure, text, counted=counted, total=2, position=None)
@@ -130,6 +134,7 @@ def infect(text: str, name: str = "") -> Keys:
         "failuregroup": group,
         "jobsearch": search.pk,
         "jobtype": name,
+        "keylimit": limit.pk,
         "lease": lease.pk,
         "overview": queue.pk,
         "queue": queue.pk,

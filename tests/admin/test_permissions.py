@@ -16,6 +16,7 @@ from django_jobqueue.models import (
     ArchivedJob,
     FailureGroup,
     JobType,
+    KeyLimit,
     Lease,
     Queue,
     QueuedJob,
@@ -25,12 +26,14 @@ from django_jobqueue.models import (
 from tests.admin.conftest import VIEWS, LogIn
 from tests.admin.pages import MODELS, get, list_of, page_of, verb_of
 from tests.admin.scene import ADD, FAIL, Scene
+from tests.store.rows import KEYED
 
 # Every verb: its model, its name, and the right that it needs.
 VERBS = [
     ("archivedjob", "replay", "replay_archivedjob"),
     ("jobtype", "pause", "pause_jobtype"),
     ("jobtype", "resume", "pause_jobtype"),
+    ("keylimit", "override", "change_keylimit"),
     ("lease", "take-away", "take_away_lease"),
     ("queue", "pause", "pause_queue"),
     ("queue", "resume", "pause_queue"),
@@ -47,7 +50,17 @@ VERBS = [
     ("worker", "where", "control_worker"),
 ]
 TABLES = (
-    *(ArchivedJob, FailureGroup, JobType, Lease, Queue, QueuedJob, Schedule, Worker),
+    *(
+        ArchivedJob,
+        FailureGroup,
+        JobType,
+        KeyLimit,
+        Lease,
+        Queue,
+        QueuedJob,
+        Schedule,
+        Worker,
+    ),
     LogEntry,
 )
 
@@ -58,6 +71,7 @@ def key_for(scene: Scene, model: str) -> object:
         "archivedjob": scene.archived["failed"],
         "failuregroup": scene.group,
         "jobtype": ADD,
+        "keylimit": KEYED,
         "lease": scene.leases["held"],
         "queue": "mail",
         "queuedjob": scene.queued["later"],
@@ -85,6 +99,7 @@ def act(client: Client, scene: Scene, model: str, verb: str) -> int:
         "reason": "because",
         "name": "images",
         "priority": "3",
+        "concurrency": "3",
     }
     return client.post(verb_of(model, verb), said).status_code
 

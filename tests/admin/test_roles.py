@@ -61,6 +61,7 @@ FIRST = {
     "jobtype/clear/": "Job engineer",
     "jobtype/pause/": "Job operator",
     "jobtype/resume/": "Job operator",
+    "keylimit/override/": "Job engineer",
     "lease/take-away/": "Job operator",
     "queue/pause-by-name/": "Job operator",
     "queue/pause/": "Job operator",
