@@ -3222,4 +3222,5 @@ class Migration(PostgreSQLMigration):
         migrations.RunSQL(sql.ANNOUNCE, sql.DO_NOT_ANNOUNCE),
         migrations.RunSQL(sql.FOLLOW, sql.DO_NOT_FOLLOW),
         migrations.RunSQL(sql.TELL, sql.DO_NOT_TELL),
+        migrations.RunSQL(sql.WANTED_SLOTS, sql.NO_WANTED_SLOTS),
     ]
