@@ -53,8 +53,11 @@ class Host(models.Model):
     @property
     def pending(self) -> dict[str, Any]:
         """What was asked for and is not applied yet."""
+        # People may have written anything else by hand.
+        desired = self.desired if isinstance(self.desired, dict) else {}
+        applied = self.applied if isinstance(self.applied, dict) else {}
         return {
             key: value
-            for key, value in self.desired.items()
-            if key not in self.applied or self.applied[key] != value
+            for key, value in desired.items()
+            if key not in applied or applied[key] != value
         }

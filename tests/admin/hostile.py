@@ -16,6 +16,7 @@ from django_jobqueue.models import (
     Failure,
     FailureGroup,
     Firing,
+    Host,
     JobSearch,
     JobType,
     Lease,
@@ -114,6 +115,14 @@ def infect(text: str, name: str = "") -> Keys:
         paused_at=now,
     )
     _insert(Firing, text, schedule=name, fires_at=now, outcome="manual", job_id=over.pk)
+    host = _insert(
+        Host,
+        text,
+        id=rows.uuid4(),
+        queues=[text],
+        desired={"processes": text, "queues": [text], "restart": text},
+        applied={},
+    )
     lease = _insert(Lease, text, name=name, token=rows.uuid4())
     first = {"rows": 1, "first": [str(over.pk)]}
     counted = {"archived": first, "schedules": {"rows": 1, "first": [name]}}
@@ -128,6 +137,7 @@ def infect(text: str, name: str = "") -> Keys:
         "bulkoperation": operation.pk,
         "erasure": erasure.pk,
         "failuregroup": group,
+        "host": host.pk,
         "jobsearch": search.pk,
         "jobtype": name,
         "lease": lease.pk,

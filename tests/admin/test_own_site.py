@@ -21,6 +21,7 @@ def test_every_page_is_there_and_links_stay_on_the_site(
         "failuregroup": scene.group,
         "jobtype": rows.ADD,
         "schedule": scene.schedules["code"],
+        "host": scene.hosts["asked"],
         "lease": scene.leases["held"],
         "queue": "mail",
         "queuedjob": scene.queued["running"],

@@ -28,6 +28,7 @@ def keys_of(scene: Scene, model: str) -> list[object]:
         "worker": [*scene.workers.values()],
         "failuregroup": [scene.group],
         "jobtype": list(JobType.objects.values_list("pk", flat=True)),
+        "host": [*scene.hosts.values()],
         "lease": [*scene.leases.values()],
         "queue": ["mail", "images"],
         "schedule": [*scene.schedules.values()],
@@ -196,6 +197,7 @@ def queries(client: Client, address: str) -> int:
         ("jobtype", 12),
         ("queue", 12),
         ("schedule", 11),
+        ("host", 9),
         ("lease", 9),
         ("worker", 9),
     ],
@@ -214,6 +216,7 @@ def test_queries_of_a_list_do_not_grow_with_its_rows(
             again.pk = rows.queued()
             again.save(force_update=True)
         rows.schedule(str(rows.uuid4()))
+        rows.host(str(rows.uuid4()))
         rows.lease(str(rows.uuid4()))
         worker = rows.worker()
         rows.queued(status="running", worker_id=worker)

@@ -15,6 +15,7 @@ from django.test import Client
 from django_jobqueue.models import (
     ArchivedJob,
     FailureGroup,
+    Host,
     JobType,
     Lease,
     Queue,
@@ -29,6 +30,11 @@ from tests.admin.scene import ADD, FAIL, Scene
 # Every verb: its model, its name, and the right that it needs.
 VERBS = [
     ("archivedjob", "replay", "replay_archivedjob"),
+    ("host", "drain", "control_worker"),
+    ("host", "restart", "control_worker"),
+    ("host", "resume", "control_worker"),
+    ("host", "scale", "control_worker"),
+    ("host", "stop", "control_worker"),
     ("jobtype", "pause", "pause_jobtype"),
     ("jobtype", "resume", "pause_jobtype"),
     ("lease", "take-away", "take_away_lease"),
@@ -48,7 +54,7 @@ VERBS = [
 ]
 TABLES = (
     *(ArchivedJob, FailureGroup, JobType, Lease, Queue, QueuedJob, Schedule, Worker),
-    LogEntry,
+    *(Host, LogEntry),
 )
 
 
@@ -57,6 +63,7 @@ def key_for(scene: Scene, model: str) -> object:
     return {
         "archivedjob": scene.archived["failed"],
         "failuregroup": scene.group,
+        "host": scene.hosts["asked"],
         "jobtype": ADD,
         "lease": scene.leases["held"],
         "queue": "mail",
@@ -85,6 +92,7 @@ def act(client: Client, scene: Scene, model: str, verb: str) -> int:
         "reason": "because",
         "name": "images",
         "priority": "3",
+        "processes": "3",
     }
     return client.post(verb_of(model, verb), said).status_code
 
