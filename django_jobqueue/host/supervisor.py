@@ -62,7 +62,10 @@ class Supervisor:
         why."""
         pid = os.getpid()
         self.config = replace(
-            config, supervisor=identity.name_of(pid), host_id=identity.host_id(pid)
+            config,
+            host_id=identity.host_id(pid),
+            host_identity=identity.identity(pid),
+            supervisor=identity.name_of(pid),
         )
         # Workers of later entries, in a host that was scaled up, listen themselves.
         pipes = 2 * max(processes, PIPED) + 4
@@ -141,6 +144,7 @@ class Supervisor:
             environment = {**self._liveness.environment, **self.orders.environment}
             if self.children.exporter is not None:
                 environment |= self.children.exporter.environment
+            self._liveness.restart()
             self.orders.program.replace_this_process(environment)
 
     def _log_end(self) -> None:
@@ -172,7 +176,8 @@ class Supervisor:
         self._liveness.notify(self._status)
 
     def _status(self) -> HostStatus:
-        return HostStatus.of(self.process_table)
+        status = HostStatus.of(self.process_table)
+        return replace(status, is_restarting=self.orders.is_restarting)
 
     def _is_over(self) -> bool:
         all_recovered = self.children.maintenance.is_done

@@ -2752,6 +2752,12 @@ class Migration(PostgreSQLMigration):
                 ("name", models.CharField(max_length=200, verbose_name="name")),
                 ("host", models.CharField(max_length=200, verbose_name="host")),
                 (
+                    "identity",
+                    models.CharField(
+                        db_default="", max_length=200, verbose_name="identity"
+                    ),
+                ),
+                (
                     "embedded",
                     models.BooleanField(db_default=False, verbose_name="embedded"),
                 ),
@@ -2785,6 +2791,7 @@ class Migration(PostgreSQLMigration):
                             ("stopping", "stopping"),
                             ("restarting", "restarting"),
                             ("stopped", "stopped"),
+                            ("lost", "lost"),
                         ],
                         db_default="running",
                         max_length=10,
