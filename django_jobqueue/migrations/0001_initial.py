@@ -2823,6 +2823,28 @@ class Migration(PostgreSQLMigration):
             },
         ),
         migrations.CreateModel(
+            name="Figures",
+            fields=[
+                (
+                    "name",
+                    models.CharField(
+                        max_length=100,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="name",
+                    ),
+                ),
+                ("taken_at", models.DateTimeField(verbose_name="as of")),
+                ("figures", models.JSONField(verbose_name="figures")),
+            ],
+            options={
+                "verbose_name": "figures",
+                "verbose_name_plural": "figures",
+                "default_permissions": (),
+                "required_db_vendor": "postgresql",
+            },
+        ),
+        migrations.CreateModel(
             name="Total",
             fields=[
                 (

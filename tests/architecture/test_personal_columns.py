@@ -81,6 +81,8 @@ NEVER = {
     "jobqueue_jobtype.summary": CODE,
     "jobqueue_jobtype.unique_by": CODE,
     "jobqueue_jobtype.unique_rule": CODE,
+    "jobqueue_figures.figures": "counts, and names from the code",
+    "jobqueue_figures.name": NAME,
     "jobqueue_host.applied": "a plan and numbers",
     "jobqueue_host.desired": "a plan and numbers",
     "jobqueue_host.error": "about a plan, or the last line of code that does not start",
