@@ -102,6 +102,7 @@ READS: dict[str, tuple[str, ...]] = {
     "schedules": (),
     "schedule": ("nightly",),
     "leases": (),
+    "limits": (),
     "personal-data": ("find", "anna@example.com"),
 }
 ONE_SENTENCE = "The job queue needs PostgreSQL; the database 'lite' is sqlite."
