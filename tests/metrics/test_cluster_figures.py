@@ -61,7 +61,7 @@ def test_the_figures_are_those_of_the_catalogue_and_true(
         ignored_until=timezone.now() - timedelta(hours=1),
     )
     values = read(own)
-    assert {name for name, *_ in values} == {*CLUSTER} - {"jobqueue_wanted_slots"}
+    assert {name for name, *_ in values} == {*CLUSTER}
     for name, *labels in values:
         allowed = [label.values for label in CLUSTER[name].labels]
         assert len(labels) == len(allowed)
@@ -76,6 +76,8 @@ def test_the_figures_are_those_of_the_catalogue_and_true(
     assert values["jobqueue_oldest_ready_seconds", *fail] == 0  # paused
     assert values["jobqueue_unserved_jobs", *add] == 0
     assert values["jobqueue_unserved_jobs", *fail] == 1  # nobody serves its queue
+    assert values["jobqueue_wanted_slots", "default"] == 3
+    assert values["jobqueue_wanted_slots", "reports"] == 0  # paused
     assert values["jobqueue_attempts_total", *add, "succeeded"] == 1
     assert values["jobqueue_attempts_total", "default", FAIL, "failed"] == 1
     assert values["jobqueue_attempts_total", *add, "crashed"] == 0
