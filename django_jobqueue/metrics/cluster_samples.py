@@ -43,6 +43,10 @@ def take(db: Database) -> Iterator[Sample]:
     for queue, count in wanted_slots(db).items():
         yield Sample("jobqueue_wanted_slots", count, (queue,))
     yield from _totals(all_totals)
+    for queue, slots in wanted_slots(
+        db, {depth.queue for depth in depths.values()}
+    ).items():
+        yield Sample("jobqueue_wanted_slots", slots, (queue,))
     yield from _workers(alive)
     for what, name in sorted(closed):
         yield Sample("jobqueue_paused", 1, (what, name))
