@@ -285,7 +285,7 @@ _HOST: Final = (
     _counter(
         "jobqueue_worker_recycled_total",
         "Worker processes that were replaced on purpose.",
-        Label("why", ("jobs", "age", "memory", "asked")),
+        Label("why", ("jobs", "age", "memory", "asked", "scaled")),
     ),
     _counter(
         "jobqueue_worker_notifications_total", "Notifications that were received."

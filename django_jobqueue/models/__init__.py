@@ -20,7 +20,7 @@ from django_jobqueue.models.firing import Firing
 from django_jobqueue.models.host import Host
 from django_jobqueue.models.job_search import JobSearch
 from django_jobqueue.models.job_type import JobType
-from django_jobqueue.models.key_limit import KeyLimit
+from django_jobqueue.models.key_limit import KeyLimit, KeyOverride
 from django_jobqueue.models.lease import Lease
 from django_jobqueue.models.overview import Overview
 from django_jobqueue.models.queue import Queue
@@ -50,6 +50,7 @@ __all__ = [
     "JobSearch",
     "JobType",
     "KeyLimit",
+    "KeyOverride",
     "Overview",
     "Lease",
     "Queue",

@@ -87,6 +87,7 @@ NEVER = {
     "jobqueue_host.desired": "a plan and numbers",
     "jobqueue_host.error": "about a plan, or the last line of code that does not start",
     "jobqueue_host.host": HOST,
+    "jobqueue_host.identity": HOST,
     "jobqueue_host.name": HOST,
     "jobqueue_host.queues": NAME,
     "jobqueue_keylimit.name": NAME,
