@@ -75,12 +75,14 @@ SELECT fingerprint, fingerprint, min(error_class), 'shop.jobs:f',
  WHERE fingerprint IS NOT NULL
  GROUP BY fingerprint
 """
+# In order of time, as workers write them.
 FAILURE_ROLLUPS = """
 INSERT INTO jobqueue_failurerollup (fingerprint, bucket, job_type, release, failed)
 SELECT fingerprint, date_trunc('hour', finished_at, 'UTC'), job_type, release, count(*)
   FROM jobqueue_archivedjob
  WHERE fingerprint IS NOT NULL
  GROUP BY fingerprint, date_trunc('hour', finished_at, 'UTC'), job_type, release
+ ORDER BY date_trunc('hour', finished_at, 'UTC')
 """
 # Where there are more types than usual, the others finish jobs now and then.
 ROLLUPS = """

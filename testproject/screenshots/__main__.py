@@ -26,12 +26,17 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path, default=_docs())
     parser.add_argument("--settings", default=SETTINGS, help=f"({SETTINGS})")
     parser.add_argument("--only", default="", help="pages whose name has this")
+    parser.add_argument(
+        "--every-look",
+        action="store_true",
+        help="also wide, and dark on phones, which are looked at and not kept",
+    )
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     os.environ["DJANGO_SETTINGS_MODULE"] = options.settings
     with database(FILES), _fresh_database():
         django.setup()
-        _take(options.folder, options.only)
+        _take(options.folder, options.only, every_look=options.every_look)
 
 
 def _docs() -> Path:
@@ -50,21 +55,22 @@ def _fresh_database() -> Iterator[None]:
     os.environ["DATABASE_URL"] = urlunsplit(url)
 
 
-def _take(folder: Path, only: str) -> None:
+def _take(folder: Path, only: str, *, every_look: bool) -> None:
     # These import models, which need Django to be set up.
-    from testproject.screenshots.camera import camera
+    from testproject.screenshots.camera import LOOKS, OTHER_LOOKS, camera
     from testproject.screenshots.pages import addresses, prepare
     from testproject.screenshots.scene import LIVE
 
     scene, session = prepare()
     found = {name: at for name, at in addresses(scene).items() if only in name}
     site = f"http://{HOST}:{free_port(8_790)}"
+    looks = (*LOOKS, *OTHER_LOOKS) if every_look else LOOKS
     total = 0
     cookie = {"name": "sessionid", "value": session, "url": site}
     with (
         web_server(site),
         psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as connection,
-        camera(site, cookie, lambda: connection.execute(LIVE)) as taking,
+        camera(site, cookie, lambda: connection.execute(LIVE), looks) as taking,
     ):
         for name, address in found.items():
             total += taking.take(address, name, folder)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
@@ -30,6 +30,11 @@ class Look:
 
 
 LOOKS = (Look("light"), Look("dark", scheme="dark"), Look("narrow", width=390))
+OTHER_LOOKS = (
+    Look("narrow-dark", width=390, scheme="dark"),
+    Look("wide", width=1920),
+    Look("wide-dark", width=1920, scheme="dark"),
+)
 
 
 class Camera:
@@ -41,15 +46,17 @@ class Camera:
         site: str,
         session: dict[str, str],
         before: Callable[[], object],
+        looks: Sequence[Look],
     ) -> None:
         self._browser = browser
         self._site = site
         self._session = session
         self._before = before
+        self._looks = looks
 
     def take(self, address: str, name: str, folder: Path) -> int:
         """Write a picture for each look; returns their bytes."""
-        return sum(self._take(address, name, folder, look) for look in LOOKS)
+        return sum(self._take(address, name, folder, look) for look in self._looks)
 
     def _take(self, address: str, name: str, folder: Path, look: Look) -> int:
         context = self._browser.new_context(
@@ -76,7 +83,10 @@ class Camera:
 
 @contextmanager
 def camera(
-    site: str, session: dict[str, str], before: Callable[[], object]
+    site: str,
+    session: dict[str, str],
+    before: Callable[[], object],
+    looks: Sequence[Look] = LOOKS,
 ) -> Iterator[Camera]:
     """A camera for this site, for who has this cookie; ``before`` is called before
     each picture."""
@@ -85,5 +95,5 @@ def camera(
         raise SystemExit(f"This {NEEDS}.")
     with sync_playwright() as playwright:
         browser = chromium.launch(playwright)
-        yield Camera(browser, site, session, before)
+        yield Camera(browser, site, session, before, looks)
         browser.close()

@@ -98,11 +98,11 @@ def test_a_draft_says_what_it_would_do(anna: Client) -> None:
     page = get(anna, page_of(MODEL, drafted()))
     for text in (
         "Replay 0 jobs?",
-        "Which: status: failed.",
+        "Filter: status: failed.",
         "jobs that finish later are excluded",
         "0 will run again, 3 are skipped: 1 of an at-most-once type, "
         "1 replayed already, 1 job type gone.",
-        "Status: failed 3.",
+        "3 failed.",
         "1 was replayed before.",
         "1 belongs to an at-most-once type",
         "1 is past its expiry.",
@@ -135,7 +135,7 @@ def test_starting_a_draft(anna: Client, operated: list[dict[str, Any]]) -> None:
     (entry,) = LogEntry.objects.all()
     assert entry.object_id == str(id)
     assert entry.get_change_message() == (
-        "Started: replay, 3 jobs. Which: status: failed. fixed in 7"
+        "Started: replay, 3 jobs. Filter: status: failed. fixed in 7"
     )
     (told,) = operated
     assert (told["verb"], told["by"], told["count"]) == ("start bulk replay", "anna", 3)
@@ -356,7 +356,7 @@ def test_an_undo_asks_and_says_how_many(anna: Client) -> None:
     assert QueuedJob.objects.filter(bulk_operation_id=id).count() == 0
     said = [entry.get_change_message() for entry in LogEntry.objects.order_by("pk")]
     which = f"made by bulk operation: {id} · attempts: 0"
-    assert said == [f"Started: cancel, 3 jobs. Which: {which}."]
+    assert said == [f"Started: cancel, 3 jobs. Filter: {which}."]
 
 
 def test_an_undo_is_not_offered_where_there_is_nothing_to_undo(anna: Client) -> None:
@@ -724,7 +724,7 @@ def test_a_draft_waits_until_its_jobs_are_counted(log_in: LogIn, anna: Client) -
     client = log_in(*REPLAYER)
     page = get(client, page_of(MODEL, id))
     assert "500 jobs so far, among 500 that were looked at" in page.text
-    assert "What is said here is of these. Status: failed 500." in page.text
+    assert "What is said here is of these. 500 failed." in page.text
     assert page.all("div", **{"data-jq-region": "draft"})[0]["data-jq-soon"] is None
     assert button(page) == []
     assert page.all("input", name="reason") == []
@@ -807,7 +807,7 @@ def test_facts_of_many_jobs_are_of_all_of_them(anna: Client) -> None:
     page = get(anna, page_of(MODEL, drafted()))
     oldest, newest = now - timedelta(seconds=11_999), now
     assert f"From {display.exact(oldest)} to {display.exact(newest)}." in page.text
-    assert "Status: failed 12,000." in page.text
+    assert "12,000 failed." in page.text
     assert "Type 12,000 to confirm." in page.text
 
 

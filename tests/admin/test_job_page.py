@@ -344,7 +344,7 @@ def test_a_job_that_moves_while_its_page_is_made_is_followed(
         if '"data")::text' in sql and '"jobqueue_queuedjob"' in sql:
             QueuedJob.objects.filter(pk=id).delete()
             rows.archived(ADD, id=id, data={"a": 1, "b": 2})
-        return execute(sql, *more)
+        return execute(sql, params, *more)
 
     with connection.execute_wrapper(move_before_data_are_read):
         response = anna.get(view_of("queuedjob", id, view))

@@ -88,7 +88,7 @@ def test_the_question_says_how_many_of_what(anna: Client, scene: Scene) -> None:
     page = select(anna, "archivedjob", "replay", *scene.archived.values())
     for text in (
         "Replay 7 jobs?",
-        "Status: cancelled 1, expired 1, failed 4, succeeded 1.",
+        "1 cancelled, 1 expired, 4 failed, 1 succeeded.",
         "1 belongs to an at-most-once type",
         "1 cannot be replayed, because its job type is gone.",
         f"Paused, so that the new jobs will wait: {LEAK}.",

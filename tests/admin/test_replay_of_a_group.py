@@ -108,7 +108,7 @@ def test_draft_and_operation_name_the_failure_group(
     anna: Client, log_in: LogIn, group: UUID
 ) -> None:
     assert (
-        "Which: failure group: builtins.OSError in shop:pay"
+        "Filter: failure group: builtins.OSError in shop:pay"
         in drafted(anna, group).text
     )
     start(anna)

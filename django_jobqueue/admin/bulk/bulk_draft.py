@@ -124,7 +124,7 @@ def question_of(request: HttpRequest, draft: Draft, plan: Plan) -> Question:
             for group in groups_of(request, operation)
         },
     )
-    question.facts.append(gettext("Which: %(filter)s.") % {"filter": chosen})
+    question.facts.append(gettext("Filter: %(filter)s.") % {"filter": chosen})
     question.facts.append(_frozen(operation))
     question.facts += _counts(draft, plan)
     question.warnings += _warnings(request, draft)
@@ -180,7 +180,7 @@ def _frozen(operation: Operation) -> str:
     if operation.selection.table is Table.ARCHIVED:
         text = gettext("Frozen at %(moment)s: jobs that finish later are excluded.")
     else:
-        text = gettext("Frozen at %(moment)s: what is enqueued later is not included.")
+        text = gettext("Frozen at %(moment)s: jobs enqueued later are excluded.")
     return text % {"moment": display.exact(operation.cutoff)}
 
 
@@ -248,10 +248,10 @@ def _planned(bulk_action: str, changes: int, skipped: Counter[str]) -> str:
 def _statuses(selection: Selection, counted: Counted) -> str:
     labels: Any = ArchivedStatus if selection.table is Table.ARCHIVED else QueuedStatus
     parts = [
-        f"{labels(status).label} {numbers.number(count)}"
+        f"{numbers.number(count)} {labels(status).label}"
         for status, count in counted.by_status().items()
     ]
-    return gettext("Status: %(counts)s.") % {"counts": ", ".join(parts)}
+    return f"{', '.join(parts)}."
 
 
 def _warnings(request: HttpRequest, draft: Draft) -> list[str]:

@@ -208,13 +208,13 @@ class ReplayAllForm(BulkForm):
         label=_("Replayed already"),
         required=False,
         choices=[
-            (SkipReplayed.ANY, _("leave them out")),
+            (SkipReplayed.ANY, _("skip them")),
             (SkipReplayed.SUCCEEDED, _("leave out those whose replay succeeded")),
             (SkipReplayed.NONE, _("replay them again")),
         ],
     )
     skip_at_most_once = forms.BooleanField(
-        label=_("Leave out jobs of at-most-once types"), required=False
+        label=_("Skip jobs of at-most-once types"), required=False
     )
     run_after = MomentField(label=_("Run after"), help_text=_("Empty: now."))
     priority = PriorityField(

@@ -137,7 +137,7 @@ def _log(
                 "The failure group was seen again meanwhile, and stays open."
             )
             page.message_user(request, text, messages.WARNING)
-    entry = gettext("Started: %(kind)s, %(jobs)s. Which: %(filter)s. %(reason)s") % {
+    entry = gettext("Started: %(kind)s, %(jobs)s. Filter: %(filter)s. %(reason)s") % {
         "kind": row.get_kind_display(),
         "jobs": number_text(draft, form.number),
         "filter": selection_text(row, data=False),

@@ -39,7 +39,7 @@ class JobPage:
     """Everything on the page."""
 
     state: Any
-    summary: list[tuple[Any, Any]]
+    summary: list[tuple[Any, Any]]  # what is unknown or unset is dropped
     timeline: list[Step]
     attempts: Attempts
     data: JsonTree
@@ -52,6 +52,9 @@ class JobPage:
     downloads: dict[str, str] = field(default_factory=dict)  # addresses by column
     reveal: str = ""  # where secrets are asked for; empty for who may not
     awaits_stack: bool = False  # of the attempt that goes on
+
+    def __post_init__(self) -> None:
+        self.summary = [fact for fact in self.summary if fact[1] != display.NOTHING]
 
     @property
     def newest(self) -> Attempt | None:

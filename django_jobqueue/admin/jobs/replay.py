@@ -45,10 +45,10 @@ class ReplayForm(ActionForm, ReplayOptions):
     # second click or by somebody else, is left out in any case.
     newest = forms.UUIDField(required=False, widget=forms.HiddenInput)
     skip_replayed = forms.BooleanField(
-        label=_("Leave out what was replayed already"), required=False, initial=True
+        label=_("Skip jobs that were replayed already"), required=False, initial=True
     )
     skip_at_most_once = forms.BooleanField(
-        label=_("Leave out jobs of at-most-once types"), required=False, initial=True
+        label=_("Skip jobs of at-most-once types"), required=False, initial=True
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -134,10 +134,10 @@ def _replayed_since(rows: Rows, newest: UUID | None) -> set[Any]:
 def _by_status(rows: Rows) -> str:
     counts = Counter(row.status for row in rows)
     parts = [
-        f"{ArchivedStatus(status).label} {numbers.number(count)}"
+        f"{numbers.number(count)} {ArchivedStatus(status).label}"
         for status, count in sorted(counts.items())
     ]
-    return gettext("Status: %(counts)s.") % {"counts": ", ".join(parts)}
+    return f"{', '.join(parts)}."
 
 
 def _repeats(rows: Rows) -> list[str]:

@@ -29,6 +29,7 @@ MOST_RELEASES: Final = 50
 MOST_GROUPS: Final = 200  # that failed most often in either release
 FEW: Final = 5  # failures that tell nothing yet
 MORE: Final = 0.01  # of the finished jobs
+MARGIN: Final = timedelta(days=1)  # a crash is counted by others, perhaps earlier
 SLOWER: Final = 2.0  # times; two buckets of the histogram
 
 
@@ -97,13 +98,17 @@ class CompareReleases(ShowAction):
 def comparison(request: HttpRequest) -> Comparison:
     """Those that the address names, else the newest two."""
     db, start = DjangoDatabase(), database_now() - PERIOD
-    names = [one.release for one in history.releases(db, start, most=MOST_RELEASES)]
+    spans = history.releases(db, start, most=MOST_RELEASES)
+    names = [one.release for one in spans]
     newest = [*names, "", ""]
     new = request.GET.get("new") or newest[0]
     old = request.GET.get("old") or next((n for n in newest if n != new), "")
     if not old or "\x00" in new + old:
         return Comparison(names, old, new, (), ())
     groups = may_view(request, FailureGroup)
+    firsts = {one.release: one.first for one in spans}
+    # Nothing before is of these releases; a month of all was three times the work.
+    start = max(start, min(firsts.get(name, start) for name in (old, new)) - MARGIN)
     return Comparison(
         releases=list(dict.fromkeys([*names, new, old])),
         old=old,
