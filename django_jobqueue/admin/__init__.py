@@ -10,6 +10,7 @@ from django_jobqueue.admin.audit.audit_list import AuditEntryAdmin
 from django_jobqueue.admin.bulk.bulk_operations import BulkOperationAdmin
 from django_jobqueue.admin.erasures.erasure_list import ErasureAdmin
 from django_jobqueue.admin.failures.failure_groups import FailureGroupAdmin
+from django_jobqueue.admin.hosts.host_list import HostAdmin
 from django_jobqueue.admin.jobs.archived_jobs import ArchivedJobAdmin
 from django_jobqueue.admin.jobs.queued_jobs import QueuedJobAdmin
 from django_jobqueue.admin.leases.lease_list import LeaseAdmin
@@ -28,6 +29,7 @@ __all__ = [
     "BulkOperationAdmin",
     "ErasureAdmin",
     "FailureGroupAdmin",
+    "HostAdmin",
     "JobSearchAdmin",
     "JobTypeAdmin",
     "OverviewAdmin",

@@ -23,6 +23,7 @@ TABS: Final = (
     ("jobtype", pgettext_lazy("tab", "Types"), "t"),
     ("queue", _("Queues"), "u"),
     ("schedule", pgettext_lazy("tab", "Schedules"), "s"),
+    ("host", pgettext_lazy("tab", "Hosts"), "h"),
     ("worker", _("Workers"), "w"),
     ("lease", _("Leases"), "l"),
     ("keylimit", pgettext_lazy("tab", "Limits"), "m"),

@@ -6,6 +6,7 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 import django_jobqueue.models.column_defaults
+import django_jobqueue.models.fields
 from django_jobqueue.migrations import _sql as sql
 from django_jobqueue.migrations._postgresql import Migration as PostgreSQLMigration
 
@@ -108,11 +109,15 @@ class Migration(PostgreSQLMigration):
                 ),
                 (
                     "run_histogram",
-                    models.JSONField(db_default=[], verbose_name="run times"),
+                    django_jobqueue.models.fields.CountsField(
+                        db_default=[], verbose_name="run times"
+                    ),
                 ),
                 (
                     "wait_histogram",
-                    models.JSONField(db_default=[], verbose_name="waits"),
+                    django_jobqueue.models.fields.CountsField(
+                        db_default=[], verbose_name="waits"
+                    ),
                 ),
             ],
             options={
@@ -2747,6 +2752,12 @@ class Migration(PostgreSQLMigration):
                 ("name", models.CharField(max_length=200, verbose_name="name")),
                 ("host", models.CharField(max_length=200, verbose_name="host")),
                 (
+                    "identity",
+                    models.CharField(
+                        db_default="", max_length=200, verbose_name="identity"
+                    ),
+                ),
+                (
                     "embedded",
                     models.BooleanField(db_default=False, verbose_name="embedded"),
                 ),
@@ -2780,6 +2791,7 @@ class Migration(PostgreSQLMigration):
                             ("stopping", "stopping"),
                             ("restarting", "restarting"),
                             ("stopped", "stopped"),
+                            ("lost", "lost"),
                         ],
                         db_default="running",
                         max_length=10,
@@ -2848,6 +2860,28 @@ class Migration(PostgreSQLMigration):
             options={
                 "verbose_name": "count of archived jobs",
                 "verbose_name_plural": "counts of archived jobs",
+                "default_permissions": (),
+                "required_db_vendor": "postgresql",
+            },
+        ),
+        migrations.CreateModel(
+            name="Figures",
+            fields=[
+                (
+                    "name",
+                    models.CharField(
+                        max_length=100,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="name",
+                    ),
+                ),
+                ("taken_at", models.DateTimeField(verbose_name="as of")),
+                ("figures", models.JSONField(verbose_name="figures")),
+            ],
+            options={
+                "verbose_name": "figures",
+                "verbose_name_plural": "figures",
                 "default_permissions": (),
                 "required_db_vendor": "postgresql",
             },
@@ -3195,4 +3229,5 @@ class Migration(PostgreSQLMigration):
         migrations.RunSQL(sql.ANNOUNCE, sql.DO_NOT_ANNOUNCE),
         migrations.RunSQL(sql.FOLLOW, sql.DO_NOT_FOLLOW),
         migrations.RunSQL(sql.TELL, sql.DO_NOT_TELL),
+        migrations.RunSQL(sql.WANTED_SLOTS, sql.NO_WANTED_SLOTS),
     ]

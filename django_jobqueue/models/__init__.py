@@ -15,6 +15,7 @@ from django_jobqueue.models.erasure import Erasure
 from django_jobqueue.models.failure import Failure
 from django_jobqueue.models.failure_group import FailureGroup
 from django_jobqueue.models.failure_rollup import FailureRollup
+from django_jobqueue.models.figures import Figures
 from django_jobqueue.models.firing import Firing
 from django_jobqueue.models.host import Host
 from django_jobqueue.models.job_search import JobSearch
@@ -43,6 +44,7 @@ __all__ = [
     "Failure",
     "FailureGroup",
     "FailureRollup",
+    "Figures",
     "Firing",
     "Host",
     "JobSearch",

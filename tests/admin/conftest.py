@@ -15,6 +15,7 @@ from tests.admin.scene import Scene, build
 VIEWS = (
     "view_archivedjob",
     "view_failuregroup",
+    "view_host",
     "view_jobtype",
     "view_keylimit",
     "view_lease",

@@ -16,6 +16,7 @@ from django_jobqueue.models import (
     Failure,
     FailureGroup,
     Firing,
+    Host,
     JobSearch,
     JobType,
     KeyLimit,
@@ -116,6 +117,14 @@ def infect(text: str, name: str = "") -> Keys:
         paused_at=now,
     )
     _insert(Firing, text, schedule=name, fires_at=now, outcome="manual", job_id=over.pk)
+    host = _insert(
+        Host,
+        text,
+        id=rows.uuid4(),
+        queues=[text],
+        desired={"processes": text, "queues": [text], "restart": text},
+        applied={},
+    )
     lease = _insert(Lease, text, name=name, token=rows.uuid4())
     limit = _insert(KeyLimit, text, name=name.replace(" ", "_"))
     _insert(KeyOverride, text, limit_key=f"{limit.pk} {text}"[:260])
@@ -132,6 +141,7 @@ def infect(text: str, name: str = "") -> Keys:
         "bulkoperation": operation.pk,
         "erasure": erasure.pk,
         "failuregroup": group,
+        "host": host.pk,
         "jobsearch": search.pk,
         "jobtype": name,
         "keylimit": limit.pk,

@@ -18,6 +18,7 @@ class OurArchivedJobAdmin(pages.ArchivedJobAdmin):
 site = AdminSite("ops")
 site.register(models.ArchivedJob, OurArchivedJobAdmin)
 site.register(models.FailureGroup, pages.FailureGroupAdmin)
+site.register(models.Host, pages.HostAdmin)
 site.register(models.JobType, pages.JobTypeAdmin)
 site.register(models.KeyLimit, pages.KeyLimitAdmin)
 site.register(models.Lease, pages.LeaseAdmin)

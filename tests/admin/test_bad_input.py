@@ -60,6 +60,7 @@ PARAMETERS = {
     "jobtype": ["q", "o", "p", "all"],
     "schedule": ["state", "origin", "job_type", "q", "o", "p", "all"],
     "keylimit": ["q", "o", "p", "all"],
+    "host": ["state", "q", "o", "p", "all"],
     "lease": ["state", "q", "o", "p", "all"],
     "queue": ["q", "o", "p", "all"],
     "worker": ["q", "o", "p", "all"],

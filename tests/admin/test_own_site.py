@@ -23,6 +23,7 @@ def test_every_page_is_there_and_links_stay_on_the_site(
         "jobtype": rows.ADD,
         "schedule": scene.schedules["code"],
         "keylimit": KEYED,
+        "host": scene.hosts["asked"],
         "lease": scene.leases["held"],
         "queue": "mail",
         "queuedjob": scene.queued["running"],

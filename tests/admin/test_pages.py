@@ -31,6 +31,7 @@ def keys_of(scene: Scene, model: str) -> list[object]:
         "failuregroup": [scene.group],
         "jobtype": list(JobType.objects.values_list("pk", flat=True)),
         "keylimit": [KEYED],
+        "host": [*scene.hosts.values()],
         "lease": [*scene.leases.values()],
         "queue": ["mail", "images"],
         "schedule": [*scene.schedules.values()],
@@ -201,6 +202,7 @@ def queries(client: Client, address: str) -> int:
         ("queue", 12),
         ("schedule", 11),
         ("keylimit", 9),
+        ("host", 9),
         ("lease", 9),
         ("worker", 9),
     ],
@@ -219,6 +221,7 @@ def test_queries_of_a_list_do_not_grow_with_its_rows(
             again.pk = rows.queued()
             again.save(force_update=True)
         rows.schedule(str(rows.uuid4()))
+        rows.host(str(rows.uuid4()))
         rows.lease(str(rows.uuid4()))
         worker = rows.worker()
         rows.queued(status="running", worker_id=worker)

@@ -15,6 +15,7 @@ from django.test import Client
 from django_jobqueue.models import (
     ArchivedJob,
     FailureGroup,
+    Host,
     JobType,
     KeyLimit,
     Lease,
@@ -31,6 +32,11 @@ from tests.store.rows import KEYED
 # Every verb: its model, its name, and the right that it needs.
 VERBS = [
     ("archivedjob", "replay", "replay_archivedjob"),
+    ("host", "drain", "control_worker"),
+    ("host", "restart", "control_worker"),
+    ("host", "resume", "control_worker"),
+    ("host", "scale", "control_worker"),
+    ("host", "stop", "control_worker"),
     ("jobtype", "pause", "pause_jobtype"),
     ("jobtype", "resume", "pause_jobtype"),
     ("keylimit", "override", "change_keylimit"),
@@ -53,6 +59,7 @@ TABLES = (
     *(
         ArchivedJob,
         FailureGroup,
+        Host,
         JobType,
         KeyLimit,
         Lease,
@@ -70,6 +77,7 @@ def key_for(scene: Scene, model: str) -> object:
     return {
         "archivedjob": scene.archived["failed"],
         "failuregroup": scene.group,
+        "host": scene.hosts["asked"],
         "jobtype": ADD,
         "keylimit": KEYED,
         "lease": scene.leases["held"],
@@ -100,6 +108,7 @@ def act(client: Client, scene: Scene, model: str, verb: str) -> int:
         "name": "images",
         "priority": "3",
         "concurrency": "3",
+        "processes": "3",
     }
     return client.post(verb_of(model, verb), said).status_code
 
