@@ -14,6 +14,7 @@ from django_jobqueue.admin.hosts.host_list import HostAdmin
 from django_jobqueue.admin.jobs.archived_jobs import ArchivedJobAdmin
 from django_jobqueue.admin.jobs.queued_jobs import QueuedJobAdmin
 from django_jobqueue.admin.leases.lease_list import LeaseAdmin
+from django_jobqueue.admin.limits.limit_list import KeyLimitAdmin
 from django_jobqueue.admin.overview.overview_admin import OverviewAdmin
 from django_jobqueue.admin.overview.state_line import TEMPLATE
 from django_jobqueue.admin.schedules.schedule_list import ScheduleAdmin
@@ -32,6 +33,7 @@ __all__ = [
     "JobSearchAdmin",
     "JobTypeAdmin",
     "OverviewAdmin",
+    "KeyLimitAdmin",
     "LeaseAdmin",
     "QueueAdmin",
     "QueuedJobAdmin",

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 
-from django_jobqueue.conf import conf
-from django_jobqueue.domain.states import ALIVE
-from django_jobqueue.models import JobType
 from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import stats
+from django_jobqueue.store.reading.claimers import Claimer, claimers, is_alive
 from django_jobqueue.store.reading.stats import Depth, Pause, WorkerRow
 
 
@@ -27,6 +24,10 @@ class Present:
     known: dict[int, frozenset[str]]  # the job types of each living worker
     closed: list[Pause]
 
+    def claimers(self) -> list[Claimer]:
+        """What the living workers claim, draining ones aside."""
+        return claimers(self.workers, self.known)
+
 
 def read() -> Present:
     """Read it from the caller's connection. No count goes above a cap."""
@@ -37,18 +38,8 @@ def read() -> Present:
         depths=stats.depths(db),
         workers=workers,
         known=known_job_types([worker.id for worker in workers if is_alive(worker)]),
-        closed=[*stats.paused(db), *_without_slots()],
+        closed=[*stats.paused(db), *_without_slots(db)],
     )
-
-
-def is_alive(worker: WorkerRow) -> bool:
-    """Whether its row and its lease say that this worker lives."""
-    return worker.state in ALIVE and worker.lease > 0
-
-
-def has_lapsed(worker: WorkerRow) -> bool:
-    """Whether it should live and does not renew its lease."""
-    return worker.state in ALIVE and not is_alive(worker)
 
 
 def known_job_types(ids: list[int]) -> dict[int, frozenset[str]]:
@@ -56,11 +47,7 @@ def known_job_types(ids: list[int]) -> dict[int, frozenset[str]]:
     return stats.known_job_types(DjangoDatabase(), ids)
 
 
-def _without_slots() -> list[Pause]:
+def _without_slots(db: DjangoDatabase) -> list[Pause]:
     """Job types that a concurrency of 0 keeps from being claimed."""
-    types = JobType.objects.using(conf.database).annotate(
-        limit=Coalesce("concurrency_override", "concurrency")
-    )
-    names = types.filter(limit=0, paused=False).values_list("name", flat=True)
     reason = _("its concurrency is 0")
-    return [Pause("job type", name, "", reason) for name in names]
+    return [Pause("job type", name, "", reason) for name in stats.without_slots(db)]

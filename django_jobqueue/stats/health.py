@@ -9,8 +9,9 @@ from heapq import nlargest
 from typing import Final
 
 from django_jobqueue.domain.states import WorkerState
-from django_jobqueue.stats.current_state import Present, is_alive
+from django_jobqueue.stats.current_state import Present
 from django_jobqueue.stats.totals import Depths
+from django_jobqueue.store.reading.claimers import is_alive, is_claiming
 from django_jobqueue.store.reading.stats import Recent
 from django_jobqueue.text import numbers
 
@@ -105,11 +106,7 @@ def _workers_by_queue(
     present: Present, thresholds: Thresholds
 ) -> dict[str | None, int]:
     """The workers that claim jobs, of each queue that was named, or altogether."""
-    claiming = [
-        worker
-        for worker in present.workers
-        if is_alive(worker) and worker.state == WorkerState.RUNNING
-    ]
+    claiming = [worker for worker in present.workers if is_claiming(worker)]
     if thresholds.queues is None:
         return {None: len(claiming)}
     return {

@@ -33,7 +33,6 @@ from django_jobqueue.stats.totals import (
     by_type,
     total,
 )
-from django_jobqueue.stats.unclaimed_jobs import claimers
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import history
 from django_jobqueue.store.reading.history import (
@@ -186,7 +185,7 @@ def _read_now() -> Now:
             percent=conf.alert_failed,
         ),
         unfolded=unfolded,
-        schedules=schedules.read(claimers(current), current.time),
+        schedules=schedules.read(current.claimers(), current.time),
     )
 
 

@@ -17,6 +17,7 @@ VIEWS = (
     "view_failuregroup",
     "view_host",
     "view_jobtype",
+    "view_keylimit",
     "view_lease",
     "view_queue",
     "view_queuedjob",

@@ -24,6 +24,7 @@ from django_jobqueue.models import AuditEntry, SavedView
 from django_jobqueue.operations import bulk, job_searches, personal_data
 from django_jobqueue.search.selection import Selection, Table, Term
 from tests.admin.scene import LEAK, SECRET, Scene
+from tests.store.rows import KEYED
 
 Keys = Mapping[str, object]  # by the lower-case name of the model
 
@@ -103,6 +104,7 @@ def keys_of(scene: Scene) -> Keys:
         "jobtype": LEAK,
         "overview": "mail",
         "query": "status=cancelled",
+        "keylimit": KEYED,
         "lease": scene.leases["held"],
         "queue": "mail",
         "queuedjob": scene.queued["later"],
@@ -143,6 +145,7 @@ def said(endpoint: Endpoint, keys: Keys) -> dict[str, Any]:
         "_selected_action": key,
         "action": endpoint.route.strip("/").replace("-", "_"),
         "assignee": "mallory",
+        "concurrency": "3",
         "confirmed": "1",
         "data": '{"a": 7}',
         "expires": "same",

@@ -19,6 +19,8 @@ from django_jobqueue.models import (
     Host,
     JobSearch,
     JobType,
+    KeyLimit,
+    KeyOverride,
     Lease,
     Queue,
     QueuedJob,
@@ -124,6 +126,8 @@ def infect(text: str, name: str = "") -> Keys:
         applied={},
     )
     lease = _insert(Lease, text, name=name, token=rows.uuid4())
+    limit = _insert(KeyLimit, text, name=name.replace(" ", "_"))
+    _insert(KeyOverride, text, limit_key=f"{limit.pk} {text}"[:260])
     first = {"rows": 1, "first": [str(over.pk)]}
     counted = {"archived": first, "schedules": {"rows": 1, "first": [name]}}
     erasure = _insert(Erasure, text, counted=counted, total=2, position=None)
@@ -140,6 +144,7 @@ def infect(text: str, name: str = "") -> Keys:
         "host": host.pk,
         "jobsearch": search.pk,
         "jobtype": name,
+        "keylimit": limit.pk,
         "lease": lease.pk,
         "overview": queue.pk,
         "queue": queue.pk,

@@ -12,12 +12,14 @@ from django_jobqueue.models import (
     ArchivedJob,
     FailureGroup,
     JobType,
+    KeyLimit,
     QueuedJob,
     Schedule,
 )
 from tests.admin import scene as rows
 from tests.admin.pages import MODELS, get, list_of, page_of, statements
 from tests.admin.scene import ADD, FAIL, LEAK, ONCE, Scene
+from tests.store.rows import KEYED
 
 
 def keys_of(scene: Scene, model: str) -> list[object]:
@@ -28,6 +30,7 @@ def keys_of(scene: Scene, model: str) -> list[object]:
         "worker": [*scene.workers.values()],
         "failuregroup": [scene.group],
         "jobtype": list(JobType.objects.values_list("pk", flat=True)),
+        "keylimit": [KEYED],
         "host": [*scene.hosts.values()],
         "lease": [*scene.leases.values()],
         "queue": ["mail", "images"],
@@ -49,6 +52,7 @@ def test_a_list_shows_every_row(
 @pytest.mark.parametrize("model", MODELS)
 def test_a_list_without_rows_says_so(anna: Client, model: str) -> None:
     Schedule.objects.all().delete()
+    KeyLimit.objects.all().delete()
     JobType.objects.all().delete()
     assert "There are no " in get(anna, list_of(model)).text
 
@@ -197,6 +201,7 @@ def queries(client: Client, address: str) -> int:
         ("jobtype", 12),
         ("queue", 12),
         ("schedule", 11),
+        ("keylimit", 9),
         ("host", 9),
         ("lease", 9),
         ("worker", 9),

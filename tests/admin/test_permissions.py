@@ -17,6 +17,7 @@ from django_jobqueue.models import (
     FailureGroup,
     Host,
     JobType,
+    KeyLimit,
     Lease,
     Queue,
     QueuedJob,
@@ -26,6 +27,7 @@ from django_jobqueue.models import (
 from tests.admin.conftest import VIEWS, LogIn
 from tests.admin.pages import MODELS, get, list_of, page_of, verb_of
 from tests.admin.scene import ADD, FAIL, Scene
+from tests.store.rows import KEYED
 
 # Every verb: its model, its name, and the right that it needs.
 VERBS = [
@@ -37,6 +39,7 @@ VERBS = [
     ("host", "stop", "control_worker"),
     ("jobtype", "pause", "pause_jobtype"),
     ("jobtype", "resume", "pause_jobtype"),
+    ("keylimit", "override", "change_keylimit"),
     ("lease", "take-away", "take_away_lease"),
     ("queue", "pause", "pause_queue"),
     ("queue", "resume", "pause_queue"),
@@ -53,8 +56,19 @@ VERBS = [
     ("worker", "where", "control_worker"),
 ]
 TABLES = (
-    *(ArchivedJob, FailureGroup, JobType, Lease, Queue, QueuedJob, Schedule, Worker),
-    *(Host, LogEntry),
+    *(
+        ArchivedJob,
+        FailureGroup,
+        Host,
+        JobType,
+        KeyLimit,
+        Lease,
+        Queue,
+        QueuedJob,
+        Schedule,
+        Worker,
+    ),
+    LogEntry,
 )
 
 
@@ -65,6 +79,7 @@ def key_for(scene: Scene, model: str) -> object:
         "failuregroup": scene.group,
         "host": scene.hosts["asked"],
         "jobtype": ADD,
+        "keylimit": KEYED,
         "lease": scene.leases["held"],
         "queue": "mail",
         "queuedjob": scene.queued["later"],
@@ -92,6 +107,7 @@ def act(client: Client, scene: Scene, model: str, verb: str) -> int:
         "reason": "because",
         "name": "images",
         "priority": "3",
+        "concurrency": "3",
         "processes": "3",
     }
     return client.post(verb_of(model, verb), said).status_code

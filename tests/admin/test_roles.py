@@ -61,6 +61,7 @@ FIRST = {
     "jobtype/clear/": "Job engineer",
     "jobtype/pause/": "Job operator",
     "jobtype/resume/": "Job operator",
+    "keylimit/override/": "Job engineer",
     "host/drain/": "Job operator",
     "host/resume/": "Job operator",
     "host/restart/": "Job operator",

@@ -94,13 +94,12 @@ SELECT job_types::text, array_agg(id)
  GROUP BY 1
 """
 
-# The counters of several roll-ups, and their histograms place by place. A sum for each
-# place took 43 ms for both histograms of 6,000 roll-ups; jsonb_agg and a sum in Python
-# 190.
+# The counters of several roll-ups, and their histograms place by place: 150 ms for both
+# histograms of 33,000 roll-ups, and 4,000 with unnest() and a sum for each place.
 
 
 def _summed(name: str) -> str:
-    places = (f"coalesce(sum(({name} -> {n})::integer), 0)" for n in range(BUCKETS))
+    places = (f"coalesce(sum({name}[{n + 1}]), 0)" for n in range(BUCKETS))
     return f"ARRAY[{', '.join(places)}]"
 
 
@@ -141,6 +140,12 @@ SELECT 'queue', name, paused_by, paused_reason, paused_at, resume_at
   FROM jobqueue_queue
  WHERE paused AND (resume_at IS NULL OR resume_at > statement_timestamp())
  ORDER BY 1, 2
+"""
+
+WITHOUT_SLOTS: Final = """
+SELECT name FROM jobqueue_jobtype
+ WHERE coalesce(concurrency_override, concurrency) = 0 AND NOT paused
+ ORDER BY name
 """
 
 
@@ -263,6 +268,11 @@ def failures(db: Database, seconds: float) -> list[FailureCount]:
 def paused(db: Database) -> list[Pause]:
     """Job types and queues that are paused."""
     return [Pause(*row) for row in db.fetch(PAUSED)]
+
+
+def without_slots(db: Database) -> list[str]:
+    """Job types that a concurrency of 0 keeps from being claimed, without a pause."""
+    return [name for (name,) in db.fetch(WITHOUT_SLOTS)]
 
 
 def _waiting(db: Database) -> list[tuple[Any, ...]]:
