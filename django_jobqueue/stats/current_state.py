@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 
-from django_jobqueue.conf import conf
-from django_jobqueue.domain.states import ALIVE
-from django_jobqueue.models import JobType
+from django_jobqueue.domain.states import ALIVE, WorkerState
 from django_jobqueue.stats.database_clock import database_now
-from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.connection import Database, DjangoDatabase
 from django_jobqueue.store.reading import stats
 from django_jobqueue.store.reading.stats import Depth, Pause, WorkerRow
 
@@ -28,16 +25,18 @@ class Present:
     closed: list[Pause]
 
 
-def read() -> Present:
-    """Read it from the caller's connection. No count goes above a cap."""
-    db = DjangoDatabase()
+def read(db: Database | None = None) -> Present:
+    """Read it, from the caller's connection unless another is given. No count goes
+    above a cap."""
+    db = db or DjangoDatabase()
     workers = stats.workers(db)
+    living = [worker.id for worker in workers if is_alive(worker)]
     return Present(
-        time=database_now(),
+        time=database_now(db),
         depths=stats.depths(db),
         workers=workers,
-        known=known_job_types([worker.id for worker in workers if is_alive(worker)]),
-        closed=[*stats.paused(db), *_without_slots()],
+        known=stats.known_job_types(db, living),
+        closed=[*stats.paused(db), *_without_slots(db)],
     )
 
 
@@ -51,16 +50,31 @@ def has_lapsed(worker: WorkerRow) -> bool:
     return worker.state in ALIVE and not is_alive(worker)
 
 
+def claiming(present: Present) -> list[WorkerRow]:
+    """The workers that claim jobs: living ones that do not drain."""
+    return [
+        worker
+        for worker in present.workers
+        if is_alive(worker) and worker.state == WorkerState.RUNNING
+    ]
+
+
+def unpaused(present: Present) -> list[Depth]:
+    """The jobs that nobody has paused, neither their queue nor their type."""
+    closed = {(pause.what, pause.name) for pause in present.closed}
+    return [
+        depth
+        for depth in present.depths
+        if ("queue", depth.queue) not in closed
+        and ("job type", depth.job_type) not in closed
+    ]
+
+
 def known_job_types(ids: list[int]) -> dict[int, frozenset[str]]:
     """The job types that each of these workers has handlers for."""
     return stats.known_job_types(DjangoDatabase(), ids)
 
 
-def _without_slots() -> list[Pause]:
-    """Job types that a concurrency of 0 keeps from being claimed."""
-    types = JobType.objects.using(conf.database).annotate(
-        limit=Coalesce("concurrency_override", "concurrency")
-    )
-    names = types.filter(limit=0, paused=False).values_list("name", flat=True)
+def _without_slots(db: Database) -> list[Pause]:
     reason = _("its concurrency is 0")
-    return [Pause("job type", name, "", reason) for name in names]
+    return [Pause("job type", name, "", reason) for name in stats.without_slots(db)]

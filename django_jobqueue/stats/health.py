@@ -9,12 +9,12 @@ from heapq import nlargest
 from typing import Final
 
 from django_jobqueue.domain.states import WorkerState
-from django_jobqueue.stats.current_state import Present, is_alive
+from django_jobqueue.stats.conditions import ENOUGH, waits_long
+from django_jobqueue.stats.current_state import Present, claiming, is_alive, unpaused
 from django_jobqueue.stats.totals import Depths
 from django_jobqueue.store.reading.stats import Recent
 from django_jobqueue.text import numbers
 
-ENOUGH: Final = 20  # finished jobs of a type; a share of fewer says nothing
 MOST: Final = 20  # queues, and job types, of which figures are given
 
 
@@ -91,11 +91,8 @@ def judge(present: Present, recent: Sequence[Recent], thresholds: Thresholds) ->
 
 def _depths_by_queue(present: Present, thresholds: Thresholds) -> dict[str, Depths]:
     """The jobs that nobody paused; the queue whose job has waited longest first."""
-    closed = {(pause.what, pause.name) for pause in present.closed}
     depths = {queue: Depths() for queue in sorted(thresholds.queues or ())}
-    for depth in present.depths:
-        if ("queue", depth.queue) in closed or ("job type", depth.job_type) in closed:
-            continue
+    for depth in unpaused(present):
         if thresholds.covers(depth.queue):
             depths.setdefault(depth.queue, Depths()).add(depth)
     return dict(sorted(depths.items(), key=lambda one: -(one[1].oldest or 0.0)))
@@ -105,16 +102,12 @@ def _workers_by_queue(
     present: Present, thresholds: Thresholds
 ) -> dict[str | None, int]:
     """The workers that claim jobs, of each queue that was named, or altogether."""
-    claiming = [
-        worker
-        for worker in present.workers
-        if is_alive(worker) and worker.state == WorkerState.RUNNING
-    ]
+    workers = claiming(present)
     if thresholds.queues is None:
-        return {None: len(claiming)}
+        return {None: len(workers)}
     return {
         queue: sum(
-            worker.queues is None or queue in worker.queues for worker in claiming
+            worker.queues is None or queue in worker.queues for worker in workers
         )
         for queue in sorted(thresholds.queues)
     }
@@ -158,7 +151,7 @@ def _few_workers(
 
 def _waiting(depths: dict[str, Depths], thresholds: Thresholds) -> Iterator[Problem]:
     for queue, depth in depths.items():
-        if (depth.oldest or 0.0) > thresholds.max_age:
+        if waits_long(depth.oldest, thresholds.max_age):
             text = f"oldest ready job {numbers.span(depth.oldest or 0.0)}"
             yield Problem("old_job", _of(queue, text), queue)
     if thresholds.max_ready is None:

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
-from django_jobqueue.domain.states import WorkerState
-from django_jobqueue.stats.current_state import Present, is_alive
+from django_jobqueue.stats.current_state import Present, claiming, is_alive
 from django_jobqueue.store.reading.stats import CAP, Depth
 from django_jobqueue.text import numbers
 
@@ -118,8 +117,7 @@ def claimers(present: Present) -> list[Claimer]:
             None if worker.queues is None else frozenset(worker.queues),
             frozenset(present.known.get(worker.id, ())),
         )
-        for worker in present.workers
-        if is_alive(worker) and worker.state == WorkerState.RUNNING
+        for worker in claiming(present)
     ]
 
 

@@ -143,6 +143,12 @@ SELECT 'queue', name, paused_by, paused_reason, paused_at, resume_at
  ORDER BY 1, 2
 """
 
+WITHOUT_SLOTS: Final = """
+SELECT name FROM jobqueue_jobtype
+ WHERE coalesce(concurrency_override, concurrency) = 0 AND NOT paused
+ ORDER BY name
+"""
+
 
 @dataclass(slots=True)
 class Depth:
@@ -263,6 +269,11 @@ def failures(db: Database, seconds: float) -> list[FailureCount]:
 def paused(db: Database) -> list[Pause]:
     """Job types and queues that are paused."""
     return [Pause(*row) for row in db.fetch(PAUSED)]
+
+
+def without_slots(db: Database) -> list[str]:
+    """Job types that a concurrency of 0 keeps from being claimed."""
+    return [name for (name,) in db.fetch(WITHOUT_SLOTS)]
 
 
 def _waiting(db: Database) -> list[tuple[Any, ...]]:
