@@ -18,6 +18,7 @@
     ├── JobChanged              its data are not those that you saw
     ├── InvalidResult           a handler returned what JSON does not have; says where
     ├── NoCurrentJob            no attempt runs here; current_job(default=None) asks
+    ├── MetricsExtraMissing     prometheus_client is not installed; says what to install
     ├── StoreUnavailable        the database cannot be used now; says when to try again
     └── NotDone                 why a job is over that did not do its work, in results
         ├── JobCancelled        an operator, or the handler, did not want it any more

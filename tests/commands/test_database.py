@@ -90,6 +90,7 @@ READS: dict[str, tuple[str, ...]] = {
     "workers": (),
     "hosts": (),
     "failures": (),
+    "alerts": (),
     "replay": ("--status", "failed"),
     "cancel": ("--queue", "default"),
     "pause": ("tests.sample.add",),

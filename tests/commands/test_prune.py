@@ -196,7 +196,9 @@ def test_it_rests_between_batches_and_an_interrupt_then_says_how_far_it_came(
 def test_ctrl_c_ends_it_with_what_was_pruned_until_then(manage: Manage) -> None:
     make_archived(2_500, ago=100 * DAY)
     process = manage("jobqueue", "prune", "--batch-pause", "60")
-    eventually(lambda: len(left()) == 1_500, what="the first batch to be pruned")
+    eventually(
+        lambda: len(left()) == 1_500, within=90, what="the first batch to be pruned"
+    )
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert out == ""

@@ -125,6 +125,11 @@ def write_limited(journal: str, word: str = "ran", seconds: float = 0.0) -> None
     note(journal, "end", word)
 
 
+@job(per_key=PerKey("key"))
+def count_keyed(key: str = "none") -> None:
+    """Takes its turn by key, and needs no arguments."""
+
+
 @job(per_key=PerKey("key", concurrency=2))
 def write_keyed(
     journal: str, key: str | int | None = "all", word: str = "ran", seconds: float = 0.0

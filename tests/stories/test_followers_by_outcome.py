@@ -322,6 +322,7 @@ OPTIONS: Final[dict[str, list[dict[str, Any]]]] = {
     "tags": [{"tags": ["ü", 'a"b']}],
     "metadata": [{"metadata": {"trace": "own", "deep": [1, {"a": None}]}}],
     "unique_key": [{"unique_key": "one"}],
+    "limit_key": [{"limit_key": "one"}],
     "unique_until": [{"unique_key": "one", "unique_until": "started"}],
     "on_success": [{"on_success": jobs.on_good}, {"on_success": ()}],
     "on_failure": [
@@ -330,9 +331,17 @@ OPTIONS: Final[dict[str, list[dict[str, Any]]]] = {
     "on_complete": [{"on_complete": "tests.sample.report"}],
 }
 TAKERS: Final = ("tests.sample.without_arguments", "tests.sample.with_all_options")
+# For others a key has no effect.
+KEYED: Final = ("tests.sample.count_keyed",)
+CASES: Final = [
+    pytest.param(given, taker, id=f"{given}-{taker}")
+    for name, some in OPTIONS.items()
+    for given in some
+    for taker in (KEYED if name == "limit_key" else TAKERS)
+]
 SAME: Final = (
     *("queue", "priority", "max_attempts", "timeout", "backoff", "tags", "metadata"),
-    *("followers",),
+    *("followers", "limit_key"),
     *("unique_key", "unique_until_started"),
 )
 
@@ -371,10 +380,7 @@ def test_an_option_of_one_job_is_one_of_a_follower_or_refused(name: str) -> None
 def print_nothing() -> None: ...
 
 
-@pytest.mark.parametrize("taker", TAKERS)
-@pytest.mark.parametrize(
-    "given", [given for some in OPTIONS.values() for given in some], ids=str
-)
+@pytest.mark.parametrize(("given", "taker"), CASES)
 def test_a_follower_has_its_options_as_if_it_were_enqueued(
     given: dict[str, Any], taker: str
 ) -> None:

@@ -121,7 +121,9 @@ def test_a_job_that_kills_its_process_is_one_event_of_the_process_that_rescues(
     run = runworkers(*THREADS, SAMPLE_EVENTS=path)
     eventually(all_archived(1), what=lambda: run.output)
     assert run.stop() == 0
-    (event,) = lines(path)
+    events = lines(path)
+    assert len(events) == 1, events
+    event = events[0]
     (exception,) = event["exception"]["values"]
     assert exception["type"] == "jobqueue.WorkerLost"
     assert "SIGKILL" in exception["value"]

@@ -22,7 +22,7 @@ class HealthCheck(Subcommand):
     """Compares the job queue with thresholds; the exit code is the answer."""
 
     name = "health"
-    summary = "Check the queue against thresholds, for monitoring systems."
+    summary = "Check the queue against thresholds, for monitoring."
     description = """\
 Say whether the job queue is healthy: enough workers, no job that has waited for
 too long, few failures. Nagios, Icinga, Zabbix, cron and others understand the

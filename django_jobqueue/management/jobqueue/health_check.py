@@ -135,8 +135,8 @@ def cannot_tell(console: Console, error: Exception, *, as_json: bool) -> NoRetur
     if isinstance(error, DatabaseError):
         why = explained(error) or why
     if as_json:
-        answer = {"status": "unknown", "error": why, "problems": [], "figures": []}
-        console.print(json.dumps(answer, indent=2))
+        unknown = {"status": "unknown", "error": why, "problems": [], "figures": []}
+        console.print(json.dumps(unknown, indent=2))
     else:
         console.print(f"JOBQUEUE UNKNOWN - {_text(why)}")
     console.stdout.flush()

@@ -17,6 +17,7 @@ APP: Final = "jobqueue"
 ROLES: Final[dict[str, tuple[str, ...]]] = {
     "Job viewer": (
         "add_savedview",
+        "view_alert",
         "view_archivedjob",
         "view_auditentry",
         "view_bulkoperation",

@@ -13,6 +13,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.states import HostState
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.models import Host
+from django_jobqueue.text.numbers import span
 
 POLL: Final = 0.2  # seconds
 LEAVING: Final = (HostState.STOPPING, HostState.RESTARTING)
@@ -70,7 +71,7 @@ class Rolling:
             if time.monotonic() > deadline:
                 names = ", ".join(waiting.values())
                 raise CommandError(
-                    f"Not done within {self._wait:g} s: {names}.{others}"
+                    f"Not done within {span(self._wait)}: {names}.{others}"
                 )
             time.sleep(POLL)
 
