@@ -89,7 +89,7 @@ INSERT INTO jobqueue_rollup (
        wait_histogram)
 SELECT date_trunc('minute', clock_timestamp(), 'UTC') - minutes * interval '1 minute',
        'shop.job_' || type, 'queue_' || type %% 5, 100, 5, 20000, 2000,
-       %(histogram)s::jsonb, %(histogram)s::jsonb
+       %(histogram)s::integer[], %(histogram)s::integer[]
   FROM (SELECT generate_series(0, 60)
         UNION ALL SELECT generate_series(90, 2880, 30)
         UNION ALL SELECT generate_series(2940, 43200, 60)) AS bucket (minutes),
@@ -131,7 +131,7 @@ def fill(archived: int, queued: int, types: int) -> None:
         "usual": USUAL_TYPES,
         "groups": GROUPS,
         "workers": WORKERS,
-        "histogram": json.dumps([3] * BUCKETS),
+        "histogram": [3] * BUCKETS,
     }
     with connection.cursor() as cursor:
         cursor.execute(JOB_TYPES, fixed)

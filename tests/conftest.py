@@ -259,11 +259,17 @@ def worker(make_worker: Callable[..., HandDriven]) -> HandDriven:
 class RunWorkers:
     """A real ``runworkers``, and what it said."""
 
-    def __init__(self, log: Path, flags: tuple[str, ...], env: dict[str, str]) -> None:
+    def __init__(
+        self,
+        log: Path,
+        flags: tuple[str, ...],
+        env: dict[str, str],
+        within: tuple[str, ...] = (),
+    ) -> None:
         self.log = log
         self._file = log.open("ab")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "django", "runworkers", *flags],
+            [*within, sys.executable, "-m", "django", "runworkers", *flags],
             env={**env, "RUNWORKERS_LOG": str(log)},
             cwd=log.parent,
             stdout=self._file,
@@ -329,12 +335,13 @@ class RunWorkers:
 def runworkers(
     transactional_db: None, tmp_path: Path
 ) -> Iterator[Callable[..., RunWorkers]]:
-    """Start real workers: ``runworkers("--threads", "2")``."""
+    """Start real workers: ``runworkers("--threads", "2")``; ``within`` is a command
+    that starts others."""
     made: list[RunWorkers] = []
 
-    def start(*flags: str, **env: str) -> RunWorkers:
+    def start(*flags: str, within: tuple[str, ...] = (), **env: str) -> RunWorkers:
         log = tmp_path / f"runworkers-{len(made)}.log"
-        made.append(RunWorkers(log, flags, {**worker_environment(), **env}))
+        made.append(RunWorkers(log, flags, {**worker_environment(), **env}, within))
         return made[-1]
 
     yield start

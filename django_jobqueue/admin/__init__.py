@@ -10,9 +10,11 @@ from django_jobqueue.admin.audit.audit_list import AuditEntryAdmin
 from django_jobqueue.admin.bulk.bulk_operations import BulkOperationAdmin
 from django_jobqueue.admin.erasures.erasure_list import ErasureAdmin
 from django_jobqueue.admin.failures.failure_groups import FailureGroupAdmin
+from django_jobqueue.admin.hosts.host_list import HostAdmin
 from django_jobqueue.admin.jobs.archived_jobs import ArchivedJobAdmin
 from django_jobqueue.admin.jobs.queued_jobs import QueuedJobAdmin
 from django_jobqueue.admin.leases.lease_list import LeaseAdmin
+from django_jobqueue.admin.limits.limit_list import KeyLimitAdmin
 from django_jobqueue.admin.overview.overview_admin import OverviewAdmin
 from django_jobqueue.admin.overview.state_line import TEMPLATE
 from django_jobqueue.admin.schedules.schedule_list import ScheduleAdmin
@@ -27,9 +29,11 @@ __all__ = [
     "BulkOperationAdmin",
     "ErasureAdmin",
     "FailureGroupAdmin",
+    "HostAdmin",
     "JobSearchAdmin",
     "JobTypeAdmin",
     "OverviewAdmin",
+    "KeyLimitAdmin",
     "LeaseAdmin",
     "QueueAdmin",
     "QueuedJobAdmin",

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from django.conf import settings
 from django.core.signals import setting_changed
 
 from django_jobqueue.conf.alert_channels import AlertChannels, OwnUrl
+from django_jobqueue.conf.metrics_settings import MetricsSettings
 from django_jobqueue.conf.setting_types import (
     CAPTURES,
     CENTURY,
@@ -31,8 +32,6 @@ from django_jobqueue.conf.setting_types import (
     Mode,
     Names,
     Pattern,
-    Port,
-    QueueLabels,
     Retention,
     RetentionCount,
     Seconds,
@@ -72,15 +71,13 @@ class Override:
         self._conf._set(self._before)
 
 
-class Conf:
+class Conf(MetricsSettings):
     """The settings in force: flags first, then variables of the environment, then
     ``settings.JOBQUEUE``, then defaults.
 
     What is of another kind than its setting counts as not given, so that a project with
     a mistake starts and its system checks can tell.
     """
-
-    settings: ClassVar[dict[str, Setting[Any]]] = {}
 
     database = Alias(
         None,  # type: ignore[arg-type]
@@ -307,32 +304,6 @@ class Conf:
         "forever.",
         minimum=1,
         optional=True,
-    )
-
-    metrics_port = Port(
-        None,
-        "Port at which runworkers serves metrics and answers probes; 0 is any free "
-        "one, None is none.",
-        optional=True,
-    )
-    metrics_host = Text[str](
-        "127.0.0.1",
-        "Address of that port. In a container 0.0.0.0, so that others reach it.",
-        maximum=255,
-    )
-    metrics_series = Count[int](
-        1_000,
-        "How many label sets of one metric are exposed, the largest; the others are "
-        "added up under (other).",
-        minimum=1,
-    )
-    metrics_queues = QueueLabels(
-        {},
-        "Labels of queues in metrics, by patterns of their names: "
-        '{"tenant-*": "tenant"}. The first pattern that matches counts.',
-    )
-    metrics_exclude = Names[list[str]](
-        [], "Metrics that are not exposed; * stands for anything."
     )
 
     trace_relation = TraceRelation(

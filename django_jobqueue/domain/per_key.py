@@ -10,6 +10,7 @@ from django_jobqueue.domain.policy import name_problem, whole
 from django_jobqueue.exceptions import InvalidArguments
 
 LONGEST_KEY: Final = 150  # characters; the database shortens longer ones of plain SQL
+LIMIT_KEY_LENGTH: Final = 260  # characters of "<limit> <key>"
 
 
 @dataclass(frozen=True)

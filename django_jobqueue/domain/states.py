@@ -79,6 +79,7 @@ class HostState(TextChoices):
     STOPPING = "stopping", _("stopping")
     RESTARTING = "restarting", _("restarting")
     STOPPED = "stopped", _("stopped")
+    LOST = "lost", _("lost")  # it died
 
 
 ALIVE: Final = (WorkerState.RUNNING, WorkerState.DRAINING)  # if its lease holds

@@ -43,11 +43,13 @@ class EmbeddedSupervisor(Loop):
 
     def __init__(self, config: WorkerConfig, *, grace: float) -> None:
         super().__init__()
+        pid = os.getpid()
         config = replace(
             config,
             embedded=True,
             host_id=uuid4(),
-            supervisor=f"{identity.name_of(os.getpid())}/embedded",
+            host_identity=identity.identity(pid),
+            supervisor=f"{identity.name_of(pid)}/embedded",
         )
         self.process_table = ProcessTable(ENTRIES)
         self.workers: list[HostedThreads] = []  # changed by its own thread alone

@@ -220,6 +220,7 @@ class HostControl:
                 self._end(worker)
         elif old and not any(map(_waits_for_successor, workers)):
             old[0].is_recycled = True
+            self.on_recycled("scaled")
             self.activity()
         if not old and not any(map(_waits_for_successor, workers)):
             self.wanted = self.scaling.plan.processes

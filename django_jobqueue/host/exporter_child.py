@@ -12,6 +12,7 @@ from typing import Final
 from django_jobqueue.domain.log_events import Event
 from django_jobqueue.host.child import Child, how_it_ended
 from django_jobqueue.host.exporter.exporter_process import ExporterProcess
+from django_jobqueue.host.exporter.scrape_server import url_of
 from django_jobqueue.host.restarts import Restarts
 from django_jobqueue.processes.host_counters import HostCounters
 from django_jobqueue.processes.process_table import ProcessTable
@@ -20,6 +21,8 @@ from django_jobqueue.processes.shutdown import EXPORTER_ENDS, KILLED_ENDS
 logger = logging.getLogger("django_jobqueue.supervisor")
 
 ENTRY: Final = -2  # no number of an entry in the process table
+# Carries the port to the program that takes the place of this one.
+LISTENED: Final = "JOBQUEUE_LISTENED_AT"
 
 Fork = Callable[[int, Callable[[int], int], Restarts], Child | None]
 
@@ -39,6 +42,9 @@ class ExporterChild:
         self.child: Child | None = None
         self.restarts = Restarts()
         self.listening = listening.fileno()
+        self.url = f"{url_of(listening)}/metrics"
+        # The variables with which the program is started again.
+        self.environment = {LISTENED: str(listening.getsockname()[1])}
         self._process_table = process_table
         self._counters = counters
         self._drains = drains

@@ -113,7 +113,7 @@ class HostOrders:
                 **self._control.plan.to_json(),
                 "state": self._state(),
                 "applied": self._applied,
-                "error": " ".join(self._errors.values()),
+                "error": " ".join(dict.fromkeys(self._errors.values())),
             }
         )
         if report != self._reported:

@@ -19,6 +19,7 @@ class HostStatus:
     is_stopping: bool
     workers: int
     jobs: int  # that they hold
+    is_restarting: bool = False  # it stops, and the program starts again
     # Until the first lease lapses; None if there is none.
     lease_seconds: float | None = field(default=None, compare=False)
 
@@ -41,8 +42,13 @@ class HostStatus:
             lease_seconds=max(0.0, min(lapses) - now) if lapses else None,
         )
 
+    @property
+    def is_ending(self) -> bool:
+        """Whether its process is about to end."""
+        return self.is_stopping and not self.is_restarting
+
     def __str__(self) -> str:
-        state = "stopping" if self.is_stopping else "running"
-        if not (self.is_ready or self.is_stopping):
-            state = "not ready"
+        state = "running" if self.is_ready else "not ready"
+        if self.is_stopping:
+            state = "restarting" if self.is_restarting else "stopping"
         return f"{state}: {self.workers} worker processes, {self.jobs} jobs"

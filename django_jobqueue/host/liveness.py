@@ -67,6 +67,12 @@ class Liveness:
         if self._address:
             self._notify_systemd(observe())
 
+    def restart(self) -> None:
+        """Another program takes the place of this one, and has a whole interval of the
+        watchdog for its start."""
+        if self._address and self._watchdog:
+            self._send("WATCHDOG=1")
+
     def end(self) -> None:
         """The supervisor ends: no heartbeat is there any more."""
         if self._heartbeat is not None:
@@ -89,7 +95,11 @@ class Liveness:
         if status.is_ready and not self._was_ready:
             self._was_ready = True
             lines.append("READY=1")
-        if status.is_stopping and not (self._sent and self._sent.is_stopping):
+        if status.is_restarting and not (self._sent and self._sent.is_restarting):
+            # After STOPPING=1 systemd would kill a process that goes on.
+            now = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1_000
+            lines += ["RELOADING=1", f"MONOTONIC_USEC={now}"]
+        if status.is_ending and not (self._sent and self._sent.is_ending):
             extra = int((self._grace + STOP_MARGIN) * 1_000_000)
             lines += ["STOPPING=1", f"EXTEND_TIMEOUT_USEC={extra}"]
         if status != self._sent:

@@ -62,7 +62,10 @@ class Supervisor:
         why."""
         pid = os.getpid()
         self.config = replace(
-            config, supervisor=identity.name_of(pid), host_id=identity.host_id(pid)
+            config,
+            host_id=identity.host_id(pid),
+            host_identity=identity.identity(pid),
+            supervisor=identity.name_of(pid),
         )
         # Workers of later entries, in a host that was scaled up, listen themselves.
         pipes = 2 * max(processes, PIPED) + 4
@@ -129,7 +132,7 @@ class Supervisor:
             self.dump.merge()
             if not self.orders.is_restarting:
                 self._liveness.end()
-        logger.info("Stopped", extra={"event": Event.HOST_STOPPED})
+        self._log_end()
         if self._signals > 1:
             return STOPPED_AT_ONCE
         return JOBS_REMAIN if self._drain_all.timed_out else 0
@@ -139,7 +142,18 @@ class Supervisor:
         that; returns if they did not. To be called last."""
         if self.orders.is_restarting and self.orders.program is not None:
             environment = {**self._liveness.environment, **self.orders.environment}
+            if self.children.exporter is not None:
+                environment |= self.children.exporter.environment
+            self._liveness.restart()
             self.orders.program.replace_this_process(environment)
+
+    def _log_end(self) -> None:
+        if self.children.exporter is None:
+            logger.info("Stopped", extra={"event": Event.HOST_STOPPED})
+            return
+        url = self.children.exporter.url
+        extra = {"event": Event.HOST_STOPPED, "url": url}
+        logger.info("Stopped. Metrics were at %s", url, extra=extra)
 
     def _round(self) -> None:
         self._sleep()
@@ -162,7 +176,8 @@ class Supervisor:
         self._liveness.notify(self._status)
 
     def _status(self) -> HostStatus:
-        return HostStatus.of(self.process_table)
+        status = HostStatus.of(self.process_table)
+        return replace(status, is_restarting=self.orders.is_restarting)
 
     def _is_over(self) -> bool:
         all_recovered = self.children.maintenance.is_done

@@ -98,7 +98,8 @@ def _durations(name: str, help: str, *labels: Label, otel: str = "") -> Metric:
 _CLUSTER: Final = (
     _gauge(
         "jobqueue_jobs",
-        "Queued and running jobs, counted to 10,000 in each lane.",
+        "Queued and running jobs. Of one type in one queue, 10,000 in a state are "
+        "counted; of running ones all.",
         QUEUE,
         JOB_TYPE,
         Label("state", JOB_STATES),
@@ -170,7 +171,7 @@ _CLUSTER: Final = (
     _gauge("jobqueue_busy_slots", "Slots of living workers in which an attempt runs."),
     _gauge(
         "jobqueue_paused",
-        "1 for each paused queue and job type.",
+        "1 for each paused queue and job type, and each type whose concurrency is 0.",
         Label("what", ("queue", "job_type")),
         Label("name"),
         merge=Merge.MAX,
@@ -284,7 +285,7 @@ _HOST: Final = (
     _counter(
         "jobqueue_worker_recycled_total",
         "Worker processes that were replaced on purpose.",
-        Label("why", ("jobs", "age", "memory", "asked")),
+        Label("why", ("jobs", "age", "memory", "asked", "scaled")),
     ),
     _counter(
         "jobqueue_worker_notifications_total", "Notifications that were received."

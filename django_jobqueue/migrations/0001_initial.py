@@ -6,6 +6,7 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 import django_jobqueue.models.column_defaults
+import django_jobqueue.models.fields
 from django_jobqueue.migrations import _sql as sql
 from django_jobqueue.migrations._postgresql import Migration as PostgreSQLMigration
 
@@ -108,11 +109,15 @@ class Migration(PostgreSQLMigration):
                 ),
                 (
                     "run_histogram",
-                    models.JSONField(db_default=[], verbose_name="run times"),
+                    django_jobqueue.models.fields.CountsField(
+                        db_default=[], verbose_name="run times"
+                    ),
                 ),
                 (
                     "wait_histogram",
-                    models.JSONField(db_default=[], verbose_name="waits"),
+                    django_jobqueue.models.fields.CountsField(
+                        db_default=[], verbose_name="waits"
+                    ),
                 ),
             ],
             options={
@@ -2706,11 +2711,52 @@ class Migration(PostgreSQLMigration):
             },
         ),
         migrations.CreateModel(
+            name="KeyOverride",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                (
+                    "limit_key",
+                    models.CharField(
+                        db_collation="C",
+                        max_length=260,
+                        unique=True,
+                        verbose_name="key",
+                    ),
+                ),
+                (
+                    "concurrency",
+                    models.IntegerField(
+                        db_default=0,
+                        help_text="Jobs of this key running at once; 0 holds it, -1 is unlimited.",
+                        verbose_name="concurrency",
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "override of a key",
+                "verbose_name_plural": "overrides of keys",
+                "default_permissions": (),
+                "required_db_vendor": "postgresql",
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("concurrency__gte", -1)),
+                        name="jobqueue_ko_concurrency",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="Host",
             fields=[
                 ("id", models.UUIDField(primary_key=True, serialize=False)),
                 ("name", models.CharField(max_length=200, verbose_name="name")),
                 ("host", models.CharField(max_length=200, verbose_name="host")),
+                (
+                    "identity",
+                    models.CharField(
+                        db_default="", max_length=200, verbose_name="identity"
+                    ),
+                ),
                 (
                     "embedded",
                     models.BooleanField(db_default=False, verbose_name="embedded"),
@@ -2745,6 +2791,7 @@ class Migration(PostgreSQLMigration):
                             ("stopping", "stopping"),
                             ("restarting", "restarting"),
                             ("stopped", "stopped"),
+                            ("lost", "lost"),
                         ],
                         db_default="running",
                         max_length=10,
@@ -2813,6 +2860,28 @@ class Migration(PostgreSQLMigration):
             options={
                 "verbose_name": "count of archived jobs",
                 "verbose_name_plural": "counts of archived jobs",
+                "default_permissions": (),
+                "required_db_vendor": "postgresql",
+            },
+        ),
+        migrations.CreateModel(
+            name="Figures",
+            fields=[
+                (
+                    "name",
+                    models.CharField(
+                        max_length=100,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="name",
+                    ),
+                ),
+                ("taken_at", models.DateTimeField(verbose_name="as of")),
+                ("figures", models.JSONField(verbose_name="figures")),
+            ],
+            options={
+                "verbose_name": "figures",
+                "verbose_name_plural": "figures",
                 "default_permissions": (),
                 "required_db_vendor": "postgresql",
             },
@@ -3170,8 +3239,10 @@ class Migration(PostgreSQLMigration):
         migrations.RunSQL(sql.STORAGE, migrations.RunSQL.noop),
         migrations.RunSQL(sql.UNIQUE_KEY, sql.NO_UNIQUE_KEY),
         migrations.RunSQL(sql.LIMIT_KEY, sql.NO_LIMIT_KEY),
+        migrations.RunSQL(sql.LIMIT_CHANGED, sql.LIMIT_UNNOTICED),
         migrations.RunSQL(sql.FILL, sql.DO_NOT_FILL),
         migrations.RunSQL(sql.ANNOUNCE, sql.DO_NOT_ANNOUNCE),
         migrations.RunSQL(sql.FOLLOW, sql.DO_NOT_FOLLOW),
         migrations.RunSQL(sql.TELL, sql.DO_NOT_TELL),
+        migrations.RunSQL(sql.WANTED_SLOTS, sql.NO_WANTED_SLOTS),
     ]

@@ -15,11 +15,12 @@ from django_jobqueue.models.erasure import Erasure
 from django_jobqueue.models.failure import Failure
 from django_jobqueue.models.failure_group import FailureGroup
 from django_jobqueue.models.failure_rollup import FailureRollup
+from django_jobqueue.models.figures import Figures
 from django_jobqueue.models.firing import Firing
 from django_jobqueue.models.host import Host
 from django_jobqueue.models.job_search import JobSearch
 from django_jobqueue.models.job_type import JobType
-from django_jobqueue.models.key_limit import KeyLimit
+from django_jobqueue.models.key_limit import KeyLimit, KeyOverride
 from django_jobqueue.models.lease import Lease
 from django_jobqueue.models.overview import Overview
 from django_jobqueue.models.queue import Queue
@@ -43,11 +44,13 @@ __all__ = [
     "Failure",
     "FailureGroup",
     "FailureRollup",
+    "Figures",
     "Firing",
     "Host",
     "JobSearch",
     "JobType",
     "KeyLimit",
+    "KeyOverride",
     "Overview",
     "Lease",
     "Queue",

@@ -10,7 +10,9 @@ from django.utils import timezone
 
 if TYPE_CHECKING:  # the same to models that have one
     UTCDateTimeField = models.DateTimeField
+    Counts = models.Field[list[int], list[int]]
 else:
+    Counts = models.Field
 
     class UTCDateTimeField(models.DateTimeField):
         """A time in UTC, also where Django reads local times.
@@ -29,6 +31,18 @@ else:
         def get_db_converters(self, connection: Any) -> list[Any]:
             """The converters of a value that is read."""
             return [] if connection.timezone is UTC else [_in_utc]
+
+
+class CountsField(Counts):
+    """Whole numbers in a row, such as the places of a histogram.
+
+    To add up 84 places of 33,000 rows took PostgreSQL 150 ms; of the same numbers as
+    JSON, 1,000.
+    """
+
+    def db_type(self, connection: Any) -> str:
+        """The type of the column."""
+        return "integer[]"
 
 
 def _in_utc(

@@ -19,6 +19,9 @@ class Host(models.Model):
     id = models.UUIDField(primary_key=True)  # the same after a restart
     name = models.CharField(_("name"), max_length=200)  # host:pid
     host = models.CharField(_("host"), max_length=200)
+    # The start of this machine, the process namespace, the process and its start: the
+    # same host knows a dead predecessor for certain. Kept by ``exec``, as is the id.
+    identity = models.CharField(_("identity"), max_length=200, db_default="")
     embedded = models.BooleanField(_("embedded"), db_default=False)
     release = models.CharField(_("release"), max_length=100, db_default="")
     processes = models.IntegerField(_("processes"), db_default=0)
@@ -53,8 +56,11 @@ class Host(models.Model):
     @property
     def pending(self) -> dict[str, Any]:
         """What was asked for and is not applied yet."""
+        # People may have written anything else by hand.
+        desired = self.desired if isinstance(self.desired, dict) else {}
+        applied = self.applied if isinstance(self.applied, dict) else {}
         return {
             key: value
-            for key, value in self.desired.items()
-            if key not in self.applied or self.applied[key] != value
+            for key, value in desired.items()
+            if key not in applied or applied[key] != value
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.domain.per_key import LIMIT_KEY_LENGTH
 from django_jobqueue.domain.policy import NAME_LENGTH, WHO_LENGTH
 from django_jobqueue.models.column_defaults import ClockTimestamp, NewId
 from django_jobqueue.models.fields import UTCDateTimeField
@@ -55,7 +56,7 @@ class AbstractJob(models.Model):
     started_at = UTCDateTimeField(_("started at"), null=True, blank=True)
     limit_key = models.CharField(
         _("limit key"),
-        max_length=260,
+        max_length=LIMIT_KEY_LENGTH,
         db_collation="C",
         null=True,
         blank=True,

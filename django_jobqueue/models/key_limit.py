@@ -1,4 +1,5 @@
-"""Limits by key, as the code declares and operators override them."""
+"""Limits by key, as the code declares and operators override them, as a whole or for
+one key."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.domain.per_key import LIMIT_KEY_LENGTH
 from django_jobqueue.domain.policy import NAME_LENGTH, NO_LIMIT
 from django_jobqueue.models.column_defaults import ClockTimestamp
 from django_jobqueue.models.fields import UTCDateTimeField
@@ -55,3 +57,32 @@ class KeyLimit(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class KeyOverride(models.Model):
+    """What an operator says of one key instead of its limit."""
+
+    id = models.BigAutoField(primary_key=True)
+    limit_key = models.CharField(
+        _("key"), max_length=LIMIT_KEY_LENGTH, db_collation="C", unique=True
+    )
+    concurrency = models.IntegerField(
+        _("concurrency"),
+        db_default=0,
+        help_text=_("Jobs of this key running at once; 0 holds it, -1 is unlimited."),
+    )
+
+    class Meta:
+        verbose_name = _("override of a key")
+        verbose_name_plural = _("overrides of keys")
+        required_db_vendor = "postgresql"
+        default_permissions = ()
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(concurrency__gte=NO_LIMIT),
+                name="jobqueue_ko_concurrency",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.limit_key

@@ -6,7 +6,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.policy import NAME_LENGTH
-from django_jobqueue.models.fields import UTCDateTimeField
+from django_jobqueue.models.fields import CountsField, UTCDateTimeField
 
 
 class Rollup(models.Model):
@@ -27,8 +27,8 @@ class Rollup(models.Model):
     other = models.IntegerField(_("other"), db_default=0)
     run_ms = models.BigIntegerField(_("run time (ms)"), db_default=0)
     wait_ms = models.BigIntegerField(_("wait (ms)"), db_default=0)
-    run_histogram = models.JSONField(_("run times"), db_default=[])
-    wait_histogram = models.JSONField(_("waits"), db_default=[])
+    run_histogram = CountsField(_("run times"), db_default=[])
+    wait_histogram = CountsField(_("waits"), db_default=[])
 
     class Meta:
         verbose_name = _("roll-up")

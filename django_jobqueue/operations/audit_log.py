@@ -31,6 +31,7 @@ OBJECTS: Final = (
     "workers",
     "hosts",
     "leases",
+    "limit",
     "fingerprints",
     "operation",
     "erasure",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-import mmap
 import struct
 import time
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 from uuid import UUID
+
+from django_jobqueue.processes.shared_memory import shared_parts
 
 if TYPE_CHECKING:
     from django_jobqueue.execution.attempt import Attempt
@@ -33,8 +34,8 @@ class Row:
 
     __slots__ = ("_deadline", "_job", "_memory")
 
-    def __init__(self, memory: mmap.mmap | bytearray, at: int, thread: int) -> None:
-        words = memoryview(memory)[at : at + _ROW.size]
+    def __init__(self, memory: memoryview, at: int, thread: int) -> None:
+        words = memory[at : at + _ROW.size]
         words[:_THREAD_END].cast("q")[0] = thread
         self._deadline = words[_JOB_END:].cast("d")
         self._memory = memory
@@ -61,17 +62,24 @@ class AttemptTable:
     or tell of it.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, memory: memoryview | None = None) -> None:
         self._size = size
-        self._memory = mmap.mmap(-1, _USED + size * _ROW.size)
-        self._used = memoryview(self._memory)[:_USED].cast("q")
+        if memory is None:
+            (memory,) = shared_parts(1, _bytes(size))
+        self._memory = memory
+        self._used = memory[:_USED].cast("q")
         self._numbers = itertools.count()  # of the worker
+
+    @classmethod
+    def several(cls, count: int, size: int) -> list[Self]:
+        """So many tables of this size."""
+        return [cls(size, memory) for memory in shared_parts(count, _bytes(size))]
 
     def row(self, thread: int) -> Row:
         """A row for attempts in this thread; beyond the size one that nobody sees."""
         number = next(self._numbers)
         if number >= self._size:
-            return Row(bytearray(_ROW.size), 0, thread)
+            return Row(memoryview(bytearray(_ROW.size)), 0, thread)
         self._used[0] = number + 1
         return Row(self._memory, _USED + number * _ROW.size, thread)
 
@@ -94,3 +102,8 @@ class AttemptTable:
     def _end(self) -> int:
         """The end of what was used: no more memory than that is touched."""
         return _USED + self._used[0] * _ROW.size
+
+
+def _bytes(size: int) -> int:
+    """Of a table with so many rows."""
+    return _USED + size * _ROW.size

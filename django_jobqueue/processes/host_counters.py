@@ -32,7 +32,7 @@ class HostCounters:
     """
 
     def __init__(self, workers: int) -> None:
-        self.workers = [SharedValue() for _ in range(workers)]  # by process entry
+        self.workers = SharedValue.several(workers)  # by process entry
         self.maintenance = SharedValue()
         self._ended = SharedValue(ENDED_SIZE)
         self._series_of_ended: Series = {}

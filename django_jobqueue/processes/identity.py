@@ -13,6 +13,7 @@ from typing import Final
 from uuid import UUID, uuid5
 
 HOST_IDS: Final = UUID("5a3f6d0e-2c61-4f0b-9d5e-7f4b8f1f6c2a")  # their namespace
+PARTS: Final = 4  # of an identity
 STATE: Final = 0  # fields of /proc/…/stat after the name
 USED: Final = slice(11, 13)  # in clock ticks, by itself and by the kernel for it
 STARTED: Final = 19  # in clock ticks since the machine's start
@@ -57,7 +58,12 @@ def is_dead(other: str) -> bool:
     """
     mine = identity(os.getpid()).split("/")
     parts = other.split("/")
-    if len(parts) != len(mine) or mine[:2] != parts[:2] or not parts[2].isdecimal():
+    if (
+        len(parts) != PARTS
+        or len(mine) != PARTS
+        or mine[:2] != parts[:2]
+        or not parts[2].isdecimal()
+    ):
         return False
     pid, started = int(parts[2]), parts[3]
     try:

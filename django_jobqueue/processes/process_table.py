@@ -108,7 +108,7 @@ class ProcessTable:
         self, entries: int, wakeups: WakeupPipes | None = None, *, attempts: int = 0
     ) -> None:
         self.size = entries
-        self._attempts = [AttemptTable(attempts) for _ in range(entries)]
+        self._attempts = AttemptTable.several(entries, attempts)
         self._wakeups = wakeups
         memory = memoryview(mmap.mmap(-1, WORD * (_HEAD + entries * len(_FIELDS))))
         self._numbers = memory.cast("q")

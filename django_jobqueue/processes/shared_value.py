@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import marshal
-import mmap
-from typing import Any, Final
+from typing import Any, Final, Self
 from zlib import crc32
+
+from django_jobqueue.processes.shared_memory import shared_parts
 
 SIZE: Final = 1 << 20  # bytes of a value; what nobody writes on is not allocated
 READS: Final = 100  # tries; a writer that never rests spoils one in a hundred
@@ -22,10 +23,17 @@ class SharedValue:
     meanwhile sees a wrong checksum, and reads again.
     """
 
-    def __init__(self, size: int = SIZE) -> None:
+    def __init__(self, size: int = SIZE, memory: memoryview | None = None) -> None:
         self._size = size
-        self._memory = mmap.mmap(-1, _HEAD + 2 * size)
-        self._words = memoryview(self._memory)[:_HEAD].cast("q")  # written as a whole
+        if memory is None:
+            (memory,) = shared_parts(1, _HEAD + 2 * size)
+        self._memory = memory
+        self._words = memory[:_HEAD].cast("q")  # written as a whole
+
+    @classmethod
+    def several(cls, count: int) -> list[Self]:
+        """So many values."""
+        return [cls(SIZE, memory) for memory in shared_parts(count, _HEAD + 2 * SIZE)]
 
     def write(self, value: Any) -> bool:
         """Replace the value; False if it has no room, and then the old one stays."""
@@ -49,7 +57,8 @@ class SharedValue:
                 return None
             place = sequence % 2
             start = self._start(place)
-            content = self._memory[start : start + self._words[_LENGTHS + place]]
+            length = self._words[_LENGTHS + place]
+            content = bytes(self._memory[start : start + length])
             if self._words[_SUMS + place] == _checksum(sequence, content):
                 return marshal.loads(content)  # noqa: S302  # we wrote it
         return None

@@ -25,6 +25,7 @@ class WorkerConfig:
     standby_token: UUID | None = None  # of its lease
     embedded: bool = False  # the workers are threads of another program
     host_id: UUID | None = None  # of the host's row
+    host_identity: str = ""  # of its process
     supervisor: str = ""  # the name of the host in its row
     name: str = ""  # of the worker; empty is host:pid
 

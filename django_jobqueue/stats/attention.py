@@ -23,10 +23,11 @@ from django_jobqueue.stats.conditions import (
     old_transaction_text,
     waits_long,
 )
-from django_jobqueue.stats.current_state import has_lapsed, is_alive, unpaused
+from django_jobqueue.stats.current_state import unpaused
 from django_jobqueue.stats.overview import LATELY, Now
 from django_jobqueue.stats.schedules import ScheduleState
-from django_jobqueue.stats.unclaimed_jobs import Notice, claimers, depth_text, notices
+from django_jobqueue.stats.unclaimed_jobs import Notice, depth_text, notices
+from django_jobqueue.store.reading.claimers import has_lapsed, is_alive
 from django_jobqueue.store.reading.stats import Depth
 from django_jobqueue.text import numbers
 from django_jobqueue.text.numbers import span
@@ -184,7 +185,7 @@ def _schedules(now: Now) -> Iterator[Concern]:
     """Schedules that do not fire, or whose jobs are not done. That nobody fires at all,
     or claims, is said by other notices."""
     hosts_live = any(is_alive(worker) for worker in now.present.workers)
-    somebody_claims = bool(claimers(now.present))
+    somebody_claims = bool(now.present.claimers())
     for one in now.schedules:
         place, name = ("schedule", one.row.name), {"name": one.row.name}
         if one.state == ScheduleState.BROKEN:

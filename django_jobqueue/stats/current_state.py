@@ -7,10 +7,10 @@ from datetime import datetime
 
 from django.utils.translation import gettext as _
 
-from django_jobqueue.domain.states import ALIVE, WorkerState
 from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.store.connection import Database, DjangoDatabase
 from django_jobqueue.store.reading import stats
+from django_jobqueue.store.reading.claimers import Claimer, claimers, is_alive
 from django_jobqueue.store.reading.stats import Depth, Pause, WorkerRow
 
 
@@ -23,6 +23,10 @@ class Present:
     workers: list[WorkerRow]
     known: dict[int, frozenset[str]]  # the job types of each living worker
     closed: list[Pause]
+
+    def claimers(self) -> list[Claimer]:
+        """What the living workers claim, draining ones aside."""
+        return claimers(self.workers, self.known)
 
 
 def read(db: Database | None = None) -> Present:
@@ -38,25 +42,6 @@ def read(db: Database | None = None) -> Present:
         known=stats.known_job_types(db, living),
         closed=[*stats.paused(db), *_without_slots(db)],
     )
-
-
-def is_alive(worker: WorkerRow) -> bool:
-    """Whether its row and its lease say that this worker lives."""
-    return worker.state in ALIVE and worker.lease > 0
-
-
-def has_lapsed(worker: WorkerRow) -> bool:
-    """Whether it should live and does not renew its lease."""
-    return worker.state in ALIVE and not is_alive(worker)
-
-
-def claiming(present: Present) -> list[WorkerRow]:
-    """The workers that claim jobs: living ones that do not drain."""
-    return [
-        worker
-        for worker in present.workers
-        if is_alive(worker) and worker.state == WorkerState.RUNNING
-    ]
 
 
 def unpaused(present: Present) -> list[Depth]:
@@ -76,5 +61,6 @@ def known_job_types(ids: list[int]) -> dict[int, frozenset[str]]:
 
 
 def _without_slots(db: Database) -> list[Pause]:
+    """Job types that a concurrency of 0 keeps from being claimed."""
     reason = _("its concurrency is 0")
     return [Pause("job type", name, "", reason) for name in stats.without_slots(db)]

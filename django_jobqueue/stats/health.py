@@ -10,8 +10,9 @@ from typing import Final
 
 from django_jobqueue.domain.states import WorkerState
 from django_jobqueue.stats.conditions import ENOUGH, waits_long
-from django_jobqueue.stats.current_state import Present, claiming, is_alive, unpaused
+from django_jobqueue.stats.current_state import Present, unpaused
 from django_jobqueue.stats.totals import Depths
+from django_jobqueue.store.reading.claimers import is_alive, is_claiming
 from django_jobqueue.store.reading.stats import Recent
 from django_jobqueue.text import numbers
 
@@ -102,7 +103,7 @@ def _workers_by_queue(
     present: Present, thresholds: Thresholds
 ) -> dict[str | None, int]:
     """The workers that claim jobs, of each queue that was named, or altogether."""
-    workers = claiming(present)
+    workers = [worker for worker in present.workers if is_claiming(worker)]
     if thresholds.queues is None:
         return {None: len(workers)}
     return {

@@ -34,7 +34,6 @@ from django_jobqueue.stats.totals import (
     by_type,
     total,
 )
-from django_jobqueue.stats.unclaimed_jobs import claimers
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import failure_stats, history, old_transactions
 from django_jobqueue.store.reading.history import (
@@ -191,7 +190,7 @@ def _read_now() -> Now:
         crashes=failure_stats.crashes(db, least=MANY_CRASHES),
         oldest_transaction=old_transactions.oldest(db),
         unfolded=unfolded,
-        schedules=schedules.read(claimers(current), current.time),
+        schedules=schedules.read(current.claimers(), current.time),
     )
 
 

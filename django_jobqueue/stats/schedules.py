@@ -24,8 +24,8 @@ from django_jobqueue.domain.schedule_rules import (
 )
 from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.models import Schedule
-from django_jobqueue.stats.unclaimed_jobs import Claimer
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.reading.claimers import Claimer
 from django_jobqueue.store.schedules.schedule_status import (
     ScheduleStatus,
     schedule_statuses,
@@ -154,10 +154,7 @@ def _state(
 def _is_served(row: Schedule, claimers: Iterable[Claimer]) -> bool:
     options: Any = row.options if isinstance(row.options, dict) else {}
     queue = options.get("queue") or row.job_type.queue
-    return any(
-        claimer.serves(queue) and row.job_type_id in claimer.job_types
-        for claimer in claimers
-    )
+    return any(claimer.claims(queue, row.job_type_id) for claimer in claimers)
 
 
 def rule_text(rule: ScheduleRule) -> str:

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
-from django_jobqueue.stats.current_state import Present, claiming, is_alive
+from django_jobqueue.stats.current_state import Present
+from django_jobqueue.store.reading.claimers import Claimer, is_alive
 from django_jobqueue.store.reading.stats import CAP, Depth
 from django_jobqueue.text import numbers
 
@@ -85,40 +86,17 @@ class Notice:
     jobs: int = 0  # that wait
 
 
-@dataclass(frozen=True, slots=True)
-class Claimer:
-    """The jobs that a living worker would claim. ``queues`` None is all of them."""
-
-    queues: frozenset[str] | None
-    job_types: frozenset[str]
-
-    def serves(self, queue: str) -> bool:
-        """Whether it claims from this queue."""
-        return self.queues is None or queue in self.queues
-
-
 def notices(present: Present) -> list[Notice]:
     """The warnings, the most important first."""
     living = [worker for worker in present.workers if is_alive(worker)]
     waiting = [depth for depth in present.depths if depth.ready or depth.later]
     if not living:
         return [_no_worker(waiting)]
-    claim = claimers(present)
+    claim = present.claimers()
     if not claim:
         return [Notice("all_draining", ALL_DRAINING % {"count": len(living)})]
     some_drain = len(claim) < len(living)
     return list(_unclaimed(waiting, claim, some_drain))
-
-
-def claimers(present: Present) -> list[Claimer]:
-    """What the living workers claim, draining ones aside."""
-    return [
-        Claimer(
-            None if worker.queues is None else frozenset(worker.queues),
-            frozenset(present.known.get(worker.id, ())),
-        )
-        for worker in claiming(present)
-    ]
 
 
 def depth_text(count: int) -> str:
@@ -151,7 +129,7 @@ def _unclaimed(
         queue, name = depth.queue, depth.job_type
         if not is_served(queue) or not is_known(name):
             continue
-        if any(c.serves(queue) and name in c.job_types for c in claimers):
+        if any(claimer.claims(queue, name) for claimer in claimers):
             continue
         jobs = _jobs(depth)
         text = _sentence(NOT_TOGETHER[some_drain], jobs, type=name, queue=queue)

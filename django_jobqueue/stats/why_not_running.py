@@ -15,7 +15,14 @@ from django.utils.translation import gettext, ngettext
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.policy import limit_in_force
 from django_jobqueue.domain.states import ALIVE, QueuedStatus, WorkerState
-from django_jobqueue.models import JobType, KeyLimit, Queue, QueuedJob, Worker
+from django_jobqueue.models import (
+    JobType,
+    KeyLimit,
+    KeyOverride,
+    Queue,
+    QueuedJob,
+    Worker,
+)
 from django_jobqueue.stats.current_state import known_job_types
 from django_jobqueue.stats.pauses import is_paused
 from django_jobqueue.store.connection import DjangoDatabase
@@ -31,7 +38,7 @@ LONGEST_WHY: Final = 80  # characters of the reason of a pause
 
 class Reason(str):
     """A sentence, and what it is about: the "limit" of its job type, which running jobs
-    use up, its "job type", or its "queue"."""
+    use up, that of its "key", its "job type", or its "queue"."""
 
     __slots__ = ("about",)
     about: str
@@ -129,16 +136,7 @@ class _Reasons:
 
     def of_turn(self, job: Any, before: int) -> Iterator[str]:
         """The reason that remains where nothing blocks the job."""
-        if before >= MOST_BEFORE:
-            text = gettext("at least %(count)s ahead of it in line")
-            yield text % {"count": formatting.number(MOST_BEFORE)}
-        elif before:
-            text = ngettext(
-                "%(count)s ahead of it in line",
-                "%(count)s ahead of it in line",
-                before,
-            )
-            yield text % {"count": formatting.number(before)}
+        yield from _of_line(job, before)
         if job.quarantined:
             yield gettext("it waits for a process of its own, because its workers died")
         elif not any(_has_room(worker) for worker in self._able(job)):
@@ -163,15 +161,17 @@ class _Reasons:
                 "limit": formatting.number(limit),
             }
             yield Reason(text % numbers, "limit")
-        of_key = self.key_limits.get(job.job_type_id)
+        of_key = self.key_limits.get(job.pk)
         running = self.running_of_key.get(job.limit_key, 0)
-        if of_key is not None and job.limit_key is not None and running >= of_key:
+        if of_key == 0:
+            yield Reason(gettext("its key is held"), "key")
+        elif of_key is not None and running >= of_key:
             text = gettext("its key is at its limit: %(running)s of %(limit)s run")
             numbers = {
                 "running": formatting.number(running),
                 "limit": formatting.number(of_key),
             }
-            yield Reason(text % numbers)
+            yield Reason(text % numbers, "key")
 
     def _of_workers(self, job: Any) -> Iterator[str]:
         if not self.living:
@@ -196,6 +196,30 @@ class _Reasons:
             for worker in self.living
             if _serves(worker, job.queue) and job.job_type_id in self.known[worker.pk]
         ]
+
+
+def _of_line(job: Any, before: int) -> Iterator[str]:
+    """How many jobs come before it: of its lane, or of its key, since keys take
+    turns."""
+    at_least = before >= MOST_BEFORE
+    if not before:
+        return
+    count = formatting.number(MOST_BEFORE if at_least else before)
+    if job.limit_key is not None:
+        text = ngettext(
+            "%(count)s of its key ahead of it",
+            "%(count)s of its key ahead of it",
+            before,
+        )
+        if at_least:
+            text = gettext("at least %(count)s of its key ahead of it")
+    else:
+        text = ngettext(
+            "%(count)s ahead of it in line", "%(count)s ahead of it in line", before
+        )
+        if at_least:
+            text = gettext("at least %(count)s ahead of it in line")
+    yield text % {"count": count}
 
 
 def _type_paused(who: str, until: str) -> str:
@@ -262,24 +286,38 @@ def _running(names: Iterable[str]) -> dict[str, int]:
 
 def _key_limits(
     rows: Sequence[Any], types: Mapping[str, JobType]
-) -> tuple[dict[str, int], dict[str, int]]:
-    """The limits of each key, by job type, and how many jobs run, by key."""
-    keys = {row.limit_key for row in rows if row.limit_key is not None}
-    named = {name: row.limit_name for name, row in types.items() if row.limit_name}
-    if not keys or not named:
-        return {}, {}
-    declared = KeyLimit.objects.using(conf.database).filter(pk__in=named.values())
-    limits = {
-        row.name: limit_in_force(row.concurrency, row.concurrency_override)
-        for row in declared
+) -> tuple[dict[UUID, int], dict[str, int]]:
+    """The limit of the key of each job, and how many jobs run, by key."""
+    names = {
+        row.pk: name
+        for row in rows
+        if row.limit_key is not None
+        and row.job_type_id in types
+        and (name := types[row.job_type_id].limit_name)
     }
-    jobs = QueuedJob.objects.using(conf.database)
+    if not names:
+        return {}, {}
+    alias = conf.database
+    keys = {row.limit_key for row in rows if row.pk in names}
+    of_all = {
+        row.name: limit_in_force(row.concurrency, row.concurrency_override)
+        for row in KeyLimit.objects.using(alias).filter(pk__in=set(names.values()))
+    }
+    of_one = KeyOverride.objects.using(alias).filter(limit_key__in=keys)
+    overrides = dict(of_one.values_list("limit_key", "concurrency"))
+    jobs = QueuedJob.objects.using(alias)
     running = jobs.filter(status=QueuedStatus.RUNNING, limit_key__in=keys)
     counted = running.order_by().values_list("limit_key").annotate(Count("pk"))
     in_force = {
-        name: limit
-        for name, of in named.items()
-        if (limit := limits.get(of)) is not None
+        row.pk: limit
+        for row in rows
+        if row.pk in names
+        and (
+            limit := limit_in_force(
+                of_all.get(names[row.pk]), overrides.get(row.limit_key)
+            )
+        )
+        is not None
     }
     return in_force, {str(key): count for key, count in counted}
 
@@ -287,7 +325,12 @@ def _key_limits(
 def _jobs_before(rows: Sequence[Any]) -> dict[UUID, int]:
     """How many jobs of its lane come before each."""
     places = [
-        Place(row.pk, Lane(row.queue, row.priority, row.job_type_id), row.run_after)
+        Place(
+            row.pk,
+            Lane(row.queue, row.priority, row.job_type_id),
+            row.run_after,
+            row.limit_key,
+        )
         for row in rows
         if not row.quarantined
     ]

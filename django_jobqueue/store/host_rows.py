@@ -15,10 +15,10 @@ from django_jobqueue.store.notify import News
 # ended, that one had the same process id, so nothing that was asked of it counts.
 KEEP: Final = """
 INSERT INTO jobqueue_host AS host (
-       id, name, host, embedded, release, processes, threads, async_slots, queues,
-       state, applied, error, lease_until)
-VALUES (%(id)s, %(name)s, %(host)s, %(embedded)s, %(release)s, %(processes)s,
-        %(threads)s, %(async_slots)s, %(queues)s::jsonb, %(state)s,
+       id, name, host, identity, embedded, release, processes, threads, async_slots,
+       queues, state, applied, error, lease_until)
+VALUES (%(id)s, %(name)s, %(host)s, %(identity)s, %(embedded)s, %(release)s,
+        %(processes)s, %(threads)s, %(async_slots)s, %(queues)s::jsonb, %(state)s,
         %(applied)s::jsonb, %(error)s,
         clock_timestamp() + %(lease)s * interval '1 second')
     ON CONFLICT (id) DO UPDATE
@@ -41,6 +41,24 @@ STOPPED: Final = """
 UPDATE jobqueue_host
    SET state = 'stopped', stopped_at = clock_timestamp(), applied = %(applied)s::jsonb
  WHERE id = %(id)s
+"""
+
+PREDECESSORS: Final = """
+SELECT id, identity FROM jobqueue_host
+ WHERE host = %(host)s AND stopped_at IS NULL AND id <> %(id)s
+"""
+
+# A row that somebody has locked keeps no host from starting.
+LOST: Final = """
+WITH dead AS MATERIALIZED (
+  SELECT id FROM jobqueue_host
+   WHERE id = ANY (%(ids)s::uuid[]) AND stopped_at IS NULL
+     FOR NO KEY UPDATE SKIP LOCKED
+)
+UPDATE jobqueue_host AS host
+   SET state = 'lost', stopped_at = clock_timestamp()
+  FROM dead
+ WHERE host.id = dead.id
 """
 
 ALIVE: Final = """
@@ -89,6 +107,7 @@ class HostReport:
     id: UUID
     name: str
     host: str
+    identity: str
     embedded: bool
     release: str
     processes: int
@@ -133,6 +152,17 @@ def desired(db: Database, id: UUID) -> dict[str, Any] | None:
 def stopped(db: Database, id: UUID, applied: Mapping[str, Any]) -> None:
     """Record that this host has ended."""
     db.run(STOPPED, {"id": id, "applied": json.dumps(dict(applied))})
+
+
+def predecessors(db: Database, host: str, id: UUID) -> dict[UUID, str]:
+    """The identities of the other hosts on this machine that have not ended."""
+    rows = db.fetch(PREDECESSORS, {"host": host, "id": id})
+    return dict(rows)
+
+
+def lost(db: Database, ids: Sequence[UUID]) -> None:
+    """Record that these hosts have died."""
+    db.run(LOST, {"ids": list(ids)})
 
 
 def living(db: Database, ids: Sequence[UUID]) -> list[HostFacts]:

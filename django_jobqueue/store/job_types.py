@@ -75,7 +75,11 @@ SELECT type.name, type.priority_override, type.max_attempts_override,
             ELSE coalesce(type.concurrency_override, type.concurrency) END,
        type.limit_name,
        CASE held.concurrency_override WHEN -1 THEN NULL
-            ELSE coalesce(held.concurrency_override, held.concurrency) END
+            ELSE coalesce(held.concurrency_override, held.concurrency) END,
+       (SELECT max(CASE said.concurrency WHEN -1 THEN 2147483647
+                        ELSE said.concurrency END)
+          FROM jobqueue_keyoverride AS said
+         WHERE said.limit_key >= held.name || ' ' AND said.limit_key < held.name || '!')
   FROM jobqueue_jobtype AS type
   LEFT JOIN jobqueue_keylimit AS held ON held.name = type.limit_name
 """

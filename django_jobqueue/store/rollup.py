@@ -13,6 +13,11 @@ from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.store import totals
 from django_jobqueue.store.connection import Database
 
+# Two histograms, added up place by place; one without places is the column's default.
+_SUM = """(
+         SELECT coalesce(array_agg(coalesce(a, 0) + coalesce(b, 0) ORDER BY n), '{{}}')
+           FROM unnest(held.{name}, excluded.{name})
+                WITH ORDINALITY AS place (a, b, n))"""
 _ADDED = f"""
    SET succeeded = held.succeeded + excluded.succeeded,
        failed = held.failed + excluded.failed,
@@ -20,8 +25,8 @@ _ADDED = f"""
        other = held.other + excluded.other,
        run_ms = held.run_ms + excluded.run_ms,
        wait_ms = held.wait_ms + excluded.wait_ms,
-       run_histogram = {totals.SUM.format(name="run_histogram")},
-       wait_histogram = {totals.SUM.format(name="wait_histogram")}
+       run_histogram = {_SUM.format(name="run_histogram")},
+       wait_histogram = {_SUM.format(name="wait_histogram")}
 """
 
 # In key order, so that two workers never wait for each other in a ring. The totals
@@ -36,14 +41,14 @@ SELECT date_trunc('minute', clock_timestamp(), 'UTC'), job_type, queue, release,
   FROM jsonb_to_recordset(%(counts)s::jsonb) AS counted (
          job_type text, queue text, release text, succeeded integer, failed integer,
          retried integer, other integer, run_ms bigint, wait_ms bigint,
-         run_histogram jsonb, wait_histogram jsonb)
+         run_histogram integer[], wait_histogram integer[])
  ORDER BY job_type COLLATE "C", queue COLLATE "C", release COLLATE "C"
     ON CONFLICT (bucket, job_type, queue, release) DO UPDATE {_ADDED}
 """
 
 _SUM_OF_ALL = """(
-         SELECT coalesce(jsonb_agg(place.total ORDER BY place.n), '[]')
-           FROM (SELECT item.n, sum(item.count::integer) AS total
+         SELECT coalesce(array_agg(place.total ORDER BY place.n), '{{}}')
+           FROM (SELECT item.n, sum(item.count::integer)::integer AS total
                    FROM jsonb_array_elements({name}) AS part (histogram),
                         jsonb_array_elements_text(part.histogram)
                         WITH ORDINALITY AS item (count, n)

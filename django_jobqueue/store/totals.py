@@ -31,7 +31,7 @@ STATUSES: Final = tuple(ArchivedStatus.values)
 ATTEMPT_BOUNDS: Final = (1, 2, 3, 5, 8, 13, 21)
 
 # Two histograms, added up place by place; one without places is the column's default.
-SUM: Final = """(
+_SUM: Final = """(
          SELECT coalesce(jsonb_agg(coalesce(a.count::bigint, 0)
                                    + coalesce(b.count::bigint, 0) ORDER BY n), '[]')
            FROM jsonb_array_elements_text(held.{name})
@@ -58,7 +58,7 @@ _TYPES: Final = ", ".join(
 _ADDED: Final = ", ".join(
     (
         *(f"{name} = held.{name} + excluded.{name}" for name in _NUMBERS),
-        *(f"{name} = {SUM.format(name=name)}" for name in _HISTOGRAMS),
+        *(f"{name} = {_SUM.format(name=name)}" for name in _HISTOGRAMS),
         "changed_at = clock_timestamp()",
     )
 )

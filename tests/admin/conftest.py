@@ -15,7 +15,9 @@ from tests.admin.scene import Scene, build
 VIEWS = (
     "view_archivedjob",
     "view_failuregroup",
+    "view_host",
     "view_jobtype",
+    "view_keylimit",
     "view_lease",
     "view_queue",
     "view_queuedjob",

@@ -24,6 +24,7 @@ from django_jobqueue.models import AuditEntry, SavedView
 from django_jobqueue.operations import bulk, job_searches, personal_data
 from django_jobqueue.search.selection import Selection, Table, Term
 from tests.admin.scene import LEAK, SECRET, Scene
+from tests.store.rows import KEYED
 
 Keys = Mapping[str, object]  # by the lower-case name of the model
 
@@ -98,10 +99,12 @@ def keys_of(scene: Scene) -> Keys:
         "bulkoperation": operation(),
         "erasure": personal_data.find(SECRET).id,
         "failuregroup": scene.group,
+        "host": scene.hosts["asked"],
         "jobsearch": job_search(),
         "jobtype": LEAK,
         "overview": "mail",
         "query": "status=cancelled",
+        "keylimit": KEYED,
         "lease": scene.leases["held"],
         "queue": "mail",
         "queuedjob": scene.queued["later"],
@@ -142,6 +145,7 @@ def said(endpoint: Endpoint, keys: Keys) -> dict[str, Any]:
         "_selected_action": key,
         "action": endpoint.route.strip("/").replace("-", "_"),
         "assignee": "mallory",
+        "concurrency": "3",
         "confirmed": "1",
         "data": '{"a": 7}',
         "expires": "same",
@@ -152,6 +156,7 @@ def said(endpoint: Endpoint, keys: Keys) -> dict[str, Any]:
         "name": "images",
         "notes": "mallory was here",
         "priority": "3",
+        "processes": "3",
         "priority_override": "9",
         "q": "error:NoSuchError",
         "queue": "mail",

@@ -16,8 +16,11 @@ from django_jobqueue.models import (
     Failure,
     FailureGroup,
     Firing,
+    Host,
     JobSearch,
     JobType,
+    KeyLimit,
+    KeyOverride,
     Lease,
     Queue,
     QueuedJob,
@@ -114,7 +117,17 @@ def infect(text: str, name: str = "") -> Keys:
         paused_at=now,
     )
     _insert(Firing, text, schedule=name, fires_at=now, outcome="manual", job_id=over.pk)
+    host = _insert(
+        Host,
+        text,
+        id=rows.uuid4(),
+        queues=[text],
+        desired={"processes": text, "queues": [text], "restart": text},
+        applied={},
+    )
     lease = _insert(Lease, text, name=name, token=rows.uuid4())
+    limit = _insert(KeyLimit, text, name=name.replace(" ", "_"))
+    _insert(KeyOverride, text, limit_key=f"{limit.pk} {text}"[:260])
     first = {"rows": 1, "first": [str(over.pk)]}
     counted = {"archived": first, "schedules": {"rows": 1, "first": [name]}}
     erasure = _insert(Erasure, text, counted=counted, total=2, position=None)
@@ -128,8 +141,10 @@ def infect(text: str, name: str = "") -> Keys:
         "bulkoperation": operation.pk,
         "erasure": erasure.pk,
         "failuregroup": group,
+        "host": host.pk,
         "jobsearch": search.pk,
         "jobtype": name,
+        "keylimit": limit.pk,
         "lease": lease.pk,
         "overview": queue.pk,
         "queue": queue.pk,

@@ -14,7 +14,7 @@ from django.urls import reverse
 
 MODELS = (
     *("archivedjob", "failuregroup", "jobtype", "queue", "queuedjob", "schedule"),
-    *("lease", "worker"),
+    *("host", "keylimit", "lease", "worker"),
 )
 
 FRAME = re.compile(

@@ -14,6 +14,7 @@ from django_jobqueue.models import (
     Failure,
     FailureGroup,
     Firing,
+    Host,
     JobType,
     Lease,
     Queue,
@@ -42,6 +43,7 @@ class Scene:
     group: UUID = field(default_factory=uuid4)
     schedules: dict[str, str] = field(default_factory=dict)
     leases: dict[str, str] = field(default_factory=dict)
+    hosts: dict[str, UUID] = field(default_factory=dict)
 
 
 def queued(job_type: str = ADD, **columns: Any) -> UUID:
@@ -82,6 +84,7 @@ def build() -> Scene:
     _reports(scene)
     _schedules(scene)
     _leases(scene)
+    _hosts(scene)
     now = timezone.now()
     JobType.objects.filter(name=LEAK).update(
         paused=True, paused_at=now, paused_by="carl", paused_reason="leaks"
@@ -111,10 +114,45 @@ def _leases(scene: Scene) -> None:
     }
 
 
+def host(name: str, left: timedelta = 60 * MINUTE, **columns: Any) -> UUID:
+    """Insert a host; returns its id."""
+    values = {"host": name.partition(":")[0], "processes": 2, "threads": 4}
+    slots = {"async_slots": 100, "release": "r7", "queues": ["default", "mail"]}
+    lease = {"lease_until": timezone.now() + left}
+    made: UUID = Host.objects.create(
+        id=uuid4(), name=name, **{**values, **slots, **lease, **columns}
+    ).pk
+    return made
+
+
+def _hosts(scene: Scene) -> None:
+    asked = {"number": 3, "processes": 8, "queues": ["mail"], "draining": False}
+    done = {"number": 2, "queues": ["mail"], "draining": False}
+    refused = (
+        "The code does not start: ModuleNotFoundError: No module named 'shop.mail'"
+    )
+    scene.hosts = {
+        "asked": host("web-1:900", desired=asked, applied=done),
+        "draining": host("web-2:900", state="draining", desired={"draining": True}),
+        "embedded": host("web-1:77/embedded", embedded=True, processes=1, queues=None),
+        "lapsed": host("web-3:900", left=-MINUTE),
+        "parked": host("web-4:900", state="parked", processes=0),
+        "refused": host("web-5:900", desired={"restart": 1}, error=refused),
+        "restarting": host("web-6:900", state="restarting"),
+        "standby": host("web-7:900", state="standby"),
+        "stopped": host("web-8:900", state="stopped", stopped_at=timezone.now()),
+    }
+
+
 def _workers(scene: Scene) -> None:
     now = timezone.now()
     scene.workers = {
-        "running": worker("web-1:1", running=1, queues=["default", "mail"]),
+        "running": worker(
+            "web-1:1",
+            running=1,
+            queues=["default", "mail"],
+            supervisor="web-1:900",
+        ),
         "draining": worker("web-1:2", state="draining", desired="drain"),
         "lapsed": worker("web-1:3", lease_until=now - MINUTE),
         "stopped": worker("web-1:4", state="stopped", stopped_at=now, end="SIGTERM"),

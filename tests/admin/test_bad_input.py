@@ -59,6 +59,8 @@ PARAMETERS = {
     "failuregroup": ["state", "q", "o", "p", "all"],
     "jobtype": ["q", "o", "p", "all"],
     "schedule": ["state", "origin", "job_type", "q", "o", "p", "all"],
+    "keylimit": ["q", "o", "p", "all"],
+    "host": ["state", "q", "o", "p", "all"],
     "lease": ["state", "q", "o", "p", "all"],
     "queue": ["q", "o", "p", "all"],
     "worker": ["q", "o", "p", "all"],

@@ -43,8 +43,7 @@ INSERT INTO jobqueue_rollup (
        bucket, job_type, queue, succeeded, failed, run_ms, wait_ms, run_histogram,
        wait_histogram)
 SELECT date_trunc('minute', now()) - step * interval '10 minutes', name, queue, 90, 10,
-       0, 0, to_jsonb(array_fill(3, ARRAY[%(buckets)s])),
-       to_jsonb(array_fill(3, ARRAY[%(buckets)s]))
+       0, 0, array_fill(3, ARRAY[%(buckets)s]), array_fill(3, ARRAY[%(buckets)s])
   FROM jobqueue_jobtype, generate_series(1, 3) AS step
  WHERE name LIKE 'shop.jobs.%%'
 """

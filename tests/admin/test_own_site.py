@@ -8,6 +8,7 @@ from django.test import Client
 from tests.admin import scene as rows
 from tests.admin.pages import MODELS, confirm, get, list_of, page_of
 from tests.admin.scene import Scene
+from tests.store.rows import KEYED
 
 pytestmark = pytest.mark.urls("tests.admin.ops_urls")
 
@@ -21,6 +22,8 @@ def test_every_page_is_there_and_links_stay_on_the_site(
         "failuregroup": scene.group,
         "jobtype": rows.ADD,
         "schedule": scene.schedules["code"],
+        "keylimit": KEYED,
+        "host": scene.hosts["asked"],
         "lease": scene.leases["held"],
         "queue": "mail",
         "queuedjob": scene.queued["running"],

@@ -12,12 +12,14 @@ from django_jobqueue.models import (
     ArchivedJob,
     FailureGroup,
     JobType,
+    KeyLimit,
     QueuedJob,
     Schedule,
 )
 from tests.admin import scene as rows
 from tests.admin.pages import MODELS, get, list_of, page_of, statements
 from tests.admin.scene import ADD, FAIL, LEAK, ONCE, Scene
+from tests.store.rows import KEYED
 
 
 def keys_of(scene: Scene, model: str) -> list[object]:
@@ -28,6 +30,8 @@ def keys_of(scene: Scene, model: str) -> list[object]:
         "worker": [*scene.workers.values()],
         "failuregroup": [scene.group],
         "jobtype": list(JobType.objects.values_list("pk", flat=True)),
+        "keylimit": [KEYED],
+        "host": [*scene.hosts.values()],
         "lease": [*scene.leases.values()],
         "queue": ["mail", "images"],
         "schedule": [*scene.schedules.values()],
@@ -48,6 +52,7 @@ def test_a_list_shows_every_row(
 @pytest.mark.parametrize("model", MODELS)
 def test_a_list_without_rows_says_so(anna: Client, model: str) -> None:
     Schedule.objects.all().delete()
+    KeyLimit.objects.all().delete()
     JobType.objects.all().delete()
     assert "There are no " in get(anna, list_of(model)).text
 
@@ -196,6 +201,8 @@ def queries(client: Client, address: str) -> int:
         ("jobtype", 12),
         ("queue", 12),
         ("schedule", 11),
+        ("keylimit", 9),
+        ("host", 9),
         ("lease", 9),
         ("worker", 9),
     ],
@@ -214,6 +221,7 @@ def test_queries_of_a_list_do_not_grow_with_its_rows(
             again.pk = rows.queued()
             again.save(force_update=True)
         rows.schedule(str(rows.uuid4()))
+        rows.host(str(rows.uuid4()))
         rows.lease(str(rows.uuid4()))
         worker = rows.worker()
         rows.queued(status="running", worker_id=worker)

@@ -15,7 +15,9 @@ from django.test import Client
 from django_jobqueue.models import (
     ArchivedJob,
     FailureGroup,
+    Host,
     JobType,
+    KeyLimit,
     Lease,
     Queue,
     QueuedJob,
@@ -25,12 +27,19 @@ from django_jobqueue.models import (
 from tests.admin.conftest import VIEWS, LogIn
 from tests.admin.pages import MODELS, get, list_of, page_of, verb_of
 from tests.admin.scene import ADD, FAIL, Scene
+from tests.store.rows import KEYED
 
 # Every verb: its model, its name, and the right that it needs.
 VERBS = [
     ("archivedjob", "replay", "replay_archivedjob"),
+    ("host", "drain", "control_worker"),
+    ("host", "restart", "control_worker"),
+    ("host", "resume", "control_worker"),
+    ("host", "scale", "control_worker"),
+    ("host", "stop", "control_worker"),
     ("jobtype", "pause", "pause_jobtype"),
     ("jobtype", "resume", "pause_jobtype"),
+    ("keylimit", "override", "change_keylimit"),
     ("lease", "take-away", "take_away_lease"),
     ("queue", "pause", "pause_queue"),
     ("queue", "resume", "pause_queue"),
@@ -47,7 +56,18 @@ VERBS = [
     ("worker", "where", "control_worker"),
 ]
 TABLES = (
-    *(ArchivedJob, FailureGroup, JobType, Lease, Queue, QueuedJob, Schedule, Worker),
+    *(
+        ArchivedJob,
+        FailureGroup,
+        Host,
+        JobType,
+        KeyLimit,
+        Lease,
+        Queue,
+        QueuedJob,
+        Schedule,
+        Worker,
+    ),
     LogEntry,
 )
 
@@ -57,7 +77,9 @@ def key_for(scene: Scene, model: str) -> object:
     return {
         "archivedjob": scene.archived["failed"],
         "failuregroup": scene.group,
+        "host": scene.hosts["asked"],
         "jobtype": ADD,
+        "keylimit": KEYED,
         "lease": scene.leases["held"],
         "queue": "mail",
         "queuedjob": scene.queued["later"],
@@ -85,6 +107,8 @@ def act(client: Client, scene: Scene, model: str, verb: str) -> int:
         "reason": "because",
         "name": "images",
         "priority": "3",
+        "concurrency": "3",
+        "processes": "3",
     }
     return client.post(verb_of(model, verb), said).status_code
 

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_jobqueue.domain.states import WorkerState
-from django_jobqueue.models import JobType, Queue, QueuedJob, Worker
+from django_jobqueue.models import JobType, KeyOverride, Queue, QueuedJob, Worker
 from tests.admin import scene as rows
 from tests.admin.conftest import LogIn
 from tests.admin.pages import get, list_of, page_of
@@ -198,3 +198,9 @@ def test_its_key_is_at_its_limit(reasons: Any, worker: int) -> None:
 
     assert reasons(mine) == ["its key is at its limit: 2 of 2 run"]
     assert reasons(other) == ["it is about to be claimed"]
+    behind = make(KEYED, data={"key": 8})
+    assert reasons(behind) == ["1 of its key ahead of it"]
+    KeyOverride.objects.create(limit_key=f"{KEYED} 7", concurrency=3)
+    assert reasons(mine) == ["it is about to be claimed"]
+    KeyOverride.objects.create(limit_key=f"{KEYED} 8", concurrency=0)
+    assert reasons(other) == ["its key is held"]

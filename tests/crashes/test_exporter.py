@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -14,8 +15,9 @@ from urllib.request import Request, urlopen
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse
 
+from django_jobqueue import operations
 from django_jobqueue.metrics.catalogue import HOST, Kind
-from django_jobqueue.models import ArchivedJob
+from django_jobqueue.models import ArchivedJob, Host
 from tests.conftest import RunWorkers, eventually
 from tests.crashes.conftest import Doomed
 from tests.sample import jobs
@@ -130,6 +132,31 @@ def test_what_a_host_exposes_is_what_the_catalogue_lists(
         assert shown["jobqueue_worker_processes", label] == 1
         assert shown["jobqueue_worker_resident_memory_bytes", label] > 1_000_000
     assert get(run, "/nowhere").status == 404
+    request = Request(url(run) + "/metrics", headers={"Accept-Encoding": "gzip"})  # noqa: S310
+    with urlopen(request, timeout=20) as answer:  # noqa: S310
+        assert answer.headers["Content-Encoding"] == "gzip"
+        zipped = gzip.decompress(answer.read()).decode()
+    assert {family.name for family in parse(zipped)} == named.keys()
+    port = url(run)
+    assert run.stop() == 0
+    assert run.output.endswith(f" INFO Stopped. Metrics were at {port}/metrics\n")
+
+
+def test_a_host_that_operators_restart_keeps_the_free_port_that_it_had(
+    runworkers: Run,
+) -> None:
+    run = runworkers("--threads", "1", *ANY_PORT)
+    run.started()
+    port = url(run)
+    first = exporter(run)
+    operations.ask_hosts(Host.objects.get(stopped_at=None).pk, "restart")
+    eventually(
+        lambda: run.output.count(f"INFO Metrics at {port}/metrics") == 2,
+        within=60,
+        what=lambda: run.output,
+    )
+    eventually(lambda: exporter(run) != first)
+    assert get(run, "/healthz").status == 200
     assert run.stop() == 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -193,6 +194,29 @@ def test_code_that_does_not_start_leaves_the_old_code_at_work_and_new_code_is_lo
     assert row.applied["restart"] == row.desired["restart"]
     assert say() == ["first version"] * 2 + ["second version"]
     assert run.workers() != [worker]
+    assert asked_to_stop(run) == 0
+
+
+CONTAINER = ("unshare", "--fork", "--pid", "--mount-proc", "--kill-child")
+
+
+def test_the_first_process_of_a_container_is_restarted(
+    runworkers: Run, journal: str
+) -> None:
+    """It has no parent, and is that of all that lost theirs."""
+    if subprocess.run(
+        [*CONTAINER, "true"], capture_output=True, check=False
+    ).returncode:
+        pytest.skip("needs the right to make a container")
+    run = runworkers("--threads", "1", within=CONTAINER)
+    eventually(lambda: Worker.objects.filter(state="running"), what=lambda: run.output)
+    before = the_host()
+    assert before.name.endswith(":1")
+    restarted = asked(run, "restart", state="running")
+    assert (restarted.pk, restarted.error) == (before.pk, "")
+    assert restarted.started_at > before.started_at
+    jobs.write.enqueue(journal, "after")
+    eventually(lambda: ["end", "after"] in jobs.notes(journal), what=lambda: run.output)
     assert asked_to_stop(run) == 0
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,7 +18,7 @@ import pytest
 from django.contrib.auth.models import Group
 
 from django_jobqueue import operations
-from django_jobqueue.models import Failure, FailureGroup, Worker
+from django_jobqueue.models import Failure, FailureGroup, Host, Worker
 from django_jobqueue.store.connection import OwnConnection
 from tests.conftest import RunWorkers, archived, eventually, queued
 from tests.sample import jobs
@@ -248,6 +249,9 @@ def test_children_die_with_a_killed_supervisor_and_its_successor_takes_over(
     eventually(lambda: len(archived()) == 1)
     assert archived()[0].error_message == "outcome unknown: its supervisor died"
     assert starts(journal) == {"a": 2, "b": 1}
+    states = dict(Host.objects.values_list("name", "state"))
+    names = [f"{socket.gethostname()}:{run.process.pid}" for run in (first, second)]
+    assert [states[name] for name in names] == ["lost", "running"]
     second.close()
 
 

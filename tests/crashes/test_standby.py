@@ -12,7 +12,7 @@ from datetime import datetime
 import pytest
 
 from django_jobqueue import operations
-from django_jobqueue.models import Lease, QueuedJob, Worker
+from django_jobqueue.models import Host, Lease, QueuedJob, Worker
 from django_jobqueue.store.connection import OwnConnection
 from tests.conftest import RunWorkers, archived, eventually
 from tests.crashes.test_kills import children, is_gone, kill
@@ -51,6 +51,11 @@ def first_worker(run: RunWorkers) -> datetime:
     return rows.earliest("id").started_at
 
 
+def host_state(run: RunWorkers) -> str:
+    """The state in the row of this host."""
+    return Host.objects.get(name__endswith=f":{run.process.pid}").state
+
+
 def test_the_second_works_when_the_first_was_killed(
     runworkers: Run, journal: str
 ) -> None:
@@ -59,6 +64,9 @@ def test_the_second_works_when_the_first_was_killed(
     eventually(archived)
     assert second.workers() == []
     assert is_active(first)
+    eventually(
+        lambda: (host_state(first), host_state(second)) == ("running", "standby")
+    )
     fence = lease_row().fence
     jobs.write.enqueue(journal, "lost", 60)
     eventually(lambda: ["start", "lost"] in notes(journal))
@@ -67,6 +75,7 @@ def test_the_second_works_when_the_first_was_killed(
     until = lease_row().lease_until
     second.started()
     assert is_active(second)
+    eventually(lambda: host_state(second) == "running")
     assert lease_row().fence == fence + 1
     assert lease_row().taken_at >= until
     assert first_worker(second) > lease_row().taken_at

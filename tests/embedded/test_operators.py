@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from django_jobqueue import operations
-from django_jobqueue.models import Worker
+from django_jobqueue.models import Host, Worker
 from tests.conftest import archived, eventually, queued
 from tests.embedded.conftest import Start
 from tests.sample import jobs
@@ -90,3 +90,31 @@ def test_it_says_where_it_is(start: Start, gate: threading.Event) -> None:
     operations.request_stack_dumps([row.id])
     answer = eventually(lambda: Worker.objects.get().stack_dump)
     assert "in stay" in str(answer)
+
+
+def test_the_row_of_an_embedded_worker_shows_what_it_does_and_what_it_cannot(
+    start: Start,
+) -> None:
+    worker = start(threads=3, async_slots=0, queues=["default"])
+    worker.wait_idle()
+    row = eventually(Host.objects.first)
+    plan = (row.processes, row.threads, row.async_slots, row.queues)
+    assert plan == (1, 3, 0, ["default"])
+    assert (row.embedded, row.state) == (True, "running")
+    assert Worker.objects.get().supervisor == row.name
+
+    def has(**columns: object) -> bool:
+        return Host.objects.filter(pk=row.pk, **columns).exists()
+
+    for what, state in (("drain", "draining"), ("resume", "running")):
+        operations.ask_hosts(row.pk, what)
+        eventually(lambda s=state: has(state=s))
+    # Operations refuse this; somebody writes it by hand.
+    Host.objects.update(desired={"number": 9, "processes": 3, "restart": 9})
+    eventually(lambda: has(error__contains="embedded in another program"))
+    assert has(processes=1, state="running", applied__restart__isnull=True)
+    jobs.add.enqueue(1)
+    eventually(archived)
+    operations.ask_hosts(row.pk, "stop")
+    eventually(lambda: not worker.is_running)
+    assert has(state="stopped", stopped_at__isnull=False)

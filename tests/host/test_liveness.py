@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from django_jobqueue import operations
 from django_jobqueue.host.host_status import HostStatus
 from django_jobqueue.host.liveness import (
     BEAT,
@@ -17,12 +18,16 @@ from django_jobqueue.host.liveness import (
     Liveness,
     pid_file,
 )
+from django_jobqueue.models import Host
 from tests.conftest import RunWorkers, eventually
 
 Run = Callable[..., RunWorkers]
 
 READY = HostStatus(is_ready=True, is_stopping=False, workers=2, jobs=3)
 NOT_READY = HostStatus(is_ready=False, is_stopping=False, workers=0, jobs=0)
+RESTARTING = HostStatus(
+    is_ready=True, is_stopping=True, is_restarting=True, workers=2, jobs=1
+)
 STOPPING = HostStatus(is_ready=True, is_stopping=True, workers=2, jobs=1)
 
 
@@ -82,6 +87,23 @@ def test_systemd_waits_for_a_stop_as_long_as_it_may_take(systemd: Systemd) -> No
         "EXTEND_TIMEOUT_USEC=40000000",
         "STATUS=stopping: 2 worker processes, 1 jobs",
     ]
+
+
+def test_systemd_does_not_take_a_restart_for_a_stop(systemd: Systemd) -> None:
+    one = liveness(NOTIFY_SOCKET=systemd.address, WATCHDOG_USEC="4000000")
+    for status in (READY, RESTARTING, RESTARTING):
+        one.notify(lambda status=status: status)
+    one.restart()
+    lines = [line for line in systemd.lines() if not line.startswith("MONOTONIC_USEC=")]
+    assert lines[3:] == [
+        "WATCHDOG=1",
+        "RELOADING=1",
+        "STATUS=restarting: 2 worker processes, 1 jobs",
+        "WATCHDOG=1",
+        "WATCHDOG=1",
+    ]
+    one.notify(lambda: STOPPING)  # somebody wants it to stop after all
+    assert "STOPPING=1" in systemd.lines()
 
 
 def test_a_watchdog_is_fed_twice_as_often_as_it_bites(systemd: Systemd) -> None:
@@ -154,7 +176,7 @@ def test_a_pid_file_is_there_until_the_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.processes
-def test_runworkers_tells_systemd_of_its_life(
+def test_runworkers_tells_systemd_of_its_life_and_its_restart(
     runworkers: Run, systemd: Systemd, tmp_path: Path
 ) -> None:
     address = systemd.address
@@ -164,10 +186,18 @@ def test_runworkers_tells_systemd_of_its_life(
     eventually(lambda: "READY=1" in systemd.lines(), what=lambda: run.output)
     fed = systemd.lines().count("WATCHDOG=1")
     eventually(lambda: systemd.lines().count("WATCHDOG=1") > fed + 1)
+    operations.ask_hosts(Host.objects.get().pk, "restart")
+    eventually(
+        lambda: systemd.lines().count("READY=1") == 2,
+        within=60,
+        what=lambda: run.output,
+    )
+    assert systemd.lines().index("READY=1") < systemd.lines().index("RELOADING=1")
+    assert "STOPPING=1" not in systemd.lines()
+    fed = systemd.lines().count("WATCHDOG=1")
+    eventually(lambda: systemd.lines().count("WATCHDOG=1") > fed + 1)
     assert run.stop() == 0
-    lines = systemd.lines()
-    assert lines.index("READY=1") < lines.index("STOPPING=1")
-    assert lines.count("READY=1") == 1
+    assert systemd.lines().count("STOPPING=1") == 1
 
 
 @pytest.mark.processes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -12,9 +13,13 @@ from django.utils import timezone
 
 from django_jobqueue import operations
 from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.host.maintenance.host_row import HostRow
 from django_jobqueue.models import AuditEntry, Host
+from django_jobqueue.processes import identity
+from django_jobqueue.processes.process_table import ProcessTable
+from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store import host_rows
-from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from tests.stats.rows import host
 
 pytestmark = pytest.mark.django_db
@@ -136,6 +141,27 @@ def test_what_is_no_id_is_refused() -> None:
             operations.ask_hosts(wrong, "drain")  # type: ignore[arg-type]
 
 
+def test_a_host_that_was_killed_is_lost_when_another_starts_on_its_machine(
+    own: OwnConnection,
+) -> None:
+    mine = identity.identity(os.getpid())
+    gone = "/".join([*mine.split("/")[:3], "1"])
+    here = {"host": identity.host()}
+    host("dead", identity=gone, **here)
+    host("alive", identity=mine, **here)
+    host("elsewhere", identity=gone, host="web-9")
+    host("of an older release", **here)
+    host("ended", identity=gone, state="stopped", stopped_at=timezone.now(), **here)
+    self = host("myself", identity=gone, **here)
+    config = WorkerConfig(host_id=self.pk, supervisor="myself")
+    HostRow(ProcessTable(1), config).bury(own)
+    lost = Host.objects.filter(state="lost")
+    assert [(row.name, row.stopped_at is None) for row in lost] == [("dead", False)]
+    assert operations.ask_hosts(lost[0].pk, "stop") == []
+    ended = Host.objects.exclude(stopped_at=None).values_list("name", flat=True)
+    assert sorted(ended) == ["dead", "ended"]
+
+
 def test_a_row_is_pruned_a_day_after_its_host() -> None:
     now = timezone.now()
     for name, age in (("web-1:1", 23), ("web-2:2", 25)):
@@ -153,6 +179,7 @@ def test_a_host_with_the_process_id_of_one_that_ended_does_not_obey_for_it() -> 
         id=UUID(str(one.pk)),
         name=one.name,
         host=one.host,
+        identity="",
         embedded=False,
         release="",
         processes=1,

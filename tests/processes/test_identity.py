@@ -43,6 +43,13 @@ def test_processes_of_another_start_or_namespace_cannot_be_judged() -> None:
     assert not identity.is_dead("")
 
 
+def test_without_proc_nobody_can_be_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = identity.identity(os.getpid())
+    monkeypatch.setattr(identity, "identity", lambda pid: "")
+    for other in ("", known):
+        assert not identity.is_dead(other)
+
+
 def test_memory_is_read_in_bytes() -> None:
     assert identity.rss(os.getpid()) > 1_000_000
     assert identity.rss(2**22 + 1) == 0

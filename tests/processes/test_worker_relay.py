@@ -292,3 +292,28 @@ def play(clock: Clock, seed: int) -> None:
     assert not (queue and idle_ones), seed
     assert all(worker.is_waiting for worker in workers if worker.is_alive), seed
     host.pipes.close()
+
+
+def test_workers_beyond_the_pipes_listen_themselves_and_disturb_no_other() -> None:
+    """They are of a host that was scaled to more processes than it started with."""
+    pipes = WakeupPipes.with_workers(2)
+    table = ProcessTable(4, pipes)
+    for number in range(4):
+        table.write(number, pid=1, worker=10 + number)
+    news = [table.news_of(number) for number in range(4)]
+    assert [each is None for each in news] == [False, False, True, True]
+    relay = table.relay()
+    assert relay is not None
+    for each in news[:2]:
+        assert each is not None
+        each.set_readiness(ROOM)
+    relay.jobs_arrived()
+    relay.pass_to_all("x")
+    for worker in ("11", "13"):
+        relay.pass_to(worker, "y")
+    heard = [each.wait(0) for each in news if each is not None]
+    assert sorted(heard) == [["!", "x"], ["x", "y"]]
+    table.listener_is_gone()
+    table.keep_pipe(3)  # closes those of the others
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        pipes.workers[0].send("x")

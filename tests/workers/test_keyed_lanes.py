@@ -10,15 +10,24 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 
-from django_jobqueue import InvalidArguments, PerKey, enqueue, enqueue_many, job, replay
+from django_jobqueue import (
+    InvalidArguments,
+    PerKey,
+    enqueue,
+    enqueue_many,
+    job,
+    operations,
+    replay,
+)
 from django_jobqueue.domain.registry import registry
-from django_jobqueue.models import JobType, KeyLimit, QueuedJob
+from django_jobqueue.models import JobType, KeyLimit, KeyOverride, QueuedJob
 from django_jobqueue.operations import edit_data
 from django_jobqueue.store import job_types
-from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.testing import drain
 from tests.conftest import HandDriven, archived
 from tests.sample import jobs
+from tests.store.meanwhile import Hearing
 from tests.store.rows import KEYED
 
 Make = Callable[..., HandDriven]
@@ -99,6 +108,51 @@ def test_one_key_without_a_limit_fills_all_slots(make_worker: Make) -> None:
     worker.claim()
 
     assert held(worker) == "aaaaaab"
+
+
+def test_an_operators_number_of_one_key_goes_before_that_of_all(
+    make_worker: Make,
+) -> None:
+    worker = make_worker(threads=16)
+    operations.override_limit(KEYED, 0, key="a")
+    operations.override_limit(jobs.write_keyed, 4, key="b")
+    worker.worker.dispatcher.policies_changed()
+    put("aabbbbbcccd")
+
+    worker.claim()
+    assert held(worker) == "bbbbccd"
+    operations.override_limit(KEYED, None, key="a")
+    worker.worker.dispatcher.policies_changed()
+    worker.claim()
+    assert held(worker) == "aabbbbccd"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda: operations.override_limit(KEYED, 1),
+        lambda: operations.override_limit(KEYED, 1, key="a"),
+        lambda: KeyLimit.objects.update(concurrency_override=1),
+        lambda: KeyOverride.objects.create(limit_key=f"{KEYED} a", concurrency=1),
+    ],
+    ids=["limit", "key", "limit by SQL", "key by SQL"],
+)
+def test_a_worker_that_took_a_limit_for_unlimited_follows_at_once(
+    make_worker: Make, own: OwnConnection, change: Callable[[], object]
+) -> None:
+    KeyLimit.objects.update(concurrency=None)
+    hearing = Hearing(own)
+    worker = make_worker(threads=4)
+    worker.claim()
+    put("aaa")
+
+    change()
+    worker.claim()
+    assert held(worker) == ""  # it would not lock the limit
+    assert "t:" in hearing.heard()
+    worker.worker.dispatcher.policies_changed()
+    worker.claim()
+    assert held(worker) == "a"
 
 
 def test_a_worker_gives_jobs_of_before_the_limit_their_key(worker: HandDriven) -> None:

@@ -54,6 +54,7 @@ from django_jobqueue.models import (
     ArchivedJob,
     Failure,
     JobType,
+    KeyLimit,
     Queue,
     QueuedJob,
     Report,
@@ -78,6 +79,7 @@ class RowContext:
     sees_workers: bool = False
     sees_types: bool = False
     sees_queues: bool = False
+    sees_limits: bool = False
     why: list[str] = field(default_factory=list)  # it is not running, in words
     told: Report | None = None  # by the attempt that goes on
     summary: str | None = None  # of its data
@@ -184,6 +186,7 @@ class QueuedJobAdmin(JobAdmin):
         told = progress_bars.told_by(rows)
         sees_workers = may_view(request, Worker)
         sees_types, sees_queues = may_view(request, JobType), may_view(request, Queue)
+        sees_limits = may_view(request, KeyLimit)
         about = summaries(request, self.table, rows)
         for row in rows:
             job_type = types.get(row.job_type_id)
@@ -195,6 +198,7 @@ class QueuedJobAdmin(JobAdmin):
                 sees_workers,
                 sees_types,
                 sees_queues,
+                sees_limits,
                 reasons[row.pk],
                 told.get(row.pk),
                 about.get(row.pk),

@@ -20,6 +20,7 @@ from django_jobqueue.admin.jobs.job_reports import Told
 from django_jobqueue.admin.jobs.timeline import Step, timeline
 from django_jobqueue.admin.parts import display, tags
 from django_jobqueue.admin.parts.policies import own_rows
+from django_jobqueue.domain.per_key import limit_name_of
 from django_jobqueue.domain.states import QueuedStatus
 
 
@@ -119,6 +120,8 @@ def _linked(job: Any, reason: str) -> Any:
         address = reverse("admin:jobqueue_queuedjob_changelist")
         query = urlencode({"state": "running", "job_type": job.job_type_id})
         return format_html('<a href="{}?{}">{}</a>', address, query, reason)
+    if about == "key" and job.row_context.sees_limits:
+        return display.link("keylimit", limit_name_of(job.limit_key), reason)
     if about == "job type" and job.row_context.sees_types:
         return display.link("jobtype", job.job_type_id, reason)
     if about == "queue" and job.row_context.sees_queues:

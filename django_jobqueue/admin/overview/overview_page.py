@@ -25,9 +25,9 @@ from django_jobqueue.admin.tabs import address_of
 from django_jobqueue.conf import conf
 from django_jobqueue.stats import attention, overview
 from django_jobqueue.stats.attention import Concern
-from django_jobqueue.stats.current_state import has_lapsed, is_alive
 from django_jobqueue.stats.overview import Overview
 from django_jobqueue.stats.time_window import HOUR, WINDOWS
+from django_jobqueue.store.reading.claimers import has_lapsed, is_alive
 from django_jobqueue.text import numbers
 
 PARAMETER: Final = "window"

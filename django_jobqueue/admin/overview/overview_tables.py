@@ -21,10 +21,10 @@ from django_jobqueue.admin.parts.history_charts import HALF, MOST
 from django_jobqueue.admin.tabs import address_of
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.states import WorkerState
-from django_jobqueue.stats.current_state import is_alive
 from django_jobqueue.stats.overview import Overview
 from django_jobqueue.stats.totals import Depths, Line, Lines
 from django_jobqueue.store.reading import stats
+from django_jobqueue.store.reading.claimers import is_alive
 from django_jobqueue.text import numbers
 
 MOST_WORKERS: Final = 50

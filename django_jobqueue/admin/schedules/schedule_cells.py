@@ -23,7 +23,7 @@ from django_jobqueue.domain.states import ArchivedStatus, QueuedStatus, WorkerSt
 from django_jobqueue.models import ArchivedJob, QueuedJob, Schedule
 from django_jobqueue.stats import schedules
 from django_jobqueue.stats.schedules import ScheduleNow, ScheduleState, rule_text
-from django_jobqueue.stats.unclaimed_jobs import Claimer
+from django_jobqueue.store.reading.claimers import Claimer
 from django_jobqueue.text import numbers, timezones
 
 # The class of the pill of each state and outcome.

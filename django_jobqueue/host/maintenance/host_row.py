@@ -65,6 +65,19 @@ class HostRow:
             self._pass_on(host_rows.keep(connection, report, lease))
             self._written = version.number
 
+    def bury(self, connection: OwnConnection) -> None:
+        """Record the end of hosts of this machine whose process is surely gone: they
+        were killed, and their rows would look alive until their leases lapse. Raises
+        StoreUnavailable."""
+        if self._config.host_id is None:
+            return
+        others = host_rows.predecessors(
+            connection, identity.host(), self._config.host_id
+        )
+        dead = [id for id, other in others.items() if identity.is_dead(other)]
+        if dead:
+            host_rows.lost(connection, dead)
+
     def poll(self, connection: OwnConnection) -> None:
         """Pass on what operators ask. Raises StoreUnavailable."""
         if self._config.host_id is not None:
@@ -113,6 +126,7 @@ def _row_of(config: WorkerConfig, report: dict[str, Any]) -> HostReport:
         id=config.host_id,
         name=config.supervisor,
         host=identity.host(),
+        identity=config.host_identity,
         embedded=config.embedded,
         release=conf.release,
         processes=report["processes"],

@@ -28,6 +28,7 @@ from django_jobqueue.management.jobqueue.health import HealthCheck
 from django_jobqueue.management.jobqueue.hosts import Hosts
 from django_jobqueue.management.jobqueue.import_command import Import
 from django_jobqueue.management.jobqueue.leases import Leases
+from django_jobqueue.management.jobqueue.limits import Limits
 from django_jobqueue.management.jobqueue.override import Override
 from django_jobqueue.management.jobqueue.pause import Pause
 from django_jobqueue.management.jobqueue.personal_data import PersonalData
@@ -60,6 +61,7 @@ SUBCOMMANDS: Final[dict[str, Subcommand]] = {
         Workers(),
         Hosts(),
         Leases(),
+        Limits(),
         Schedules(),
         ShowSchedule(),
         Failures(),

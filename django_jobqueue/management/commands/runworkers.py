@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import math
+import os
 import socket
 import sys
 import threading
@@ -22,6 +23,7 @@ from django_jobqueue.domain.log_events import Event
 from django_jobqueue.domain.registry import autodiscover
 from django_jobqueue.host.code_trial import Program
 from django_jobqueue.host.exporter.scrape_server import listen, url_of
+from django_jobqueue.host.exporter_child import LISTENED
 from django_jobqueue.host.liveness import AlreadyRunning, pid_file
 from django_jobqueue.host.startup_log import log_start
 from django_jobqueue.host.supervisor import Supervisor
@@ -246,11 +248,13 @@ def _listening() -> Iterator[socket.socket | None]:
     """A socket at METRICS_PORT, which is bound before the first fork; None without a
     port. Raises CommandError."""
     host, port = conf.metrics_host, conf.metrics_port
+    before = os.environ.pop(LISTENED, "")
     if port is None:
         yield None
         return
     try:
-        listening = listen(host, port)
+        listening = _listen_again(host, before) if port == 0 and before else None
+        listening = listening or listen(host, port)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise CommandError(
@@ -262,6 +266,15 @@ def _listening() -> Iterator[socket.socket | None]:
         ) from error
     with listening:
         yield listening
+
+
+def _listen_again(host: str, port: str) -> socket.socket | None:
+    """The port that this host had before an operator restarted it; None if somebody
+    else has it by now."""
+    try:
+        return listen(host, int(port))
+    except (OSError, ValueError, OverflowError):
+        return None
 
 
 @contextmanager

@@ -23,7 +23,6 @@ from django_jobqueue.stats.schedules import (
     period_of,
     rule_text,
 )
-from django_jobqueue.stats.unclaimed_jobs import claimers
 from django_jobqueue.text import numbers, timezones
 from django_jobqueue.text.redaction import mask_json
 
@@ -103,7 +102,7 @@ def _not_yet_planned() -> str:
 def read() -> list[ScheduleNow]:
     """All schedules, by name."""
     present = current_state.read()
-    return schedules.read(claimers(present), present.time)
+    return schedules.read(present.claimers(), present.time)
 
 
 def as_object(one: ScheduleNow) -> dict[str, Any]:

@@ -26,8 +26,8 @@ from django_jobqueue.management.jobqueue.status_tables import parts
 from django_jobqueue.management.jobqueue.subcommand import Subcommand
 from django_jobqueue.management.jobqueue.text_tables import Paragraph, Part
 from django_jobqueue.management.jobqueue.time_formats import duration
-from django_jobqueue.stats.current_state import is_alive
 from django_jobqueue.stats.unclaimed_jobs import notices
+from django_jobqueue.store.reading.claimers import is_alive
 from django_jobqueue.store.reading.leases import LeaseRow
 from django_jobqueue.store.reading.stats import CAP, Recent, WorkerRow
 

@@ -22,8 +22,8 @@ from django_jobqueue.management.jobqueue.text_tables import (
     Section,
 )
 from django_jobqueue.management.jobqueue.time_formats import local
-from django_jobqueue.stats.current_state import is_alive
 from django_jobqueue.stats.unclaimed_jobs import depth_text, notices
+from django_jobqueue.store.reading.claimers import is_alive
 from django_jobqueue.store.reading.leases import LeaseRow
 from django_jobqueue.store.reading.stats import Recent, WorkerRow
 from django_jobqueue.text import numbers

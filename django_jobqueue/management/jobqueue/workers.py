@@ -19,7 +19,7 @@ from django_jobqueue.management.jobqueue.text_tables import Column, Row
 from django_jobqueue.management.jobqueue.time_formats import duration
 from django_jobqueue.models import Worker
 from django_jobqueue.stats import current_state
-from django_jobqueue.stats.current_state import is_alive
+from django_jobqueue.store.reading.claimers import is_alive
 from django_jobqueue.text import numbers
 from django_jobqueue.text.suggestions import did_you_mean
 

@@ -114,6 +114,12 @@ SOURCES: Final = (
         is_of_jobs=True,
     ),
     Source(
+        name="key_overrides",
+        table="jobqueue_keyoverride",
+        order=_ID,
+        columns=(Column("limit_key", TEXT, 260),),
+    ),
+    Source(
         name="failure_groups",
         table="jobqueue_failuregroup",
         order={"fingerprint": "uuid"},

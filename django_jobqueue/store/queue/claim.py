@@ -42,12 +42,22 @@ RUNNING_OF_KEY: Final = """
             AND other.limit_key <= {key}
           ORDER BY other.limit_key) AS of_key)
 """
+# What an operator says of one key goes before what is said of all; -1 is unlimited.
+NUMBER_OF_KEY: Final = """
+coalesce((SELECT said.concurrency FROM jobqueue_keyoverride AS said
+           WHERE said.limit_key = {key}),
+         {of_all})
+"""
 _KEY_HAS_ROOM = f"""
      AND coalesce(lane.limit_key IS NULL OR (
-           SELECT of_key.most > {RUNNING_OF_KEY.format(key="lane.limit_key")}
-             FROM (SELECT CASE held.concurrency_override WHEN -1 THEN NULL
-                               ELSE coalesce(held.concurrency_override,
-                                             held.concurrency) END AS most
+           SELECT of_key.most = -1
+                  OR of_key.most > {RUNNING_OF_KEY.format(key="lane.limit_key")}
+             FROM (SELECT {
+    NUMBER_OF_KEY.format(
+        key="lane.limit_key",
+        of_all="held.concurrency_override, held.concurrency",
+    )
+} AS most
                      FROM jobqueue_jobtype AS type, jobqueue_keylimit AS held
                     WHERE type.name = lane.job_type AND held.name = type.limit_name)
                   AS of_key), true)

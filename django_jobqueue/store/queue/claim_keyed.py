@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django_jobqueue.store.connection import Database, Params
-from django_jobqueue.store.queue.claim import CLAIMED, LOCK_TYPE, OPEN, RUNNING_OF_KEY
+from django_jobqueue.store.queue.claim import (
+    CLAIMED,
+    LOCK_TYPE,
+    NUMBER_OF_KEY,
+    OPEN,
+    RUNNING_OF_KEY,
+)
 from django_jobqueue.store.queue.lanes import Mark
 from django_jobqueue.store.rows import ClaimedJob, Lane, claimed_jobs
 
@@ -32,14 +38,14 @@ _OF_TYPE: Final = """
              ELSE coalesce(type.concurrency_override, type.concurrency) END
    FROM jobqueue_jobtype AS type WHERE type.name = %(job_type)s)
 """
-_OF_KEY: Final = """
-(SELECT CASE held.concurrency_override WHEN -1 THEN NULL
-             ELSE coalesce(held.concurrency_override, held.concurrency) END
+_OF_ALL_KEYS: Final = """
+(SELECT coalesce(held.concurrency_override, held.concurrency)
    FROM jobqueue_keylimit AS held WHERE held.name = %(limit_name)s)
 """
+_OF_KEY: Final = NUMBER_OF_KEY.format(key="key.limit_key", of_all=_OF_ALL_KEYS)
 _ROOM: Final = f"""
-CASE WHEN {_OF_KEY} IS NULL THEN %(each)s::bigint
-     ELSE greatest(0, least(%(each)s, {_OF_KEY}
+CASE WHEN of_key.most IS NULL THEN %(each)s::bigint
+     ELSE greatest(0, least(%(each)s, of_key.most
                             - {RUNNING_OF_KEY.format(key="key.limit_key")})) END
 """
 _LIMIT: Final = f"""
@@ -100,10 +106,11 @@ _PICK: Final = f"""
                 SELECT * FROM key
                  WHERE half.until IS NULL OR key.limit_key < half.until
                  LIMIT {WALK}) AS key,
+              LATERAL (SELECT nullif({_OF_KEY}, -1) AS most OFFSET 0) AS of_key,
               LATERAL ({{jobs}}) AS picked
         WHERE key.run_after <= statement_timestamp()
           AND {_OPEN}
-          AND (%(locks_limit)s OR {_OF_KEY} IS NULL)
+          AND (%(locks_limit)s OR of_key.most IS NULL)
           AND (%(locks_type)s OR {_OF_TYPE} IS NULL)
         LIMIT {_LIMIT}
 """

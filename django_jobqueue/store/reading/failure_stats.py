@@ -7,12 +7,21 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
+from django_jobqueue.domain.states import GroupState
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.queue.rescue import error_class_of
 
 MOST_COUNTED: Final = 1_000  # archived jobs of each group
 MOST_SAMPLED: Final = 100  # its newest failures, for a list
 MOST_BROKEN_DOWN: Final = 1_000  # its newest failures, for its page
+
+# An ignored group whose time is over is open again.
+GROUPS: Final = """
+SELECT CASE WHEN state = 'ignored' AND ignored_until <= statement_timestamp()
+            THEN 'open' ELSE state END, count(*)
+  FROM jobqueue_failuregroup
+ GROUP BY 1
+"""
 
 # Each is a range of an index for each group: 50 groups took 9 ms and 27 ms.
 COUNT: Final = """
@@ -122,3 +131,8 @@ def break_down(db: Database, fingerprint: UUID) -> list[Share]:
     """The common properties of a group's newest failures."""
     params = {"fingerprint": fingerprint, "most": MOST_BROKEN_DOWN}
     return [Share(*row) for row in db.fetch(BREAK_DOWN, params)]
+
+
+def groups(db: Database) -> dict[str, int]:
+    """The number of failure groups in each state, now."""
+    return dict.fromkeys(GroupState.values, 0) | dict(db.fetch(GROUPS))

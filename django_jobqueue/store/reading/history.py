@@ -46,9 +46,7 @@ SELECT date_bin(%(step)s, bucket, %(since)s), {SUMS}
 
 def _places(name: str) -> str:
     """A column for each place of a histogram."""
-    places = (
-        f"sum(({name}_histogram -> {n})::integer) AS {name}_{n}" for n in range(BUCKETS)
-    )
+    places = (f"sum({name}_histogram[{n + 1}]) AS {name}_{n}" for n in range(BUCKETS))
     return ", ".join(places)
 
 

@@ -94,13 +94,12 @@ SELECT job_types::text, array_agg(id)
  GROUP BY 1
 """
 
-# The counters of several roll-ups, and their histograms place by place. A sum for each
-# place took 43 ms for both histograms of 6,000 roll-ups; jsonb_agg and a sum in Python
-# 190.
+# The counters of several roll-ups, and their histograms place by place: 150 ms for both
+# histograms of 33,000 roll-ups, and 4,000 with unnest() and a sum for each place.
 
 
 def _summed(name: str) -> str:
-    places = (f"coalesce(sum(({name} -> {n})::integer), 0)" for n in range(BUCKETS))
+    places = (f"coalesce(sum({name}[{n + 1}]), 0)" for n in range(BUCKETS))
     return f"ARRAY[{', '.join(places)}]"
 
 
@@ -272,7 +271,7 @@ def paused(db: Database) -> list[Pause]:
 
 
 def without_slots(db: Database) -> list[str]:
-    """Job types that a concurrency of 0 keeps from being claimed."""
+    """Job types that a concurrency of 0 keeps from being claimed, without a pause."""
     return [name for (name,) in db.fetch(WITHOUT_SLOTS)]
 
 

@@ -34,7 +34,7 @@ class KeyedClaims:
         keyed = KeyedLane(
             lane=self._known.lane,
             limit_name=self._limit.name,
-            locks_limit=self._limit.concurrency is not None,
+            locks_limit=self._limit.is_counted,
             locks_type=self._locks_type,
             first=self._known.first_key,
             each=self._known.jobs_per_key,
@@ -52,7 +52,7 @@ class KeyedClaims:
     def wants_more(self, got: int) -> bool:
         """Whether to ask for more of each key, since there is room; False if the lane
         has no more, or each key is at its limit."""
-        most = self._limit.concurrency
+        most = self._limit.most
         if not got or (most is not None and self._known.jobs_per_key >= most):
             return False
         self._known.jobs_per_key *= 2

@@ -27,6 +27,19 @@ class KeyLimit(NamedTuple):
 
     name: str
     concurrency: int | None  # of each key; None is unlimited: the keys only take turns
+    most_of_one_key: int | None = None  # the greatest that is said of one key alone
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether some key has a limit, so that running jobs are counted."""
+        return self.concurrency is not None or self.most_of_one_key is not None
+
+    @property
+    def most(self) -> int | None:
+        """How many jobs of one key may run, at most; None is unlimited."""
+        if self.concurrency is None:
+            return None
+        return max(self.concurrency, self.most_of_one_key or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +130,14 @@ class Policies:
         overrides = self._overrides.get(job_type)
         if overrides is not None:
             name, concurrency = overrides.limit_name, overrides.key_concurrency
+            most_of_one_key = overrides.most_of_one_key
         else:
             declaration = self._declared.get(job_type)
             if declaration is None or (per_key := declaration.policy.per_key) is None:
                 return None
             name = key_limits.limit_name(declaration)
-            concurrency = per_key.concurrency
-        return None if name is None else KeyLimit(name, concurrency)
+            concurrency, most_of_one_key = per_key.concurrency, None
+        return None if name is None else KeyLimit(name, concurrency, most_of_one_key)
 
     def is_exclusive(self, job_type: str) -> bool:
         """Whether a claim of these counts as a start, or against a limit; then they are

@@ -1,0 +1,1 @@
+"""Hosts: each ``runworkers``, its plan, and requests to it."""

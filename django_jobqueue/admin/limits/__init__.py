@@ -1,0 +1,1 @@
+"""Limits by key: their keys, and overrides."""

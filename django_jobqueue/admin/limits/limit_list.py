@@ -1,0 +1,178 @@
+"""Limits by key: what holds for each, which keys wait and run, and overrides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from django.contrib.admin import register
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.admin.actions.action import Action
+from django_jobqueue.admin.actions.action_admin import ActionAdmin
+from django_jobqueue.admin.base import VIEW_DATA, may, may_view
+from django_jobqueue.admin.limits.limit_override import OverrideLimit
+from django_jobqueue.admin.lists.columns import column
+from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.parts.history_entries import entries
+from django_jobqueue.domain.policy import NO_LIMIT
+from django_jobqueue.models import JobType, KeyLimit
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.reading.limit_keys import (
+    MOST_WAITING,
+    KeyRow,
+    LimitRow,
+    keys_of,
+    limits,
+)
+from django_jobqueue.text import numbers
+from django_jobqueue.text.redaction import MASK, is_secret
+
+
+@register(KeyLimit)
+class KeyLimitAdmin(ActionAdmin):
+    """Code declares limits; operators override them."""
+
+    change_form_template = "admin/jobqueue/key_limit.html"
+    page_actions: ClassVar[Sequence[Action]] = (OverrideLimit(),)
+    ordering = ("name",)
+    list_display = ("limit_name", "of_each_key", "overridden", "running", "job_types")
+    list_display_links = ("limit_name",)
+    search_fields = ("name",)
+    search_help_text = _("A part of the name of a limit.")
+
+    class Media:
+        css: ClassVar[dict[str, Any]] = {"all": ["django_jobqueue/machines.css"]}
+
+    def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
+        """Job types and running jobs, read once for all."""
+        by_name = {limit.name: limit for limit in limits(DjangoDatabase())}
+        for row in rows:
+            row.row_context = by_name.get(row.name) or _without_jobs(row)
+        return rows
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """Add what the template shows."""
+        row = context["original"]
+        db = DjangoDatabase()
+        limit = next(iter(limits(db, row.name)), None) or _without_jobs(row)
+        is_hidden = _is_hidden(request, limit)
+        context["summary"] = _summary(request, limit)
+        context["keys"] = [
+            _key_cells(limit, key, is_hidden=is_hidden)
+            | {"url": "" if is_hidden else self._override_url(request, row, key)}
+            for key in keys_of(db, limit)
+        ]
+        context["history"] = entries(KeyLimit, row.pk)
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def _override_url(self, request: HttpRequest, row: KeyLimit, key: KeyRow) -> str:
+        """Where this key is overridden; empty for users who may not."""
+        action = self.page_actions[0]
+        if not self.may_do(request, action, row):
+            return ""
+        return self.address_of(action, row, then=request.path, key=key.key)
+
+    @column(description=_("name"))
+    def limit_name(self, limit: KeyLimit) -> Any:
+        """The name."""
+        return display.breakable(limit.name)
+
+    @column(description=_("of each key"))
+    def of_each_key(self, limit: Any) -> Any:
+        """The number that is in force."""
+        return _limit_text(limit.row_context.in_force)
+
+    @column(description=_("overridden"))
+    def overridden(self, limit: Any) -> Any:
+        """What operators say instead of the code, of all keys and of single ones."""
+        return _overridden(limit.row_context)
+
+    @column(description=_("running"))
+    def running(self, limit: Any) -> str:
+        """The running jobs of all keys."""
+        return numbers.number(limit.row_context.running)
+
+    @column(description=_("job types"))
+    def job_types(self, limit: Any) -> Any:
+        """The job types that share it."""
+        names = limit.row_context.job_types
+        return (
+            display.lines(map(display.breakable, names)) if names else display.NOTHING
+        )
+
+
+def _without_jobs(row: KeyLimit) -> LimitRow:
+    """A limit that is gone, or one too many to read."""
+    return LimitRow(row.name, row.concurrency, row.concurrency_override, (), 0, 0)
+
+
+def _is_hidden(request: HttpRequest, limit: LimitRow) -> bool:
+    """Whether the user may not see the keys: they are arguments of jobs."""
+    if not may(request, VIEW_DATA):
+        return True
+    types = JobType._default_manager.filter(pk__in=limit.job_types)
+    return any(
+        is_secret(str(name), [str(one).lower() for one in sensitive or ()])
+        for rule, sensitive in types.values_list("limit_rule", "sensitive")
+        for name in (rule or {}).get("by", ())
+    )
+
+
+def _key_cells(limit: LimitRow, key: KeyRow, *, is_hidden: bool) -> dict[str, Any]:
+    """A row of the table of keys."""
+    many = "+" if key.waiting >= MOST_WAITING else ""
+    is_due = key.oldest is not None and key.oldest >= 0
+    return {
+        "key": MASK if is_hidden else display.visible(key.key) or display.NOTHING,
+        "running": numbers.number(key.running),
+        "limit": _limit_text(limit.of_key(key)),
+        "override": _override_text(key.override),
+        "waiting": numbers.number(key.waiting) + many,
+        "oldest": numbers.span(key.oldest or 0) if is_due else display.NOTHING,
+    }
+
+
+def _limit_text(limit: int | None) -> str:
+    return "∞" if limit is None else numbers.number(limit)
+
+
+def _override_text(override: int | None) -> Any:
+    if override is None:
+        return display.NOTHING
+    return _limit_text(None if override == NO_LIMIT else override)
+
+
+def _overridden(limit: LimitRow) -> Any:
+    parts = []
+    if limit.override is not None:
+        text = gettext("%(before)s → %(after)s")
+        values = {
+            "before": _limit_text(limit.declared),
+            "after": _override_text(limit.override),
+        }
+        parts.append(text % values)
+    if limit.overridden_keys:
+        text = gettext("%(count)s of its keys")
+        parts.append(text % {"count": numbers.number(limit.overridden_keys)})
+    return display.lines(parts) if parts else display.NOTHING
+
+
+def _summary(request: HttpRequest, limit: LimitRow) -> list[tuple[Any, Any]]:
+    sees_types = may_view(request, JobType)
+    types = [
+        display.link("jobtype", name, display.visible(name))
+        if sees_types
+        else display.visible(name)
+        for name in limit.job_types
+    ]
+    return [
+        (_("Of each key"), _limit_text(limit.in_force)),
+        (_("Overridden"), _overridden(limit)),
+        (_("Running"), numbers.number(limit.running)),
+        (_("Job types"), display.lines(types) if types else display.NOTHING),
+    ]

@@ -1,0 +1,101 @@
+"""The action that overrides a limit by key, or holds one key."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+from django import forms
+from django.http import HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue import operations
+from django_jobqueue.admin.actions.action import (
+    ActionForm,
+    ConfirmedAction,
+    Done,
+    Question,
+    Rows,
+)
+from django_jobqueue.admin.parts.display import visible
+from django_jobqueue.conf import GREATEST
+from django_jobqueue.domain.per_key import LONGEST_KEY
+from django_jobqueue.domain.policy import NO_LIMIT
+from django_jobqueue.text import numbers
+
+
+class OverrideForm(ActionForm):
+    """Of which key, and how many of its jobs run at once."""
+
+    only_key = forms.BooleanField(
+        label=_("Of one key alone"), required=False, help_text=_("Else of all keys.")
+    )
+    key = forms.CharField(
+        label=_("Key"), required=False, max_length=LONGEST_KEY, strip=False
+    )
+    concurrency = forms.IntegerField(
+        label=_("Jobs of a key at once"),
+        required=False,
+        min_value=NO_LIMIT,
+        max_value=GREATEST,
+        help_text=_(
+            "0 holds the key, or all: its jobs wait. -1 is unlimited. Empty: as the "
+            "code says, or for one key as its limit says."
+        ),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "key" in self.request.GET:
+            self.initial["only_key"] = True
+            self.initial["key"] = self.request.GET["key"]
+
+
+class OverrideLimit(ConfirmedAction):
+    """Say how many jobs of each key, or of one, run at once."""
+
+    name = "override"
+    label = _("Override")
+    rights = ("view_keylimit", "change_keylimit")
+    form_class: ClassVar[type[ActionForm]] = OverrideForm
+
+    def ask(self, request: HttpRequest, rows: Rows) -> Question:
+        """Which limit, and the effect."""
+        text = gettext("Override the limit %(name)s?")
+        return Question(
+            text % {"name": ", ".join(visible(row.name) for row in rows)},
+            [gettext("No job that runs is stopped. Workers follow at once.")],
+        )
+
+    def do(self, request: HttpRequest, rows: Rows, cleaned: dict[str, Any]) -> Done:
+        """Write it; the history keeps the values."""
+        by = request.user.get_username()
+        key = cleaned["key"] if cleaned["only_key"] else None
+        changed = []
+        entry = ""
+        for row in rows:
+            change = operations.override_limit(
+                row.name, cleaned["concurrency"], key=key, by=by
+            )
+            if change.before != change.after:
+                changed.append(row)
+                values = {"before": _text(change.before), "after": _text(change.after)}
+                entry = gettext("%(before)s → %(after)s") % values
+                if key is not None:
+                    entry = gettext("Key %(key)s: %(change)s") % {
+                        "key": visible(key),
+                        "change": entry,
+                    }
+        message = gettext("The override was written.")
+        if not changed:
+            message = gettext("Nothing changed.")
+        return Done(message, (), changed, entry)
+
+
+CODE: Final = "–"
+
+
+def _text(override: int | None) -> str:
+    if override is None:
+        return CODE
+    return "∞" if override == NO_LIMIT else numbers.number(override)

@@ -1,0 +1,53 @@
+"""The settings of metrics."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django_jobqueue.conf.setting_types import (
+    Count,
+    Names,
+    Port,
+    QueueLabels,
+    Seconds,
+    Setting,
+    Text,
+)
+
+
+class MetricsSettings:
+    """A part of ``Conf``, whose settings are in one dict."""
+
+    settings: ClassVar[dict[str, Setting[Any]]] = {}
+
+    metrics_port = Port(
+        None,
+        "Port at which runworkers serves metrics and answers probes; 0 is any free "
+        "one, None is none.",
+        optional=True,
+    )
+    metrics_host = Text[str](
+        "127.0.0.1",
+        "Address of that port. In a container 0.0.0.0, so that others reach it.",
+        maximum=255,
+    )
+    metrics_max_age = Seconds[float](
+        5.0,
+        "How old metrics of the cluster may be; whoever finds them older takes them "
+        "again.",
+        minimum=0,
+    )
+    metrics_series = Count[int](
+        1_000,
+        "How many label sets of one metric are exposed, the largest; the others are "
+        "added up under (other).",
+        minimum=1,
+    )
+    metrics_queues = QueueLabels(
+        {},
+        "Labels of queues in metrics, by patterns of their names: "
+        '{"tenant-*": "tenant"}. The first pattern that matches counts.',
+    )
+    metrics_exclude = Names[list[str]](
+        [], "Metrics that are not exposed; * stands for anything."
+    )

@@ -1,0 +1,213 @@
+"""``jobqueue limits``: limits by key, their keys, and overriding one."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.core.management.base import CommandError, CommandParser
+
+from django_jobqueue import operations
+from django_jobqueue.domain.policy import NO_LIMIT
+from django_jobqueue.management.jobqueue.console import Console
+from django_jobqueue.management.jobqueue.detail_page import as_json
+from django_jobqueue.management.jobqueue.override import (
+    CODE,
+    UNLIMITED,
+    override_text,
+)
+from django_jobqueue.management.jobqueue.subcommand import by
+from django_jobqueue.management.jobqueue.subcommand_verbs import (
+    SubcommandWithVerbs,
+    no_words,
+)
+from django_jobqueue.management.jobqueue.text_tables import Column, Row
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.reading.limit_keys import (
+    MOST_WAITING,
+    KeyRow,
+    LimitRow,
+    keys_of,
+    limits,
+)
+from django_jobqueue.text import numbers
+from django_jobqueue.text.suggestions import did_you_mean
+
+NONE: Final = "-"
+LIMIT_COLUMNS: Final = (
+    Column("Limit", breaks=True),
+    Column("Of each key", right=True),
+    Column("Override", right=True),
+    Column("Running", right=True),
+    Column("Job types", breaks=True),
+)
+KEY_COLUMNS: Final = (
+    Column("Key", breaks=True),
+    Column("Running", right=True),
+    Column("Limit", right=True),
+    Column("Override", right=True),
+    Column("Waiting", right=True),
+    Column("Oldest", right=True),
+)
+
+
+class Limits(SubcommandWithVerbs):
+    """Lists limits by key and their keys, and overrides their numbers."""
+
+    name = "limits"
+    summary = "List limits by key; override one, or hold a key."
+    verbs = ("list", "show", "override")
+    wanted = "LIMIT [NUMBER]"
+    description = """\
+List the limits by key, show the keys of one, or override how many jobs of each
+key run at once, or of one key alone:
+
+  override  NUMBER is a number; "unlimited"; 0, which holds all keys or this
+            one: its jobs wait; or "code", which clears the override
+
+A limit has the name of its job type, or that of PerKey(name=...). No job that
+runs is stopped.
+
+  jobqueue limits
+  jobqueue limits show shop.export
+  jobqueue limits override shop.export 2
+  jobqueue limits override shop.export 0 --key 7
+  jobqueue limits override shop.export code --key 7"""
+    epilog = """\
+--format json prints a list of {name, concurrency (declared; null is
+unlimited), override (null: not set, -1: unlimited), limit (in force), running,
+overridden_keys, job_types}. Of show, a list of {key, running, limit, override,
+waiting (counted up to 100 in each lane), oldest (seconds; negative until it is
+due, null if none waits)}. Of override, {before, after}."""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the key."""
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--key", metavar="KEY", help="Override the number of this key alone."
+        )
+
+    only_with = {"key": ("override",)}
+
+    def do(
+        self, verb: str, words: list[str], console: Console, options: dict[str, Any]
+    ) -> None:
+        """List, show or override. Raises CommandError, InvalidArguments."""
+        is_json = options["format"] == "json"
+        if verb == "list":
+            no_words(words)
+            _list(console, is_json)
+        elif verb == "show":
+            if len(words) != 1:
+                raise CommandError("Name one limit to show.")
+            _show(console, words[0], is_json)
+        else:
+            if len(words) != 2:
+                raise CommandError("Name one limit, and the number to be in force.")
+            _override(console, *words, key=options["key"], is_json=is_json)
+
+
+def _list(console: Console, is_json: bool) -> None:
+    rows = limits(DjangoDatabase())
+    if is_json:
+        console.print(as_json([_limit_object(row) for row in rows]))
+    elif rows:
+        console.table(LIMIT_COLUMNS, [Row(_limit_cells(row)) for row in rows])
+    else:
+        console.print("No job type has a limit by key.")
+
+
+def _show(console: Console, name: str, is_json: bool) -> None:
+    db = DjangoDatabase()
+    rows = limits(db, name)
+    if not rows:
+        hint = did_you_mean(name, [row.name for row in limits(db)])
+        raise CommandError(f"There is no limit by key {name!r}.{hint}")
+    limit = rows[0]
+    keys = keys_of(db, limit)
+    if is_json:
+        console.print(as_json([_key_object(limit, key) for key in keys]))
+    elif keys:
+        console.table(KEY_COLUMNS, [Row(_key_cells(limit, key)) for key in keys])
+    else:
+        console.print("No key has jobs or an override.")
+
+
+def _override(
+    console: Console, name: str, text: str, *, key: str | None, is_json: bool
+) -> None:
+    change = operations.override_limit(name, _number(text), key=key, by=by())
+    if is_json:
+        console.print(as_json({"before": change.before, "after": change.after}))
+        return
+    of = name if key is None else f"{name}, key {key}"
+    if change.before == change.after:
+        console.info(f"{of}: nothing changed.")
+    else:
+        console.info(f"{of}: {_text(change.before)} → {_text(change.after)}.")
+
+
+def _number(text: str) -> int | None:
+    """The override that this text states; None clears it. Raises CommandError."""
+    if text == CODE:
+        return None
+    if text == UNLIMITED:
+        return NO_LIMIT
+    try:
+        return int(text)
+    except ValueError:
+        raise CommandError(
+            f"The number must be a whole number, {CODE} or {UNLIMITED}, not {text!r}."
+        ) from None
+
+
+def _text(override: int | None) -> str:
+    return override_text("concurrency", override)
+
+
+def _limit_text(limit: int | None) -> str:
+    return UNLIMITED if limit is None else numbers.number(limit)
+
+
+def _limit_cells(row: LimitRow) -> list[str]:
+    return [
+        row.name,
+        _limit_text(row.declared),
+        NONE if row.override is None else _text(row.override),
+        numbers.number(row.running),
+        ", ".join(row.job_types) or NONE,
+    ]
+
+
+def _key_cells(limit: LimitRow, row: KeyRow) -> list[str]:
+    many = "+" if row.waiting >= MOST_WAITING else ""
+    return [
+        row.key,
+        numbers.number(row.running),
+        _limit_text(limit.of_key(row)),
+        NONE if row.override is None else _text(row.override),
+        numbers.number(row.waiting) + many,
+        NONE if row.oldest is None or row.oldest < 0 else numbers.span(row.oldest),
+    ]
+
+
+def _limit_object(row: LimitRow) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "concurrency": row.declared,
+        "override": row.override,
+        "limit": row.in_force,
+        "running": row.running,
+        "overridden_keys": row.overridden_keys,
+        "job_types": list(row.job_types),
+    }
+
+
+def _key_object(limit: LimitRow, row: KeyRow) -> dict[str, Any]:
+    return {
+        "key": row.key,
+        "running": row.running,
+        "limit": limit.of_key(row),
+        "override": row.override,
+        "waiting": row.waiting,
+        "oldest": row.oldest,
+    }

@@ -1,0 +1,69 @@
+"""The pages of limits by key: their keys, and overrides."""
+
+from __future__ import annotations
+
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+
+from django_jobqueue.models import AuditEntry, JobType, KeyLimit, KeyOverride
+from tests.admin.conftest import LogIn
+from tests.admin.pages import confirm, get, list_of, page_of
+from tests.admin.scene import Scene
+from tests.store.rows import KEYED, make
+
+PAGE_RIGHTS = ("view_keylimit", "view_job_data", "change_keylimit")
+
+
+def keyed(key: str, **columns: object) -> None:
+    """A job of this key."""
+    make(KEYED, data={}, limit_key=f"{KEYED} {key}", **columns)
+
+
+def test_the_list_and_the_page_say_what_holds_and_which_keys_have_jobs(
+    anna: Client, scene: Scene
+) -> None:
+    keyed("acme", status="running", worker_id=scene.workers["running"])
+    keyed("acme")
+    keyed("zen")
+    KeyOverride.objects.create(limit_key=f"{KEYED} zen", concurrency=0)
+    KeyLimit.objects.filter(pk=KEYED).update(concurrency_override=-1)
+
+    listed = get(anna, list_of("keylimit")).text
+    assert f"{KEYED} ∞ 2 → ∞ 1 of its keys 1" in listed
+    page = get(anna, page_of("keylimit", KEYED)).text
+    assert "acme 1 ∞ – 1 " in page
+    assert "zen 0 0 0 1 " in page
+
+
+def test_an_engineer_overrides_a_limit_and_holds_a_key(
+    log_in: LogIn, scene: Scene
+) -> None:
+    client = log_in(*PAGE_RIGHTS)
+    keyed("acme")
+    asked = get(client, "/admin/jobqueue/keylimit/override/", keys=KEYED, key="acme")
+    assert f"Override the limit {KEYED}?" in asked.text
+    assert 'value="acme"' in asked.html
+
+    confirm(client, "keylimit", "override", KEYED, concurrency="5")
+    assert KeyLimit.objects.get(pk=KEYED).concurrency_override == 5
+    only = {"only_key": "on", "key": "acme"}
+    confirm(client, "keylimit", "override", KEYED, concurrency="0", **only)
+    assert KeyOverride.objects.get().concurrency == 0
+    again = confirm(client, "keylimit", "override", KEYED, concurrency="0", **only)
+    assert "Nothing changed." in again.text
+    confirm(client, "keylimit", "override", KEYED, concurrency="", **only)
+    assert not KeyOverride.objects.exists()
+
+    entries = [one.get_change_message() for one in LogEntry.objects.order_by("id")]
+    assert entries == ["– → 5", "Key acme: – → 0", "Key acme: 0 → –"]
+    assert AuditEntry.objects.count() == 3
+    assert "Key acme: – → 0" in get(client, page_of("keylimit", KEYED)).text
+
+
+def test_keys_are_data_so_not_everybody_sees_them(log_in: LogIn, scene: Scene) -> None:
+    keyed("acme")
+    viewer = get(log_in("view_keylimit", name="viewer"), page_of("keylimit", KEYED))
+    assert "acme" not in viewer.html
+    JobType.objects.filter(pk=KEYED).update(sensitive=["key"])
+    engineer = get(log_in(*PAGE_RIGHTS), page_of("keylimit", KEYED))
+    assert "acme" not in engineer.html

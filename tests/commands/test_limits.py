@@ -1,0 +1,124 @@
+"""``jobqueue limits``."""
+
+from __future__ import annotations
+
+import getpass
+from datetime import timedelta
+
+import pytest
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from django_jobqueue.models import AuditEntry, JobType, KeyLimit, KeyOverride, QueuedJob
+from tests.admin.scene import worker
+from tests.commands.conftest import jobqueue
+from tests.store.rows import ADD, KEYED, make
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def worker_id() -> int:
+    """Of a worker that is alive."""
+    return worker()
+
+
+def keyed(key: str, **columns: object) -> None:
+    """A job of this key."""
+    make(KEYED, data={}, limit_key=f"{KEYED} {key}", **columns)
+
+
+def test_the_list_says_what_holds_and_how_many_run(worker_id: int) -> None:
+    KeyLimit.objects.exclude(pk=KEYED).delete()
+    keyed("a", status="running", worker_id=worker_id)
+    keyed("a")
+    lines = [line.split() for line in jobqueue("limits").out.splitlines()]
+    assert lines[1] == [KEYED, "2", "-", "1", KEYED]
+    (one,) = jobqueue("limits", "--format", "json").json
+    assert one == {
+        "name": KEYED,
+        "concurrency": 2,
+        "override": None,
+        "limit": 2,
+        "running": 1,
+        "overridden_keys": 0,
+        "job_types": [KEYED],
+    }
+    JobType.objects.update(limit_name=None)
+    KeyLimit.objects.all().delete()
+    assert jobqueue("limits").out == "No job type has a limit by key.\n"
+
+
+def test_the_keys_of_a_limit_are_shown_those_that_wait_longest_first(
+    worker_id: int,
+) -> None:
+    now = timezone.now()
+    keyed("a", status="running", worker_id=worker_id)
+    keyed("b", run_after=now - timedelta(minutes=1))
+    keyed("b", run_after=now + timedelta(hours=1), queue="other")
+    keyed("c", run_after=now - timedelta(minutes=2))
+    make(ADD, limit_key="other c")
+    KeyOverride.objects.create(limit_key=f"{KEYED} d", concurrency=0)
+    KeyOverride.objects.create(limit_key=f"{KEYED}! d", concurrency=0)
+
+    lines = jobqueue("limits", "show", KEYED).out.splitlines()
+    assert [line.split()[:5] for line in lines[1:]] == [
+        ["c", "0", "2", "-", "1"],
+        ["b", "0", "2", "-", "2"],
+        ["a", "1", "2", "-", "0"],
+        ["d", "0", "0", "0", "0"],
+    ]
+    shown = jobqueue("limits", "show", KEYED, "--format", "json").json
+    assert shown[2] == {
+        "key": "a",
+        "running": 1,
+        "limit": 2,
+        "override": None,
+        "waiting": 0,
+        "oldest": None,
+    }
+    QueuedJob.objects.all().delete()
+    KeyOverride.objects.all().delete()
+    assert jobqueue("limits", "show", KEYED).out == "No key has jobs or an override.\n"
+
+
+def test_a_limit_and_a_key_are_overridden_and_the_audit_says_by_whom() -> None:
+    said = jobqueue("limits", "override", KEYED, "5").out
+    assert said == f"{KEYED}: code → 5.\n"
+    assert KeyLimit.objects.get(pk=KEYED).concurrency_override == 5
+    said = jobqueue("limits", "override", KEYED, "0", "--key", "7").out
+    assert said == f"{KEYED}, key 7: code → 0.\n"
+    assert KeyOverride.objects.get().limit_key == f"{KEYED} 7"
+    again = jobqueue("limits", "override", KEYED, "0", "--key", "7").out
+    assert again == f"{KEYED}, key 7: nothing changed.\n"
+    change = jobqueue("limits", "override", KEYED, "unlimited", "--format", "json")
+    assert change.json == {"before": 5, "after": -1}
+    jobqueue("limits", "override", KEYED, "code", "--key", "7")
+    assert not KeyOverride.objects.exists()
+
+    first, of_key = AuditEntry.objects.order_by("id")[:2]
+    assert (first.verb, first.about) == ("override limit", [KEYED])
+    assert first.by == f"command line ({getpass.getuser()})"
+    assert first.details == {"concurrency": "– → 5"}
+    assert of_key.details == {"key": "7", "concurrency": "– → 0"}
+    assert AuditEntry.objects.count() == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("show",), "Name one limit to show"),
+        (("show", "tests.sample.write_keye"), f"Did you mean '{KEYED}'"),
+        (("override", KEYED), "Name one limit, and the number"),
+        (("override", KEYED, "many"), "must be a whole number, code or"),
+        (("override", KEYED, "-2"), "at least -1"),
+        (("override", "nothing", "2"), "There is no limit by key"),
+        (("override", KEYED, "2", "--key", "k" * 151), "150 characters"),
+        (("list", KEYED), "list takes no name"),
+        (("show", KEYED, "--key", "7"), "--key goes with override"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(arguments: tuple[str, ...], text: str) -> None:
+    with pytest.raises(CommandError, match=text):
+        jobqueue("limits", *arguments)
+    assert not KeyLimit.objects.exclude(concurrency_override=None).exists()
