@@ -65,7 +65,7 @@ class HostRow:
             self._pass_on(host_rows.keep(connection, report, lease))
             self._written = version.number
 
-    def bury(self, connection: OwnConnection) -> None:
+    def record_lost(self, connection: OwnConnection) -> None:
         """Record the end of hosts of this machine whose process is surely gone: they
         were killed, and their rows would look alive until their leases lapse. Raises
         StoreUnavailable."""
