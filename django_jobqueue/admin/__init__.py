@@ -6,6 +6,7 @@ register its own.
 
 from django.contrib import admin
 
+from django_jobqueue.admin.alerts.alert_list import AlertAdmin
 from django_jobqueue.admin.audit.audit_list import AuditEntryAdmin
 from django_jobqueue.admin.bulk.bulk_operations import BulkOperationAdmin
 from django_jobqueue.admin.erasures.erasure_list import ErasureAdmin
@@ -24,6 +25,7 @@ from django_jobqueue.admin.types.queues import QueueAdmin
 from django_jobqueue.admin.workers.worker_list import WorkerAdmin
 
 __all__ = [
+    "AlertAdmin",
     "ArchivedJobAdmin",
     "AuditEntryAdmin",
     "BulkOperationAdmin",

@@ -26,6 +26,7 @@ TABS: Final = (
     ("host", pgettext_lazy("tab", "Hosts"), "h"),
     ("worker", _("Workers"), "w"),
     ("lease", _("Leases"), "l"),
+    ("alert", pgettext_lazy("tab", "Alerts"), "n"),
     ("keylimit", pgettext_lazy("tab", "Limits"), "m"),
     ("bulkoperation", pgettext_lazy("tab", "Operations"), "b"),
     ("auditentry", pgettext_lazy("tab", "Audit"), "d"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.urls import NoReverseMatch, reverse
@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.states import OCCURRENCES, AlertCondition, AlertEvent
+from django_jobqueue.domain.states import AlertCondition, AlertEvent
 from django_jobqueue.store.alert_rows import MOST_LISTED, News
 from django_jobqueue.text.numbers import number, span
 
@@ -144,35 +144,45 @@ def notification_of(id: UUID, news: Sequence[News]) -> Notification:
     return Notification(id=id, alerts=listed, others=len(news) - len(listed))
 
 
+class Place(NamedTuple):
+    """The page of the admin about an alert: a list, unless there is a key."""
+
+    model: str  # in lower case, as addresses have it
+    query: dict[str, str] = {}  # noqa: RUF012 - of the list
+    key: str = ""
+
+
+def place_of(condition: str, subject: str) -> Place:
+    """Where to look at what an alert is about."""
+    match condition:
+        case AlertCondition.FAILURE_GROUP | AlertCondition.REGRESSION:
+            return Place("failuregroup", key=subject)
+        case AlertCondition.BACKLOG:
+            return Place("queuedjob", {"queue": subject})
+        case AlertCondition.NO_WORKER:
+            return Place("worker")
+        case AlertCondition.FAILING:
+            return Place("archivedjob", {"status": "failed", "job_type": subject})
+        case AlertCondition.CRASHING:
+            return Place("failuregroup", {"q": subject})
+        case _:
+            return Place("overview")
+
+
 def url_of(news: News) -> str:
     """The page of the admin about an alert; empty if nobody has said where it is."""
     if not conf.site_url:
         return ""
+    place = place_of(news.condition, news.subject)
     try:
-        if news.condition in OCCURRENCES:
-            path = reverse("admin:jobqueue_failuregroup_change", args=[news.subject])
+        if place.key:
+            path = reverse(f"admin:jobqueue_{place.model}_change", args=[place.key])
         else:
-            model, query = _list_of(news)
-            path = reverse(f"admin:jobqueue_{model}_changelist")
-            path += f"?{urlencode(query)}" if query else ""
+            path = reverse(f"admin:jobqueue_{place.model}_changelist")
     except NoReverseMatch:  # the project has no admin
         return ""
-    return conf.site_url.rstrip("/") + path
-
-
-def _list_of(news: News) -> tuple[str, dict[str, str]]:
-    """The list of the admin about a condition, and its query."""
-    match news.condition:
-        case AlertCondition.BACKLOG:
-            return "queuedjob", {"queue": news.subject}
-        case AlertCondition.NO_WORKER:
-            return "worker", {}
-        case AlertCondition.FAILING:
-            return "archivedjob", {"status": "failed", "job_type": news.subject}
-        case AlertCondition.CRASHING:
-            return "failuregroup", {"q": news.subject}
-        case _:
-            return "overview", {}
+    query = f"?{urlencode(place.query)}" if place.query else ""
+    return f"{conf.site_url.rstrip('/')}{path}{query}"
 
 
 def _text(news: News) -> str:

@@ -16,8 +16,8 @@ from django.db.models.functions import Coalesce
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.policy import NO_LIMIT
-from django_jobqueue.domain.states import BulkState, GroupState
-from django_jobqueue.models import BulkOperation, FailureGroup, JobType
+from django_jobqueue.domain.states import AlertState, BulkState, GroupState
+from django_jobqueue.models import Alert, BulkOperation, FailureGroup, JobType
 from django_jobqueue.stats import current_state as present
 from django_jobqueue.stats import schedules
 from django_jobqueue.stats.cached import CachedValue
@@ -51,6 +51,7 @@ LATELY: Final = timedelta(days=1)
 MOST_LINES: Final = 50  # job types or queues; the busiest of more
 MOST_GROUPS: Final = 20
 MOST_OPERATIONS: Final = 20
+MOST_ALERTS: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +63,7 @@ class Now:
     groups: list[FailureGroup]  # new or regressed lately, latest first
     operations: list[BulkOperation]  # newest first
     failing: Failing  # too often, in the last hour
+    firing: list[Alert]  # the newest first
     crashes: dict[str, int]  # of job types with many lately
     oldest_transaction: OldTransaction | None
     unfolded: datetime | None
@@ -187,6 +189,7 @@ def _read_now() -> Now:
             least=ENOUGH,
             percent=conf.alert_failed,
         ),
+        firing=_firing(),
         crashes=failure_stats.crashes(db, least=MANY_CRASHES),
         oldest_transaction=old_transactions.oldest(db),
         unfolded=unfolded,
@@ -243,6 +246,11 @@ def _groups(since: datetime) -> list[FailureGroup]:
             "error_class", "frame", "first_seen", "last_seen", "regressed_at"
         ).order_by("-last_seen", "-fingerprint")[:MOST_GROUPS]
     )
+
+
+def _firing() -> list[Alert]:
+    rows = Alert.objects.using(conf.database).filter(state=AlertState.FIRING)
+    return list(rows.order_by("-fired_at", "-id")[:MOST_ALERTS])
 
 
 def _operations() -> list[BulkOperation]:

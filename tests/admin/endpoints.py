@@ -20,7 +20,7 @@ from django.db import connection, transaction
 from django.test import Client
 from django.urls import reverse
 
-from django_jobqueue.models import AuditEntry, SavedView
+from django_jobqueue.models import Alert, AuditEntry, SavedView
 from django_jobqueue.operations import bulk, job_searches, personal_data
 from django_jobqueue.search.selection import Selection, Table, Term
 from tests.admin.scene import LEAK, SECRET, Scene
@@ -94,6 +94,7 @@ def actions() -> list[tuple[str, str]]:
 def keys_of(scene: Scene) -> Keys:
     """Of each model a row that whatever can be done with such rows would change."""
     return {
+        "alert": alert(),
         "archivedjob": scene.archived["failed"],
         "auditentry": act(),
         "bulkoperation": operation(),
@@ -112,6 +113,11 @@ def keys_of(scene: Scene) -> Keys:
         "schedule": scene.schedules["overridden"],
         "worker": scene.workers["running"],
     }
+
+
+def alert() -> object:
+    """A condition that holds."""
+    return Alert.objects.create(condition="backlog", subject="mail", text="late").pk
 
 
 def act() -> object:

@@ -9,6 +9,8 @@ from django.db import models
 from django.utils import timezone
 
 from django_jobqueue.models import (
+    Alert,
+    AlertDelivery,
     ArchivedJob,
     AuditEntry,
     BulkOperation,
@@ -134,8 +136,11 @@ def infect(text: str, name: str = "") -> Keys:
     selections = {"archived": selection.to_json()}
     search = _insert(JobSearch, text, selections=selections, place=None)
     act = _insert(AuditEntry, text, about=[text], details={text: text})
+    alert = _insert(Alert, text, condition="backlog", subject=name, resolved_at=None)
+    _insert(AlertDelivery, text, alert=alert, event="fired", send_id=None)
     view = _insert(SavedView, text, list="archivedjob", name=name[:60], is_shared=True)
     return {
+        "alert": alert.pk,
         "archivedjob": over.pk,
         "auditentry": act.pk,
         "bulkoperation": operation.pk,

@@ -56,6 +56,10 @@ PARAMETERS = {
         *("verb", "by", "q", "o", "p", "all", "after", "before"),
         *(f"at__range__{end}_{part}" for end in ("gte", "lte") for part in "01"),
     ],
+    "alert": [
+        *("state", "condition", "q", "o", "p", "all", "after", "before"),
+        *(f"fired_at__range__{end}_{part}" for end in ("gte", "lte") for part in "01"),
+    ],
     "failuregroup": ["state", "q", "o", "p", "all"],
     "jobtype": ["q", "o", "p", "all"],
     "schedule": ["state", "origin", "job_type", "q", "o", "p", "all"],

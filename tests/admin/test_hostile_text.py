@@ -30,7 +30,7 @@ Shape = list[tuple[str, list[str]]]
 
 def addresses_of(model: str, key: object) -> list[str]:
     """The list, and the page of this row where rows have pages."""
-    pages = [] if model == "auditentry" else [page_of(model, key)]
+    pages = [] if model in ("alert", "auditentry") else [page_of(model, key)]
     return [list_of(model), *pages]
 
 

@@ -34,7 +34,7 @@ def test_the_index_leads_with_the_overview(
 def test_so_does_the_menu_beside_each_page(anna: Client, db: None) -> None:
     page = get(anna, list_of("worker"))
     assert entries(page)[0] == list_of("overview")
-    assert " Overview Archived jobs " in page.text
+    assert " Overview Alerts Archived jobs " in page.text
 
 
 def test_the_entry_leads_to_the_front_page_of_the_app(anna: Client, db: None) -> None:

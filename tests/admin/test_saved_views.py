@@ -31,6 +31,7 @@ JOBS = ("view_archivedjob", "view_queuedjob", "add_savedview")
 
 # A condition of every list.
 LISTS = {
+    "alert": "state=firing",
     "archivedjob": "job_type=shop.add&status=failed",
     "auditentry": "verb=pause",
     "bulkoperation": "state=done",

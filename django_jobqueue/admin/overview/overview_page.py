@@ -11,6 +11,7 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from django_jobqueue.admin.alerts.alert_links import link_of
 from django_jobqueue.admin.overview import overview_tables
 from django_jobqueue.admin.overview.overview_tables import (
     OperationRow,
@@ -23,6 +24,8 @@ from django_jobqueue.admin.parts.depths import age_text
 from django_jobqueue.admin.parts.history_charts import History, Period
 from django_jobqueue.admin.tabs import address_of
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.states import AlertState
+from django_jobqueue.models import Alert
 from django_jobqueue.stats import attention, overview
 from django_jobqueue.stats.attention import Concern
 from django_jobqueue.stats.overview import Overview
@@ -55,6 +58,15 @@ class Pointer:
 
 
 @dataclass(frozen=True, slots=True)
+class FiringAlert:
+    """An alert that fires now."""
+
+    reason: str  # its condition, and what it is about
+    url: str
+    since: str
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """All that the template shows."""
 
@@ -62,6 +74,8 @@ class Page:
     choices: Sequence[Choice]
     cards: Sequence[Card]
     pointers: Sequence[Pointer]
+    firing: Sequence[FiringAlert]
+    all_firing: str  # the list of them
     history: History
     types: Table
     queues: Table
@@ -84,6 +98,8 @@ def page(request: HttpRequest) -> Page:
         ],
         cards=_cards(request, figures),
         pointers=[_pointer(request, one) for one in attention.concerns(figures.now)],
+        firing=_firing(request, figures),
+        all_firing=_list(request, "alert", state=AlertState.FIRING),
         history=history_charts.history(_period(figures)),
         types=overview_tables.types(request, figures),
         queues=overview_tables.queues(request, figures),
@@ -170,6 +186,27 @@ def _list(request: HttpRequest, model: str, **query: str) -> str:
         return ""
     address = address_of(request, model)
     return f"{address}?{urlencode(query)}" if query else address
+
+
+def _firing(request: HttpRequest, figures: Overview) -> list[FiringAlert]:
+    """Those that fire, for users who may see alerts."""
+    if not overview_tables.may_follow(request, "alert"):
+        return []
+    return [
+        FiringAlert(
+            reason=_reason(alert),
+            url=link_of(request, alert.condition, alert.subject),
+            since=display.ago(alert.fired_at),
+        )
+        for alert in figures.now.firing
+    ]
+
+
+def _reason(alert: Alert) -> str:
+    label = str(alert.get_condition_display())
+    if not alert.subject:
+        return label
+    return f"{label}: {display.shown_text(alert.subject, display.CELL)}"
 
 
 def _pointer(request: HttpRequest, concern: Concern) -> Pointer:

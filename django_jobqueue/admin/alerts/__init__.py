@@ -1,0 +1,1 @@
+"""Alerts: what fires and what is resolved, and what the channels answered."""

@@ -1,0 +1,59 @@
+"""A real ``runworkers`` posts to a webhook what happens to its jobs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from django_jobqueue.models import Alert, QueuedJob
+from tests.alerts.conftest import SECRET, Receiver
+from tests.conftest import RunWorkers, eventually
+from tests.sample import jobs
+from tests.stats import rows
+
+pytestmark = pytest.mark.processes
+
+
+def types(receiver: Receiver) -> list[str]:
+    return sorted(body["type"] for body in receiver.bodies)
+
+
+def environment(receiver: Receiver) -> dict[str, str]:
+    channel = {"to": "webhook", "url": receiver.url, "secrets": [SECRET]}
+    return {"JOBQUEUE_ALERTS": json.dumps([channel])}
+
+
+def test_a_new_failure_reaches_a_webhook_once(
+    runworkers: Callable[..., RunWorkers], receiver: Receiver
+) -> None:
+    jobs.fail.enqueue()
+    jobs.fail.enqueue()
+    running = runworkers("--processes", "2", **environment(receiver))
+    eventually(lambda: receiver.requests, within=60, what=lambda: running.output)
+    assert running.stop() == 0
+    assert types(receiver) == ["jobqueue.failure_group.fired"]
+    ((_path, headers, _body),) = receiver.requests
+    assert {"Webhook-Id", "Webhook-Signature"} <= {name.title() for name in headers}
+
+
+@pytest.mark.slow
+def test_a_condition_reaches_a_webhook_and_its_end_does(
+    runworkers: Callable[..., RunWorkers], receiver: Receiver
+) -> None:
+    """Checked every 30 s: two checks until it fires, three until it is resolved."""
+    rows.queued(queue="nobody", run_after=rows.ago(minutes=10))
+    running = runworkers("--queues", "default", **environment(receiver))
+    fired = ["jobqueue.backlog.fired", "jobqueue.unserved.fired"]
+    eventually(
+        lambda: types(receiver) == fired, within=180, what=lambda: running.output
+    )
+    QueuedJob.objects.all().delete()
+
+    def is_over() -> bool:
+        Alert.objects.filter(state="firing").update(last_seen=rows.ago(minutes=6))
+        over = ["jobqueue.backlog.resolved", "jobqueue.unserved.resolved"]
+        return types(receiver) == sorted([*fired, *over])
+
+    eventually(is_over, within=300, what=lambda: running.output)
