@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
@@ -32,12 +33,15 @@ class JobQueueConfig(AppConfig):
         """Register the checks, and import the queue's own jobs and every app's
         handlers."""
         from django_jobqueue import logs
+        from django_jobqueue.conf import conf
         from django_jobqueue.domain.registry import autodiscover
         from django_jobqueue.enqueueing.immediate_jobs import memory
 
         for tag, deploy, check in CHECKS:
             register(check, tag, deploy=deploy)
         logs.connect()
+        if conf.metrics_enqueued:
+            _count_enqueues()
         memory.run = _run
         autodiscover(*_modules_of_the_framework())
         post_migrate.connect(_declare, sender=self)
@@ -64,6 +68,15 @@ CHECKS: Final = tuple(
     (tag, deploy, partial(_check, tag, deploy))
     for tag, deploy in (("jobqueue", False), ("jobqueue", True), (Tags.database, False))
 )
+
+
+def _count_enqueues() -> None:
+    """Count them, if the extra is installed; a check says if it is not."""
+    from django_jobqueue.exceptions import MetricsExtraMissing
+    from django_jobqueue.metrics.enqueued_jobs import count_enqueues
+
+    with suppress(MetricsExtraMissing):
+        count_enqueues()
 
 
 def _run(record: MemoryRecord) -> None:

@@ -123,6 +123,15 @@ def stop_observing(observer: Observer) -> None:
     _failed.discard(observer)
 
 
+def see_attempts() -> bool:
+    """Whether any observer does something around attempts: to count enqueues costs an
+    attempt nothing."""
+    return any(
+        type(observer).around_attempt is not Observer.around_attempt
+        for observer in registered
+    )
+
+
 class Around:
     """The context managers of all observers, as one that never raises."""
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from django.db import connection, connections
 
@@ -30,6 +31,12 @@ from django_jobqueue.store.connection import PINNED, OwnConnection
 from django_jobqueue.workers.worker import Worker
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# A busy machine makes no test fail: values are only slow to be made.
+hypothesis.settings.register_profile(
+    "busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("busy")
 
 # Whoever starts the tests in the background may have them ignore Ctrl-C, and whatever
 # they start would inherit that.

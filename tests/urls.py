@@ -4,5 +4,6 @@ from django.urls import include, path
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("jobs/", include("django_jobqueue.urls")),
+    path("jobqueue/", include("django_jobqueue.monitoring.urls")),
     path("", include("testproject.shop.urls")),
 ]

@@ -1,5 +1,6 @@
-"""Sends alerts: one process in the whole cluster, the holder of a lease, hands news to
-the channels and sends it, in a thread that nothing else waits for."""
+"""Sends alerts: one process in the whole cluster, the holder of a lease, checks the
+conditions, hands news to the channels and sends it, in a thread that nothing else
+waits for."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from django.db import connections
 
 from django_jobqueue import signals
 from django_jobqueue.alerts import channels
+from django_jobqueue.alerts.condition_watch import ConditionWatch
 from django_jobqueue.alerts.http_post import NotSent, get
 from django_jobqueue.alerts.notification import alert_of, notification_of
 from django_jobqueue.conf import conf
@@ -34,6 +36,7 @@ TTL: Final = 40.0  # seconds; of a killed holder, until another one goes on
 PAUSE: Final = 5.0  # seconds between two rounds of the holder
 TAKE_PAUSE: Final = 20.0  # seconds between two tries of the others
 HEARTBEAT_EVERY: Final = 60.0
+CHECK_EVERY: Final = 30.0
 SENDS_AT_ONCE: Final = 20  # of a round
 FIRST_WAIT: Final = 10.0  # seconds until the second attempt; doubled with each further
 LONGEST_WAIT: Final = 3_600.0
@@ -45,7 +48,7 @@ def is_wanted() -> bool:
 
 
 class Alerter(Loop):
-    """Hands over, plans and sends, as long as it holds the lease."""
+    """Hands over, plans, sends and checks, as long as it holds the lease."""
 
     name = "alerter"
 
@@ -60,6 +63,8 @@ class Alerter(Loop):
             host=identity.host(),
         )
         self._is_holder = False
+        self._conditions = ConditionWatch(connection)
+        self._next_check = 0.0  # time.monotonic()
         self._next_heartbeat = 0.0  # time.monotonic()
         self._heartbeat_failed = False
 
@@ -72,6 +77,7 @@ class Alerter(Loop):
         if alerts_are_on():
             self._hand_over()
             self._deliver()
+            self._check_conditions()
         return PAUSE
 
     def close(self) -> None:
@@ -92,6 +98,7 @@ class Alerter(Loop):
             answer = lease_rows.take(self._connection, claimant)
             self._is_holder = answer.fence > 0
             if self._is_holder:
+                self._conditions.forget()
                 logger.info("This host sends alerts: it holds the lease %r", ALERTS)
         return self._is_holder
 
@@ -122,6 +129,12 @@ class Alerter(Loop):
                 alert_rows.sent(self._connection, send)
             finally:
                 connections.close_all()  # a callable may have used them
+
+    def _check_conditions(self) -> None:
+        now = time.monotonic()
+        if now >= self._next_check:
+            self._next_check = now + CHECK_EVERY
+            self._conditions.check()
 
     def _failed(self, send: Send, error: NotSent) -> None:
         wait = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(send.attempts, 20))

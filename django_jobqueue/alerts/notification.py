@@ -9,6 +9,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.urls import NoReverseMatch, reverse
+from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -151,10 +152,27 @@ def url_of(news: News) -> str:
         if news.condition in OCCURRENCES:
             path = reverse("admin:jobqueue_failuregroup_change", args=[news.subject])
         else:
-            path = reverse("admin:jobqueue_overview_changelist")
+            model, query = _list_of(news)
+            path = reverse(f"admin:jobqueue_{model}_changelist")
+            path += f"?{urlencode(query)}" if query else ""
     except NoReverseMatch:  # the project has no admin
         return ""
     return conf.site_url.rstrip("/") + path
+
+
+def _list_of(news: News) -> tuple[str, dict[str, str]]:
+    """The list of the admin about a condition, and its query."""
+    match news.condition:
+        case AlertCondition.BACKLOG:
+            return "queuedjob", {"queue": news.subject}
+        case AlertCondition.NO_WORKER:
+            return "worker", {}
+        case AlertCondition.FAILING:
+            return "archivedjob", {"status": "failed", "job_type": news.subject}
+        case AlertCondition.CRASHING:
+            return "failuregroup", {"q": news.subject}
+        case _:
+            return "overview", {}
 
 
 def _text(news: News) -> str:

@@ -104,15 +104,34 @@ def _combinations() -> Iterator[CheckMessage]:
             hint="Make LEASE longer, or STATEMENT_TIMEOUT shorter.",
             id="jobqueue.W001",
         )
-    if conf.metrics_port is not None:
-        try:
-            require_extra()
-        except MetricsExtraMissing as error:
+    if any(network.prefixlen == 0 for network in conf.metrics_allow):
+        yield Warning(
+            "JOBQUEUE['METRICS_ALLOW'] lets everybody read metrics: the names of your "
+            "queues and job types, and how much they do.",
+            hint="Name the networks of your monitoring, or use METRICS_TOKENS.",
+            id="jobqueue.W018",
+        )
+    yield from _extra()
+
+
+def _extra() -> Iterator[CheckMessage]:
+    """W017, W019: what needs prometheus_client."""
+    try:
+        require_extra()
+    except MetricsExtraMissing as error:
+        if conf.metrics_port is not None:
             yield Warning(
                 "JOBQUEUE['METRICS_PORT'] is set, and prometheus_client is not "
                 "installed: /metrics is answered with 501, probes are answered.",
                 hint=str(error),
                 id="jobqueue.W017",
+            )
+        if conf.metrics_enqueued:
+            yield Warning(
+                "JOBQUEUE['METRICS_ENQUEUED'] is set, and prometheus_client is not "
+                "installed: nothing is counted.",
+                hint=str(error),
+                id="jobqueue.W019",
             )
 
 

@@ -268,6 +268,11 @@ class Conf(MetricsSettings):
         minimum=0,
         maximum=100,
     )
+    alert_transaction = Seconds[float](
+        3_600.0,
+        "The overview warns of a transaction that has been open for longer.",
+        minimum=60,
+    )
     alerts = AlertChannels("Channels of alerts, as dicts; in a variable, JSON.")
     site_url = OwnUrl("Address of your site, for the links to the admin in alerts.")
     heartbeat_url = OwnUrl("Address to request once a minute while maintenance runs.")

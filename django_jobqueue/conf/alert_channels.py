@@ -16,6 +16,12 @@ from django_jobqueue.text.suggestions import did_you_mean
 CONDITIONS: Final = (
     "failure_group",
     "regression",
+    "backlog",
+    "no_worker",
+    "unserved",
+    "failing",
+    "crashing",
+    "old_transaction",
 )
 SECRET_PREFIX: Final = "whsec_"  # of Standard Webhooks
 LONGEST_NAME: Final = 100  # characters

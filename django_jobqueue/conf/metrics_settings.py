@@ -6,12 +6,15 @@ from typing import Any, ClassVar
 
 from django_jobqueue.conf.setting_types import (
     Count,
+    Flag,
     Names,
+    Networks,
     Port,
     QueueLabels,
     Seconds,
     Setting,
     Text,
+    Tokens,
 )
 
 
@@ -37,6 +40,14 @@ class MetricsSettings:
         "again.",
         minimum=0,
     )
+    metrics_tokens = Tokens(
+        [],
+        "Tokens, of which each may read the metrics of the cluster from your site.",
+    )
+    metrics_allow = Networks(
+        (),
+        "Networks whose clients may read the metrics of the cluster from your site.",
+    )
     metrics_series = Count[int](
         1_000,
         "How many label sets of one metric are exposed, the largest; the others are "
@@ -47,6 +58,11 @@ class MetricsSettings:
         {},
         "Labels of queues in metrics, by patterns of their names: "
         '{"tenant-*": "tenant"}. The first pattern that matches counts.',
+    )
+    metrics_enqueued = Flag[bool](
+        False,
+        "Whether each process counts the jobs that it enqueues, in the registry of "
+        "prometheus_client.",
     )
     metrics_exclude = Names[list[str]](
         [], "Metrics that are not exposed; * stands for anything."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar, overload
 
 from django.apps import apps
@@ -19,6 +20,7 @@ SIZE: Final = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT]?)i?B?", re.IGNORECASE)
 UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 CAPTURES: Final = ("language", "time_zone")
 LAST_PORT: Final = 65_535
+SHORTEST_TOKEN: Final = 16  # characters
 GREATEST: Final = 2_147_483_647  # of an integer column
 
 
@@ -274,6 +276,34 @@ class Names(Setting[T]):
 
     def from_text(self, text: str) -> list[str]:
         return [name for name in text.split(",") if name]
+
+
+class Tokens(Names[list[str]]):
+    """Secrets, so that none is ever repeated."""
+
+    described_as = f"a list of strings of at least {SHORTEST_TOKEN} characters"
+
+    def problem(self, value: object) -> str | None:
+        return None if self.accepts(value) else f"must be {self.described_as}"
+
+    def accepts(self, value: object) -> bool:
+        return super().accepts(value) and all(
+            len(token) >= SHORTEST_TOKEN and token.isascii() and token.isprintable()
+            for token in value  # type: ignore[attr-defined]
+        )
+
+
+class Networks(Names[tuple[IPv4Network | IPv6Network, ...]]):
+    described_as = 'a list of networks, such as "10.0.0.0/8" and "::1"'
+
+    def convert(self, value: Any) -> tuple[IPv4Network | IPv6Network, ...]:
+        return tuple(map(ip_network, value))
+
+    def accepts(self, value: object) -> bool:
+        try:
+            return super().accepts(value) and bool(self.convert(value) or True)
+        except ValueError:  # also for an address of a host with the length of a network
+            return False
 
 
 class QueueLabels(Setting[dict[str, str]]):

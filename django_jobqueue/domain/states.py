@@ -98,9 +98,15 @@ class AlertCondition(TextChoices):
 
     FAILURE_GROUP = "failure_group", _("new failure")
     REGRESSION = "regression", _("resolved failure is back")
+    BACKLOG = "backlog", _("backlog")
+    NO_WORKER = "no_worker", _("no worker")
+    UNSERVED = "unserved", _("not served")
+    FAILING = "failing", _("failing job type")
+    CRASHING = "crashing", _("crashing job type")
+    OLD_TRANSACTION = "old_transaction", _("old transaction")
 
 
-# Something happened, once.
+# Something happened, once; the others hold from a beginning to an end.
 OCCURRENCES: Final = (AlertCondition.FAILURE_GROUP, AlertCondition.REGRESSION)
 
 

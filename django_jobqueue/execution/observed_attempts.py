@@ -16,8 +16,8 @@ AsyncRun = Callable[[Attempt], Awaitable[Finished]]
 
 def observed(run: Run) -> Run:
     """Return the same function with the observers of this moment around each attempt;
-    the function itself if there are none, so that they cost nothing."""
-    if not observers.registered:
+    the function itself if none sees attempts, so that they cost nothing."""
+    if not observers.see_attempts():
         return run
 
     def run_observed(attempt: Attempt) -> Finished:
@@ -34,7 +34,7 @@ def observed(run: Run) -> Run:
 
 def aobserved(run: AsyncRun) -> AsyncRun:
     """``observed`` for async handlers."""
-    if not observers.registered:
+    if not observers.see_attempts():
         return run
 
     async def run_observed(attempt: Attempt) -> Finished:

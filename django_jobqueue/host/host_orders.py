@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from collections.abc import Callable, MutableMapping, Sequence
@@ -74,7 +73,7 @@ class HostOrders:
         self._applied: dict[str, Any] = {}
         self._errors: dict[str, str] = {}  # of the plan, and of the restart
         self._trial: CodeTrial | None = None
-        self._reported = ""
+        self._reported: dict[str, Any] = {}
 
     @property
     def trial_pid(self) -> int | None:
@@ -88,10 +87,10 @@ class HostOrders:
 
     def proceed(self, workers: Sequence[HostedWorker]) -> None:
         """Take new requests, go on with those under way, and report."""
-        version = self._process_table.orders.read()
+        version = self._process_table.orders.version()
         if version is not None and version.number != self._read:
             self._read = version.number
-            self._take(json.loads(version.text))
+            self._take(version.value)
         if self._trial is not None:
             self._follow(self._trial)
         self.report(workers)
@@ -108,14 +107,12 @@ class HostOrders:
         if self._trial is None and self._control.is_at_plan(workers):
             refused = {key for part in self._errors for key in PARTS[part]}
             self._applied = {k: v for k, v in self._asked.items() if k not in refused}
-        report = json.dumps(
-            {
-                **self._control.plan.to_json(),
-                "state": self._state(),
-                "applied": self._applied,
-                "error": " ".join(dict.fromkeys(self._errors.values())),
-            }
-        )
+        report = {
+            **self._control.plan.to_json(),
+            "state": self._state().value,
+            "applied": self._applied,
+            "error": " ".join(dict.fromkeys(self._errors.values())),
+        }
         if report != self._reported:
             self._reported = report
             self._process_table.report.write(report)

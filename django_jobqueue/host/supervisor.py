@@ -60,13 +60,7 @@ class Supervisor:
         """``listening``: where to serve metrics and answer probes; None is nowhere.
         Without a ``program`` the code cannot be loaded again; ``no_program`` says
         why."""
-        pid = os.getpid()
-        self.config = replace(
-            config,
-            host_id=identity.host_id(pid),
-            host_identity=identity.identity(pid),
-            supervisor=identity.name_of(pid),
-        )
+        self.config = _identified(config)
         # Workers of later entries, in a host that was scaled up, listen themselves.
         pipes = 2 * max(processes, PIPED) + 4
         self._wakeups = wakeups = WakeupPipes.with_workers(pipes)
@@ -275,3 +269,14 @@ class Supervisor:
         was_stopped = bool(self.control.stopping) and code == -signal.SIGKILL
         if self._counters is not None and how and not was_stopped:
             self._counters.count_death(how)
+
+
+def _identified(config: WorkerConfig) -> WorkerConfig:
+    """The configuration with the name and the identity of this process."""
+    pid = os.getpid()
+    return replace(
+        config,
+        host_id=identity.host_id(pid),
+        host_identity=identity.identity(pid),
+        supervisor=identity.name_of(pid),
+    )

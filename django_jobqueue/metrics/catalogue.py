@@ -1,9 +1,10 @@
 """Every metric that there is: its name, kind, unit, labels and help.
 
 ``CLUSTER`` is read from the database and is the same on every host, so one address
-is scraped for it. ``HOST`` is about one ``runworkers``, and each is scraped. Both are
-kept in ``METRICS``, by name. The exposition, the reference, the dashboard's test and
-that of the alert rules read this table, so a name stands here or nowhere.
+is scraped for it. ``HOST`` is about one ``runworkers``, and each is scraped.
+``PRODUCER`` is counted where jobs are enqueued. All are in ``METRICS``, by name. The
+exposition, the reference, the dashboard's test and that of the alert rules read this
+table, so a name stands here or nowhere.
 """
 
 from __future__ import annotations
@@ -317,6 +318,17 @@ _HOST: Final = (
     ),
 )
 
+# Of a process that enqueues, with METRICS_ENQUEUED.
+_PRODUCER: Final = (
+    _counter(
+        "jobqueue_enqueued_jobs_total",
+        "Jobs that this process enqueued, whether or not its transaction committed.",
+        QUEUE,
+        JOB_TYPE,
+        otel="messaging.client.sent.messages",
+    ),
+)
+
 
 def _by_name(metrics: Iterable[Metric]) -> Mapping[str, Metric]:
     return {metric.name: metric for metric in metrics}
@@ -324,4 +336,5 @@ def _by_name(metrics: Iterable[Metric]) -> Mapping[str, Metric]:
 
 CLUSTER: Final = _by_name(_CLUSTER)
 HOST: Final = _by_name(_HOST)
-METRICS: Final = {**CLUSTER, **HOST}
+PRODUCER: Final = _by_name(_PRODUCER)
+METRICS: Final = {**CLUSTER, **HOST, **PRODUCER}

@@ -37,7 +37,8 @@ def read(db: DjangoDatabase | OwnConnection) -> list[Sample]:
     try:
         figures = _figures(db)
     except ERRORS as error:
-        logger.warning("The metrics of the cluster cannot be read: %s", error)
+        if not isinstance(error, StoreUnavailable):  # those are logged once for all
+            logger.warning("The metrics of the cluster cannot be read: %s", error)
         return [Sample(UP, 0)]
     age = Sample("jobqueue_figures_age_seconds", round(figures.age, 3))
     return [*_samples(figures.values), age, Sample(UP, 1)]

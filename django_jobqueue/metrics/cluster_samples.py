@@ -15,6 +15,7 @@ from django_jobqueue.store.connection import Database
 from django_jobqueue.store.reading import database_state, failure_stats, stats
 from django_jobqueue.store.reading.claimers import claimers, is_alive, is_claiming
 from django_jobqueue.store.reading.stats import CAP, Depth, WorkerRow
+from django_jobqueue.store.reading.wanted_slots import wanted_slots
 from django_jobqueue.store.totals import (
     ATTEMPT_BOUNDS,
     ATTEMPT_OUTCOMES,
@@ -39,7 +40,13 @@ def take(db: Database) -> Iterator[Sample]:
     yield from _jobs(depths.values())
     yield from _oldest(depths.values(), closed)
     yield from _unserved(db, depths.values(), alive)
+    for queue, count in wanted_slots(db).items():
+        yield Sample("jobqueue_wanted_slots", count, (queue,))
     yield from _totals(all_totals)
+    for queue, slots in wanted_slots(
+        db, {depth.queue for depth in depths.values()}
+    ).items():
+        yield Sample("jobqueue_wanted_slots", slots, (queue,))
     yield from _workers(alive)
     for what, name in sorted(closed):
         yield Sample("jobqueue_paused", 1, (what, name))

@@ -3020,6 +3020,12 @@ class Migration(PostgreSQLMigration):
                         choices=[
                             ("failure_group", "new failure"),
                             ("regression", "resolved failure is back"),
+                            ("backlog", "backlog"),
+                            ("no_worker", "no worker"),
+                            ("unserved", "not served"),
+                            ("failing", "failing job type"),
+                            ("crashing", "crashing job type"),
+                            ("old_transaction", "old transaction"),
                         ],
                         max_length=20,
                         verbose_name="condition",
@@ -3053,6 +3059,15 @@ class Migration(PostgreSQLMigration):
                     models.DateTimeField(
                         db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
                         verbose_name="fired at",
+                    ),
+                ),
+                (
+                    "last_seen",
+                    models.DateTimeField(
+                        blank=True,
+                        help_text="When the condition held at last.",
+                        null=True,
+                        verbose_name="last seen",
                     ),
                 ),
                 (

@@ -36,6 +36,12 @@ class Alert(models.Model):
         db_default=AlertState.FIRING,
     )
     fired_at = UTCDateTimeField(_("fired at"), db_default=ClockTimestamp())
+    last_seen = UTCDateTimeField(
+        _("last seen"),
+        null=True,
+        blank=True,
+        help_text=_("When the condition held at last."),
+    )
     resolved_at = UTCDateTimeField(_("resolved at"), null=True, blank=True)
     pending = models.CharField(
         _("pending"),

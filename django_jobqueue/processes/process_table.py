@@ -16,11 +16,12 @@ from typing import Final, NamedTuple
 from django_jobqueue.processes.attempt_table import AttemptTable
 from django_jobqueue.processes.idle import WakeupPipes
 from django_jobqueue.processes.lease_clock import lease_time
-from django_jobqueue.processes.shared_text import SharedText
+from django_jobqueue.processes.shared_value import SharedValue
 from django_jobqueue.processes.worker_relay import WAKE, WorkerNews, WorkerRelay
 
 DESIRES: Final = ("", "drain", "resume", "stop", "restart")
 LIMITS: Final = ("", "MAX_JOBS", "MAX_AGE", "MAX_MEMORY")  # settings
+ORDERS_SIZE: Final = 1 << 16  # bytes of what operators ask, and of a host's report
 FENCE_AT: Final = 0.85  # of a lease without renewal
 IDLE_EXTENSION: Final = (
     2  # leases by which the renewal of a worker that has no job is longer
@@ -100,7 +101,7 @@ class ProcessTable:
     a table of ``attempts`` rows. Entries that were never used cost nothing.
 
     Maintenance writes the ``orders`` of operators to this host, and the supervisor its
-    ``report``, both as JSON. Without wakeup pipes nobody can be woken, so nobody may
+    ``report``. Without wakeup pipes nobody can be woken, so nobody may
     rest for long.
     """
 
@@ -113,8 +114,8 @@ class ProcessTable:
         memory = memoryview(mmap.mmap(-1, WORD * (_HEAD + entries * len(_FIELDS))))
         self._numbers = memory.cast("q")
         self._moments = memory.cast("d")  # the same memory
-        self.orders = SharedText()
-        self.report = SharedText()
+        self.orders = SharedValue(ORDERS_SIZE)
+        self.report = SharedValue(ORDERS_SIZE)
         self.last_activity_at = lease_time()
         self.jobs_heard = 1  # more than any worker has answered
         self.standby_until = math.inf

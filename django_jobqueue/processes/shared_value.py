@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import marshal
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 from zlib import crc32
 
 from django_jobqueue.processes.shared_memory import shared_parts
@@ -12,6 +12,13 @@ SIZE: Final = 1 << 20  # bytes of a value; what nobody writes on is not allocate
 READS: Final = 100  # tries; a writer that never rests spoils one in a hundred
 _HEAD: Final = 64  # bytes
 _SEQUENCE, _LENGTHS, _SUMS = 0, 1, 3  # words of the head
+
+
+class Version(NamedTuple):
+    """A value, and the number of the writing that it is of: greater than 0."""
+
+    number: int
+    value: Any
 
 
 class SharedValue:
@@ -49,8 +56,18 @@ class SharedValue:
         self._words[_SEQUENCE] = sequence
         return True
 
+    @property
+    def number(self) -> int:
+        """The number of the last writing; 0 if there was none."""
+        return self._words[_SEQUENCE]
+
     def read(self) -> Any:
         """The last value that was written whole; None if there is none."""
+        version = self.version()
+        return None if version is None else version.value
+
+    def version(self) -> Version | None:
+        """The last value with its number; None if there is none."""
         for _ in range(READS):
             sequence = self._words[_SEQUENCE]
             if not sequence:
@@ -60,7 +77,7 @@ class SharedValue:
             length = self._words[_LENGTHS + place]
             content = bytes(self._memory[start : start + length])
             if self._words[_SUMS + place] == _checksum(sequence, content):
-                return marshal.loads(content)  # noqa: S302  # we wrote it
+                return Version(sequence, marshal.loads(content))  # noqa: S302  # we wrote it
         return None
 
     def clear(self) -> None:

@@ -16,6 +16,14 @@ from django.utils.translation import ngettext
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.states import ArchivedStatus, BulkState, WorkerState
 from django_jobqueue.models import FailureGroup
+from django_jobqueue.stats.conditions import (
+    crashing_text,
+    failing_text,
+    is_old,
+    old_transaction_text,
+    waits_long,
+)
+from django_jobqueue.stats.current_state import unpaused
 from django_jobqueue.stats.overview import LATELY, Now
 from django_jobqueue.stats.schedules import ScheduleState
 from django_jobqueue.stats.unclaimed_jobs import Notice, depth_text, notices
@@ -37,6 +45,8 @@ CODES: Final = (
     "worker_lapsed",
     "slow",
     "failing",
+    "crashing",
+    "old_transaction",
     "schedule_failed",
     "regressed",
     "bulk_failed",
@@ -81,6 +91,8 @@ def concerns(now: Now) -> list[Concern]:
         *_lost(now),
         *_slow(now),
         *_failing(now),
+        *_crashing(now),
+        *_old(now),
         *_groups(now),
         *_operations(now),
         *_schedules(now),
@@ -144,13 +156,10 @@ def _slow(now: Now) -> Iterator[Concern]:
     """Lanes that are served, and yet have waited for long."""
     if not any(is_alive(worker) for worker in now.present.workers):
         return
-    closed = {(pause.what, pause.name) for pause in now.present.closed}
     slow = [
         depth
-        for depth in now.present.depths
-        if (depth.oldest or 0) > conf.alert_wait
-        and ("queue", depth.queue) not in closed
-        and ("job type", depth.job_type) not in closed
+        for depth in unpaused(now.present)
+        if waits_long(depth.oldest, conf.alert_wait)
     ]
     for depth, others in _worst(slow, _age):
         text = ngettext(
@@ -210,14 +219,7 @@ def _bad_end(status: str) -> str:
 def _failing(now: Now) -> Iterator[Concern]:
     failing = list(now.failing.types.items())
     for (name, counts), others in _worst(failing, lambda one: one[1].failed_share or 0):
-        text = _(
-            "%(share)s of the %(count)s jobs of type %(type)s that finished in the "
-            "last hour failed."
-        ) % {
-            "share": numbers.percent(counts.failed_share),
-            "count": numbers.number(counts.finished),
-            "type": name,
-        }
+        text = failing_text(name, counts)
         query = {"status": "failed", "job_type": name}
         yield Concern(
             "failing",
@@ -227,6 +229,26 @@ def _failing(now: Now) -> Iterator[Concern]:
             weight=counts.failed_share or 0,
             others=others,
         )
+
+
+def _crashing(now: Now) -> Iterator[Concern]:
+    crashing = list(now.crashes.items())
+    for (name, crashes), others in _worst(crashing, lambda one: one[1]):
+        text, query = crashing_text(name, crashes), {"q": name}
+        yield Concern(
+            "crashing",
+            text,
+            "failuregroup",
+            query=query,
+            weight=crashes,
+            others=others,
+        )
+
+
+def _old(now: Now) -> Iterator[Concern]:
+    transaction = now.oldest_transaction
+    if transaction is not None and is_old(transaction):
+        yield Concern("old_transaction", old_transaction_text(transaction))
 
 
 def _groups(now: Now) -> Iterator[Concern]:

@@ -8,7 +8,7 @@ from datetime import datetime
 from django.utils.translation import gettext as _
 
 from django_jobqueue.stats.database_clock import database_now
-from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.connection import Database, DjangoDatabase
 from django_jobqueue.store.reading import stats
 from django_jobqueue.store.reading.claimers import Claimer, claimers, is_alive
 from django_jobqueue.store.reading.stats import Depth, Pause, WorkerRow
@@ -29,17 +29,30 @@ class Present:
         return claimers(self.workers, self.known)
 
 
-def read() -> Present:
-    """Read it from the caller's connection. No count goes above a cap."""
-    db = DjangoDatabase()
+def read(db: Database | None = None) -> Present:
+    """Read it, from the caller's connection unless another is given. No count goes
+    above a cap."""
+    db = db or DjangoDatabase()
     workers = stats.workers(db)
+    living = [worker.id for worker in workers if is_alive(worker)]
     return Present(
-        time=database_now(),
+        time=database_now(db),
         depths=stats.depths(db),
         workers=workers,
-        known=known_job_types([worker.id for worker in workers if is_alive(worker)]),
+        known=stats.known_job_types(db, living),
         closed=[*stats.paused(db), *_without_slots(db)],
     )
+
+
+def unpaused(present: Present) -> list[Depth]:
+    """The jobs that nobody has paused, neither their queue nor their type."""
+    closed = {(pause.what, pause.name) for pause in present.closed}
+    return [
+        depth
+        for depth in present.depths
+        if ("queue", depth.queue) not in closed
+        and ("job type", depth.job_type) not in closed
+    ]
 
 
 def known_job_types(ids: list[int]) -> dict[int, frozenset[str]]:
@@ -47,7 +60,7 @@ def known_job_types(ids: list[int]) -> dict[int, frozenset[str]]:
     return stats.known_job_types(DjangoDatabase(), ids)
 
 
-def _without_slots(db: DjangoDatabase) -> list[Pause]:
+def _without_slots(db: Database) -> list[Pause]:
     """Job types that a concurrency of 0 keeps from being claimed."""
     reason = _("its concurrency is 0")
     return [Pause("job type", name, "", reason) for name in stats.without_slots(db)]

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from django_jobqueue.conf import conf
-from django_jobqueue.models import JobType
-from django_jobqueue.models.column_defaults import ClockTimestamp
-from django_jobqueue.text import timezones
+from django_jobqueue.store import job_types
+from django_jobqueue.store.connection import Database, DjangoDatabase
 
 
-def database_now() -> datetime:
+def database_now(db: Database | None = None) -> datetime:
     """The time by that clock."""
-    clock = JobType.objects.using(conf.database).annotate(now=ClockTimestamp())
-    return clock.values_list("now", flat=True).first() or timezones.now()
+    return job_types.clock_time(db or DjangoDatabase())

@@ -9,13 +9,13 @@ from heapq import nlargest
 from typing import Final
 
 from django_jobqueue.domain.states import WorkerState
-from django_jobqueue.stats.current_state import Present
+from django_jobqueue.stats.conditions import ENOUGH, waits_long
+from django_jobqueue.stats.current_state import Present, unpaused
 from django_jobqueue.stats.totals import Depths
 from django_jobqueue.store.reading.claimers import is_alive, is_claiming
 from django_jobqueue.store.reading.stats import Recent
 from django_jobqueue.text import numbers
 
-ENOUGH: Final = 20  # finished jobs of a type; a share of fewer says nothing
 MOST: Final = 20  # queues, and job types, of which figures are given
 
 
@@ -92,11 +92,8 @@ def judge(present: Present, recent: Sequence[Recent], thresholds: Thresholds) ->
 
 def _depths_by_queue(present: Present, thresholds: Thresholds) -> dict[str, Depths]:
     """The jobs that nobody paused; the queue whose job has waited longest first."""
-    closed = {(pause.what, pause.name) for pause in present.closed}
     depths = {queue: Depths() for queue in sorted(thresholds.queues or ())}
-    for depth in present.depths:
-        if ("queue", depth.queue) in closed or ("job type", depth.job_type) in closed:
-            continue
+    for depth in unpaused(present):
         if thresholds.covers(depth.queue):
             depths.setdefault(depth.queue, Depths()).add(depth)
     return dict(sorted(depths.items(), key=lambda one: -(one[1].oldest or 0.0)))
@@ -106,12 +103,12 @@ def _workers_by_queue(
     present: Present, thresholds: Thresholds
 ) -> dict[str | None, int]:
     """The workers that claim jobs, of each queue that was named, or altogether."""
-    claiming = [worker for worker in present.workers if is_claiming(worker)]
+    workers = [worker for worker in present.workers if is_claiming(worker)]
     if thresholds.queues is None:
-        return {None: len(claiming)}
+        return {None: len(workers)}
     return {
         queue: sum(
-            worker.queues is None or queue in worker.queues for worker in claiming
+            worker.queues is None or queue in worker.queues for worker in workers
         )
         for queue in sorted(thresholds.queues)
     }
@@ -155,7 +152,7 @@ def _few_workers(
 
 def _waiting(depths: dict[str, Depths], thresholds: Thresholds) -> Iterator[Problem]:
     for queue, depth in depths.items():
-        if (depth.oldest or 0.0) > thresholds.max_age:
+        if waits_long(depth.oldest, thresholds.max_age):
             text = f"oldest ready job {numbers.span(depth.oldest or 0.0)}"
             yield Problem("old_job", _of(queue, text), queue)
     if thresholds.max_ready is None:

@@ -21,6 +21,7 @@ from django_jobqueue.models import BulkOperation, FailureGroup, JobType
 from django_jobqueue.stats import current_state as present
 from django_jobqueue.stats import schedules
 from django_jobqueue.stats.cached import CachedValue
+from django_jobqueue.stats.conditions import ENOUGH, MANY_CRASHES
 from django_jobqueue.stats.current_state import Present
 from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.stats.schedules import ScheduleNow
@@ -34,7 +35,7 @@ from django_jobqueue.stats.totals import (
     total,
 )
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.reading import history
+from django_jobqueue.store.reading import failure_stats, history, old_transactions
 from django_jobqueue.store.reading.history import (
     Counts,
     Failing,
@@ -42,11 +43,11 @@ from django_jobqueue.store.reading.history import (
     ReleaseSpan,
     Span,
 )
+from django_jobqueue.store.reading.old_transactions import OldTransaction
 from django_jobqueue.store.reading.stats import Recent
 
 FRESH: Final = 3.0  # seconds
 LATELY: Final = timedelta(days=1)
-ENOUGH: Final = 20  # finished jobs in an hour that make a share of failures telling
 MOST_LINES: Final = 50  # job types or queues; the busiest of more
 MOST_GROUPS: Final = 20
 MOST_OPERATIONS: Final = 20
@@ -61,6 +62,8 @@ class Now:
     groups: list[FailureGroup]  # new or regressed lately, latest first
     operations: list[BulkOperation]  # newest first
     failing: Failing  # too often, in the last hour
+    crashes: dict[str, int]  # of job types with many lately
+    oldest_transaction: OldTransaction | None
     unfolded: datetime | None
     schedules: list[ScheduleNow]  # by name
 
@@ -184,6 +187,8 @@ def _read_now() -> Now:
             least=ENOUGH,
             percent=conf.alert_failed,
         ),
+        crashes=failure_stats.crashes(db, least=MANY_CRASHES),
+        oldest_transaction=old_transactions.oldest(db),
         unfolded=unfolded,
         schedules=schedules.read(current.claimers(), current.time),
     )

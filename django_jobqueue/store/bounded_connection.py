@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import psycopg
 
-from django_jobqueue.store.prepared import Prepared, PreparedStatement, all_results
+from django_jobqueue.store.prepared import (
+    Prepared,
+    PreparedStatement,
+    all_results,
+    pipelined,
+)
 
 
 class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
@@ -37,6 +42,18 @@ class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
             # After a rollback psycopg has the server forget all that is prepared.
         prepared = self._prepared_here[statement] = Prepared(self, statement)
         return prepared.rows(self, params)
+
+    def fetch_all_prepared(
+        self, calls: Sequence[tuple[PreparedStatement, Mapping[str, Any]]]
+    ) -> list[list[Any]]:
+        """Run several in one transaction and one round trip; return each one's rows."""
+        prepared_here = self._prepared_here
+        if all(statement in prepared_here for statement, _ in calls):
+            with suppress(psycopg.errors.InvalidSqlStatementName):
+                return pipelined(self, [(prepared_here[s], p) for s, p in calls])
+        for statement, _ in calls:
+            prepared_here[statement] = Prepared(self, statement)
+        return pipelined(self, [(prepared_here[s], p) for s, p in calls])
 
     def wait(self, gen: Any, *args: Any, **kwargs: Any) -> Any:
         """Wait for the server, but not for longer than ``bound`` seconds."""

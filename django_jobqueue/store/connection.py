@@ -256,6 +256,11 @@ class OwnConnection:
         """Run statements in one transaction and one round trip; return each one's
         rows."""
         with self._sorted() as connection:
+            prepared = [
+                (s, p) for s, p in statements if isinstance(s, PreparedStatement)
+            ]
+            if not self.pooled and len(prepared) == len(statements):
+                return connection.fetch_all_prepared(prepared)
             with connection.pipeline(), connection.transaction():
                 if self.pooled:
                     session.pin(connection, self.plans, self._patience)

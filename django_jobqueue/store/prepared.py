@@ -9,7 +9,7 @@ parameters are text, and the server knows their types from the statement.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from psycopg import Connection, errors, pq
@@ -50,20 +50,56 @@ class Prepared:
     ) -> list[tuple[Any, ...]]:
         """Run it, in a transaction of its own, and return its rows. Raises
         psycopg.Error."""
+        with connection.lock:
+            self.send(connection, params)
+            result = _answer(connection)
+        return self.read(result)
+
+    def send(self, connection: Connection[Any], params: Mapping[str, Any]) -> None:
+        """Send it, and do not wait for the answer."""
         values = [
             None if (value := params[name]) is None else str(value).encode(ENCODING)
             for name in self._order
         ]
-        with connection.lock:
-            connection.pgconn.send_query_prepared(
-                self.name.encode(), values, result_format=pq.Format.BINARY
-            )
-            result = _answer(connection)
+        connection.pgconn.send_query_prepared(
+            self.name.encode(), values, result_format=pq.Format.BINARY
+        )
+
+    def read(self, result: pq.abc.PGresult) -> list[tuple[Any, ...]]:
+        """The rows of its answer."""
         self._reader.set_pgresult(result, set_loaders=not self._knows_columns)
         self._knows_columns = True
         rows = self._reader.load_rows(0, result.ntuples, tuple)
         self._reader.set_pgresult(None, set_loaders=False)
         return rows
+
+
+def pipelined(
+    connection: Connection[Any], calls: Sequence[tuple[Prepared, Mapping[str, Any]]]
+) -> list[list[tuple[Any, ...]]]:
+    """Run statements in one transaction and one round trip; return each one's rows.
+    Raises psycopg.Error.
+
+    What is sent up to a sync is a transaction without a BEGIN or COMMIT, and each
+    statement has a snapshot of its own.
+    """
+    pgconn = connection.pgconn
+    with connection.lock:
+        pgconn.enter_pipeline_mode()
+        try:
+            for prepared, params in calls:
+                prepared.send(connection, params)
+            pgconn.pipeline_sync()
+            results = connection.wait(_results_to_sync(pgconn))
+        finally:
+            if not connection.closed:
+                pgconn.exit_pipeline_mode()
+    for result in results:
+        _check(result)
+    return [
+        prepared.read(result)
+        for (prepared, _), result in zip(calls, results, strict=True)
+    ]
 
 
 class _Places(dict[str, str]):
@@ -77,9 +113,31 @@ class _Places(dict[str, str]):
 def _answer(connection: Connection[Any]) -> pq.abc.PGresult:
     """Send what is to be sent, and wait for the one result. Raises psycopg.Error."""
     result = connection.wait(all_results(connection.pgconn))[0]
+    _check(result)
+    return result
+
+
+def _check(result: pq.abc.PGresult) -> None:
     if result.status not in (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK):
         raise errors.error_from_result(result, ENCODING)
-    return result
+
+
+def _results_to_sync(pgconn: pq.abc.PGconn) -> PQGen[list[pq.abc.PGresult]]:
+    """Send what is to be sent, and wait for the results of the whole pipeline."""
+    while pgconn.flush():
+        if (yield Wait.RW) & Ready.R:
+            pgconn.consume_input()
+    results: list[pq.abc.PGresult] = []
+    while True:
+        while pgconn.is_busy():
+            if (yield Wait.R):
+                pgconn.consume_input()
+        result = pgconn.get_result()
+        if result is None:  # the end of one statement
+            continue
+        if result.status == pq.ExecStatus.PIPELINE_SYNC:
+            return results
+        results.append(result)
 
 
 def all_results(pgconn: pq.abc.PGconn) -> PQGen[list[pq.abc.PGresult]]:

@@ -114,15 +114,13 @@ class Count:
     succeeded: int = 0
     failed: int = 0
     retried: int = 0
-    other: int = 0  # of these, the three that follow, and expired ones
-    snoozed: int = 0
-    cancelled: int = 0
-    released: int = 0
+    other: int = 0
     run_ms: float = 0.0
     wait_ms: float = 0.0
     run_histogram: list[int] = field(default_factory=lambda: [0] * BUCKETS)
     wait_histogram: list[int] = field(default_factory=lambda: [0] * BUCKETS)
-    # For the totals. A success is in none of them, as long as it was the first attempt.
+    # For totals and metrics. A success is in none of them, as long as it was the first
+    # attempt.
     outcomes: Counter[str] = field(default_factory=Counter)  # of attempts
     statuses: Counter[str] = field(default_factory=Counter)  # of archived jobs
     later_attempts: Counter[int] = field(
@@ -140,8 +138,6 @@ class Count:
             self.retried += 1
         else:
             self.other += 1
-            if outcome in ("snoozed", "cancelled", "released"):
-                setattr(self, outcome, getattr(self, outcome) + 1)
         if outcome is not None:
             self.outcomes[outcome] += 1
         if status is not None:

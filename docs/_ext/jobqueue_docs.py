@@ -25,7 +25,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from django_jobqueue.conf import Conf, Setting
 from django_jobqueue.domain.policy import UNSET, Policy
-from django_jobqueue.metrics.catalogue import CLUSTER, HOST, Label
+from django_jobqueue.metrics.catalogue import CLUSTER, HOST, PRODUCER, Label
 
 
 class MarkdownDirective(SphinxDirective):
@@ -296,7 +296,8 @@ def _condition(q: Any) -> str:
 
 
 class MetricsDirective(MarkdownDirective):
-    """The metrics of the catalogue: of the cluster, or of a host."""
+    """The metrics of the catalogue: of the cluster, of a host, or of a process that
+    enqueues."""
 
     has_content = False
     required_arguments = 1
@@ -304,7 +305,8 @@ class MetricsDirective(MarkdownDirective):
     def markdown(self) -> Iterable[str]:
         """A table of all."""
         yield "| metric | kind | labels | meaning |\n| --- | --- | --- | --- |"
-        for metric in {"cluster": CLUSTER, "host": HOST}[self.arguments[0]].values():
+        groups = {"cluster": CLUSTER, "host": HOST, "producer": PRODUCER}
+        for metric in groups[self.arguments[0]].values():
             labels = "; ".join(map(_label, metric.labels)) or "–"
             meaning = metric.help
             if metric.otel:

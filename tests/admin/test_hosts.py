@@ -76,6 +76,18 @@ def test_the_page_shows_what_of_the_requests_is_done_and_the_workers(
     assert "No module named" in get(anna, page_of("host", scene.hosts["refused"])).text
 
 
+def test_the_page_of_a_worker_leads_to_its_host(
+    anna: Client, log_in: LogIn, scene: Scene
+) -> None:
+    address = page_of("worker", scene.workers["running"])
+    link = f"{list_of('host')}?q=web-1%3A900"
+    assert link in get(anna, address).links
+    assert get(anna, link).rows == [str(scene.hosts["asked"])]
+    page = get(log_in("view_worker"), address)
+    assert "web-1:900" in page.text
+    assert link not in page.links
+
+
 def button(page: Any, label: str) -> str:
     """The address of the action of this name."""
     return next(link for link in page.links if f"/host/{label.lower()}/" in link)

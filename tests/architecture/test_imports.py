@@ -273,7 +273,7 @@ def test_the_worker_runs_without_the_edges() -> None:
 # What an extra of ours installs, and who may need it.
 OF_EXTRAS = {
     "opentelemetry": ("telemetry/otel.py",),
-    "prometheus_client": ("metrics/exposition.py",),
+    "prometheus_client": ("metrics/enqueued_jobs.py", "metrics/exposition.py"),
     "sentry_sdk": (
         "telemetry/sentry.py",
         "telemetry/sentry_checkins.py",

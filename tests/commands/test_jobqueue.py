@@ -18,9 +18,9 @@ from django_jobqueue.management.commands.jobqueue import (
 from tests.commands.conftest import Manage, jobqueue
 
 NAMES = (
-    "status, health, show, types, workers, hosts, leases, schedules, schedule, "
-    "failures, alerts, enqueue, replay, cancel, pause, resume, override, prune, "
-    "personal-data, import, roles"
+    "status, health, metrics, show, types, workers, hosts, leases, limits, "
+    "schedules, schedule, failures, alerts, enqueue, replay, cancel, pause, resume, "
+    "override, prune, personal-data, import, roles"
 )
 
 

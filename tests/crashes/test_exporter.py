@@ -13,6 +13,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
+from django.db import connection
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 from django_jobqueue import operations
@@ -266,11 +267,38 @@ def test_an_outage_of_the_database_is_counted_and_restarts_nothing(
     doomed.server.stop("immediate")
     eventually(lambda: value(run, up) == 0)
     assert get(run, "/healthz").status == 200
+    assert get(run, "/metrics/cluster").body.count("\njobqueue_") == 1
     eventually(lambda: get(run, "/readyz").status == 503)
     doomed.server.start()
     eventually(lambda: value(run, up) == 1)
     assert value(run, errors) > before
     eventually(lambda: get(run, "/readyz").status == 200)
+
+
+def test_the_exporter_has_a_connection_only_while_the_cluster_is_asked_for(
+    runworkers: Run,
+) -> None:
+    run = runworkers("--threads", "1", *ANY_PORT)
+    run.started()
+
+    def connections() -> int:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT count(*) FROM pg_stat_activity"
+                " WHERE application_name = 'jobqueue metrics'"
+            )
+            return int(cursor.fetchone()[0])
+
+    get(run, "/metrics")
+    assert connections() == 0
+    answer = get(run, "/metrics/cluster")
+    assert answer.status == 200
+    assert 'jobqueue_workers{state="running"} 1.0\n' in answer.body
+    assert "jobqueue_worker_" not in answer.body
+    assert connections() == 1
+    eventually(lambda: connections() == 0)
+    assert get(run, "/metrics/cluster").status == 200
+    assert run.stop() == 0
 
 
 def test_a_supervisor_that_hangs_is_not_alive(runworkers: Run) -> None:

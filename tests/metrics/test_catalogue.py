@@ -6,7 +6,14 @@ import re
 
 import pytest
 
-from django_jobqueue.metrics.catalogue import CLUSTER, HOST, METRICS, Kind, Metric
+from django_jobqueue.metrics.catalogue import (
+    CLUSTER,
+    HOST,
+    METRICS,
+    PRODUCER,
+    Kind,
+    Metric,
+)
 
 
 @pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS.keys())
@@ -23,7 +30,7 @@ def test_a_metric_is_named_as_prometheus_advises(metric: Metric) -> None:
 
 
 def test_the_prefix_says_whether_a_metric_is_of_a_host_or_of_the_cluster() -> None:
-    assert {*METRICS} == {*CLUSTER} | {*HOST}
+    assert {*METRICS} == {*CLUSTER} | {*HOST} | {*PRODUCER}
     assert {name for name in METRICS if name.startswith("jobqueue_worker_")} == {*HOST}
 
 

@@ -154,7 +154,7 @@ def test_a_host_that_was_killed_is_lost_when_another_starts_on_its_machine(
     host("ended", identity=gone, state="stopped", stopped_at=timezone.now(), **here)
     self = host("myself", identity=gone, **here)
     config = WorkerConfig(host_id=self.pk, supervisor="myself")
-    HostRow(ProcessTable(1), config).bury(own)
+    HostRow(ProcessTable(1), config).record_lost(own)
     lost = Host.objects.filter(state="lost")
     assert [(row.name, row.stopped_at is None) for row in lost] == [("dead", False)]
     assert operations.ask_hosts(lost[0].pk, "stop") == []

@@ -11,6 +11,8 @@ from django.utils import timezone
 from django_jobqueue.domain.histogram import BUCKETS, bucket_of
 from django_jobqueue.models import (
     ArchivedJob,
+    FailureGroup,
+    FailureRollup,
     Firing,
     Host,
     QueuedJob,
@@ -101,6 +103,28 @@ def fired(ago: timedelta, status: str = "", name: str = "nightly", **job: Any) -
     moment = timezone.now() - ago
     Firing.objects.create(schedule=name, fires_at=moment, job_id=id, outcome="fired")
     return id
+
+
+def crashed(
+    count: int, job_type: str = ADD, *, state: str = "open", **ago_: float
+) -> None:
+    """So many crashes of a job type, so long ago."""
+    group = FailureGroup.objects.create(
+        fingerprint=uuid4(),
+        coarse=uuid4(),
+        error_class="jobqueue.WorkerLost",
+        frame=job_type,
+        state=state,
+        first_seen=ago(days=9),
+        last_seen=ago(days=9),
+    )
+    FailureRollup.objects.create(
+        fingerprint=group.fingerprint,
+        bucket=ago(**ago_).replace(minute=0, second=0, microsecond=0),
+        job_type=job_type,
+        retried=count - 1,
+        failed=1,
+    )
 
 
 def concerns() -> list[Concern]:

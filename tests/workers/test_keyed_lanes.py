@@ -281,3 +281,52 @@ def test_a_declared_limit_is_written_and_leaves_the_operators_number(
     limit = KeyLimit.objects.get(name="exports")
     assert (limit.concurrency, limit.concurrency_override) == (3, 2)
     assert JobType.objects.get(name=export.name).limit_name == "exports"
+
+
+def of_document(customer: int, document: str = "") -> None: ...
+
+
+KEYED_BY = PerKey("customer", concurrency=2)
+
+
+def last_key() -> str:
+    """Of the newest job, without the name of its limit."""
+    row = QueuedJob.objects.latest("created_at")
+    return str(row.limit_key).partition(" ")[2]
+
+
+def test_a_firing_of_a_schedule_has_its_key(
+    db: None, declare: Callable[..., Any]
+) -> None:
+    handler = declare(of_document, per_key=KEYED_BY)
+    job_types.declare(DjangoDatabase(), [handler.declaration])
+    schedules = operations.schedules
+    schedules.create("mine", handler, rule="every 7 minutes", data={"customer": 5})
+    schedules.run_now("mine")
+    assert last_key() == "5"
+
+
+@pytest.mark.parametrize(
+    ("options", "second"),
+    [
+        ({"on_duplicate": "replace"}, "2"),
+        ({"debounce": 30}, "2"),
+        ({"unique_until": 300, "on_duplicate": "return"}, "1"),
+        ({"unique_until": "started", "on_duplicate": "return"}, "1"),
+    ],
+    ids=["replace", "debounce", "window", "until started"],
+)
+def test_a_unique_job_has_the_key_of_the_data_that_it_holds(
+    db: None, declare: Callable[..., Any], options: dict[str, Any], second: str
+) -> None:
+    handler = declare(of_document, per_key=KEYED_BY, unique=("document",), **options)
+    job_types.declare(DjangoDatabase(), [handler.declaration])
+    handler.enqueue(customer=1, document="a")
+    assert last_key() == "1"
+    handler.enqueue(customer=2, document="a")
+    assert QueuedJob.objects.count() == 1
+    assert last_key() == second
+    handler.enqueue_many([{"customer": 3, "document": "b"}])
+    assert last_key() == "3"
+    handler.using(limit_key="vip").enqueue(customer=4, document="c")
+    assert last_key() == "vip"

@@ -179,5 +179,4 @@ def _running_on(hosts: Sequence[Host]) -> int:
     """How many jobs their workers run, by the workers' own rows."""
     names = [host.name for host in hosts if is_alive(host)]
     workers = Worker.objects.filter(supervisor__in=names, state__in=ALIVE)
-    found = workers.aggregate(running=Sum("running"))
-    return found["running"] or 0
+    return workers.aggregate(running=Sum("running"))["running"] or 0

@@ -14,7 +14,7 @@ from django_jobqueue.domain.states import HostState
 from django_jobqueue.models import Host
 from django_jobqueue.text import numbers, timezones
 
-PILLS: Final = {HostState.STOPPING: "draining", HostState.RESTARTING: "draining"}
+ENDING: Final = (HostState.STOPPING, HostState.RESTARTING)
 LABELS: Final[Mapping[str, Any]] = {
     "processes": gettext_lazy("Processes"),
     "threads": gettext_lazy("Threads"),
@@ -41,7 +41,7 @@ def state_of(host: Host) -> Any:
     that does not renew its row is lapsed."""
     if host.stopped_at is None and not is_alive(host):
         return display.pill("lapsed", pgettext("worker", "lapsed"))
-    style = PILLS.get(HostState(host.state), host.state) if _is_known(host) else ""
+    style = "draining" if host.state in ENDING else host.state
     state = display.pill(style, display.visible(host.get_state_display()))
     requests = [text for key, text in requests_of(host) if key in host.pending]
     if not requests or not is_alive(host):
@@ -88,10 +88,6 @@ def _request(key: str, value: Any, label: Any) -> str:
     if key == "queues":
         shown = queues_text(value)
     return _("%(label)s: %(value)s") % {"label": label, "value": shown}
-
-
-def _is_known(host: Host) -> bool:
-    return host.state in HostState.values
 
 
 def _object(value: Any) -> dict[str, Any]:

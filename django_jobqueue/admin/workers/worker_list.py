@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
 from django.contrib.admin import register
+from django.contrib.admin.views.main import SEARCH_VAR
 from django.db.models import Count, F, Q, Window
 from django.db.models.functions import RowNumber
 from django.db.models.query import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.defaultfilters import filesizeformat
 from django.utils.html import format_html
+from django.utils.http import urlencode
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
@@ -21,6 +23,7 @@ from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.lists.filters import ChoiceFilter
 from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.tabs import address_of
 from django_jobqueue.admin.workers.worker_actions import (
     AskWhere,
     DrainWorkers,
@@ -31,7 +34,7 @@ from django_jobqueue.admin.workers.worker_actions import (
 )
 from django_jobqueue.admin.workers.worker_page import fate_of, is_done, page_of
 from django_jobqueue.domain.states import ALIVE, QueuedStatus, WorkerState
-from django_jobqueue.models import QueuedJob, Worker
+from django_jobqueue.models import Host, QueuedJob, Worker
 from django_jobqueue.text import numbers, timezones
 
 JOBS_SHOWN: Final = 2  # of each worker, in the list
@@ -123,7 +126,7 @@ class WorkerAdmin(ActionAdmin):
         """Add what the template shows."""
         worker = context["original"]
         context["state"] = state_of(worker)
-        context["summary"] = _summary(worker)
+        context["summary"] = _summary(request, worker)
         context["page"] = page_of(request, worker)
         return super().render_change_form(request, context, *args, **kwargs)
 
@@ -187,12 +190,12 @@ def _queues(worker: Worker) -> str:
     return display.names(worker.queues)
 
 
-def _summary(worker: Worker) -> list[tuple[Any, Any]]:
+def _summary(request: HttpRequest, worker: Worker) -> list[tuple[Any, Any]]:
     versions = ", ".join(f"{name} {value}" for name, value in worker.versions.items())
     return [
         (_("Host"), display.visible(worker.host)),
         (_("Process"), str(worker.pid)),
-        (_("Supervisor"), display.visible(worker.supervisor) or display.NOTHING),
+        (_("Supervisor"), _host_link(request, worker) or display.NOTHING),
         (_("Release"), display.visible(worker.release) or display.NOTHING),
         (_("Queues"), _queues(worker)),
         (_("Threads"), numbers.number(worker.threads)),
@@ -206,6 +209,16 @@ def _summary(worker: Worker) -> list[tuple[Any, Any]]:
         (_("Exit"), display.visible(worker.end) or display.NOTHING),
         (_("Versions"), display.visible(versions) or display.NOTHING),
     ]
+
+
+def _host_link(request: HttpRequest, worker: Worker) -> Any:
+    """The name of its host, which leads to the hosts of this name."""
+    name = display.visible(worker.supervisor)
+    address = address_of(request, "host") if may_view(request, Host) else ""
+    if not (name and address):
+        return name
+    query = urlencode({SEARCH_VAR: worker.supervisor})
+    return format_html('<a href="{}?{}">{}</a>', address, query, name)
 
 
 def _first_jobs(workers: list[int]) -> dict[Any, list[Any]]:

@@ -1,19 +1,22 @@
-"""Answers scrapes and probes: metrics of this host; whether it lives, and is ready."""
+"""Answers scrapes and probes: metrics of this host and of the cluster; whether the host
+lives, and is ready."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from typing import Any, Final
 
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import MetricsExtraMissing
+from django_jobqueue.host.exporter.cluster_reader import ClusterReader
 from django_jobqueue.host.exporter.host_samples import HostSamples
 from django_jobqueue.host.exporter.scrape_server import Request, Response, text
 from django_jobqueue.host.host_status import HostStatus
 from django_jobqueue.metrics.exposition import Exposition
+from django_jobqueue.metrics.samples import Sample
 from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.workers.worker_main import IDLE_CHECKS
 
@@ -23,12 +26,16 @@ ROUNDS_MISSED: Final = 3  # of the supervisor, after which it does not live
 class Answers:
     """By path. Health needs neither the database nor an extra."""
 
-    def __init__(self, process_table: ProcessTable, samples: HostSamples) -> None:
+    def __init__(
+        self, process_table: ProcessTable, samples: HostSamples, cluster: ClusterReader
+    ) -> None:
         self._process_table = process_table
         self._samples = samples
+        self._cluster = cluster
         self._exposition: Exposition | None = None
         self._by_path: dict[str, Callable[[Request], Response]] = {
             "/metrics": self._metrics,
+            "/metrics/cluster": self._cluster_metrics,
             "/healthz": self._healthz,
             "/readyz": self._readyz,
         }
@@ -42,14 +49,25 @@ class Answers:
         return answer(request)
 
     def _metrics(self, request: Request) -> Response:
+        return self._shown(request, self._samples)
+
+    def _cluster_metrics(self, request: Request) -> Response:
+        return self._shown(request, self._cluster.read)
+
+    def _shown(
+        self, request: Request, read: Callable[[], Iterable[Sample] | None]
+    ) -> Response:
         headers = request.headers
         try:
             if self._exposition is None:
                 self._exposition = Exposition()
         except MetricsExtraMissing as error:
             return text(HTTPStatus.NOT_IMPLEMENTED, str(error))
+        samples = read()
+        if samples is None:
+            return text(HTTPStatus.SERVICE_UNAVAILABLE, "The database is slow.")
         shown = self._exposition.render(
-            self._samples(),
+            samples,
             headers.get("accept", ""),
             headers.get("accept-encoding", ""),
         )

@@ -13,6 +13,7 @@ from typing import Final
 
 from django_jobqueue import signals
 from django_jobqueue.host.exporter.answers import Answers
+from django_jobqueue.host.exporter.cluster_reader import UNUSED, ClusterReader
 from django_jobqueue.host.exporter.host_samples import HostSamples
 from django_jobqueue.host.exporter.scrape_server import ScrapeServer
 from django_jobqueue.processes import identity
@@ -42,7 +43,9 @@ class ExporterProcess:
         self._listening = socket.socket(fileno=listening)
         self._order_pipe = order_pipe
         samples = HostSamples(process_table, counters, drains=drains)
-        self._server = ScrapeServer(self._listening, Answers(process_table, samples))
+        self._cluster = ClusterReader()
+        answers = Answers(process_table, samples, self._cluster)
+        self._server = ScrapeServer(self._listening, answers)
 
     def live(self) -> int:
         """Serve; returns the exit code."""
@@ -53,15 +56,22 @@ class ExporterProcess:
             if self._server.is_full:
                 ready = wait_readable(pipe, within=FULL_PAUSE)
             else:
-                ready = wait_readable(pipe, listening, within=FOREVER)
+                ready = wait_readable(pipe, listening, within=self._pause())
             if pipe in ready:
                 if not os.read(pipe, 64):
                     os._exit(ORPHANED)
                 break
             if listening in ready:
                 self._server.accept()
+            self._cluster.close(UNUSED)
         self._finish()
         return ENDED
+
+    def _pause(self) -> float:
+        """Seconds until a connection to the database may be closed; whoever is served
+        now may open one."""
+        may_be_open = self._cluster.is_open or not self._server.is_idle
+        return UNUSED if may_be_open else FOREVER
 
     def _finish(self) -> None:
         """Let the last answers be sent."""
@@ -69,3 +79,4 @@ class ExporterProcess:
         deadline = time.monotonic() + ANSWERS_END
         while not self._server.is_idle and time.monotonic() < deadline:
             time.sleep(FULL_PAUSE)
+        self._cluster.close()

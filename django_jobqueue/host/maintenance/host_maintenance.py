@@ -66,7 +66,7 @@ class HostMaintenance:
             )
             self._predecessors = find_dead(first)
             self.process_table.can_listen = listen_works(first, second)
-            self._host_row.bury(first)
+            self._host_row.record_lost(first)
             self._host_row.keep(first, conf.lease)  # a drained host claims nothing
         finally:
             first.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 from collections.abc import Iterator
@@ -57,15 +56,15 @@ class HostRow:
 
     def keep(self, connection: OwnConnection, lease: float) -> None:
         """Write the row, and pass on what operators ask. Raises StoreUnavailable."""
-        version, id = self._process_table.report.read(), self._config.host_id
+        version, id = self._process_table.report.version(), self._config.host_id
         if version is None or id is None:
             return
-        report = _row_of(self._config, json.loads(version.text))
+        report = _row_of(self._config, version.value)
         with _unless_locked(connection):
             self._pass_on(host_rows.keep(connection, report, lease))
             self._written = version.number
 
-    def bury(self, connection: OwnConnection) -> None:
+    def record_lost(self, connection: OwnConnection) -> None:
         """Record the end of hosts of this machine whose process is surely gone: they
         were killed, and their rows would look alive until their leases lapse. Raises
         StoreUnavailable."""
@@ -88,10 +87,10 @@ class HostRow:
     def close(self, connection: OwnConnection) -> None:
         """The host ends, or another program takes the place of this one. Raises
         StoreUnavailable."""
-        version, id = self._process_table.report.read(), self._config.host_id
+        version, id = self._process_table.report.version(), self._config.host_id
         if version is None or id is None:
             return
-        report = json.loads(version.text)
+        report = version.value
         if report["state"] == HostState.RESTARTING:
             self.keep(connection, conf.lease)
         else:
@@ -102,10 +101,8 @@ class HostRow:
         if desired == self._passed_on:
             return
         self._passed_on = desired
-        try:
-            self._process_table.orders.write(json.dumps(desired))
-        except ValueError as error:
-            logger.error("What is asked of this host cannot be passed on: %s", error)
+        if not self._process_table.orders.write(desired):
+            logger.error("What is asked of this host is too long to be passed on")
         self._process_table.call_supervisor()
 
 

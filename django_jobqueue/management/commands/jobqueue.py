@@ -29,6 +29,7 @@ from django_jobqueue.management.jobqueue.hosts import Hosts
 from django_jobqueue.management.jobqueue.import_command import Import
 from django_jobqueue.management.jobqueue.leases import Leases
 from django_jobqueue.management.jobqueue.limits import Limits
+from django_jobqueue.management.jobqueue.metrics import Metrics
 from django_jobqueue.management.jobqueue.override import Override
 from django_jobqueue.management.jobqueue.pause import Pause
 from django_jobqueue.management.jobqueue.personal_data import PersonalData
@@ -56,6 +57,7 @@ SUBCOMMANDS: Final[dict[str, Subcommand]] = {
     for subcommand in (
         Status(),
         HealthCheck(),
+        Metrics(),
         Show(),
         Types(),
         Workers(),

@@ -129,9 +129,9 @@ CLAIM: Final = PreparedStatement(
 # An exact limit needs two statements in one transaction: the second one's snapshot must
 # be younger than the lock that the first one waited for (one statement: 7 at a limit of
 # 5). FOR NO KEY UPDATE, so that enqueues, which lock the row by its key, do not wait.
-LOCK_TYPE: Final = """
+LOCK_TYPE: Final = PreparedStatement("""
 SELECT name FROM jobqueue_jobtype WHERE name = %(job_type)s FOR NO KEY UPDATE
-"""
+""")
 _WITHIN_LIMIT = """
        (SELECT greatest(0, least(%(limit)s,
                  CASE type.concurrency_override WHEN -1 THEN NULL
@@ -143,8 +143,8 @@ _WITHIN_LIMIT = """
 _ROOM_FOR_ONE = _WITHIN_LIMIT.replace("%(limit)s", "1").replace(
     "%(job_type)s", "lane.job_type"
 )
-CLAIM_LIMITED: Final = CLAIMED.format(
-    pick=_PICK.format(condition=OPEN, limit=_WITHIN_LIMIT)
+CLAIM_LIMITED: Final = PreparedStatement(
+    CLAIMED.format(pick=_PICK.format(condition=OPEN, limit=_WITHIN_LIMIT))
 )
 CLAIM_QUARANTINED: Final = CLAIMED.format(
     pick=_PICK_QUARANTINED.format(condition=OPEN + _KEY_HAS_ROOM, limit=_WITHIN_LIMIT)

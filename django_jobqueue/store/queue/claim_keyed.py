@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django_jobqueue.store.connection import Database, Params
+from django_jobqueue.store.prepared import PreparedStatement
 from django_jobqueue.store.queue.claim import (
     CLAIMED,
     LOCK_TYPE,
@@ -23,9 +24,9 @@ ADOPTED: Final = 1_000  # jobs looked at, at once
 # than the lock that it waited for. One statement is not enough: two claims that see
 # different heads of a key, because a retry came in front, take one each. Enqueues do
 # not lock this row.
-LOCK_LIMIT: Final = """
+LOCK_LIMIT: Final = PreparedStatement("""
 SELECT name FROM jobqueue_keylimit WHERE name = %(limit_name)s FOR NO KEY UPDATE
-"""
+""")
 
 _LANE: Final = """
        job.status = 'queued' AND NOT job.quarantined AND job.limit_key IS NOT NULL
@@ -114,8 +115,10 @@ _PICK: Final = f"""
           AND (%(locks_type)s OR {_OF_TYPE} IS NULL)
         LIMIT {_LIMIT}
 """
-CLAIM_HEADS: Final = CLAIMED.format(pick=_PICK.format(jobs=_HEAD))
-CLAIM_SEVERAL: Final = CLAIMED.format(pick=_PICK.format(jobs=_SEVERAL))
+CLAIM_HEADS: Final = PreparedStatement(CLAIMED.format(pick=_PICK.format(jobs=_HEAD)))
+CLAIM_SEVERAL: Final = PreparedStatement(
+    CLAIMED.format(pick=_PICK.format(jobs=_SEVERAL))
+)
 
 # Jobs that came without a key: of plain SQL, of a release before, or from before the
 # type had a limit. So many are looked at, whether they have one or not.
@@ -177,6 +180,8 @@ def claim_keyed(
         "worker": worker,
     }
     claim = CLAIM_HEADS if keyed.each == 1 else CLAIM_SEVERAL
+    if not keyed.locks_limit and not keyed.locks_type:
+        return claimed_jobs(db.fetch(claim, params))
     statements: list[tuple[str, Params]] = [(claim, params)]
     if keyed.locks_type:
         statements.insert(0, (LOCK_TYPE, params))

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django_jobqueue.domain.states import GroupState
 from django_jobqueue.store.connection import Database
+from django_jobqueue.store.queue.rescue import error_class_of
 
 MOST_COUNTED: Final = 1_000  # archived jobs of each group
 MOST_SAMPLED: Final = 100  # its newest failures, for a list
@@ -66,6 +67,19 @@ SELECT newest.job_type, coalesce(over.queue, waiting.queue, ''), newest.worker,
  GROUP BY 1, 2, 3, 4
 """
 
+# Of this hour and the last one, from the index on the hour.
+CRASHES: Final = """
+SELECT counted.job_type, sum(counted.failed + counted.retried)::bigint
+  FROM jobqueue_failurerollup AS counted
+  JOIN jobqueue_failuregroup AS held ON held.fingerprint = counted.fingerprint
+ WHERE counted.bucket
+       >= date_trunc('hour', statement_timestamp() - interval '1 hour', 'UTC')
+   AND held.error_class = %(error_class)s AND held.state <> 'ignored'
+ GROUP BY counted.job_type
+HAVING sum(counted.failed + counted.retried) >= %(least)s
+ ORDER BY 2 DESC, 1
+"""
+
 
 @dataclass(slots=True)
 class Figures:
@@ -103,6 +117,14 @@ def figures(db: Database, fingerprints: Sequence[UUID]) -> dict[UUID, Figures]:
         about.job_types = types
         about.releases = [release for release in releases if release]
     return by_group
+
+
+def crashes(db: Database, *, least: int) -> dict[str, int]:
+    """Job types with so many attempts that ended in a crash, in this hour and the last
+    one; the most first."""
+    error_class = f"jobqueue.{error_class_of(crashed=True)}"
+    params = {"error_class": error_class, "least": least}
+    return dict(db.fetch(CRASHES, params))
 
 
 def break_down(db: Database, fingerprint: UUID) -> list[Share]:

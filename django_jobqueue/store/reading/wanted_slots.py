@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from django_jobqueue.store.connection import Database
@@ -19,10 +20,10 @@ SELECT queue FROM jobqueue_queuedjob WHERE status = 'running'
 """
 
 
-def wanted_slots(db: Database) -> dict[str, int]:
+def wanted_slots(db: Database, also: Iterable[str] = ()) -> dict[str, int]:
     """The wanted slots of each queue in which jobs wait or run, or that a job type
-    names, in order: the metric ``jobqueue_wanted_slots``."""
-    known = {queue for (queue,) in db.fetch(KNOWN_QUEUES)}
+    names, and of these ones, in order: the metric ``jobqueue_wanted_slots``."""
+    known = {*also, *(queue for (queue,) in db.fetch(KNOWN_QUEUES))}
     names = sorted(known.union(lanes.queues(db)))
     return dict(db.fetch(OF_QUEUES, {"queues": names})) if names else {}
 

@@ -12,14 +12,6 @@ from django_jobqueue.store.rollup import Count
 ATTEMPTS: Final = "jobqueue_worker_attempts_total"
 DURATIONS: Final = "jobqueue_worker_attempt_duration_seconds"
 WAITS: Final = "jobqueue_worker_attempt_wait_seconds"
-OUTCOMES: Final = (
-    "succeeded",
-    "failed",
-    "retried",
-    "snoozed",
-    "cancelled",
-    "released",
-)
 
 
 class AttemptTotals:
@@ -53,9 +45,10 @@ class AttemptTotals:
                 queue = job_type = OTHER
         attempts: dict[Labels, Value] = {
             (queue, job_type, outcome): number
-            for outcome in OUTCOMES
-            if (number := getattr(count, outcome))
+            for outcome, number in count.outcomes.items()
         }
+        if count.succeeded:
+            attempts[queue, job_type, "succeeded"] = count.succeeded
         return {
             ATTEMPTS: attempts,
             DURATIONS: {(job_type,): (count.run_histogram, count.run_ms / 1_000)},

@@ -1,0 +1,151 @@
+"""What limits by key cost: claims by key beside plain ones.
+
+Claims of each kind take turns, in a database of its own on the server of the test
+suite; each claim is a transaction. Prints the median milliseconds of a claim, and the
+ratio to a plain one of as many jobs. ``capped``: each key has a limit of 1; ``turns``:
+the keys only take turns. ``--waiting 1000000`` takes some minutes.
+
+    python -m benchmarks.limits --waiting 100000 --keys 1000,100000 --rounds 200
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+SIZES: Final = (1, 10, 20)  # jobs of a claim: what there are free slots for
+FILL: Final = """
+INSERT INTO jobqueue_queuedjob (job_type, queue, priority, data, limit_key, run_after)
+SELECT %(type)s, 'default', 0, '{}', %(type)s || ' ' || n %% %(keys)s,
+       clock_timestamp() - interval '1 hour' + n * interval '1 us'
+  FROM generate_series(1, %(count)s) AS n
+"""
+END: Final = """
+DELETE FROM jobqueue_queuedjob WHERE status = 'running' AND id = ANY (%(ids)s)
+"""
+Claim = Callable[[int], list[Any]]
+
+
+def main() -> None:
+    """Measure, print, and drop the database again."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--waiting", type=int, default=20_000, help="jobs of a kind")
+    parser.add_argument("--keys", default="1000,10000")
+    parser.add_argument("--rounds", type=int, default=100)
+    options = parser.parse_args()
+
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
+    import django
+
+    django.setup()
+    from django.db import connection
+
+    name = f"jobqueue_limits_{os.getpid()}"
+    connection.settings_dict["TEST"]["NAME"] = name
+    name = connection.settings_dict["NAME"]
+    connection.creation.create_test_db(verbosity=0, autoclobber=True)
+    try:
+        for keys in map(int, options.keys.split(",")):
+            fill(keys, options.waiting)
+            measure(keys, options.waiting, options.rounds)
+    finally:
+        connection.creation.destroy_test_db(name, verbosity=0)
+
+
+def fill(keys: int, waiting: int) -> None:
+    """As many jobs of each kind, of these keys in turn."""
+    from django.db import connection
+
+    from django_jobqueue import PerKey, job
+    from django_jobqueue.domain.registry import registry
+    from django_jobqueue.store import job_types
+    from django_jobqueue.store.connection import DjangoDatabase
+
+    def work(key: int = 0) -> None: ...
+
+    options: dict[str, Any] = {
+        "plain": {},
+        "capped": {"per_key": PerKey("key", concurrency=1)},
+        "turns": {"per_key": PerKey("key")},
+    }
+    with connection.cursor() as cursor:
+        cursor.execute("TRUNCATE jobqueue_queuedjob")
+        for kind, given in options.items():
+            if registry.get(f"bench.{kind}") is None:
+                handler = job(name=f"bench.{kind}", **given)(work)
+                job_types.declare(DjangoDatabase(), [handler.declaration])
+            values = {"type": f"bench.{kind}", "keys": keys, "count": waiting}
+            cursor.execute(FILL, values)
+        cursor.execute(
+            "UPDATE jobqueue_queuedjob SET limit_key = NULL "
+            "WHERE job_type = 'bench.plain'"
+        )
+        cursor.execute("VACUUM ANALYZE jobqueue_queuedjob")
+
+
+def claims(db: Any) -> dict[str, Claim]:
+    """A function for each kind, which claims so many jobs as a worker does."""
+    from django_jobqueue.store.queue.claim import claim
+    from django_jobqueue.store.queue.claim_keyed import KeyedLane, claim_keyed
+    from django_jobqueue.store.queue.lanes import LaneMark
+    from django_jobqueue.store.rows import Lane
+
+    first = {"capped": "", "turns": ""}
+
+    def plain(limit: int) -> list[Any]:
+        return claim(db, 1, [LaneMark(Lane("default", 0, "bench.plain"))], limit)
+
+    def keyed(kind: str) -> Claim:
+        def claim_some(limit: int) -> list[Any]:
+            lane = KeyedLane(
+                lane=Lane("default", 0, f"bench.{kind}"),
+                limit_name=f"bench.{kind}",
+                locks_limit=kind == "capped",
+                locks_type=False,
+                first=first[kind],
+            )
+            jobs = claim_keyed(db, 1, lane, limit)
+            if jobs:
+                first[kind] = f"{jobs[-1].limit_key}\x01"
+            return jobs
+
+        return claim_some
+
+    return {"plain": plain, "capped": keyed("capped"), "turns": keyed("turns")}
+
+
+def measure(keys: int, waiting: int, rounds: int) -> None:
+    """Claim in turns, and print the medians."""
+    from django.db import connection
+
+    from django_jobqueue.store.connection import PINNED, OwnConnection
+
+    print(f"{keys:,} keys, {waiting:,} jobs waiting")
+    db = OwnConnection("benchmark", plans=PINNED)
+    by_kind = claims(db)
+    for size in SIZES:
+        times: dict[str, list[float]] = {kind: [] for kind in by_kind}
+        for _ in range(rounds):
+            for kind, claim in by_kind.items():
+                began = time.perf_counter()
+                jobs = claim(size)
+                times[kind].append(time.perf_counter() - began)
+                assert len(jobs) == size, (kind, len(jobs))
+                with connection.cursor() as cursor:
+                    cursor.execute(END, {"ids": [one.id for one in jobs]})
+        plain = statistics.median(times["plain"])
+        for kind, seconds in times.items():
+            median = statistics.median(seconds)
+            print(
+                f"  {size:3} jobs {kind:8} {median * 1e3:8.2f} ms"
+                f" {median / plain:6.2f} ×"
+            )
+    db.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""``jobqueue metrics``: the metrics of the cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from django_jobqueue.management.jobqueue.console import Console
+from django_jobqueue.management.jobqueue.subcommand import Subcommand
+from django_jobqueue.metrics import cluster_figures
+from django_jobqueue.metrics.exposition import Exposition
+from django_jobqueue.store.connection import DjangoDatabase
+
+
+class Metrics(Subcommand):
+    """Prints them."""
+
+    name = "metrics"
+    summary = "Print the metrics of the cluster for Prometheus."
+    description = """\
+Print the metrics of the cluster as Prometheus reads them, such as for the
+textfile collector of node_exporter, or to see what there is:
+
+  jobqueue metrics > /var/lib/node_exporter/jobqueue.prom.new
+
+They are at most METRICS_MAX_AGE old. If the database does not answer,
+jobqueue_database_up is 0, and the rest is missing."""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """It has none of its own."""
+
+    def run(self, console: Console, options: dict[str, Any]) -> None:
+        """Print them. Raises MetricsExtraMissing."""
+        exposition = Exposition()
+        answer = exposition.render(cluster_figures.read(DjangoDatabase()))
+        console.print(answer.body.decode(), ending="")

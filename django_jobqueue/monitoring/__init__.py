@@ -1,0 +1,1 @@
+"""What monitoring systems ask your site for, by HTTP."""

@@ -1,0 +1,187 @@
+"""The metrics of the cluster as a page of the site: who may read them, and how."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
+from django.db import OperationalError
+from django.test import Client, override_settings
+from django.urls import path, reverse
+from prometheus_client.openmetrics.parser import (
+    text_string_to_metric_families as parse_openmetrics,
+)
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+
+from django_jobqueue.checks.project_settings import check_settings
+from django_jobqueue.metrics.catalogue import CLUSTER
+from django_jobqueue.monitoring import views
+from django_jobqueue.store.connection import DjangoDatabase
+from tests.commands.conftest import jobqueue
+
+TOKEN, OTHER = "0123456789abcdef", "fedcba9876543210"
+URL = "/jobqueue/metrics"
+
+pytestmark = pytest.mark.django_db
+urlpatterns = [path("metrics", views.metrics)]  # for a project without users
+
+
+@pytest.mark.parametrize(
+    ("settings", "sent", "status"),
+    [
+        ({}, {}, 403),
+        ({}, {"Authorization": "Bearer "}, 403),
+        ({"METRICS_TOKENS": [TOKEN]}, {}, 403),
+        ({"METRICS_TOKENS": [TOKEN]}, {"Authorization": f"Bearer {TOKEN}"}, 200),
+        ({"METRICS_TOKENS": [TOKEN]}, {"Authorization": f"bearer  {TOKEN}"}, 200),
+        ({"METRICS_TOKENS": [TOKEN]}, {"Authorization": f"Bearer {OTHER}"}, 403),
+        ({"METRICS_TOKENS": [TOKEN]}, {"Authorization": f"Bearer {TOKEN}0"}, 403),
+        ({"METRICS_TOKENS": [TOKEN]}, {"Authorization": "Bearer é"}, 403),
+        ({"METRICS_TOKENS": [TOKEN]}, {"Authorization": f"Basic {TOKEN}"}, 403),
+        ({"METRICS_TOKENS": [OTHER, TOKEN]}, {"Authorization": f"Bearer {TOKEN}"}, 200),
+        ({"METRICS_ALLOW": ["127.0.0.0/8"]}, {}, 200),
+        ({"METRICS_ALLOW": ["10.0.0.0/8", "127.0.0.1"]}, {}, 200),
+        ({"METRICS_ALLOW": ["10.0.0.0/8"]}, {}, 403),
+        ({"METRICS_ALLOW": ["127.0.0.0/8"]}, {"REMOTE_ADDR": "::ffff:127.0.0.1"}, 200),
+        ({"METRICS_ALLOW": ["127.0.0.0/8"]}, {"REMOTE_ADDR": ""}, 403),
+        ({"METRICS_ALLOW": ["127.0.0.0/8"]}, {"REMOTE_ADDR": "unix:"}, 403),
+        ({"METRICS_ALLOW": ["127.0.0.0/8"]}, {"X-Forwarded-For": "127.0.0.1"}, 403),
+        ({"METRICS_ALLOW": ["10.0.0.0/8"]}, {"X-Forwarded-For": "10.1.1.1"}, 403),
+    ],
+)
+def test_a_token_or_an_address_opens_it(
+    settings: dict[str, Any], sent: dict[str, str], status: int
+) -> None:
+    meta = {name: sent.pop(name) for name in [*sent] if name == "REMOTE_ADDR"}
+    with override_settings(JOBQUEUE=settings):
+        for client in (Client(), Client(headers={"Accept-Language": "de"})):
+            response = client.get(URL, headers=sent, **meta)
+            assert response.status_code == status
+            assert "no-store" in response["Cache-Control"]
+
+
+def test_the_right_to_see_the_overview_opens_it_and_no_other_does() -> None:
+    user = get_user_model().objects.create_user("bert", is_staff=True)
+    client = Client()
+    client.force_login(user)
+    assert client.get(URL).status_code == 403
+    for codename, status in (("view_queuedjob", 403), ("view_overview", 200)):
+        user.user_permissions.add(Permission.objects.get(codename=codename))
+        assert client.get(URL).status_code == status
+    user.is_active = False
+    user.save()
+    assert client.get(URL).status_code == 403
+
+
+@override_settings(
+    ROOT_URLCONF=__name__,
+    MIDDLEWARE=[],
+    INSTALLED_APPS=["django_jobqueue", "django.contrib.contenttypes"],
+)
+def test_a_project_without_users_has_tokens_and_addresses() -> None:
+    assert Client().get("/metrics").status_code == 403
+    with override_settings(JOBQUEUE={"METRICS_ALLOW": ["127.0.0.1"]}):
+        assert Client().get("/metrics").status_code == 200
+
+
+ALLOWED = override_settings(JOBQUEUE={"METRICS_ALLOW": ["127.0.0.1"]})
+
+
+@ALLOWED
+@pytest.mark.parametrize(
+    ("accept", "parse"),
+    [
+        ("", parse_text),
+        ("application/openmetrics-text; version=1.0.0", parse_openmetrics),
+    ],
+)
+def test_the_answer_has_the_format_that_is_asked_for(accept: str, parse: Any) -> None:
+    response = Client().get(URL, headers={"Accept": accept, "Accept-Encoding": "gzip"})
+    assert response["Content-Encoding"] == "gzip"
+    families = list(parse(gzip.decompress(response.content).decode()))
+    names = {name.removesuffix("_total") for name in CLUSTER}
+    assert {family.name for family in families} <= names
+    assert "jobqueue_database_up" in {family.name for family in families}
+
+
+@ALLOWED
+def test_only_get_and_head_are_answered() -> None:
+    client = Client(enforce_csrf_checks=False)
+    assert client.head(URL).status_code == 200
+    for method in (client.post, client.put, client.delete, client.options):
+        assert method(URL).status_code == 405
+
+
+@ALLOWED
+@override_settings(
+    MIDDLEWARE=[
+        "django.contrib.sessions.middleware.SessionMiddleware",
+        "django.contrib.auth.middleware.AuthenticationMiddleware",
+        "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    ]
+)
+def test_nobody_has_to_log_in_also_where_other_pages_need_it() -> None:
+    assert Client().get(URL).status_code == 200
+
+
+@ALLOWED
+def test_an_outage_of_the_database_is_a_value_and_no_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def lost(*args: Any) -> Any:
+        raise OperationalError("connection refused")
+
+    monkeypatch.setattr(DjangoDatabase, "fetch", lost)
+    response = Client().get(URL)
+    assert response.status_code == 200
+    assert b"\njobqueue_database_up 0.0\n" in response.content
+    assert jobqueue("metrics").out == response.content.decode()
+
+
+@ALLOWED
+def test_without_the_extra_the_answer_is_the_line_of_pip(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    views._exposition.cache_clear()
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    response = Client().get(URL)
+    assert response.status_code == 501
+    assert b'pip install "django-jobqueue[metrics]"' in response.content
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "message"),
+    [
+        ("METRICS_TOKENS", ["short"], "of at least 16 characters."),
+        ("METRICS_TOKENS", "secret-secret-secret", "of at least 16 characters."),
+        ("METRICS_TOKENS", ["ünseen-ünseen-ünseen"], "of at least 16 characters."),
+        ("METRICS_ALLOW", ["10.0.0.1/8"], "such as"),
+        ("METRICS_ALLOW", ["localhost"], "such as"),
+        ("METRICS_ALLOW", "10.0.0.0/8", "such as"),
+        ("METRICS_MAX_AGE", -1, "must be at least 0"),
+    ],
+)
+def test_checks_name_bad_settings_and_repeat_no_token(
+    setting: str, value: Any, message: str
+) -> None:
+    with override_settings(JOBQUEUE={setting: value}):
+        (found,) = check_settings(None)
+    assert found.id == "jobqueue.E003"
+    assert message in found.msg
+    if setting == "METRICS_TOKENS":
+        assert not any(secret in str(found) for secret in ("short", "secret", "nseen"))
+
+
+@pytest.mark.parametrize("network", ["0.0.0.0/0", "::/0"])
+def test_w018_a_network_of_everybody(network: str) -> None:
+    with override_settings(JOBQUEUE={"METRICS_ALLOW": ["10.0.0.0/8", network]}):
+        (found,) = check_settings(None)
+    assert found.id == "jobqueue.W018"
+
+
+def test_the_address_has_a_name() -> None:
+    assert reverse("jobqueue_monitoring:metrics") == URL
