@@ -134,7 +134,7 @@ class BulkOperationAdmin(ActionAdmin):
         bar = '<progress class="jq-bar" max="100" value="{}" aria-hidden="true">'
         return display.lines([text, format_html(bar + "</progress>", percent)])
 
-    @column(description=_("which jobs"))
+    @column(description=_("filter"))
     def which(self, operation: Any) -> str:
         """The filter in words."""
         return str(operation.words)

@@ -182,7 +182,7 @@ def _facts(
     operation: BulkOperation, groups: Iterable[FailureGroup], *, data: bool
 ) -> list[tuple[Any, Any]]:
     facts: list[tuple[Any, Any]] = [
-        (_("Which"), selection_text(operation, data=data, groups=groups)),
+        (_("Filter"), selection_text(operation, data=data, groups=groups)),
         (_("Frozen at"), display.full_moment(operation.cutoff)),
         (_("Changed"), numbers.number(operation.changed)),
         (_("By"), display.visible(operation.created_by) or display.NOTHING),
