@@ -40,8 +40,6 @@ def take(db: Database) -> Iterator[Sample]:
     yield from _jobs(depths.values())
     yield from _oldest(depths.values(), closed)
     yield from _unserved(db, depths.values(), alive)
-    for queue, count in wanted_slots(db).items():
-        yield Sample("jobqueue_wanted_slots", count, (queue,))
     yield from _totals(all_totals)
     for queue, slots in wanted_slots(
         db, {depth.queue for depth in depths.values()}

@@ -21,7 +21,9 @@ SET = re.compile(
     r"(?=\bFROM\b|\bWHERE\b|\bRETURNING\b|\Z)",
     re.DOTALL,
 )
-TABLE = re.compile(r"\b(jobqueue_(?!uuidv7|unique_key|limit_key|d_)[a-z_]+)\b")
+TABLE = re.compile(
+    r"\b(jobqueue_(?!uuidv7|unique_key|limit_key|wanted_slots|d_)[a-z_]+)\b"
+)
 
 # What a job is, wherever it is. An archived job has more, a queued one has more.
 COPIED = {

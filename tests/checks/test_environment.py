@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from ipaddress import ip_network
 from typing import Any
 
 import pytest
@@ -34,6 +35,12 @@ TEXTS: dict[str, tuple[str, Any]] = {
     "METRICS_HOST": ("0.0.0.0", "0.0.0.0"),  # noqa: S104
     "METRICS_QUEUES": ("tenant-*=tenant,b=c", {"tenant-*": "tenant", "b": "c"}),
     "METRICS_EXCLUDE": ("jobqueue_table_*,a", ["jobqueue_table_*", "a"]),
+    "METRICS_TOKENS": (
+        "0123456789abcdef,x1234567890abcde",
+        ["0123456789abcdef", "x1234567890abcde"],
+    ),
+    "METRICS_ALLOW": ("10.0.0.0/8,::1", (ip_network("10.0.0.0/8"), ip_network("::1"))),
+    "METRICS_ENQUEUED": ("true", True),
     "ALERTS": (
         '[{"to": "mail"}]',
         (ChannelConfig(to="mail", name="mail", on=frozenset(CONDITIONS)),),

@@ -242,6 +242,25 @@ def test_w017_a_port_for_metrics_without_what_writes_them(
     assert found(METRICS_PORT=None) == []
 
 
+@pytest.mark.parametrize("network", ["0.0.0.0/0", "::/0"])
+def test_w018_a_network_of_everybody_may_read_metrics(network: str) -> None:
+    assert found(METRICS_ALLOW=["10.0.0.0/8"]) == []
+    message = one(METRICS_ALLOW=["10.0.0.0/8", network])
+    assert isinstance(message, Warning)
+    assert message.id == "jobqueue.W018"
+
+
+def test_w019_enqueues_to_count_without_what_counts_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert found(METRICS_ENQUEUED=True) == []
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    message = one(METRICS_ENQUEUED=True)
+    assert isinstance(message, Warning)
+    assert message.id == "jobqueue.W019"
+    assert found(METRICS_ENQUEUED=False) == []
+
+
 @pytest.mark.parametrize("port", [-1, 65_536])
 def test_e003_a_port_that_does_not_exist(port: int) -> None:
     message = one(METRICS_PORT=port)

@@ -13,6 +13,7 @@ import pytest
 
 from django_jobqueue.host.exporter import scrape_server
 from django_jobqueue.host.exporter.answers import Answers
+from django_jobqueue.host.exporter.cluster_reader import ClusterReader
 from django_jobqueue.host.exporter.host_samples import HostSamples
 from django_jobqueue.host.exporter.scrape_server import (
     CONNECTIONS,
@@ -150,7 +151,8 @@ def table() -> ProcessTable:
 
 @pytest.fixture
 def answers(table: ProcessTable) -> Answers:
-    return Answers(table, HostSamples(table, HostCounters(2), drains=False))
+    samples = HostSamples(table, HostCounters(2), drains=False)
+    return Answers(table, samples, ClusterReader())
 
 
 def get(answers: Answers, path: str) -> Response:
