@@ -17,6 +17,7 @@ from typing import Any
 import hypothesis
 import pytest
 from django.db import connection, connections
+from django.test import TransactionTestCase
 
 from django_jobqueue import logs, signals
 from django_jobqueue.domain.registry import registry
@@ -29,6 +30,7 @@ from django_jobqueue.operations import workers as operators_workers
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import PINNED, OwnConnection
 from django_jobqueue.workers.worker import Worker
+from tests import emptying
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -37,6 +39,8 @@ hypothesis.settings.register_profile(
     "busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("busy")
+
+TransactionTestCase._fixture_teardown = emptying.empty  # type: ignore[method-assign]
 
 # Whoever starts the tests in the background may have them ignore Ctrl-C, and whatever
 # they start would inherit that.

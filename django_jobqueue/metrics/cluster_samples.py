@@ -12,7 +12,12 @@ from django_jobqueue.domain.states import WorkerState
 from django_jobqueue.metrics.samples import Distribution, Sample
 from django_jobqueue.store import totals
 from django_jobqueue.store.connection import Database
-from django_jobqueue.store.reading import database_state, failure_stats, stats
+from django_jobqueue.store.reading import (
+    database_state,
+    failure_stats,
+    old_transactions,
+    stats,
+)
 from django_jobqueue.store.reading.claimers import claimers, is_alive, is_claiming
 from django_jobqueue.store.reading.stats import CAP, Depth, WorkerRow
 from django_jobqueue.store.reading.wanted_slots import wanted_slots
@@ -150,7 +155,9 @@ def _database(db: Database) -> Iterator[Sample]:
         yield Sample("jobqueue_table_bytes", table.size, (table.name,))
         yield Sample("jobqueue_dead_rows", table.dead_rows, (table.name,))
     server = database_state.server(db)
-    yield Sample("jobqueue_oldest_transaction_seconds", server.oldest_transaction)
+    oldest = old_transactions.oldest(db)
+    age = 0.0 if oldest is None else oldest.age
+    yield Sample("jobqueue_oldest_transaction_seconds", age)
     yield Sample("jobqueue_xid_age", server.xid_age)
     versions = (django_jobqueue.__version__, server.version)
     yield Sample("jobqueue_build_info", 1, versions)

@@ -9,7 +9,10 @@ from django.urls import path
 from django_jobqueue.monitoring import views
 
 app_name = "jobqueue_monitoring"
-urlpatterns = [path("metrics", views.metrics, name="metrics")]
+urlpatterns = [
+    path("metrics", views.metrics, name="metrics"),
+    path("scale", views.scale, name="scale"),
+]
 
 # ATOMIC_REQUESTS would answer an outage of the database with an error.
 for pattern in urlpatterns:

@@ -1,18 +1,20 @@
-"""The metrics of the cluster, as a page of your site."""
+"""Metrics of the cluster, and the wanted slots of a queue, as pages of your site."""
 
 from __future__ import annotations
 
 from functools import cache
 from http import HTTPStatus
 
-from django.http import HttpRequest, HttpResponse
+from django.db import Error
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.cache import patch_vary_headers
 
-from django_jobqueue.exceptions import MetricsExtraMissing
+from django_jobqueue.exceptions import MetricsExtraMissing, StoreUnavailable
 from django_jobqueue.metrics import cluster_figures
 from django_jobqueue.metrics.exposition import Exposition
 from django_jobqueue.monitoring.access import for_monitoring, text
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.reading.wanted_slots import wanted_slots_of
 
 
 @for_monitoring
@@ -33,6 +35,20 @@ def metrics(request: HttpRequest) -> HttpResponse:
         response["Content-Encoding"] = shown.encoding
     patch_vary_headers(response, ["Accept", "Accept-Encoding"])
     return response
+
+
+@for_monitoring
+def scale(request: HttpRequest) -> HttpResponse:
+    """``{"queue": …, "wanted_slots": …}`` of the queue that ``?queue=`` names, about
+    this moment. An autoscaler keeps its replicas when it is answered with an error."""
+    queue = request.GET.get("queue", "")
+    if not queue or "\0" in queue:
+        return text(HTTPStatus.BAD_REQUEST, "Name the queue: ?queue=default")
+    try:
+        slots = wanted_slots_of(DjangoDatabase(), queue)
+    except (StoreUnavailable, Error):
+        return text(HTTPStatus.SERVICE_UNAVAILABLE, "The database does not answer.")
+    return JsonResponse({"queue": queue, "wanted_slots": slots})
 
 
 @cache

@@ -22,6 +22,7 @@ from django_jobqueue.metrics.catalogue import CLUSTER
 from django_jobqueue.monitoring import views
 from django_jobqueue.store.connection import DjangoDatabase
 from tests.commands.conftest import jobqueue
+from tests.store.rows import ADD, make_many
 
 TOKEN, OTHER = "0123456789abcdef", "fedcba9876543210"
 URL = "/jobqueue/metrics"
@@ -128,13 +129,15 @@ def test_nobody_has_to_log_in_also_where_other_pages_need_it() -> None:
     assert Client().get(URL).status_code == 200
 
 
+def lost(*args: Any) -> Any:
+    """What a database that is down answers."""
+    raise OperationalError("connection refused")
+
+
 @ALLOWED
 def test_an_outage_of_the_database_is_a_value_and_no_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def lost(*args: Any) -> Any:
-        raise OperationalError("connection refused")
-
     monkeypatch.setattr(DjangoDatabase, "fetch", lost)
     response = Client().get(URL)
     assert response.status_code == 200
@@ -174,6 +177,24 @@ def test_checks_name_bad_settings_and_repeat_no_token(
     assert message in found.msg
     if setting == "METRICS_TOKENS":
         assert not any(secret in str(found) for secret in ("short", "secret", "nseen"))
+
+
+def test_the_wanted_slots_of_a_queue_are_answered_for_autoscalers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    url = reverse("jobqueue_monitoring:scale")
+    client = Client()
+    assert client.get(url, {"queue": "mail"}).status_code == 403
+    make_many(3, ADD, queue="mail")
+    with ALLOWED:
+        for queue, slots in (("mail", 3), ("nobody's", 0)):
+            answer = client.get(url, {"queue": queue})
+            assert answer.json() == {"queue": queue, "wanted_slots": slots}
+            assert "no-store" in answer["Cache-Control"]
+        for wrong in ({}, {"queue": ""}, {"queue": "a\0"}):
+            assert client.get(url, wrong).status_code == 400
+        monkeypatch.setattr(DjangoDatabase, "fetch", lost)
+        assert client.get(url, {"queue": "mail"}).status_code == 503
 
 
 def test_the_address_has_a_name() -> None:

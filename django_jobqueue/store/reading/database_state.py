@@ -1,4 +1,4 @@
-"""Reads what PostgreSQL says of the tables and transactions of the jobs' database."""
+"""Reads what PostgreSQL says of itself and of our tables."""
 
 from __future__ import annotations
 
@@ -13,16 +13,9 @@ SELECT relname, pg_total_relation_size(relid), coalesce(n_dead_tup, 0)
  ORDER BY relname
 """
 
-# Our own transaction is not one that anybody has to end. Without the role
-# pg_read_all_stats, PostgreSQL shows sessions of the same role alone.
 SERVER: Final = """
 SELECT current_setting('server_version'),
-       (SELECT age(datfrozenxid) FROM pg_database WHERE datname = current_database()),
-       coalesce(
-         (SELECT extract(epoch FROM clock_timestamp() - min(xact_start))::float8
-            FROM pg_stat_activity
-           WHERE datname = current_database() AND pid <> pg_backend_pid()
-             AND backend_type = 'client backend'), 0.0)
+       (SELECT age(datfrozenxid) FROM pg_database WHERE datname = current_database())
 """
 
 
@@ -39,7 +32,6 @@ class Server(NamedTuple):
 
     version: str
     xid_age: int
-    oldest_transaction: float  # seconds; 0 if none is open
 
 
 def tables(db: Database) -> list[Table]:

@@ -7,6 +7,7 @@ from typing import Final
 
 from django_jobqueue.store.connection import Database
 
+# Our own transaction is not one that anybody has to end.
 # Without pg_read_all_stats the sessions of other roles have no xact_start. A VACUUM
 # keeps nothing from being removed, however long it takes; nor does a transaction that
 # has neither written nor a snapshot.
@@ -17,6 +18,7 @@ SELECT pid, name, state, age
                AS age
           FROM pg_stat_activity AS activity
          WHERE activity.datname = current_database()
+           AND activity.pid <> pg_backend_pid()
            AND activity.backend_type = 'client backend'
            AND (activity.backend_xid IS NOT NULL OR activity.backend_xmin IS NOT NULL)
            AND NOT EXISTS (SELECT FROM pg_stat_progress_vacuum AS vacuum
