@@ -12,6 +12,7 @@ from django_jobqueue.text import timezones
 from tests.admin.endpoints import keys_of
 from tests.admin.scene import FAIL, build
 from tests.browser.conftest import LISTS, Each, Screen, See, long_names
+from tests.conftest import some_slow
 
 # Each test opens every page; beside other tests that takes a while.
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
@@ -33,7 +34,7 @@ HIDDEN = """() => {
 }"""
 
 
-@pytest.mark.parametrize("width", [390, 768, 1280, 1440, 1920])
+@pytest.mark.parametrize("width", some_slow([390, 768, 1280, 1440, 1920], [390, 1280]))
 def test_no_column_of_a_list_is_cut_off(
     see: See, transactional_db: None, width: int
 ) -> None:

@@ -18,7 +18,7 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.metrics import cluster_figures, cluster_samples
 from django_jobqueue.metrics.catalogue import CLUSTER
 from django_jobqueue.metrics.samples import Distribution, Sample
-from django_jobqueue.models import FailureGroup, Figures, QueuedJob, Worker
+from django_jobqueue.models import FailureGroup, Figures, Worker
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from tests.conftest import HandDriven
 from tests.sample import jobs

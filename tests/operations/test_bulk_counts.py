@@ -29,6 +29,7 @@ from django_jobqueue.store.bulk.draft_counts import Counted
 from django_jobqueue.store.bulk.skips import planned
 from django_jobqueue.store.connection import DjangoDatabase
 from tests.commands.conftest import jobqueue
+from tests.conftest import some_slow
 from tests.store.rows import ADD, ONCE, ago, archive, make, make_many
 
 pytestmark = pytest.mark.django_db
@@ -133,7 +134,7 @@ def test_what_is_counted_is_what_is_done(
 
 
 @pytest.mark.parametrize(("kind", "selection", "options"), one_of_each())
-@pytest.mark.parametrize("max_rows", [1, 5, 10_000])
+@pytest.mark.parametrize("max_rows", some_slow([1, 5, 10_000], [5]))
 def test_a_count_in_chunks_is_that_of_one(
     kind: str, selection: Selection, options: dict[str, Any], max_rows: int
 ) -> None:
