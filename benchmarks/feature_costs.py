@@ -1,12 +1,13 @@
-"""What a port for metrics costs a drain: the same jobs with one and without, in turns.
+"""What each feature costs a drain: the same jobs without and with it, in turns.
 
 In a database of its own on the server of the test suite. In a block jobs are enqueued,
-and a ``runworkers --drain`` in processes of its own works them off; with a port, it is
-scraped once a second meanwhile. Prints the rates, from the first start of a job to the
-end of the last one, and the CPU time of all processes for a job, without that of a host
-with one job alone; and the ratios. On a busy machine those of the CPU time are better.
+and a ``runworkers --drain`` in processes of its own works them off; with a port for
+metrics, it is scraped once a second meanwhile. Prints the rates, from the first start
+of a job to the end of the last one, and the CPU of all processes for a job, without
+that of a host with one job alone; and the ratios to the kind ``off`` of the same round.
+On a busy machine those of the CPU time are better.
 
-    python -m benchmarks.metrics_port --rounds 8
+    python -m benchmarks.feature_costs --rounds 8 --kinds off,metrics,sentry
 """
 
 from __future__ import annotations
@@ -21,13 +22,23 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 from urllib.request import urlopen
 
 BLOCK: Final = 40_000  # jobs
 SLOWEST: Final = 120.0  # seconds for a block
-KINDS: Final = ("without", "with")
+KINDS: Final[dict[str, tuple[str, ...]]] = {  # with their flags
+    "off": (),
+    "metrics": ("--metrics-port", "0"),
+    "successes": ("--log-successes", "true"),
+    "observer": (),
+    "opentelemetry": (),
+    "sentry": (),
+    "recycling": ("--max-jobs", "10000"),
+    "alerts": (),
+}
 FLAGS: Final = ("--drain", "--threads", "4", "--async-slots", "0")
 ADDRESS: Final = re.compile(rb"Metrics at (\S+)")
 
@@ -37,6 +48,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--jobs", type=int, default=BLOCK)
+    parser.add_argument("--kinds", default=",".join(KINDS))
     options = parser.parse_args()
 
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
@@ -45,29 +57,32 @@ def main() -> None:
     django.setup()
     from django.db import connection
 
-    connection.settings_dict["TEST"]["NAME"] = f"jobqueue_metrics_port_{os.getpid()}"
+    connection.settings_dict["TEST"]["NAME"] = f"jobqueue_feature_costs_{os.getpid()}"
     name = connection.settings_dict["NAME"]
     connection.creation.create_test_db(verbosity=0, autoclobber=True)
     try:
-        report(measure(options.rounds, options.jobs))
+        kinds = options.kinds.split(",")
+        report(measure(kinds, options.rounds, options.jobs))
     finally:
         connection.creation.destroy_test_db(name, verbosity=0)
 
 
-def measure(rounds: int, jobs: int) -> dict[str, list[tuple[float, float]]]:
+def measure(
+    kinds: Sequence[str], rounds: int, jobs: int
+) -> dict[str, list[tuple[float, float]]]:
     """Jobs a second, and microseconds of CPU for a job, of each block, by kind."""
-    found: dict[str, list[tuple[float, float]]] = {kind: [] for kind in KINDS}
-    drain((), jobs)  # warms up
+    found: dict[str, list[tuple[float, float]]] = {kind: [] for kind in kinds}
+    drain(kinds[0], jobs)  # warms up
     for turn in range(rounds):
-        for kind in KINDS if turn % 2 else reversed(KINDS):
-            flags = ("--metrics-port", "0") if kind == "with" else ()
-            _, idle = drain(flags, 1)
-            rate, cpu = drain(flags, jobs)
+        first = turn % len(kinds)
+        for kind in [*kinds[first:], *kinds[:first]]:
+            _, idle = drain(kind, 1)
+            rate, cpu = drain(kind, jobs)
             found[kind].append((rate, (cpu - idle) / jobs * 1e6))
     return found
 
 
-def drain(flags: tuple[str, ...], jobs: int) -> tuple[float, float]:
+def drain(kind: str, jobs: int) -> tuple[float, float]:
     """Work off so many jobs; returns how many a second, and the seconds of CPU."""
     from django.db import connection
 
@@ -83,21 +98,25 @@ def drain(flags: tuple[str, ...], jobs: int) -> tuple[float, float]:
         log = Path(folder) / "log"
         with log.open("wb") as file:
             workers = subprocess.Popen(
-                [sys.executable, "-m", "django", "runworkers", *FLAGS, *flags],
-                env=worker_environment(),
+                [sys.executable, "-m", "django", "runworkers", *FLAGS, *KINDS[kind]],
+                env={
+                    **worker_environment(),
+                    "DJANGO_SETTINGS_MODULE": "benchmarks.feature_settings",
+                    "BENCHMARKED_FEATURE": kind,
+                },
                 stdout=file,
                 stderr=file,
             )
             ended = threading.Event()
             scraping = threading.Thread(target=scrape, args=[log, ended])
-            if flags:
+            if kind == "metrics":
                 scraping.start()
             try:
                 code = workers.wait(SLOWEST)
             finally:
                 ended.set()
                 workers.kill()
-            if flags:
+            if kind == "metrics":
                 scraping.join()
         if code:
             raise RuntimeError(log.read_text())
@@ -128,17 +147,15 @@ def rate(connection: Any, jobs: int) -> float:
 
 
 def report(found: dict[str, list[tuple[float, float]]]) -> None:
-    """Print the medians, and the median ratio of the pairs of blocks."""
+    """Print the medians, and the median of the ratios to the first kind."""
+    base = next(iter(found.values()))
+    print(f"{'':14}{'jobs/s':>10}{'':9}{'CPU for a job':>18}")
     for kind, blocks in found.items():
         rate, cpu = (statistics.median(values) for values in zip(*blocks, strict=True))
-        print(f"{kind:8} {rate:10,.0f} jobs/s {cpu:10.2f} µs of CPU a job")
-    pairs = [*zip(*found.values(), strict=True)]
-    rates = [on[0] / off[0] for off, on in pairs]
-    cpus = [off[1] / on[1] for off, on in pairs]
-    print(
-        f"with / without: {statistics.median(rates):.3f} of the rate; "
-        f"{statistics.median(cpus):.3f} of the jobs for a second of CPU"
-    )
+        pairs = list(zip(base, blocks, strict=True))
+        rates = statistics.median(on[0] / off[0] for off, on in pairs)
+        cpus = statistics.median(on[1] / off[1] for off, on in pairs)
+        print(f"{kind:14}{rate:10,.0f} {rates:6.2f} × {cpu:12.2f} µs {cpus:6.2f} ×")
 
 
 if __name__ == "__main__":
