@@ -52,6 +52,7 @@ def _check(tag: str, deploy: bool, **kwargs: Any) -> list[CheckMessage]:
     from django_jobqueue.checks import (  # noqa: F401
         alerts,
         followers,
+        http_api,
         key_limits,
         lazy_loading,
         project_settings,

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.core.signals import setting_changed
 
 from django_jobqueue.conf.alert_channels import AlertChannels, OwnUrl
-from django_jobqueue.conf.metrics_settings import MetricsSettings
+from django_jobqueue.conf.http_settings import HttpSettings
 from django_jobqueue.conf.setting_types import (
     CAPTURES,
     CENTURY,
@@ -71,7 +71,7 @@ class Override:
         self._conf._set(self._before)
 
 
-class Conf(MetricsSettings):
+class Conf(HttpSettings):
     """The settings in force: flags first, then variables of the environment, then
     ``settings.JOBQUEUE``, then defaults.
 

@@ -31,6 +31,7 @@ from django_jobqueue.operations.releasing import release
 from django_jobqueue.operations.replaying import replay, replay_many
 from django_jobqueue.operations.rescheduling import reschedule, run_now
 from django_jobqueue.operations.revealing import reveal
+from django_jobqueue.operations.tokens import create_token, revoke_tokens
 from django_jobqueue.operations.workers import ask_workers, request_stack_dumps
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "ask_workers",
     "assign",
     "cancel",
+    "create_token",
     "edit_data",
     "enqueue",
     "fail",
@@ -61,6 +63,7 @@ __all__ = [
     "resolve",
     "resume",
     "reveal",
+    "revoke_tokens",
     "run_now",
     "scale_hosts",
     "take_away_leases",

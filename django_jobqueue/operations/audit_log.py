@@ -32,6 +32,8 @@ OBJECTS: Final = (
     "hosts",
     "leases",
     "limit",
+    "token",
+    "tokens",
     "fingerprints",
     "operation",
     "erasure",

@@ -37,6 +37,8 @@ BY_NAME = {
     ("import_string", "apps.py"): "the settings name the backend",
     ("import_module", "checks/alerts.py"): "the settings name callables",
     ("import_string", "checks/alerts.py"): "the settings name callables",
+    ("import_string", "checks/http_api.py"): "the settings name authorizers",
+    ("import_string", "http/access.py"): "the settings name authorizers",
     (
         "import_string",
         "execution/middleware_chain.py",
@@ -272,6 +274,8 @@ def test_the_worker_runs_without_the_edges() -> None:
 
 # What an extra of ours installs, and who may need it.
 OF_EXTRAS = {
+    "ninja": ("http/api.py", "http/endpoint.py", "http/job_routes.py"),
+    "pydantic": ("http/endpoint.py", "http/job_routes.py", "http/schemas.py"),
     "opentelemetry": ("telemetry/otel.py",),
     "prometheus_client": ("metrics/enqueued_jobs.py", "metrics/exposition.py"),
     "sentry_sdk": (

@@ -41,6 +41,9 @@ TEXTS: dict[str, tuple[str, Any]] = {
     ),
     "METRICS_ALLOW": ("10.0.0.0/8,::1", (ip_network("10.0.0.0/8"), ip_network("::1"))),
     "METRICS_ENQUEUED": ("true", True),
+    "HTTP_AUTH": ("a.b,c.d", ["a.b", "c.d"]),
+    "HTTP_MAX_BODY": ("2MB", 2 << 20),
+    "HTTP_REQUIRE_TLS": ("false", False),
     "ALERTS": (
         '[{"to": "mail"}]',
         (ChannelConfig(to="mail", name="mail", on=frozenset(CONDITIONS)),),

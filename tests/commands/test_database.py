@@ -104,6 +104,7 @@ READS: dict[str, tuple[str, ...]] = {
     "leases": (),
     "limits": (),
     "personal-data": ("find", "anna@example.com"),
+    "token": (),
 }
 ONE_SENTENCE = "The job queue needs PostgreSQL; the database 'lite' is sqlite."
 

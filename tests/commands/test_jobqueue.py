@@ -20,7 +20,7 @@ from tests.commands.conftest import Manage, jobqueue
 NAMES = (
     "status, health, metrics, show, types, workers, hosts, leases, limits, "
     "schedules, schedule, failures, alerts, enqueue, replay, cancel, pause, resume, "
-    "override, prune, personal-data, import, roles"
+    "override, prune, personal-data, import, roles, token"
 )
 
 

@@ -41,8 +41,9 @@ ARGUMENTS: dict[str, dict[str, Any]] = {  # besides the several
     "note": {"text": "why"},
     "scale_hosts": {"ids": [ID], "queues": ["mail"]},
 }
-# Tried below, and the hosts' queues in test_hosts.py.
+# Tried below, the hosts' queues in test_hosts.py, tokens in http/test_callers.py.
 REFUSES = {
+    *(("create_token", name) for name in ("scopes", "job_types", "queues")),
     ("enqueue_many", "calls"),
     ("scale_hosts", "queues"),
     ("worker", "queues"),
@@ -129,7 +130,7 @@ def test_the_functions_that_take_several_are_known() -> None:
     known = {
         *("cancel", "run_now", "reschedule", "release", "fail", "allow_attempts"),
         *("replay_many", "prune_jobs", "prune", "pause", "resume"),
-        *("resolve", "ignore", "reopen", "assign", "note"),
+        *("resolve", "ignore", "reopen", "assign", "note", "revoke_tokens"),
         *("ask_workers", "request_stack_dumps", "progress_of_many", "drain"),
         *(name for name, _ in REFUSES),
     }

@@ -47,6 +47,7 @@ from django_jobqueue.management.jobqueue.subcommand import (
     Parser,
     Subcommand,
 )
+from django_jobqueue.management.jobqueue.token import Tokens
 from django_jobqueue.management.jobqueue.types import Types
 from django_jobqueue.management.jobqueue.workers import Workers
 
@@ -78,6 +79,7 @@ SUBCOMMANDS: Final[dict[str, Subcommand]] = {
         PersonalData(),
         Import(),
         Roles(),
+        Tokens(),
     )
 }
 

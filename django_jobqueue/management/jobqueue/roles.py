@@ -66,9 +66,11 @@ ROLES: Final[dict[str, tuple[str, ...]]] = {
     # What cannot be taken back, and what is secret.
     "Job admin": (
         "erase_personal_data",
+        "manage_token",
         "prune_archivedjob",
         "reveal_job_data",
         "unbounded_bulkoperation",
+        "view_token",
     ),
 }
 
@@ -89,7 +91,7 @@ that a new release brings:
                 and controls workers, shares views, takes leases away
   Job engineer  also edits data, enqueues by hand, changes policies
   Job admin     also deletes archived jobs, reveals secrets, erases personal
-                data, and starts bulk operations on most jobs
+                data, starts bulk operations on most jobs, and manages tokens
 
 Each has the rights of those above it. Other rights of the app jobqueue are
 taken from them; their rights of other apps, their members, and other groups

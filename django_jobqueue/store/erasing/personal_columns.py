@@ -120,6 +120,12 @@ SOURCES: Final = (
         columns=(Column("limit_key", TEXT, 260),),
     ),
     Source(
+        name="tokens",
+        table="jobqueue_token",
+        order=_ID,
+        columns=(_who("created_by"), _who("revoked_by")),
+    ),
+    Source(
         name="failure_groups",
         table="jobqueue_failuregroup",
         order={"fingerprint": "uuid"},

@@ -1,0 +1,76 @@
+"""Makes operations of the API out of functions: who may call them, and what they
+answer."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Router
+from pydantic import BaseModel
+
+from django_jobqueue.domain.api_tokens import Scope
+from django_jobqueue.http.access import WITH_BODY, Access
+
+Function = Callable[..., HttpResponse]
+
+# Problems that any operation may answer with, besides its own.
+GENERAL: Final = (
+    *("missing_authentication", "invalid_token", "insecure_request", "forbidden"),
+    *("incorrect_password", "csrf_failed", "invalid_parameter", "internal_error"),
+    *("unavailable", "too_slow", "invalid_request"),
+)
+OF_BODIES: Final = (
+    *("missing_parameter", "length_required"),
+    *("entity_too_large", "unsupported_media_type"),
+)
+
+router = Router()
+
+
+def endpoint(
+    method: str,
+    path: str,
+    *,
+    scope: Scope,
+    permission: str,
+    answers: Mapping[int, type[BaseModel]],
+    problems: Iterable[str] = (),
+    tag: str = "jobs",
+) -> Callable[[Function], Function]:
+    """Register a function as an operation. ``problems`` are the ids of its own."""
+    own = (*GENERAL, *(OF_BODIES if method in WITH_BODY else ()), *problems)
+
+    def register(function: Function) -> Function:
+        parameters = inspect.signature(function).parameters
+        query = [
+            name
+            for name in parameters
+            if name not in ("request", "body") and f"{{{name}}}" not in path
+        ]
+        router.api_operation(
+            [method],
+            path,
+            auth=Access(scope, permission, query),
+            response=dict(answers),
+            operation_id=function.__name__,
+            summary=_first_line(function),
+            description=inspect.getdoc(function),
+            tags=[tag],
+            openapi_extra={"x-problems": sorted(own), "x-scope": scope.value},
+        )(function)
+        return function
+
+    return register
+
+
+def answer(status: int, value: BaseModel, *, partial: bool = False) -> HttpResponse:
+    """The answer with this body; ``partial`` leaves out what was not set."""
+    text = value.model_dump_json(exclude_unset=partial)
+    return HttpResponse(text, status=status, content_type="application/json")
+
+
+def _first_line(function: Callable[[HttpRequest], Any] | Function) -> str:
+    return (inspect.getdoc(function) or "").partition("\n")[0].rstrip(".")

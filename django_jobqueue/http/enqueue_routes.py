@@ -1,0 +1,158 @@
+"""Enqueue one job by its id, or many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.api_tokens import Scope
+from django_jobqueue.domain.arguments import to_json
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.enqueueing import by_name
+from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.http import schemas
+from django_jobqueue.http.access import require
+from django_jobqueue.http.callers import Caller
+from django_jobqueue.http.endpoint import answer, endpoint
+from django_jobqueue.http.job_objects import (
+    facts_of,
+    job_object,
+    parse_job_id,
+    unknown_job_type,
+)
+from django_jobqueue.http.problems import Problem, problem_of
+from django_jobqueue.http.schemas import job_id
+
+PERMISSION = "jobqueue.enqueue_job"
+
+
+@endpoint(
+    "PUT",
+    "/v1/jobs/{job_type}/{id}",
+    scope=Scope.ENQUEUE,
+    permission=PERMISSION,
+    answers={202: schemas.Job},
+    problems=(
+        *("invalid_prefix", "invalid_uuid", "job_type_not_found"),
+        *("job_already_archived", "duplicate_job"),
+    ),
+)
+def enqueue_job(
+    request: HttpRequest,
+    job_type: schemas.PathName,
+    id: schemas.PathId,
+    body: schemas.NewJob,
+) -> HttpResponse:
+    """Enqueue a job under an id of yours.
+
+    Sent again, it answers with the job that is there, and ignores the body; so whoever
+    got no answer may send it again. When the job is over, its id cannot be used again.
+    """
+    key = parse_job_id(id)
+    caller = _let_in(request, job_type, [body])
+    job = _enqueued(caller, job_type, key, body)
+    if job.job_type != job_type:
+        raise Problem("invalid_parameter", "A job of another type has this id.")
+    return answer(202, job_object(job, caller), partial=True)
+
+
+@endpoint(
+    "POST",
+    "/v1/jobs/{job_type}",
+    scope=Scope.ENQUEUE,
+    permission=PERMISSION,
+    answers={202: schemas.JobIds},
+    problems=(
+        *("invalid_prefix", "invalid_uuid", "job_type_not_found"),
+        *("job_already_archived", "duplicate_job"),
+    ),
+)
+def enqueue_jobs(
+    request: HttpRequest, job_type: schemas.PathName, body: schemas.NewJobs
+) -> HttpResponse:
+    """Enqueue up to 1,000 jobs of one type, all or none.
+
+    A job with an id of yours that is there already stays as it is; without an id the
+    request must not be sent twice.
+    """
+    caller = _let_in(request, job_type, body.jobs)
+    ids = _enqueued_many(caller, job_type, body.jobs)
+    return answer(202, schemas.JobIds(ids=[job_id(id) for id in ids]))
+
+
+def _let_in(
+    request: HttpRequest, job_type: str, jobs: Sequence[schemas.NewJob]
+) -> Caller:
+    """The caller, who may enqueue in each of these queues. Raises Problem, and
+    UnknownJobType."""
+    caller = require(request, job_type=job_type)
+    usual = _queue_of(job_type, caller)
+    for queue in {job.queue or usual for job in jobs}:
+        require(request, job_type=job_type, queue=queue)
+    return caller
+
+
+def _queue_of(job_type: str, caller: Caller) -> str:
+    declaration = registry.get(job_type)
+    if declaration is not None:
+        return declaration.policy.queue
+    facts = facts_of(job_type)
+    if facts is None:
+        raise unknown_job_type(job_type, caller)
+    return facts.queue
+
+
+def _enqueued(
+    caller: Caller, job_type: str, id: UUID | None, new: schemas.NewJob
+) -> Any:
+    options: dict[str, Any] = {**new.options(), "enqueued_by": caller.name}
+    if id is not None:
+        options["id"] = id
+    try:
+        return by_name.enqueue(job_type, new.data, **options)
+    except InvalidArguments as error:
+        raise _too_large(new, error) from error
+
+
+def _too_large(new: schemas.NewJob, error: InvalidArguments) -> Problem:
+    """The problem of this error: data that are too large have an id of their own."""
+    try:
+        size = len(to_json(new.data, limit=conf.http_max_body).encode())
+    except InvalidArguments:
+        size = 0
+    if size > conf.max_data_bytes:
+        return Problem("entity_too_large", str(error))
+    return problem_of(error)
+
+
+def _enqueued_many(
+    caller: Caller, job_type: str, jobs: list[schemas.NewJobOfMany]
+) -> list[UUID]:
+    first = jobs[0].options()
+    if all(
+        job.id is None and job.unique_key is None and job.options() == first
+        for job in jobs
+    ):
+        calls = [job.data for job in jobs]
+        made = by_name.enqueue_many(job_type, calls, **first, enqueued_by=caller.name)
+        return list(made)
+    ids = []
+    with transaction.atomic(using=conf.database):
+        for place, job in enumerate(jobs):
+            key = None if job.id is None else parse_job_id(job.id)
+            try:
+                enqueued = _enqueued(caller, job_type, key, job)
+            except Exception as error:
+                raise _of_one(place, problem_of(error)) from error
+            ids.append(enqueued.id)
+    return ids
+
+
+def _of_one(place: int, problem: Problem) -> Problem:
+    detail = f"jobs[{place}]: {problem.detail}"
+    return Problem(problem.id, detail, headers=problem.headers)

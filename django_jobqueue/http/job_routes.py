@@ -1,0 +1,135 @@
+"""Read one job, or wait for it; read job types."""
+
+from __future__ import annotations
+
+from threading import BoundedSemaphore
+from typing import Annotated
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query
+from pydantic import RootModel
+
+from django_jobqueue import operations
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.api_tokens import Scope
+from django_jobqueue.exceptions import JobNotFound
+from django_jobqueue.http import schemas
+from django_jobqueue.http.access import VIEW, caller_of, may_read, require
+from django_jobqueue.http.endpoint import answer, endpoint
+from django_jobqueue.http.job_objects import (
+    is_job_id,
+    job_object,
+    job_type_object,
+    parse_job_id,
+    unknown_job_type,
+)
+from django_jobqueue.models import JobType
+from django_jobqueue.store.rows import Job
+from django_jobqueue.waiting import wait as wait_for
+
+Wait = Annotated[
+    int,
+    Query(
+        0,
+        ge=0,
+        le=schemas.LONGEST_WAIT,
+        description="Seconds to wait until the job is over.",
+    ),
+]
+
+
+class JobOrType(RootModel[schemas.Job | schemas.JobType]):
+    """A job, or a job type."""
+
+
+class Waiters:
+    """Bounds how many requests of this process wait at once."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._places = BoundedSemaphore(1)
+
+    def places(self) -> BoundedSemaphore:
+        """The places that are in force by the settings."""
+        number = conf.http_long_polls
+        if number != self._number:
+            self._number, self._places = number, BoundedSemaphore(max(1, number))
+        return self._places
+
+
+_waiters = Waiters()
+
+
+@endpoint(
+    "GET",
+    "/v1/jobs/{job_type}/{id}",
+    scope=Scope.READ,
+    permission=VIEW,
+    answers={200: schemas.Job},
+    problems=("invalid_prefix", "invalid_uuid", "job_not_found"),
+)
+def get_job(
+    request: HttpRequest,
+    job_type: schemas.PathName,
+    id: schemas.PathId,
+    wait: Wait,
+) -> HttpResponse:
+    """Get a job of this type, queued or archived.
+
+    With `wait` the answer comes when the job is over, or after this time, or at once
+    where too many wait already: see its status.
+    """
+    require(request, job_type=job_type)
+    return _job(request, parse_job_id(id), wait, job_type=job_type)
+
+
+@endpoint(
+    "GET",
+    "/v1/jobs/{job_type}",
+    scope=Scope.READ,
+    permission=VIEW,
+    answers={200: JobOrType},
+    problems=("invalid_uuid", "job_not_found", "job_type_not_found"),
+)
+def get_job_or_type(
+    request: HttpRequest, job_type: schemas.PathName, wait: Wait
+) -> HttpResponse:
+    """Get a job type by its name, or a job by its id alone."""
+    if is_job_id(job_type):
+        return _job(request, parse_job_id(job_type), wait)
+    return _job_type(request, job_type)
+
+
+def _job_type(request: HttpRequest, name: str) -> HttpResponse:
+    require(request, job_type=name)
+    row = JobType.objects.using(conf.database).filter(pk=name).first()
+    if row is None:
+        raise unknown_job_type(name, caller_of(request))
+    return answer(200, job_type_object(row))
+
+
+def _job(
+    request: HttpRequest, id: UUID, wait: int, *, job_type: str | None = None
+) -> HttpResponse:
+    job = operations.get_job(id)
+    caller = caller_of(request)
+    is_other = job_type is not None and job.job_type != job_type
+    if is_other or not may_read(caller, job.job_type, job.queue):
+        raise JobNotFound(id)  # as if there were none
+    if wait and not job.is_over:
+        job = _when_over(job, wait)
+    return answer(200, job_object(job, caller), partial=True)
+
+
+def _when_over(job: Job, seconds: int) -> Job:
+    """The job when it is over, or after this time."""
+    places = _waiters.places()
+    if not conf.http_long_polls or not places.acquire(blocking=False):
+        return job
+    try:
+        return wait_for(job.id, seconds)
+    except TimeoutError:
+        return operations.get_job(job.id)
+    finally:
+        places.release()

@@ -1,0 +1,193 @@
+"""The bodies of requests and answers, as pydantic checks and OpenAPI describes them."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal
+from uuid import UUID
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictInt,
+    StrictStr,
+    StringConstraints,
+    WithJsonSchema,
+)
+
+from django_jobqueue.conf import CENTURY, GREATEST
+from django_jobqueue.domain.policy import NAME_LENGTH
+from django_jobqueue.http.strict_json import check_text
+from django_jobqueue.models.queued_job import READABLE
+
+MOST_AT_ONCE: Final = 1_000  # jobs of one request
+LONGEST_WAIT: Final = 30  # seconds
+ID_PATTERN: Final = (
+    "^job_[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"
+)
+
+_MOMENT: Final = re.compile(
+    r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII
+)
+
+
+def _moment(value: Any) -> Any:
+    """A text of RFC 3339; pydantic itself takes numbers and more, too."""
+    if not isinstance(value, str) or not _MOMENT.fullmatch(value):
+        raise ValueError("must be a moment such as 2026-11-26T10:00:00Z")
+    return value
+
+
+def _storable(value: datetime) -> datetime:
+    earliest, latest = READABLE
+    if not earliest <= value <= latest:
+        raise ValueError(f"must be from {earliest:%Y-%m-%d} to {latest:%Y-%m-%d}")
+    return value
+
+
+Text = Annotated[StrictStr, AfterValidator(check_text)]
+Name = Annotated[
+    StrictStr,
+    StringConstraints(min_length=1, max_length=NAME_LENGTH),
+    AfterValidator(check_text),
+]
+# Paths and query strings are texts anyway.
+PathName = Annotated[str, Field(max_length=NAME_LENGTH), AfterValidator(check_text)]
+PathId = Annotated[
+    str,
+    Field(json_schema_extra={"pattern": ID_PATTERN}),
+    AfterValidator(check_text),
+]
+Moment = Annotated[
+    datetime,
+    BeforeValidator(_moment),
+    AfterValidator(_storable),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+Priority = Annotated[StrictInt, Field(ge=-100, le=100)]
+Attempts = Annotated[StrictInt, Field(ge=1, le=GREATEST)]
+Data = Annotated[dict[str, Any], WithJsonSchema({"type": "object"})]
+JobId = Annotated[str, Field(pattern=ID_PATTERN)]
+Status = Literal["queued", "in-progress", "succeeded", "failed", "expired", "cancelled"]
+Seconds = Annotated[float, Field(strict=True, ge=0.001, le=CENTURY)]
+
+
+class Body(BaseModel):
+    """A body of a request: what it does not know, it refuses."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class NewJob(Body):
+    """A job to enqueue."""
+
+    data: Data = Field(description="The arguments of the handler.")
+    run_after: Moment | None = Field(None, description="The job starts no earlier.")
+    expires_at: Moment | None = Field(None, description="The job starts no later.")
+    queue: Name | None = Field(None, description="Instead of its job type's.")
+    priority: Priority | None = Field(None, description="Greater is sooner.")
+    max_attempts: Attempts | None = Field(None, description="The first one included.")
+    timeout: Seconds | None = Field(None, description="Of an attempt, in seconds.")
+    tags: Annotated[list[Name], Field(max_length=100)] | None = Field(
+        None, description="Texts that are stored with the job."
+    )
+    metadata: Data | None = Field(None, description="Stored beside the data.")
+    unique_key: Name | None = Field(
+        None, description="No other job of its type can have this key."
+    )
+
+    def options(self) -> dict[str, Any]:
+        """The options that are given."""
+        values = {name: getattr(self, name) for name in self.model_fields_set}
+        values.pop("data", None)
+        values.pop("id", None)
+        return {name: value for name, value in values.items() if value is not None}
+
+
+class NewJobOfMany(NewJob):
+    """One of several jobs to enqueue."""
+
+    id: JobId | None = Field(None, description="Your own id, or none.")
+
+
+class NewJobs(Body):
+    """Several jobs of one type."""
+
+    jobs: Annotated[
+        list[NewJobOfMany], Field(min_length=1, max_length=MOST_AT_ONCE)
+    ] = Field(description="All or none are enqueued, in this order.")
+
+
+class JobIds(BaseModel):
+    """The ids of several jobs."""
+
+    ids: list[JobId] = Field(description="In the order of the request.")
+
+
+class Job(BaseModel):
+    """A job, wherever it is."""
+
+    id: JobId
+    name: str = Field(description="The job type.")
+    status: Status
+    attempts: int | None = Field(
+        description="How many attempts are left, a running one included; null is "
+        "unlimited."
+    )
+    attempt: int = Field(description="How many attempts were started.")
+    max_attempts: int | None = Field(description="Null is unlimited.")
+    crashes: int = Field(description="How many attempts ended with their worker.")
+    queue: str
+    priority: int
+    tags: list[str]
+    created_at: datetime
+    run_after: datetime
+    expires_at: datetime | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    replay_of: JobId | None = Field(description="The job that this one repeats.")
+    error_class: str | None = Field(
+        description="Of the last error of a job that failed."
+    )
+    data: Any = Field(None, description="With the scope read-data, secrets masked.")
+    metadata: Any = Field(None, description="Likewise.")
+    result: Any = Field(None, description="Likewise; what the handler returned.")
+    error_message: str = Field("", description="Likewise.")
+
+
+class JobType(BaseModel):
+    """A job type and its policy in force."""
+
+    id: str = Field(description="The same as the name.")
+    name: str
+    delivery_strategy: Literal["at_least_once", "at_most_once"]
+    attempts: int | None = Field(description="Of each job; null is unlimited.")
+    concurrency: int | None = Field(
+        description="How many of its jobs run at once; null is unlimited."
+    )
+    queue: str
+    priority: int
+    timeout: float | None = Field(description="In seconds; null is no limit.")
+    is_paused: bool
+    description: str
+    created_at: datetime
+
+
+class ProblemDocument(BaseModel):
+    """What is wrong (RFC 9457)."""
+
+    type: str = Field(description="A URI that ends in the id.")
+    id: str = Field(description="What programs tell problems apart by.")
+    title: str
+    status: int
+    detail: str
+    instance: str = Field(description="The path of the request.")
+
+
+def job_id(id: UUID) -> str:
+    """The id of a job as the API writes it."""
+    return f"job_{id}"

@@ -1,0 +1,27 @@
+"""The addresses of the HTTP API:
+``path("jobqueue/", include("django_jobqueue.http.urls"))``."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from django.urls import re_path
+from django.views.decorators.csrf import csrf_exempt
+
+from django_jobqueue.http.door import door, nothing_here
+from django_jobqueue.http.no_extra import no_extra
+
+app_name = "jobqueue_http"
+VERSIONS = r"^v[0-9]+(/|$)"  # other addresses are those of the site
+
+if find_spec("ninja") is None:
+    urlpatterns = [re_path(VERSIONS, csrf_exempt(no_extra))]
+else:
+    from django_jobqueue.http.api import build
+
+    urlpatterns = []
+    for pattern in build().urls[0]:
+        if pattern.name != "api-root":
+            pattern.callback = door(pattern.callback)
+            urlpatterns.append(pattern)
+    urlpatterns.append(re_path(VERSIONS, door(nothing_here)))

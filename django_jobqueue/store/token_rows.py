@@ -1,0 +1,131 @@
+"""Makes, reads and revokes tokens of the HTTP API."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django_jobqueue.domain.api_tokens import Grant
+from django_jobqueue.store.connection import Database
+
+_COLUMNS: Final = """id, name, digest, scopes::text, job_types::text, queues::text,
+       created_at, created_by, expires_at, last_used_at, revoked_at,
+       revoked_at IS NULL
+         AND (expires_at IS NULL OR expires_at > statement_timestamp()),
+       last_used_at IS NULL
+         OR last_used_at < date_trunc('hour', statement_timestamp())"""
+
+CREATE: Final = f"""
+INSERT INTO jobqueue_token
+       (name, digest, scopes, job_types, queues, created_by, expires_at)
+VALUES (%(name)s, %(digest)s, %(scopes)s::jsonb, %(job_types)s::jsonb,
+        %(queues)s::jsonb, %(by)s, %(expires_at)s)
+    ON CONFLICT (name) WHERE revoked_at IS NULL DO NOTHING
+RETURNING {_COLUMNS}
+"""
+BY_ID: Final = f"SELECT {_COLUMNS} FROM jobqueue_token WHERE id = %(id)s"
+BY_NAME: Final = f"""
+SELECT {_COLUMNS} FROM jobqueue_token WHERE name = %(name)s AND revoked_at IS NULL
+"""
+ALL: Final = f"SELECT {_COLUMNS} FROM jobqueue_token ORDER BY id"
+# A row that another request has locked was just used, so nobody waits for it.
+USED: Final = """
+UPDATE jobqueue_token SET last_used_at = date_trunc('hour', statement_timestamp())
+ WHERE id = (SELECT id FROM jobqueue_token WHERE id = %(id)s
+                FOR NO KEY UPDATE SKIP LOCKED)
+"""
+REVOKE: Final = """
+UPDATE jobqueue_token SET revoked_at = statement_timestamp(), revoked_by = %(by)s
+ WHERE name = ANY (%(names)s::text[]) AND revoked_at IS NULL
+RETURNING name
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRow:
+    """A token as its row says."""
+
+    id: int
+    name: str
+    digest: str
+    grant: Grant
+    created_at: datetime
+    created_by: str
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    revoked_at: datetime | None
+    is_valid: bool  # neither revoked nor expired
+    is_unused: bool  # not used within this hour
+
+    @property
+    def state(self) -> str:
+        """``valid``, ``expired`` or ``revoked``."""
+        if self.revoked_at is not None:
+            return "revoked"
+        return "valid" if self.is_valid else "expired"
+
+
+def create(
+    db: Database,
+    name: str,
+    digest: str,
+    grant: Grant,
+    *,
+    expires_at: datetime | None,
+    by: str,
+) -> TokenRow | None:
+    """Insert a token; None if there is one of this name."""
+    params = {
+        "name": name,
+        "digest": digest,
+        "scopes": json.dumps(sorted(grant.scopes)),
+        "job_types": json.dumps(grant.job_types),
+        "queues": json.dumps(grant.queues),
+        "expires_at": expires_at,
+        "by": by,
+    }
+    rows = db.fetch(CREATE, params)
+    return _row(rows[0]) if rows else None
+
+
+def by_id(db: Database, id: int) -> TokenRow | None:
+    """The token with this id."""
+    rows = db.fetch(BY_ID, {"id": id})
+    return _row(rows[0]) if rows else None
+
+
+def by_name(db: Database, name: str) -> TokenRow | None:
+    """The token of this name that is not revoked."""
+    rows = db.fetch(BY_NAME, {"name": name})
+    return _row(rows[0]) if rows else None
+
+
+def tokens(db: Database) -> list[TokenRow]:
+    """All of them, the oldest first."""
+    return [_row(row) for row in db.fetch(ALL)]
+
+
+def mark_used(db: Database, id: int) -> None:
+    """Store that it was used within this hour."""
+    db.run(USED, {"id": id})
+
+
+def revoke(db: Database, names: Sequence[str], *, by: str) -> list[str]:
+    """Revoke the tokens of these names; return the names of those that were valid."""
+    return [name for (name,) in db.fetch(REVOKE, {"names": list(names), "by": by})]
+
+
+def _row(row: Sequence[Any]) -> TokenRow:
+    grant = Grant(
+        scopes=frozenset(_texts(row[3])),
+        job_types=tuple(_texts(row[4])),
+        queues=tuple(_texts(row[5])),
+    )
+    return TokenRow(row[0], row[1], row[2], grant, *row[6:])
+
+
+def _texts(text: str) -> list[str]:
+    return [str(value) for value in json.loads(text)]

@@ -1,0 +1,1 @@
+"""Each operation of the API: callers that may, and callers that may not."""
