@@ -30,6 +30,7 @@ from django_jobqueue.models import (
     QueuedJob,
     Schedule,
 )
+from django_jobqueue.search.type_names import types_like, types_named
 
 LONGEST = 200  # characters of what somebody looks for
 
@@ -77,11 +78,11 @@ def _address_of(request: HttpRequest, text: str) -> str:
         return ""
     return (
         _schedule(request, text)
-        or _type(request, text, catalogue.types_named)
+        or _type(request, text, types_named)
         or _lease(request, text)
         or _jobs_of_value(request, text)
         or _failures_with(request, text)
-        or _type(request, text, catalogue.types_like)
+        or _type(request, text, types_like)
         or _jobs_with(request, text)
     )
 

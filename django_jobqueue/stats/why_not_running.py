@@ -3,6 +3,7 @@ page in a fixed number of queries."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from textwrap import shorten
@@ -34,23 +35,27 @@ from django_jobqueue.text.sanitizing import visible
 
 MOST_BEFORE: Final = 100  # counted no further
 LONGEST_WHY: Final = 80  # characters of the reason of a pause
+COMMAND: Final = ("jobqueue",)
 
 
 class Reason(str):
     """A sentence, and what it is about: the "limit" of its job type, which running jobs
-    use up, that of its "key", its "job type", or its "queue"."""
+    use up, that of its "key", its "job type", or its "queue". The remedy is a command
+    without ``manage.py``; it is empty where there is nothing to do but to wait."""
 
-    __slots__ = ("about",)
+    __slots__ = ("about", "remedy")
     about: str
+    remedy: str
 
-    def __new__(cls, text: str, about: str = "") -> Reason:
-        """Remember what it is about beside the text."""
+    def __new__(cls, text: str, about: str = "", *remedy: object) -> Reason:
+        """Remember what it is about, and the words of the remedy, beside the text."""
         reason = super().__new__(cls, text)
         reason.about = about
+        reason.remedy = shlex.join(map(str, remedy))
         return reason
 
 
-Reasons = list[str]
+Reasons = list[Reason]
 
 
 def why_not(
@@ -116,42 +121,50 @@ class _Reasons:
         self.running = _running(self.limits)
         self.key_limits, self.running_of_key = _key_limits(rows, self.types)
 
-    def of(self, job: Any) -> Iterator[str]:
+    def of(self, job: Any) -> Iterator[Reason]:
         """Whatever a claim, or the end of a run, waits for."""
         if _runs(job):
             yield from self._of_run(job)
             return
         if job.expires_at is not None and job.expires_at <= self.now:
-            yield gettext("it has expired and is about to be archived")
+            yield Reason(gettext("it has expired and is about to be archived"))
             return
         yield from _of_pause(self.types.get(job.job_type_id), _type_paused, "job type")
-        yield from _of_pause(self.queues.get(job.queue), _queue_paused, "queue")
+        yield from _of_pause(
+            self.queues.get(job.queue), _queue_paused, "queue", "--queue"
+        )
         yield from self._of_workers(job)
         if job.run_after > self.now:
             seconds = (job.run_after - self.now).total_seconds()
             text = gettext("it is not due for another %(span)s")
-            yield text % {"span": formatting.span(seconds)}
+            values = {"span": formatting.span(seconds)}
+            yield Reason(text % values, "", *COMMAND, "run-now", job.pk)
         else:
             yield from self._of_limit(job)
 
-    def of_turn(self, job: Any, before: int) -> Iterator[str]:
+    def of_turn(self, job: Any, before: int) -> Iterator[Reason]:
         """The reason that remains where nothing blocks the job."""
         yield from _of_line(job, before)
         if job.quarantined:
-            yield gettext("it waits for a process of its own, because its workers died")
+            yield Reason(
+                gettext("it waits for a process of its own, because its workers died")
+            )
         elif not any(_has_room(worker) for worker in self._able(job)):
-            yield gettext("it waits for a free slot")
+            remedy = (*COMMAND, "hosts", "scale", "--all", "--processes", "N")
+            yield Reason(gettext("it waits for a free slot"), "", *remedy)
         elif not before:
-            yield gettext("it is about to be claimed")
+            yield Reason(gettext("it is about to be claimed"))
 
-    def _of_run(self, job: Any) -> Iterator[str]:
+    def _of_run(self, job: Any) -> Iterator[Reason]:
         worker = self.workers.get(job.worker_id)
         if worker is None or not _lives(worker, self.now):
-            yield gettext("its worker is gone; it will be rescued")
+            text = gettext("its worker is gone; it will be rescued")
+            yield Reason(text, "", *COMMAND, "release", job.pk)
         elif job.cancel_requested_at is not None:
-            yield gettext("it was asked to stop and has not stopped yet")
+            text = gettext("it was asked to stop and has not stopped yet")
+            yield Reason(text, "", *COMMAND, "workers", "stacks", worker.name)
 
-    def _of_limit(self, job: Any) -> Iterator[str]:
+    def _of_limit(self, job: Any) -> Iterator[Reason]:
         limit = self.limits.get(job.job_type_id)
         running = self.running.get(job.job_type_id, 0)
         if limit is not None and running >= limit:
@@ -160,35 +173,42 @@ class _Reasons:
                 "running": formatting.number(running),
                 "limit": formatting.number(limit),
             }
-            yield Reason(text % numbers, "limit")
+            remedy = (*COMMAND, "override", job.job_type_id, "--concurrency", limit + 1)
+            yield Reason(text % numbers, "limit", *remedy)
         of_key = self.key_limits.get(job.pk)
         running = self.running_of_key.get(job.limit_key, 0)
         if of_key == 0:
-            yield Reason(gettext("its key is held"), "key")
+            yield Reason(gettext("its key is held"), "key", *COMMAND, "limits")
         elif of_key is not None and running >= of_key:
             text = gettext("its key is at its limit: %(running)s of %(limit)s run")
             numbers = {
                 "running": formatting.number(running),
                 "limit": formatting.number(of_key),
             }
-            yield Reason(text % numbers, "key")
+            yield Reason(text % numbers, "key", *COMMAND, "limits")
 
-    def _of_workers(self, job: Any) -> Iterator[str]:
+    def _of_workers(self, job: Any) -> Iterator[Reason]:
         if not self.living:
-            yield gettext("no worker is alive")
+            yield Reason(gettext("no worker is alive"), "", "runworkers")
             return
         serving = [worker for worker in self.living if _serves(worker, job.queue)]
         knowing = [w for w in self.living if job.job_type_id in self.known[w.pk]]
         if not serving:
-            yield Reason(gettext("no living worker serves its queue"), "queue")
+            start = ("runworkers", "--queues", job.queue)
+            yield Reason(gettext("no living worker serves its queue"), "queue", *start)
         if not knowing:
-            yield Reason(gettext("no running worker handles this type"), "job type")
+            text = gettext("no running worker handles this type")
+            show = (*COMMAND, "types", "show", job.job_type_id)
+            yield Reason(text, "job type", *show)
         if serving and knowing:
             able = self._able(job)
             if not able:
-                yield gettext("no living worker serves its queue and knows its type")
+                text = gettext("no living worker serves its queue and knows its type")
+                yield Reason(text, "", "runworkers", "--queues", job.queue)
             elif all(worker.state == WorkerState.DRAINING for worker in able):
-                yield gettext("the workers that could run it take no new jobs")
+                text = gettext("the workers that could run it take no new jobs")
+                names = sorted(worker.name for worker in able)
+                yield Reason(text, "", *COMMAND, "workers", "resume", *names)
 
     def _able(self, job: Any) -> list[Worker]:
         return [
@@ -198,7 +218,7 @@ class _Reasons:
         ]
 
 
-def _of_line(job: Any, before: int) -> Iterator[str]:
+def _of_line(job: Any, before: int) -> Iterator[Reason]:
     """How many jobs come before it: of its lane, or of its key, since keys take
     turns."""
     at_least = before >= MOST_BEFORE
@@ -219,7 +239,8 @@ def _of_line(job: Any, before: int) -> Iterator[str]:
         )
         if at_least:
             text = gettext("at least %(count)s ahead of it in line")
-    yield text % {"count": count}
+    remedy = (*COMMAND, "reschedule", job.pk, "--priority", min(job.priority + 1, 100))
+    yield Reason(text % {"count": count}, "", *remedy)
 
 
 def _type_paused(who: str, until: str) -> str:
@@ -245,13 +266,17 @@ def _queue_paused(who: str, until: str) -> str:
 
 
 def _of_pause(
-    row: JobType | Queue | None, words: Callable[[str, str], str], about: str
-) -> Iterator[str]:
+    row: JobType | Queue | None,
+    words: Callable[[str, str], str],
+    about: str,
+    *flags: str,
+) -> Iterator[Reason]:
     if row is not None and is_paused(row):
         until = timezones.exact(row.resume_at) if row.resume_at else ""
         text = words(visible(row.paused_by or ""), until)
         why = shorten(visible(row.paused_reason or ""), LONGEST_WHY, placeholder="…")
-        yield Reason(f"{text}: {why}" if why else text, about)
+        resume = (*COMMAND, "resume", row.name, *flags)
+        yield Reason(f"{text}: {why}" if why else text, about, *resume)
 
 
 def _limit(job_type: JobType) -> int | None:

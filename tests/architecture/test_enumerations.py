@@ -20,7 +20,6 @@ PARTIAL: dict[tuple[str, str], str] = {
     ("execution/immediate.py", "Verb"): "those after which no attempt follows",
     ("host/child.py", "Step"): "a kill is no order",
     ("logs.py", "Verb"): "others are logged in other ways",
-    ("management/jobqueue/by_filter.py", "BulkKind"): "those that a command has",
     ("search/selection.py", "ValueType"): "others are compared with their column",
     ("search/values.py", "ValueType"): "others have no fixed values",
     ("store/bulk/skips.py", "SkipReplayed"): "none skips nothing",

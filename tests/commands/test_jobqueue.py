@@ -18,9 +18,10 @@ from django_jobqueue.management.commands.jobqueue import (
 from tests.commands.conftest import Manage, jobqueue
 
 NAMES = (
-    "status, health, metrics, show, types, workers, hosts, leases, limits, "
-    "schedules, schedule, failures, alerts, enqueue, replay, cancel, pause, resume, "
-    "override, prune, personal-data, import, roles, token"
+    "status, health, doctor, metrics, show, why, types, workers, hosts, leases, "
+    "limits, schedules, schedule, failures, operations, alerts, enqueue, replay, "
+    "cancel, run-now, reschedule, fail, release, pause, resume, override, prune, "
+    "personal-data, import, roles, token"
 )
 
 

@@ -160,8 +160,8 @@ def test_somebody_at_a_terminal_is_asked_before_many_are_deleted(
     assert left() == set()
 
 
-@pytest.mark.parametrize(("count", "flags"), [(100, []), (101, ["--yes"])])
-def test_nobody_is_asked_about_few_or_with_yes(
+@pytest.mark.parametrize(("count", "flags"), [(1, []), (101, ["--yes"])])
+def test_nobody_is_asked_about_one_or_with_yes(
     monkeypatch: pytest.MonkeyPatch, count: int, flags: list[str]
 ) -> None:
     make_archived(count, ago=100 * DAY)

@@ -25,13 +25,14 @@ from django_jobqueue.admin.data_summaries import summary_cell
 from django_jobqueue.admin.jobs import search_page
 from django_jobqueue.admin.jobs.export import Export
 from django_jobqueue.admin.jobs.job_page import JobPage
-from django_jobqueue.admin.jobs.job_search import matching_ids, understood
+from django_jobqueue.admin.jobs.job_search import understood
 from django_jobqueue.admin.lists.change_list import POSITIONS, JobChangeList
 from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.lists.positions import Key
 from django_jobqueue.admin.lists.selected import Spec, matching, selected
 from django_jobqueue.admin.parts import catalogue, display, tags
 from django_jobqueue.models import JobType, QueuedJob
+from django_jobqueue.models.matching_ids import matching_ids
 from django_jobqueue.search import IdSearch, SearchError
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.text import numbers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -80,7 +80,7 @@ class RowContext:
     sees_types: bool = False
     sees_queues: bool = False
     sees_limits: bool = False
-    why: list[str] = field(default_factory=list)  # it is not running, in words
+    why: Sequence[str] = ()  # it is not running, in words
     told: Report | None = None  # by the attempt that goes on
     summary: str | None = None  # of its data
 

@@ -33,6 +33,7 @@ from django_jobqueue.models import ArchivedJob, FailureGroup, JobType, QueuedJob
 from django_jobqueue.search import SearchError
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.search.tokens import quoted, tokens
+from django_jobqueue.search.type_names import types_like
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading.value_search import MOST_JOBS, keys_with
 from django_jobqueue.text import data_summary, numbers
@@ -257,7 +258,7 @@ def _others(request: HttpRequest, query: str) -> Iterable[tuple[str, str]]:
     if not query or len(query) > LONGEST:
         return
     if may_view(request, JobType):
-        names = catalogue.types_like(query, catalogue.type_names(request))
+        names = types_like(query, catalogue.type_names(request))
         for name in names[:MOST_OTHERS]:
             shown = _("Job type %(name)s") % {"name": display.visible(name)}
             yield shown, display.url_of("jobtype", name)

@@ -20,6 +20,7 @@ from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.search import parse
 from django_jobqueue.search.selection import SelectionError, Table, Term
 from django_jobqueue.search.tokens import quoted
+from django_jobqueue.search.type_names import types_like
 from django_jobqueue.stats.usual_job_types import usual_job_types
 from django_jobqueue.text import timezones
 
@@ -206,7 +207,7 @@ class OfJobType(ChoiceFilter):
         self.lookup_choices = _named(usual_job_types()[: self.most_links - 2])
         typed = self.value()
         if typed:
-            names = catalogue.types_like(typed, catalogue.type_names(request))
+            names = types_like(typed, catalogue.type_names(request))
             if len(names) == 1:
                 self.used_parameters[self.parameter_name] = names[0]
 

@@ -61,21 +61,6 @@ def types_of_queue(request: HttpRequest, queue: str) -> set[str]:
     return {name for name, own in _declared(request).items() if own == queue}
 
 
-def types_named(text: str, names: Iterable[str]) -> list[str]:
-    """The job type of this name, or those whose last part it is."""
-    known, wanted = sorted(names), text.lower()
-    if text in known:
-        return [text]
-    return [name for name in known if name.lower().endswith(f".{wanted}")]
-
-
-def types_like(text: str, names: Iterable[str]) -> list[str]:
-    """The same, or else those that have it in their names."""
-    known = sorted(names)
-    named = types_named(text, known)
-    return named or [name for name in known if text.lower() in name.lower()]
-
-
 def sensitive_keys(request: HttpRequest) -> list[list[Any]]:
     """The sensitive keys of all job types that have some."""
 

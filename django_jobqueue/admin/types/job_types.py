@@ -43,6 +43,7 @@ from django_jobqueue.models import (
     QueuedJob,
     Schedule,
 )
+from django_jobqueue.search.type_names import types_like
 from django_jobqueue.stats.totals import Line
 from django_jobqueue.store.reading.stats import Depth
 from django_jobqueue.text import numbers
@@ -114,7 +115,7 @@ class JobTypeAdmin(ActionAdmin):
         if not any(may_view(request, model) for model in lists):
             raise PermissionDenied
         text = request.GET.get("q", "").strip()
-        matching = catalogue.types_like(text, catalogue.type_names(request))
+        matching = types_like(text, catalogue.type_names(request))
         return JsonResponse({"names": matching[:MOST_NAMES]})
 
     def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:

@@ -15,6 +15,7 @@ from django.utils import translation
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import JobQueueError
 from django_jobqueue.management.jobqueue.alerts import Alerts
+from django_jobqueue.management.jobqueue.bulk_operations import BulkOperations
 from django_jobqueue.management.jobqueue.cancel import Cancel
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.database import (
@@ -22,6 +23,7 @@ from django_jobqueue.management.jobqueue.database import (
     explained,
     using,
 )
+from django_jobqueue.management.jobqueue.doctor import Doctor
 from django_jobqueue.management.jobqueue.enqueue import Enqueue
 from django_jobqueue.management.jobqueue.failures import Failures
 from django_jobqueue.management.jobqueue.health import HealthCheck
@@ -34,6 +36,12 @@ from django_jobqueue.management.jobqueue.override import Override
 from django_jobqueue.management.jobqueue.pause import Pause
 from django_jobqueue.management.jobqueue.personal_data import PersonalData
 from django_jobqueue.management.jobqueue.prune import Prune
+from django_jobqueue.management.jobqueue.queued_verbs import (
+    FailNow,
+    Release,
+    Reschedule,
+    RunNow,
+)
 from django_jobqueue.management.jobqueue.replay import Replay
 from django_jobqueue.management.jobqueue.resume import Resume
 from django_jobqueue.management.jobqueue.roles import Roles
@@ -49,6 +57,7 @@ from django_jobqueue.management.jobqueue.subcommand import (
 )
 from django_jobqueue.management.jobqueue.token import Tokens
 from django_jobqueue.management.jobqueue.types import Types
+from django_jobqueue.management.jobqueue.why import Why
 from django_jobqueue.management.jobqueue.workers import Workers
 
 ENDED_BY_PIPE: Final = 141  # as shells report a program that SIGPIPE ended
@@ -58,8 +67,10 @@ SUBCOMMANDS: Final[dict[str, Subcommand]] = {
     for subcommand in (
         Status(),
         HealthCheck(),
+        Doctor(),
         Metrics(),
         Show(),
+        Why(),
         Types(),
         Workers(),
         Hosts(),
@@ -68,10 +79,15 @@ SUBCOMMANDS: Final[dict[str, Subcommand]] = {
         Schedules(),
         ShowSchedule(),
         Failures(),
+        BulkOperations(),
         Alerts(),
         Enqueue(),
         Replay(),
         Cancel(),
+        RunNow(),
+        Reschedule(),
+        FailNow(),
+        Release(),
         Pause(),
         Resume(),
         Override(),

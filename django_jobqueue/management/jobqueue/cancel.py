@@ -12,16 +12,25 @@ from django_jobqueue import operations
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.states import BulkKind, QueuedStatus
 from django_jobqueue.exceptions import JobNotFound
-from django_jobqueue.management.jobqueue import many_jobs
+from django_jobqueue.management.jobqueue import many_jobs, where
 from django_jobqueue.management.jobqueue.by_filter import ByFilter
 from django_jobqueue.management.jobqueue.console import Console, counted
+from django_jobqueue.management.jobqueue.many_jobs import Result
 from django_jobqueue.management.jobqueue.queues import warn_of_unknown
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
 from django_jobqueue.management.jobqueue.text_tables import Column
 from django_jobqueue.models import QueuedJob
-from django_jobqueue.search.selection import Selection, Table, Term
+from django_jobqueue.search.selection import Table, Term
+from django_jobqueue.stats.database_clock import database_now
 
-FILTERS: Final = ("--queue", "--type", "--status")
+FILTERS: Final = (
+    "--where",
+    "--type",
+    "--queue",
+    "--status",
+    "--older-than",
+    "--group",
+)
 COLUMNS: Final = (
     Column("Job"),
     Column("Job type", breaks=True),
@@ -42,10 +51,13 @@ asked to stop, and archived as cancelled when they do.
 
   jobqueue cancel 019a9f5e-7c3b-7d4e-8a51-0c6f2f7f6a11 --reason "wrong order"
   jobqueue cancel --type shop.send_receipt --status queued --dry-run
+  jobqueue cancel --where "state:retrying error:Timeout data.customer.id:7"
 
 By filter, it is a bulk operation, as in the admin, that this command
 runs: it takes the jobs that are there when it starts, chunk by chunk, each a
-transaction of its own. A cancelled job can be replayed."""
+transaction of its own. After Ctrl-C workers do the others. A cancelled job can
+be replayed."""
+    epilog = many_jobs.JSON_KEYS
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add what is to be cancelled, and why."""
@@ -54,8 +66,7 @@ transaction of its own. A cancelled job can be replayed."""
             "--reason", default="", help="Kept with the jobs in the archive."
         )
         chosen = parser.add_argument_group("filter")
-        chosen.add_argument("--queue", help="Jobs in this queue.")
-        chosen.add_argument("--type", metavar="TYPE", help="Jobs of this type.")
+        where.add_arguments(chosen, FILTERS)
         chosen.add_argument(
             "--status",
             choices=QueuedStatus.values,
@@ -75,52 +86,68 @@ def _by_id(console: Console, options: dict[str, Any], ids: list[UUID]) -> None:
     jobs = QueuedJob.objects.using(conf.database).filter(pk__in=ids).order_by("pk")
     queued = list(jobs)
     if options["dry_run"]:
-        running = sum(job.status == QueuedStatus.RUNNING for job in queued)
-        _show(console, len(queued), running, queued)
-        done = {job.pk for job in queued}
+        asked = sum(job.status == QueuedStatus.RUNNING for job in queued)
+        number, done = len(queued) - asked, [job.pk for job in queued]
     else:
         jobs_text = counted(len(queued), "job")
         many_jobs.make_sure(console, options, len(queued), jobs_text, "cancelled")
         cancelled = operations.cancel(ids, reason=options["reason"], by=by())
-        if queued:
-            number, asked = len(cancelled.archived), len(cancelled.asked)
-            console.info(many_jobs.summary(number, "cancelled", asked))
-        done = {*cancelled.archived, *cancelled.asked}
-    many_jobs.refuse(_why_not(id) for id in ids if id not in done)
+        number, asked = len(cancelled.archived), len(cancelled.asked)
+        done = [*cancelled.archived, *cancelled.asked]
+    result = Result(
+        verb="cancel",
+        dry_run=options["dry_run"],
+        count=number,
+        asked_to_stop=asked,
+        ids=done,
+        problems=[_why_not(id) for id in ids if id not in done],
+    )
+    _tell(console, options, result, queued)
+    many_jobs.refuse(result.problems)
 
 
 def _by_filter(
     console: Console, options: dict[str, Any], filters: dict[str, str]
 ) -> None:
-    many_jobs.check_job_type(filters.get("type"))
     if "queue" in filters:
         warn_of_unknown(console, [filters["queue"]])
-    terms = [Term(name, filters[name]) for name in ("queue", "type") if name in filters]
+    terms = []
     if "status" in filters:
         terms.append(Term("statuses", (filters["status"],)))
-    selection = Selection(Table.QUEUED, tuple(terms))
+    selection = where.selection(Table.QUEUED, filters, database_now(), *terms)
     reason = options["reason"]
     with ByFilter(console, BulkKind.CANCEL, selection, reason=reason) as chosen:
         if not options["dry_run"]:
             chosen.go(options)
             return
-        counts = chosen.draft.counted
+        running = chosen.draft.counted.having(QueuedStatus.RUNNING)
         jobs = QueuedJob.objects.using(conf.database).filter(pk__in=chosen.examples)
-        running = counts.having(QueuedStatus.RUNNING)
-        _show(console, chosen.total, running, jobs.order_by("pk"))
+        _tell(console, options, chosen.preview(running), jobs.order_by("pk"))
 
 
-def _show(
-    console: Console, total: int, running: int, examples: Iterable[QueuedJob]
+def _tell(
+    console: Console,
+    options: dict[str, Any],
+    result: Result,
+    examples: Iterable[QueuedJob],
 ) -> None:
-    text = f"{counted(total - running, 'job')} would be cancelled"
-    if running:
-        text += f", {counted(running, 'running one')} would be asked to stop"
-    console.print(f"{text}.")
-    many_jobs.show_examples(console, COLUMNS, map(_example, examples))
+    if many_jobs.is_json(options):
+        result.print(console)
+    elif not result.dry_run:
+        if examples:
+            count, asked = result.count, result.asked_to_stop
+            console.info(many_jobs.summary(count, "cancelled", asked))
+    else:
+        text = f"{counted(result.count, 'job')} would be cancelled"
+        if result.asked_to_stop:
+            running = counted(result.asked_to_stop, "running one")
+            text += f", {running} would be asked to stop"
+        console.print(f"{text}.")
+        many_jobs.show_examples(console, COLUMNS, map(example, examples))
 
 
-def _example(job: QueuedJob) -> list[str]:
+def example(job: QueuedJob) -> list[str]:
+    """The row of this job in a table."""
     return [
         str(job.pk),
         job.job_type_id,

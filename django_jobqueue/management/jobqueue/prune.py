@@ -12,15 +12,18 @@ from django.core.management.base import CommandError, CommandParser
 from django_jobqueue import operations
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import registry
-from django_jobqueue.domain.states import ArchivedStatus
+from django_jobqueue.domain.states import ArchivedStatus, BulkKind
 from django_jobqueue.exceptions import UnknownJobType
-from django_jobqueue.management.jobqueue import many_jobs
+from django_jobqueue.management.jobqueue import many_jobs, where
 from django_jobqueue.management.jobqueue.batches import run_batches
+from django_jobqueue.management.jobqueue.by_filter import ByFilter
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
 from django_jobqueue.management.jobqueue.text_tables import Column, Row
 from django_jobqueue.management.jobqueue.time_formats import DURATIONS, duration
 from django_jobqueue.models import ArchivedJob
+from django_jobqueue.search.selection import Table, Term
+from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.store import find
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.control import prune as store_prune
@@ -43,11 +46,15 @@ is for archives that no worker looks after, and for other ages:
   jobqueue prune --dry-run
   jobqueue prune --status succeeded --older-than 30d --batch-pause 0.5
 
+With --where it deletes the jobs that the admin's search finds, whatever their
+age: a bulk operation, as in the admin, that this command runs.
+
 It looks at {store_prune.BATCH:,} jobs at a time, each time in a transaction of its
 own. Ctrl-C ends it between two of them."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add which jobs, and how gently."""
+        where.add_arguments(parser, ("--where",))
         parser.add_argument(
             "--status",
             action="append",
@@ -76,6 +83,9 @@ own. Ctrl-C ends it between two of them."""
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Prune, or show what it would be."""
+        if options["where"]:
+            _by_search(console, options)
+            return
         pause = duration("--batch-pause", options["batch_pause"]).total_seconds()
         rules = _rules(options)
         if not rules:
@@ -88,6 +98,20 @@ own. Ctrl-C ends it between two of them."""
             console.print(f"{jobs} would be pruned.")
         else:
             Pruning(console, rules).go(pause, is_sure=options["yes"])
+
+
+def _by_search(console: Console, options: dict[str, Any]) -> None:
+    names = ("where", "type", "older_than")
+    filters = {name: options[name] for name in names if options[name]}
+    terms = []
+    if options["status"]:
+        terms.append(Term("statuses", tuple(dict.fromkeys(options["status"]))))
+    selection = where.selection(Table.ARCHIVED, filters, database_now(), *terms)
+    with ByFilter(console, BulkKind.PRUNE, selection) as chosen:
+        if options["dry_run"]:
+            console.print(f"{counted(chosen.total, 'job')} would be deleted.")
+        else:
+            chosen.go({**options, "format": "text"})
 
 
 class Pruning:
@@ -106,7 +130,7 @@ class Pruning:
         total = 0
         if asks or is_seen:
             total = sum(store_prune.count(self._db, rule) for rule in self._pruned)
-        if asks and total > many_jobs.MANY:
+        if asks and total > many_jobs.UNASKED:
             self._ask(total)
         bar = ("Pruning", total)
         with closing(self._steps()) as steps:  # closed, what was done is told at once

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import _ArgumentGroup as Group
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -24,10 +24,10 @@ from django_jobqueue.exceptions import (
     NotReplayable,
     UnknownJobType,
 )
-from django_jobqueue.management.jobqueue import many_jobs
+from django_jobqueue.management.jobqueue import many_jobs, where
 from django_jobqueue.management.jobqueue.by_filter import ByFilter
 from django_jobqueue.management.jobqueue.console import Console, counted
-from django_jobqueue.management.jobqueue.failure_groups import key_of
+from django_jobqueue.management.jobqueue.many_jobs import Result
 from django_jobqueue.management.jobqueue.queues import warn_of_unknown
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by, positive
 from django_jobqueue.management.jobqueue.text_tables import Column
@@ -40,7 +40,16 @@ from django_jobqueue.store.bulk.skips import left_out, skip_reason
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.text import numbers
 
-FILTERS: Final = ("--status", "--type", "--since", "--until", "--error", "--group")
+FILTERS: Final = (
+    "--where",
+    "--status",
+    "--type",
+    "--since",
+    "--until",
+    "--older-than",
+    "--error",
+    "--group",
+)
 COLUMNS: Final = (
     Column("Job"),
     Column("Job type", breaks=True),
@@ -62,14 +71,18 @@ attempts, that remembers the old one; the archive is not changed.
   jobqueue replay 019a9f5e-7c3b-7d4e-8a51-0c6f2f7f6a11
   jobqueue replay --status failed --type shop.send_receipt --since 2h --dry-run
   jobqueue replay --error ConnectionError --since 2026-11-20T14:00 --yes
+  jobqueue replay --where "status:failed data.customer.id:7 ran:>20s"
 
 By id, it prints which job became which. By filter, it takes the failed jobs
 that match (see --status), the oldest first: a bulk operation, as in the admin,
-that this command runs chunk by chunk, each a transaction of its own.
+that this command runs chunk by chunk, each a transaction of its own. After
+Ctrl-C workers do the others. With --where it takes jobs of each status that
+the admin would show.
 
 Jobs that were replayed before are left out (see --again), and so are those of
 at-most-once types (see --at-most-once). So it can be interrupted, and started
 again."""
+    epilog = many_jobs.JSON_KEYS
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add what is to be replayed, and how."""
@@ -93,13 +106,14 @@ again."""
 
 
 def _add_filter(group: Group) -> None:
+    where.add_arguments(group, FILTERS)
     group.add_argument(
         "--status",
         action="append",
         choices=ArchivedStatus.values,
-        help="Jobs of this status; may be given again (default: failed).",
+        help="Jobs of this status; may be given again (default: failed; with --where: "
+        "every).",
     )
-    group.add_argument("--type", metavar="TYPE", help="Jobs of this type.")
     group.add_argument(
         "--since",
         metavar="WHEN",
@@ -114,11 +128,6 @@ def _add_filter(group: Group) -> None:
         "--error",
         metavar="CLASS",
         help="Jobs archived with this exception; its module may be left out.",
-    )
-    group.add_argument(
-        "--group",
-        metavar="GROUP",
-        help="Jobs of this failure group: its fingerprint, or the beginning of it.",
     )
     group.add_argument(
         "--limit", type=positive, metavar="N", help="Replay at most N jobs."
@@ -176,10 +185,9 @@ def _by_id(
     why = left_out(DjangoDatabase(), BulkKind.REPLAY, ids, chosen)
     archive = ArchivedJob.objects.using(conf.database).filter(pk__in=ids)
     archived = list(archive.exclude(pk__in=why).order_by("finished_at", "pk"))
-    done: Collection[UUID]
+    made: Mapping[UUID, UUID] = {}
     if options["dry_run"]:
-        _show(console, len(archived), archived, now)
-        done = {job.pk for job in archived}
+        done = [job.pk for job in archived]
     else:
         past = sum(
             job.expires_at is not None and job.expires_at <= now for job in archived
@@ -188,10 +196,17 @@ def _by_id(
         jobs = counted(len(archived), "job")
         many_jobs.make_sure(console, options, len(archived), jobs, "replayed")
         made = operations.replay_many(ids, by=by(), **how)
-        for old, new in made.items():
-            console.print(f"{old} was replayed as {new}")
-        done, why = made, dict(made.left_out)
-    many_jobs.refuse(_why_not(id, why.get(id)) for id in ids if id not in done)
+        done, why = list(made), dict(made.left_out)
+    result = Result(
+        verb="replay",
+        dry_run=options["dry_run"],
+        count=len(done),
+        ids=done,
+        replays=made,
+        problems=[_why_not(id, why.get(id)) for id in ids if id not in done],
+    )
+    _tell(console, options, result, archived, now)
+    many_jobs.refuse(result.problems)
 
 
 def _by_filter(
@@ -203,7 +218,7 @@ def _by_filter(
         if options["dry_run"]:
             archive = ArchivedJob.objects.using(conf.database)
             jobs = archive.filter(pk__in=chosen.examples).order_by("finished_at", "pk")
-            _show(console, chosen.total, jobs, now)
+            _tell(console, options, chosen.preview(), jobs, now)
         _warn(console, options, chosen)
         if not options["dry_run"]:
             chosen.go(options)
@@ -226,26 +241,37 @@ def _how(options: dict[str, Any], now: datetime) -> dict[str, Any]:
 
 
 def _selection(filters: dict[str, Any], now: datetime) -> Selection:
-    many_jobs.check_job_type(filters.get("type"))
-    statuses = tuple(dict.fromkeys(filters.get("status") or [ArchivedStatus.FAILED]))
-    one = len(statuses) == 1  # an index serves that
-    terms = [Term("status", statuses[0]) if one else Term("statuses", statuses)]
-    terms += [
-        Term(name, filters[name]) for name in ("type", "error") if name in filters
-    ]
-    if "group" in filters:
-        terms.append(Term("group", key_of(filters["group"])))
+    given = filters.get("status") or ()
+    if not given and "where" not in filters:
+        given = (ArchivedStatus.FAILED,)
+    terms = []
+    if statuses := tuple(dict.fromkeys(given)):
+        one = len(statuses) == 1  # an index serves that
+        terms.append(Term("status", statuses[0]) if one else Term("statuses", statuses))
+    if "error" in filters:
+        terms.append(Term("error", filters["error"]))
     for name, operator in (("since", ">="), ("until", "<")):
         if name in filters:
             when = moment(f"--{name}", filters[name], now=now, ago=True)
             terms.append(Term("finished", when, operator))
-    return Selection(Table.ARCHIVED, tuple(terms))
+    return where.selection(Table.ARCHIVED, filters, now, *terms)
 
 
-def _show(
-    console: Console, total: int, examples: Iterable[ArchivedJob], now: datetime
+def _tell(
+    console: Console,
+    options: dict[str, Any],
+    result: Result,
+    examples: Iterable[ArchivedJob],
+    now: datetime,
 ) -> None:
-    console.print(f"{counted(total, 'job')} would be replayed.")
+    if many_jobs.is_json(options):
+        result.print(console)
+        return
+    for old, new in result.replays.items():
+        console.print(f"{old} was replayed as {new}")
+    if not result.dry_run:
+        return
+    console.print(f"{counted(result.count, 'job')} would be replayed.")
     rows = (
         [
             str(job.pk),

@@ -14,7 +14,7 @@ from django_jobqueue.domain.states import Delivery
 from django_jobqueue.models import ArchivedJob, Failure, JobType, QueuedJob, Report
 from django_jobqueue.models.follower_search import followers_of
 from django_jobqueue.progress import progress_of
-from django_jobqueue.stats.why_not_running import why_not_one
+from django_jobqueue.stats.why_not_running import Reason, why_not_one
 from django_jobqueue.store.rows import Job
 from django_jobqueue.text.redaction import mask_json, mask_text, secrets_in
 
@@ -38,7 +38,7 @@ def read(id: UUID | str) -> dict[str, Any]:
         "timeout": None if job.timeout is None else job.timeout.total_seconds(),
         "backoff": job.backoff,
         **_times(job),
-        "why_not_running": _why_not_running(job),
+        "why_not_running": why_not_running(job),
         **{name: row.get(name) for name in (*BOTH, *QUEUED, *ARCHIVED)},
         "followers": masking.value(row.get("followers")),
         "followed_by": [one.pk for one in _followers(job)],
@@ -104,7 +104,8 @@ def _times(job: Job) -> dict[str, datetime | None]:
     return {name: getattr(job, name) for name in names}
 
 
-def _why_not_running(job: Job) -> list[str]:
+def why_not_running(job: Job) -> list[Reason]:
+    """The reasons why it is not running; none if it has finished."""
     if job.is_over:
         return []
     row = QueuedJob.objects.using(conf.database).filter(pk=job.id).first()

@@ -28,10 +28,13 @@ OTHER_FLAGS: Final = {
     "--eta": "--run-after 2026-11-20T14:30",
     "--expired": "--status expired",
     "--failed": "--status failed",
+    "--filter": "--where 'state:retrying'",
     "--force": "--yes",
     "--json": "--format json",
+    "--query": "--where 'state:retrying'",
     "--queued": "--status queued",
     "--running": "--status running",
+    "--search": "--where 'state:retrying'",
     "--succeeded": "--status succeeded",
 }
 

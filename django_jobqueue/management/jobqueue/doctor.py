@@ -1,0 +1,101 @@
+"""``jobqueue doctor``: examines settings, server, tables, workers and jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from django.core import checks
+from django.core.management.base import CommandError, CommandParser
+
+from django_jobqueue.conf import conf
+from django_jobqueue.logs import one_line
+from django_jobqueue.management.jobqueue.console import Console, counted
+from django_jobqueue.management.jobqueue.detail_page import as_json
+from django_jobqueue.management.jobqueue.subcommand import Subcommand
+from django_jobqueue.management.jobqueue.subcommand_verbs import add_format
+from django_jobqueue.stats.diagnosis import Finding, Level, diagnose, ok
+
+OURS: Final = "jobqueue."
+
+
+class Doctor(Subcommand):
+    """Examines the installation."""
+
+    name = "doctor"
+    summary = "Examine settings, server, tables and workers."
+    description = """\
+Examine the installation: the settings, by the system checks; the server and the
+role; the tables; handlers, workers and hosts; and what needs attention now.
+Each check is ok, a note, or a problem, with what to do.
+
+  jobqueue doctor
+  jobqueue doctor --all
+
+It changes nothing. The exit code is 1 if there is a problem."""
+    epilog = """\
+--format json prints a list of {id, level (ok, note or problem), text, advice};
+those of system checks have their ids, such as jobqueue.W003."""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add --all, and --format."""
+        parser.add_argument(
+            "--all",
+            action="store_true",
+            help="Print each check that is ok, too, not only their number.",
+        )
+        add_format(parser)
+
+    def run(self, console: Console, options: dict[str, Any]) -> None:
+        """Examine it. Raises CommandError if there is a problem."""
+        findings = [*_settings(), *diagnose()]
+        if options["format"] == "json":
+            console.print(as_json([_as_object(one) for one in findings]))
+        else:
+            _print(console, findings, options["all"])
+        bad = sum(one.level is Level.PROBLEM for one in findings)
+        if bad:
+            raise CommandError(f"{counted(bad, 'problem')} found.")
+
+
+def _settings() -> Iterator[Finding]:
+    """What the system checks say, those for deployment and of the database too."""
+    alias = conf.database
+    messages = [
+        *checks.run_checks(tags=["jobqueue"], include_deployment_checks=True),
+        *checks.run_checks(tags=[checks.Tags.database], databases=[alias]),
+    ]
+    ours = [one for one in messages if (one.id or "").startswith(OURS)]
+    for one in ours:
+        level = Level.PROBLEM if one.level >= checks.ERROR else Level.NOTE
+        if not one.is_silenced():
+            yield Finding(one.id or "", level, str(one.msg), str(one.hint or ""))
+    if not ours:
+        yield ok("system-checks", "The system checks find nothing.")
+
+
+def _print(console: Console, findings: list[Finding], is_all: bool) -> None:
+    styles = {
+        Level.OK: console.style.SUCCESS,
+        Level.NOTE: console.style.WARNING,
+        Level.PROBLEM: console.style.ERROR,
+    }
+    width = max(len(level) for level in Level)
+    for one in findings:
+        if one.level is Level.OK and not is_all:
+            continue
+        level = styles[one.level](f"{one.level:{width}}")
+        console.print(f"{level}  {one.id}: {one_line(one.text)}")
+        if one.advice:
+            console.print(f"{'':{width}}  {one_line(one.advice)}")
+    fine = sum(one.level is Level.OK for one in findings)
+    console.info(f"{counted(fine, 'check')} found nothing to say.")
+
+
+def _as_object(finding: Finding) -> dict[str, Any]:
+    return {
+        "id": finding.id,
+        "level": finding.level,
+        "text": finding.text,
+        "advice": finding.advice,
+    }

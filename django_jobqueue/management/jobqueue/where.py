@@ -1,0 +1,114 @@
+"""Which jobs a command is about: ``--where`` in the language of the admin's search, and
+options that say the same in short."""
+
+from __future__ import annotations
+
+from argparse import _ActionsContainer as Group
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from django.core.management.base import CommandError
+
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.exceptions import UnknownJobType
+from django_jobqueue.management.jobqueue.failure_groups import key_of
+from django_jobqueue.management.jobqueue.time_formats import DURATIONS, duration
+from django_jobqueue.models import ArchivedJob, QueuedJob
+from django_jobqueue.models.matching_ids import matching_ids
+from django_jobqueue.search import SearchError, parse
+from django_jobqueue.search.selection import Selection, Table, Term
+from django_jobqueue.search.type_names import types_named, with_whole_type
+from django_jobqueue.store import find
+from django_jobqueue.store.connection import DjangoDatabase
+
+MOST_IDS: Final = 1_000  # jobs whose id begins as a search says
+AGE: Final = {Table.QUEUED: "created", Table.ARCHIVED: "finished"}
+HELP: Final = {
+    "--where": "Jobs that the admin's search finds by this, such as 'type:send_receipt "
+    "error:TimeoutError data.order_id:7'; may be given again, for jobs that meet all.",
+    "--type": "Jobs of this type; the last part of its name is enough if only one "
+    "has it.",
+    "--queue": "Jobs in this queue.",
+    "--group": "Jobs of this failure group: its fingerprint, or the beginning of it.",
+    "--older-than": f"Jobs that were enqueued (archived ones: that ended) longer ago: "
+    f"{DURATIONS}.",
+}
+METAVARS: Final = {
+    "--where": "SEARCH",
+    "--type": "TYPE",
+    "--queue": "QUEUE",
+    "--group": "GROUP",
+    "--older-than": "DURATION",
+}
+
+
+def add_arguments(group: Group, flags: Sequence[str]) -> None:
+    """Add those of these options that every command has alike."""
+    for flag in flags:
+        if flag in HELP:
+            more: dict[str, Any] = {"action": "append"} if flag == "--where" else {}
+            group.add_argument(flag, metavar=METAVARS[flag], help=HELP[flag], **more)
+
+
+def selection(
+    table: Table, filters: dict[str, Any], now: datetime, *others: Term
+) -> Selection:
+    """The jobs of this table that these options choose, and that meet the ``others``.
+    Raises CommandError, UnknownJobType."""
+    return Selection(table, (*others, *_terms(table, filters, now)))
+
+
+def _terms(table: Table, filters: dict[str, Any], now: datetime) -> Iterator[Term]:
+    if "type" in filters:
+        yield Term("type", whole_type(filters["type"]))
+    if "queue" in filters:
+        yield Term("queue", filters["queue"])
+    if "group" in filters:
+        yield Term("group", key_of(filters["group"]))
+    if "older_than" in filters:
+        age = duration("--older-than", filters["older_than"])
+        yield Term(AGE[table], now - age, "<")
+    if "where" in filters:
+        yield from searched(table, " ".join(filters["where"]), now)
+
+
+def searched(table: Table, text: str, now: datetime) -> list[Term]:
+    """The terms of what somebody typed, as the admin's list takes it. Raises
+    CommandError."""
+    try:
+        search = parse(text, table, now)
+        names = find.known_names(DjangoDatabase())
+        terms = [with_whole_type(term, names) for term in search.terms]
+    except SearchError as error:
+        raise CommandError(f"--where: {error}") from None
+    if not terms and not search.ids:
+        raise CommandError("--where: say which jobs, such as 'state:retrying'.")
+    if search.ids:
+        model: Any = QueuedJob if table is Table.QUEUED else ArchivedJob
+        jobs = model.objects.using(conf.database)
+        ids = matching_ids(jobs, search.ids, MOST_IDS + 1)
+        if len(ids) > MOST_IDS:
+            raise CommandError(
+                f"--where: more than {MOST_IDS:,} jobs have an id that begins so; give "
+                "more of it."
+            )
+        terms.append(Term("id", ids))
+    return terms
+
+
+def whole_type(name: str) -> str:
+    """The job type that this names, whole or by its last part. Raises CommandError,
+    UnknownJobType with the names most like it."""
+    known = find.known_names(DjangoDatabase())
+    if name in known:
+        return name
+    matches = types_named(name, known) if name else []
+    if len(matches) > 1:
+        raise CommandError(
+            f"More than one job type is called so: {', '.join(matches)}."
+        )
+    if not matches:
+        raise UnknownJobType(name, registry.near(name, known))
+    return matches[0]

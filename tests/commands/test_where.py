@@ -1,0 +1,307 @@
+"""``--where`` and its short forms: which jobs the commands choose."""
+
+from __future__ import annotations
+
+import io
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.contrib.admin import site
+from django.contrib.auth import get_user_model
+from django.contrib.messages.storage.fallback import FallbackStorage
+from django.core.management.base import CommandError
+from django.test import RequestFactory
+from django.utils import timezone
+
+from django_jobqueue import operations
+from django_jobqueue.management.jobqueue import where
+from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
+from django_jobqueue.search.selection import Selection, Table
+from django_jobqueue.store.bulk.selected_ids import selected_ids
+from django_jobqueue.store.connection import DjangoDatabase
+from tests.admin import scene
+from tests.admin.scene import ADD, Scene, build
+from tests.commands.conftest import Terminal, jobqueue, make_archived
+from tests.conftest import archived, queued
+from tests.sample import jobs
+
+pytestmark = pytest.mark.django_db
+
+MODELS: dict[Table, Any] = {Table.QUEUED: QueuedJob, Table.ARCHIVED: ArchivedJob}
+SEARCHES = {
+    Table.QUEUED: [
+        "add",
+        "type:sample.fail",
+        "type:tests.sample.add state:ready",
+        "state:lapsed",
+        "state:retrying error:ValueError",
+        "luck",
+        "queue:default attempts:>0",
+        "attempts:1..2",
+        "due:<+10m",
+        "created:today",
+        "data.a:1",
+        'data.token:"hunter2-is-not-a-password"',
+        "worker:web-1:1",
+        "tag:vip",
+        "priority:<0",
+        "type:nothing_like_it",
+    ],
+    Table.ARCHIVED: [
+        "add",
+        "status:failed",
+        "status:failed error:ValueError ran:>1s",
+        "data.b:2",
+        "finished:>-1h",
+        "finished:<-1h",
+        "release:r7",
+        "text:wanted",
+        "by:anna",
+        "replayed:no",
+        '"not wanted"',
+        "waited:<1s",
+    ],
+}
+
+
+def listed(table: Table, text: str) -> set[UUID]:
+    """The jobs that the admin's list shows for a search."""
+    request: Any = RequestFactory().get("/", {"q": text})
+    user, _ = get_user_model().objects.get_or_create(
+        username="anna", is_staff=True, is_superuser=True
+    )
+    request.user, request.session = user, {}
+    request._messages = FallbackStorage(request)
+    owner: Any = site._registry[MODELS[table]]
+    shown = owner.get_changelist_instance(request)
+    return set(shown.queryset.values_list("pk", flat=True))
+
+
+def chosen(table: Table, text: str) -> set[UUID]:
+    """The jobs that a command takes for the same search."""
+    terms = where.searched(table, text, timezone.now())
+    selection = Selection(table, tuple(terms))
+    found = selected_ids(DjangoDatabase(), selection, most=3)
+    return {id for some in found for id in some}
+
+
+@pytest.mark.parametrize("table", Table)
+def test_a_command_takes_the_jobs_that_the_admin_lists(table: Table) -> None:
+    rows: Scene = build()
+    ids = list((rows.queued if table is Table.QUEUED else rows.archived).values())
+    MODELS[table].objects.filter(pk__in=ids[:2]).update(
+        priority=-3, tags=["vip"], enqueued_by="anna"
+    )
+    searches = [
+        *SEARCHES[table],
+        str(ids[0]),
+        f"{ids[0]} {ids[1]}",
+        ids[0].hex[:8],
+        f"group:{rows.group}",
+    ]
+    sizes = set()
+    for text in searches:
+        assert chosen(table, text) == listed(table, text), text
+        sizes.add(len(listed(table, text)))
+    assert len(sizes) > 3  # none, one, some and many
+
+
+def dry_run(*arguments: str) -> set[str]:
+    """The ids that a command names in a dry run, as a program reads them."""
+    return set(jobqueue(*arguments, "--dry-run", "--format", "json").json["ids"])
+
+
+@pytest.mark.parametrize(
+    ("flags", "names"),
+    [
+        (["--where", "state:ready data.a:1"], {"ready"}),
+        (["--where", "state:ready", "--where", "data.a:1"], {"ready"}),
+        (["--where", "state:later", "--type", "sample.add"], {"later"}),
+        (["--type", ADD, "--older-than", "1d"], {"old"}),
+        (["--where", "state:ready", "--older-than", "1d"], {"old"}),
+        (["--group", "5f1c9a04"], {"retrying"}),
+    ],
+)
+def test_short_forms_are_terms_of_the_search(flags: list[str], names: set[str]) -> None:
+    rows = build()
+    ids = dict(rows.queued)
+    ids["old"] = scene.queued(created_at=timezone.now() - timedelta(days=2))
+    if "--group" in flags:
+        flags = ["--group", rows.group.hex[:8]]
+    assert dry_run("cancel", *flags) == {str(ids[name]) for name in names}
+
+
+@pytest.mark.parametrize(
+    ("verb", "flags", "name", "seen"),
+    [
+        ("cancel", [], "ready", {"status": "cancelled"}),
+        ("fail", ["--reason", "given up"], "retrying", {"status": "failed"}),
+        ("release", [], "lapsed", {"status": "queued", "crashes": 1}),
+        ("reschedule", ["--priority", "9"], "later", {"priority": 9}),
+        ("reschedule", ["--queue", "slow"], "later", {"queue": "slow"}),
+        ("run-now", [], "later", {"status": "queued"}),
+    ],
+)
+@pytest.mark.parametrize("how", ["ids", "stdin", "filter"])
+def test_each_verb_changes_the_jobs_that_were_named_and_no_others(
+    verb: str,
+    flags: list[str],
+    name: str,
+    seen: dict[str, Any],
+    how: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = build()
+    id = rows.queued[name]
+    text = {"ready": "state:ready data.a:1", "later": "state:later attempts:0"}
+    which = {"ids": [str(id)], "stdin": ["-"], "filter": ["--where", ""]}[how]
+    if how == "filter":
+        which[1] = text.get(name, f"state:{name}") + f" {id}"
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{id}\n\n"))
+    others = {pk for pk in rows.queued.values() if pk != id}
+    before = list(QueuedJob.objects.filter(pk__in=others).values())
+
+    dry = jobqueue(verb, *which, *flags, "--dry-run", "--format", "json").json
+    assert (dry["count"], dry["ids"], dry["dry_run"]) == (1, [str(id)], True)
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{id}\n"))
+    done = jobqueue(verb, *which, *flags, "--format", "json").json
+
+    assert (done["count"], done["dry_run"], done["problems"]) == (1, False, [])
+    assert list(QueuedJob.objects.filter(pk__in=others).values()) == before
+    (job,) = [*queued(id=id), *archived(id=id)]
+    assert {key: getattr(job, key) for key in seen} == seen
+    if verb == "run-now":
+        assert isinstance(job, QueuedJob)
+        assert job.run_after <= timezone.now()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["cancel", "--where", "stat:ready"], "--where: There is no “stat:”. Did you"),
+        (
+            ["cancel", "--where", "status:failed"],
+            "There is no state “failed”,",
+        ),
+        (["cancel", "--where", " "], "--where: say which jobs, such as"),
+        (["cancel", "--where", 'error:"x'], "a quotation mark without its second"),
+        (["cancel", "--where", "type:tests.sample"], "More than one job type has"),
+        (["cancel", "--type", "fail"], "More than one job type is called so: tests."),
+        (["fail", "--where", "add"], "Say why: --reason."),
+        (["reschedule", "--where", "add"], "Say what changes: --run-after,"),
+        (["run-now"], "Name jobs by id, or choose them by --where, --type, --queue,"),
+        (["run-now", "-"], "Standard input has no ids."),
+        (["run-now", str(UUID(int=7)), "--where", "add"], "not both."),
+        (["release", "--filter", "x"], "Write --where 'state:retrying'."),
+        (["prune", "--where", "stat:x"], "--where: There is no “stat:”."),
+    ],
+)
+def test_what_makes_no_sense_is_refused_and_nothing_is_done(
+    arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    rows = build()
+    with pytest.raises(CommandError) as refused:
+        jobqueue(*arguments)
+    assert message in str(refused.value)
+    assert QueuedJob.objects.count() == len(rows.queued)
+    assert not BulkOperation.objects.exists()
+
+
+def test_ids_that_a_verb_cannot_change_are_explained() -> None:
+    rows, missing = build(), uuid4()
+    wrong = (rows.queued["running"], rows.archived["failed"], missing)
+    with pytest.raises(CommandError) as refused:
+        jobqueue("run-now", *map(str, (rows.queued["later"], *wrong)), "--yes")
+    lines = str(refused.value).splitlines()
+    assert lines[0].endswith("is running; only a job that waits can be changed so.")
+    assert lines[1].endswith("has finished already (failed).")
+    assert lines[2].startswith(f"There is no job {missing}")
+    job = QueuedJob.objects.get(pk=rows.queued["later"])
+    assert job.run_after <= timezone.now()
+
+
+@pytest.mark.parametrize("verb", ["cancel", "fail", "run-now", "prune"])
+def test_more_than_one_job_needs_a_yes(
+    verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs.add.enqueue_many([{"a": 1}] * 2)
+    make_archived(2)
+    flags = ["--reason", "x"] if verb == "fail" else []
+    arguments = [verb, "--where", "type:sample.add", *flags]
+    with pytest.raises(CommandError, match="More than one needs a confirmation"):
+        jobqueue(*arguments)
+    monkeypatch.setattr("sys.stdin", Terminal("no\n"))
+    with pytest.raises(CommandError, match="Nothing was"):
+        jobqueue(*arguments)
+    assert (QueuedJob.objects.count(), ArchivedJob.objects.count()) == (2, 2)
+    said = jobqueue(*arguments, "--yes")
+    assert said.out.startswith("2 jobs were ")
+
+
+def test_the_question_says_which_statuses_the_jobs_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    make_archived(2)
+    make_archived(3, status="succeeded")
+    monkeypatch.setattr("sys.stdin", Terminal("y\n"))
+    said = jobqueue("replay", "--where", "type:sample.add")
+    assert said.err == (
+        "5 jobs (2 failed, 3 succeeded) will be replayed. Go on? [y/N] "
+    )
+    assert QueuedJob.objects.count() == 5
+
+
+def test_failing_many_goes_on_in_batches() -> None:
+    jobs.add.enqueue_many([{"a": 1}] * 1_100)
+    said = jobqueue("fail", "--type", "sample.add", "--reason", "given up", "--yes")
+    assert said.out == "1,100 jobs were failed.\n"
+    assert {job.error_message for job in archived(status="failed")} == {"given up"}
+
+
+def test_bulk_operations_are_listed_shown_stopped_and_undone() -> None:
+    make_archived(3)
+    assert jobqueue("operations").out == "No bulk operations.\n"
+    jobqueue("replay", "--status", "failed", "--yes")
+    (row,) = BulkOperation.objects.all()
+    (one,) = jobqueue("operations", "--format", "json").json
+    assert (one["id"], one["state"], one["changed"]) == (str(row.pk), "done", 3)
+    assert one["filter"] == "archived: status=failed"
+    assert str(row.pk) in jobqueue("operations", "list", "--state", "done").out
+    assert "3 of 3" in jobqueue("operations", "show", row.pk.hex[:12]).out
+    with pytest.raises(CommandError, match="is done: it cannot be stopped"):
+        jobqueue("operations", "stop", str(row.pk))
+    with pytest.raises(CommandError, match="More than one needs a confirmation"):
+        jobqueue("operations", "undo", str(row.pk))
+    assert BulkOperation.objects.count() == 1
+    said = jobqueue("operations", "undo", str(row.pk), "--yes")
+    assert "cancels 3 created jobs that have not started" in said.out
+    undo = BulkOperation.objects.exclude(pk=row.pk).get()
+    assert (undo.kind, undo.state, undo.reason) == ("cancel", "queued", "undone")
+    for verb, state in (("pause", "paused"), ("resume", "queued"), ("stop", "stopped")):
+        jobqueue("operations", verb, str(undo.pk))
+        assert operations.bulk.get(undo.pk).state == state
+    for wrong, why in (("7", "'7' is no id"), ("abcdef", "There is no bulk")):
+        with pytest.raises(CommandError, match=why):
+            jobqueue("operations", "show", wrong)
+
+
+def test_a_result_has_the_keys_that_its_help_names() -> None:
+    build()
+    for verb in ("cancel", "replay", "run-now", "release"):
+        said = jobqueue(
+            verb, "--where", "type:sample.add", "--dry-run", "--format", "json"
+        )
+        assert list(said.json) == [
+            "verb",
+            "dry_run",
+            "count",
+            "asked_to_stop",
+            "operation",
+            "skipped",
+            "ids",
+            "replays",
+            "problems",
+        ]
