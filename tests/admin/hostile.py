@@ -123,6 +123,7 @@ def infect(text: str, name: str = "") -> Keys:
         Host,
         text,
         id=rows.uuid4(),
+        name=name,
         queues=[text],
         desired={"processes": text, "queues": [text], "restart": text},
         applied={},

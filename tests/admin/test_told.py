@@ -56,6 +56,7 @@ def problem(log: Log, operated: list[dict[str, Any]], steps: bool) -> str:
     return ""
 
 
+@pytest.mark.timeout(900)  # every address takes a busy machine some minutes
 def test_every_change_is_in_the_history_in_the_log_and_in_a_signal(
     anna: Client, scene: Scene, caplog: Log, operated: list[dict[str, Any]]
 ) -> None:

@@ -13,7 +13,6 @@ import pytest
 from testproject.postgres import database_settings
 from tests.conftest import eventually
 from tests.crashes.conftest import Doomed
-from tests.crashes.test_kills import starts
 
 SLOTS = ("--threads", "1", "--async-slots", "0", "--poll-interval", "1")
 VERSION = int(os.environ.get("JOBQUEUE_POSTGRES", "18"))
@@ -44,14 +43,21 @@ def fill(doomed: Doomed) -> None:
 
 
 def test_an_attempt_that_is_to_be_made_again_waits_for_room(
-    small: Doomed, journal: str
+    small: Doomed, tmp_path: Path
 ) -> None:
     worker = small.runworkers(*SLOTS)
-    small.enqueue("write", journal, "first", 5.0)
+    small.query(
+        "INSERT INTO jobqueue_queuedjob (job_type, data) VALUES"
+        " ('tests.sample.step_by_step', jsonb_build_object('folder', %s::text, 'total', 1))",
+        str(tmp_path),
+    )
+    eventually(
+        lambda: small.query("SELECT FROM jobqueue_queuedjob WHERE status = 'running'"),
+        what=worker.output,
+    )
     small.query(
         "INSERT INTO jobqueue_queuedjob (job_type) VALUES ('tests.sample.fail')"
     )
-    eventually(lambda: starts(journal)["first"], what=worker.output)
     idle = small.runworkers("--threads", "0", "--async-slots", "1")
     eventually(lambda: small.query("SELECT 1 FROM jobqueue_worker WHERE listening"))
     parts = database_settings(small.url)
@@ -62,6 +68,7 @@ def test_an_attempt_that_is_to_be_made_again_waits_for_room(
         deaf.commit()
         deaf.execute("SELECT 1")  # in a transaction it reads no notifications
         fill(small)
+        (tmp_path / "1").touch()
         eventually(lambda: small.statuses() == ["succeeded"], what=worker.output)
         eventually(lambda: "too many notifications" in worker.output)
         assert small.query("SELECT status FROM jobqueue_queuedjob") == [("running",)]

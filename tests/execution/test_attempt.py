@@ -332,7 +332,7 @@ def test_an_interruption_never_reaches_what_the_thread_does_next() -> None:
 
 PROFILED = """
 import signal, sys, threading
-signal.alarm(20)  # kills a process that spins inside of CPython
+signal.alarm(120)  # kills a process that spins inside of CPython
 import django
 django.setup()
 from django_jobqueue.domain.retry_decision import StopReason
