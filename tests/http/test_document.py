@@ -10,7 +10,7 @@ from django.test import Client
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from django_jobqueue.http.problems import PROBLEMS
-from tests.http.conftest import V1
+from tests.http.conftest import V1, Program, problem
 from tests.http.test_matrix import OPERATIONS
 
 
@@ -60,3 +60,18 @@ def test_nothing_is_said_twice_and_no_reference_leads_nowhere(
         assert f'"#/components/schemas/{name}"' in text, name
     assert text.count('"$ref"') > 20
     assert "$defs" not in text
+
+
+def test_a_body_that_is_not_required_is_left_out_and_never_null(
+    document: dict[str, Any], billing: Program
+) -> None:
+    bodies = [
+        operation["requestBody"]["content"]["application/json"]["schema"]
+        for methods in document["paths"].values()
+        for operation in methods.values()
+        if "requestBody" in operation
+    ]
+    assert all(set(schema) == {"$ref"} for schema in bodies)
+    sent = billing.send("POST", "/queues/x/pause", b"null")
+    problem(sent, 400, "invalid_request")
+    assert billing.send("POST", "/queues/x/pause").status_code == 200
