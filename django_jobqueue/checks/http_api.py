@@ -40,6 +40,24 @@ def check_http(
             )
 
 
+@register(TAG, deploy=True)
+def check_transport(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> Iterable[CheckMessage]:
+    """W051: tokens are not sent in the clear where the project is deployed."""
+    if conf.http_require_tls:
+        return []
+    return [
+        Warning(
+            "JOBQUEUE['HTTP_REQUIRE_TLS'] is False: the HTTP API takes tokens that "
+            "anybody on the way can read.",
+            hint="Leave it out where the project is deployed; behind a proxy that ends "
+            "TLS set SECURE_PROXY_SSL_HEADER.",
+            id="jobqueue.W051",
+        )
+    ]
+
+
 def _problem(path: str) -> str | None:
     """Why this path names nobody who knows callers."""
     try:

@@ -18,6 +18,7 @@ from django_jobqueue.exceptions import InvalidArguments
 TOKEN_NAME_LENGTH: Final = 100  # characters
 SECRET_BYTES: Final = 32
 MOST_PATTERNS: Final = 100
+EVERY: Final = "*"
 
 _TOKEN: Final = re.compile(r"jq_([1-9][0-9]{0,17})_([A-Za-z0-9_-]{10,100})", re.ASCII)
 # Compared with where there is no such token, so that the time does not tell.
@@ -45,7 +46,8 @@ class Grant:
     def allows(
         self, scope: str, *, job_type: str | None = None, queue: str | None = None
     ) -> bool:
-        """Whether it allows this of the job type and queue; None is any of them."""
+        """Whether it allows this of the job type and queue; None is any of them, and
+        ``*`` is every one."""
         return (
             scope in self.scopes
             and _matches(job_type, self.job_types)
@@ -116,6 +118,8 @@ def is_right(secret: str, stored: str | None) -> bool:
 def _matches(name: str | None, patterns: tuple[str, ...]) -> bool:
     if name is None or not patterns:
         return True
+    if name == EVERY:
+        return EVERY in patterns
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 

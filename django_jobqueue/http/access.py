@@ -103,6 +103,32 @@ def require(request: HttpRequest, *, job_type: str, queue: str | None = None) ->
     raise refused(access.scope, of)
 
 
+def may_do(
+    request: HttpRequest, job_type: str, queue: str, *, permission: str = ""
+) -> bool:
+    """Whether the caller may do what the operation does to these jobs; ``*`` is every
+    one. A ``permission`` is asked for instead of the operation's."""
+    access: Access = getattr(request, _ACCESS)
+    return caller_of(request).may(
+        access.scope,
+        job_type=job_type,
+        queue=queue,
+        permission=permission or access.permission,
+    )
+
+
+def require_all(request: HttpRequest) -> None:
+    """Raises Problem for a caller who may not do it to the jobs of every type."""
+    if not may_do(request, "*", "*"):
+        access: Access = getattr(request, _ACCESS)
+        raise refused(access.scope, "every job type and queue")
+
+
+def sees_all(caller: Caller) -> bool:
+    """Whether the caller may see the jobs of every type and queue."""
+    return may_read(caller, "*", "*")
+
+
 def may_read(caller: Caller, job_type: str, queue: str) -> bool:
     """Whether the caller may see this job."""
     return caller.may(Scope.READ, job_type=job_type, queue=queue, permission=VIEW)

@@ -11,17 +11,28 @@ from ninja.errors import HttpError, ValidationError
 from ninja.parser import Parser
 
 import django_jobqueue
-from django_jobqueue.http import enqueue_routes, job_routes
+from django_jobqueue.http import (
+    enqueue_routes,
+    job_routes,
+    list_routes,
+    operation_routes,
+    queue_routes,
+    verb_routes,
+)
 from django_jobqueue.http.endpoint import router
 from django_jobqueue.http.openapi import document
 from django_jobqueue.http.problems import Problem, problem_of
 from django_jobqueue.http.strict_json import parse
 
+# Imported, so that their operations register.
 ROUTES: Final = (
     enqueue_routes,
     job_routes,
-)  # imported, so that their operations register
-
+    list_routes,
+    operation_routes,
+    queue_routes,
+    verb_routes,
+)
 DOCUMENT: Final = "/v1/openapi.json"
 MOST_NAMED: Final = 10  # mistakes in the detail of a problem
 

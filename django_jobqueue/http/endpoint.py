@@ -38,9 +38,11 @@ def endpoint(
     permission: str,
     answers: Mapping[int, type[BaseModel]],
     problems: Iterable[str] = (),
+    headers: Iterable[Mapping[str, Any]] = (),
     tag: str = "jobs",
 ) -> Callable[[Function], Function]:
-    """Register a function as an operation. ``problems`` are the ids of its own."""
+    """Register a function as an operation. ``problems`` are the ids of its own, and
+    ``headers`` those that it reads, as OpenAPI describes them."""
     own = (*GENERAL, *(OF_BODIES if method in WITH_BODY else ()), *problems)
 
     def register(function: Function) -> Function:
@@ -59,7 +61,11 @@ def endpoint(
             summary=_first_line(function),
             description=inspect.getdoc(function),
             tags=[tag],
-            openapi_extra={"x-problems": sorted(own), "x-scope": scope.value},
+            openapi_extra={
+                "parameters": list(headers),
+                "x-problems": sorted(own),
+                "x-scope": scope.value,
+            },
         )(function)
         return function
 

@@ -27,6 +27,7 @@ from django_jobqueue.http.job_objects import (
 )
 from django_jobqueue.http.problems import Problem, problem_of
 from django_jobqueue.http.schemas import job_id
+from django_jobqueue.store.rows import Job
 
 PERMISSION = "jobqueue.enqueue_job"
 
@@ -56,8 +57,6 @@ def enqueue_job(
     key = parse_job_id(id)
     caller = _let_in(request, job_type, [body])
     job = _enqueued(caller, job_type, key, body)
-    if job.job_type != job_type:
-        raise Problem("invalid_parameter", "A job of another type has this id.")
     return answer(202, job_object(job, caller), partial=True)
 
 
@@ -109,14 +108,17 @@ def _queue_of(job_type: str, caller: Caller) -> str:
 
 def _enqueued(
     caller: Caller, job_type: str, id: UUID | None, new: schemas.NewJob
-) -> Any:
+) -> Job:
     options: dict[str, Any] = {**new.options(), "enqueued_by": caller.name}
     if id is not None:
         options["id"] = id
     try:
-        return by_name.enqueue(job_type, new.data, **options)
+        job = by_name.enqueue(job_type, new.data, **options)
     except InvalidArguments as error:
         raise _too_large(new, error) from error
+    if job.job_type != job_type:
+        raise Problem("invalid_parameter", "A job of another type has this id.")
+    return job
 
 
 def _too_large(new: schemas.NewJob, error: InvalidArguments) -> Problem:

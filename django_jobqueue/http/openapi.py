@@ -27,6 +27,7 @@ def document(made: dict[str, Any]) -> dict[str, Any]:
     for operations in made["paths"].values():
         for operation in operations.values():
             _declare_problems(operation)
+            _leave_null_out(operation)
     return made
 
 
@@ -43,6 +44,15 @@ def _declare_problems(operation: dict[str, Any]) -> None:
     operation["responses"] = {
         str(status): response for status, response in operation["responses"].items()
     }
+
+
+def _leave_null_out(operation: dict[str, Any]) -> None:
+    """A body that is not required is left out; it cannot be null."""
+    for media_type in operation.get("requestBody", {}).get("content", {}).values():
+        choices = media_type["schema"].get("anyOf", ())
+        objects = [choice for choice in choices if choice.get("type") != "null"]
+        if len(objects) == 1:
+            media_type["schema"] = objects[0]
 
 
 def _by_status(ids: Iterable[str]) -> dict[str, list[str]]:

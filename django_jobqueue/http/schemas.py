@@ -13,6 +13,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    StrictBool,
     StrictInt,
     StrictStr,
     StringConstraints,
@@ -72,7 +73,9 @@ Priority = Annotated[StrictInt, Field(ge=-100, le=100)]
 Attempts = Annotated[StrictInt, Field(ge=1, le=GREATEST)]
 Data = Annotated[dict[str, Any], WithJsonSchema({"type": "object"})]
 JobId = Annotated[str, Field(pattern=ID_PATTERN)]
-Status = Literal["queued", "in-progress", "succeeded", "failed", "expired", "cancelled"]
+JobStatus = Literal[
+    "queued", "in-progress", "succeeded", "failed", "expired", "cancelled"
+]
 Seconds = Annotated[float, Field(strict=True, ge=0.001, le=CENTURY)]
 
 
@@ -133,7 +136,7 @@ class Job(BaseModel):
 
     id: JobId
     name: str = Field(description="The job type.")
-    status: Status
+    status: JobStatus
     attempts: int | None = Field(
         description="How many attempts are left, a running one included; null is "
         "unlimited."
@@ -175,6 +178,186 @@ class JobType(BaseModel):
     is_paused: bool
     description: str
     created_at: datetime
+
+
+class Jobs(BaseModel):
+    """A page of a list."""
+
+    jobs: list[Job]
+    cursor: str | None = Field(description="Of the next page; null after the last one.")
+
+
+class JobTypes(BaseModel):
+    """Job types."""
+
+    job_types: list[JobType]
+
+
+class Reason(Body):
+    """Why it is done."""
+
+    reason: Text | None = Field(None, max_length=1_000)
+
+
+class Pause(Reason):
+    """Why, and until when."""
+
+    resume_at: Moment | None = Field(None, description="The pause ends by itself.")
+
+
+class Paused(BaseModel):
+    """A queue or job type."""
+
+    name: str
+    is_paused: bool
+
+
+class Replay(Body):
+    """What is other about the new job."""
+
+    run_after: Moment | None = None
+    expires: Literal["same", "keep", "never"] = Field(
+        "same",
+        description="The same lifetime again; the old moment; or never.",
+    )
+    queue: Name | None = None
+    priority: Priority | None = None
+    max_attempts: Attempts | None = None
+    data: Data | None = None
+
+    def options(self) -> dict[str, Any]:
+        """The options that are given."""
+        values = {name: getattr(self, name) for name in self.model_fields_set}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+class Changes(Body):
+    """What to change of a waiting job."""
+
+    data: Data | None = None
+    if_data: Data | None = Field(None, description="The data that you saw.")
+    run_after: Moment | None = None
+    priority: Priority | None = None
+    queue: Name | None = None
+
+    def moves(self) -> dict[str, Any]:
+        """The changes beside the data."""
+        names = ("run_after", "priority", "queue")
+        values = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+class NewOperation(Body):
+    """A bulk operation to start."""
+
+    kind: Literal["replay", "cancel", "run_now"]
+    where: Text = Field(
+        max_length=1_000, description="A search, as in the admin; empty is every job."
+    )
+    reason: Text | None = Field(None, max_length=1_000)
+    per_minute: Attempts | None = Field(None, description="Jobs at most.")
+    limit: Attempts | None = Field(None, description="Jobs in all, the oldest first.")
+    dry_run: StrictBool = False
+
+    def options(self) -> dict[str, Any]:
+        """The options that are given."""
+        values = {"per_minute": self.per_minute, "limit": self.limit}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+class Operation(BaseModel):
+    """A bulk operation."""
+
+    id: UUID
+    kind: str
+    state: str = Field(description="queued, running, paused, done, stopped, failed …")
+    where: str = Field(description="Which jobs, with secrets masked.")
+    reason: str
+    per_minute: int | None
+    total: int | None = Field(description="Null until they are counted.")
+    changed: int
+    skipped: dict[str, int]
+    created_by: str
+
+
+class Operations(BaseModel):
+    """Bulk operations."""
+
+    operations: list[Operation]
+
+
+class Depth(BaseModel):
+    """What waits and runs of one job type in one queue."""
+
+    queue: str
+    job_type: str
+    ready: int
+    later: int
+    retrying: int
+    running: int
+    oldest: float | None = Field(description="Seconds that the oldest one waits.")
+
+
+class Worker(BaseModel):
+    """A worker."""
+
+    name: str
+    state: str
+    queues: list[str] | None
+    threads: int
+    async_slots: int
+    running: int
+    memory: int = Field(description="In bytes.")
+    age: float
+    lease: float = Field(description="Seconds left; negative: lapsed.")
+    release: str
+    is_alive: bool
+
+
+class FailureCount(BaseModel):
+    """Failed jobs of one type with one error."""
+
+    error_class: str
+    job_type: str
+    count: int
+    last: datetime
+
+
+class PausedThing(BaseModel):
+    """A queue or job type that is not claimed."""
+
+    what: str
+    name: str
+    by: str
+    reason: str
+
+
+class Queues(BaseModel):
+    """Waiting and running jobs."""
+
+    queues: list[Depth]
+
+
+class Workers(BaseModel):
+    """Workers."""
+
+    workers: list[Worker]
+
+
+class Failures(BaseModel):
+    """Failures of the last hour."""
+
+    failures: list[FailureCount]
+
+
+class Status(BaseModel):
+    """The state of the job queue."""
+
+    time: datetime
+    queues: list[Depth]
+    workers: list[Worker]
+    failures: list[FailureCount]
+    paused: list[PausedThing]
 
 
 class ProblemDocument(BaseModel):

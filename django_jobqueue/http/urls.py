@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from django.urls import re_path
+from django.urls import URLPattern, re_path
 from django.views.decorators.csrf import csrf_exempt
 
 from django_jobqueue.http.door import door, nothing_here
@@ -19,8 +19,12 @@ if find_spec("ninja") is None:
 else:
     from django_jobqueue.http.api import build
 
+    def _literals_first(pattern: URLPattern) -> list[bool]:
+        """``…/<id>/replay`` goes before ``…/<job_type>/<id>``."""
+        return [part.startswith("<") for part in str(pattern.pattern).split("/")]
+
     urlpatterns = []
-    for pattern in build().urls[0]:
+    for pattern in sorted(build().urls[0], key=_literals_first):
         if pattern.name != "api-root":
             pattern.callback = door(pattern.callback)
             urlpatterns.append(pattern)

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db import IntegrityError, transaction
+
 from django_jobqueue.domain.async_code import sync_only
-from django_jobqueue.domain.ids import Ids, keys_of
+from django_jobqueue.domain.ids import Ids, as_id, keys_of
 from django_jobqueue.domain.operation_options import Options
 from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.states import BulkKind, ReplayExpiry, SkipReplayed
-from django_jobqueue.exceptions import JobNotFound, NotReplayable, UnknownJobType
+from django_jobqueue.exceptions import (
+    InvalidArguments,
+    JobNotFound,
+    NotReplayable,
+    UnknownJobType,
+)
 from django_jobqueue.operations.audit_log import record
 from django_jobqueue.operations.checks import Expires, checked_data, checked_options
 from django_jobqueue.operations.finding import get_job
@@ -43,6 +51,7 @@ def replay(
     priority: int | None = None,
     max_attempts: int | None = None,
     data: Mapping[str, Any] | None = None,
+    new_id: UUID | str | None = None,
     using: str | None = None,
     by: str = "",
 ) -> Job:
@@ -53,8 +62,9 @@ def replay(
     moment. The default is "same", here and wherever else jobs are replayed: a replay is
     made so that the job runs, and a moment that is past would end it unseen.
     ``max_attempts`` is for the new job alone; None is what the old one had. ``data``
-    replaces the old data, and must fit the handler. Raises JobNotFound, NotReplayable,
-    UnknownJobType, InvalidArguments.
+    replaces the old data, and must fit the handler. ``new_id`` makes the replay
+    idempotent: the job that has it already is returned. Raises JobNotFound,
+    NotReplayable, UnknownJobType, InvalidArguments, also for an id of another job.
     """
     job = get_job(id, using=using)
     if not job.is_over:
@@ -69,7 +79,18 @@ def replay(
         max_attempts=max_attempts,
     )
     db = DjangoDatabase(using)
-    made = store_replay.replay(db, [job.id], options, data=text, by=by[:WHO_LENGTH])
+    key = None if new_id is None else as_id(new_id)
+    if key is not None and (earlier := _made_before(db, job, key)):
+        return earlier
+    try:
+        with transaction.atomic(using=db.alias) if key else nullcontext():
+            made = store_replay.replay(
+                db, [job.id], options, data=text, by=by[:WHO_LENGTH], new_id=key
+            )
+    except IntegrityError:  # another request with this id was faster
+        if key is not None and (earlier := _made_before(db, job, key)):
+            return earlier
+        raise
     if not made:
         raise _why_not_replayed(job, using)
     record("replay", by, 1, {"id": str(job.id), "job_type": job.job_type}, using=using)
@@ -113,6 +134,15 @@ def replay_many(
     replayed = db.in_transaction(lambda: _replayed(db, keys, options, by))
     record("replay", by, len(replayed), {"asked": len(keys)}, ids=replayed, using=using)
     return replayed
+
+
+def _made_before(db: DjangoDatabase, job: Job, id: UUID) -> Job | None:
+    """The replay of this job that has the id; None if no job has it. Raises
+    InvalidArguments for another job."""
+    earlier = store_find.find(db, id)
+    if earlier is not None and earlier.replay_of != job.id:
+        raise InvalidArguments(f"new_id: job {id} does not replay job {job.id}.")
+    return earlier
 
 
 def _replayed(

@@ -274,8 +274,14 @@ def test_the_worker_runs_without_the_edges() -> None:
 
 # What an extra of ours installs, and who may need it.
 OF_EXTRAS = {
-    "ninja": ("http/api.py", "http/endpoint.py", "http/job_routes.py"),
-    "pydantic": ("http/endpoint.py", "http/job_routes.py", "http/schemas.py"),
+    "ninja": (
+        *("http/api.py", "http/endpoint.py", "http/job_routes.py"),
+        *("http/list_routes.py", "http/queue_routes.py", "http/verb_routes.py"),
+    ),
+    "pydantic": (
+        *("http/endpoint.py", "http/job_routes.py"),
+        *("http/list_routes.py", "http/schemas.py"),
+    ),
     "opentelemetry": ("telemetry/otel.py",),
     "prometheus_client": ("metrics/enqueued_jobs.py", "metrics/exposition.py"),
     "sentry_sdk": (

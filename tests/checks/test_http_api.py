@@ -6,7 +6,7 @@ from typing import Any
 
 from django.test import override_settings
 
-from django_jobqueue.checks.http_api import check_http
+from django_jobqueue.checks.http_api import check_http, check_transport
 
 
 class Mine:
@@ -36,3 +36,9 @@ def test_e050_w050_those_who_know_callers_can_be_loaded() -> None:
         assert [message.id for message in found] == ids, paths
         if paths == ["django_jobqueue.http.auth.Token"]:
             assert found[0].hint == ("Did you mean 'django_jobqueue.http.auth.Tokens'?")
+
+
+def test_w051_tokens_go_over_tls_where_the_project_is_deployed() -> None:
+    assert list(check_transport(None)) == []
+    with override_settings(JOBQUEUE={"HTTP_REQUIRE_TLS": False}):
+        assert [message.id for message in check_transport(None)] == ["jobqueue.W051"]

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.db import connection
 
 from django_jobqueue.models import ArchivedJob, QueuedJob
+from django_jobqueue.operations import create_token
 from tests.http.conftest import Program, problem
 from tests.sample import jobs
 
@@ -78,6 +82,25 @@ def test_every_option_reaches_the_row(billing: Program) -> None:
     assert shown == ("night", -7, 9, ["x", "y"], {"tenant": 7})
     assert job.unique_key is not None
     problem(billing.send("PUT", path_of(), body), 409, "duplicate_job")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_puts_at_once_one_makes_the_job_and_both_get_it() -> None:
+    text = create_token("twice", "enqueue").text
+    for _ in range(10):
+        path, gate = path_of(), Barrier(2)
+
+        def send(path: str = path, gate: Barrier = gate) -> tuple[int, bytes]:
+            gate.wait()
+            answer = Program(text).send("PUT", path, {"data": {"a": 1}})
+            connection.close()
+            return answer.status_code, answer.content
+
+        with ThreadPoolExecutor(2) as pool:
+            first, second = (pool.submit(send) for _ in range(2))
+            assert first.result() == second.result()
+            assert first.result()[0] == 202
+    assert QueuedJob.objects.count() == 10
 
 
 def test_an_id_whose_job_is_over_cannot_be_used_again(
@@ -215,6 +238,9 @@ def test_the_id_of_a_job_of_another_type_is_refused(billing: Program) -> None:
     id = jobs.add.enqueue(a=1).id
     sent = billing.send("PUT", path_of(id, "tests.sample.keep"), {"data": {"a": 1}})
     assert sent.status_code == 400
+    several = {"jobs": [{"data": {"a": 2}}, {"data": {"a": 1}, "id": f"job_{id}"}]}
+    sent = billing.send("POST", "/jobs/tests.sample.keep", several)
+    assert "jobs[1]" in problem(sent, 400, "invalid_parameter")["detail"]
     assert QueuedJob.objects.get().job_type_id == "tests.sample.add"
 
 

@@ -1,1 +1,148 @@
 """Each operation of the API: callers that may, and callers that may not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import override_settings
+
+from django_jobqueue.domain.api_tokens import Scope
+from django_jobqueue.http.api import build
+from django_jobqueue.http.endpoint import router
+from django_jobqueue.operations import bulk
+from django_jobqueue.search.selection import Selection, Table
+from tests.http.conftest import Program, problem
+from tests.http.test_callers import USERS
+from tests.sample import jobs
+
+# Every operation, the scope of programs, and the permission of users.
+OPERATIONS = {
+    "PUT /v1/jobs/{job_type}/{id}": ("enqueue", "enqueue_job"),
+    "POST /v1/jobs/{job_type}": ("enqueue", "enqueue_job"),
+    "GET /v1/jobs/{job_type}/{id}": ("read", "view_queuedjob"),
+    "PATCH /v1/jobs/{job_type}/{id}": ("operate", "reschedule_queuedjob"),
+    "GET /v1/jobs/{job_type}": ("read", "view_queuedjob"),
+    "GET /v1/jobs": ("read", "view_jobtype"),
+    "GET /v1/archived-jobs": ("read", "view_archivedjob"),
+    "GET /v1/queued-jobs": ("read", "view_queuedjob"),
+    "GET /v2/job-types": ("read", "view_jobtype"),
+    "GET /v2/job-types/{job_type}": ("read", "view_jobtype"),
+    "POST /v1/jobs/{id}/replay": ("operate", "replay_archivedjob"),
+    "POST /v1/jobs/{job_type}/{id}/replay": ("operate", "replay_archivedjob"),
+    "POST /v1/jobs/{id}/cancel": ("operate", "cancel_queuedjob"),
+    "POST /v1/jobs/{id}/run-now": ("operate", "reschedule_queuedjob"),
+    "POST /v1/jobs/{job_type}/pause": ("operate", "pause_jobtype"),
+    "POST /v1/jobs/{job_type}/resume": ("operate", "pause_jobtype"),
+    "POST /v1/queues/{queue}/pause": ("operate", "pause_queue"),
+    "POST /v1/queues/{queue}/resume": ("operate", "pause_queue"),
+    "GET /v1/status": ("read", "view_overview"),
+    "GET /v1/queues": ("read", "view_queue"),
+    "GET /v1/workers": ("read", "view_worker"),
+    "GET /v1/failures": ("read", "view_failuregroup"),
+    "POST /v1/operations": ("operate", "start_bulkoperation"),
+    "GET /v1/operations": ("read", "view_bulkoperation"),
+    "GET /v1/operations/{operation}": ("read", "view_bulkoperation"),
+    "POST /v1/operations/{operation}/stop": ("operate", "start_bulkoperation"),
+}
+BODIES: dict[str, Any] = {
+    "PUT /v1/jobs/{job_type}/{id}": {"data": {"a": 1}},
+    "POST /v1/jobs/{job_type}": {"jobs": [{"data": {"a": 1}}]},
+    "PATCH /v1/jobs/{job_type}/{id}": {"priority": 1},
+    "POST /v1/operations": {"kind": "cancel", "where": "", "dry_run": True},
+}
+# What the caller has done before, or what the scene does not have.
+PASSED = (200, 201, 202, 400, 409)
+
+pytestmark = pytest.mark.django_db
+
+
+def registered() -> Iterator[tuple[str, tuple[str, str]]]:
+    """What the code says of each operation."""
+    build()
+    for path, view in router.path_operations.items():
+        for operation in view.operations:
+            access = operation.auth_param
+            app, _, permission = access.permission.partition(".")
+            assert app == "jobqueue"
+            for method in operation.methods:
+                yield f"{method} {path}", (str(access.scope), permission)
+
+
+def test_each_operation_has_its_scope_and_a_permission_that_there_is() -> None:
+    assert dict(registered()) == OPERATIONS
+    known = Permission.objects.filter(content_type__app_label="jobqueue")
+    permissions = {permission for _scope, permission in OPERATIONS.values()}
+    assert permissions <= set(known.values_list("codename", flat=True))
+
+
+@pytest.fixture
+def send() -> Callable[[Program, str], Any]:
+    """Sends a request for things that there are."""
+    job = jobs.add.enqueue(a=1)
+    operation = bulk.draft("cancel", Selection(Table.QUEUED))
+    values = {
+        "job_type": "tests.sample.add",
+        "queue": "default",
+        "operation": str(operation.id),
+    }
+
+    def ask(client: Program, name: str) -> Any:
+        method, _, path = name.partition(" ")
+        id = uuid4() if method == "PUT" else job.id
+        path = path.format(**values, id=f"job_{id}").removeprefix("/v1")
+        path = f"/..{path}" if path.startswith("/v2") else path
+        return client.send(method, path, BODIES.get(name))
+
+    return ask
+
+
+@USERS
+@pytest.mark.parametrize("name", ["programs", "users"])
+def test_who_may_do_what(
+    name: str,
+    program: Callable[..., Program],
+    send: Callable[[Program, str], Any],
+) -> None:
+    nobody, user = Program(), User.objects.create_user("bert")
+    scopes = {scope: program(scope) for scope in Scope}
+    others = {s: program(*({*Scope} - {s, Scope.READ_DATA})) for s in Scope}
+    foreign = program(*Scope, job_types=["shop.*"], queues=["mail"])
+    member = Program()
+    member.force_login(user)
+    for operation, (scope, permission) in OPERATIONS.items():
+        if "/v2/" in operation:
+            continue  # the test client of these tests is that of /v1
+        if name == "programs":
+            problem(send(nobody, operation), 401, "missing_authentication")
+            problem(send(others[Scope(scope)], operation), 403, "forbidden")
+            passed = send(scopes[Scope(scope)], operation)
+            assert passed.status_code in PASSED, (operation, passed.content)
+            sent = send(foreign, operation)
+            is_list = sent.status_code == 200 and not any(sent.json().values())
+            assert is_list or sent.status_code in (403, 404), operation
+        else:
+            user.user_permissions.clear()
+            problem(send(member, operation), 403, "forbidden")
+            codenames = [permission, "cancel_queuedjob"]
+            user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+            passed = send(member, operation)
+            seen = (404,) if operation.startswith("GET /v1/jobs/{") else ()
+            assert passed.status_code in (*PASSED, *seen), (operation, passed.content)
+
+
+def test_a_user_needs_the_permission_of_the_verb_for_many_jobs() -> None:
+    user = User.objects.create_user("bert")
+    user.user_permissions.add(Permission.objects.get(codename="start_bulkoperation"))
+    client = Program()
+    client.force_login(user)
+    body = {"kind": "cancel", "where": "", "dry_run": True}
+    with override_settings(
+        JOBQUEUE={"HTTP_AUTH": ["django_jobqueue.http.auth.DjangoUser"]}
+    ):
+        problem(client.send("POST", "/operations", body), 403, "forbidden")
+        user.user_permissions.add(Permission.objects.get(codename="cancel_queuedjob"))
+        assert client.send("POST", "/operations", body).status_code == 200

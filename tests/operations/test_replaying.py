@@ -54,5 +54,5 @@ def test_every_replay_has_the_same_options_and_defaults() -> None:
     options = {field.name: field.default for field in fields(Options)}
     for replay in (operations.replay, operations.replay_many):
         for name, parameter in inspect.signature(replay).parameters.items():
-            if name not in ("id", "ids", "data", "using", "by"):
+            if name not in ("id", "ids", "new_id", "data", "using", "by"):
                 assert options[name] == parameter.default, name

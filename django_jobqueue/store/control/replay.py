@@ -22,8 +22,9 @@ INSERT INTO jobqueue_queuedjob (
        id, job_type, queue, priority, data, run_after, expires_at, max_attempts,
        timeout, backoff, replay_of, root_id, bulk_operation_id, enqueued_by, tags,
        metadata, followers, limit_key, announce)
-SELECT jobqueue_uuidv7(), old.job_type, coalesce(%(queue)s, old.queue),
-       coalesce(%(priority)s, old.priority), coalesce(%(data)s::jsonb, old.data),
+SELECT coalesce(%(id)s::uuid, jobqueue_uuidv7()), old.job_type,
+       coalesce(%(queue)s, old.queue), coalesce(%(priority)s, old.priority),
+       coalesce(%(data)s::jsonb, old.data),
        due.at,
        CASE %(expires)s
             WHEN 'keep' THEN old.expires_at
@@ -76,16 +77,17 @@ def replay(
     data: str | None = None,
     by: str = "",
     operation: UUID | None = None,
+    new_id: UUID | None = None,
 ) -> dict[UUID, UUID]:
     """Enqueue these archived jobs again; return the new id of each that could be.
 
     ``data`` is JSON text, instead of the old data; ``operation`` is the bulk operation
-    that does it.
+    that does it; ``new_id`` is for a single job. Raises IntegrityError if it is taken.
     """
     about = Enqueue(ids=ids, is_many=len(ids) > 1, is_replay=True)
     with around_enqueue(about) as trace:
         about.ids = ()
-        made = _replay(db, ids, options, data, by, operation, trace)
+        made = _replay(db, ids, options, data, by, operation, new_id, trace)
         about.ids = list(made.values())
     return made
 
@@ -97,10 +99,12 @@ def _replay(
     data: str | None,
     by: str,
     operation: UUID | None,
+    new_id: UUID | None,
     trace: Mapping[str, str],
 ) -> dict[UUID, UUID]:
     params = {
         "ids": list(ids),
+        "id": new_id,
         "queue": options.queue,
         "priority": options.priority,
         "run_after": options.run_after,

@@ -1,0 +1,199 @@
+"""What operators do to one job."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+from uuid import UUID, uuid5
+
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from ninja import Body
+
+from django_jobqueue import operations
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.api_tokens import Scope
+from django_jobqueue.domain.arguments import to_json
+from django_jobqueue.exceptions import JobNotFound
+from django_jobqueue.http import schemas
+from django_jobqueue.http.access import caller_of, may_do, may_read, refused
+from django_jobqueue.http.endpoint import answer, endpoint
+from django_jobqueue.http.job_objects import job_object, parse_job_id
+from django_jobqueue.http.problems import Problem
+from django_jobqueue.store.rows import Job
+
+REPLAY: Final = "jobqueue.replay_archivedjob"
+CANCEL: Final = "jobqueue.cancel_queuedjob"
+RESCHEDULE: Final = "jobqueue.reschedule_queuedjob"
+EDIT: Final = "jobqueue.edit_job_data"
+ONE: Final = ("invalid_prefix", "invalid_uuid", "job_not_found")
+LONGEST_KEY: Final = 255  # characters of an idempotency key
+# Of ids that are made of a caller and a key; it must never change.
+NAMESPACE: Final = UUID("5a0b1f8e-2f4c-5d0e-9a51-6b7f0c9d3e21")
+KEY_HEADER: Final = {
+    "in": "header",
+    "name": "Idempotency-Key",
+    "required": False,
+    "schema": {"type": "string", "maxLength": LONGEST_KEY, "pattern": "^[!-~]+$"},
+    "description": "The same request with the same key makes one job.",
+}
+
+Replay = Annotated[schemas.Replay | None, Body(None)]
+Reason = Annotated[schemas.Reason | None, Body(None)]
+
+
+@endpoint(
+    "POST",
+    "/v1/jobs/{id}/replay",
+    scope=Scope.OPERATE,
+    permission=REPLAY,
+    answers={201: schemas.Job},
+    problems=(*ONE, "invalid_replay_attempt", "job_type_not_found"),
+    headers=(KEY_HEADER,),
+)
+def replay(request: HttpRequest, id: schemas.PathId, body: Replay) -> HttpResponse:
+    """Enqueue an archived job again, as a new job."""
+    return _replay(request, id, None, body)
+
+
+@endpoint(
+    "POST",
+    "/v1/jobs/{job_type}/{id}/replay",
+    scope=Scope.OPERATE,
+    permission=REPLAY,
+    answers={201: schemas.Job},
+    problems=(*ONE, "invalid_replay_attempt", "job_type_not_found"),
+    headers=(KEY_HEADER,),
+)
+def replay_of_type(
+    request: HttpRequest, job_type: schemas.PathName, id: schemas.PathId, body: Replay
+) -> HttpResponse:
+    """Enqueue an archived job of this type again, as a new job."""
+    return _replay(request, id, job_type, body)
+
+
+@endpoint(
+    "POST",
+    "/v1/jobs/{id}/cancel",
+    scope=Scope.OPERATE,
+    permission=CANCEL,
+    answers={200: schemas.Job},
+    problems=(*ONE, "not_queued"),
+)
+def cancel(request: HttpRequest, id: schemas.PathId, body: Reason) -> HttpResponse:
+    """Cancel a waiting job, or ask a running one to stop."""
+    job, by = _job(request, id), caller_of(request).name
+    reason = (body and body.reason) or ""
+    done = operations.cancel(job.id, reason=reason, by=by)
+    if not (done.archived or done.asked):
+        raise _not_queued(job.id)
+    return _shown(request, 200, job.id)
+
+
+@endpoint(
+    "POST",
+    "/v1/jobs/{id}/run-now",
+    scope=Scope.OPERATE,
+    permission=RESCHEDULE,
+    answers={200: schemas.Job},
+    problems=(*ONE, "not_queued"),
+)
+def run_now(request: HttpRequest, id: schemas.PathId) -> HttpResponse:
+    """Let a waiting job run now."""
+    job = _job(request, id)
+    if not operations.run_now(job.id, by=caller_of(request).name):
+        raise _not_queued(job.id)
+    return _shown(request, 200, job.id)
+
+
+@endpoint(
+    "PATCH",
+    "/v1/jobs/{job_type}/{id}",
+    scope=Scope.OPERATE,
+    permission=RESCHEDULE,
+    answers={200: schemas.Job},
+    problems=(*ONE, "not_queued", "job_changed"),
+)
+def change_job(
+    request: HttpRequest,
+    job_type: schemas.PathName,
+    id: schemas.PathId,
+    body: schemas.Changes,
+) -> HttpResponse:
+    """Change a waiting job: its data, time, priority or queue, all or nothing.
+
+    With `if_data` nothing is changed if the job has other data by now.
+    """
+    job = _job(request, id, job_type)
+    moves = body.moves()
+    if body.data is None and not moves:
+        raise Problem("missing_parameter", "data, run_after, priority or queue")
+    if body.queue is not None and not may_do(request, job.job_type, body.queue):
+        raise refused(Scope.OPERATE, f"queue {body.queue!r}")
+    by = caller_of(request).name
+    with transaction.atomic(using=conf.database):
+        if body.data is not None:
+            _edit(request, job, body, by)
+        if moves and not operations.reschedule(job.id, **moves, by=by):
+            raise _not_queued(job.id)
+    return _shown(request, 200, job.id)
+
+
+def _edit(request: HttpRequest, job: Job, body: schemas.Changes, by: str) -> None:
+    if not may_do(request, job.job_type, job.queue, permission=EDIT):
+        raise refused(Scope.OPERATE, "the data of jobs")
+    expected = None
+    if body.if_data is not None:
+        expected = to_json(body.if_data, limit=conf.http_max_body)
+    operations.edit_data(job.id, body.data or {}, expected=expected, by=by)
+
+
+def _replay(
+    request: HttpRequest, id: str, job_type: str | None, body: schemas.Replay | None
+) -> HttpResponse:
+    job = _job(request, id, job_type)
+    options: dict[str, Any] = {} if body is None else body.options()
+    queue = options.get("queue") or job.queue
+    if not may_do(request, job.job_type, queue):
+        raise refused(Scope.OPERATE, f"queue {queue!r}")
+    if "data" in options and not may_do(request, job.job_type, queue, permission=EDIT):
+        raise refused(Scope.OPERATE, "the data of jobs")
+    caller = caller_of(request)
+    made = operations.replay(
+        job.id, **options, new_id=_new_id(request, job.id), by=caller.name
+    )
+    return answer(201, job_object(made, caller), partial=True)
+
+
+def _new_id(request: HttpRequest, replayed: UUID) -> UUID | None:
+    """The id that the key of the request stands for; None without one."""
+    key = request.headers.get("Idempotency-Key")
+    if key is None:
+        return None
+    if not (0 < len(key) <= LONGEST_KEY and key.isascii() and key.isprintable()):
+        raise Problem(
+            "invalid_parameter",
+            f"Idempotency-Key must have 1 to {LONGEST_KEY} characters of ASCII.",
+        )
+    return uuid5(NAMESPACE, f"{caller_of(request).name}\n{replayed}\n{key}")
+
+
+def _job(request: HttpRequest, id: str, job_type: str | None = None) -> Job:
+    """The job, to which the caller may do this. Raises JobNotFound, Problem."""
+    job = operations.get_job(parse_job_id(id))
+    if job_type is not None and job.job_type != job_type:
+        raise JobNotFound(job.id)
+    if may_do(request, job.job_type, job.queue):
+        return job
+    if may_read(caller_of(request), job.job_type, job.queue):
+        raise refused(Scope.OPERATE, f"job type {job.job_type!r}")
+    raise JobNotFound(job.id)  # as if there were none
+
+
+def _shown(request: HttpRequest, status: int, id: UUID) -> HttpResponse:
+    job = operations.get_job(id)
+    return answer(status, job_object(job, caller_of(request)), partial=True)
+
+
+def _not_queued(id: UUID) -> Problem:
+    status = operations.get_job(id).status
+    return Problem("not_queued", f"The job is {status}.")
