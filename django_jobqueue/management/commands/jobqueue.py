@@ -45,6 +45,7 @@ from django_jobqueue.management.jobqueue.queued_verbs import (
 from django_jobqueue.management.jobqueue.replay import Replay
 from django_jobqueue.management.jobqueue.resume import Resume
 from django_jobqueue.management.jobqueue.roles import Roles
+from django_jobqueue.management.jobqueue.run import Run
 from django_jobqueue.management.jobqueue.schedule import ShowSchedule
 from django_jobqueue.management.jobqueue.schedules import Schedules
 from django_jobqueue.management.jobqueue.show import Show
@@ -81,6 +82,7 @@ SUBCOMMANDS: Final[dict[str, Subcommand]] = {
         BulkOperations(),
         Alerts(),
         Enqueue(),
+        Run(),
         Replay(),
         Cancel(),
         RunNow(),
