@@ -100,6 +100,8 @@ READS: dict[str, tuple[str, ...]] = {
     "fail": ("--queue", "default", "--reason", "no"),
     "release": ("--where", "state:lapsed"),
     "operations": (),
+    "dump": (),
+    "load": ("/dev/null",),
     "run": ("019a9f5e-7c3b-7d4e-8a51-0c6f2f7f6a11",),
     "doctor": (),
     "pause": ("tests.sample.add",),

@@ -24,6 +24,7 @@ from django_jobqueue.management.jobqueue.database import (
     using,
 )
 from django_jobqueue.management.jobqueue.doctor import Doctor
+from django_jobqueue.management.jobqueue.dump import Dump, Load
 from django_jobqueue.management.jobqueue.enqueue import Enqueue
 from django_jobqueue.management.jobqueue.failures import Failures
 from django_jobqueue.management.jobqueue.health import HealthCheck
@@ -93,6 +94,8 @@ SUBCOMMANDS: Final[dict[str, Subcommand]] = {
         Resume(),
         Override(),
         Prune(),
+        Dump(),
+        Load(),
         PersonalData(),
         Import(),
         Roles(),
