@@ -17,6 +17,7 @@ from django_jobqueue.exceptions import JobQueueError
 from django_jobqueue.management.jobqueue.alerts import Alerts
 from django_jobqueue.management.jobqueue.bulk_operations import BulkOperations
 from django_jobqueue.management.jobqueue.cancel import Cancel
+from django_jobqueue.management.jobqueue.completion import Completion
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.database import (
     check,
@@ -99,6 +100,7 @@ SUBCOMMANDS: Final[dict[str, Subcommand]] = {
         PersonalData(),
         Import(),
         Roles(),
+        Completion(),
     )
 }
 
@@ -143,6 +145,7 @@ class Command(BaseCommand):
             )
             own.positionals = subcommand.positionals
             own.siblings = subparsers.choices
+            own.verbs = subcommand.verbs
             own.wrong_use = subcommand.wrong_use
             subcommand.add_arguments(own)
             _add_general_arguments(own)
