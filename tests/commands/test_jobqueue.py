@@ -19,9 +19,9 @@ from tests.commands.conftest import Manage, jobqueue
 
 NAMES = (
     "status, health, doctor, metrics, show, why, types, workers, hosts, leases, "
-    "limits, schedules, schedule, failures, operations, alerts, enqueue, replay, "
-    "cancel, run-now, reschedule, fail, release, pause, resume, override, prune, "
-    "personal-data, import, roles, token"
+    "limits, schedules, schedule, failures, operations, alerts, enqueue, run, "
+    "replay, cancel, run-now, reschedule, fail, release, pause, resume, override, "
+    "prune, dump, load, personal-data, import, roles, token, completion"
 )
 
 

@@ -17,6 +17,7 @@ from django_jobqueue.exceptions import JobQueueError
 from django_jobqueue.management.jobqueue.alerts import Alerts
 from django_jobqueue.management.jobqueue.bulk_operations import BulkOperations
 from django_jobqueue.management.jobqueue.cancel import Cancel
+from django_jobqueue.management.jobqueue.completion import Completion
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.database import (
     check,
@@ -24,6 +25,7 @@ from django_jobqueue.management.jobqueue.database import (
     using,
 )
 from django_jobqueue.management.jobqueue.doctor import Doctor
+from django_jobqueue.management.jobqueue.dump import Dump, Load
 from django_jobqueue.management.jobqueue.enqueue import Enqueue
 from django_jobqueue.management.jobqueue.failures import Failures
 from django_jobqueue.management.jobqueue.health import HealthCheck
@@ -45,6 +47,7 @@ from django_jobqueue.management.jobqueue.queued_verbs import (
 from django_jobqueue.management.jobqueue.replay import Replay
 from django_jobqueue.management.jobqueue.resume import Resume
 from django_jobqueue.management.jobqueue.roles import Roles
+from django_jobqueue.management.jobqueue.run import Run
 from django_jobqueue.management.jobqueue.schedule import ShowSchedule
 from django_jobqueue.management.jobqueue.schedules import Schedules
 from django_jobqueue.management.jobqueue.show import Show
@@ -82,6 +85,7 @@ SUBCOMMANDS: Final[dict[str, Subcommand]] = {
         BulkOperations(),
         Alerts(),
         Enqueue(),
+        Run(),
         Replay(),
         Cancel(),
         RunNow(),
@@ -92,10 +96,13 @@ SUBCOMMANDS: Final[dict[str, Subcommand]] = {
         Resume(),
         Override(),
         Prune(),
+        Dump(),
+        Load(),
         PersonalData(),
         Import(),
         Roles(),
         Tokens(),
+        Completion(),
     )
 }
 
@@ -140,6 +147,7 @@ class Command(BaseCommand):
             )
             own.positionals = subcommand.positionals
             own.siblings = subparsers.choices
+            own.verbs = subcommand.verbs
             own.wrong_use = subcommand.wrong_use
             subcommand.add_arguments(own)
             _add_general_arguments(own)

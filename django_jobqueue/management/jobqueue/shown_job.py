@@ -28,9 +28,8 @@ def read(id: UUID | str) -> dict[str, Any]:
     """The job with this id; the keys are stable. Raises JobNotFound,
     InvalidArguments."""
     job = operations.get_job(id)
-    job_type = JobType.objects.using(conf.database).filter(pk=job.job_type).first()
-    sensitive = _names(job_type.sensitive if job_type else [])
-    masking = Masking(job, sensitive)
+    job_type = _type_of(job)
+    masking = _masking(job.data, job_type)
     row = _row(job)
     return {
         **_identity(job, job_type),
@@ -59,9 +58,9 @@ def read(id: UUID | str) -> dict[str, Any]:
 class Masking:
     """Takes the secrets of one job out of all that is shown of it."""
 
-    def __init__(self, job: Job, sensitive: list[str]) -> None:
+    def __init__(self, data: Any, sensitive: list[str]) -> None:
         self._sensitive = sensitive
-        self._secrets = secrets_in(job.data, sensitive)
+        self._secrets = secrets_in(data, sensitive)
 
     def value(self, value: Any) -> Any:
         """The JSON value without them, and without what looks like one."""
@@ -70,6 +69,19 @@ class Masking:
     def text(self, text: str) -> str:
         """The text without them, and without what looks like one."""
         return mask_text(text, self._secrets)
+
+
+def masking_of(job: Job, data: Any = None) -> Masking:
+    """What masks the secrets of this job, or of other data for it."""
+    return _masking(job.data if data is None else data, _type_of(job))
+
+
+def _type_of(job: Job) -> JobType | None:
+    return JobType.objects.using(conf.database).filter(pk=job.job_type).first()
+
+
+def _masking(data: Any, job_type: JobType | None) -> Masking:
+    return Masking(data, _names(job_type.sensitive if job_type else []))
 
 
 def _identity(job: Job, job_type: JobType | None) -> dict[str, Any]:

@@ -48,6 +48,7 @@ class Parser(CommandParser):
 
     positionals: str = ""  # the destination of those that follow an option
     siblings: Mapping[str, Parser] = {}  # the parsers of all subcommands, by name
+    verbs: Sequence[str] = ()  # that its first word can be
     wrong_use: int = WRONG_USE  # exit code
 
     def parse_known_args(  # type: ignore[override]
@@ -116,6 +117,7 @@ class Subcommand(ABC):
     description: ClassVar[str]
     epilog: ClassVar[str] = ""
     positionals: ClassVar[str] = ""  # their destination, if there may be many
+    verbs: ClassVar[tuple[str, ...]] = ()  # that its first word can be
     wrong_use: ClassVar[int] = WRONG_USE  # exit code for a wrong command line
     reads_jobs: ClassVar[bool] = True  # so that it needs PostgreSQL in every mode
 

@@ -1,0 +1,157 @@
+"""``jobqueue dump`` and ``jobqueue load``: waiting jobs as JSON lines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import nullcontext
+from typing import Any, Final, TextIO
+
+from django.core.management.base import CommandError, CommandParser
+from django.db import DataError, IntegrityError
+
+from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.management.jobqueue import many_jobs, where
+from django_jobqueue.management.jobqueue.console import Console, counted
+from django_jobqueue.management.jobqueue.data import object_of
+from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
+from django_jobqueue.management.jobqueue.subcommand_verbs import add_format
+from django_jobqueue.operations.dumping import checked_job, dump, load
+from django_jobqueue.search.selection import Selection, Table
+from django_jobqueue.stats.database_clock import database_now
+from django_jobqueue.store.bulk.dumped_jobs import COLUMNS
+
+FILTERS: Final = ("--where", "--type", "--queue", "--older-than", "--group")
+
+
+class Dump(Subcommand):
+    """Prints queued jobs as JSON lines."""
+
+    name = "dump"
+    summary = "Print queued jobs as JSON lines, for load."
+    description = """\
+Print the queued jobs, or those that are chosen, one JSON object a line: all
+columns but those of the claim. Running jobs are printed as if they waited. No
+job is changed: whoever moves jobs cancels or prunes the old ones.
+
+  jobqueue dump > jobs.jsonl
+  jobqueue dump --where "queue:mail state:ready" --secrets --yes > jobs.jsonl
+
+Secrets are masked unless --secrets is given, which is recorded in the audit. A
+line with masked values says so, and cannot be loaded."""
+    epilog = f"""\
+Each object has v (the version, 1), {", ".join(COLUMNS[:5])},
+and so on, which are columns of the table; masked is there, and true, if
+something was masked."""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add which jobs, and whether with secrets."""
+        where.add_arguments(parser.add_argument_group("filter"), FILTERS)
+        parser.add_argument(
+            "--secrets",
+            action="store_true",
+            help="With secrets; it asks, or needs --yes.",
+        )
+        many_jobs.add_yes(parser)
+
+    def run(self, console: Console, options: dict[str, Any]) -> None:
+        """Print them. Raises CommandError."""
+        names = [flag.removeprefix("--").replace("-", "_") for flag in FILTERS]
+        filters = {name: options[name] for name in names if options[name]}
+        chosen = Selection(Table.QUEUED)
+        if filters:
+            chosen = where.selection(Table.QUEUED, filters, database_now())
+        if options["secrets"] and not options["yes"]:
+            answer = console.confirm("The secrets of the jobs will be shown. Go on?")
+            if not answer:
+                wrong = "Nothing was printed." if answer is False else "Say --yes."
+                raise CommandError(wrong)
+        number = 0
+        for line in dump(chosen, secrets=options["secrets"], by=by()):
+            console.print(json.dumps(line, ensure_ascii=False))
+            number += 1
+        if console.verbosity:
+            console.stderr.write(f"{counted(number, 'job')}.", style_func=str)
+
+
+class Load(Subcommand):
+    """Enqueues the jobs of a dump."""
+
+    name = "load"
+    summary = "Enqueue the jobs of a dump."
+    description = """\
+Enqueue the jobs that dump printed, with their ids, attempts and times. All
+lines are read and checked first, as an enqueue is; then all of them are
+inserted in one transaction, or none.
+
+  jobqueue load jobs.jsonl
+  jobqueue dump --database old --secrets --yes | jobqueue load -
+
+Jobs whose id is there already, queued or archived, are left out, and so are
+those whose unique key another job has."""
+    epilog = """\
+--format json prints one object: loaded and left_out (numbers), dry_run."""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the file, and what becomes of jobs that are there."""
+        parser.add_argument(
+            "file", metavar="FILE", help="The file; - is the standard input."
+        )
+        parser.add_argument(
+            "--on-conflict",
+            choices=["skip", "fail"],
+            default="skip",
+            help="Leave out jobs that are there, or load nothing (default: skip).",
+        )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="Only read and check the lines."
+        )
+        add_format(parser)
+
+    def run(self, console: Console, options: dict[str, Any]) -> None:
+        """Load them. Raises CommandError, UnknownJobType."""
+        jobs = list(_read(options["file"]))
+        loaded, left = len(jobs), 0
+        if not options["dry_run"]:
+            loaded = len(_loaded(jobs, fail=options["on_conflict"] == "fail"))
+            left = len(jobs) - loaded
+        if options["format"] == "json":
+            result = {"loaded": loaded, "left_out": left, "dry_run": options["dry_run"]}
+            console.print(json.dumps(result))
+        elif options["dry_run"]:
+            console.print(f"{counted(loaded, 'job')} can be loaded.")
+        else:
+            text = many_jobs.were(loaded, "loaded")
+            console.info(f"{text}; {left} left out." if left else f"{text}.")
+
+
+def _loaded(jobs: list[dict[str, Any]], *, fail: bool) -> list[Any]:
+    try:
+        return load(jobs, fail=fail, by=by())
+    except (DataError, IntegrityError) as error:
+        text = " ".join(str(error).split())
+        raise CommandError(f"Nothing was loaded: {text}") from None
+
+
+def _read(path: str) -> Iterator[dict[str, Any]]:
+    """The job of each line. Raises CommandError."""
+    try:
+        opened: Any = nullcontext(sys.stdin)
+        if path != "-":
+            opened = open(path, encoding="utf-8-sig")  # noqa: SIM115
+        with opened as file:
+            yield from _checked(file)
+    except (OSError, UnicodeError) as error:
+        raise CommandError(f"{path!r} cannot be read: {error}") from None
+
+
+def _checked(file: TextIO) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(file, 1):
+        if not line.strip():
+            continue
+        try:
+            yield checked_job(object_of(line, "Give the lines that dump prints."))
+        except (CommandError, InvalidArguments) as error:
+            text = f"Line {number}: {error} Nothing was loaded."
+            raise CommandError(text) from None

@@ -1,0 +1,208 @@
+"""``jobqueue run``: the handler of a job, here and in the foreground."""
+
+from __future__ import annotations
+
+import pdb
+import sys
+from contextlib import nullcontext, redirect_stdout
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.management.base import CommandError, CommandParser
+
+from django_jobqueue import operations
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.arguments import from_json
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.domain.retry_decision import Outcome, Verb
+from django_jobqueue.logs import one_line
+from django_jobqueue.management.jobqueue.batches import INTERRUPTED
+from django_jobqueue.management.jobqueue.console import Console
+from django_jobqueue.management.jobqueue.data import object_of
+from django_jobqueue.management.jobqueue.detail_page import as_json, print_text
+from django_jobqueue.management.jobqueue.job_ids import HELP, job_id
+from django_jobqueue.management.jobqueue.shown_job import masking_of
+from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
+from django_jobqueue.management.jobqueue.subcommand_verbs import add_format
+from django_jobqueue.operations.foreground import (
+    ForegroundRun,
+    check_runnable,
+    run_in_foreground,
+)
+from django_jobqueue.store.rows import Job
+from django_jobqueue.text import numbers
+
+WOULD: Final = {
+    Verb.SUCCEED: "It succeeded",
+    Verb.FAIL: "It failed: a worker would archive the job",
+    Verb.RETRY: "A worker would try again after {wait}",
+    Verb.SNOOZE: "A worker would snooze the job for {wait}",
+    Verb.CANCEL: "A worker would archive the job as cancelled",
+    Verb.RELEASE: "It was stopped",
+    Verb.EXPIRE: "The job has expired",
+}
+
+
+class Run(Subcommand):
+    """Runs a job's handler here."""
+
+    name = "run"
+    summary = "Run a job's handler here, and roll back what it wrote."
+    description = """\
+Run the handler of a job here, in the foreground, with the job's data: to see
+what it does, or where it fails. It is no attempt: the job stays as it is, and a
+worker that has it goes on with it.
+
+What the handler writes through Django is rolled back in the end, in every
+database; jobs that it enqueues, too, and callbacks of on_commit are not called.
+Mail that it sends, requests to others, and what its own threads write, are
+real.
+
+  jobqueue run 019a9f5e-7c3b-7d4e-8a51-0c6f2f7f6a11
+  jobqueue run 019a9f5e7c3b --pdb
+  jobqueue run 019a9f5e7c3b --data '{"order_id": 8}' --commit
+
+It asks first; where DEBUG is off, twice. The exit code is 1 unless the handler
+succeeds."""
+    epilog = """\
+--format json prints one object: id, job_type, committed, outcome (succeed,
+fail, retry, snooze, cancel), wait (seconds until a worker would go on), reason,
+seconds (that it took), result, error_class, error_message, traceback, and
+lines, a list of {level, text}. What the handler prints goes to standard error.
+Secrets are masked."""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the id, and how it is run."""
+        parser.add_argument("id", metavar="ID", help=f"The job, by {HELP}.")
+        end = parser.add_mutually_exclusive_group()
+        end.add_argument(
+            "--rollback",
+            action="store_true",
+            help="Roll back what it wrote, whether it fails or not (the default).",
+        )
+        end.add_argument(
+            "--commit", action="store_true", help="Let what it wrote be committed."
+        )
+        parser.add_argument(
+            "--data", metavar="JSON", help="Other data than the job's: a JSON object."
+        )
+        parser.add_argument(
+            "--pdb",
+            action="store_true",
+            help="Stop in the debugger where it raised an exception.",
+        )
+        parser.add_argument(
+            "--at-most-once",
+            action="store_true",
+            help="Also a job of an at-most-once type, which may have run.",
+        )
+        parser.add_argument(
+            "--yes",
+            "-y",
+            "--no-input",
+            "--noinput",
+            action="store_true",
+            help="Do not ask.",
+        )
+        add_format(parser)
+
+    def run(self, console: Console, options: dict[str, Any]) -> None:
+        """Run it. Raises CommandError."""
+        job = operations.get_job(job_id(options["id"]))
+        _check(job, options)
+        _make_sure(console, options, job)
+        data = None if options["data"] is None else object_of(options["data"])
+        is_json = options["format"] == "json"
+        try:
+            with redirect_stdout(sys.stderr) if is_json else nullcontext():
+                done = run_in_foreground(
+                    job,
+                    data=data,
+                    commit=options["commit"],
+                    at_most_once=options["at_most_once"],
+                    by=by(),
+                )
+        except KeyboardInterrupt:
+            ended = "It was interrupted."
+            raise CommandError(ended, returncode=INTERRUPTED) from None
+        facts = _as_object(job, done, committed=options["commit"], data=data)
+        if is_json:
+            console.print(as_json(facts))
+        else:
+            _print(console, facts, _sentence(done.outcome))
+        if done.error is not None and options["pdb"]:
+            pdb.post_mortem(done.error.__traceback__)
+        if done.outcome.verb is not Verb.SUCCEED:
+            raise CommandError(f"{_sentence(done.outcome)}.")
+
+
+def _check(job: Job, options: dict[str, Any]) -> None:
+    """Raises CommandError, UnknownJobType, InvalidArguments before anybody is asked."""
+    if options["pdb"] and not sys.stdin.isatty():
+        raise CommandError("--pdb needs a terminal.")
+    if registry.get(job.job_type) is None:
+        raise CommandError(f"No handler of {job.job_type!r} is in the code here.")
+    if not options["at_most_once"]:
+        check_runnable(job)
+
+
+def _make_sure(console: Console, options: dict[str, Any], job: Job) -> None:
+    if options["yes"]:
+        return
+    what = "committed" if options["commit"] else "rolled back"
+    questions = [
+        f"The handler of {job.job_type} will run here, with the data of job {job.id}. "
+        f"What it writes is {what}; mail and requests are really sent. Go on?"
+    ]
+    if not settings.DEBUG:
+        alias = conf.database
+        name = settings.DATABASES[alias]["NAME"]
+        questions.append(f"DEBUG is off, and the database is {name}. Are you sure?")
+    for question in questions:
+        answer = console.confirm(one_line(question))
+        if answer is None:
+            raise CommandError("Nobody is here to confirm: say --yes.")
+        if not answer:
+            raise CommandError("Nothing was run.")
+
+
+def _sentence(outcome: Outcome) -> str:
+    wait = numbers.span(outcome.wait.total_seconds())
+    return WOULD[outcome.verb].format(wait=wait)
+
+
+def _as_object(
+    job: Job, done: ForegroundRun, *, committed: bool, data: dict[str, Any] | None
+) -> dict[str, Any]:
+    outcome, failure = done.outcome, done.outcome.failure
+    masking = masking_of(job, data)
+    result = None if outcome.result is None else from_json(outcome.result)
+    return {
+        "id": job.id,
+        "job_type": job.job_type,
+        "committed": committed,
+        "outcome": outcome.verb.value,
+        "wait": outcome.wait.total_seconds(),
+        "reason": masking.text(outcome.reason),
+        "seconds": round(done.seconds, 3),
+        "result": masking.value(result),
+        "error_class": failure.error_class if failure else "",
+        "error_message": masking.text(failure.message) if failure else "",
+        "traceback": masking.text(failure.traceback) if failure else "",
+        "lines": [
+            {"level": level, "text": masking.text(text)}
+            for _, level, text in done.context.report.take().lines
+        ],
+    }
+
+
+def _print(console: Console, facts: dict[str, Any], sentence: str) -> None:
+    for line in facts["lines"]:
+        console.print(one_line(f"{line['level']}: {line['text']}"))
+    if facts["result"] is not None:
+        print_text(console, "Result", as_json(facts["result"]))
+    print_text(console, "Traceback", facts["traceback"])
+    took = numbers.run_time(facts["seconds"])
+    end = "was committed" if facts["committed"] else "was rolled back"
+    reason = f" {facts['reason']}." if facts["reason"] else ""
+    console.info(one_line(f"{sentence}.{reason} It took {took}, and {end}."))

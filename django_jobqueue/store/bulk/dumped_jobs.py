@@ -1,0 +1,82 @@
+"""Reads queued jobs as JSON objects, and inserts them again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from django_jobqueue.search.selection import Selection
+from django_jobqueue.store.bulk.selected_ids import selected_ids
+from django_jobqueue.store.connection import Database
+
+BATCH: Final = 500  # jobs of a statement
+
+# All but the claim, and what belongs to this database.
+COLUMNS: Final = (
+    "id",
+    "job_type",
+    "queue",
+    "priority",
+    "data",
+    "run_after",
+    "expires_at",
+    "created_at",
+    "attempts",
+    "max_attempts",
+    "timeout",
+    "backoff",
+    "crashes",
+    "limit_key",
+    "replay_of",
+    "root_id",
+    "bulk_operation_id",
+    "enqueued_by",
+    "tags",
+    "metadata",
+    "followers",
+    "follows",
+    "unique_key",
+    "unique_until_started",
+)
+NAMES: Final = ", ".join(COLUMNS)
+
+# An attempt that goes on is made again by whoever takes the job over.
+DUMP: Final = f"""
+SELECT (SELECT to_jsonb(columns) FROM (SELECT {NAMES}) AS columns)::text,
+       job.attempts - (job.status = 'running')::int,
+       coalesce(type.sensitive, '[]')::text
+  FROM (SELECT * FROM jobqueue_queuedjob WHERE id = ANY (%(ids)s::uuid[])) AS job
+  LEFT JOIN LATERAL (SELECT sensitive FROM jobqueue_jobtype
+                      WHERE name = job.job_type) AS type ON true
+ ORDER BY id
+"""
+LOAD: Final = f"""
+INSERT INTO jobqueue_queuedjob ({NAMES})
+SELECT {NAMES}
+  FROM jsonb_populate_recordset(NULL::jobqueue_queuedjob, %(jobs)s::jsonb) AS job
+ WHERE NOT EXISTS (SELECT FROM jobqueue_archivedjob AS old WHERE old.id = job.id)
+    ON CONFLICT DO NOTHING
+RETURNING id
+"""
+
+
+def dumped(
+    db: Database, selection: Selection
+) -> Iterator[tuple[dict[str, Any], list[Any]]]:
+    """The columns of each job, and the sensitive names of its type, by id."""
+    for ids in selected_ids(db, selection, most=BATCH):
+        for text, attempts, sensitive in db.fetch(DUMP, {"ids": ids}):
+            columns = json.loads(text)
+            yield {**columns, "attempts": max(0, attempts)}, json.loads(sensitive)
+
+
+def load(db: Database, jobs: Sequence[dict[str, Any]]) -> list[UUID]:
+    """Insert these jobs as queued; returns the ids of those that were not there, nor
+    another one with the same unique key."""
+    loaded: list[UUID] = []
+    for start in range(0, len(jobs), BATCH):
+        batch = json.dumps(jobs[start : start + BATCH])
+        loaded += [row[0] for row in db.fetch(LOAD, {"jobs": batch})]
+    return loaded
