@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import Iterator
@@ -47,12 +48,14 @@ def test_an_attempt_that_is_to_be_made_again_waits_for_room(
 ) -> None:
     worker = small.runworkers(*SLOTS)
     small.query(
-        "INSERT INTO jobqueue_queuedjob (job_type, data) VALUES"
-        " ('tests.sample.step_by_step', jsonb_build_object('folder', %s::text, 'total', 1))",
-        str(tmp_path),
+        "INSERT INTO jobqueue_queuedjob (job_type, data) VALUES (%s, %s::jsonb)",
+        "tests.sample.step_by_step",
+        json.dumps({"folder": str(tmp_path), "total": 1}),
     )
     eventually(
-        lambda: small.query("SELECT FROM jobqueue_queuedjob WHERE status = 'running'"),
+        lambda: small.query(
+            "SELECT 1 FROM jobqueue_queuedjob WHERE status = 'running'"
+        ),
         what=worker.output,
     )
     small.query(
