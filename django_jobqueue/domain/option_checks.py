@@ -20,6 +20,7 @@ from django_jobqueue.conf import CAPTURES
 from django_jobqueue.domain.ids import as_id
 from django_jobqueue.domain.policy import (
     LONGEST,
+    READABLE,
     UNIQUE_UNTIL,
     WHO_LENGTH,
     Unset,
@@ -65,6 +66,9 @@ def moment_problem(value: object, accepted: str) -> str | None:
             f"must be aware of its time zone; {value!r} is naive. Write "
             "timezone.now(), or timezone.make_aware(…)."
         )
+    earliest, latest = READABLE
+    if not earliest <= timezones.aware(value) <= latest:
+        return f"must be from {earliest.date()} to {latest.date()}, not {value}."
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +25,12 @@ NO_LIMIT: Final = -1  # as an override of max_attempts or concurrency
 UNIQUE_UNTIL: Final = ("finished", "started", "forever")
 ON_DUPLICATE: Final = ("raise", "return", "replace")
 WHO_LENGTH: Final = 150  # characters of an operator's name, as in Django's users
+# PostgreSQL has moments, infinity among them, that Python cannot read in every time
+# zone; one such row would fail every claim that comes upon it.
+READABLE: Final = (
+    datetime(1, 1, 3, tzinfo=UTC),
+    datetime(9999, 12, 30, tzinfo=UTC),
+)
 LONGEST: Final = timedelta(seconds=CENTURY)  # PostgreSQL can add it to any moment
 
 

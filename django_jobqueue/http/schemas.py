@@ -21,9 +21,8 @@ from pydantic import (
 )
 
 from django_jobqueue.conf import CENTURY, GREATEST
-from django_jobqueue.domain.policy import NAME_LENGTH
+from django_jobqueue.domain.policy import NAME_LENGTH, READABLE
 from django_jobqueue.http.strict_json import check_text
-from django_jobqueue.models.queued_job import READABLE
 
 MOST_AT_ONCE: Final = 1_000  # jobs of one request
 LONGEST_WAIT: Final = 30  # seconds

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.domain.policy import LONGEST, NAME_LENGTH
+from django_jobqueue.domain.policy import LONGEST, NAME_LENGTH, READABLE
 from django_jobqueue.domain.states import QueuedStatus
 from django_jobqueue.models.fields import UTCDateTimeField
 from django_jobqueue.models.job import AbstractJob
@@ -19,13 +19,6 @@ QUEUED = Q(status=QueuedStatus.QUEUED)
 # to its job type: a trigger fills it in. No queue and no priority are like that.
 QUEUE_OF_TYPE = ""
 PRIORITY_OF_TYPE = 32_767
-
-# PostgreSQL has moments, infinity among them, that Python cannot read in every time
-# zone; one such row would fail every claim that comes upon it.
-READABLE = (
-    datetime(1, 1, 3, tzinfo=UTC),
-    datetime(9999, 12, 30, tzinfo=UTC),
-)
 
 
 class QueuedJob(AbstractJob):

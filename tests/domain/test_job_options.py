@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any
 
 import pytest
 from django.db import connection
+from django.test import override_settings
 
 from django_jobqueue.backends.job_task import (
     OF_CALLS,
@@ -31,7 +32,9 @@ from django_jobqueue.enqueueing.options import (
     JobOptions,
     Options,
 )
+from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.models import JobType
+from django_jobqueue.operations.checks import checked_moment
 
 
 def test_a_policy_has_the_options_of_a_job_type() -> None:
@@ -112,3 +115,20 @@ def test_a_summary_is_checked_as_the_code_s_is() -> None:
 def test_none_leaves_each_option_of_one_job_to_its_type(name: str) -> None:
     said = Options().but({name: None})
     assert said == Options()
+
+
+@pytest.mark.parametrize("zone", [UTC, timezone(timedelta(hours=14)), None])
+@pytest.mark.parametrize("moment", [datetime.min, datetime.max])
+def test_a_moment_that_no_row_can_have_is_refused_before_the_insert(
+    moment: datetime, zone: tzinfo | None
+) -> None:
+    """Whatever takes one; the row would be refused by a constraint of the table."""
+    moment = moment.replace(tzinfo=zone)
+    with override_settings(USE_TZ=zone is not None):
+        for name in ("run_after", "expires_at"):
+            problem = OPTIONS[name].problem(moment)
+            assert problem is not None
+            assert "must be from 0001-01-03 to 9999-12-30" in problem
+        for name in ("until", "run_after"):
+            with pytest.raises(InvalidArguments, match="must be from 0001-01-03"):
+                checked_moment(name, moment)
