@@ -19,6 +19,8 @@ OPTIONS: Final = {
     "fsync": "off",
     "max_wal_size": "8GB",
     "maintenance_work_mem": "256MB",
+    # What it costs would be counted as the work of pages.
+    "autovacuum": "off",
 }
 
 

@@ -9,6 +9,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
 
+from django_jobqueue.admin.failures import failure_matrix
 from django_jobqueue.stats import overview, usual_job_types
 from tests.admin.scene import Scene, build
 
@@ -33,6 +34,7 @@ def fresh_figures() -> None:
     """The overview keeps nothing of an earlier test."""
     overview.forget()
     usual_job_types.forget()
+    failure_matrix.forget()
 
 
 @pytest.fixture

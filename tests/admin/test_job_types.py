@@ -65,7 +65,7 @@ def test_the_list_tells_how_each_job_type_does(anna: Client, scene: Scene) -> No
     JobType.objects.filter(pk=ADD).update(concurrency_override=9)
     page = get(anna, list_of("jobtype"))
     said = row_of(page, ADD)
-    assert said.startswith("open 1 override default 2 ")
+    assert said.startswith("active 1 override default 2 ")
     assert "4 / 9 2,000 2.0 % failed ≤ 1.0 s 1 worker" in said
 
 

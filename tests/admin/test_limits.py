@@ -32,7 +32,7 @@ def test_the_list_and_the_page_say_what_holds_and_which_keys_have_jobs(
     assert f"{KEYED} ∞ 2 → ∞ 1 of its keys 1" in listed
     page = get(anna, page_of("keylimit", KEYED)).text
     assert "acme 1 ∞ – 1 " in page
-    assert "zen 0 0 0 1 " in page
+    assert "zen 0 held 0 1 " in page
 
 
 def test_an_engineer_overrides_a_limit_and_holds_a_key(
@@ -43,6 +43,7 @@ def test_an_engineer_overrides_a_limit_and_holds_a_key(
     asked = get(client, "/admin/jobqueue/keylimit/override/", keys=KEYED, key="acme")
     assert f"Override the limit {KEYED}?" in asked.text
     assert 'value="acme"' in asked.html
+    assert "Running jobs per key, now: 2; in code: 2." in asked.text
 
     confirm(client, "keylimit", "override", KEYED, concurrency="5")
     assert KeyLimit.objects.get(pk=KEYED).concurrency_override == 5

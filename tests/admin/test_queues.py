@@ -36,7 +36,7 @@ def test_the_list_tells_how_each_queue_does(anna: Client, scene: Scene) -> None:
     queued(queue="parcels", run_after=timezone.now() + timedelta(minutes=7))
     happened(timedelta(hours=2), queue="parcels", succeeded=75, failed=25)
     said = row_of(get(anna, list_of("queue")), "parcels")
-    assert said.startswith("open 1 7 m 1 0 100 25.0 % failed only draining workers –")
+    assert said.startswith("active 1 7 m 1 0 100 25.0 % failed only draining workers –")
     Worker.objects.update(queues=["default"])
     assert NOBODY in row_of(get(anna, list_of("queue")), "parcels")
     worker("web-4:1", queues=None, release="r8")

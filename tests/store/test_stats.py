@@ -84,6 +84,9 @@ def test_queues_and_job_types_are_counted_apart_and_in_order(
     )
     assert one(depths, "c", "tests.sample.write").running == 1
     assert one(depths, "a", OTHER).ready == 1
+    assert [(d.queue, d.job_type, d.ready) for d in stats.depths(own, OTHER)] == [
+        ("a", OTHER, 1)
+    ]
 
 
 def test_a_depth_is_counted_no_further_than_its_cap(own: OwnConnection) -> None:

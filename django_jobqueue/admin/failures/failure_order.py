@@ -32,6 +32,7 @@ class FailureOrder:
     name: str  # in the address
     label: Any
     rank: Callable[[datetime], Any] | None = None  # at this moment
+    span: timedelta = DAY  # that the rank is about
     columns: tuple[str, ...] = LATEST
 
     @property
@@ -43,13 +44,13 @@ class FailureOrder:
         return Key(FailureGroup, (RANK, *self.columns), computed=ranks)
 
     def ranked(self, groups: QuerySet[Any]) -> QuerySet[Any]:
-        """The groups with what they are ordered by; a group that did not fail for a day
-        has the rank 0, and its roll-ups are not read."""
+        """The groups with what they are ordered by; a group that did not fail for so
+        long has the rank 0, and its roll-ups are not read."""
         if self.rank is None:
             return groups
         now = timezones.now()
         rank = Coalesce(Subquery(self.rank(now)), 0, output_field=models.IntegerField())
-        lately = When(last_seen__gte=now - DAY - HOUR, then=rank)
+        lately = When(last_seen__gte=now - self.span - HOUR, then=rank)
         ranks = {RANK: Case(lately, default=Value(0))}
         ranked: QuerySet[Any] = groups.alias(**ranks)
         return ranked
@@ -103,7 +104,7 @@ ORDERS: Final = {
     order.name: order
     for order in (
         FailureOrder("", _("last seen")),
-        FailureOrder("hour", _("failures in 1 h"), _of_hour),
+        FailureOrder("hour", _("failures in 1 h"), _of_hour, HOUR),
         FailureOrder("day", _("failures in 24 h"), _of_day),
         FailureOrder("new", _("first seen"), columns=("first_seen", "fingerprint")),
         FailureOrder("types", _("job types"), _of_types),

@@ -32,6 +32,7 @@ WINDOWS: Final = (
     (gettext_lazy("30 days"), LONGEST, DAY),
 )
 
+COUNTED: Final = ("bucket", "failed", "retried")
 Counts = tuple[int, int]  # how often the job was over with it, and retried
 Hours = dict[datetime, Counts]
 
@@ -58,8 +59,9 @@ def lately(fingerprints: Sequence[UUID]) -> dict[UUID, Lately]:
     """The last 24 hours of each of these groups."""
     now = timezones.now()
     by_group: dict[UUID, Hours] = {fingerprint: {} for fingerprint in fingerprints}
-    for row in _rollups(now - DAY).filter(fingerprint__in=fingerprints):
-        _add(by_group[row.fingerprint], row)
+    rows = _rollups(now - DAY).filter(fingerprint__in=fingerprints)
+    for fingerprint, *counts in rows.values_list("fingerprint", *COUNTED):
+        _add(by_group[fingerprint], *counts)
     columns = {
         fingerprint: _columns(hours, now, DAY, HOUR)
         for fingerprint, hours in by_group.items()
@@ -85,23 +87,21 @@ def trends(fingerprint: UUID) -> list[Trend]:
     now = timezones.now()
     rows = _rollups(now - LONGEST - DAY).filter(fingerprint=fingerprint)
     hours: Hours = {}
-    for row in rows:
-        _add(hours, row)
+    for counts in rows.values_list(*COUNTED):
+        _add(hours, *counts)
     return [
         _trend(label, _columns(hours, now, span, step)) for label, span, step in WINDOWS
     ]
 
 
-def _add(hours: Hours, row: FailureRollup) -> None:
+def _add(hours: Hours, bucket: datetime, failed: int, retried: int) -> None:
     """Add up job types and releases."""
-    failed, retried = hours.get(row.bucket, (0, 0))
-    hours[row.bucket] = (failed + row.failed, retried + row.retried)
+    before = hours.get(bucket, (0, 0))
+    hours[bucket] = (before[0] + failed, before[1] + retried)
 
 
 def _rollups(since: datetime) -> Any:
-    return FailureRollup.objects.filter(bucket__gt=since).only(
-        "fingerprint", "bucket", "job_type", "release", "failed", "retried"
-    )
+    return FailureRollup.objects.filter(bucket__gt=since)
 
 
 def _columns(

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from django.contrib.admin import register
 from django.http import HttpRequest, HttpResponse
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.actions.action import Action
@@ -61,6 +61,7 @@ class KeyLimitAdmin(ActionAdmin):
         db = DjangoDatabase()
         limit = next(iter(limits(db, row.name)), None) or _without_jobs(row)
         is_hidden = _is_hidden(request, limit)
+        context["state"] = _state(limit)
         context["summary"] = _summary(request, limit)
         context["keys"] = [
             _key_cells(limit, key, is_hidden=is_hidden)
@@ -85,7 +86,8 @@ class KeyLimitAdmin(ActionAdmin):
     @column(description=_("of each key"))
     def of_each_key(self, limit: Any) -> Any:
         """The number that is in force."""
-        return _limit_text(limit.row_context.in_force)
+        number = limit.row_context.in_force
+        return _held() if number == 0 else _limit_text(number)
 
     @column(description=_("overridden"))
     def overridden(self, limit: Any) -> Any:
@@ -130,11 +132,24 @@ def _key_cells(limit: LimitRow, key: KeyRow, *, is_hidden: bool) -> dict[str, An
     return {
         "key": MASK if is_hidden else display.visible(key.key) or display.NOTHING,
         "running": numbers.number(key.running),
-        "limit": _limit_text(limit.of_key(key)),
+        "limit": _held() if limit.of_key(key) == 0 else _limit_text(limit.of_key(key)),
         "override": _override_text(key.override),
         "waiting": numbers.number(key.waiting) + many,
         "oldest": numbers.span(key.oldest or 0) if is_due else display.NOTHING,
     }
+
+
+def _state(limit: LimitRow) -> Any:
+    """Whether jobs may run, and whether an operator says how many."""
+    if limit.in_force == 0:
+        return _held()
+    if limit.override is not None:
+        return display.pill("asked", gettext("overridden"))
+    return display.pill("open", gettext("active"))
+
+
+def _held() -> Any:
+    return display.pill("paused", pgettext("limit key", "held"))
 
 
 def _limit_text(limit: int | None) -> str:

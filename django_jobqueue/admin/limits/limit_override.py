@@ -21,6 +21,7 @@ from django_jobqueue.admin.parts.display import visible
 from django_jobqueue.conf import GREATEST
 from django_jobqueue.domain.per_key import LONGEST_KEY
 from django_jobqueue.domain.policy import NO_LIMIT
+from django_jobqueue.models import KeyLimit
 from django_jobqueue.text import numbers
 
 
@@ -28,19 +29,19 @@ class OverrideForm(ActionForm):
     """Of which key, and how many of its jobs run at once."""
 
     only_key = forms.BooleanField(
-        label=_("Of one key alone"), required=False, help_text=_("Else of all keys.")
+        label=_("One key only"), required=False, help_text=_("Otherwise all keys.")
     )
     key = forms.CharField(
         label=_("Key"), required=False, max_length=LONGEST_KEY, strip=False
     )
     concurrency = forms.IntegerField(
-        label=_("Jobs of a key at once"),
+        label=_("Running jobs per key"),
         required=False,
         min_value=NO_LIMIT,
         max_value=GREATEST,
         help_text=_(
-            "0 holds the key, or all: its jobs wait. -1 is unlimited. Empty: as the "
-            "code says, or for one key as its limit says."
+            "0 holds the jobs back; -1 is unlimited. Empty: no override, so that the "
+            "code's limit holds, or for one key that of all keys."
         ),
     )
 
@@ -64,7 +65,10 @@ class OverrideLimit(ConfirmedAction):
         text = gettext("Override the limit %(name)s?")
         return Question(
             text % {"name": ", ".join(visible(row.name) for row in rows)},
-            [gettext("No job that runs is stopped. Workers follow at once.")],
+            [
+                *map(_now, rows),
+                gettext("No running job is stopped. Workers follow at once."),
+            ],
         )
 
     def do(self, request: HttpRequest, rows: Rows, cleaned: dict[str, Any]) -> Done:
@@ -93,6 +97,17 @@ class OverrideLimit(ConfirmedAction):
 
 
 CODE: Final = "–"
+
+
+def _now(limit: KeyLimit) -> str:
+    """How many run of each key, and how many the code allows."""
+    text = gettext("Running jobs per key, now: %(now)s; in code: %(code)s.")
+    override = limit.concurrency_override
+    code = NO_LIMIT if limit.concurrency is None else limit.concurrency
+    return text % {
+        "now": _text(code if override is None else override),
+        "code": _text(code),
+    }
 
 
 def _text(override: int | None) -> str:

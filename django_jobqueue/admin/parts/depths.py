@@ -23,6 +23,12 @@ def depths(request: HttpRequest) -> list[Depth]:
     return known
 
 
+def of_job_type(name: str) -> Depth:
+    """The sum of one job type over all queues, read now: a fraction of the work."""
+    rows = stats.depths(DjangoDatabase(), name)
+    return _summed(rows, lambda depth: depth.job_type).get(name) or Depth("", name)
+
+
 def by_job_type(request: HttpRequest) -> dict[str, Depth]:
     """The sum of each job type over all queues."""
     return _summed(depths(request), lambda depth: depth.job_type)

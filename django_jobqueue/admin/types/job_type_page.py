@@ -89,11 +89,10 @@ class JobTypePage:
     curves: Curves
 
 
-def page_of(request: HttpRequest, job_type: JobType) -> JobTypePage:
+def page_of(request: HttpRequest, job_type: JobType, depth: Depth) -> JobTypePage:
     """Read it, in a fixed number of queries."""
     by_length = _windows(job_type)
     day = by_length[DAY]
-    depth = depths.by_job_type(request).get(job_type.name) or Depth("", job_type.name)
     sees_archive = may_view(request, ArchivedJob)
     return JobTypePage(
         depth=_depth(job_type, depth),

@@ -160,8 +160,9 @@ class JobTypeAdmin(ActionAdmin):
         form = context["adminform"].form
         context["show_save_and_continue"] = False  # a save stays on the page
         context["state"] = state_of(job_type)
-        context["summary"] = _summary(request, job_type)
-        context["page"] = page_of(request, job_type)
+        depth = depths.of_job_type(job_type.name)
+        context["summary"] = _summary(request, job_type, depth)
+        context["page"] = page_of(request, job_type, depth)
         context["policy"] = self._policy(request, job_type, form)
         return super().render_change_form(request, context, *args, **kwargs)
 
@@ -232,7 +233,7 @@ class JobTypeAdmin(ActionAdmin):
 def state_of(row: Any) -> Any:
     """Whether a job type or queue is paused."""
     if not catalogue.is_paused(row):
-        return display.pill("open", gettext("open"))
+        return display.pill("open", gettext("active"))
     if row.resume_at is None:
         return display.pill("paused", gettext("paused"))
     text = gettext("paused until %(time)s") % {"time": display.exact(row.resume_at)}
@@ -250,8 +251,9 @@ def pause_of(row: Any) -> list[tuple[Any, Any]]:
     ]
 
 
-def _summary(request: HttpRequest, job_type: JobType) -> list[tuple[Any, Any]]:
-    depth = depths.by_job_type(request).get(job_type.name)
+def _summary(
+    request: HttpRequest, job_type: JobType, depth: Depth
+) -> list[tuple[Any, Any]]:
     return [
         *pause_of(job_type),
         (_("Handler"), display.visible(job_type.handler) or display.NOTHING),

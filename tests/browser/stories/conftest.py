@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from django_jobqueue.admin.failures import failure_matrix
 from django_jobqueue.stats import overview
 from tests.browser.conftest import See
 from tests.browser.stories.on_call import OnCall
@@ -16,6 +17,7 @@ from tests.browser.stories.on_call import OnCall
 def me(see: See) -> Iterator[OnCall]:
     """The one who tells the story, with all rights; the clicks are counted."""
     overview.forget()
+    failure_matrix.forget()
     on_call = OnCall(see())
     yield on_call
     on_call.is_done()
