@@ -57,14 +57,14 @@ def test_it_is_the_front_page_of_the_job_queue(anna: Client, scene: Scene) -> No
 
 
 def test_the_cards_say_what_waits_and_runs(anna: Client, scene: Scene) -> None:
-    queued(10_001, run_after=ago(minutes=90))
+    queued(10_001, run_after=ago(hours=26, minutes=30))
     rollup(ago(minutes=1), succeeded=1_170, failed=30)
     text = region(front(anna), "cards")
     for expected in (
         "Ready 10,001+",
         "Running 4 of 8 slots",
         "Retrying 1",
-        "Oldest ready 1 h 30 m !",
+        "Oldest ready 1 d 2 h !",
         "Finished 20 a minute, last hour",
         "Failed 2.5 % last hour",
         "Workers alive 2 ! 1 lapsed",
