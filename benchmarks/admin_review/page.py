@@ -30,6 +30,7 @@ class Review:
     rounds: int
     load: Sequence[float]  # of the machine, before and after
     seconds: float = 0.0
+    note: str = ""  # what a reader must know of this run
     pages: list[Measured] = field(default_factory=list)
     drafts: list[Measured] = field(default_factory=list)
     searches: list[Search] = field(default_factory=list)
@@ -90,11 +91,11 @@ def section(path: Path = RESULTS) -> str:
     said = (
         f"{review.archived:,} archived jobs of a month (a fifth failed, in 10,000 "
         f"failure groups) and {review.queued:,} queued ones; PostgreSQL with 1 GB of "
-        f"shared buffers; {review.rounds} requests of each page, in turns, through "
-        f"Django's test client, on {review.date}. Milliseconds; of several pages the "
-        "least and the greatest figure. CPU is the time that Django and PostgreSQL "
-        "kept processors busy: other work ran on the machine (load before and after: "
-        f"{load}), which the clock shows. {facts}."
+        f"shared buffers, no autovacuum; {review.rounds} requests of each page, in "
+        f"turns, through Django's test client, on {review.date}. Milliseconds; of "
+        "several pages the least and the greatest figure. CPU is the time that Django "
+        "and PostgreSQL kept processors busy: other work ran on the machine (load "
+        f"before and after: {load}), which the clock shows. {facts}."
     )
     limits = (
         f"Over the limit of 200 ms of CPU at the 95th percentile: {'; '.join(over)}."
@@ -104,6 +105,7 @@ def section(path: Path = RESULTS) -> str:
     return "\n\n".join(
         [
             prose(said),
+            *([prose(review.note)] if review.note else []),
             "\n".join(_pages(review)),
             prose(limits),
             "\n".join(_searches(review)),

@@ -56,9 +56,9 @@ WEEK: Final = Window(
     "7d",
     _("last 7 days"),
     timedelta(days=7),
-    timedelta(hours=2),
+    timedelta(hours=3),
     timedelta(hours=6),
-    _("per two hours"),
+    _("per three hours"),
 )
 MONTH: Final = Window(
     "30d",

@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument(
         "--every-look",
         action="store_true",
-        help="also wide, and dark on phones, which are looked at and not kept",
+        help="also wide, dark on phones, and pages that are looked at and not kept",
     )
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
@@ -58,11 +58,12 @@ def _fresh_database() -> Iterator[None]:
 def _take(folder: Path, only: str, *, every_look: bool) -> None:
     # These import models, which need Django to be set up.
     from testproject.screenshots.camera import LOOKS, OTHER_LOOKS, camera
-    from testproject.screenshots.pages import addresses, prepare
+    from testproject.screenshots.pages import addresses, other_addresses, prepare
     from testproject.screenshots.scene import LIVE
 
     scene, session = prepare()
-    found = {name: at for name, at in addresses(scene).items() if only in name}
+    pages = addresses(scene) | (other_addresses(scene) if every_look else {})
+    found = {name: at for name, at in pages.items() if only in name}
     site = f"http://{HOST}:{free_port(8_790)}"
     looks = (*LOOKS, *OTHER_LOOKS) if every_look else LOOKS
     total = 0

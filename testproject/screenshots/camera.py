@@ -16,7 +16,8 @@ from playwright.sync_api import sync_playwright
 from testproject.browser import NEEDS, find
 
 TALLEST = 1_500  # pixels; what is below is cut off
-COLOURS = 64
+COLOURS = 256
+METHOD = Image.Quantize.MAXCOVERAGE  # keeps what is rare: the amber of a note
 NO_SIDEBAR = "localStorage.setItem('django.admin.navSidebarIsOpen', 'false')"
 
 
@@ -76,7 +77,7 @@ class Camera:
         taken = Image.open(BytesIO(page.screenshot(animations="disabled")))
         context.close()
         file = folder / f"{name}-{look.name}.png"
-        small = taken.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+        small = taken.convert("RGB").quantize(COLOURS, METHOD, dither=Image.Dither.NONE)
         small.save(file, optimize=True)
         return file.stat().st_size
 

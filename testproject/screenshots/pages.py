@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from testproject.screenshots import figures, schedules
+from testproject.screenshots import figures, operating, schedules
 from testproject.screenshots import scene as rows
 from testproject.screenshots.scene import Scene
 
@@ -25,6 +25,7 @@ def prepare() -> tuple[Scene, str]:
     scene = rows.build(timezone.now())
     figures.build(scene)
     schedules.build(scene)
+    operating.build(scene)
     client = Client()
     client.force_login(anna)
     return scene, client.cookies[settings.SESSION_COOKIE_NAME].value
@@ -58,10 +59,30 @@ def addresses(scene: Scene) -> dict[str, str]:
         "schedule-new": _list("schedule") + f"new/?job_type={keys['jobtype']}",
         "workers": _list("worker"),
         "worker": _page("worker", keys["worker"]),
+        "hosts": _list("host"),
+        "limit": _page("keylimit", keys["limit"]),
+        "alerts": _list("alert"),
         "operations": _list("bulkoperation"),
         "operation": _page("bulkoperation", keys["operation"]),
         "audit": _list("auditentry"),
         "draft": _page("bulkoperation", keys["draft"]),
+    }
+
+
+def other_addresses(scene: Scene) -> dict[str, str]:
+    """Where the pages are that are looked at, and no pictures of them kept."""
+    keys = scene.keys
+    return {
+        "host": _page("host", keys["host"]),
+        "host-scale": _verb("host", "scale", keys["host"]),
+        "limits": _list("keylimit"),
+        "limit-override": _verb("keylimit", "override", keys["limit"]),
+        "leases": _list("lease"),
+        "lease": _page("lease", keys["lease"]),
+        "searches": _list("jobsearch"),
+        "job-search": _page("jobsearch", keys["search"]),
+        "erasures": _list("erasure"),
+        "erasure": _page("erasure", keys["erasure"]),
     }
 
 

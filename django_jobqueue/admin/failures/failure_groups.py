@@ -69,7 +69,7 @@ class FailureGroupAdmin(ActionAdmin):
     other_parameters = (SORT,)
     key = Key(FailureGroup, ("last_seen", "fingerprint"))
     ordering = ("-last_seen", "-fingerprint")
-    list_per_page = 50
+    list_per_page = 30  # each has a small chart: 110 kB
     list_columns = (
         "fingerprint",
         "error_class",
