@@ -196,7 +196,7 @@ def test_the_jobs_of_a_group_are_replayed() -> None:
     group()
     chosen = make_archived(2, fingerprint=ONE)
     make_archived(3, fingerprint=OTHER)
-    said = jobqueue("replay", "--group", "5f1c9a04")
+    said = jobqueue("replay", "--group", "5f1c9a04", "--yes")
     assert said.out == "2 jobs were replayed.\n"
     assert {job.replay_of for job in queued()} == set(chosen)
     assert ArchivedJob.objects.count() == 5
