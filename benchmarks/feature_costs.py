@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import re
 import resource
@@ -22,11 +23,17 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any, Final
 from urllib.request import urlopen
 
+from benchmarks.environment import ROOT
+from benchmarks.figures import number
+from benchmarks.tables import line
+
+RESULTS: Final = ROOT / "benchmarks" / "results" / "feature_costs.json"
 BLOCK: Final = 40_000  # jobs
 SLOWEST: Final = 120.0  # seconds for a block
 KINDS: Final[dict[str, tuple[str, ...]]] = {  # with their flags
@@ -39,6 +46,16 @@ KINDS: Final[dict[str, tuple[str, ...]]] = {  # with their flags
     "recycling": ("--max-jobs", "10000"),
     "alerts": (),
 }
+WORDS: Final = {
+    "off": "none",
+    "metrics": "`--metrics-port`, scraped each second",
+    "successes": "`--log-successes`",
+    "observer": "an observer that does nothing",
+    "opentelemetry": "OpenTelemetry, spans thrown away",
+    "sentry": "Sentry, a trace of each job",
+    "recycling": "`--max-jobs 10000`",
+    "alerts": "`ALERTS` by mail",
+}
 FLAGS: Final = ("--drain", "--threads", "4", "--async-slots", "0")
 ADDRESS: Final = re.compile(rb"Metrics at (\S+)")
 
@@ -49,6 +66,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--jobs", type=int, default=BLOCK)
     parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument(
+        "--page", action="store_true", help="keep the figures for the documentation"
+    )
     options = parser.parse_args()
 
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
@@ -62,7 +82,12 @@ def main() -> None:
     connection.creation.create_test_db(verbosity=0, autoclobber=True)
     try:
         kinds = options.kinds.split(",")
-        report(measure(kinds, options.rounds, options.jobs))
+        rows = figures(measure(kinds, options.rounds, options.jobs))
+        report(rows)
+        if options.page:
+            about = {"date": date.today().isoformat(), "rounds": options.rounds}
+            content = {**about, "jobs": options.jobs, "rows": rows}
+            RESULTS.write_text(json.dumps(content, indent=1) + "\n")
     finally:
         connection.creation.destroy_test_db(name, verbosity=0)
 
@@ -146,16 +171,57 @@ def rate(connection: Any, jobs: int) -> float:
     return jobs / float(seconds)
 
 
-def report(found: dict[str, list[tuple[float, float]]]) -> None:
-    """Print the medians, and the median of the ratios to the first kind."""
+def figures(
+    found: Mapping[str, Sequence[tuple[float, float]]],
+) -> dict[str, dict[str, float]]:
+    """By kind: medians, and the median of the ratios to the first kind of the round."""
     base = next(iter(found.values()))
-    print(f"{'':14}{'jobs/s':>10}{'':9}{'CPU for a job':>18}")
+    rows = {}
     for kind, blocks in found.items():
         rate, cpu = (statistics.median(values) for values in zip(*blocks, strict=True))
         pairs = list(zip(base, blocks, strict=True))
-        rates = statistics.median(on[0] / off[0] for off, on in pairs)
-        cpus = statistics.median(on[1] / off[1] for off, on in pairs)
-        print(f"{kind:14}{rate:10,.0f} {rates:6.2f} × {cpu:12.2f} µs {cpus:6.2f} ×")
+        rows[kind] = {
+            "rate": rate,
+            "cpu": cpu,
+            "rate_ratio": statistics.median(on[0] / off[0] for off, on in pairs),
+            "cpu_ratio": statistics.median(on[1] / off[1] for off, on in pairs),
+        }
+    return rows
+
+
+def report(rows: Mapping[str, Mapping[str, float]]) -> None:
+    """Print them."""
+    print(f"{'':14}{'jobs/s':>10}{'':9}{'CPU for a job':>18}")
+    for kind, row in rows.items():
+        print(
+            f"{kind:14}{row['rate']:10,.0f} {row['rate_ratio']:6.2f} × "
+            f"{row['cpu']:12.2f} µs {row['cpu_ratio']:6.2f} ×"
+        )
+
+
+def section(path: Path = RESULTS) -> str:
+    """What the page of the documentation says of the last run with ``--page``."""
+    if not path.exists():
+        return "Not run yet."
+    content = json.loads(path.read_text())
+    head = ("", "jobs/s", "beside none", "CPU for a job", "beside none")
+    rows = [line(head), line(("---", *["---:"] * 4))]
+    rows += [
+        line(
+            (
+                WORDS.get(kind, kind),
+                number(row["rate"]),
+                f"{row['rate_ratio']:.2f} ×",
+                f"{row['cpu']:.0f} µs",
+                f"{row['cpu_ratio']:.2f} ×",
+            )
+        )
+        for kind, row in content["rows"].items()
+    ]
+    return "\n".join(rows) + (
+        f"\n\nMedians of {content['rounds']} rounds of {content['jobs']:,} empty jobs "
+        f"on {content['date']}; the ratios are those within a round."
+    )
 
 
 if __name__ == "__main__":
