@@ -23,6 +23,7 @@ from django.test import Client
 from django_jobqueue.management.jobqueue.roles import ROLES
 from django_jobqueue.models import JobType
 from testproject import browser
+from tests.admin.conftest import fresh_figures as fresh_figures
 from tests.admin.endpoints import ALL, Keys, keys_of
 from tests.admin.scene import archived, build, queued
 from tests.conftest import eventually

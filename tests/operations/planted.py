@@ -77,6 +77,7 @@ def _needed(name: str) -> dict[str, Any]:
         "queues": {"name": f"q{uuid4()}"},
         "bulk_operations": {"kind": "cancel", "state": "paused"},
         "audit": {"verb": "cancel"},
+        "tokens": {"name": f"t{uuid4()}"},
         "erasures": {"act": "erase", "state": "done", "fingerprint": "0" * 64},
     }
     return needed.get(name, {})

@@ -16,7 +16,7 @@ NOW = datetime(2026, 11, 21, 19, 48, 20, tzinfo=UTC)
     [
         (HOUR, datetime(2026, 11, 21, 18, 49, tzinfo=UTC)),
         (DAY, datetime(2026, 11, 20, 20, 0, tzinfo=UTC)),
-        (WEEK, datetime(2026, 11, 14, 20, 0, tzinfo=UTC)),
+        (WEEK, datetime(2026, 11, 14, 21, 0, tzinfo=UTC)),
     ],
 )
 def test_a_window_begins_at_a_whole_span(window: Window, start: datetime) -> None:
