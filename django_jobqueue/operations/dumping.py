@@ -15,6 +15,7 @@ from django_jobqueue.operations.checks import (
     check,
     check_attempts,
     checked_data,
+    checked_moment,
     must_exist,
 )
 from django_jobqueue.search.selection import Selection
@@ -89,11 +90,13 @@ def checked_job(line: Mapping[str, Any]) -> Line:
 def _check_types(job: Line) -> None:
     try:
         job["id"] = str(UUID(job["id"]))
-        moments = [datetime.fromisoformat(job[n]) for n in MOMENTS if job.get(n)]
+        moments = {n: datetime.fromisoformat(job[n]) for n in MOMENTS if job.get(n)}
     except (TypeError, ValueError, AttributeError) as error:
         raise InvalidArguments(f"{error}.") from None
-    if any(moment.utcoffset() is None for moment in moments):
+    if any(moment.utcoffset() is None for moment in moments.values()):
         raise InvalidArguments("its times must have an offset.")
+    for name, moment in moments.items():
+        checked_moment(name, moment)
     for name in ("priority", "attempts", "crashes"):
         if not isinstance(job[name], int) or isinstance(job[name], bool):
             raise InvalidArguments(f"{name} must be a whole number.")

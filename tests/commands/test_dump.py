@@ -103,6 +103,8 @@ def test_jobs_that_are_there_are_left_out_or_refuse_all(tmp_path: Path) -> None:
         ({"queue": "a b"}, "queue must have no space"),
         ({"run_after": "soon"}, "Invalid isoformat string"),
         ({"run_after": "2026-11-20T10:00"}, "must have an offset"),
+        ({"run_after": "0001-01-01T00:00Z"}, "run_after must be from 0001-01-03"),
+        ({"expires_at": "9999-12-31T00:00Z"}, "expires_at must be from 0001-01-03"),
         ({"run_after": None}, "run_after must be given"),
         ({"attempts": -1}, "must not be negative"),
         ({"colour": 1}, "a job has no colour."),
