@@ -7,7 +7,6 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 
-from django_jobqueue.conf import conf
 from django_jobqueue.domain.api_tokens import Scope
 from django_jobqueue.domain.states import BulkKind
 from django_jobqueue.http import schemas
@@ -15,7 +14,6 @@ from django_jobqueue.http.access import caller_of, may_do, refused, require_all
 from django_jobqueue.http.endpoint import answer, endpoint
 from django_jobqueue.http.list_routes import selection_of
 from django_jobqueue.http.problems import Problem
-from django_jobqueue.models import BulkOperation
 from django_jobqueue.operations import bulk
 from django_jobqueue.search.selection import Selection
 from django_jobqueue.store.bulk.operation_rows import Operation
@@ -69,8 +67,7 @@ def start_operation(request: HttpRequest, body: schemas.NewOperation) -> HttpRes
 def list_operations(request: HttpRequest) -> HttpResponse:
     """List the last 100 bulk operations, the newest first."""
     require_all(request)
-    rows = BulkOperation.objects.using(conf.database).order_by("-created_at", "-id")
-    shown = [_object(bulk.get(id)) for id in rows.values_list("id", flat=True)[:MOST]]
+    shown = [_object(operation) for operation in bulk.newest(MOST)]
     return answer(200, schemas.Operations(operations=shown))
 
 

@@ -16,6 +16,7 @@ from django_jobqueue.store.reading import (
     database_state,
     failure_stats,
     old_transactions,
+    server_facts,
     stats,
 )
 from django_jobqueue.store.reading.claimers import claimers, is_alive, is_claiming
@@ -151,7 +152,7 @@ def _workers(alive: Sequence[WorkerRow]) -> Iterator[Sample]:
 
 
 def _database(db: Database) -> Iterator[Sample]:
-    for table in database_state.tables(db):
+    for table in server_facts.table_facts(db):
         yield Sample("jobqueue_table_bytes", table.size, (table.name,))
         yield Sample("jobqueue_dead_rows", table.dead_rows, (table.name,))
     server = database_state.server(db)

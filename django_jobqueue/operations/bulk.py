@@ -218,6 +218,11 @@ def get(id: Id) -> Operation:
     return operation
 
 
+def newest(most: int) -> list[Operation]:
+    """The newest bulk operations, at most so many, the newest first."""
+    return operation_rows.newest(DjangoDatabase(), most)
+
+
 def is_abandoned(operation: Operation) -> bool:
     """Whether it should be at work, or be counted, and the job that does it is gone:
     cancelled, perhaps. Nobody can tell whether a command that runs an operation is

@@ -16,12 +16,14 @@ from django.db.migrations.executor import MigrationExecutor
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import handler_names, registry
 from django_jobqueue.models import Host, JobType
-from django_jobqueue.stats import current_state, overview
+from django_jobqueue.stats import overview
 from django_jobqueue.stats.attention import concerns
+from django_jobqueue.stats.overview import Now
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import server_facts
 from django_jobqueue.store.reading.claimers import is_alive
 from django_jobqueue.store.reading.server_facts import ServerFacts, TableFacts
+from django_jobqueue.store.reading.stats import WorkerRow
 from django_jobqueue.text import numbers
 
 APP: Final = "jobqueue"
@@ -92,10 +94,12 @@ def diagnose() -> Findings:
     yield from _rights(tables)
     yield from _schema(db)
     yield from _handlers()
-    yield from _workers()
+    overview.forget()
+    now = overview.read_now()
+    yield from _workers(now.present.workers)
     yield from _hosts()
     yield from _retention(tables)
-    yield from _attention()
+    yield from _attention(now)
 
 
 def _server(facts: ServerFacts) -> Findings:
@@ -315,8 +319,8 @@ def _handlers() -> Findings:
         yield ok("job-types-without-handler", "Every job type has a handler here.")
 
 
-def _workers() -> Findings:
-    living = [one for one in current_state.read().workers if is_alive(one)]
+def _workers(workers: Sequence[WorkerRow]) -> Findings:
+    living = [one for one in workers if is_alive(one)]
     if not living:
         yield problem("workers", "No worker is alive.", "Start manage.py runworkers.")
         return
@@ -361,10 +365,9 @@ def _retention(tables: Sequence[TableFacts]) -> Findings:
         yield ok("retention", f"Every job is deleted at last; the tables have {size}.")
 
 
-def _attention() -> Findings:
+def _attention(now: Now) -> Findings:
     """The overview's notices."""
-    overview.forget()
-    noticed = concerns(overview.read_now())
+    noticed = concerns(now)
     for one in noticed:
         level = Level.PROBLEM if one.is_bad else Level.NOTE
         yield Finding(one.code.replace("_", "-"), level, one.message)

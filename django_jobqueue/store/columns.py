@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-_MOVED = (
+MOVED_NAMES: Final = (
     "id",
     "job_type",
     "queue",
@@ -27,8 +27,8 @@ _MOVED = (
     "follows",
 )
 
-MOVED: Final = ", ".join(_MOVED)
-MOVED_OF_JOB: Final = ", ".join(f"job.{name}" for name in _MOVED)
+MOVED: Final = ", ".join(MOVED_NAMES)
+MOVED_OF_JOB: Final = ", ".join(f"job.{name}" for name in MOVED_NAMES)
 
 # Plain SQL may have used an archived id again. Then the job is deleted and the archive
 # stays as it is; else every attempt to move the job would fail, forever. Successes are

@@ -25,7 +25,7 @@ from django_jobqueue.admin.lists.change_list import KeyedChangeList
 from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.lists.filters import ChoiceFilter
 from django_jobqueue.admin.lists.positions import Key
-from django_jobqueue.admin.lists.ranges import TimeRangeFilter
+from django_jobqueue.admin.lists.ranges import ColumnRangeFilter
 from django_jobqueue.admin.parts import display
 from django_jobqueue.alerts import Alert as Announced
 from django_jobqueue.alerts.notification import alert_of
@@ -76,18 +76,6 @@ class AlertConditionFilter(ChoiceFilter):
         return list(AlertCondition.choices)
 
 
-class FiredRangeFilter(TimeRangeFilter):
-    """When it fired."""
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """The alerts of this time; none if it is not clear."""
-        if self.error:
-            return queryset.none()
-        if self.start:
-            queryset = queryset.filter(fired_at__gte=self.start)
-        return queryset.filter(fired_at__lte=self.end) if self.end else queryset
-
-
 @register(Alert)
 class AlertAdmin(ActionAdmin):
     """Alerts are only looked at: they resolve by themselves."""
@@ -103,7 +91,7 @@ class AlertAdmin(ActionAdmin):
     list_filter = (
         AlertStateFilter,
         AlertConditionFilter,
-        ("fired_at", FiredRangeFilter),
+        ("fired_at", ColumnRangeFilter),
     )
     search_fields = ("subject",)
     search_help_text = gettext_lazy("A queue, a job type, or a failure's fingerprint.")

@@ -22,7 +22,7 @@ from django_jobqueue.admin.lists.change_list import KeyedChangeList
 from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.lists.filters import ChoiceFilter
 from django_jobqueue.admin.lists.positions import Key
-from django_jobqueue.admin.lists.ranges import TimeRangeFilter
+from django_jobqueue.admin.lists.ranges import ColumnRangeFilter
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.linked_text import linked
 from django_jobqueue.models import AuditEntry
@@ -55,18 +55,6 @@ class ByFilter(ChoiceFilter):
         return _choices("by")
 
 
-class ActRangeFilter(TimeRangeFilter):
-    """When it was done."""
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """The entries of this time; none if it is not clear."""
-        if self.error:
-            return queryset.none()
-        if self.start:
-            queryset = queryset.filter(at__gte=self.start)
-        return queryset.filter(at__lte=self.end) if self.end else queryset
-
-
 @register(AuditEntry)
 class AuditEntryAdmin(ActionAdmin):
     """Entries are only looked at."""
@@ -76,7 +64,7 @@ class AuditEntryAdmin(ActionAdmin):
     list_columns = ("id", "at", "by", "verb", "count", "about", "details")
     list_display = ("time", "who", "act", "named", "told")
     list_display_links = None
-    list_filter = (VerbFilter, ByFilter, ("at", ActRangeFilter))
+    list_filter = (VerbFilter, ByFilter, ("at", ColumnRangeFilter))
     search_fields = ("id",)  # shows the box; the search is our own
     search_help_text = _("The id of a job; or the name of a job type, a queue, a user.")
 

@@ -38,10 +38,10 @@ from django_jobqueue.admin.failures.failure_states import (
     AssigneeFilter,
     GroupJobTypeFilter,
     GroupStateFilter,
-    SeenRangeFilter,
 )
 from django_jobqueue.admin.lists.columns import column, moment_cell
 from django_jobqueue.admin.lists.positions import Key
+from django_jobqueue.admin.lists.ranges import ColumnRangeFilter
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.charts import sparkline
 from django_jobqueue.admin.parts.linked_text import linked
@@ -96,7 +96,7 @@ class FailureGroupAdmin(ActionAdmin):
         GroupStateFilter,
         AssigneeFilter,
         GroupJobTypeFilter,
-        ("last_seen", SeenRangeFilter),
+        ("last_seen", ColumnRangeFilter),
     )
     search_fields = ("error_class",)  # shows the box; the search is our own
     search_help_text = _("Words of a class, a message or a place; or a fingerprint.")

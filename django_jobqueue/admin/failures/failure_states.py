@@ -14,7 +14,6 @@ from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.lists.filters import ChoiceFilter, OfJobType
-from django_jobqueue.admin.lists.ranges import TimeRangeFilter
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.display import visible
 from django_jobqueue.domain.states import ArchivedStatus, GroupState
@@ -152,17 +151,3 @@ class GroupJobTypeFilter(OfJobType):
             .values("fingerprint")[:MOST_JOBS]
         )
         return queryset.filter(Q(fingerprint__in=newest) | Q(frame=value))
-
-
-class SeenRangeFilter(TimeRangeFilter):
-    """When a group was last seen."""
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Within the range; nothing if it is not clear."""
-        if self.error:
-            return queryset.none()
-        if self.start is not None:
-            queryset = queryset.filter(last_seen__gte=self.start)
-        if self.end is not None:
-            queryset = queryset.filter(last_seen__lte=self.end)
-        return queryset

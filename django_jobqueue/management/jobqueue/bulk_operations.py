@@ -30,7 +30,7 @@ from django_jobqueue.models import BulkOperation
 from django_jobqueue.operations.bulk import filter_text, is_abandoned
 from django_jobqueue.search import SHORTEST
 from django_jobqueue.search.ids import id_search
-from django_jobqueue.store.bulk.operation_rows import Operation
+from django_jobqueue.search.selection import Selection
 from django_jobqueue.text import numbers
 
 DONE: Final = {"pause": "paused", "resume": "resumed", "stop": "stopped"}
@@ -180,12 +180,8 @@ def _undo(id: UUID, console: Console, options: dict[str, Any]) -> UUID:
     return made.id
 
 
-def _read(row: BulkOperation) -> Operation:
-    return operations.bulk.get(row.pk)
-
-
 def _as_object(row: BulkOperation) -> dict[str, Any]:
-    operation = _read(row)
+    operation = operations.bulk.get(row.pk)
     names = ("reason", "per_minute", "total", "seen", "changed", "skipped")
     times = ("created_by", "created_at", "started_at", "finished_at", "error")
     return {
@@ -207,7 +203,7 @@ def _cells(row: BulkOperation) -> list[str]:
         "-" if row.total is None else numbers.number(row.total),
         local(row.created_at),
         row.created_by or "-",
-        filter_text(_read(row).selection),
+        filter_text(Selection.from_json(row.selection)),
     ]
 
 

@@ -9,36 +9,15 @@ from uuid import UUID
 
 from django_jobqueue.search.selection import Selection
 from django_jobqueue.store.bulk.selected_ids import selected_ids
+from django_jobqueue.store.columns import MOVED_NAMES
 from django_jobqueue.store.connection import Database
 
 BATCH: Final = 500  # jobs of a statement
 
 # All but the claim, and what belongs to this database.
 COLUMNS: Final = (
-    "id",
-    "job_type",
-    "queue",
-    "priority",
-    "data",
-    "run_after",
-    "expires_at",
-    "created_at",
-    "attempts",
-    "max_attempts",
-    "timeout",
-    "backoff",
-    "crashes",
-    "limit_key",
-    "replay_of",
-    "root_id",
-    "bulk_operation_id",
-    "enqueued_by",
-    "tags",
-    "metadata",
-    "followers",
-    "follows",
-    "unique_key",
-    "unique_until_started",
+    *MOVED_NAMES,
+    *("attempts", "crashes", "unique_key", "unique_until_started"),
 )
 NAMES: Final = ", ".join(COLUMNS)
 

@@ -36,15 +36,15 @@ VALUES (%(kind)s, %(selection)s::jsonb, %(options)s::jsonb, %(reason)s, %(per_mi
 RETURNING id
 """
 
-_READ: Final = """
+_SELECT: Final = """
 SELECT id, kind, state, selection::text, cutoff, options::text, reason, per_minute,
        total, seen, changed, skipped::text, cursor::text, created_by, job_id,
        horizon, counted::text, confirmed
   FROM jobqueue_bulkoperation
- WHERE id = %(id)s
 """
-READ: Final = f"{_READ}"
-LOCK: Final = f"{_READ}   FOR UPDATE"
+READ: Final = f"{_SELECT} WHERE id = %(id)s"
+LOCK: Final = f"{_SELECT} WHERE id = %(id)s FOR UPDATE"
+NEWEST: Final = f"{_SELECT} ORDER BY created_at DESC, id DESC LIMIT %(most)s"
 
 # Compare and set: of two clicks, or two operators, one finds the state that it needs.
 # What cannot be taken back never starts uncounted, whoever asks.
@@ -156,6 +156,11 @@ def read(db: Database, id: UUID) -> Operation | None:
     return _one(db.fetch(READ, {"id": id}))
 
 
+def newest(db: Database, most: int) -> list[Operation]:
+    """The newest operations, at most so many, the newest first."""
+    return [_operation(row) for row in db.fetch(NEWEST, {"most": most})]
+
+
 def lock(db: Database, id: UUID) -> Operation | None:
     """Read it, and lock it until the end of this transaction."""
     return _one(db.fetch(LOCK, {"id": id}))
@@ -251,11 +256,11 @@ def is_queued(db: Database, job: UUID) -> bool:
 
 
 def _one(rows: list[tuple[Any, ...]]) -> Operation | None:
-    if not rows:
-        return None
-    (id, kind, state, selection, cutoff, options, reason, per_minute, *remainder) = (
-        rows[0]
-    )
+    return _operation(rows[0]) if rows else None
+
+
+def _operation(row: tuple[Any, ...]) -> Operation:
+    (id, kind, state, selection, cutoff, options, reason, per_minute, *remainder) = row
     total, seen, changed, skipped, cursor, created_by, job_id, *remainder = remainder
     horizon, counted, confirmed = remainder
     return Operation(

@@ -1,4 +1,4 @@
-"""Reads what PostgreSQL says of itself and of our tables."""
+"""Reads the version of PostgreSQL, and the age of the database's oldest row."""
 
 from __future__ import annotations
 
@@ -6,25 +6,10 @@ from typing import Final, NamedTuple
 
 from django_jobqueue.store.connection import Database
 
-TABLES: Final = r"""
-SELECT relname, pg_total_relation_size(relid), coalesce(n_dead_tup, 0)
-  FROM pg_stat_user_tables
- WHERE relname LIKE 'jobqueue\_%%' AND pg_table_is_visible(relid)
- ORDER BY relname
-"""
-
 SERVER: Final = """
 SELECT current_setting('server_version'),
        (SELECT age(datfrozenxid) FROM pg_database WHERE datname = current_database())
 """
-
-
-class Table(NamedTuple):
-    """A table of the job queue."""
-
-    name: str
-    size: int  # bytes, with its indexes
-    dead_rows: int
 
 
 class Server(NamedTuple):
@@ -32,11 +17,6 @@ class Server(NamedTuple):
 
     version: str
     xid_age: int
-
-
-def tables(db: Database) -> list[Table]:
-    """Our tables, by name."""
-    return [Table(*row) for row in db.fetch(TABLES)]
 
 
 def server(db: Database) -> Server:
