@@ -218,6 +218,7 @@ def get(id: Id) -> Operation:
     return operation
 
 
+@sync_only()
 def newest(most: int) -> list[Operation]:
     """The newest bulk operations, at most so many, the newest first."""
     return operation_rows.newest(DjangoDatabase(), most)
