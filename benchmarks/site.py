@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from benchmarks.enqueuer import Enqueuer
+from benchmarks.environment import ROOT
 from benchmarks.journal import VARIABLE, Journal
 from benchmarks.processes import Command, Failed, Workers, environment
 from benchmarks.redis import Redis
@@ -35,12 +36,18 @@ class Watcher(Protocol):
 
 @dataclass
 class Site:
-    """A server and a folder for a run; a scale below 1 makes every trial small."""
+    """A server and a folder for a run; a scale below 1 makes every trial small.
+
+    ``root`` is the checkout whose code runs, ``prefix`` begins the names of databases,
+    where several sites share a server.
+    """
 
     server: Postgres
     folder: Path
     scale: float = 1.0
     watcher: Watcher | None = None
+    root: Path = ROOT
+    prefix: str = ""
     _templates: set[str] = field(default_factory=set)
     _trials: int = 0
 
@@ -59,7 +66,7 @@ class Site:
 
         With statements they are run on a copy; ``suffix`` is to tell it from others.
         """
-        name = f"template_{system.app}{suffix}"
+        name = f"{self.prefix}template_{system.app}{suffix}"
         if name not in self._templates:
             if statements:
                 self.server.create(name, self.template(system))
@@ -77,7 +84,7 @@ class Site:
     def trial(self, system: System, template: str | None = None) -> Iterator[Trial]:
         """A place of its own, which is gone at the end, with all who use it."""
         self._trials += 1
-        name = f"trial_{self._trials}"
+        name = f"{self.prefix}trial_{self._trials}"
         place: Database | Redis = (
             Redis(self.folder / name)
             if system.on_redis
@@ -89,10 +96,17 @@ class Site:
         finally:
             trial.close()
 
+    def environment(self, system: System, place: Mapping[str, str]) -> dict[str, str]:
+        """What a process of the system finds in its environment."""
+        env = environment(PYTHONPATH=str(self.root), BENCH_APP=system.app, **place)
+        if system.is_django:
+            env["DJANGO_SETTINGS_MODULE"] = "benchmarks.apps.settings"
+        return env
+
     def _install(self, system: System, database: str) -> None:
         subprocess.run(
             system.producer("install"),
-            env=environment_of(system, self.server.env(database)),
+            env=self.environment(system, self.server.env(database)),
             cwd=self.folder,
             check=True,
         )
@@ -110,7 +124,7 @@ class Trial:
         self.journal = Journal(site.folder / f"{name}.journal")
         self._log = site.folder / f"{name}.log"
         self._env = {
-            **environment_of(system, place.env()),
+            **site.environment(system, place.env()),
             VARIABLE: str(self.journal.path),
         }
         self._workers: list[Workers] = []
@@ -186,11 +200,3 @@ class Trial:
         self.place.close()
         self.journal.path.unlink()
         self._log.unlink(missing_ok=True)
-
-
-def environment_of(system: System, place: Mapping[str, str]) -> dict[str, str]:
-    """What a process of the system finds in its environment."""
-    env = environment(BENCH_APP=system.app, **place)
-    if system.is_django:
-        env["DJANGO_SETTINGS_MODULE"] = "benchmarks.apps.settings"
-    return env
