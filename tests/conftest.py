@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -19,7 +20,7 @@ import pytest
 from django.db import connection, connections
 from django.test import TransactionTestCase
 
-from django_jobqueue import logs, signals
+from django_jobqueue import logs, retries, signals
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedules import schedules
 from django_jobqueue.enqueueing.immediate_jobs import memory
@@ -51,6 +52,13 @@ for number, handler in (
 ):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, handler)
+
+
+@pytest.fixture(autouse=True)
+def _no_wait_is_drawn_near_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job whose first attempt failed is not due again as long as its test goes on."""
+    draw = random.random
+    monkeypatch.setattr(retries.random, "random", lambda: (1 + draw()) / 2)
 
 
 @pytest.fixture(autouse=True)

@@ -35,6 +35,11 @@ HUGE = [40, 41, 64, 1_000, 10**6, 10**30]
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
 
 
+@pytest.fixture
+def _no_wait_is_drawn_near_zero() -> None:
+    """Here, waits are drawn as they are for users."""
+
+
 def draws(policy: Callable[[int], timedelta], attempt: int) -> list[timedelta]:
     return [policy(attempt) for _ in range(DRAWS)]
 
