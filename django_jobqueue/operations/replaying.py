@@ -29,6 +29,7 @@ from django_jobqueue.store import find as store_find
 from django_jobqueue.store.bulk.skips import left_out
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.control import replay as store_replay
+from django_jobqueue.store.queue.insert import is_archived
 from django_jobqueue.store.rows import Job
 
 
@@ -87,6 +88,8 @@ def replay(
             made = store_replay.replay(
                 db, [job.id], options, data=text, by=by[:WHO_LENGTH], new_id=key
             )
+            if key is not None and is_archived(db, key):
+                raise IntegrityError(f"Job {key} is archived.")  # undone
     except IntegrityError:  # another request with this id was faster
         if key is not None and (earlier := _made_before(db, job, key)):
             return earlier

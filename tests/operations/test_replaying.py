@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
-from django_jobqueue import operations
+from django_jobqueue import Job, operations
+from django_jobqueue.domain.ids import new_id
 from django_jobqueue.domain.operation_options import Options
+from django_jobqueue.models import QueuedJob
+from django_jobqueue.operations import replaying
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.store.bulk.skips import planned
 from tests.store.rows import ADD, ONCE, archive
@@ -47,6 +50,25 @@ def test_a_job_whose_replay_failed_may_be_replayed_again() -> None:
     assert operations.replay_many([well, badly]) == {}
     made = operations.replay_many([well, badly], skip_replayed="succeeded")
     assert set(made) == {badly}
+
+
+def test_one_key_replays_once_although_the_first_replay_ends_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Between the look and the insert of another request with the same key."""
+    old, key = archive(ADD), new_id()
+    look, looked = replaying._made_before, []
+
+    def look_too_early(*args: Any) -> Job | None:
+        if looked:
+            return look(*args)
+        looked.append(archive(ADD, id=key, replay_of=old))
+        return None
+
+    monkeypatch.setattr(replaying, "_made_before", look_too_early)
+    assert operations.replay(old, new_id=key).is_over
+    assert looked
+    assert QueuedJob.objects.count() == 0
 
 
 def test_every_replay_has_the_same_options_and_defaults() -> None:

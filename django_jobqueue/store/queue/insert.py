@@ -182,7 +182,7 @@ def insert_once(
         if existing is not None and existing.is_over:
             raise AlreadyArchived(id, existing.status)  # which undoes the insert
         if row is not None and row[-1] in SEES_THE_PAST:
-            _check_archive(db, id)
+            is_archived(db, id)  # which raises
         return row, existing
 
     row, existing = db.in_transaction(insert_and_find)
@@ -191,12 +191,15 @@ def insert_once(
     return None if existing is None else Inserted(existing, is_new=False)
 
 
-def _check_archive(db: DjangoDatabase, id: UUID) -> None:
-    """Raise OperationalError if the id was archived since this transaction's snapshot:
-    it cannot see the row, and a unique index can. Nothing is left of the try."""
+def is_archived(db: DjangoDatabase, id: UUID) -> bool:
+    """Whether an archived job has the id; of one that is locked, once that is over.
+    Raises OperationalError (serialization failure) if it was archived since this
+    transaction's snapshot, which cannot see the row, while a unique index can. Nothing
+    is left of the try."""
     with transaction.atomic(using=db.alias):
-        db.fetch(TRY_ARCHIVE, {"id": id})
+        is_free = bool(db.fetch(TRY_ARCHIVE, {"id": id}))
         transaction.set_rollback(True, using=db.alias)
+    return not is_free
 
 
 def insert_unless_there(
