@@ -143,13 +143,18 @@ class HostMaintenance:
         """Look after the jobs of a worker that ended."""
         self.rescuer.report(death)
         self._loops.hurry(self.rescuer)
+        self._wake_standby()
 
     def check_workers(self) -> None:
         """Look at the workers now: one of them has something to do, or was asked for
         something."""
         self._renewer.wake()
+        self._wake_standby()
+
+    def _wake_standby(self) -> None:
+        """Let another host be active as soon as operators want none here."""
         if self._standby is not None and self.process_table.wants_no_worker:
-            self._standby.wake()  # others may be active as soon as no worker is left
+            self._standby.wake()
 
     def settle(self) -> None:
         """Deal with the last deaths, as far as there is time."""
