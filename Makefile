@@ -56,9 +56,9 @@ bench: $(VENV)/.test ## Run the benchmarks; BENCH_ARGS.
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
 messages: $(VENV)/.test ## Gather the messages for translators and compile them; needs GNU gettext.
-	cd django_jobqueue && ../$(BIN)/python -m django makemessages --all \
+	cd django_jobqueue && ../$(BIN)/python -P -m django makemessages --all \
 	  --no-location --no-obsolete --ignore "migrations/*"
-	cd django_jobqueue && ../$(BIN)/python -m django compilemessages
+	cd django_jobqueue && ../$(BIN)/python -P -m django compilemessages
 
 screenshots: browser ## Take pictures of the admin for the documentation.
 	$(BIN)/python -m testproject.screenshots

@@ -52,6 +52,22 @@ def plan_changes(desired: Mapping[str, Any]) -> dict[str, Any]:
     return {key: desired[key] for key in PLAN_KEYS if key in desired}
 
 
+def request_words(asked: Mapping[str, Any]) -> list[str]:
+    """What operators ask of a host, or a part of it, in words."""
+    words = []
+    for name, value in asked.items():
+        if name == "draining":
+            words.append("drain" if value else "resume")
+        elif name in ("restart", "stop"):
+            words.append(name)
+        elif name == "queues":
+            listed = "every" if value is None else ",".join(map(str, value))
+            words.append(f"queues {listed}")
+        elif name in PLAN_KEYS:
+            words.append(f"{name.replace('_', ' ')} {value}")
+    return words
+
+
 def changes_problem(
     changes: Mapping[str, Any], bounds: Mapping[str, int] = BOUNDS
 ) -> str | None:

@@ -102,6 +102,11 @@ class HostControl:
             return 0
         return max(0, self.wanted - sum(map(_is_present, workers)))
 
+    @property
+    def wants_no_worker(self) -> bool:
+        """Whether operators have parked or drained this host."""
+        return self.is_draining or self.scaling.is_parked
+
     def wants_quarantined(self, workers: Sequence[HostedWorker]) -> bool:
         """Whether to start a worker for one job that must run alone.
 

@@ -13,6 +13,7 @@ from django_jobqueue.domain.host_plans import (
     changes_problem,
     plan_changes,
     plan_problem,
+    request_words,
 )
 from django_jobqueue.domain.log_events import Event
 from django_jobqueue.domain.states import HostState
@@ -93,6 +94,7 @@ class HostOrders:
             self._take(version.value)
         if self._trial is not None:
             self._follow(self._trial)
+        self._process_table.wants_no_worker = self._control.wants_no_worker
         self.report(workers)
 
     def end(self, workers: Sequence[HostedWorker] = ()) -> None:
@@ -123,11 +125,12 @@ class HostOrders:
         if control.stopping:
             is_restarting = self.is_restarting
             return HostState.RESTARTING if is_restarting else HostState.STOPPING
-        if not self._process_table.may_work(lease_time()):
-            return HostState.STANDBY
         if control.is_draining:
             return HostState.DRAINING
-        return HostState.PARKED if control.scaling.is_parked else HostState.RUNNING
+        if control.scaling.is_parked:
+            return HostState.PARKED
+        may_work = self._process_table.may_work(lease_time())
+        return HostState.RUNNING if may_work else HostState.STANDBY
 
     # One request after another.
 
@@ -136,7 +139,9 @@ class HostOrders:
         if asked == before:
             return
         extra = {"event": Event.HOST_ASKED, "asked": asked}
-        logger.info("Operators ask of this host: %s", asked, extra=extra)
+        new = {key: asked[key] for key in asked if asked[key] != before.get(key)}
+        words = ", ".join(request_words(new))
+        logger.info("Operators ask this host: %s", words, extra=extra)
         self._control.is_draining = asked.get("draining") is True
         if plan_changes(asked) != plan_changes(before):
             self._scale(asked)

@@ -14,7 +14,8 @@ from django_jobqueue.processes.process_table import ProcessTable
 class HostStatus:
     """What is worth reporting."""
 
-    # A worker is registered, and its lease is renewed; or the host stands by.
+    # A worker is registered, and its lease is renewed; or there is to be none, since
+    # the host stands by, or operators have parked or drained it.
     is_ready: bool
     is_stopping: bool
     workers: int
@@ -32,10 +33,10 @@ class HostStatus:
             not (entry.lost or entry.is_overdue(renewed_at, now, lease))
             for entry in registered
         )
+        is_to_wait = table.wants_no_worker or not table.may_work(now)
         lapses = [entry.leased_at(renewed_at, lease) + lease for entry in registered]
         return cls(
-            is_ready=table.maintenance_is_ready
-            and (is_at_work or not table.may_work(now)),
+            is_ready=table.maintenance_is_ready and (is_at_work or is_to_wait),
             is_stopping=table.is_stopping,
             workers=len(registered),
             jobs=sum(entry.held for entry in registered),

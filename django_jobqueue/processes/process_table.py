@@ -90,9 +90,10 @@ WORD: Final = 8  # bytes
     _BEHIND_HEARD,
     _SUPERVISED_AT,
     _IS_STOPPING,
+    _WANTS_NO_WORKER,
     _USED,
     _HEAD,  # how many there are
-) = range(16)
+) = range(17)
 _FIELDS: Final = {name: word for word, name in enumerate(ProcessEntry._fields[1:])}
 
 
@@ -298,6 +299,16 @@ class ProcessTable:
     @is_stopping.setter
     def is_stopping(self, is_so: bool) -> None:
         self._numbers[_IS_STOPPING] = is_so
+
+    @property
+    def wants_no_worker(self) -> bool:
+        """Whether operators have parked or drained the host: no worker starts here
+        until they say so."""
+        return bool(self._numbers[_WANTS_NO_WORKER])
+
+    @wants_no_worker.setter
+    def wants_no_worker(self, is_so: bool) -> None:
+        self._numbers[_WANTS_NO_WORKER] = is_so
 
     def may_work(self, now: float) -> bool:
         """Whether workers may run here: no other host is to do the same work."""

@@ -23,6 +23,7 @@ class Present:
     workers: list[WorkerRow]
     known: dict[int, frozenset[str]]  # the job types of each living worker
     closed: list[Pause]
+    parked_hosts: int = 0  # or drained ones; counted where no worker is alive
 
     def claimers(self) -> list[Claimer]:
         """What the living workers claim, draining ones aside."""
@@ -41,6 +42,7 @@ def read(db: Database | None = None) -> Present:
         workers=workers,
         known=stats.known_job_types(db, living),
         closed=[*stats.paused(db), *_without_slots(db)],
+        parked_hosts=0 if living else stats.parked_hosts(db),
     )
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 from typing import Final
 
 from django_jobqueue.domain.states import WorkerState
-from django_jobqueue.stats.conditions import ENOUGH, waits_long
+from django_jobqueue.stats.conditions import ENOUGH, MANY_CRASHES, waits_long
 from django_jobqueue.stats.current_state import Present, unpaused
 from django_jobqueue.stats.totals import Depths
 from django_jobqueue.store.reading.claimers import is_alive, is_claiming
@@ -25,6 +25,7 @@ class Thresholds:
 
     max_age: float  # seconds that the oldest ready job of a queue may have waited
     max_failed: float  # percent of the finished jobs of a job type
+    max_crashes: int = MANY_CRASHES - 1  # of a job type, in this hour and the last one
     max_ready: int | None = None  # ready jobs of a queue; None is any number
     min_workers: int = 1  # that claim jobs; of each of the queues if they are named
     queues: frozenset[str] | None = None  # that are judged; None is all of them
@@ -38,7 +39,7 @@ class Thresholds:
 class Problem:
     """Something beyond a threshold. ``code`` is stable, for programs."""
 
-    code: str  # few_workers, old_job, many_ready, many_failed
+    code: str  # few_workers, old_job, many_ready, many_failed, many_crashes
     message: str
     queue: str | None = None
     job_type: str | None = None
@@ -48,8 +49,8 @@ class Problem:
 class Figure:
     """A value beside its threshold, which is a lower one for workers."""
 
-    name: str  # workers, oldest, ready, failed
-    of: str | None  # the queue, or the job type of failed; None is all of them
+    name: str  # workers, oldest, ready, failed, crashes
+    of: str | None  # the queue, or the job type of the last two; None is all of them
     value: float
     unit: str = ""  # s, %
     limit: float | None = None
@@ -69,23 +70,40 @@ class Health:
         return not self.problems
 
 
-def judge(present: Present, recent: Sequence[Recent], thresholds: Thresholds) -> Health:
-    """Compare the present state, and what finished recently, with the thresholds.
+def judge(
+    present: Present,
+    recent: Sequence[Recent],
+    crashes: Mapping[str, int],
+    thresholds: Thresholds,
+) -> Health:
+    """Compare the present state, what finished recently, and the crashes of each job
+    type with the thresholds.
 
     Jobs of paused queues and job types are left out: an operator wants them to wait.
     """
     depths = _depths_by_queue(present, thresholds)
     workers = _workers_by_queue(present, thresholds)
     failed = _failed_by_type(recent, thresholds)
+    types = {one.job_type for one in recent if thresholds.covers(one.queue)}
+    crashed = [
+        (name, count)
+        for name, count in crashes.items()
+        if thresholds.queues is None or name in types
+    ]
     problems = [
         *_few_workers(present, workers, thresholds),
         *_waiting(depths, thresholds),
         *_failing(failed, thresholds),
+        *_crashing(crashed, thresholds),
     ]
     figures = [
         *_worker_figures(workers, thresholds),
         *_depth_figures(depths, thresholds),
         *_failure_figures(failed, thresholds),
+        *(
+            Figure("crashes", name, count, limit=thresholds.max_crashes)
+            for name, count in crashed[:MOST]
+        ),
     ]
     return Health(problems, figures, _summary(present, depths))
 
@@ -171,6 +189,16 @@ def _failing(
             share = numbers.percent(percent / 100)
             text = f"{share} of {numbers.number(finished)} jobs failed"
             yield Problem("many_failed", _of(name, text), job_type=name)
+
+
+def _crashing(
+    crashed: Iterable[tuple[str, int]], thresholds: Thresholds
+) -> Iterator[Problem]:
+    for name, count in crashed:
+        if count > thresholds.max_crashes:
+            attempts = _plural(count, "attempt")
+            text = f"{attempts} ended with the death of the worker"
+            yield Problem("many_crashes", _of(name, text), job_type=name)
 
 
 def _worker_figures(

@@ -22,6 +22,17 @@ NO_WORKER_AND_JOBS: Final = ngettext_lazy(
     "No worker is alive, and %(jobs)s jobs wait. Start one with manage.py runworkers.",
     "count",
 )
+ALL_PARKED: Final = gettext_lazy(
+    "No worker is alive: operators have parked or drained the hosts. See manage.py "
+    "jobqueue hosts."
+)
+ALL_PARKED_AND_JOBS: Final = ngettext_lazy(
+    "No worker is alive, and %(jobs)s job waits: operators have parked or drained the "
+    "hosts. See manage.py jobqueue hosts.",
+    "No worker is alive, and %(jobs)s jobs wait: operators have parked or drained the "
+    "hosts. See manage.py jobqueue hosts.",
+    "count",
+)
 ALL_DRAINING: Final = ngettext_lazy(
     "The only living worker is draining: no further job is claimed.",
     "All living workers are draining: no further job is claimed.",
@@ -91,7 +102,7 @@ def notices(present: Present) -> list[Notice]:
     living = [worker for worker in present.workers if is_alive(worker)]
     waiting = [depth for depth in present.depths if depth.ready or depth.later]
     if not living:
-        return [_no_worker(waiting)]
+        return [_no_worker(waiting, are_parked=present.parked_hosts > 0)]
     claim = present.claimers()
     if not claim:
         return [Notice("all_draining", ALL_DRAINING % {"count": len(living)})]
@@ -104,9 +115,14 @@ def depth_text(count: int) -> str:
     return numbers.at_least(count, CAP)
 
 
-def _no_worker(waiting: list[Depth]) -> Notice:
+def _no_worker(waiting: list[Depth], *, are_parked: bool) -> Notice:
     jobs = sum(depth.ready for depth in waiting)  # the others would wait anyway
-    text = _sentence(NO_WORKER_AND_JOBS, jobs) if jobs else str(NO_WORKER)
+    if jobs:
+        text = _sentence(
+            ALL_PARKED_AND_JOBS if are_parked else NO_WORKER_AND_JOBS, jobs
+        )
+    else:
+        text = str(ALL_PARKED if are_parked else NO_WORKER)
     return Notice("no_worker", text, jobs=jobs)
 
 

@@ -103,12 +103,15 @@ WITH old AS (
 SELECT count(*) FROM old
 """
 
-# Both tables in one snapshot: what is being folded is in one of them.
+# Both tables in one snapshot: what is being folded is in one of them. Text, since
+# Django's connections do not decode JSON.
 READ: Final = f"""
-SELECT {_COLUMNS} FROM jobqueue_total
+SELECT job_type, queue, {", ".join(_NUMBERS)},
+       {", ".join(f"{name}::text" for name in _HISTOGRAMS)}
+  FROM jobqueue_total
 UNION ALL
 SELECT job_type, queue, {", ".join("0" for _ in _ATTEMPTS)}, {_SUMS}, 0, 0, 0,
-       '[]'::jsonb, '[]'::jsonb, '[]'::jsonb
+       '[]', '[]', '[]'
   FROM jobqueue_archivedcount
  GROUP BY job_type, queue
 """
@@ -196,9 +199,7 @@ def read(db: Database) -> list[Total]:
             run_ms=int(numbers["run_ms"]),
             wait_ms=int(numbers["wait_ms"]),
             attempts_sum=int(numbers["attempts_sum"]),
-            run_histogram=numbers["run_histogram"],
-            wait_histogram=numbers["wait_histogram"],
-            attempts_histogram=numbers["attempts_histogram"],
+            **{name: json.loads(numbers[name]) for name in _HISTOGRAMS},
         )
         held = by_key.get((job_type, queue))
         by_key[job_type, queue] = total if held is None else added(held, total)

@@ -32,6 +32,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.domain.states import AttemptEnd
 from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.metrics.label_sets import queue_label
 from django_jobqueue.observers import (
     ORIGIN,
     Enqueue,
@@ -135,7 +136,7 @@ class TracingObserver(Observer):
         if span.is_recording():
             span.set_attributes(
                 {
-                    "messaging.destination.name": job.queue,
+                    **_destination(job.queue),
                     "messaging.message.id": str(job.id),
                     "messaging.message.body.size": len(job.data.encode()),
                     "jobqueue.attempt": job.attempts,
@@ -161,7 +162,7 @@ class TracingObserver(Observer):
         )
         span.set_attributes(
             {
-                "messaging.destination.name": lost.queue,
+                **_destination(lost.queue),
                 "messaging.message.id": str(lost.id),
                 "jobqueue.attempt": lost.attempt,
                 "jobqueue.crashes": lost.crashes,
@@ -254,13 +255,22 @@ def _of_jobs(enqueue: Enqueue) -> dict[str, str | int]:
     """What is known of the jobs when they are enqueued."""
     attributes: dict[str, str | int] = {}
     if enqueue.queue is not None:
-        attributes["messaging.destination.name"] = enqueue.queue
+        attributes.update(_destination(enqueue.queue))
     if enqueue.is_many:
         attributes["messaging.batch.message_count"] = len(enqueue.ids)
     else:
         attributes["messaging.message.id"] = str(enqueue.ids[0])
     if enqueue.size and not enqueue.is_many:
         attributes["messaging.message.body.size"] = enqueue.size
+    return attributes
+
+
+def _destination(queue: str) -> dict[str, str]:
+    """The queue, and the name that ``METRICS_QUEUES`` has for all queues like it."""
+    attributes = {"messaging.destination.name": queue}
+    template = queue_label(queue, conf.metrics_queues)
+    if template != queue:
+        attributes["messaging.destination.template"] = template
     return attributes
 
 

@@ -14,7 +14,9 @@ from django.db import OperationalError, connection
 from django.test import override_settings
 from django.utils import timezone
 
-from django_jobqueue import operations
+from django_jobqueue import job, operations
+from django_jobqueue.models import FailureGroup
+from django_jobqueue.testing import crash, drain
 from tests.commands.conftest import jobqueue
 from tests.stats.rows import ago, queued, rollup, worker
 
@@ -69,6 +71,25 @@ def test_the_thresholds_are_those_of_the_flags(
     flags = flags if "--max-failed" in flags else (*flags, "--max-failed", "100")
     assert health(*flags)[0] == code
     assert health("--check", *flags, command=("status",))[0] == code
+
+
+@job(backoff="immediate")
+def poison() -> None:
+    """Take its worker along."""
+    crash()
+
+
+def test_a_job_that_killed_its_workers_is_critical_until_its_group_is_ignored() -> None:
+    worker()
+    poison.enqueue()
+    drain()
+    code, text = health("--max-failed", "100")
+    assert code == 2
+    assert f"{poison.name}: 3 attempts ended with the death of the worker" in text
+    assert f"crashes_{poison.name}=3;;2" in text.split()
+    assert health("--max-crashes", "3")[0] == 0
+    FailureGroup.objects.update(state="ignored")
+    assert health("--max-failed", "100")[0] == 0
 
 
 @override_settings(JOBQUEUE={"ALERT_WAIT": 600, "ALERT_FAILED": 50})
@@ -174,6 +195,7 @@ def test_a_missing_migration_is_exit_code_3() -> None:
         (["--max-failed", "101%"], "--max-failed: write a share from 0% to 100%"),
         (["--max-failed", "few"], "--max-failed: write a share from 0% to 100%"),
         (["--min-workers", "-1"], "--min-workers: must be at least 0, not -1."),
+        (["--max-crashes", "-1"], "--max-crashes: must be at least 0, not -1."),
         (["--window", "x"], "--window: 'x' is no duration."),
     ],
 )

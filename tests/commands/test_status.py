@@ -14,7 +14,7 @@ from django.utils import timezone, translation
 
 from django_jobqueue import operations
 from django_jobqueue.management.jobqueue import rich_output, status
-from django_jobqueue.models import JobType, Queue, QueuedJob, Worker
+from django_jobqueue.models import Host, JobType, Queue, QueuedJob, Worker
 from django_jobqueue.stats.unclaimed_jobs import depth_text
 from django_jobqueue.store import rollup
 from django_jobqueue.store.connection import DjangoDatabase
@@ -28,6 +28,7 @@ from tests.commands.conftest import (
 )
 from tests.conftest import HandDriven
 from tests.sample import jobs
+from tests.stats.rows import host
 
 pytestmark = pytest.mark.django_db
 
@@ -212,6 +213,26 @@ def test_waiting_jobs_and_no_worker_are_told_together() -> None:
     assert notices() == [
         "No worker is alive, and 2 jobs wait. Start one with manage.py runworkers."
     ]
+
+
+@pytest.mark.parametrize("state", ["parked", "draining"])
+def test_without_a_worker_hosts_that_operators_parked_or_drained_are_told(
+    state: str,
+) -> None:
+    host("web-1:1", state="standby")
+    assert notices() == [NO_WORKER]
+    host("web-2:2", state=state)
+    assert notices() == [
+        "No worker is alive: operators have parked or drained the hosts. "
+        "See manage.py jobqueue hosts."
+    ]
+    jobs.add.enqueue(1)
+    assert notices() == [
+        "No worker is alive, and 1 job waits: operators have parked or drained the "
+        "hosts. See manage.py jobqueue hosts."
+    ]
+    Host.objects.update(lease_until=_in(seconds=-1))
+    assert notices() == [f"{NO_WORKER}".replace(".", ", and 1 job waits.", 1)]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -14,7 +14,7 @@ import pytest
 
 from django_jobqueue import operations
 from django_jobqueue.models import ArchivedJob, Host, Worker
-from tests.conftest import RunWorkers, eventually
+from tests.conftest import RunWorkers, eventually, queued
 from tests.sample import jobs
 
 pytestmark = pytest.mark.processes
@@ -136,6 +136,42 @@ def test_a_drained_host_claims_nothing_until_it_is_resumed_even_after_a_restart(
     assert asked_to_stop(run) == 0
 
 
+def test_a_host_that_drains_its_queues_obeys_operators_and_then_goes_on(
+    runworkers: Run, journal: str
+) -> None:
+    """With --drain it would end, were it not drained: jobs are left."""
+    jobs.write.enqueue_many(
+        {"journal": journal, "word": str(n), "seconds": 0.1} for n in range(80)
+    )
+    run = runworkers("--drain", "--threads", "1")
+    run.started()
+    scaled(run, threads=2)
+    asked(run, "drain", state="draining")
+    left = eventually(lambda: [job.id for job in queued(status="queued")])
+    asked(run, "restart", state="draining")
+    assert run.process.poll() is None
+    assert {job.id for job in queued()} <= set(left)
+    asked(run, "resume", state="running")
+    assert run.wait() == 0
+    words = Counter(words[1] for words in jobs.notes(journal) if words[0] == "end")
+    assert words == {str(n): 1 for n in range(80)}
+    assert "Operators ask this host: threads 2\n" in run.output
+    assert "Operators ask this host: drain\n" in run.output
+
+
+def test_a_host_that_drains_its_queues_can_be_stopped_before(
+    runworkers: Run, journal: str
+) -> None:
+    jobs.write.enqueue_many(
+        {"journal": journal, "word": str(n), "seconds": 0.2} for n in range(200)
+    )
+    run = runworkers("--drain", "--threads", "1")
+    eventually(lambda: jobs.notes(journal), what=lambda: run.output)
+    assert asked_to_stop(run) == 0
+    assert queued(status="queued")
+    assert not queued(status="running")
+
+
 def asked_to_stop(run: RunWorkers) -> int:
     """Ask the host to stop; returns its exit code."""
     operations.ask_hosts(the_host().pk, "stop")
@@ -176,8 +212,8 @@ def test_code_that_does_not_start_leaves_the_old_code_at_work_and_new_code_is_lo
     (worker,) = eventually(run.workers, within=60, what=lambda: run.output)
 
     def say() -> list[str]:
-        operations.enqueue("restarted.say", {"journal": journal})
         path, count = Path(journal), ArchivedJob.objects.count()
+        operations.enqueue("restarted.say", {"journal": journal})
         eventually(lambda: ArchivedJob.objects.count() > count, what=lambda: run.output)
         return path.read_text().splitlines()
 

@@ -12,7 +12,7 @@ from datetime import datetime
 import pytest
 
 from django_jobqueue import operations
-from django_jobqueue.models import Host, Lease, QueuedJob, Worker
+from django_jobqueue.models import ArchivedJob, Host, Lease, QueuedJob, Worker
 from django_jobqueue.store.connection import OwnConnection
 from tests.conftest import RunWorkers, archived, eventually
 from tests.crashes.test_kills import children, is_gone, kill
@@ -173,6 +173,85 @@ def test_a_host_that_was_paused_for_long_finds_that_another_is_active(
     time.sleep(0.5)  # it would have started another worker
     assert first.workers() == []
     assert is_active(second)
+
+
+def ask(run: RunWorkers, what: str) -> None:
+    """Ask this host for something from afar."""
+    operations.ask_hosts(host_row(run).pk, what)
+
+
+def host_row(run: RunWorkers) -> Host:
+    """The row of this host."""
+    return eventually(
+        Host.objects.filter(name__endswith=f":{run.process.pid}").first,
+        what=lambda: run.output,
+    )
+
+
+def test_a_host_that_is_parked_lets_the_other_one_work(
+    runworkers: Run, journal: str
+) -> None:
+    first, second = start(runworkers)
+    jobs.write.enqueue(journal, "long", 3)
+    eventually(lambda: ["start", "long"] in notes(journal))
+    operations.scale_hosts(host_row(first).pk, processes=0)
+    second.started()
+    assert ["end", "long"] in notes(journal)  # before the other one was active
+    assert is_active(second)
+    eventually(lambda: host_state(first) == "parked")
+    assert second.stop() == 0
+    eventually(lambda: lease_row().token is None)
+    operations.scale_hosts(host_row(first).pk, processes=1)
+    eventually(lambda: is_active(first), what=lambda: first.output)
+    eventually(lambda: host_state(first) == "running")
+    assert set(ArchivedJob.objects.values_list("attempts", "crashes")) == {(1, 0)}
+
+
+def test_a_host_that_waits_and_is_drained_does_not_take_over(runworkers: Run) -> None:
+    first, second = start(runworkers)
+    ask(second, "drain")
+    eventually(lambda: host_state(second) == "draining", what=lambda: second.output)
+    ask(second, "restart")
+    eventually(lambda: second.output.count("starts 1 worker process") == 2)
+    assert first.stop() == 0
+    third = runworkers(*FLAGS)
+    third.started()
+    assert is_active(third)
+    assert third.stop() == 0
+    assert second.workers() == []
+    ask(second, "resume")
+    second.started()
+    assert is_active(second)
+
+
+def test_an_active_host_that_is_drained_stays_active_until_it_is_stopped(
+    runworkers: Run,
+) -> None:
+    first, second = start(runworkers)
+    ask(first, "drain")
+    eventually(lambda: host_state(first) == "draining", what=lambda: first.output)
+    assert is_active(first)
+    assert second.workers() == []
+    ask(first, "stop")
+    second.started()
+    assert first.wait() == 0
+
+
+def test_a_host_that_waits_is_scaled_restarted_and_stopped_from_afar(
+    runworkers: Run,
+) -> None:
+    first, second = start(runworkers)
+    operations.scale_hosts(host_row(second).pk, processes=2)
+    eventually(lambda: host_row(second).processes == 2, what=lambda: second.output)
+    ask(second, "restart")
+    eventually(lambda: second.output.count("starts 1 worker process") == 2)
+    eventually(lambda: host_row(second).applied.get("restart"))
+    eventually(lambda: host_state(second) == "standby", what=lambda: second.output)
+    ask(first, "stop")
+    assert len(second.started(2)) == 2
+    assert first.wait() == 0
+    ask(second, "stop")
+    assert second.wait() == 0
 
 
 def test_a_name_that_no_lease_can_have_is_refused(runworkers: Run) -> None:

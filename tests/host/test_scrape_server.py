@@ -173,6 +173,9 @@ def test_a_host_is_ready_once_a_worker_is_registered_and_until_it_stops(
     assert (ready.status, content["processes"], content["held"]) == (200, 1, 3)
     table.write(0, lost=1)
     assert get(answers, "/readyz").status == 503
+    table.wants_no_worker = True  # operators have parked it
+    assert get(answers, "/readyz").status == 200
+    table.wants_no_worker = False
     table.write(0, lost=0)
     table.is_stopping = True
     assert json.loads(get(answers, "/readyz").body)["status"] == "stopping"

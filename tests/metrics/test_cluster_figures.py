@@ -20,12 +20,14 @@ from django_jobqueue.metrics.catalogue import CLUSTER
 from django_jobqueue.metrics.samples import Distribution, Sample
 from django_jobqueue.models import FailureGroup, Figures, Worker
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
+from tests.commands.conftest import jobqueue
 from tests.conftest import HandDriven
 from tests.sample import jobs
 from tests.store.rows import ADD, FAIL, ago, make, make_many, register
 
 ALWAYS = override_settings(JOBQUEUE={"METRICS_MAX_AGE": 0})
 KEPT = override_settings(JOBQUEUE={"METRICS_MAX_AGE": 3_600})
+HISTOGRAMS = ("attempt_duration_seconds", "attempt_wait_seconds", "job_attempts")
 Values = dict[tuple[str, ...], Any]  # by name and labels
 
 
@@ -35,6 +37,25 @@ def read(db: OwnConnection | DjangoDatabase) -> Values:
     values = {(one.metric, *one.labels): one.value for one in samples}
     assert len(values) == len(samples)
     return values
+
+
+@ALWAYS
+def test_every_connection_reads_the_same_histograms_of_a_type_in_several_queues(
+    make_worker: Any, own: OwnConnection
+) -> None:
+    worker: HandDriven = make_worker()
+    for queue in ("mail", "reports", "reports"):
+        jobs.add.using(queue=queue).enqueue(1)
+    worker.work()
+    worker.worker.completer._write_counters()
+    histograms = [
+        {name: values[f"jobqueue_{name}", ADD] for name in HISTOGRAMS}
+        for values in (read(own), read(DjangoDatabase()))
+    ]
+    assert histograms[0] == histograms[1]
+    assert [sum(one.counts) for one in histograms[1].values()] == [3, 3, 3]
+    text = jobqueue("metrics").out
+    assert f'jobqueue_attempt_duration_seconds_count{{job_type="{ADD}"}} 3.0' in text
 
 
 @ALWAYS

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -48,6 +49,7 @@ def health(
     workers: Sequence[WorkerRow] = (worker(),),
     recent: Sequence[Recent] = (),
     closed: Sequence[Pause] = (),
+    crashes: Mapping[str, int] = MappingProxyType({}),
     **thresholds: Any,
 ) -> Health:
     """The judgement about these rows."""
@@ -59,7 +61,7 @@ def health(
         closed=list(closed),
     )
     wanted = {"max_age": 300.0, "max_failed": 5.0, **thresholds}
-    return judge(present, recent, Thresholds(**wanted))
+    return judge(present, recent, crashes, Thresholds(**wanted))
 
 
 def said(**arguments: Any) -> list[tuple[str, str]]:
@@ -118,6 +120,16 @@ PROBLEMS: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
         {"recent": [finished(0, 99)], "queues": frozenset(["slow"])},
         [],
     ),
+    (
+        {"crashes": {ADD: 3, "shop.resize": 2}},
+        [("many_crashes", "shop.add: 3 attempts ended with the death of the worker")],
+    ),
+    ({"crashes": {ADD: 3}, "max_crashes": 3}, []),
+    (
+        {"crashes": {ADD: 3}, "recent": [finished(0, 1)], "queues": {"mail"}},
+        [("many_crashes", "shop.add: 3 attempts ended with the death of the worker")],
+    ),
+    ({"crashes": {ADD: 3}, "recent": [finished(0, 1)], "queues": {"slow"}}, []),
 ]
 
 
@@ -141,6 +153,7 @@ def test_figures_are_given_beside_their_thresholds() -> None:
     judged = health(
         [depth(ready=2, oldest=8.04), depth("slow", ready=1, oldest=1.0)],
         recent=[finished(99, 1)],
+        crashes={ADD: 1},
         max_ready=50,
     )
     assert [(f.name, f.of, f.value, f.unit, f.limit) for f in judged.figures] == [
@@ -152,6 +165,7 @@ def test_figures_are_given_beside_their_thresholds() -> None:
         ("oldest", "slow", 1.0, "s", 300.0),
         ("ready", "slow", 1, "", 50),
         ("failed", ADD, 1.0, "%", 5.0),
+        ("crashes", ADD, 1, "", 2),
     ]
 
 

@@ -131,6 +131,24 @@ def test_the_attributes_are_those_of_the_conventions_for_messaging(
     assert process.instrumentation_scope.schema_url.startswith("https://opentelem")
 
 
+def test_a_queue_that_metrics_fold_has_their_name_as_template(
+    traced: Traced, settings: Any
+) -> None:
+    settings.JOBQUEUE = {"METRICS_QUEUES": {"tenant-*": "tenant"}}
+    jobs.add.using(queue="tenant-7").enqueue(1)
+    jobs.add.using(queue="tenant-7").enqueue_many([{"a": 1}])
+    crashing.using(queue="tenant-8").enqueue()
+    drain()
+    assert {
+        (
+            span.attributes["messaging.destination.name"],
+            span.attributes["messaging.destination.template"],
+        )
+        for span in traced.spans
+    } == {("tenant-7", "tenant"), ("tenant-8", "tenant")}
+    assert {"enqueue", "process"} == {span.name.split()[0] for span in traced.spans}
+
+
 def test_the_handler_runs_within_its_span(traced: Traced) -> None:
     inner_span.enqueue()
     drain()

@@ -50,6 +50,7 @@ class HostMaintenance:
         self.has_started = False
         self._host_row = HostRow(process_table, config)
         self._listener: HostListener | None = None
+        self._standby: Standby | None = None
         self._predecessors: list[ProcessDeath] = []
         # The same in each try, because they count the failures: each wait is longer
         # than the last, and the log has one line a minute.
@@ -107,8 +108,8 @@ class HostMaintenance:
             self._threads.append(self._listener)
         if self.config.standby:
             connection = OwnConnection("standby", pooled=True)
-            standby = Standby(self.process_table, connection, self.config)
-            self._threads.append(standby)
+            self._standby = Standby(self.process_table, connection, self.config)
+            self._threads.append(self._standby)
         if alerter.is_wanted():
             connection = OwnConnection("alerts", pooled=pooled)
             self._threads.append(alerter.Alerter(connection))
@@ -142,11 +143,18 @@ class HostMaintenance:
         """Look after the jobs of a worker that ended."""
         self.rescuer.report(death)
         self._loops.hurry(self.rescuer)
+        self._wake_standby()
 
     def check_workers(self) -> None:
         """Look at the workers now: one of them has something to do, or was asked for
         something."""
         self._renewer.wake()
+        self._wake_standby()
+
+    def _wake_standby(self) -> None:
+        """Let another host be active as soon as operators want none here."""
+        if self._standby is not None and self.process_table.wants_no_worker:
+            self._standby.wake()
 
     def settle(self) -> None:
         """Deal with the last deaths, as far as there is time."""

@@ -30,7 +30,8 @@ class Standby(Loop):
     whether it is held: the supervisor starts and stops workers by that.
 
     The token is the supervisor's, so that the successor of a maintenance process that
-    died goes on with its lease.
+    died goes on with its lease. A host that operators have parked or drained does not
+    take it, and releases it when it has no worker left: others can do the work.
     """
 
     name = "standby"
@@ -53,14 +54,19 @@ class Standby(Loop):
             host=identity.host(),
         )
         self._logged: str | None = None  # who was active when it was logged last
+        self._is_leaving = False  # no worker may run; the lease is about to be released
 
     def tick(self) -> float:
         """Renew the lease, or try to take it."""
         began = lease_time()
         try:
-            if self._process_table.standby_is_held:
+            table = self._process_table
+            if table.wants_no_worker and (self._is_leaving or not any(table)):
+                return self._leave()
+            self._is_leaving = False
+            if table.standby_is_held:
                 return self._renew(began)
-            return self._take(began)
+            return LONGEST_PAUSE if table.wants_no_worker else self._take(began)
         except StoreUnavailable as error:
             error.retry_in = min(error.retry_in, conf.lease / 10)
             raise
@@ -104,6 +110,30 @@ class Standby(Loop):
             table.call_supervisor()
         return conf.lease / 3
 
+    def _leave(self) -> float:
+        """Release the lease if this host has it: first no worker may start, and then
+        there must be none."""
+        table = self._process_table
+        if table.standby_is_held:
+            self._is_leaving = True
+            table.standby_is_held = False
+            table.call_supervisor()
+            return SHORTEST_PAUSE
+        if self._is_leaving and any(table):
+            return SHORTEST_PAUSE
+        if self._is_leaving:
+            self._release()
+            logger.info(
+                "This host is not active any more: operators want no worker here; the "
+                "lease %r is free",
+                self._claimant.name,
+            )
+        return LONGEST_PAUSE
+
+    def _release(self) -> None:
+        lease_rows.release(self._connection, self._claimant.name, self._claimant.token)
+        self._is_leaving = False
+
     def _log_wait(self, holder: str) -> None:
         if holder != self._logged:
             self._logged = holder
@@ -115,9 +145,7 @@ class Standby(Loop):
 
     def close(self) -> None:
         """Let another host be active at once."""
-        if self._process_table.standby_is_held:
+        if self._process_table.standby_is_held or self._is_leaving:
             self._process_table.standby_is_held = False
-            lease_rows.release(
-                self._connection, self._claimant.name, self._claimant.token
-            )
+            self._release()
         self._connection.close()

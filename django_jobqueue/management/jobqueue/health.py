@@ -25,8 +25,8 @@ class HealthCheck(Subcommand):
     summary = "Check the queue against thresholds, for monitoring."
     description = """\
 Say whether the job queue is healthy: enough workers, no job that has waited for
-too long, few failures. Nagios, Icinga, Zabbix, cron and others understand the
-exit code; the first line has a text and the figures.
+too long, few failures and crashes. Nagios, Icinga, Zabbix, cron and others
+understand the exit code; the first line has a text and the figures.
 
   0  healthy
   2  not healthy: the line says what is wrong
@@ -41,10 +41,10 @@ which takes a moment: for a probe every few seconds, use the /readyz and
 
   status    ok, critical or unknown
   problems  list of {code, message, queue, job_type}; the codes are few_workers,
-            old_job, many_ready and many_failed
+            old_job, many_ready, many_failed and many_crashes
   figures   list of {name, of, value, unit, limit}; the names are workers,
-            oldest and ready, of a queue or of all (null), and failed, of a job
-            type; the limit of workers is a lower one
+            oldest and ready, of a queue or of all (null), and failed and
+            crashes, of a job type; the limit of workers is a lower one
   error     why it is unknown"""
     reads_jobs = False  # it is said here if they cannot be read
     wrong_use = CANNOT_TELL

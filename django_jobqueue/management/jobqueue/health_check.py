@@ -20,10 +20,11 @@ from django_jobqueue.management.jobqueue.database import explained
 from django_jobqueue.management.jobqueue.subcommand import positive
 from django_jobqueue.management.jobqueue.time_formats import duration
 from django_jobqueue.stats import current_state, health
+from django_jobqueue.stats.conditions import MANY_CRASHES
 from django_jobqueue.stats.current_state import Present
 from django_jobqueue.stats.health import Figure, Health, Problem, Thresholds
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.reading import stats
+from django_jobqueue.store.reading import failure_stats, stats
 from django_jobqueue.store.reading.stats import CAP
 
 HEALTHY: Final = 0  # exit codes, as Nagios reads them
@@ -58,6 +59,13 @@ def add_thresholds(parser: CommandParser, *, only_with: str = "") -> None:
         "are left out.",
     )
     group.add_argument(
+        "--max-crashes",
+        type=int,
+        metavar="N",
+        help="Most attempts at jobs of a type that ended with the death of their "
+        f"worker, in this hour and the last one (default: {MANY_CRASHES - 1}).",
+    )
+    group.add_argument(
         "--min-workers",
         type=int,
         metavar="N",
@@ -85,13 +93,16 @@ class Wanted:
 def wanted(options: dict[str, Any]) -> Wanted:
     """Raises CommandError for wrong values."""
     age, workers = options["max_age"], options["min_workers"]
-    if workers is not None and workers < 0:
-        raise _wrong_use(f"--min-workers: must be at least 0, not {workers}.")
+    crashes = options["max_crashes"]
+    for flag, number in (("--min-workers", workers), ("--max-crashes", crashes)):
+        if number is not None and number < 0:
+            raise _wrong_use(f"{flag}: must be at least 0, not {number}.")
     queues = [name.strip() for name in (options["queues"] or "").split(",")]
     thresholds = Thresholds(
         max_age=conf.alert_wait if age is None else _seconds("--max-age", age),
         max_ready=options["max_ready"],
         max_failed=_percent(options["max_failed"]),
+        max_crashes=MANY_CRASHES - 1 if crashes is None else crashes,
         min_workers=1 if workers is None else workers,
         queues=frozenset(filter(None, queues)) or None,
     )
@@ -101,8 +112,11 @@ def wanted(options: dict[str, Any]) -> Wanted:
 
 def read(wanted: Wanted, present: Present | None = None) -> Health:
     """Read what is not there yet, and judge it."""
-    recent = stats.recent(DjangoDatabase(), wanted.window)
-    return health.judge(present or current_state.read(), recent, wanted.thresholds)
+    db = DjangoDatabase()
+    recent = stats.recent(db, wanted.window)
+    crashes = failure_stats.crashes(db, least=1)
+    present = present or current_state.read()
+    return health.judge(present, recent, crashes, wanted.thresholds)
 
 
 def exit_code(health: Health) -> int:

@@ -9,6 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from django_jobqueue import operations
 from django_jobqueue.conf import Conf, conf
+from django_jobqueue.domain.host_plans import request_words
 from django_jobqueue.management.jobqueue import many_jobs
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.detail_page import as_json
@@ -282,22 +283,6 @@ def _cells(host: Host) -> list[str]:
         numbers.number(host.async_slots),
         host.release or "-",
         "every" if host.queues is None else ", ".join(host.queues),
-        ", ".join(pending_words(host)) or "-",
+        ", ".join(request_words(host.pending)) or "-",
         numbers.span(age.total_seconds()),
     ]
-
-
-def pending_words(host: Host) -> list[str]:
-    """What a host has been asked for and has not done yet."""
-    words = []
-    for name, value in host.pending.items():
-        if name == "draining":
-            words.append("drain" if value else "resume")
-        elif name in ("restart", "stop"):
-            words.append(name)
-        elif name == "queues":
-            listed = "every" if value is None else ",".join(map(str, value))
-            words.append(f"queues {listed}")
-        elif name in PLAN:
-            words.append(f"{name.replace('_', ' ')} {value}")
-    return words

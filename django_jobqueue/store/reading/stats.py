@@ -86,6 +86,11 @@ SELECT id, name, state, queues::text, threads, async_slots, running, rss, listen
  ORDER BY state IN ('running', 'draining') DESC, id
 """
 
+PARKED_HOSTS: Final = """
+SELECT count(*) FROM jobqueue_host
+ WHERE state IN ('parked', 'draining') AND lease_until > statement_timestamp()
+"""
+
 # Most workers of a project know the same job types, perhaps thousands: each list is
 # read once.
 KNOWN: Final = """
@@ -256,6 +261,12 @@ def known_job_types(db: Database, ids: Sequence[int]) -> dict[int, frozenset[str
     for text, same in db.fetch(KNOWN, {"ids": list(ids)}):
         known.update(dict.fromkeys(same, frozenset(from_json(text) or ())))
     return known
+
+
+def parked_hosts(db: Database) -> int:
+    """How many living hosts operators have parked or drained."""
+    ((count,),) = db.fetch(PARKED_HOSTS)
+    return int(count)
 
 
 def recent(db: Database, seconds: float) -> list[Recent]:
