@@ -31,7 +31,8 @@ def by_queue() -> dict[str, Line]:
 def total() -> Line:
     """The line of everything."""
     read = overview.read(HOUR)
-    return totals.total(read.now.present.depths, read.past.counts)
+    lines = totals.by_queue(read.now.present.depths, read.past.counts)
+    return totals.total(lines.values())
 
 
 def test_what_waits_and_runs_is_summed_over_queues() -> None:

@@ -182,28 +182,30 @@ def _parts(counts: Sequence[tuple[str, int]], most: float) -> Iterable[Part]:
 
 
 def _spark(counts: Sequence[int], most: int) -> str:
-    moves = []
-    for index, count in enumerate(counts):
-        if count:
-            height = max(1.0, SPARK_HEIGHT * count / most)
-            x, y = _text(index * STEP + 1), _text(SPARK_HEIGHT - height)
-            moves.append(f"M{x} {y}h{_text(BAR)}v{_text(height)}h-{_text(BAR)}z")
-    return "".join(moves)
+    # A page has a hundred of these, so that little is written for each bar.
+    scale = SPARK_HEIGHT / most
+    sides = f"h{BAR:.0f}V{SPARK_HEIGHT:.0f}h-{BAR:.0f}z"
+    return "".join(
+        f"M{index * STEP + 1:.0f} {SPARK_HEIGHT - max(1.0, scale * count):.1f}{sides}"
+        for index, count in enumerate(counts)
+        if count
+    )
 
 
 def _text(number: float) -> str:
     return f"{number:.1f}".removesuffix(".0")
 
 
-def sparkline(spark: Spark) -> SafeString:
-    """A tiny drawing, whose summary is its text."""
+def sparkline(spark: Spark, style: str = "retried") -> SafeString:
+    """A tiny drawing, whose summary is its text; ``style`` is of what did not fail."""
     return format_html(
         '<svg class="jq-spark" role="img" aria-label="{}" viewBox="0 0 {} 20" '
         'preserveAspectRatio="none"><title>{}</title>'
-        '<path class="jq-is-retried" d="{}"/><path class="jq-is-failed" d="{}"/></svg>',
+        '<path class="jq-is-{}" d="{}"/><path class="jq-is-failed" d="{}"/></svg>',
         spark.summary,
         spark.width,
         spark.summary,
+        style,
         spark.all,
         spark.failed,
     )
