@@ -95,7 +95,8 @@ SELECT date_trunc('minute', clock_timestamp(), 'UTC') - minutes * interval '1 mi
        %(histogram)s::integer[], %(histogram)s::integer[]
   FROM (SELECT generate_series(0, 60)
         UNION ALL SELECT generate_series(90, 2880, 30)
-        UNION ALL SELECT generate_series(2940, 43200, 60)) AS bucket (minutes),
+        UNION ALL SELECT generate_series(2940, 23040, 60)
+        UNION ALL SELECT generate_series(24480, 43200, 1440)) AS bucket (minutes),
        generate_series(1, %(types)s) AS type
  WHERE type <= %(usual)s OR (minutes / 30 + minutes + type) %% 30 = 0
  ORDER BY minutes DESC
