@@ -107,6 +107,7 @@ class Overview:
 _now: CachedValue[Now] = CachedValue()
 _past: CachedValue[Past] = CachedValue()
 _details: CachedValue[Details] = CachedValue()
+_overviews: CachedValue[Overview] = CachedValue()
 
 
 def read_now() -> Now:
@@ -119,6 +120,16 @@ def read(window: Window) -> Overview:
     now = read_now()
     where = f"{conf.database} {window.name}"
     past = _past.get(where, window.fresh, lambda: _read_past(window))
+    return _overviews.get(
+        where,
+        window.fresh,
+        lambda: _overview(window, where, now, past),
+        # Added up once from what was read: there may be thousands of job types.
+        fits=lambda held: held.now is now and held.past is past,
+    )
+
+
+def _overview(window: Window, where: str, now: Now, past: Past) -> Overview:
     places = now.present.depths, past.counts
     paused: dict[str, set[str]] = {"job type": set(), "queue": set()}
     for pause in now.present.closed:
@@ -150,6 +161,7 @@ def forget() -> None:
     _now.forget()
     _past.forget()
     _details.forget()
+    _overviews.forget()
 
 
 def _by(rows: Iterable[Any], name: str) -> dict[str, list[Any]]:

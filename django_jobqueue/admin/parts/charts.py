@@ -182,11 +182,13 @@ def _parts(counts: Sequence[tuple[str, int]], most: float) -> Iterable[Part]:
 
 
 def _spark(counts: Sequence[int], most: int) -> str:
-    # A page has a hundred of these, so that little is written for each bar.
-    scale = SPARK_HEIGHT / most
-    sides = f"h{BAR:.0f}V{SPARK_HEIGHT:.0f}h-{BAR:.0f}z"
+    # A page has a hundred of these, which were a third of its size: each bar goes up
+    # from the base, to a whole pixel, and back down.
+    scale, base = SPARK_HEIGHT / most, f"{SPARK_HEIGHT:.0f}"
+    down = f"h{BAR:.0f}V{base}"
     return "".join(
-        f"M{index * STEP + 1:.0f} {SPARK_HEIGHT - max(1.0, scale * count):.1f}{sides}"
+        f"M{index * STEP + 1:.0f} {base}"
+        f"V{SPARK_HEIGHT - max(1.0, scale * count):.0f}{down}"
         for index, count in enumerate(counts)
         if count
     )
@@ -199,10 +201,9 @@ def _text(number: float) -> str:
 def sparkline(spark: Spark, style: str = "retried") -> SafeString:
     """A tiny drawing, whose summary is its text; ``style`` is of what did not fail."""
     return format_html(
-        '<svg class="jq-spark" role="img" aria-label="{}" viewBox="0 0 {} 20" '
+        '<svg class="jq-spark" role="img" viewBox="0 0 {} 20" '
         'preserveAspectRatio="none"><title>{}</title>'
         '<path class="jq-is-{}" d="{}"/><path class="jq-is-failed" d="{}"/></svg>',
-        spark.summary,
         spark.width,
         spark.summary,
         style,
