@@ -85,6 +85,7 @@ SELECT fingerprint, date_trunc('hour', finished_at, 'UTC'), job_type, release, c
  ORDER BY date_trunc('hour', finished_at, 'UTC')
 """
 # Where there are more types than usual, the others finish jobs now and then.
+# In order of time, too.
 ROLLUPS = """
 INSERT INTO jobqueue_rollup (
        bucket, job_type, queue, succeeded, failed, run_ms, wait_ms, run_histogram,
@@ -94,9 +95,11 @@ SELECT date_trunc('minute', clock_timestamp(), 'UTC') - minutes * interval '1 mi
        %(histogram)s::integer[], %(histogram)s::integer[]
   FROM (SELECT generate_series(0, 60)
         UNION ALL SELECT generate_series(90, 2880, 30)
-        UNION ALL SELECT generate_series(2940, 43200, 60)) AS bucket (minutes),
+        UNION ALL SELECT generate_series(2940, 23040, 60)
+        UNION ALL SELECT generate_series(24480, 43200, 1440)) AS bucket (minutes),
        generate_series(1, %(types)s) AS type
  WHERE type <= %(usual)s OR (minutes / 30 + minutes + type) %% 30 = 0
+ ORDER BY minutes DESC
 """
 QUEUED = """
 INSERT INTO jobqueue_queuedjob (

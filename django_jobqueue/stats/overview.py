@@ -107,6 +107,7 @@ class Overview:
 _now: CachedValue[Now] = CachedValue()
 _past: CachedValue[Past] = CachedValue()
 _details: CachedValue[Details] = CachedValue()
+_overviews: CachedValue[Overview] = CachedValue()
 
 
 def read_now() -> Now:
@@ -119,12 +120,23 @@ def read(window: Window) -> Overview:
     now = read_now()
     where = f"{conf.database} {window.name}"
     past = _past.get(where, window.fresh, lambda: _read_past(window))
+    return _overviews.get(
+        where,
+        window.fresh,
+        lambda: _overview(window, where, now, past),
+        # Added up once from what was read: there may be thousands of job types.
+        fits=lambda held: held.now is now and held.past is past,
+    )
+
+
+def _overview(window: Window, where: str, now: Now, past: Past) -> Overview:
     places = now.present.depths, past.counts
     paused: dict[str, set[str]] = {"job type": set(), "queue": set()}
     for pause in now.present.closed:
         paused[pause.what].add(pause.name)
     types = busiest(by_type(*places), paused["job type"], now.limits, MOST_LINES)
-    queues = busiest(by_queue(*places), paused["queue"], (), MOST_LINES)
+    all_queues = by_queue(*places)
+    queues = busiest(all_queues, paused["queue"], (), MOST_LINES)
     names = frozenset(line.name for line in types.shown)
     details = _details.get(
         where,
@@ -140,7 +152,7 @@ def read(window: Window) -> Overview:
         past=past,
         types=types,
         queues=queues,
-        total=total(*places),
+        total=total(all_queues.values()),
     )
 
 
@@ -149,6 +161,7 @@ def forget() -> None:
     _now.forget()
     _past.forget()
     _details.forget()
+    _overviews.forget()
 
 
 def _by(rows: Iterable[Any], name: str) -> dict[str, list[Any]]:
@@ -204,25 +217,25 @@ def _read_past(window: Window) -> Past:
     counts = history.counts(db, start)
     lines = busiest(by_queue((), counts), (), (), MOST_LINES).shown
     names = [line.name for line in lines]
-    spans, queues = history.spans_and_queues(db, start, window.step, names)
+    spans, queues, trends = history.spans_and_queues(
+        db, start, window.step, names, window.trend_step
+    )
     return Past(
         start=start,
         end=end,
         counts=counts,
         spans=spans,
         queues=queues,
-        queue_trends=history.queue_trends(db, start, window.trend_step, names),
+        queue_trends=trends,
         releases=history.releases(db, start - LATELY),
     )
 
 
 def _read_details(window: Window, past: Past, names: frozenset[str]) -> Details:
-    db, listed = DjangoDatabase(), sorted(names)
-    return Details(
-        names=names,
-        recent=history.since(db, past.start, listed),
-        trends=history.type_trends(db, past.start, window.trend_step, listed),
+    recent, trends = history.types(
+        DjangoDatabase(), past.start, sorted(names), window.trend_step
     )
+    return Details(names, recent, trends)
 
 
 def _limits() -> dict[str, int | None]:

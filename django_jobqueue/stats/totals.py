@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Final
 
 from django_jobqueue.domain.histogram import BUCKETS, added, percentile
 from django_jobqueue.store.reading.history import Counts, Finished
 from django_jobqueue.store.reading.stats import CAP, Depth, Recent
 
+# There may be thousands of lines, of which fifty get times.
+NOTHING_TIMED: Final = (0,) * BUCKETS
+CAPPED: Final = ("ready", "later", "retrying")  # counts of depths
 CountsByPlace = Mapping[tuple[str, str], Counts]  # by job type and queue
 
 
@@ -22,18 +26,30 @@ class Depths:
     retrying: int = 0
     running: int = 0
     oldest: float | None = None  # seconds that the oldest ready job has waited
-    at_least: set[str] = field(default_factory=set)  # names of counts
+    at_least: frozenset[str] = frozenset()  # names of counts
 
     def add(self, depth: Depth) -> None:
         """Count these, too."""
-        for name in ("ready", "later", "retrying", "running"):
-            count = getattr(depth, name)
-            if count > CAP and name != "running":
-                self.at_least.add(name)
-                count = CAP
-            setattr(self, name, getattr(self, name) + count)
-        if depth.oldest is not None:
-            self.oldest = max(self.oldest or 0.0, depth.oldest)
+        self.ready += min(depth.ready, CAP)
+        self.later += min(depth.later, CAP)
+        self.retrying += min(depth.retrying, CAP)
+        self.running += depth.running
+        if depth.later > CAP or depth.ready > CAP:
+            self.at_least |= {name for name in CAPPED if getattr(depth, name) > CAP}
+        self._wait(depth.oldest)
+
+    def add_all(self, other: Depths) -> None:
+        """Count those of another line, too."""
+        self.ready += other.ready
+        self.later += other.later
+        self.retrying += other.retrying
+        self.running += other.running
+        self.at_least |= other.at_least
+        self._wait(other.oldest)
+
+    def _wait(self, oldest: float | None) -> None:
+        if oldest is not None and (self.oldest is None or oldest > self.oldest):
+            self.oldest = oldest
 
 
 @dataclass(slots=True)
@@ -46,9 +62,9 @@ class Line:
     failed: int = 0
     retried: int = 0
     other: int = 0
-    run: list[int] = field(default_factory=lambda: [0] * BUCKETS)
-    wait: list[int] = field(default_factory=lambda: [0] * BUCKETS)
-    trend: list[list[int]] = field(default_factory=list)  # finished, failed
+    run: Sequence[int] = NOTHING_TIMED
+    wait: Sequence[int] = NOTHING_TIMED
+    trend: Sequence[Sequence[int]] = ()  # finished, failed
 
     @property
     def finished(self) -> int:
@@ -81,7 +97,7 @@ class Line:
         """A percentile of the waits, in seconds."""
         return percentile(self.wait, share)
 
-    def count(self, other: Counts | Recent) -> None:
+    def count(self, other: Counts | Recent | Line) -> None:
         """Count these, too."""
         self.succeeded += other.succeeded
         self.failed += other.failed
@@ -102,12 +118,13 @@ class Line:
         self, finished: Iterable[Finished], start: datetime, step: timedelta, steps: int
     ) -> None:
         """Make the trend, from this time on."""
-        self.trend = [[0, 0] for _ in range(steps)]
+        trend = [[0, 0] for _ in range(steps)]
         for one in finished:
             place = (one.start - start) // step
             if 0 <= place < steps:
-                self.trend[place][0] += one.finished
-                self.trend[place][1] += one.failed
+                trend[place][0] += one.finished
+                trend[place][1] += one.failed
+        self.trend = trend
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +146,13 @@ def by_queue(depths: Iterable[Depth], counts: CountsByPlace) -> dict[str, Line]:
     return _lines(depths, counts, lambda queue, job_type: queue)
 
 
-def total(depths: Iterable[Depth], counts: CountsByPlace) -> Line:
-    """One line of everything."""
-    lines = _lines(depths, counts, lambda queue, job_type: "")
-    return lines.get("") or Line("")
+def total(lines: Iterable[Line]) -> Line:
+    """One line of all these, without their details."""
+    whole = Line("")
+    for line in lines:
+        whole.depths.add_all(line.depths)
+        whole.count(line)
+    return whole
 
 
 def busiest(
@@ -163,14 +183,13 @@ def _lines(
 ) -> dict[str, Line]:
     by_name: dict[str, Line] = {}
 
-    def line(queue: str, job_type: str) -> Line:
-        name = name_of(queue, job_type)
+    def line(name: str) -> Line:
         if name not in by_name:
             by_name[name] = Line(name)
         return by_name[name]
 
     for depth in depths:
-        line(depth.queue, depth.job_type).depths.add(depth)
+        line(name_of(depth.queue, depth.job_type)).depths.add(depth)
     for (job_type, queue), one in counts.items():
-        line(queue, job_type).count(one)
+        line(name_of(queue, job_type)).count(one)
     return by_name

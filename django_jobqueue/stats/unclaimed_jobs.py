@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from django.utils.translation import gettext_lazy, ngettext_lazy
@@ -129,11 +130,14 @@ def _no_worker(waiting: list[Depth], *, are_parked: bool) -> Notice:
 def _unclaimed(
     waiting: list[Depth], claimers: list[Claimer], some_drain: bool
 ) -> Iterator[Notice]:
+    known = frozenset[str]().union(*(claimer.job_types for claimer in claimers))
+
+    @cache
     def is_served(queue: str) -> bool:
         return any(claimer.serves(queue) for claimer in claimers)
 
     def is_known(job_type: str) -> bool:
-        return any(job_type in claimer.job_types for claimer in claimers)
+        return job_type in known
 
     for queue, jobs in _sums(waiting, lambda d: d.queue, is_served):
         text = _sentence(QUEUE_NOT_SERVED[some_drain], jobs, queue=queue)

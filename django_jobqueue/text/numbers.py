@@ -22,6 +22,8 @@ DECIMALS: Final = 2
 
 def number(value: int) -> str:
     """A whole number: "48,211"."""
+    if -THOUSAND < value < THOUSAND:  # nothing to group, in no language
+        return str(value)
     return number_format(value, use_l10n=True, force_grouping=True)
 
 

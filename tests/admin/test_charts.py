@@ -57,6 +57,6 @@ def test_what_is_below_the_axis_lies_on_it() -> None:
 
 def test_a_sparkline_shows_all_and_what_failed() -> None:
     drawn = spark([[10, 0], [0, 0], [5, 5]], "15 finished")
-    assert drawn.all == "M1 0h8v20h-8zM21 10h8v10h-8z"
-    assert drawn.failed == "M21 10h8v10h-8z"
+    assert drawn.all == "M1 20V0h8V20M21 20V10h8V20"
+    assert drawn.failed == "M21 20V10h8V20"
     assert (drawn.width, drawn.summary) == ("30", "15 finished")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -107,14 +108,14 @@ def test_the_list_has_the_figures_of_each_group(anna: Client) -> None:
     assert "shop.PayError: card <n> is refused" in [
         span["title"] for span in page.all("span", **{"class": "jq-error"})
     ]
-    assert labels(page) == [
+    assert re.findall(r'role="img"[^>]*><title>([^<]+)', page.html) == [
         "Last 24 hours: 4 failed, 6 retried.",
         "Last 24 hours: 0 failed, 0 retried.",
     ]
     assert f"/admin/jobqueue/archivedjob/?fingerprint={pay}" in page.links
     assert f"/admin/jobqueue/queuedjob/?q=group%3A{pay}" in page.links
     assert not [link for link in page.links if f"group%3A{mail}" in link]
-    for text in ("bert", f"{ADD}, {FAIL}", "r1, r2", "3 d", "9 m ago"):
+    for text in ("bert", ADD, FAIL, "r1 , r2", "3 d", "9 m ago"):
         assert text in page.text
     rows = page.html.split("<tr>")
     assert [">3</a>" in row for row in rows if "_selected_action" in row] == [

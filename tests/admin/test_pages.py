@@ -49,6 +49,24 @@ def test_a_list_shows_every_row(
     assert {page_of(model, key) for key in keys_of(scene, model)} <= links
 
 
+def test_a_narrow_column_breaks_names_between_their_words(
+    anna: Client, scene: Scene
+) -> None:
+    rows.queued(KEYED, status="running", worker_id=scene.workers["running"])
+    pages = [
+        *map(list_of, ("archivedjob", "queuedjob", "failuregroup", "jobtype")),
+        *map(list_of, ("keylimit", "schedule")),
+        page_of("failuregroup", scene.group),
+        page_of("archivedjob", scene.archived["failed"]),
+        page_of("queuedjob", scene.queued["ready"]),
+        page_of("jobtype", FAIL),
+        page_of("keylimit", KEYED),
+        page_of("worker", scene.workers["running"]),
+    ]
+    for address in pages:
+        assert "tests.<wbr>sample.<wbr>" in get(anna, address).html, address
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_a_list_without_rows_says_so(anna: Client, model: str) -> None:
     Schedule.objects.all().delete()

@@ -31,7 +31,8 @@ def by_queue() -> dict[str, Line]:
 def total() -> Line:
     """The line of everything."""
     read = overview.read(HOUR)
-    return totals.total(read.now.present.depths, read.past.counts)
+    lines = totals.by_queue(read.now.present.depths, read.past.counts)
+    return totals.total(lines.values())
 
 
 def test_what_waits_and_runs_is_summed_over_queues() -> None:
@@ -142,3 +143,14 @@ def test_the_spans_of_a_window_are_what_its_roll_ups_say() -> None:
     assert waited is not None
     assert 2.0 <= waited < 3.2
     assert span.run_time(0.95) is None
+
+
+def test_lines_are_added_up_once_and_again_when_there_is_something_new(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    overview.forget()
+    first = overview.read(HOUR)
+    assert overview.read(HOUR) is first
+    queued(2)
+    monkeypatch.setattr(overview, "FRESH", 0.0)
+    assert overview.read(HOUR).total.depths.ready == first.total.depths.ready + 2

@@ -7,7 +7,7 @@ from datetime import timedelta
 from django_jobqueue.models import Rollup
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.reading import history
-from django_jobqueue.store.reading.history import Counts
+from django_jobqueue.store.reading.history import Counts, Finished
 from tests.store.rows import ADD, FAIL, ago
 
 HALF_HOUR = timedelta(minutes=30)
@@ -45,19 +45,20 @@ def test_spans_are_counted_from_the_start_and_empty_ones_are_missing(
     ]
 
 
-def test_trends_count_what_finished_and_failed(own: OwnConnection) -> None:
+def test_types_are_read_with_what_each_finished_by_spans(own: OwnConnection) -> None:
     start = ago(3_600)
-    make(3_500, succeeded=1, failed=2, retried=50, other=50)
+    make(3_500, succeeded=1, failed=2, retried=50, other=60, run_histogram=[0, 3])
+    make(3_400, "mail", succeeded=4, run_histogram=[5], wait_histogram=[7])
     make(60, "mail", succeeded=3)
-    names = ["default", "mail"]
-    found = {
-        one.name: one for one in history.queue_trends(own, start, HALF_HOUR, names)
-    }
-    assert (found["default"].finished, found["default"].failed) == (3, 2)
-    assert (found["default"].start, found["mail"].start) == (start, start + HALF_HOUR)
-    by_type = history.type_trends(own, start, HALF_HOUR, [ADD])
-    assert sorted((one.name, one.finished) for one in by_type) == [(ADD, 3), (ADD, 3)]
-    assert history.type_trends(own, start, HALF_HOUR, [FAIL]) == []
+    (one,), trends = history.types(own, start, [ADD, FAIL], HALF_HOUR)
+    assert one.job_type == ADD
+    assert (one.succeeded, one.failed, one.retried, one.other) == (8, 2, 50, 60)
+    assert (one.run[:2], sum(one.run), one.wait[0]) == ([5, 3], 8, 7)
+    assert sorted(trends, key=lambda trend: trend.start) == [
+        Finished(ADD, start, 7, 2),
+        Finished(ADD, start + HALF_HOUR, 3, 0),
+    ]
+    assert history.types(own, start, [FAIL], HALF_HOUR) == ([], [])
 
 
 def test_numbers_are_summed_by_job_type_and_queue(own: OwnConnection) -> None:
@@ -75,12 +76,19 @@ def test_spans_and_queues_are_read_together(own: OwnConnection) -> None:
     start = ago(7_200)
     make(7_100, succeeded=1, run_histogram=[5])
     make(7_000, "mail", succeeded=2, run_histogram=[0, 3])
+    make(3_700, failed=2)
     make(60, failed=4, wait_histogram=[1])
-    spans, queues = history.spans_and_queues(own, start, HALF_HOUR, ["default"])
+    spans, queues, trends = history.spans_and_queues(
+        own, start, HALF_HOUR, ["default"], 2 * HALF_HOUR
+    )
     assert spans == history.spans(own, start, HALF_HOUR)
     (queue,) = queues
-    assert (queue.queue, queue.succeeded, queue.failed) == ("default", 1, 4)
+    assert (queue.queue, queue.succeeded, queue.failed) == ("default", 1, 6)
     assert (queue.run[:2], queue.wait[0]) == ([5, 0], 1)
+    assert sorted(trends, key=lambda trend: trend.start) == [
+        Finished("default", start, 3, 2),
+        Finished("default", start + 2 * HALF_HOUR, 4, 4),
+    ]
 
 
 def test_only_types_that_fail_often_and_enough_are_failing(own: OwnConnection) -> None:

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from django_jobqueue.domain.histogram import BUCKETS, bucket_of
 from django_jobqueue.models import Rollup
+from django_jobqueue.stats.time_window import WEEK
 from django_jobqueue.store import rollup
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.rollup import Count
@@ -245,10 +246,18 @@ def test_hours_are_the_same_whatever_the_time_zone_of_a_session(
     assert Rollup.objects.get().bucket == hour
 
 
-def test_hours_older_than_a_month_are_folded_into_their_day(
+def test_the_hours_of_two_weeks_are_left_alone(own: OwnConnection) -> None:
+    """Those that a chart of a week is compared with."""
+    before = WEEK.start(ago(WEEK.length.total_seconds()))
+    make(before.replace(minute=0, second=0) + timedelta(hours=1), succeeded=1)
+
+    assert rollup.fold(own) is False
+
+
+def test_hours_older_than_charts_show_are_folded_into_their_day(
     own: OwnConnection,
 ) -> None:
-    day = ago(40 * 86_400).replace(hour=0, minute=0, second=0, microsecond=0)
+    day = ago(18 * 86_400).replace(hour=0, minute=0, second=0, microsecond=0)
     for hour in (0, 3, 23):
         make(day + timedelta(hours=hour), succeeded=1, run_histogram=histogram(p3=hour))
     make(day + timedelta(hours=24), succeeded=9)

@@ -152,7 +152,9 @@ class FailureGroupAdmin(ActionAdmin):
         """The class, the message with what varies left out, and the frame."""
         error = display.error_cell(group.error_class, group.template)
         frame = '<code class="jq-code" dir="ltr">{}</code>'
-        return display.lines([*error, format_html(frame, display.visible(group.frame))])
+        return display.lines(
+            [*error, format_html(frame, display.breakable(group.frame))]
+        )
 
     @column(description=_("state"))
     def decided(self, group: FailureGroup) -> Any:

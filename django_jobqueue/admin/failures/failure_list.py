@@ -14,9 +14,10 @@ from django.db.models.query import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.functional import cached_property
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.failures import failure_states
@@ -181,14 +182,13 @@ def names_cell(figures: Figures) -> Any:
 def _names(names: Sequence[str]) -> str:
     if not names:
         return display.NOTHING
-    shown = display.names(names[:MOST_NAMES])
+    parts = ((display.breakable(name),) for name in names[:MOST_NAMES])
+    shown = format_html_join(", ", "{}", parts)
     more = len(names) - MOST_NAMES
     if more <= 0:
         return shown
-    return _("%(names)s and %(count)s more") % {
-        "names": shown,
-        "count": numbers.number(more),
-    }
+    others = ngettext("and %(count)s more", "and %(count)s more", more)
+    return format_html("{} {}", shown, others % {"count": numbers.number(more)})
 
 
 def _link(model: str, query: dict[str, Any], text: str) -> Any:

@@ -133,7 +133,7 @@ def summary(request: HttpRequest, group: FailureGroup) -> list[tuple[Any, Any]]:
     figures = failure_stats.figures(DjangoDatabase(), [group.pk])[group.pk]
     return [
         (_("Message"), display.shown_text(group.template) or display.NOTHING),
-        (_("Place"), display.visible(group.frame)),
+        (_("Place"), display.breakable(group.frame)),
         (_("Archived jobs"), archived_cell(request, group.pk, figures)),
         (_("Waiting jobs"), waiting_cell(request, group.pk, figures)),
         (_("Assignee"), display.visible(group.assignee) or display.NOTHING),
@@ -190,7 +190,7 @@ def _types(request: HttpRequest, shares: Sequence[Share]) -> list[AffectedType]:
 
 
 def _type(request: HttpRequest, name: str, row: JobType | None) -> AffectedType:
-    shown: Any = display.visible(name)
+    shown = display.breakable(name)
     if row is None or not may_view(request, JobType):
         return AffectedType(shown, "", "")
     is_paused = catalogue.is_paused(row)

@@ -263,7 +263,7 @@ def tries_of(job: Any, job_type: JobType | None) -> Any:
 
 def type_link(request: HttpRequest, job: Any) -> Any:
     """The job type, as a link where the user may follow it."""
-    name = display.visible(job.job_type_id)
+    name = display.breakable(job.job_type_id)
     known = catalogue.job_type(request, job.job_type_id) is not None
     if known and may_view(request, JobType):
         return display.link("jobtype", job.job_type_id, name)

@@ -199,7 +199,7 @@ def named_followers(request: HttpRequest, followers: Any) -> list[Fact]:
 
 
 def _job_type(name: str, sees: bool) -> Any:
-    text = display.visible(name)
+    text = display.breakable(name)
     return display.link("jobtype", name, text) if sees else text
 
 

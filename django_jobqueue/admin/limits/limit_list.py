@@ -180,9 +180,9 @@ def _overridden(limit: LimitRow) -> Any:
 def _summary(request: HttpRequest, limit: LimitRow) -> list[tuple[Any, Any]]:
     sees_types = may_view(request, JobType)
     types = [
-        display.link("jobtype", name, display.visible(name))
+        display.link("jobtype", name, display.breakable(name))
         if sees_types
-        else display.visible(name)
+        else display.breakable(name)
         for name in limit.job_types
     ]
     return [

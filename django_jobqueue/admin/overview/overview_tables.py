@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
+from django.utils.html import conditional_escape
 from django.utils.http import urlencode
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
 from django_jobqueue.admin.base import may
 from django_jobqueue.admin.bulk.bulk_progress import percent_of
 from django_jobqueue.admin.parts import display
-from django_jobqueue.admin.parts.charts import Spark, spark
+from django_jobqueue.admin.parts.charts import spark, sparkline
 from django_jobqueue.admin.parts.depths import age_text
 from django_jobqueue.admin.parts.history_charts import HALF, MOST
 from django_jobqueue.admin.tabs import address_of
@@ -32,11 +34,20 @@ SHOWN_OPERATIONS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
+class Column:
+    """The title of a column, and the class of its cells."""
+
+    label: SafeString
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Cell:
     """A number of jobs, and the list of them."""
 
     text: str
     url: str = ""
+    limit: str = ""  # of the number
     is_bad: bool = False
 
 
@@ -47,29 +58,20 @@ class Row:
     name: str
     url: str
     is_paused: bool
-    ready: Cell
-    later: Cell
-    retrying: Cell
-    running: Cell
-    limit: str
-    oldest: Cell
-    finished: str
-    failed: Cell
-    wait: str
-    run_half: str
-    run: str
-    trend: Spark
+    cells: Sequence[tuple[Column, Cell]]
+    trend: SafeString
 
     @property
     def is_bad(self) -> bool:
         """Whether something is wrong now."""
-        return self.oldest.is_bad or self.failed.is_bad
+        return any(cell.is_bad for _column, cell in self.cells)
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """Rows, what is wrong first, then by name; and a note about those not shown."""
 
+    columns: Sequence[Column]
     rows: Sequence[Row]
     note: str
 
@@ -172,13 +174,31 @@ def _table(
     failing = overview.now.failing
     bad = failing.queues if model == "queue" else failing.types
     addresses = Addresses(request, model, parameter)
+    columns = _columns()
     rows = [
-        _row(line, addresses, overview, line.name in closed, line.name in bad)
+        _row(line, columns, addresses, overview, line.name in closed, line.name in bad)
         for line in lines.shown
     ]
     rows.sort(key=lambda row: not row.is_bad)
     notes = [*_hidden(lines.hidden), *_idle(lines.idle, overview)]
-    return Table(rows, " ".join(notes))
+    return Table(columns, rows, " ".join(notes))
+
+
+def _columns() -> list[Column]:
+    """The columns of numbers, in the order of the cells."""
+    labels = [
+        (_("Ready"), ""),
+        (_("Later"), ""),
+        (_("Retrying"), ""),
+        (_("Running"), ""),
+        (_("Oldest"), ""),
+        (_("Finished"), "jq-past"),
+        (_("Failed"), ""),
+        (_("Wait p95"), ""),
+        (_("Run p50"), ""),
+        (_("Run p95"), ""),
+    ]
+    return [Column(conditional_escape(label), style) for label, style in labels]
 
 
 def _hidden(count: int) -> Iterator[str]:
@@ -231,6 +251,7 @@ class Addresses:
 
 def _row(
     line: Line,
+    columns: Sequence[Column],
     addresses: Addresses,
     overview: Overview,
     is_paused: bool,
@@ -246,26 +267,29 @@ def _row(
     limit = overview.now.limits.get(line.name) if addresses.are_types else None
     is_slow = not is_paused and (depths.oldest or 0) > conf.alert_wait
     failed = addresses.list("archivedjob", line.name, status="failed")
-    return Row(
-        name=display.breakable(line.name),
-        url=addresses.object(line.name),
-        is_paused=is_paused,
-        ready=waiting("ready"),
-        later=waiting("later"),
-        retrying=waiting("retrying"),
-        running=waiting("running"),
-        limit="" if limit is None else numbers.number(limit),
-        oldest=Cell(age_text(depths.oldest), is_bad=is_slow),
-        finished=numbers.number(line.finished),
-        failed=Cell(
+    running = replace(
+        waiting("running"), limit="" if limit is None else numbers.number(limit)
+    )
+    cells = [
+        *map(waiting, ("ready", "later", "retrying")),
+        running,
+        Cell(age_text(depths.oldest), is_bad=is_slow),
+        Cell(numbers.number(line.finished)),
+        Cell(
             numbers.percent(share),
             failed if line.failed else "",
             is_bad=is_failing,
         ),
-        wait=numbers.run_time(line.wait_time(MOST)),
-        run_half=numbers.run_time(line.run_time(HALF)),
-        run=numbers.run_time(line.run_time(MOST)),
-        trend=spark(line.trend, _trend_text(line, overview)),
+        Cell(numbers.run_time(line.wait_time(MOST))),
+        Cell(numbers.run_time(line.run_time(HALF))),
+        Cell(numbers.run_time(line.run_time(MOST))),
+    ]
+    return Row(
+        name=display.breakable(line.name),
+        url=addresses.object(line.name),
+        is_paused=is_paused,
+        cells=list(zip(columns, cells, strict=True)),
+        trend=sparkline(spark(line.trend, _trend_text(line, overview)), "succeeded"),
     )
 
 

@@ -17,7 +17,7 @@ from django_jobqueue.admin.tabs import OVERVIEW, address_of
 from django_jobqueue.conf import conf
 from django_jobqueue.stats import attention, overview
 from django_jobqueue.stats.overview import Now
-from django_jobqueue.stats.totals import total
+from django_jobqueue.stats.totals import by_queue, total
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.time_budget import lower_limit
 from django_jobqueue.text import numbers
@@ -66,7 +66,7 @@ def _line(now: Now, url: str) -> StateLine:
 
 
 def _all_is_well(now: Now) -> str:
-    depths = total(now.present.depths, {}).depths
+    depths = total(by_queue(now.present.depths, {}).values()).depths
     text = _("Nothing needs attention. Ready: %(ready)s, running: %(running)s.")
     running = numbers.number(depths.running)
     return text % {"ready": count(depths, "ready"), "running": running}

@@ -255,9 +255,10 @@ def pause_of(row: Any) -> list[tuple[Any, Any]]:
 def _summary(
     request: HttpRequest, job_type: JobType, depth: Depth
 ) -> list[tuple[Any, Any]]:
+    handler = display.breakable(job_type.handler) if job_type.handler else ""
     return [
         *pause_of(job_type),
-        (_("Handler"), display.visible(job_type.handler) or display.NOTHING),
+        (_("Handler"), handler or display.NOTHING),
         (_("Handled by"), handler_cell(request, job_type, depth)),
         (_("Description"), display.visible(job_type.description) or display.NOTHING),
         (_("Queue"), display.visible(job_type.queue)),

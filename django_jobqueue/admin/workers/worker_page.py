@@ -151,7 +151,7 @@ def _slot(request: HttpRequest, job: QueuedJob, job_type: JobType | None) -> Slo
 
 def type_link(request: HttpRequest, name: str, known: bool) -> Any:
     """The name of a job type, as a link for who may follow it."""
-    shown = display.visible(name)
+    shown = display.breakable(name)
     sees = known and may_view(request, JobType)
     return display.link("jobtype", name, shown) if sees else shown
 

@@ -55,20 +55,44 @@ def _added(name: str) -> str:
     return f"ARRAY[{', '.join(places)}]"
 
 
-# By spans of time, and by queues: each histogram is taken apart once.
+_PARTS: Final = f"""sum(succeeded) AS succeeded, sum(failed) AS failed,
+         sum(retried) AS retried, sum(other) AS other, {_places("run")},
+         {_places("wait")}"""
+_TIMES: Final = f"{_added('run')}, {_added('wait')}"
+
+# By spans of time, by queues, and by both: each histogram is taken apart once, and the
+# roll-ups are read once.
 SPANS_AND_QUEUES: Final = f"""
 WITH part AS MATERIALIZED (
   SELECT date_bin(%(step)s, bucket, %(since)s) AS start,
-         CASE WHEN queue = ANY(%(queues)s) THEN queue END AS queue,
-         sum(succeeded) AS succeeded, sum(failed) AS failed, sum(retried) AS retried,
-         sum(other) AS other, {_places("run")}, {_places("wait")}
+         CASE WHEN queue = ANY(%(queues)s) THEN queue END AS queue, {_PARTS}
     FROM jobqueue_rollup
    WHERE bucket >= %(since)s
    GROUP BY 1, 2)
-SELECT start, queue, {_COUNTS}, {_added("run")}, {_added("wait")}
+(SELECT NULL::timestamptz, start, queue, {_COUNTS}, {_TIMES}
+   FROM part
+  GROUP BY GROUPING SETS ((start), (queue))
+  ORDER BY start, queue)
+UNION ALL
+SELECT date_bin(%(trend_step)s, start, %(since)s), NULL, queue, {_COUNTS}, NULL, NULL
   FROM part
- GROUP BY GROUPING SETS ((start), (queue))
- ORDER BY start, queue
+ WHERE queue IS NOT NULL
+ GROUP BY 1, 3
+"""
+
+# The same of job types.
+TYPES: Final = f"""
+WITH part AS MATERIALIZED (
+  SELECT job_type, date_bin(%(trend_step)s, bucket, %(since)s) AS start, {_PARTS}
+    FROM jobqueue_rollup
+   WHERE bucket >= %(since)s AND job_type = ANY(%(job_types)s)
+   GROUP BY 1, 2)
+SELECT NULL::timestamptz, job_type, {_COUNTS}, {_TIMES}
+  FROM part
+ GROUP BY job_type
+UNION ALL
+SELECT start, job_type, succeeded, failed, retried, other, NULL, NULL
+  FROM part
 """
 
 # Each release, and when it first and last counted something; the latest ones first.
@@ -88,20 +112,6 @@ SELECT job_type, '', {SUMS}
  GROUP BY job_type
  ORDER BY job_type
 """
-
-
-def _trends(column: str) -> str:
-    return f"""
-SELECT {column}, date_bin(%(step)s, bucket, %(since)s),
-       sum(succeeded + failed)::bigint, sum(failed)::bigint
-  FROM jobqueue_rollup
- WHERE bucket >= %(since)s AND {column} = ANY(%(names)s)
- GROUP BY 1, 2
-"""
-
-
-TYPE_TRENDS: Final = _trends("job_type")
-QUEUE_TRENDS: Final = _trends("queue")
 
 COMMONEST: Final = """
 SELECT job_type
@@ -266,33 +276,53 @@ def of_release(db: Database, release: str, start: datetime) -> list[Recent]:
 
 
 def spans_and_queues(
-    db: Database, start: datetime, step: timedelta, queues: Sequence[str]
-) -> tuple[list[Span], list[Recent]]:
-    """The figures since this time: by spans of this length, and of these queues."""
-    params = {"since": start, "step": step, "queues": list(queues)}
-    by_span, by_queue = [], []
-    for span, queue, *row in db.fetch(SPANS_AND_QUEUES, params):
-        if span is not None:
+    db: Database,
+    start: datetime,
+    step: timedelta,
+    queues: Sequence[str],
+    trend_step: timedelta,
+) -> tuple[list[Span], list[Recent], list[Finished]]:
+    """The figures since this time: by spans of this length; of these queues; and what
+    each of them finished, by spans of ``trend_step``, a multiple of the other."""
+    params = {
+        "since": start,
+        "step": step,
+        "trend_step": trend_step,
+        "queues": list(queues),
+    }
+    by_span, by_queue, trends = [], [], []
+    for trend, span, queue, *row in db.fetch(SPANS_AND_QUEUES, params):
+        if trend is not None:
+            trends.append(_finished(queue, trend, row))
+        elif span is not None:
             by_span.append(Span(span, *row))
         elif queue is not None:
             by_queue.append(Recent("", queue, *row))
-    return by_span, by_queue
+    return by_span, by_queue, trends
 
 
-def type_trends(
-    db: Database, start: datetime, step: timedelta, job_types: Sequence[str]
-) -> list[Finished]:
-    """The finished jobs of these types since this time, by spans of this length."""
-    params = {"since": start, "step": step, "names": list(job_types)}
-    return [Finished(*row) for row in db.fetch(TYPE_TRENDS, params)]
+def types(
+    db: Database, start: datetime, job_types: Sequence[str], trend_step: timedelta
+) -> tuple[list[Recent], list[Finished]]:
+    """The figures of these job types since this time, of all queues together; and what
+    each of them finished, by spans of ``trend_step``."""
+    params = {
+        "since": start,
+        "trend_step": trend_step,
+        "job_types": list(job_types),
+    }
+    by_type, trends = [], []
+    for trend, job_type, *row in db.fetch(TYPES, params):
+        if trend is not None:
+            trends.append(_finished(job_type, trend, row))
+        else:
+            by_type.append(Recent(job_type, "", *row))
+    return by_type, trends
 
 
-def queue_trends(
-    db: Database, start: datetime, step: timedelta, queues: Sequence[str]
-) -> list[Finished]:
-    """The same, of these queues."""
-    params = {"since": start, "step": step, "names": list(queues)}
-    return [Finished(*row) for row in db.fetch(QUEUE_TRENDS, params)]
+def _finished(name: str, start: datetime, row: Sequence[int]) -> Finished:
+    succeeded, failed = row[:2]
+    return Finished(name, start, succeeded + failed, failed)
 
 
 def commonest_types(db: Database, start: datetime, most: int) -> list[str]:
