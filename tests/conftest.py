@@ -29,10 +29,11 @@ from django_jobqueue.operations import bulk_counting, erasure_chunks
 from django_jobqueue.operations import hosts as operators_hosts
 from django_jobqueue.operations import workers as operators_workers
 from django_jobqueue.processes.worker_config import WorkerConfig
-from django_jobqueue.store.connection import PINNED, OwnConnection
+from django_jobqueue.store.connection import PINNED, DjangoDatabase, OwnConnection
 from django_jobqueue.workers.worker import Worker
 from tests import emptying
 
+JSON_TYPES = (114, 199, 3802, 3807)  # json, jsonb, and arrays of them
 ROOT = Path(__file__).resolve().parent.parent
 
 # A busy machine makes no test fail: values are only slow to be made.
@@ -59,6 +60,21 @@ def _no_wait_is_drawn_near_zero(monkeypatch: pytest.MonkeyPatch) -> None:
     """A job whose first attempt failed is not due again as long as its test goes on."""
     draw = random.random
     monkeypatch.setattr(retries.random, "random", lambda: (1 + draw()) / 2)
+
+
+@pytest.fixture(autouse=True)
+def _no_statement_returns_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Django's connections give its text, and the machinery's own its value: what may
+    be read by both is cast to text."""
+    execute = DjangoDatabase._execute
+
+    def checked(self: DjangoDatabase, cursor: Any, statement: str, params: Any) -> None:
+        execute(self, cursor, statement, params)
+        columns = cursor.description or ()
+        guilty = [c.name for c in columns if c.type_code in JSON_TYPES]
+        assert guilty == [], statement
+
+    monkeypatch.setattr(DjangoDatabase, "_execute", checked)
 
 
 @pytest.fixture(autouse=True)
