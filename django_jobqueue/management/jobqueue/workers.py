@@ -65,10 +65,10 @@ worker learns of it then, and has no stacks. To stop a whole runworkers, send it
 SIGTERM."""
     epilog = """\
 --format json prints a list. Of "list" and of what workers were asked, each is
-{id, name, remote, state, asked_to, running, threads, async_slots, memory (bytes), age
-(seconds), release, queues (null is every queue), lease (seconds left)}; of
-"stacks" {id, name, at, stacks, left_out}, where at is null if it did not
-answer."""
+{id, name, remote, state, asked_to, running, threads, async_slots, memory
+(bytes), age (seconds), release, queues (null is every queue), lease (seconds
+left)}; of "stacks" {id, name, at, stacks, left_out}, where at is null if it did
+not answer."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add how workers are chosen."""
