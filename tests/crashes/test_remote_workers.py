@@ -134,12 +134,11 @@ def test_the_example_for_the_shell_works(programs: Programs) -> None:
 def test_nothing_is_lost_when_programs_are_killed(
     programs: Programs, runworkers: Callable[..., RunWorkers]
 ) -> None:
-    total, kills = 60, 5
+    total, kills, killed = 60, 5, []
     JobType.objects.update(max_crashes=100)
     runworkers("--threads", "1", "--queues", "other", "--lease", "3").started()
     enqueue_many(TYPE, [{"image": n, "ms": 400} for n in range(total)])
     alive = [programs.node() for _ in range(3)]
-    killed_with_jobs = 0
     for _ in range(kills):
         eventually(
             lambda: QueuedJob.objects.filter(status="running").exists(),
@@ -147,19 +146,29 @@ def test_nothing_is_lost_when_programs_are_killed(
         )
         time.sleep(random.uniform(0, 0.3))
         victim = alive.pop(random.randrange(len(alive)))
+        name = f"node-{victim.pid}"
+        eventually(lambda name=name: Worker.objects.filter(name=name), what=name)
         victim.kill()
         victim.wait()
-        name = f"node-{victim.pid}"
-        worker = Worker.objects.get(name=name).pk
-        held = QueuedJob.objects.filter(status="running", worker_id=worker)
-        killed_with_jobs += held.count()
+        killed.append(victim.pid)
         alive.append(programs.node())
     eventually(lambda: all_over(total), within=120, what=f"the end:\n{programs.output}")
+    eventually(
+        lambda: Worker.objects.filter(state="lost").count() == kills,
+        within=60,
+        what="leases to lapse",
+    )
     done = archived(status="succeeded")
     assert sorted(job.result["image"] for job in done) == list(range(total))
     assert {job.attempts for job in done} == {1}  # a crash spends none
     crashes = ArchivedJob.objects.aggregate(n=Sum("crashes"))["n"]
-    assert crashes == killed_with_jobs
+    lost = Worker.objects.filter(state="lost")
+    assert {one.name for one in lost} == {f"node-{pid}" for pid in killed}
+    assert crashes > 0
+    eventually(
+        lambda: sum(one.rescued.get("queued", 0) for one in lost.all()) == crashes,
+        what="the rows of the dead to say what became of their jobs",
+    )
     assert Failure.objects.filter(end="crashed").count() == crashes
     counts = Total.objects.filter(job_type=TYPE).aggregate(
         done=Sum("attempts_succeeded"), crashed=Sum("attempts_crashed")
