@@ -57,6 +57,7 @@ from django_jobqueue.store.rows import Job
 
 if TYPE_CHECKING:
     from django_jobqueue.embedded import worker
+    from django_jobqueue.enqueueing.remote import remote_job
     from django_jobqueue.leases import HeldLease, alease, lease, try_lease
     from django_jobqueue.operations import cancel, get_job, replay
     from django_jobqueue.waiting import await_, wait
@@ -110,6 +111,7 @@ __all__ = [
     "get_job",
     "job",
     "lease",
+    "remote_job",
     "replay",
     "try_lease",
     "wait",
@@ -125,6 +127,7 @@ _LAZY: Final = {
     "cancel": "django_jobqueue.operations",
     "get_job": "django_jobqueue.operations",
     "lease": "django_jobqueue.leases",
+    "remote_job": "django_jobqueue.enqueueing.remote",
     "replay": "django_jobqueue.operations",
     "try_lease": "django_jobqueue.leases",
     "wait": "django_jobqueue.waiting",

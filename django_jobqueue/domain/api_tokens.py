@@ -32,6 +32,7 @@ class Scope(StrEnum):
     READ = "read"
     READ_DATA = "read-data"
     OPERATE = "operate"
+    WORK = "work"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

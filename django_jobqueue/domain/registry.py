@@ -45,6 +45,7 @@ class Declaration:
     parameters: Parameters
     label: str = ""  # "task" for a task of Django; empty for @job
     observer: AttemptObserver | None = None
+    is_remote: bool = False  # other programs do its jobs: see remote_job
 
     @property
     def is_async(self) -> bool:
@@ -146,7 +147,11 @@ def autodiscover(*others: str) -> None:
 
 def handler_names() -> list[str]:
     """The job types whose handlers are known here, without the queue's own."""
-    return [each.name for each in registry if not each.name.startswith(OWN)]
+    return [
+        each.name
+        for each in registry
+        if not each.name.startswith(OWN) and not each.is_remote
+    ]
 
 
 def missing_modules() -> list[str]:

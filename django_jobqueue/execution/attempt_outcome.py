@@ -119,7 +119,7 @@ def outcome_of(
         max_attempts=max_attempts,
         asked=asked,
         given_back=given_back,
-        backoff=_stored_backoff(backoff),
+        backoff=stored_backoff(backoff),
         context=context,
     )
     if outcome.verb not in (Verb.FAIL, Verb.RETRY):
@@ -128,7 +128,7 @@ def outcome_of(
     return replace(outcome, failure=failure)
 
 
-def _stored_backoff(text: str | None) -> Backoff | None:
+def stored_backoff(text: str | None) -> Backoff | None:
     """The backoff that is stored with the job."""
     if text is None:
         return None

@@ -18,6 +18,7 @@ from django_jobqueue.http import (
     operation_routes,
     queue_routes,
     verb_routes,
+    worker_routes,
 )
 from django_jobqueue.http.endpoint import router
 from django_jobqueue.http.openapi import document
@@ -32,6 +33,7 @@ ROUTES: Final = (
     operation_routes,
     queue_routes,
     verb_routes,
+    worker_routes,
 )
 DOCUMENT: Final = "/v1/openapi.json"
 MOST_NAMED: Final = 10  # mistakes in the detail of a problem

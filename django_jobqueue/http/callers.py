@@ -25,9 +25,9 @@ class Caller(Protocol):
     ) -> bool:
         """Whether the caller may do this to jobs of this type and queue.
 
-        ``scope`` is ``enqueue``, ``read``, ``read-data`` or ``operate``. None stands
-        for any job type or queue: the answer says whether there can be some. ``*``
-        stands for every one.
+        ``scope`` is ``enqueue``, ``read``, ``read-data``, ``operate`` or ``work``.
+        None stands for any job type or queue: the answer says whether there can be
+        some. ``*`` stands for every one.
         ``permission`` is the one of Django that the admin asks for.
         """
         ...

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from threading import BoundedSemaphore
 from typing import Annotated
 from uuid import UUID
 
@@ -24,6 +23,7 @@ from django_jobqueue.http.job_objects import (
     parse_job_id,
     unknown_job_type,
 )
+from django_jobqueue.http.long_polls import long_poll
 from django_jobqueue.models import JobType
 from django_jobqueue.store.rows import Job
 from django_jobqueue.waiting import wait as wait_for
@@ -41,24 +41,6 @@ Wait = Annotated[
 
 class JobOrType(RootModel[schemas.Job | schemas.JobType]):
     """A job, or a job type."""
-
-
-class Waiters:
-    """Bounds how many requests of this process wait at once."""
-
-    def __init__(self) -> None:
-        self._number = 0
-        self._places = BoundedSemaphore(1)
-
-    def places(self) -> BoundedSemaphore:
-        """The places that are in force by the settings."""
-        number = conf.http_long_polls
-        if number != self._number:
-            self._number, self._places = number, BoundedSemaphore(max(1, number))
-        return self._places
-
-
-_waiters = Waiters()
 
 
 @endpoint(
@@ -124,12 +106,10 @@ def _job(
 
 def _when_over(job: Job, seconds: int) -> Job:
     """The job when it is over, or after this time."""
-    places = _waiters.places()
-    if not conf.http_long_polls or not places.acquire(blocking=False):
-        return job
-    try:
-        return wait_for(job.id, seconds)
-    except TimeoutError:
-        return operations.get_job(job.id)
-    finally:
-        places.release()
+    with long_poll() as may_wait:
+        if not may_wait:
+            return job
+        try:
+            return wait_for(job.id, seconds)
+        except TimeoutError:
+            return operations.get_job(job.id)

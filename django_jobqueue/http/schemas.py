@@ -301,6 +301,7 @@ class Worker(BaseModel):
     """A worker."""
 
     name: str
+    is_remote: bool = Field(description="Another program, which uses this API.")
     state: str
     queues: list[str] | None
     threads: int

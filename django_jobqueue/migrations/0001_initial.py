@@ -131,6 +131,24 @@ class Migration(PostgreSQLMigration):
             name="Worker",
             fields=[
                 ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                (
+                    "remote",
+                    models.BooleanField(
+                        db_default=False,
+                        help_text="Another program, which works over the HTTP API.",
+                        verbose_name="remote",
+                    ),
+                ),
+                (
+                    "owner",
+                    models.CharField(
+                        db_default="", max_length=200, verbose_name="owner"
+                    ),
+                ),
+                (
+                    "lease_seconds",
+                    models.FloatField(blank=True, null=True, verbose_name="lease"),
+                ),
                 ("name", models.CharField(max_length=200, verbose_name="name")),
                 ("host", models.CharField(max_length=200, verbose_name="host")),
                 ("pid", models.IntegerField(verbose_name="process id")),
@@ -243,7 +261,8 @@ class Migration(PostgreSQLMigration):
                 "verbose_name": "worker",
                 "verbose_name_plural": "workers",
                 "permissions": [
-                    ("control_worker", "Can ask workers to drain, stop or restart")
+                    ("control_worker", "Can ask workers to drain, stop or restart"),
+                    ("work_remotely", "Can do jobs as a remote worker, over HTTP"),
                 ],
                 "default_permissions": ("view",),
                 "required_db_vendor": "postgresql",

@@ -14,6 +14,14 @@ class Worker(models.Model):
     """One process doing jobs. Its claims hold as long as ``lease_until`` is ahead."""
 
     id = models.BigAutoField(primary_key=True)
+    remote = models.BooleanField(
+        _("remote"),
+        db_default=False,
+        help_text=_("Another program, which works over the HTTP API."),
+    )
+    # Of a remote worker: the caller that registered it, and how long its lease is.
+    owner = models.CharField(_("owner"), max_length=200, db_default="")
+    lease_seconds = models.FloatField(_("lease"), null=True, blank=True)
     name = models.CharField(_("name"), max_length=200)  # host:pid
     host = models.CharField(_("host"), max_length=200)
     pid = models.IntegerField(_("process id"))
@@ -57,7 +65,10 @@ class Worker(models.Model):
         verbose_name_plural = _("workers")
         required_db_vendor = "postgresql"
         default_permissions = ("view",)
-        permissions = [("control_worker", "Can ask workers to drain, stop or restart")]
+        permissions = [
+            ("control_worker", "Can ask workers to drain, stop or restart"),
+            ("work_remotely", "Can do jobs as a remote worker, over HTTP"),
+        ]
 
     def __str__(self) -> str:
         return self.name

@@ -14,6 +14,7 @@ from django_jobqueue.store.notify import News
 
 CHECK_HEARD: Final = 30.0  # seconds between checks while notifications arrive
 CHECK_UNHEARD: Final = 1.0  # and without notifications, as behind a pooler
+EVERYTHING: Final = ""  # the subject of all
 
 Wake = Callable[[], None]
 
@@ -21,10 +22,11 @@ Wake = Callable[[], None]
 class SharedListener:
     """Listens for everybody in this process who waits for notifications of one sort.
 
-    Their subject says whom they are for. A notification only shortens a wait.
+    Their subject says whom they are for; who listens to EVERYTHING hears all of them.
+    A notification only shortens a wait.
     """
 
-    def __init__(self, purpose: str, news: News) -> None:
+    def __init__(self, purpose: str, *news: News) -> None:
         self.hears = False  # something has been heard on this connection
         self._purpose = purpose  # application_name in pg_stat_activity
         self._news = news
@@ -64,8 +66,11 @@ class SharedListener:
 
     def _hear(self, news: News, about: str) -> None:
         with self._lock:
-            if news is self._news:
-                callbacks = [*self._waiting.get(about, ())]
+            if news in self._news:
+                subjects = {about, EVERYTHING}
+                callbacks = [
+                    wake for one in subjects for wake in self._waiting.get(one, ())
+                ]
             elif news is News.JOB_TYPES:  # or it has just begun to listen
                 callbacks = [wake for wakes in self._waiting.values() for wake in wakes]
             else:

@@ -320,9 +320,13 @@ def _handlers() -> Findings:
 
 
 def _workers(workers: Sequence[WorkerRow]) -> Findings:
-    living = [one for one in workers if is_alive(one)]
+    every = [one for one in workers if is_alive(one)]
+    living = [one for one in every if not one.is_remote]
     if not living:
-        yield problem("workers", "No worker is alive.", "Start manage.py runworkers.")
+        text = "No worker is alive."
+        if every:
+            text = "Only remote workers are alive, so nobody rescues their jobs."
+        yield problem("workers", text, "Start manage.py runworkers.")
         return
     yield ok("workers", f"{numbers.number(len(living))} workers are alive.")
     deaf = [one.name for one in living if not one.listening]

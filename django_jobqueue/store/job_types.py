@@ -246,7 +246,8 @@ def _row(declaration: Declaration) -> dict[str, Any]:
     }
     return {
         "name": declaration.name,
-        "handler": declaration.path[:300],
+        # Without a handler it is done by remote workers.
+        "handler": "" if declaration.is_remote else declaration.path[:300],
         "description": declaration.description,
         "unique_by": unique_keys.described(policy.unique)[:300],
         "unique_rule": None if rule is None else json.loads(rule.json),

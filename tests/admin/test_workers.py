@@ -73,6 +73,14 @@ def test_the_list_tells_what_each_worker_runs(anna: Client, scene: Scene) -> Non
     assert page_of("worker", idle) in page.links
 
 
+def test_remote_workers_are_shown_as_such(anna: Client) -> None:
+    id = worker("node-1")
+    owner = "TokenCaller:fleet"
+    Worker.objects.filter(pk=id).update(remote=True, owner=owner, host="", pid=0)
+    assert "node-1 remote" in get(anna, list_of("worker")).text
+    assert "Remote worker of fleet" in get(anna, page_of("worker", id)).text
+
+
 @pytest.mark.parametrize(
     ("query", "shown"),
     [

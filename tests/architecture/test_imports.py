@@ -277,10 +277,11 @@ OF_EXTRAS = {
     "ninja": (
         *("http/api.py", "http/endpoint.py", "http/job_routes.py"),
         *("http/list_routes.py", "http/queue_routes.py", "http/verb_routes.py"),
+        "http/worker_routes.py",
     ),
     "pydantic": (
         *("http/endpoint.py", "http/job_routes.py"),
-        *("http/list_routes.py", "http/schemas.py"),
+        *("http/list_routes.py", "http/schemas.py", "http/worker_schemas.py"),
     ),
     "opentelemetry": ("telemetry/otel.py",),
     "prometheus_client": ("metrics/enqueued_jobs.py", "metrics/exposition.py"),

@@ -118,6 +118,7 @@ NEVER = {
     "jobqueue_worker.identity": HOST,
     "jobqueue_worker.job_types": NAME,
     "jobqueue_worker.name": HOST,
+    "jobqueue_worker.owner": "of a program, or the name of a user",
     "jobqueue_worker.queues": NAME,
     "jobqueue_worker.request": "times and numbers",
     "jobqueue_worker.rescued": COUNTS,

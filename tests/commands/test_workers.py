@@ -64,6 +64,14 @@ def test_workers_are_listed_with_what_they_are_asked() -> None:
     assert len(lines) == 2
 
 
+def test_remote_workers_are_listed_as_such() -> None:
+    worker("node-1", remote=True, async_slots=4)
+    worker("web-1:1")
+    remote, local = jobqueue("workers").out.splitlines()[1:]
+    assert "node-1 (remote)" in remote
+    assert "remote" not in local
+
+
 def test_programs_are_told_the_documented_keys() -> None:
     worker("web-1:1")
     (one,) = jobqueue("workers", "--format", "json").json

@@ -14,7 +14,7 @@ from django_jobqueue.http.job_objects import forget_facts
 from django_jobqueue.operations import create_token
 
 V1 = "/jobqueue/v1"
-ALL = ("enqueue", "read", "read-data", "operate")
+ALL = ("enqueue", "read", "read-data", "operate", "work")
 
 
 class Program(Client):

@@ -88,7 +88,7 @@ def test_the_secret_is_stored_nowhere(program: Callable[..., Program]) -> None:
     _id, secret = parse_token(program().token) or (0, "")
     row = Token.objects.values().get()
     assert secret not in str(row)
-    assert row["scopes"] == ["enqueue", "operate", "read", "read-data"]
+    assert row["scopes"] == ["enqueue", "operate", "read", "read-data", "work"]
 
 
 def test_one_scope_or_pattern_is_taken_as_one_of_several() -> None:

@@ -27,20 +27,22 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from django_jobqueue import enqueue
-from django_jobqueue.models import ArchivedJob, JobType
+from django_jobqueue.models import ArchivedJob, JobType, QueuedJob, Worker
 from django_jobqueue.operations import create_token
 from tests.http.conftest import ALL, V1
 from tests.http.test_matrix import OPERATIONS
 
 HOST = "http://testserver"
 ANY = "fuzzed.any"
-QUEUED, ARCHIVED = uuid4(), uuid4()
+QUEUED, ARCHIVED, CLAIMED = uuid4(), uuid4(), uuid4()
+WORKER = 2**40  # the id of a remote worker
 # What there is, in turns; what is generated is mostly unknown.
 PLACES = cycle(
     [
         {"job_type": ANY, "id": f"job_{QUEUED}"},
         {"job_type": ANY, "id": f"job_{ARCHIVED}"},
         {"job_type": ANY},
+        {"job_type": ANY, "id": f"job_{CLAIMED}", "worker": WORKER},
         {},
     ]
 )
@@ -79,6 +81,13 @@ def fuzz(examples: int, modes: Sequence[GenerationMode]) -> None:
     JobType.objects.create(name=ANY)  # no handler says which data it takes
     enqueue(ANY, id=QUEUED)
     ArchivedJob.objects.create(id=ARCHIVED, job_type_id=ANY, status="failed")
+    owner = {"remote": True, "owner": "TokenCaller:fuzz", "lease_seconds": 60}
+    Worker.objects.create(
+        id=WORKER, name="fuzz", pid=0, job_types=[ANY], async_slots=1, **owner
+    )
+    QueuedJob.objects.create(
+        id=CLAIMED, job_type_id=ANY, status="running", worker_id=WORKER, fence=1
+    )
     headers = {"Authorization": f"Bearer {create_token('fuzz', ALL).text}"}
     schema = schemathesis.openapi.from_wsgi(
         f"{V1}/openapi.json", app=get_wsgi_application(), base_url=HOST

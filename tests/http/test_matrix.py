@@ -10,9 +10,11 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import override_settings
 
+from django_jobqueue import enqueue
 from django_jobqueue.domain.api_tokens import Scope
 from django_jobqueue.http.api import build
 from django_jobqueue.http.endpoint import router
+from django_jobqueue.models import JobType
 from django_jobqueue.operations import bulk
 from django_jobqueue.search.selection import Selection, Table
 from tests.http.conftest import Program, problem
@@ -43,12 +45,20 @@ OPERATIONS = {
     "GET /v1/queues": ("read", "view_queue"),
     "GET /v1/workers": ("read", "view_worker"),
     "GET /v1/failures": ("read", "view_failuregroup"),
+    "POST /v1/workers": ("work", "work_remotely"),
+    "POST /v1/workers/{worker}/claim": ("work", "work_remotely"),
+    "PUT /v1/workers/{worker}": ("work", "work_remotely"),
+    "DELETE /v1/workers/{worker}": ("work", "work_remotely"),
+    "POST /v1/jobs/{job_type}/{id}": ("work", "work_remotely"),
     "POST /v1/operations": ("operate", "start_bulkoperation"),
     "GET /v1/operations": ("read", "view_bulkoperation"),
     "GET /v1/operations/{operation}": ("read", "view_bulkoperation"),
     "POST /v1/operations/{operation}/stop": ("operate", "start_bulkoperation"),
 }
+REMOTE = "fleet.resize"  # no code declares it
 BODIES: dict[str, Any] = {
+    "POST /v1/workers": {"name": "node", "job_types": [REMOTE]},
+    "POST /v1/jobs/{job_type}/{id}": {"worker": 1, "fence": 1, "status": "failed"},
     "PUT /v1/jobs/{job_type}/{id}": {"data": {"a": 1}},
     "POST /v1/jobs/{job_type}": {"jobs": [{"data": {"a": 1}}]},
     "PATCH /v1/jobs/{job_type}/{id}": {"priority": 1},
@@ -83,6 +93,7 @@ def test_each_operation_has_its_scope_and_a_permission_that_there_is() -> None:
 def send() -> Callable[[Program, str], Any]:
     """Sends a request for things that there are."""
     job = jobs.add.enqueue(a=1)
+    JobType.objects.create(name=REMOTE)
     operation = bulk.draft("cancel", Selection(Table.QUEUED))
     values = {
         "job_type": "tests.sample.add",
@@ -92,12 +103,36 @@ def send() -> Callable[[Program, str], Any]:
 
     def ask(client: Program, name: str) -> Any:
         method, _, path = name.partition(" ")
-        id = uuid4() if method == "PUT" else job.id
-        path = path.format(**values, id=f"job_{id}").removeprefix("/v1")
+        id = f"job_{uuid4() if method == 'PUT' else job.id}"
+        worker, body = 1, BODIES.get(name)
+        if OPERATIONS[name][0] == "work" and path != "/v1/workers":
+            worker = registered_by(client)
+        names = {**values, "worker": worker}
+        if name == "POST /v1/jobs/{job_type}/{id}":
+            names["job_type"] = REMOTE
+            id, body = claimed_by(client, worker) or (id, body)
+        path = path.format(**names, id=id).removeprefix("/v1")
         path = f"/..{path}" if path.startswith("/v2") else path
-        return client.send(method, path, BODIES.get(name))
+        return client.send(method, path, body)
 
     return ask
+
+
+def registered_by(client: Program) -> int:
+    """The id of a worker of this caller; any number if it may have none."""
+    body = {"name": "node", "job_types": [REMOTE]}
+    sent = client.send("POST", "/workers", body)
+    return int(sent.json()["id"]) if sent.status_code == 201 else 1
+
+
+def claimed_by(client: Program, worker: int) -> tuple[str, dict[str, Any]] | None:
+    """A job that it holds, and what ends it."""
+    enqueue(REMOTE, {})
+    sent = client.send("POST", f"/workers/{worker}/claim", {"limit": 1})
+    if sent.status_code != 200:
+        return None
+    (job,) = sent.json()["jobs"]
+    return job["id"], {"worker": worker, "fence": job["fence"], "status": "succeeded"}
 
 
 @USERS

@@ -131,9 +131,12 @@ class WorkerAdmin(ActionAdmin):
         return super().render_change_form(request, context, *args, **kwargs)
 
     @column(description=_("worker"))
-    def worker_name(self, worker: Worker) -> str:
-        """Host and process."""
-        return display.visible(worker.name)
+    def worker_name(self, worker: Worker) -> Any:
+        """Host and process, or the name of a remote worker."""
+        name = display.visible(worker.name)
+        if not worker.remote:
+            return name
+        return format_html("{} {}", name, display.short(gettext("remote")))
 
     @column(description=_("state"))
     def doing(self, worker: Worker) -> Any:
@@ -192,9 +195,16 @@ def _queues(worker: Worker) -> str:
 
 def _summary(request: HttpRequest, worker: Worker) -> list[tuple[Any, Any]]:
     versions = ", ".join(f"{name} {value}" for name, value in worker.versions.items())
+    if worker.remote:
+        owner = display.visible(worker.owner.partition(":")[2])
+        where = [(_("Remote worker of"), owner)]
+    else:
+        where = [
+            (_("Host"), display.visible(worker.host)),
+            (_("Process"), str(worker.pid)),
+        ]
     return [
-        (_("Host"), display.visible(worker.host)),
-        (_("Process"), str(worker.pid)),
+        *where,
         (_("Supervisor"), _host_link(request, worker) or display.NOTHING),
         (_("Release"), display.visible(worker.release) or display.NOTHING),
         (_("Queues"), _queues(worker)),

@@ -71,6 +71,7 @@ ROLES: Final[dict[str, tuple[str, ...]]] = {
         "reveal_job_data",
         "unbounded_bulkoperation",
         "view_token",
+        "work_remotely",
     ),
 }
 

@@ -51,8 +51,8 @@ List the tokens by which programs use the HTTP API, make one, or revoke some:
   revoke  it opens nothing any more, from the next request on
 
 --may takes scopes: enqueue, read (jobs without their data), read-data (with
-them, secrets masked) and operate. --types and --queues bound them to names,
-or patterns.
+them, secrets masked), operate and work (of remote workers). --types and
+--queues bound them to names, or patterns.
 
   jobqueue token create billing --may enqueue,read --types 'shop.*'
   jobqueue token revoke billing"""

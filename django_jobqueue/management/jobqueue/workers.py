@@ -60,14 +60,15 @@ or workers are chosen by --host, --release or --all.
   jobqueue workers restart --release 2026.10
   jobqueue workers stacks --all --format json
 
-A worker does it within a second or two, or at its next heartbeat. To stop a
-whole runworkers, send it SIGTERM."""
+A worker does it within a second or two, or at its next heartbeat; a remote
+worker learns of it then, and has no stacks. To stop a whole runworkers, send it
+SIGTERM."""
     epilog = """\
 --format json prints a list. Of "list" and of what workers were asked, each is
-{id, name, state, asked_to, running, threads, async_slots, memory (bytes), age
-(seconds), release, queues (null is every queue), lease (seconds left)}; of
-"stacks" {id, name, at, stacks, left_out}, where at is null if it did not
-answer."""
+{id, name, remote, state, asked_to, running, threads, async_slots, memory
+(bytes), age (seconds), release, queues (null is every queue), lease (seconds
+left)}; of "stacks" {id, name, at, stacks, left_out}, where at is null if it did
+not answer."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add how workers are chosen."""
@@ -162,6 +163,7 @@ def _as_objects() -> Iterator[dict[str, Any]]:
         yield {
             "id": row.id,
             "name": row.name,
+            "remote": row.is_remote,
             "state": row.state if is_alive(row) else "lapsed",
             "asked_to": asked.get(row.id, ""),
             "running": row.running,
@@ -179,7 +181,7 @@ def _cells(one: dict[str, Any]) -> list[str]:
     memory = one["memory"]
     return [
         str(one["id"]),
-        one["name"],
+        f"{one['name']} (remote)" if one["remote"] else one["name"],
         one["state"],
         one["asked_to"] or "-",
         numbers.number(one["running"]),

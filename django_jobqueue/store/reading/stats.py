@@ -79,7 +79,8 @@ SELECT queue, job_type, count(*) FROM jobqueue_queuedjob
 WORKERS: Final = """
 SELECT id, name, state, queues::text, threads, async_slots, running, rss, listening,
        extract(epoch FROM statement_timestamp() - started_at)::float8,
-       extract(epoch FROM lease_until - statement_timestamp())::float8, release, "end"
+       extract(epoch FROM lease_until - statement_timestamp())::float8, release, "end",
+       remote
   FROM jobqueue_worker
  WHERE state IN ('running', 'draining')
     OR stopped_at > statement_timestamp() - interval '10 minutes'
@@ -185,6 +186,7 @@ class WorkerRow:
     lease: float  # seconds left; negative: lapsed
     release: str
     end: str
+    is_remote: bool = False
 
 
 @dataclass(frozen=True, slots=True)

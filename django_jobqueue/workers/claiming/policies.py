@@ -64,7 +64,8 @@ class EffectivePolicy:
 
 
 class Policies:
-    """The job types that this worker runs, with their effective policies.
+    """The job types that this worker runs, with their effective policies; not those of
+    remote workers.
 
     The registry is asked each time: a module that declares some may be imported long
     after the worker started, by a handler or because a row names a task.
@@ -113,7 +114,11 @@ class Policies:
         declaration = self._declared.get(job_type)
         if declaration is None:
             declaration = self._registry.get(job_type)
-            if declaration is None or _is_being_imported(declaration):
+            if (
+                declaration is None
+                or declaration.is_remote
+                or _is_being_imported(declaration)
+            ):
                 return None
             self._declared[job_type] = declaration
         return declaration

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, Protocol
 from uuid import UUID
 
 from django_jobqueue.domain.fingerprints import Fingerprint
@@ -11,12 +11,12 @@ from django_jobqueue.domain.retry_decision import Verb
 from django_jobqueue.domain.series import Series
 from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.store import failure_rollup, rollup
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.failure_rollup import FailureCount
 from django_jobqueue.store.queue.finish import Finished
 from django_jobqueue.store.rollup import Count
+from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.workers.completing.attempt_totals import AttemptTotals
 
 # The outcome of the attempt, if it began, and the status of the job, if it is over.
@@ -29,6 +29,20 @@ _BECAME: Final[Mapping[Verb, tuple[str | None, ArchivedStatus | None]]] = {
     Verb.RELEASE: ("released", None),
     Verb.EXPIRE: (None, ArchivedStatus.EXPIRED),
 }
+
+
+class Counted(Protocol):
+    """An attempt, as far as it is counted."""
+
+    @property
+    def job(self) -> ClaimedJob:
+        """Its job, as it was claimed."""
+        ...
+
+    @property
+    def waited(self) -> float:
+        """Seconds from due to started."""
+        ...
 
 
 class Counters:
@@ -44,7 +58,7 @@ class Counters:
     def __bool__(self) -> bool:
         return bool(self._counts or self._failures)
 
-    def add(self, items: Iterable[tuple[Attempt, Finished]]) -> None:
+    def add(self, items: Iterable[tuple[Counted, Finished]]) -> None:
         """Count these attempts."""
         count = None
         for attempt, finished in items:
@@ -83,7 +97,7 @@ class Counters:
         return count
 
     def _add_unsuccessful(
-        self, count: Count, attempt: Attempt, finished: Finished
+        self, count: Count, attempt: Counted, finished: Finished
     ) -> None:
         verb = finished.outcome.verb
         outcome, status = _BECAME[verb]

@@ -1,0 +1,206 @@
+"""Claims of remote workers: the statements of any worker, one lane after the other."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from django.db import OperationalError, connections
+
+from django_jobqueue.domain.states import Delivery
+from django_jobqueue.http.problems import Problem
+from django_jobqueue.http.remote_attempts import Attempts
+from django_jobqueue.processes.shared_listener import EVERYTHING, SharedListener
+from django_jobqueue.store import job_types, remote_workers, session, worker_rows
+from django_jobqueue.store.connection import PINNED, DjangoDatabase
+from django_jobqueue.store.errors import is_contended
+from django_jobqueue.store.notify import News
+from django_jobqueue.store.queue import claim, lanes
+from django_jobqueue.store.queue.claim_keyed import KeyedLane, adopt, claim_keyed
+from django_jobqueue.store.queue.lanes import START, Head, LaneMark, Mark
+from django_jobqueue.store.remote_workers import HeldJob, RemoteWorker
+from django_jobqueue.store.rows import ClaimedJob, Lane, Overrides
+
+MayWork = Callable[[str, str], bool]  # of a job type and a queue
+
+BUSY_LANE: Final = 0.5  # seconds that a claim waits for the lock of a job type
+CHECK_UNHEARD: Final = 1.0  # seconds between checks of one that waits and hears nothing
+CHECK_HEARD: Final = 5.0  # and while it hears notifications
+NO_LIMITS: Final = Overrides(None, None, None, None)
+
+_listener = SharedListener("remote workers", News.JOBS, News.BEHIND)
+
+
+def _reset_after_fork() -> None:
+    """In the child of a fork: the listening thread does not exist there."""
+    global _listener
+    _listener = SharedListener("remote workers", News.JOBS, News.BEHIND)
+
+
+os.register_at_fork(after_in_child=_reset_after_fork)
+
+
+def lost() -> Problem:
+    """The problem of a worker that there is not, or not any more, for this caller."""
+    return Problem(
+        "worker_lost",
+        "You have no such worker, or its lease has lapsed. Register again; its jobs "
+        "are given to others.",
+    )
+
+
+class Claims:
+    """What one request of a remote worker claims."""
+
+    def __init__(
+        self, db: DjangoDatabase, worker: RemoteWorker, owner: str, may_work: MayWork
+    ) -> None:
+        self.due_in: float | None = None  # seconds until the next job is due, if known
+        self._db = db
+        self._worker = worker
+        self._owner = owner
+        self._may_work = may_work
+
+    @property
+    def asked(self) -> str:
+        """What an operator asks of the worker, as of the last look."""
+        return self._worker.asked
+
+    def take(self, limit: int) -> list[HeldJob]:
+        """Claim up to so many jobs that may be started. Raises Problem."""
+        if self._worker.is_to_stop:
+            return []
+        types = remote_workers.remote_types(self._db, self._worker.job_types)
+        heads = [head for head in lanes.scan(self._db, []) if self._serves(head, types)]
+        later = [head.due_in for head in heads if head.due_in and not head.is_due]
+        self.due_in = min(later, default=None)
+        due = [head for head in heads if head.is_due]
+        due.sort(key=lambda head: (-head.lane.priority, head.mark))
+        limits = job_types.overrides(self._db) if due else {}
+        jobs: list[ClaimedJob] = []
+        for head in due:
+            room, job_type = limit - len(jobs), head.lane.job_type
+            # A claim is a start: a job that waits in the worker for another is lost
+            # with it.
+            fits = limit == 1 or types[job_type] != Delivery.AT_MOST_ONCE
+            if room > 0 and fits:
+                of_type = limits.get(job_type, NO_LIMITS)
+                jobs += self._claim(self._of_lane(head.lane, of_type), room)
+        if not jobs and limit == 1:
+            jobs = self._quarantined(sorted(types))
+        return self._startable(jobs)
+
+    def wait(self, limit: int, seconds: float) -> list[HeldJob]:
+        """The same, and wait for a job so long. The lease is renewed meanwhile. Raises
+        Problem."""
+        woken, deadline = threading.Event(), time.monotonic() + seconds
+        id = self._worker.id
+        with _listener.listening(EVERYTHING, woken.set):
+            worker_rows.set_listening(self._db, id, True)
+            try:
+                while True:
+                    woken.clear()
+                    self._renew()
+                    jobs = self.take(limit)
+                    left = deadline - time.monotonic()
+                    if jobs or left <= 0 or self._worker.is_to_stop:
+                        return jobs
+                    longest = CHECK_HEARD if _listener.hears else CHECK_UNHEARD
+                    due_in = CHECK_HEARD if self.due_in is None else self.due_in
+                    woken.wait(min(left, longest, due_in, self._worker.lease / 3))
+            finally:
+                worker_rows.set_listening(self._db, id, False)
+
+    def _renew(self) -> None:
+        worker = remote_workers.renew(self._db, self._worker.id, self._owner)
+        if worker is None:
+            raise lost()
+        self._worker = worker
+
+    def _serves(self, head: Head, types: dict[str, str]) -> bool:
+        lane, queues = head.lane, self._worker.queues
+        return (
+            head.due_in is not None
+            and lane.job_type in types
+            and (queues is None or lane.queue in queues)
+            and self._may_work(lane.job_type, lane.queue)
+        )
+
+    def _of_lane(
+        self, lane: Lane, limits: Overrides
+    ) -> Callable[[int], list[ClaimedJob]]:
+        """The claim of this lane, within the limits of its type."""
+        db, id = self._db, self._worker.id
+        if limits.limit_name is None:
+            limited = limits.concurrency is not None
+            verb = claim.claim_limited if limited else claim.claim
+            return lambda room: verb(db, id, [LaneMark(lane)], room)
+        since: Mark | None = START
+        while since is not None:
+            _, since = adopt(db, lane, since)
+        keyed = KeyedLane(
+            lane=lane,
+            limit_name=limits.limit_name,
+            locks_limit=(limits.key_concurrency, limits.most_of_one_key)
+            != (None, None),
+            locks_type=limits.concurrency is not None,
+        )
+        return lambda room: claim_keyed(db, id, keyed, room)
+
+    def _quarantined(self, names: Sequence[str]) -> list[ClaimedJob]:
+        """A job that must run alone, for a worker that holds nothing: or it would wait
+        forever for a process that does not know its type."""
+        queues = self._worker.queues
+        allowed = [name for name in names if self._may_work(name, "*")]
+        if queues is not None:
+            among = [
+                name for name in names if all(self._may_work(name, q) for q in queues)
+            ]
+            allowed = sorted({*allowed, *among})
+        if not allowed or remote_workers.held(self._db, self._worker.id):
+            return []
+        nearest = claim.next_quarantined(self._db, allowed, queues)
+        if nearest.due_in != 0:
+            return []
+
+        def claim_one(room: int) -> list[ClaimedJob]:
+            if room < self._worker.slots:  # it holds a job by now
+                return []
+            return claim.claim_quarantined(self._db, self._worker.id, allowed, queues)
+
+        return self._claim(claim_one, self._worker.slots)
+
+    def _claim(
+        self, claim_some: Callable[[int], list[ClaimedJob]], limit: int
+    ) -> list[ClaimedJob]:
+        """Claim in one transaction, with the plans of all claims, within the slots. A
+        lane that somebody has locked gives nothing this time."""
+
+        def work() -> list[ClaimedJob]:
+            wrapper: Any = connections[self._db.alias]
+            session.pin(wrapper.connection, PINNED, BUSY_LANE)
+            room = remote_workers.lock_slots(self._db, self._worker)
+            if room is None:
+                raise lost()
+            room = min(room, limit)
+            return claim_some(room) if room > 0 else []
+
+        try:
+            return self._db.in_transaction(work)
+        except OperationalError as error:
+            if not is_contended(error):
+                raise
+            return []
+
+    def _startable(self, jobs: Sequence[ClaimedJob]) -> list[HeldJob]:
+        """Those of the claimed jobs that have an attempt left; the others are over."""
+        if not jobs:
+            return []
+        ids = [job.id for job in jobs]
+        held = remote_workers.held(self._db, self._worker.id, ids)
+        order = {id: place for place, id in enumerate(ids)}
+        held.sort(key=lambda one: order[one.job.id])
+        return Attempts(self._db, self._worker).end_unstartable(held)

@@ -1,0 +1,421 @@
+"""Remote workers: programs that claim jobs over HTTP, and say what came of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.db.models import F
+from django.test import override_settings
+from django.utils import timezone
+
+from django_jobqueue import PerKey, enqueue, operations, remote_job
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.enqueueing.handler import Handler
+from django_jobqueue.models import (
+    ArchivedJob,
+    Failure,
+    FailureGroup,
+    JobType,
+    QueuedJob,
+    Report,
+    Rollup,
+    Worker,
+)
+from django_jobqueue.store import worker_rows
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.queue import rescue
+from tests.conftest import HandDriven
+from tests.http.conftest import Program, problem
+from tests.sample import jobs
+
+TYPE = "fleet.resize"
+ONCE = "fleet.pay"
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _types() -> None:
+    JobType.objects.create(name=TYPE)
+    JobType.objects.create(name=ONCE, delivery="at_most_once", max_attempts=1)
+
+
+class Remote:
+    """A remote worker, as a program."""
+
+    def __init__(self, program: Program, *types: str, **options: Any) -> None:
+        self.program = program
+        body = {"name": "node-1", "job_types": types or [TYPE], "slots": 10, **options}
+        sent = program.send("POST", "/workers", body)
+        assert sent.status_code == 201, sent.content
+        self.registered = sent.json()
+        self.id = self.registered["id"]
+
+    def send(self, method: str, path: str = "", body: Any = None) -> Any:
+        return self.program.send(method, f"/workers/{self.id}{path}", body)
+
+    def claim(self, limit: int = 1) -> list[dict[str, Any]]:
+        sent = self.send("POST", "/claim", {"limit": limit})
+        assert sent.status_code == 200, sent.content
+        found: list[dict[str, Any]] = sent.json()["jobs"]
+        return found
+
+    def end(self, job: dict[str, Any], status: str = "succeeded", **said: Any) -> Any:
+        body = {"worker": self.id, "fence": job["fence"], "status": status, **said}
+        return self.program.send("POST", f"/jobs/{job['name']}/{job['id']}", body)
+
+
+@pytest.fixture
+def node(billing: Program) -> Remote:
+    """A remote worker of TYPE."""
+    return Remote(billing)
+
+
+def id_of(job: dict[str, Any]) -> UUID:
+    return UUID(job["id"].removeprefix("job_"))
+
+
+def archived(job: dict[str, Any]) -> ArchivedJob:
+    return ArchivedJob.objects.get(pk=id_of(job))
+
+
+def queued(job: dict[str, Any]) -> QueuedJob:
+    return QueuedJob.objects.get(pk=id_of(job))
+
+
+def test_a_remote_worker_does_a_job(node: Remote) -> None:
+    enqueued = enqueue(TYPE, {"image": 7})
+    (job,) = node.claim()
+    assert job["id"] == f"job_{enqueued.id}"
+    assert (job["data"], job["attempt"]) == ({"image": 7}, 1)
+    sent = node.end(job, result={"size": [1, 2]})
+    assert (sent.status_code, sent.json()["status"]) == (200, "succeeded")
+    done = archived(job)
+    assert (done.result, done.worker) == ({"size": [1, 2]}, "node-1")
+    assert Rollup.objects.get(job_type=TYPE).succeeded == 1
+    assert node.claim() == []
+
+
+def test_jobs_are_claimed_most_urgent_first_and_within_the_slots(
+    billing: Program,
+) -> None:
+    node = Remote(billing, slots=3)
+    for number in range(4):
+        enqueue(TYPE, {"number": number}, priority=number)
+    assert [job["data"]["number"] for job in node.claim(limit=2)] == [3, 2]
+    assert [job["data"]["number"] for job in node.claim(limit=9)] == [1]
+    assert node.claim() == []
+
+
+def test_only_types_without_a_handler_are_done_remotely(billing: Program) -> None:
+    jobs.add.enqueue(a=1)
+    body = {"name": "n", "job_types": ["tests.sample.add"]}
+    problem(billing.send("POST", "/workers", body), 400, "not_remote")
+    body = {"name": "n", "job_types": ["fleet.resise"]}
+    document = problem(
+        billing.send("POST", "/workers", body), 404, "job_type_not_found"
+    )
+    assert TYPE in document["detail"]
+
+
+@pytest.fixture
+def ship() -> Iterator[Handler[..., Any]]:
+    """A job type of remote_job."""
+    yield remote_job("fleet.ship", max_attempts=2, queue="ships")
+    registry.remove("fleet.ship")
+
+
+def test_a_remote_job_is_declared_in_python_and_done_elsewhere(
+    ship: Handler[..., Any], billing: Program, worker: HandDriven
+) -> None:
+    node = Remote(billing, "fleet.ship")  # before its first enqueue
+    ship.enqueue(order=7)
+    worker.work()  # which has no handler for it
+    (job,) = node.claim()
+    assert (job["data"], job["queue"]) == ({"order": 7}, "ships")
+    for status in ("queued", "failed"):
+        assert node.end(job, "failed", retry_after=0).json()["status"] == status
+        (job,) = node.claim() or [job]
+    assert archived(job).attempts == 2
+
+
+def test_a_failure_is_retried_by_the_rules_of_its_type(node: Remote) -> None:
+    enqueue(TYPE)
+    (job,) = node.claim()
+    error = {"class": "net.Timeout", "message": "host 17 is away", "traceback": "at x"}
+    before = timezone.now()
+    assert node.end(job, "failed", error=error).json()["status"] == "queued"
+    waiting = queued(job)
+    assert (waiting.attempts, waiting.worker_id) == (1, None)
+    assert waiting.run_after > before
+    group = FailureGroup.objects.get()
+    assert (group.error_class, group.template) == ("net.Timeout", "host <n> is away")
+    assert Rollup.objects.get(job_type=TYPE).retried == 1
+
+
+def test_what_a_worker_says_of_the_next_attempt_counts(node: Remote) -> None:
+    enqueue(TYPE)
+    (job,) = node.claim()
+    node.end(job, "failed", retry_after=3_600)
+    late = timezone.now() + timedelta(minutes=59)
+    assert queued(job).run_after > late
+    QueuedJob.objects.update(run_after=timezone.now())
+    (job,) = node.claim()
+    assert job["attempt"] == 2
+    assert node.end(job, "failed", retryable=False).json()["status"] == "failed"
+    assert FailureGroup.objects.count() == 1  # both are RemoteError
+
+
+def test_a_job_is_cancelled_or_given_back(node: Remote) -> None:
+    enqueue(TYPE)
+    (job,) = node.claim()
+    assert node.end(job, "released").json()["status"] == "queued"
+    assert queued(job).attempts == 0
+    (job,) = node.claim()
+    error = {"message": "not wanted"}
+    assert node.end(job, "cancelled", error=error).json()["status"] == "cancelled"
+    assert archived(job).error_message == "not wanted"
+
+
+def test_at_most_once_jobs_are_claimed_one_by_one_and_never_again(
+    billing: Program,
+) -> None:
+    node = Remote(billing, ONCE)
+    enqueue(ONCE)
+    assert node.claim(limit=2) == []
+    (job,) = node.claim()
+    for status in ("released", "failed"):
+        sent = node.end(job, status, retry_after=1)
+        if status == "released":
+            assert sent.json()["status"] == "failed"
+        else:
+            problem(sent, 409, "stale_fence")
+
+
+def test_limits_hold(node: Remote) -> None:
+    JobType.objects.filter(pk=TYPE).update(concurrency=2)
+    for _ in range(4):
+        enqueue(TYPE)
+    first = node.claim(limit=10)
+    assert (len(first), node.claim()) == (2, [])
+    node.end(first[0])
+    assert len(node.claim(limit=10)) == 1
+
+
+@pytest.fixture
+def keyed() -> Iterator[Handler[..., Any]]:
+    """A job type with a limit by key."""
+    yield remote_job("fleet.sync", per_key=PerKey("tenant", concurrency=1))
+    registry.remove("fleet.sync")
+
+
+def test_limits_by_key_hold(keyed: Handler[..., Any], billing: Program) -> None:
+    node = Remote(billing, "fleet.sync")
+    for tenant in ("a", "a", "b"):
+        keyed.enqueue(tenant=tenant)
+    tenants = sorted(job["data"]["tenant"] for job in node.claim(limit=10))
+    assert tenants == ["a", "b"]
+    assert node.claim(limit=10) == []
+
+
+def test_paused_types_are_not_claimed(node: Remote) -> None:
+    enqueue(TYPE)
+    operations.pause(TYPE)
+    assert node.claim() == []
+    operations.resume(TYPE)
+    assert len(node.claim()) == 1
+
+
+def test_a_job_that_must_run_alone_is_given_to_an_idle_worker(node: Remote) -> None:
+    enqueue(TYPE, {"bad": 1})
+    QueuedJob.objects.update(quarantined=True, crashes=2)
+    enqueue(TYPE, {"good": 1})
+    (good,) = node.claim()
+    assert good["data"] == {"good": 1}
+    assert node.claim() == []  # it holds one
+    node.end(good)
+    assert node.claim(limit=2) == []
+    (bad,) = node.claim()
+    assert bad["data"] == {"bad": 1}
+    enqueue(TYPE)
+    assert node.claim() == []  # nothing runs beside it
+    assert node.end(bad).json()["status"] == "succeeded"
+
+
+def test_a_renewal_says_what_is_asked_and_what_to_stop(node: Remote) -> None:
+    enqueue(TYPE)
+    enqueue(TYPE)
+    wanted, unwanted = node.claim(limit=2)
+    operations.cancel(id_of(unwanted))
+    other = f"job_{uuid4()}"
+    body = {
+        "running": [wanted["id"], unwanted["id"], other],
+        "progress": {wanted["id"]: {"done": 3, "total": 10, "note": "third"}},
+    }
+    said = node.send("PUT", "", body).json()
+    assert sorted(said["cancel"]) == sorted([unwanted["id"], other])
+    report = Report.objects.get()
+    assert (report.done, report.total, report.note) == (3, 10, "third")
+    assert node.end(unwanted, "failed").json()["status"] == "cancelled"
+    worker_rows.ask(DjangoDatabase(), [node.id], "drain")
+    assert node.send("PUT").json()["asked"] == "drain"
+    enqueue(TYPE)
+    sent = node.send("POST", "/claim", {"limit": 1, "wait": 20}).json()
+    assert (sent["jobs"], sent["asked"]) == ([], "drain")
+    assert Worker.objects.get(pk=node.id).state == "draining"
+
+
+def test_jobs_of_a_lost_answer_go_to_others_after_a_lease(node: Remote) -> None:
+    enqueue(TYPE)
+    (job,) = node.claim()
+    node.send("PUT", "", {"running": []})
+    assert queued(job).status == "running"  # the answer may be on its way
+    QueuedJob.objects.update(started_at=F("started_at") - timedelta(seconds=61))
+    node.send("PUT", "", {"running": []})
+    assert (queued(job).status, queued(job).attempts) == ("queued", 0)
+
+
+def test_whoever_leaves_gives_its_jobs_back(billing: Program) -> None:
+    node = Remote(billing, TYPE, ONCE)
+    enqueue(TYPE)
+    (job,) = node.claim()
+    enqueue(ONCE)
+    (once,) = node.claim()
+    assert node.send("DELETE").json() == {"released": 2}
+    assert (queued(job).status, queued(job).attempts) == ("queued", 0)
+    assert archived(once).status == "failed"
+    assert "outcome unknown" in archived(once).error_message
+    for method, path in (("PUT", ""), ("POST", "/claim"), ("DELETE", "")):
+        problem(node.send(method, path), 404, "worker_lost")
+
+
+def test_a_lapsed_lease_is_rescued_like_any_other(node: Remote) -> None:
+    enqueue(TYPE)
+    (job,) = node.claim()
+    lapse(node)
+    db = DjangoDatabase()
+    assert worker_rows.give_up(db) == {node.id: "node-1"}
+    rescue.rescue(db, [node.id], crashed=True, reason="its lease lapsed")
+    assert (queued(job).status, queued(job).crashes) == ("queued", 1)
+    problem(node.end(job), 404, "worker_lost")
+    problem(node.send("POST", "/claim"), 404, "worker_lost")
+    other = Remote(node.program)
+    assert [one["id"] for one in other.claim()] == [job["id"]]
+
+
+def lapse(node: Remote) -> None:
+    """It has said nothing for long."""
+    ago = timezone.now() - timedelta(hours=1)
+    Worker.objects.filter(pk=node.id).update(lease_until=ago)
+
+
+def test_registering_says_that_nobody_rescues(billing: Program) -> None:
+    assert "runworkers" in Remote(billing).registered["notice"]
+    Worker.objects.create(
+        name="h:1", host="h", pid=1, lease_until=timezone.now() + timedelta(minutes=1)
+    )
+    assert Remote(billing).registered["notice"] is None
+
+
+# A worker that lies harms nobody else.
+
+
+def test_workers_of_others_are_not_there(
+    node: Remote, program: Callable[..., Program]
+) -> None:
+    other = program("work")
+    enqueue(TYPE)
+    (job,) = node.claim()
+    for method, path in (("PUT", ""), ("POST", "/claim"), ("DELETE", "")):
+        sent = other.send(method, f"/workers/{node.id}{path}")
+        problem(sent, 404, "worker_lost")
+    body = {"worker": node.id, "fence": job["fence"], "status": "succeeded"}
+    path = f"/jobs/{TYPE}/{job['id']}"
+    problem(other.send("POST", path, body), 404, "worker_lost")
+    liar = Remote(other)
+    body["worker"] = liar.id
+    problem(other.send("POST", path, body), 409, "stale_fence")
+    liar.send("PUT", "", {"progress": {job["id"]: {"note": "mine"}}})
+    assert not Report.objects.exists()
+    assert queued(job).worker_id == node.id
+
+
+def test_old_fences_and_double_finishes_change_nothing(node: Remote) -> None:
+    enqueue(TYPE)
+    (old,) = node.claim()
+    node.end(old, "released")
+    (job,) = node.claim()
+    assert job["fence"] > old["fence"]
+    problem(node.end(old, result="old"), 409, "stale_fence")
+    node.end(job, result="new")
+    problem(node.end(job, "failed"), 409, "stale_fence")
+    assert (archived(job).status, archived(job).result) == ("succeeded", "new")
+    assert Rollup.objects.get(job_type=TYPE).succeeded == 1
+
+
+def test_huge_results_and_errors_are_refused_or_cut(node: Remote) -> None:
+    for _ in range(2):
+        enqueue(TYPE)
+    job, large = node.claim(limit=2)
+    with override_settings(JOBQUEUE={"MAX_RESULT_BYTES": 1_000}):
+        node.end(large, result="x" * 5_000)
+    assert "only 1,000 are kept" in archived(large).result["not_kept"]
+    problem(node.end(job, result="\x00"), 400, "invalid_request")
+    problem(node.end(job, result="x" * 2_000_000), 413, "entity_too_large")
+    assert queued(job).status == "running"
+    error = {"message": "m" * 500_000, "traceback": "t" * 500_000}
+    assert node.end(job, "failed", error=error).status_code == 200
+    assert len(Failure.objects.get().traceback) < 100_000
+
+
+def test_secrets_of_the_data_are_masked_in_what_a_worker_says(node: Remote) -> None:
+    JobType.objects.filter(pk=TYPE).update(sensitive=["card"])
+    enqueue(TYPE, {"card": "4242-4242"})
+    (job,) = node.claim()
+    error = {"message": "card 4242-4242 is refused", "traceback": "with 4242-4242"}
+    node.end(job, "failed", error=error, retryable=False)
+    assert "4242" not in archived(job).error_message
+
+
+def test_an_attempt_past_its_timeout_is_ended(node: Remote) -> None:
+    JobType.objects.filter(pk=TYPE).update(timeout=timedelta(seconds=1))
+    enqueue(TYPE)
+    (job,) = node.claim()
+    assert job["timeout_seconds"] == 1
+    QueuedJob.objects.update(started_at=F("started_at") - timedelta(seconds=60))
+    said = node.send("PUT", "", {"running": [job["id"]]}).json()
+    assert said["cancel"] == [job["id"]]
+    assert (queued(job).status, queued(job).attempts) == ("queued", 1)
+    problem(node.end(job), 409, "stale_fence")
+
+
+def test_a_caller_has_so_many_workers(billing: Program) -> None:
+    first = Remote(billing)
+    owner = Worker.objects.get(pk=first.id).owner
+    many = [Worker(remote=True, name="n", pid=0, owner=owner) for _ in range(999)]
+    Worker.objects.bulk_create(many)
+    body = {"name": "n", "job_types": [TYPE]}
+    problem(billing.send("POST", "/workers", body), 429, "too_many_workers")
+
+
+def test_a_token_works_on_its_types_and_queues_alone(
+    program: Callable[..., Program],
+) -> None:
+    narrow = program("work", job_types=["fleet.*"], queues=["mail"])
+    every = {"name": "n", "job_types": [TYPE]}
+    problem(narrow.send("POST", "/workers", every), 403, "forbidden")
+    node = Remote(narrow, queues=["mail"])
+    enqueue(TYPE)
+    assert node.claim() == []
+    enqueue(TYPE, queue="mail")
+    assert len(node.claim()) == 1
+
+
+def test_lists_show_remote_workers_as_such(billing: Program) -> None:
+    Remote(billing)
+    (row,) = billing.send("GET", "/workers").json()["workers"]
+    assert (row["name"], row["is_remote"], row["is_alive"]) == ("node-1", True, True)
