@@ -1062,6 +1062,16 @@ class Migration(PostgreSQLMigration):
                     ),
                 ),
                 (
+                    "rate",
+                    models.CharField(
+                        blank=True,
+                        help_text="How many start in any window. Empty: unlimited.",
+                        max_length=100,
+                        null=True,
+                        verbose_name="rate",
+                    ),
+                ),
+                (
                     "atomic",
                     models.BooleanField(db_default=False, verbose_name="atomic"),
                 ),
@@ -1186,6 +1196,16 @@ class Migration(PostgreSQLMigration):
                     ),
                 ),
                 (
+                    "rate_override",
+                    models.CharField(
+                        blank=True,
+                        help_text="Starts in any window in the whole cluster, for example: 100/m, or 10/s burst 3, or unlimited.",
+                        max_length=100,
+                        null=True,
+                        verbose_name="rate",
+                    ),
+                ),
+                (
                     "keep_succeeded_override",
                     models.DurationField(
                         blank=True, null=True, verbose_name="keep succeeded jobs for"
@@ -1290,6 +1310,28 @@ class Migration(PostgreSQLMigration):
                             _connector="OR",
                         ),
                         name="jobqueue_t_concurrency_override",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("rate__isnull", True),
+                                (
+                                    "rate__regex",
+                                    "^[1-9][0-9]{0,9}/[0-9]{1,10}([.][0-9]{1,6})?s burst [1-9][0-9]{0,9}$",
+                                ),
+                                _connector="OR",
+                            ),
+                            models.Q(
+                                ("rate_override__isnull", True),
+                                ("rate_override", "unlimited"),
+                                (
+                                    "rate_override__regex",
+                                    "^[1-9][0-9]{0,9}/[0-9]{1,10}([.][0-9]{1,6})?s burst [1-9][0-9]{0,9}$",
+                                ),
+                                _connector="OR",
+                            ),
+                        ),
+                        name="jobqueue_t_rate",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
@@ -2711,6 +2753,51 @@ class Migration(PostgreSQLMigration):
             },
         ),
         migrations.CreateModel(
+            name="Bucket",
+            fields=[
+                (
+                    "limit_key",
+                    models.CharField(
+                        db_collation="C",
+                        max_length=260,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="key",
+                    ),
+                ),
+                (
+                    "full_at",
+                    django_jobqueue.models.fields.UTCDateTimeField(
+                        verbose_name="full at"
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "bucket of a rate",
+                "verbose_name_plural": "buckets of rates",
+                "default_permissions": (),
+                "required_db_vendor": "postgresql",
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "full_at__range",
+                                (
+                                    datetime.datetime(
+                                        1, 1, 3, 0, 0, tzinfo=datetime.UTC
+                                    ),
+                                    datetime.datetime(
+                                        9999, 12, 30, 0, 0, tzinfo=datetime.UTC
+                                    ),
+                                ),
+                            )
+                        ),
+                        name="jobqueue_b_full_at",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="KeyOverride",
             fields=[
                 ("id", models.BigAutoField(primary_key=True, serialize=False)),
@@ -3333,6 +3420,7 @@ class Migration(PostgreSQLMigration):
         migrations.RunSQL(sql.UNIQUE_KEY, sql.NO_UNIQUE_KEY),
         migrations.RunSQL(sql.LIMIT_KEY, sql.NO_LIMIT_KEY),
         migrations.RunSQL(sql.LIMIT_CHANGED, sql.LIMIT_UNNOTICED),
+        migrations.RunSQL(sql.RATE_CHANGED, sql.RATE_UNNOTICED),
         migrations.RunSQL(sql.FILL, sql.DO_NOT_FILL),
         migrations.RunSQL(sql.ANNOUNCE, sql.DO_NOT_ANNOUNCE),
         migrations.RunSQL(sql.FOLLOW, sql.DO_NOT_FOLLOW),

@@ -125,6 +125,7 @@ class Overrides:
     limit_name: str | None = None  # its limit by key
     key_concurrency: int | None = None  # the limit of each key
     most_of_one_key: int | None = None  # the greatest that is said of one key alone
+    has_rate: bool = False  # of starts
 
 
 class Lane(NamedTuple):

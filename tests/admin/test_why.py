@@ -14,7 +14,14 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_jobqueue.domain.states import WorkerState
-from django_jobqueue.models import JobType, KeyOverride, Queue, QueuedJob, Worker
+from django_jobqueue.models import (
+    Bucket,
+    JobType,
+    KeyOverride,
+    Queue,
+    QueuedJob,
+    Worker,
+)
 from tests.admin import scene as rows
 from tests.admin.conftest import LogIn
 from tests.admin.pages import get, list_of, page_of
@@ -118,6 +125,20 @@ def test_its_type_is_at_its_limit(reasons: Any, worker: int) -> None:
     rows.queued(status="running", worker_id=worker, started_at=timezone.now())
     assert reasons(mine) == ["its job type is at its limit: 1 of 1 run"]
     JobType.objects.update(concurrency_override=-1)
+    assert reasons(mine) == ["it is about to be claimed"]
+
+
+def test_its_type_is_at_its_rate(reasons: Any, worker: int) -> None:
+    JobType.objects.filter(name=ADD).update(rate="20/1200s burst 2")
+    mine = rows.queued()
+    assert reasons(mine) == ["it is about to be claimed"]
+    full_at = timezone.now() + timedelta(seconds=100)
+    Bucket.objects.create(limit_key=ADD, full_at=full_at)  # one more may start
+    (reason,) = reasons(mine)
+    assert reason.startswith(
+        "its job type is at its rate, 20/1200s burst 2: the next may start at "
+    )
+    JobType.objects.update(rate_override="unlimited")
     assert reasons(mine) == ["it is about to be claimed"]
 
 

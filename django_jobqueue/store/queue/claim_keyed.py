@@ -49,7 +49,7 @@ CASE WHEN of_key.most IS NULL THEN %(each)s::bigint
      ELSE greatest(0, least(%(each)s, of_key.most
                             - {RUNNING_OF_KEY.format(key="key.limit_key")})) END
 """
-_LIMIT: Final = f"""
+WITHIN_TYPE: Final = f"""
 CASE WHEN {_OF_TYPE} IS NULL THEN %(limit)s::bigint
      ELSE greatest(0, least(%(limit)s, {_OF_TYPE}
             - (SELECT count(*) FROM jobqueue_queuedjob AS other
@@ -113,7 +113,7 @@ _PICK: Final = f"""
           AND {_OPEN}
           AND (%(locks_limit)s OR of_key.most IS NULL)
           AND (%(locks_type)s OR {_OF_TYPE} IS NULL)
-        LIMIT {_LIMIT}
+        LIMIT {WITHIN_TYPE}
 """
 CLAIM_HEADS: Final = PreparedStatement(CLAIMED.format(pick=_PICK.format(jobs=_HEAD)))
 CLAIM_SEVERAL: Final = PreparedStatement(

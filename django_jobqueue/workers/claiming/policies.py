@@ -125,6 +125,13 @@ class Policies:
             return self._declared[job_type].policy.concurrency is not None
         return overrides.concurrency is not None
 
+    def has_rate(self, job_type: str) -> bool:
+        """Whether the job type has a rate of starts in the whole cluster."""
+        overrides = self._overrides.get(job_type)
+        if overrides is None:
+            return self._declared[job_type].policy.rate is not None
+        return overrides.has_rate
+
     def key_limit(self, job_type: str) -> KeyLimit | None:
         """The limit by key of the job type; None if it has none."""
         overrides = self._overrides.get(job_type)
@@ -140,12 +147,16 @@ class Policies:
         return None if name is None else KeyLimit(name, concurrency, most_of_one_key)
 
     def is_exclusive(self, job_type: str) -> bool:
-        """Whether a claim of these counts as a start, or against a limit; then they are
-        claimed only for slots that are free, each type with a statement of its own."""
+        """Whether a claim of these counts as a start, or against a limit or a rate.
+
+        Then they are claimed only for slots that are free, each type with a statement
+        of its own.
+        """
         policy = self._declared[job_type].policy
         return (
             policy.delivery == Delivery.AT_MOST_ONCE
             or self.is_limited(job_type)
+            or self.has_rate(job_type)
             or self.key_limit(job_type) is not None
         )
 
