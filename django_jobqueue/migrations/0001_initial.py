@@ -2706,6 +2706,16 @@ class Migration(PostgreSQLMigration):
                     ),
                 ),
                 (
+                    "rate",
+                    models.CharField(
+                        blank=True,
+                        help_text="How many jobs of one key start in any window. Empty: unlimited.",
+                        max_length=100,
+                        null=True,
+                        verbose_name="rate",
+                    ),
+                ),
+                (
                     "declared_at",
                     models.DateTimeField(
                         db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
@@ -2719,6 +2729,16 @@ class Migration(PostgreSQLMigration):
                         help_text="Jobs of one key running at once; 0 holds all, -1 is unlimited.",
                         null=True,
                         verbose_name="concurrency",
+                    ),
+                ),
+                (
+                    "rate_override",
+                    models.CharField(
+                        blank=True,
+                        help_text="Starts of one key in any window, for example: 100/m, or 10/s burst 3, or unlimited.",
+                        max_length=100,
+                        null=True,
+                        verbose_name="rate",
                     ),
                 ),
             ],
@@ -2748,6 +2768,28 @@ class Migration(PostgreSQLMigration):
                             _connector="OR",
                         ),
                         name="jobqueue_k_concurrency_override",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("rate__isnull", True),
+                                (
+                                    "rate__regex",
+                                    "^[1-9][0-9]{0,9}/[0-9]{1,10}([.][0-9]{1,6})?s burst [1-9][0-9]{0,9}$",
+                                ),
+                                _connector="OR",
+                            ),
+                            models.Q(
+                                ("rate_override__isnull", True),
+                                ("rate_override", "unlimited"),
+                                (
+                                    "rate_override__regex",
+                                    "^[1-9][0-9]{0,9}/[0-9]{1,10}([.][0-9]{1,6})?s burst [1-9][0-9]{0,9}$",
+                                ),
+                                _connector="OR",
+                            ),
+                        ),
+                        name="jobqueue_k_rate",
                     ),
                 ],
             },

@@ -120,7 +120,7 @@ BEGIN
 END
 $body$;
 CREATE TRIGGER jobqueue_notify_limit
- AFTER INSERT OR DELETE OR UPDATE OF concurrency, concurrency_override
+ AFTER INSERT OR DELETE OR UPDATE OF concurrency, concurrency_override, rate, rate_override
     ON jobqueue_keylimit FOR EACH ROW EXECUTE FUNCTION jobqueue_notify_limit();
 CREATE TRIGGER jobqueue_notify_limit
  AFTER INSERT OR DELETE OR UPDATE
@@ -146,7 +146,9 @@ DECLARE
 BEGIN
   UPDATE jobqueue_bucket AS bucket
      SET full_at = clock_timestamp() + coalesce(refill, interval '0')
-   WHERE bucket.limit_key = NEW.name
+   WHERE CASE TG_TABLE_NAME WHEN 'jobqueue_jobtype' THEN bucket.limit_key = NEW.name
+              ELSE bucket.limit_key >= NEW.name || ' '
+                   AND bucket.limit_key < NEW.name || '!' END
      AND bucket.full_at > clock_timestamp() + coalesce(refill, interval '0');
   PERFORM pg_notify('jobqueue', 't:');
   RETURN NULL;
@@ -156,10 +158,16 @@ CREATE TRIGGER jobqueue_change_rate AFTER UPDATE OF rate, rate_override
     ON jobqueue_jobtype FOR EACH ROW
   WHEN (coalesce(OLD.rate_override, OLD.rate)
         IS DISTINCT FROM coalesce(NEW.rate_override, NEW.rate))
+  EXECUTE FUNCTION jobqueue_change_rate();
+CREATE TRIGGER jobqueue_change_rate AFTER UPDATE OF rate, rate_override
+    ON jobqueue_keylimit FOR EACH ROW
+  WHEN (coalesce(OLD.rate_override, OLD.rate)
+        IS DISTINCT FROM coalesce(NEW.rate_override, NEW.rate))
   EXECUTE FUNCTION jobqueue_change_rate()
 """
 RATE_UNNOTICED = """
 DROP TRIGGER IF EXISTS jobqueue_change_rate ON jobqueue_jobtype;
+DROP TRIGGER IF EXISTS jobqueue_change_rate ON jobqueue_keylimit;
 DROP FUNCTION IF EXISTS jobqueue_change_rate()
 """
 

@@ -15,10 +15,9 @@ from django.utils.translation import gettext, ngettext
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.policy import limit_in_force
-from django_jobqueue.domain.rates import NO_RATE, Rate, rate_in_force
+from django_jobqueue.domain.rates import NO_RATE
 from django_jobqueue.domain.states import ALIVE, QueuedStatus, WorkerState
 from django_jobqueue.models import (
-    Bucket,
     JobType,
     KeyLimit,
     KeyOverride,
@@ -28,6 +27,7 @@ from django_jobqueue.models import (
 )
 from django_jobqueue.stats.current_state import known_job_types
 from django_jobqueue.stats.pauses import is_paused
+from django_jobqueue.stats.waiting_for_rate import RateWait, WaitingForRate
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading.lane_position import Place, count_before
 from django_jobqueue.store.rows import Lane
@@ -121,13 +121,8 @@ class _Reasons:
             if (limit := _limit(self.types[name])) is not None
         }
         self.running = _running(self.limits)
-        self.rates = {
-            name: rate
-            for name in {row.job_type_id for row in rows} & self.types.keys()
-            if (rate := _rate(self.types[name])) is not None
-        }
-        self.full_at = _full_at(self.rates)
         self.key_limits, self.running_of_key = _key_limits(rows, self.types)
+        self.rates = WaitingForRate(rows, self.types)
 
     def of(self, job: Any) -> Iterator[Reason]:
         """Whatever a claim, or the end of a run, waits for."""
@@ -183,8 +178,17 @@ class _Reasons:
             }
             remedy = (*COMMAND, "override", job.job_type_id, "--concurrency", limit + 1)
             yield Reason(text % numbers, "limit", *remedy)
-        if (rate := self.rates.get(job.job_type_id)) is not None:
-            yield from self._of_rate(job, rate, self.full_at.get(job.job_type_id))
+        if (wait := self.rates.of_type(job)) is not None:
+            text = gettext(
+                "its job type is at its rate, %(rate)s: the next may start at %(time)s"
+            )
+            override = (*COMMAND, "override", job.job_type_id, "--rate", NO_RATE)
+            yield _of_rate(wait, text, "limit", *override)
+        if (wait := self.rates.of_key(job)) is not None:
+            text = gettext(
+                "its key is at its rate, %(rate)s: the next may start at %(time)s"
+            )
+            yield _of_rate(wait, text, "key", *COMMAND, "limits")
         of_key = self.key_limits.get(job.pk)
         running = self.running_of_key.get(job.limit_key, 0)
         if of_key == 0:
@@ -196,21 +200,6 @@ class _Reasons:
                 "limit": formatting.number(of_key),
             }
             yield Reason(text % numbers, "key", *COMMAND, "limits")
-
-    def _of_rate(
-        self, job: Any, rate: Rate, full_at: datetime | None
-    ) -> Iterator[Reason]:
-        """The rate of its job type, if none may start now."""
-        if full_at is None:
-            return
-        next_start = full_at - (rate.size - 1) * rate.gap
-        if next_start > self.now:
-            text = gettext(
-                "its job type is at its rate, %(rate)s: the next may start at %(time)s"
-            )
-            values = {"rate": rate.text, "time": timezones.exact(next_start)}
-            remedy = (*COMMAND, "override", job.job_type_id, "--rate", NO_RATE)
-            yield Reason(text % values, "limit", *remedy)
 
     def _of_workers(self, job: Any) -> Iterator[Reason]:
         if not self.living:
@@ -241,6 +230,11 @@ class _Reasons:
             for worker in self.living
             if _serves(worker, job.queue) and job.job_type_id in self.known[worker.pk]
         ]
+
+
+def _of_rate(wait: RateWait, text: str, about: str, *remedy: object) -> Reason:
+    values = {"rate": wait.rate.text, "time": timezones.exact(wait.until)}
+    return Reason(text % values, about, *remedy)
 
 
 def _of_line(job: Any, before: int) -> Iterator[Reason]:
@@ -306,18 +300,6 @@ def _of_pause(
 
 def _limit(job_type: JobType) -> int | None:
     return limit_in_force(job_type.concurrency, job_type.concurrency_override)
-
-
-def _rate(job_type: JobType) -> Rate | None:
-    return rate_in_force(job_type.rate, job_type.rate_override)
-
-
-def _full_at(keys: Iterable[str]) -> dict[str, datetime]:
-    """When the buckets of these keys are full, where that is known."""
-    if not keys:
-        return {}
-    buckets = Bucket.objects.using(conf.database).filter(pk__in=list(keys))
-    return {bucket.pk: bucket.full_at for bucket in buckets}
 
 
 def _runs(job: Any) -> bool:

@@ -60,13 +60,16 @@ SELECT name, {_VALUES}
 
 # Before the job types that name them, which else would be unlimited for a moment.
 DECLARE_LIMITS: Final = """
-INSERT INTO jobqueue_keylimit AS held (name, concurrency)
-SELECT name, concurrency
-  FROM jsonb_to_recordset(%(declared)s::jsonb) AS declared (name text, concurrency int)
+INSERT INTO jobqueue_keylimit AS held (name, concurrency, rate)
+SELECT name, concurrency, rate
+  FROM jsonb_to_recordset(%(declared)s::jsonb)
+       AS declared (name text, concurrency int, rate text)
  ORDER BY name
     ON CONFLICT (name) DO UPDATE
-   SET concurrency = excluded.concurrency, declared_at = clock_timestamp()
- WHERE held.concurrency IS DISTINCT FROM excluded.concurrency
+   SET concurrency = excluded.concurrency, rate = excluded.rate,
+       declared_at = clock_timestamp()
+ WHERE (held.concurrency, held.rate)
+       IS DISTINCT FROM (excluded.concurrency, excluded.rate)
 """
 
 IN_FORCE: Final = f"""
@@ -82,7 +85,8 @@ SELECT type.name, type.priority_override, type.max_attempts_override,
           FROM jobqueue_keyoverride AS said
          WHERE said.limit_key >= held.name || ' '
            AND said.limit_key < held.name || '!'),
-       {buckets.IN_FORCE.format(row="type")} IS NOT NULL
+       {buckets.IN_FORCE.format(row="type")} IS NOT NULL,
+       {buckets.IN_FORCE.format(row="held")} IS NOT NULL
   FROM jobqueue_jobtype AS type
   LEFT JOIN jobqueue_keylimit AS held ON held.name = type.limit_name
 """

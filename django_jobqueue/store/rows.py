@@ -126,6 +126,7 @@ class Overrides:
     key_concurrency: int | None = None  # the limit of each key
     most_of_one_key: int | None = None  # the greatest that is said of one key alone
     has_rate: bool = False  # of starts
+    key_has_rate: bool = False  # each key of its limit
 
 
 class Lane(NamedTuple):

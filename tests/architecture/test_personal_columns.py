@@ -98,6 +98,8 @@ NEVER = {
     "jobqueue_token.queues": NAME,
     "jobqueue_token.scopes": CHOICE,
     "jobqueue_keylimit.name": NAME,
+    "jobqueue_keylimit.rate": POLICY,
+    "jobqueue_keylimit.rate_override": POLICY,
     "jobqueue_bucket.limit_key": "gone an hour after the last start is forgotten",
     "jobqueue_lease.holder": HOST,
     "jobqueue_lease.host": HOST,

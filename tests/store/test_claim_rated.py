@@ -18,7 +18,17 @@ from django_jobqueue.store.control import prune
 from django_jobqueue.store.queue import buckets, claim
 from django_jobqueue.store.queue.claim_rated import claim_rated
 from tests.store.meanwhile import together
-from tests.store.rows import ADD, ago, ids, job_type, lane, make, make_many, register
+from tests.store.rows import (
+    ADD,
+    ago,
+    ids,
+    job_type,
+    lane,
+    make,
+    make_many,
+    most_in_a_window,
+    register,
+)
 
 CLAIMERS = 6
 
@@ -36,13 +46,6 @@ def starts(job_type: str = "rated") -> list[datetime]:
         for at in started.values_list("started_at", flat=True).order_by("started_at")
         if at
     ]
-
-
-def most_in_a_window(moments: list[datetime], window: timedelta) -> int:
-    """The greatest number of these moments in any window of this length."""
-    return max(
-        sum(1 for at in moments if first <= at < first + window) for first in moments
-    )
 
 
 def pass_time(seconds: float) -> None:

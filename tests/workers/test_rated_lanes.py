@@ -12,9 +12,16 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 
-from django_jobqueue import Rate, Retry, job, operations
+from django_jobqueue import (
+    InvalidArguments,
+    PerKey,
+    Rate,
+    Retry,
+    job,
+    operations,
+)
 from django_jobqueue.domain.registry import registry
-from django_jobqueue.models import Bucket, JobType, QueuedJob
+from django_jobqueue.models import AuditEntry, Bucket, JobType, QueuedJob
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.testing import drain
@@ -249,6 +256,99 @@ def test_drain_runs_all_at_once(declare: Callable[..., Any]) -> None:
 def test_a_wrong_rate_is_refused_where_it_is_declared(rate: Rate, message: str) -> None:
     with pytest.raises(ImproperlyConfigured, match=message):
         job(rate=rate)(of_number)
+
+
+BY_NUMBER = PerKey("number", rate=SLOW)
+
+
+def of_keys(worker: HandDriven) -> str:
+    """The keys of the jobs that the worker has."""
+    return "".join(sorted(str(a.job.limit_key)[-1] for a in worker.worker.held))
+
+
+def test_each_key_has_a_rate_and_new_keys_start_at_once(
+    declare: Callable[..., Any], make_worker: Make
+) -> None:
+    handler = declare(of_number, per_key=BY_NUMBER)
+    worker = make_worker(threads=16)
+    handler.enqueue_many({"number": number} for number in (1, 1, 1, 1, 2))
+    worker.claim()
+    assert of_keys(worker) == "112"
+    worker.run()
+    worker.finish()
+    worker.claim()
+    assert of_keys(worker) == ""
+    assert not worker.worker.is_idle  # a drain waits
+
+    handler.enqueue(3)
+    worker.worker.dispatcher.jobs_arrived()
+    worker.claim()
+
+    assert of_keys(worker) == "3"
+    selection = worker.worker.dispatcher._lane_selection
+    assert 0 < selection.next_starts.seconds <= 1.1
+
+
+def test_a_lane_by_key_rests_for_the_rate_of_its_type(
+    declare: Callable[..., Any], make_worker: Make
+) -> None:
+    handler = declare(of_number, rate=SLOW, per_key=PerKey("number"))
+    worker = make_worker(threads=16)
+    handler.enqueue_many({"number": number} for number in (1, 2, 3, 4))
+    worker.claim()
+    assert len(of_keys(worker)) == 2
+    selection = worker.worker.dispatcher._lane_selection
+    assert set(selection.next_starts._at) == {handler.name}
+
+    operations.override(handler, rate="unlimited")
+    worker.worker.dispatcher.policies_changed()
+    worker.claim()
+
+    assert of_keys(worker) == "1234"
+
+
+def test_operators_override_the_rate_of_each_key(
+    declare: Callable[..., Any], make_worker: Make
+) -> None:
+    handler = declare(of_number, per_key=PerKey("number"))
+    worker = make_worker(threads=16)
+    change = operations.override_key_rate(handler, "8/m burst 4", by="anna")
+    assert (change.before, change.after) == (None, "8/60s burst 4")
+    handler.enqueue_many([{"number": 1}] * 9)
+    worker.claim()
+    assert of_keys(worker) == "1111"
+
+    assert operations.override_key_rate(handler.name, None, by="bob").after is None
+    worker.worker.dispatcher.policies_changed()
+    worker.claim()
+
+    assert of_keys(worker) == "1" * 9
+    assert AuditEntry.objects.filter(verb="override limit").count() == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "rate", "message"),
+    [
+        ("tests.sample.write_keyed", "often", "rate must be a rate, such as"),
+        ("tests.sample.write_keyed", "10/60s burst 6", "rate burst must be at most"),
+        ("tests.sample.write_keid", "10/s", "write_keyed"),
+    ],
+)
+def test_a_wrong_rate_of_keys_is_refused(
+    transactional_db: None, name: str, rate: str, message: str
+) -> None:
+    with pytest.raises(InvalidArguments, match=message):
+        operations.override_key_rate(name, rate)
+
+
+def test_drain_keeps_to_limits_by_key_and_not_to_rates(
+    declare: Callable[..., Any],
+) -> None:
+    handler = declare(of_number, per_key=BY_NUMBER)
+    handler.enqueue_many([{"number": 1}] * 5)
+    QueuedJob.objects.filter(pk=handler.enqueue(1).id).update(quarantined=True)
+
+    assert len(drain()) == 6
 
 
 JOURNAL = """

@@ -28,13 +28,17 @@ ceil(substring({rate} FROM '/([0-9.]+)s')::numeric * 1000000
 """
 # Microseconds until the bucket is full; 0 where there is none.
 _OWED: Final = """
-coalesce((SELECT (extract(epoch FROM greatest(bucket.full_at, statement_timestamp())
+coalesce((SELECT (extract(epoch FROM greatest(spent.full_at, statement_timestamp())
                                      - statement_timestamp()) * 1000000)::bigint
-            FROM jobqueue_bucket AS bucket WHERE bucket.limit_key = {key}), 0)
+            FROM jobqueue_bucket AS spent WHERE spent.limit_key = {key}), 0)
 """
 _OF_TYPE: Final = (
     "(SELECT {value} FROM jobqueue_jobtype AS type WHERE type.name = {key})"
 )
+_OF_LIMIT: Final = """
+(SELECT {value} FROM jobqueue_jobtype AS type, jobqueue_keylimit AS held
+  WHERE type.name = {job_type} AND held.name = type.limit_name)
+"""
 
 
 class Bucket(NamedTuple):
@@ -75,7 +79,18 @@ def of_type(key: str) -> Bucket:
     )
 
 
-# Of the claimed jobs of a type. The sum is computed in seconds, of which each number of
+def of_key(job_type: str, key: str) -> Bucket:
+    """The bucket of this key of the limit that this job type has; both are SQL."""
+    rate = IN_FORCE.format(row="held")
+    burst, gap = _BURST.format(rate=rate), _GAP.format(rate=rate)
+    return Bucket(
+        key,
+        _OF_LIMIT.format(value=burst, job_type=job_type),
+        _OF_LIMIT.format(value=gap, job_type=job_type),
+    )
+
+
+# The sum is computed in seconds, of which each number of
 # microseconds is exact, and not in days, which are not of one length everywhere.
 SPEND: Final = """
 INSERT INTO jobqueue_bucket AS held (limit_key, full_at)
@@ -105,3 +120,11 @@ SPENT_OF_TYPE: Final = f"""
 SELECT claimed.job_type, count(*) * {TYPE.gap} FROM claimed GROUP BY claimed.job_type
 """
 NEXT_START: Final = PreparedStatement(f"SELECT {TYPE.next_start}")
+SPENT_OF_KEYS: Final = f"""
+{SPENT_OF_TYPE}
+ UNION ALL
+SELECT claimed.limit_key, count(*) * {of_key("%(job_type)s", "claimed.limit_key").gap}
+  FROM claimed
+ WHERE claimed.limit_key IS NOT NULL
+ GROUP BY claimed.limit_key
+"""

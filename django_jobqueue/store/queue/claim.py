@@ -148,19 +148,25 @@ CLAIM_LIMITED: Final = PreparedStatement(
     CLAIMED.format(pick=PICK.format(condition=OPEN, limit=_WITHIN_LIMIT))
 )
 # Rates are kept unless the caller's time does not pass.
+_KEY_RATE = buckets.of_key("lane.job_type", "lane.limit_key")
 _RATE_LEFT = f"CASE WHEN %(keeps_rates)s THEN {buckets.TYPE.room} END"
+_KEY_RATE_HAS_ROOM = f"""
+     AND coalesce(NOT %(keeps_rates)s OR lane.limit_key IS NULL
+                  OR {_KEY_RATE.room} > 0, true)
+"""
 _RATE_HAS_ROOM = f"""
      AND coalesce(NOT %(keeps_rates)s
                   OR {buckets.of_type("lane.job_type").room} > 0, true)
+     {_KEY_RATE_HAS_ROOM}
 """
 CLAIM_QUARANTINED: Final = buckets.spending(
     CLAIMED.format(
         pick=_PICK_QUARANTINED.format(
-            condition=OPEN + _KEY_HAS_ROOM,
+            condition=OPEN + _KEY_HAS_ROOM + _KEY_RATE_HAS_ROOM,
             limit=f"least({_WITHIN_LIMIT}, {_RATE_LEFT})",
         )
     ),
-    buckets.SPENT_OF_TYPE,
+    buckets.SPENT_OF_KEYS,
 )
 
 # The limit by key is locked first, as by every claim.

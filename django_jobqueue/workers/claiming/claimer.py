@@ -301,6 +301,11 @@ class Claimer:
             claims.was_full()
         elif attempts:
             self.lane_selection.may_be_asked(known.lane)
+        selection, got_none = self.lane_selection, not attempts
+        if seconds := claims.seconds_of_type:
+            selection.wait_for_start(known.lane.job_type, seconds, got_none=got_none)
+        if not full and (seconds := claims.seconds_of_key):
+            selection.wait_for_start(known.lane, seconds, got_none=got_none)
         return self._start(executor, [known], attempts, full=full, in_order=False)
 
     def _claim_lanes(

@@ -166,6 +166,7 @@ class LaneSelection:
             if limit is not None and limit.name == name:
                 known.first_key = key
                 self.limited_until.pop(known.lane, None)
+                self.next_starts.ask(known.lane)
 
     def takes_several_statements(self, executors: Iterable[Executor]) -> bool:
         """Whether one statement cannot ask all lanes for these executors."""
