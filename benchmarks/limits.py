@@ -1,9 +1,10 @@
-"""What limits by key cost: claims by key beside plain ones.
+"""What limits cost: claims by key, and claims within a rate, beside plain ones.
 
 Claims of each kind take turns, in a database of its own on the server of the test
 suite; each claim is a transaction. Prints the median milliseconds of a claim, and the
 ratio to a plain one of as many jobs. ``capped``: each key has a limit of 1; ``turns``:
-the keys only take turns. ``--waiting 1000000`` takes some minutes.
+the keys only take turns; ``rated``: the type has a rate, which lets all of them start.
+``--waiting 1000000`` takes some minutes.
 
     python -m benchmarks.limits --waiting 100000 --keys 1000,100000 --rounds 200
 """
@@ -60,7 +61,7 @@ def fill(keys: int, waiting: int) -> None:
     """As many jobs of each kind, of these keys in turn."""
     from django.db import connection
 
-    from django_jobqueue import PerKey, job
+    from django_jobqueue import PerKey, Rate, job
     from django_jobqueue.domain.registry import registry
     from django_jobqueue.store import job_types
     from django_jobqueue.store.connection import DjangoDatabase
@@ -71,6 +72,7 @@ def fill(keys: int, waiting: int) -> None:
         "plain": {},
         "capped": {"per_key": PerKey("key", concurrency=1)},
         "turns": {"per_key": PerKey("key")},
+        "rated": {"rate": Rate(10_000, per=1, burst=5_000)},
     }
     with connection.cursor() as cursor:
         cursor.execute("TRUNCATE jobqueue_queuedjob")
@@ -82,7 +84,7 @@ def fill(keys: int, waiting: int) -> None:
             cursor.execute(FILL, values)
         cursor.execute(
             "UPDATE jobqueue_queuedjob SET limit_key = NULL "
-            "WHERE job_type = 'bench.plain'"
+            "WHERE job_type IN ('bench.plain', 'bench.rated')"
         )
         cursor.execute("VACUUM ANALYZE jobqueue_queuedjob")
 
@@ -91,6 +93,7 @@ def claims(db: Any) -> dict[str, Claim]:
     """A function for each kind, which claims so many jobs as a worker does."""
     from django_jobqueue.store.queue.claim import claim
     from django_jobqueue.store.queue.claim_keyed import KeyedLane, claim_keyed
+    from django_jobqueue.store.queue.claim_rated import claim_rated
     from django_jobqueue.store.queue.lanes import LaneMark
     from django_jobqueue.store.rows import Lane
 
@@ -98,6 +101,10 @@ def claims(db: Any) -> dict[str, Claim]:
 
     def plain(limit: int) -> list[Any]:
         return claim(db, 1, [LaneMark(Lane("default", 0, "bench.plain"))], limit)
+
+    def rated(limit: int) -> list[Any]:
+        lane = LaneMark(Lane("default", 0, "bench.rated"))
+        return claim_rated(db, 1, [lane], limit)[0]
 
     def keyed(kind: str) -> Claim:
         def claim_some(limit: int) -> list[Any]:
@@ -115,7 +122,12 @@ def claims(db: Any) -> dict[str, Claim]:
 
         return claim_some
 
-    return {"plain": plain, "capped": keyed("capped"), "turns": keyed("turns")}
+    return {
+        "plain": plain,
+        "capped": keyed("capped"),
+        "turns": keyed("turns"),
+        "rated": rated,
+    }
 
 
 def measure(keys: int, waiting: int, rounds: int) -> None:

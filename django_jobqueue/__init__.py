@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django_jobqueue.domain.context import Context, current_job
 from django_jobqueue.domain.per_key import PerKey
+from django_jobqueue.domain.rates import Rate
 from django_jobqueue.domain.retry_rules import RetryRule
 from django_jobqueue.domain.schedule_rules import cron, every
 from django_jobqueue.enqueueing.by_name import (
@@ -92,6 +93,7 @@ __all__ = [
     "NotEditable",
     "NotReplayable",
     "PerKey",
+    "Rate",
     "Retry",
     "RetryRule",
     "Snooze",

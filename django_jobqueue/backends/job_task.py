@@ -83,6 +83,7 @@ class JobTask(Task):
     timeout: timedelta | float | None | Unset = UNSET
     delivery: str | Unset = UNSET
     concurrency: int | None | Unset = UNSET
+    rate: Any = UNSET
     per_key: Any = UNSET
     atomic: bool | Unset = UNSET
     expires_in: timedelta | float | None | Unset = UNSET

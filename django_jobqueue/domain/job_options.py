@@ -40,6 +40,13 @@ from django_jobqueue.domain.policy import (
     to_duration,
     whole,
 )
+from django_jobqueue.domain.rates import (
+    EXAMPLES,
+    NO_RATE,
+    rate_override,
+    rate_override_problem,
+    rate_problem,
+)
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.domain.unique_rule import UniqueRule
 from django_jobqueue.text.foreign_words import option_hint
@@ -52,6 +59,7 @@ class TypeOverrides(TypedDict, total=False):
     max_attempts: int | None
     timeout: timedelta | None
     concurrency: int | None
+    rate: str | None
     summary: str | None
     keep_succeeded: timedelta | None
     keep_unsuccessful: timedelta | None
@@ -67,7 +75,8 @@ class Override:
     least: int | timedelta | None = None  # None: texts
     most: int | timedelta | None = None
     text_problem: Problem = checks.always_right
-    unlimited: int | timedelta | None = None  # the value that lifts the limit
+    normal: Callable[[Any], Any] = checks.unchanged  # makes the value to store
+    unlimited: int | timedelta | str | None = None  # the value that lifts the limit
     words: Mapping[Any, Any] = field(default_factory=dict)  # the admin's, for values
 
     @property
@@ -237,6 +246,20 @@ OPTIONS: Final[Mapping[str, Option]] = {
             unlimited=NO_LIMIT,
             words={NO_LIMIT: _UNLIMITED, 0: _("0 (paused)")},
             help="How many run at once in the whole cluster; 0 pauses.",
+        ),
+    ),
+    "rate": _of_type(
+        problem=rate_problem,
+        type_takes=(None,),
+        column=Column(
+            sql_type="text", value=lambda p: None if p.rate is None else p.rate.text
+        ),
+        override=Override(
+            text_problem=rate_override_problem,
+            normal=rate_override,
+            unlimited=NO_RATE,
+            words={NO_RATE: _UNLIMITED},
+            help=f"How many start in any window, such as {EXAMPLES}.",
         ),
     ),
     # Its columns are made from it: store/job_types.py.

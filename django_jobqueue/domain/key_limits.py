@@ -40,7 +40,12 @@ def declared(declarations: Iterable[Declaration]) -> list[dict[str, Any]]:
     for declaration in declarations:
         per_key, name = declaration.policy.per_key, limit_name(declaration)
         if per_key is not None and name is not None:
-            limits[name] = {"name": name, "concurrency": per_key.concurrency}
+            rate = None if per_key.rate is None else per_key.rate.text
+            limits[name] = {
+                "name": name,
+                "concurrency": per_key.concurrency,
+                "rate": rate,
+            }
     return list(limits.values())
 
 

@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final
 
 from django_jobqueue.domain.policy import name_problem, whole
+from django_jobqueue.domain.rates import Rate, rate_problem
 from django_jobqueue.exceptions import InvalidArguments
 
 LONGEST_KEY: Final = 150  # characters; the database shortens longer ones of plain SQL
@@ -25,12 +26,15 @@ class PerKey:
     :param by: the parameter whose value is the key; or several.
     :param concurrency: how many jobs of one key run at once in the whole cluster; None
         is unlimited.
+    :param rate: how many jobs of one key start in any window of some seconds; None is
+        unlimited.
     :param name: of the limit, by default that of the job type.
     """
 
     by: str | Iterable[str]
     _: KW_ONLY
     concurrency: int | None = None
+    rate: Rate | None = None
     name: str | None = None
 
     def __post_init__(self) -> None:
@@ -54,6 +58,8 @@ class PerKey:
             )
         if self.concurrency is not None and (wrong := whole(1)(self.concurrency)):
             return f"concurrency {wrong}"
+        if self.rate is not None and (wrong := rate_problem(self.rate)):
+            return f"rate {wrong}"
         if self.name is not None and (wrong := name_problem(self.name)):
             return f"name {wrong}"
         return None

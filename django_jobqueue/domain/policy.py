@@ -18,6 +18,7 @@ from django_jobqueue.text.suggestions import did_you_mean
 if TYPE_CHECKING:
     from django_jobqueue.domain.followers import Follower
     from django_jobqueue.domain.per_key import PerKey
+    from django_jobqueue.domain.rates import Rate
 
 NAME_LENGTH: Final = 100
 PRIORITIES: Final = range(-100, 101)
@@ -55,6 +56,7 @@ class Policy:
     timeout: timedelta | None | Unset = UNSET  # None is unlimited
     delivery: Delivery = Delivery.AT_LEAST_ONCE
     concurrency: int | None = None  # in the whole cluster; None is unlimited
+    rate: Rate | None = None  # of starts, in the whole cluster; None is unlimited
     per_key: PerKey | None = None
     atomic: bool = False
     expires_in: timedelta | None = None

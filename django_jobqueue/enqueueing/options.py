@@ -18,6 +18,7 @@ from django_jobqueue.domain.job_options import OF_JOB, option_of_types
 from django_jobqueue.domain.option_checks import reusable
 from django_jobqueue.domain.per_key import PerKey
 from django_jobqueue.domain.policy import Policy, Unset
+from django_jobqueue.domain.rates import Rate
 from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.domain.retry_rules import RetryOption
 from django_jobqueue.domain.states import Delivery
@@ -54,6 +55,8 @@ class TypeOptions(TypedDict, total=False):
     """``at_least_once``, or ``at_most_once``: never started twice."""
     concurrency: int | None
     """How many jobs run at once in the whole cluster; 0 pauses, None is unlimited."""
+    rate: Rate | None
+    """How many start in any window of some seconds, in the whole cluster."""
     per_key: PerKey | None
     """How many jobs of each key, such as each customer, run at once."""
     atomic: bool

@@ -1081,6 +1081,16 @@ class Migration(PostgreSQLMigration):
                     ),
                 ),
                 (
+                    "rate",
+                    models.CharField(
+                        blank=True,
+                        help_text="How many start in any window. Empty: unlimited.",
+                        max_length=100,
+                        null=True,
+                        verbose_name="rate",
+                    ),
+                ),
+                (
                     "atomic",
                     models.BooleanField(db_default=False, verbose_name="atomic"),
                 ),
@@ -1205,6 +1215,16 @@ class Migration(PostgreSQLMigration):
                     ),
                 ),
                 (
+                    "rate_override",
+                    models.CharField(
+                        blank=True,
+                        help_text="Starts in any window in the whole cluster, for example: 100/m, or 10/s burst 3, or unlimited.",
+                        max_length=100,
+                        null=True,
+                        verbose_name="rate",
+                    ),
+                ),
+                (
                     "keep_succeeded_override",
                     models.DurationField(
                         blank=True, null=True, verbose_name="keep succeeded jobs for"
@@ -1309,6 +1329,28 @@ class Migration(PostgreSQLMigration):
                             _connector="OR",
                         ),
                         name="jobqueue_t_concurrency_override",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("rate__isnull", True),
+                                (
+                                    "rate__regex",
+                                    "^[1-9][0-9]{0,9}/[0-9]{1,10}([.][0-9]{1,6})?s burst [1-9][0-9]{0,9}$",
+                                ),
+                                _connector="OR",
+                            ),
+                            models.Q(
+                                ("rate_override__isnull", True),
+                                ("rate_override", "unlimited"),
+                                (
+                                    "rate_override__regex",
+                                    "^[1-9][0-9]{0,9}/[0-9]{1,10}([.][0-9]{1,6})?s burst [1-9][0-9]{0,9}$",
+                                ),
+                                _connector="OR",
+                            ),
+                        ),
+                        name="jobqueue_t_rate",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
@@ -2683,6 +2725,16 @@ class Migration(PostgreSQLMigration):
                     ),
                 ),
                 (
+                    "rate",
+                    models.CharField(
+                        blank=True,
+                        help_text="How many jobs of one key start in any window. Empty: unlimited.",
+                        max_length=100,
+                        null=True,
+                        verbose_name="rate",
+                    ),
+                ),
+                (
                     "declared_at",
                     models.DateTimeField(
                         db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
@@ -2696,6 +2748,16 @@ class Migration(PostgreSQLMigration):
                         help_text="Jobs of one key running at once; 0 holds all, -1 is unlimited.",
                         null=True,
                         verbose_name="concurrency",
+                    ),
+                ),
+                (
+                    "rate_override",
+                    models.CharField(
+                        blank=True,
+                        help_text="Starts of one key in any window, for example: 100/m, or 10/s burst 3, or unlimited.",
+                        max_length=100,
+                        null=True,
+                        verbose_name="rate",
                     ),
                 ),
             ],
@@ -2726,6 +2788,73 @@ class Migration(PostgreSQLMigration):
                         ),
                         name="jobqueue_k_concurrency_override",
                     ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("rate__isnull", True),
+                                (
+                                    "rate__regex",
+                                    "^[1-9][0-9]{0,9}/[0-9]{1,10}([.][0-9]{1,6})?s burst [1-9][0-9]{0,9}$",
+                                ),
+                                _connector="OR",
+                            ),
+                            models.Q(
+                                ("rate_override__isnull", True),
+                                ("rate_override", "unlimited"),
+                                (
+                                    "rate_override__regex",
+                                    "^[1-9][0-9]{0,9}/[0-9]{1,10}([.][0-9]{1,6})?s burst [1-9][0-9]{0,9}$",
+                                ),
+                                _connector="OR",
+                            ),
+                        ),
+                        name="jobqueue_k_rate",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Bucket",
+            fields=[
+                (
+                    "limit_key",
+                    models.CharField(
+                        db_collation="C",
+                        max_length=260,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="key",
+                    ),
+                ),
+                (
+                    "full_at",
+                    django_jobqueue.models.fields.UTCDateTimeField(
+                        verbose_name="full at"
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "bucket of a rate",
+                "verbose_name_plural": "buckets of rates",
+                "default_permissions": (),
+                "required_db_vendor": "postgresql",
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "full_at__range",
+                                (
+                                    datetime.datetime(
+                                        1, 1, 3, 0, 0, tzinfo=datetime.UTC
+                                    ),
+                                    datetime.datetime(
+                                        9999, 12, 30, 0, 0, tzinfo=datetime.UTC
+                                    ),
+                                ),
+                            )
+                        ),
+                        name="jobqueue_b_full_at",
+                    )
                 ],
             },
         ),
@@ -3352,6 +3481,7 @@ class Migration(PostgreSQLMigration):
         migrations.RunSQL(sql.UNIQUE_KEY, sql.NO_UNIQUE_KEY),
         migrations.RunSQL(sql.LIMIT_KEY, sql.NO_LIMIT_KEY),
         migrations.RunSQL(sql.LIMIT_CHANGED, sql.LIMIT_UNNOTICED),
+        migrations.RunSQL(sql.RATE_CHANGED, sql.RATE_UNNOTICED),
         migrations.RunSQL(sql.FILL, sql.DO_NOT_FILL),
         migrations.RunSQL(sql.ANNOUNCE, sql.DO_NOT_ANNOUNCE),
         migrations.RunSQL(sql.FOLLOW, sql.DO_NOT_FOLLOW),

@@ -49,6 +49,7 @@ ALTER TABLE jobqueue_worker SET (
   autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500,
   autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE jobqueue_schedule SET (fillfactor = 50);
+ALTER TABLE jobqueue_bucket SET (fillfactor = 50);
 ALTER TABLE jobqueue_lease SET (fillfactor = 50);
 ALTER TABLE jobqueue_host SET (fillfactor = 50);
 ALTER TABLE jobqueue_rollup SET (fillfactor = 70);
@@ -119,7 +120,7 @@ BEGIN
 END
 $body$;
 CREATE TRIGGER jobqueue_notify_limit
- AFTER INSERT OR DELETE OR UPDATE OF concurrency, concurrency_override
+ AFTER INSERT OR DELETE OR UPDATE OF concurrency, concurrency_override, rate, rate_override
     ON jobqueue_keylimit FOR EACH ROW EXECUTE FUNCTION jobqueue_notify_limit();
 CREATE TRIGGER jobqueue_notify_limit
  AFTER INSERT OR DELETE OR UPDATE
@@ -129,6 +130,45 @@ LIMIT_UNNOTICED = """
 DROP TRIGGER IF EXISTS jobqueue_notify_limit ON jobqueue_keylimit;
 DROP TRIGGER IF EXISTS jobqueue_notify_limit ON jobqueue_keyoverride;
 DROP FUNCTION IF EXISTS jobqueue_notify_limit()
+"""
+
+# A rate that was changed, by whomever, begins with a bucket that is empty at most: what
+# was spent of a slow one would hold a fast one for hours. Workers read their policies
+# again.
+RATE_CHANGED = """
+CREATE FUNCTION jobqueue_change_rate() RETURNS trigger LANGUAGE plpgsql AS $body$
+DECLARE
+  rate text := coalesce(NEW.rate_override, NEW.rate, 'unlimited');
+  burst bigint := substring(rate FROM '[0-9]+$')::bigint;
+  refill interval := substring(rate FROM '/([0-9.]+)s')::float8 * burst
+                     / greatest(1, substring(rate FROM '^[0-9]+')::bigint - burst + 1)
+                     * interval '1 second';
+BEGIN
+  UPDATE jobqueue_bucket AS bucket
+     SET full_at = clock_timestamp() + coalesce(refill, interval '0')
+   WHERE CASE TG_TABLE_NAME WHEN 'jobqueue_jobtype' THEN bucket.limit_key = NEW.name
+              ELSE bucket.limit_key >= NEW.name || ' '
+                   AND bucket.limit_key < NEW.name || '!' END
+     AND bucket.full_at > clock_timestamp() + coalesce(refill, interval '0');
+  PERFORM pg_notify('jobqueue', 't:');
+  RETURN NULL;
+END
+$body$;
+CREATE TRIGGER jobqueue_change_rate AFTER UPDATE OF rate, rate_override
+    ON jobqueue_jobtype FOR EACH ROW
+  WHEN (coalesce(OLD.rate_override, OLD.rate)
+        IS DISTINCT FROM coalesce(NEW.rate_override, NEW.rate))
+  EXECUTE FUNCTION jobqueue_change_rate();
+CREATE TRIGGER jobqueue_change_rate AFTER UPDATE OF rate, rate_override
+    ON jobqueue_keylimit FOR EACH ROW
+  WHEN (coalesce(OLD.rate_override, OLD.rate)
+        IS DISTINCT FROM coalesce(NEW.rate_override, NEW.rate))
+  EXECUTE FUNCTION jobqueue_change_rate()
+"""
+RATE_UNNOTICED = """
+DROP TRIGGER IF EXISTS jobqueue_change_rate ON jobqueue_jobtype;
+DROP TRIGGER IF EXISTS jobqueue_change_rate ON jobqueue_keylimit;
+DROP FUNCTION IF EXISTS jobqueue_change_rate()
 """
 
 # A row that leaves its queue or its priority to the job type leaves all else to it, too.

@@ -10,6 +10,7 @@ from django_jobqueue.models.alert_delivery import AlertDelivery
 from django_jobqueue.models.archived_count import ArchivedCount
 from django_jobqueue.models.archived_job import ArchivedJob
 from django_jobqueue.models.audit_entry import AuditEntry
+from django_jobqueue.models.bucket import Bucket
 from django_jobqueue.models.bulk_operation import BulkOperation
 from django_jobqueue.models.erasure import Erasure
 from django_jobqueue.models.failure import Failure
@@ -40,6 +41,7 @@ __all__ = [
     "AlertDelivery",
     "ArchivedJob",
     "AuditEntry",
+    "Bucket",
     "BulkOperation",
     "Erasure",
     "Failure",

@@ -7,6 +7,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.policy import NAME_LENGTH, NO_LIMIT, WHO_LENGTH
+from django_jobqueue.domain.rates import LENGTH, NO_RATE, STORED
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.models.column_defaults import ClockTimestamp
 from django_jobqueue.models.fields import UTCDateTimeField
@@ -44,6 +45,13 @@ class JobType(models.Model):
         db_default=Delivery.AT_LEAST_ONCE,
     )
     concurrency = models.IntegerField(_("concurrency"), null=True, blank=True)
+    rate = models.CharField(
+        _("rate"),
+        max_length=LENGTH,
+        null=True,
+        blank=True,
+        help_text=_("How many start in any window. Empty: unlimited."),
+    )
     atomic = models.BooleanField(_("atomic"), db_default=False)
     expires_in = models.DurationField(_("expires in"), null=True, blank=True)
     max_crashes = models.IntegerField(_("max crashes"), db_default=3)
@@ -104,6 +112,16 @@ class JobType(models.Model):
             "Jobs running at once in the whole cluster; 0 pauses, -1 is unlimited."
         ),
     )
+    rate_override = models.CharField(
+        _("rate"),
+        max_length=LENGTH,
+        null=True,
+        blank=True,
+        help_text=_(
+            "Starts in any window in the whole cluster, for example: 100/m, or 10/s "
+            "burst 3, or unlimited."
+        ),
+    )
     keep_succeeded_override = models.DurationField(
         _("keep succeeded jobs for"), null=True, blank=True
     )
@@ -161,6 +179,15 @@ class JobType(models.Model):
                 condition=Q(concurrency_override__isnull=True)
                 | Q(concurrency_override__gte=NO_LIMIT),
                 name="jobqueue_t_concurrency_override",
+            ),
+            models.CheckConstraint(
+                condition=(Q(rate__isnull=True) | Q(rate__regex=STORED))
+                & (
+                    Q(rate_override__isnull=True)
+                    | Q(rate_override=NO_RATE)
+                    | Q(rate_override__regex=STORED)
+                ),
+                name="jobqueue_t_rate",
             ),
             models.CheckConstraint(
                 condition=Q(priority__range=(-100, 100))

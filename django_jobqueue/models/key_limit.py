@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.per_key import LIMIT_KEY_LENGTH
 from django_jobqueue.domain.policy import NAME_LENGTH, NO_LIMIT
+from django_jobqueue.domain.rates import LENGTH, NO_RATE, STORED
 from django_jobqueue.models.column_defaults import ClockTimestamp
 from django_jobqueue.models.fields import UTCDateTimeField
 
@@ -26,6 +27,13 @@ class KeyLimit(models.Model):
         blank=True,
         help_text=_("Jobs of one key running at once. Empty: unlimited."),
     )
+    rate = models.CharField(
+        _("rate"),
+        max_length=LENGTH,
+        null=True,
+        blank=True,
+        help_text=_("How many jobs of one key start in any window. Empty: unlimited."),
+    )
     declared_at = UTCDateTimeField(_("declared at"), db_default=ClockTimestamp())
 
     # What operators say instead.
@@ -34,6 +42,17 @@ class KeyLimit(models.Model):
         null=True,
         blank=True,
         help_text=_("Jobs of one key running at once; 0 holds all, -1 is unlimited."),
+    )
+
+    rate_override = models.CharField(
+        _("rate"),
+        max_length=LENGTH,
+        null=True,
+        blank=True,
+        help_text=_(
+            "Starts of one key in any window, for example: 100/m, or 10/s burst 3, or "
+            "unlimited."
+        ),
     )
 
     class Meta:
@@ -52,6 +71,15 @@ class KeyLimit(models.Model):
                 condition=Q(concurrency_override__isnull=True)
                 | Q(concurrency_override__gte=NO_LIMIT),
                 name="jobqueue_k_concurrency_override",
+            ),
+            models.CheckConstraint(
+                condition=(Q(rate__isnull=True) | Q(rate__regex=STORED))
+                & (
+                    Q(rate_override__isnull=True)
+                    | Q(rate_override=NO_RATE)
+                    | Q(rate_override__regex=STORED)
+                ),
+                name="jobqueue_k_rate",
             ),
         ]
 

@@ -23,7 +23,7 @@ from django_jobqueue.operations.finding import get_job
 from django_jobqueue.operations.freeing import free_keys
 from django_jobqueue.operations.hosts import ask_hosts, scale_hosts
 from django_jobqueue.operations.leases import take_away_leases
-from django_jobqueue.operations.limits import override_limit
+from django_jobqueue.operations.limits import override_key_rate, override_limit
 from django_jobqueue.operations.overrides import override
 from django_jobqueue.operations.pausing import pause, resume
 from django_jobqueue.operations.pruning import prune, prune_jobs, prune_rules
@@ -49,6 +49,7 @@ __all__ = [
     "ignore",
     "note",
     "override",
+    "override_key_rate",
     "override_limit",
     "pause",
     "prune",

@@ -6,6 +6,7 @@ from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.key_limits import limit_name
 from django_jobqueue.domain.per_key import limit_key_problem
 from django_jobqueue.domain.policy import NO_LIMIT, whole
+from django_jobqueue.domain.rates import rate_override, rate_override_problem
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.operations.audit_log import record
@@ -51,6 +52,34 @@ def override_limit(
     details = {"limit": limit, "key": key, "concurrency": text if count else None}
     given = {name: value for name, value in details.items() if value is not None}
     record("override limit", by, count, given, using=using)
+    return change
+
+
+@sync_only()
+def override_key_rate(
+    name: Name, rate: str | None, *, using: str | None = None, by: str = ""
+) -> Change:
+    """Override how many jobs of each key start in any window.
+
+    ``name`` is that of the limit, or a handler, or its job type, that has it. ``rate``
+    is a text, such as "10/s", "100/m burst 3" or "unlimited". None clears the override:
+    the code decides again. Workers obey from their next claim, without a restart.
+
+    Returns the override before and after. Raises InvalidArguments.
+    """
+    limit = _limit_name(name)
+    if problem := rate_override_problem(rate):
+        raise InvalidArguments(f"rate {problem}")
+    db = DjangoDatabase(using)
+    change = limit_overrides.override_rate(db, limit, rate_override(rate))
+    if change is None:
+        hint = did_you_mean(limit, limit_overrides.limit_names(db))
+        raise InvalidArguments(f"There is no limit by key {limit!r}.{hint}")
+    count = int(change.before != change.after)
+    details = {"limit": limit}
+    if count:
+        details["rate"] = f"{change.before or '–'} → {change.after or '–'}"
+    record("override limit", by, count, details, using=using)
     return change
 
 

@@ -27,11 +27,11 @@ def override(
 
     ``name`` is that of the job type, or its handler. The options are ``priority``,
     ``max_attempts`` (-1 is unlimited), ``timeout`` (a timedelta; zero is unlimited),
-    ``concurrency`` (-1 is unlimited, 0 pauses), ``summary`` (what lists say of each
-    job), ``keep_succeeded`` and ``keep_unsuccessful`` (timedeltas). An option that is
-    not given stays as it is, even if somebody else changes it at the same time. Workers
-    obey from their next claim, without a restart; ``priority`` holds for jobs enqueued
-    from now on.
+    ``concurrency`` (-1 is unlimited, 0 pauses), ``rate`` (a text such as "100/m" or
+    "unlimited"), ``summary`` (what lists say of each job), ``keep_succeeded`` and
+    ``keep_unsuccessful`` (timedeltas). An option that is not given stays as it is, even
+    if somebody else changes it at the same time. Workers obey from their next claim,
+    without a restart; ``priority`` holds for jobs enqueued from now on.
 
     Returns the options that it changed. Raises UnknownJobType, InvalidArguments, and
     TypeError for an option that cannot be overridden.
@@ -43,7 +43,8 @@ def override(
         if problem := OVERRIDES[option].problem(value):
             raise InvalidArguments(f"{option} {problem}")
     job_type, db = one_name(name), DjangoDatabase(using)
-    changed = job_types.override(db, job_type, values)
+    stored = {option: OVERRIDES[option].normal(v) for option, v in values.items()}
+    changed = job_types.override(db, job_type, stored)
     must_exist(db, [job_type], [] if changed is None else [job_type])
     changed = changed or {}
     texts = {

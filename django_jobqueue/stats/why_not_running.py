@@ -15,6 +15,7 @@ from django.utils.translation import gettext, ngettext
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.policy import limit_in_force
+from django_jobqueue.domain.rates import NO_RATE
 from django_jobqueue.domain.states import ALIVE, QueuedStatus, WorkerState
 from django_jobqueue.models import (
     JobType,
@@ -26,6 +27,7 @@ from django_jobqueue.models import (
 )
 from django_jobqueue.stats.current_state import known_job_types
 from django_jobqueue.stats.pauses import is_paused
+from django_jobqueue.stats.waiting_for_rate import RateWait, WaitingForRate
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading.lane_position import Place, count_before
 from django_jobqueue.store.rows import Lane
@@ -120,6 +122,7 @@ class _Reasons:
         }
         self.running = _running(self.limits)
         self.key_limits, self.running_of_key = _key_limits(rows, self.types)
+        self.rates = WaitingForRate(rows, self.types)
 
     def of(self, job: Any) -> Iterator[Reason]:
         """Whatever a claim, or the end of a run, waits for."""
@@ -175,6 +178,17 @@ class _Reasons:
             }
             remedy = (*COMMAND, "override", job.job_type_id, "--concurrency", limit + 1)
             yield Reason(text % numbers, "limit", *remedy)
+        if (wait := self.rates.of_type(job)) is not None:
+            text = gettext(
+                "its job type is at its rate, %(rate)s: the next may start at %(time)s"
+            )
+            override = (*COMMAND, "override", job.job_type_id, "--rate", NO_RATE)
+            yield _of_rate(wait, text, "limit", *override)
+        if (wait := self.rates.of_key(job)) is not None:
+            text = gettext(
+                "its key is at its rate, %(rate)s: the next may start at %(time)s"
+            )
+            yield _of_rate(wait, text, "key", *COMMAND, "limits")
         of_key = self.key_limits.get(job.pk)
         running = self.running_of_key.get(job.limit_key, 0)
         if of_key == 0:
@@ -216,6 +230,11 @@ class _Reasons:
             for worker in self.living
             if _serves(worker, job.queue) and job.job_type_id in self.known[worker.pk]
         ]
+
+
+def _of_rate(wait: RateWait, text: str, about: str, *remedy: object) -> Reason:
+    values = {"rate": wait.rate.text, "time": timezones.exact(wait.until)}
+    return Reason(text % values, about, *remedy)
 
 
 def _of_line(job: Any, before: int) -> Iterator[Reason]:

@@ -14,6 +14,7 @@ from django_jobqueue.domain.registry import Declaration
 from django_jobqueue.domain.unique_rule import UniqueRule
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.notify import News
+from django_jobqueue.store.queue import buckets
 from django_jobqueue.store.rows import Overrides
 
 # The columns that hold the declaration, and their types.
@@ -59,16 +60,19 @@ SELECT name, {_VALUES}
 
 # Before the job types that name them, which else would be unlimited for a moment.
 DECLARE_LIMITS: Final = """
-INSERT INTO jobqueue_keylimit AS held (name, concurrency)
-SELECT name, concurrency
-  FROM jsonb_to_recordset(%(declared)s::jsonb) AS declared (name text, concurrency int)
+INSERT INTO jobqueue_keylimit AS held (name, concurrency, rate)
+SELECT name, concurrency, rate
+  FROM jsonb_to_recordset(%(declared)s::jsonb)
+       AS declared (name text, concurrency int, rate text)
  ORDER BY name
     ON CONFLICT (name) DO UPDATE
-   SET concurrency = excluded.concurrency, declared_at = clock_timestamp()
- WHERE held.concurrency IS DISTINCT FROM excluded.concurrency
+   SET concurrency = excluded.concurrency, rate = excluded.rate,
+       declared_at = clock_timestamp()
+ WHERE (held.concurrency, held.rate)
+       IS DISTINCT FROM (excluded.concurrency, excluded.rate)
 """
 
-IN_FORCE: Final = """
+IN_FORCE: Final = f"""
 SELECT type.name, type.priority_override, type.max_attempts_override,
        type.timeout_override,
        CASE type.concurrency_override WHEN -1 THEN NULL
@@ -79,7 +83,10 @@ SELECT type.name, type.priority_override, type.max_attempts_override,
        (SELECT max(CASE said.concurrency WHEN -1 THEN 2147483647
                         ELSE said.concurrency END)
           FROM jobqueue_keyoverride AS said
-         WHERE said.limit_key >= held.name || ' ' AND said.limit_key < held.name || '!')
+         WHERE said.limit_key >= held.name || ' '
+           AND said.limit_key < held.name || '!'),
+       {buckets.IN_FORCE.format(row="type")} IS NOT NULL,
+       {buckets.IN_FORCE.format(row="held")} IS NOT NULL
   FROM jobqueue_jobtype AS type
   LEFT JOIN jobqueue_keylimit AS held ON held.name = type.limit_name
 """
@@ -180,7 +187,7 @@ def declare(db: Database, declarations: Iterable[Declaration]) -> None:
 
 
 def overrides(db: Database) -> dict[str, Overrides]:
-    """The overrides of each job type, and its concurrency in force."""
+    """The overrides of each job type, and its limits in force."""
     return {name: Overrides(*values) for name, *values in db.fetch(IN_FORCE)}
 
 

@@ -19,6 +19,14 @@ UPDATE jobqueue_keylimit SET concurrency_override = %(concurrency)s::integer
  WHERE name = %(name)s
 """
 
+LOCK_RATE: Final = """
+SELECT rate_override FROM jobqueue_keylimit WHERE name = %(name)s FOR NO KEY UPDATE
+"""
+
+OVERRIDE_RATE: Final = """
+UPDATE jobqueue_keylimit SET rate_override = %(rate)s::text WHERE name = %(name)s
+"""
+
 KEY_BEFORE: Final = """
 SELECT concurrency FROM jobqueue_keyoverride WHERE limit_key = %(limit_key)s
 """
@@ -62,6 +70,22 @@ def override_limit(
         if before != concurrency:
             db.run(statement, params)
         return Change(before, concurrency)
+
+    return db.in_transaction(write)
+
+
+def override_rate(db: DjangoDatabase, name: str, rate: str | None) -> Change | None:
+    """Write the rate of each key of this limit; None lets the code decide. Returns the
+    values before and after; None if there is no such limit."""
+    params = {"name": name, "rate": rate}
+
+    def write() -> Change | None:
+        locked = db.fetch(LOCK_RATE, params)
+        if not locked:
+            return None
+        if locked[0][0] != rate:
+            db.run(OVERRIDE_RATE, params)
+        return Change(locked[0][0], rate)
 
     return db.in_transaction(write)
 

@@ -125,6 +125,8 @@ class Overrides:
     limit_name: str | None = None  # its limit by key
     key_concurrency: int | None = None  # the limit of each key
     most_of_one_key: int | None = None  # the greatest that is said of one key alone
+    has_rate: bool = False  # of starts
+    key_has_rate: bool = False  # each key of its limit
 
 
 class Lane(NamedTuple):

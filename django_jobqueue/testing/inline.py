@@ -98,7 +98,8 @@ class InlineWorker:
         return self._claim_quarantined()
 
     def _claim_lane(self, lane: Lane) -> list[ClaimedJob]:
-        """Take the next job of this lane, within the limits of its type."""
+        """Take the next job of this lane, within the limits of its type. Rates are not
+        kept: time does not pass."""
         worker = self._registered()
         is_limited = self._policies.is_limited(lane.job_type)
         limit = self._policies.key_limit(lane.job_type)
@@ -156,7 +157,7 @@ class InlineWorker:
     def next_in(self) -> float | None:
         """Seconds until something happens by itself; None if nothing will."""
         quarantined = claim.next_quarantined(
-            self.db, self._policies.names, self._queues
+            self.db, self._policies.names, self._queues, keeps_rates=False
         ).due_in
         lapse = worker_rows.next_lapse(self.db).due_in
         expiry = expire.next_expiry(self.db)
@@ -194,10 +195,13 @@ class InlineWorker:
 
     def _claim_quarantined(self) -> Attempt | None:
         """Take a job that a worker would run in a process of its own."""
-        names = self._policies.names
-        if claim.next_quarantined(self.db, names, self._queues).due_in != 0:
+        names, queues = self._policies.names, self._queues
+        at = claim.next_quarantined(self.db, names, queues, keeps_rates=False)
+        if at.due_in != 0:
             return None
-        jobs = claim.claim_quarantined(self.db, self._registered(), names, self._queues)
+        jobs = claim.claim_quarantined(
+            self.db, self._registered(), names, queues, keeps_rates=False
+        )
         return self._make(jobs[0]) if jobs else None
 
     def _registered(self) -> int:

@@ -27,8 +27,8 @@ DELIVERY: Final = (
     "others are run again when their worker died"
 )
 RATE: Final = (
-    "There are no rates; @job(concurrency=…) bounds how many run at once, and the "
-    "guide 'Coming from Celery' has a recipe"
+    "Write @job(rate=Rate(100, per=60)): at most 100 starts in any 60 seconds, in the "
+    "whole cluster"
 )
 LOCK: Final = "Write using(unique_key=…), @job(unique=True) or @job(concurrency=1)"
 SIGNALS: Final = f"{FOLLOWER}; or connect to a signal, such as job_failed"

@@ -68,3 +68,22 @@ def test_keys_are_data_so_not_everybody_sees_them(log_in: LogIn, scene: Scene) -
     JobType.objects.filter(pk=KEYED).update(sensitive=["key"])
     engineer = get(log_in(*PAGE_RIGHTS), page_of("keylimit", KEYED))
     assert "acme" not in engineer.html
+
+
+def test_an_engineer_overrides_the_rate_of_each_key(
+    log_in: LogIn, scene: Scene
+) -> None:
+    client = log_in(*PAGE_RIGHTS)
+    confirm(client, "keylimit", "override", KEYED, concurrency="", rate="10/s")
+    assert KeyLimit.objects.get(pk=KEYED).rate_override == "10/1s burst 1"
+    page = get(client, page_of("keylimit", KEYED)).text
+    assert "Rate of each key 10/1s burst 1" in page
+    asked = get(client, "/admin/jobqueue/keylimit/override/", keys=KEYED)
+    assert 'value="10/1s burst 1"' in asked.html
+    only = {"only_key": "on", "key": "acme"}
+    confirm(client, "keylimit", "override", KEYED, concurrency="1", **only)
+    assert KeyLimit.objects.get(pk=KEYED).rate_override == "10/1s burst 1"
+
+    confirm(client, "keylimit", "override", KEYED, concurrency="", rate="")
+
+    assert KeyLimit.objects.get(pk=KEYED).rate_override is None

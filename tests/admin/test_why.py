@@ -14,7 +14,15 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_jobqueue.domain.states import WorkerState
-from django_jobqueue.models import JobType, KeyOverride, Queue, QueuedJob, Worker
+from django_jobqueue.models import (
+    Bucket,
+    JobType,
+    KeyLimit,
+    KeyOverride,
+    Queue,
+    QueuedJob,
+    Worker,
+)
 from tests.admin import scene as rows
 from tests.admin.conftest import LogIn
 from tests.admin.pages import get, list_of, page_of
@@ -121,6 +129,20 @@ def test_its_type_is_at_its_limit(reasons: Any, worker: int) -> None:
     assert reasons(mine) == ["it is about to be claimed"]
 
 
+def test_its_type_is_at_its_rate(reasons: Any, worker: int) -> None:
+    JobType.objects.filter(name=ADD).update(rate="20/1200s burst 2")
+    mine = rows.queued()
+    assert reasons(mine) == ["it is about to be claimed"]
+    full_at = timezone.now() + timedelta(seconds=100)
+    Bucket.objects.create(limit_key=ADD, full_at=full_at)  # one more may start
+    (reason,) = reasons(mine)
+    assert reason.startswith(
+        "its job type is at its rate, 20/1200s burst 2: the next may start at "
+    )
+    JobType.objects.update(rate_override="unlimited")
+    assert reasons(mine) == ["it is about to be claimed"]
+
+
 @pytest.mark.parametrize(
     ("columns", "why"),
     [
@@ -204,3 +226,17 @@ def test_its_key_is_at_its_limit(reasons: Any, worker: int) -> None:
     assert reasons(mine) == ["it is about to be claimed"]
     KeyOverride.objects.create(limit_key=f"{KEYED} 8", concurrency=0)
     assert reasons(other) == ["its key is held"]
+
+
+def test_its_key_is_at_its_rate(reasons: Any, worker: int) -> None:
+    Worker.objects.update(job_types=[KEYED])
+    KeyLimit.objects.update(rate="20/1200s burst 2")
+    other, mine = (make(KEYED, data={"key": key}) for key in (8, 7))
+    full_at = timezone.now() + timedelta(seconds=100)
+    Bucket.objects.create(limit_key=f"{KEYED} 7", full_at=full_at)
+
+    (reason,) = reasons(mine)
+    assert reason.startswith("its key is at its rate, 20/1200s burst 2: the next may")
+    assert reasons(other) == ["it is about to be claimed"]
+    KeyLimit.objects.update(rate_override="unlimited")
+    assert reasons(mine) == ["it is about to be claimed"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from django_jobqueue import PerKey, job
+from django_jobqueue import PerKey, Rate, job
 from django_jobqueue.checks.key_limits import check_shared_limits
 from django_jobqueue.domain.registry import registry
 
@@ -34,3 +34,14 @@ def test_e026_job_types_that_share_a_limit_state_one_number(
         job(name=function.__name__, per_key=per_key)(function)
 
     assert [message.id for message in check_shared_limits(None)] == ids
+
+
+@pytest.mark.usefixtures("_types_are_gone")
+def test_job_types_that_share_a_limit_state_one_rate() -> None:
+    for function, limit in ((charge, 10), (refund, 20)):
+        per_key = PerKey("account", rate=Rate(limit, per=1), name="stripe")
+        job(name=function.__name__, per_key=per_key)(function)
+
+    (message,) = check_shared_limits(None)
+
+    assert "10/1s burst 1 of charge" in message.msg

@@ -33,7 +33,7 @@ def test_the_list_says_what_holds_and_how_many_run(worker_id: int) -> None:
     keyed("a", status="running", worker_id=worker_id)
     keyed("a")
     lines = [line.split() for line in jobqueue("limits").out.splitlines()]
-    assert lines[1] == [KEYED, "2", "-", "1", KEYED]
+    assert lines[1] == [KEYED, "2", "-", "-", "1", KEYED]
     (one,) = jobqueue("limits", "--format", "json").json
     assert one == {
         "name": KEYED,
@@ -42,6 +42,8 @@ def test_the_list_says_what_holds_and_how_many_run(worker_id: int) -> None:
         "limit": 2,
         "running": 1,
         "overridden_keys": 0,
+        "rate": None,
+        "rate_override": None,
         "job_types": [KEYED],
     }
     JobType.objects.update(limit_name=None)
@@ -122,3 +124,20 @@ def test_what_makes_no_sense_is_refused(arguments: tuple[str, ...], text: str) -
     with pytest.raises(CommandError, match=text):
         jobqueue("limits", *arguments)
     assert not KeyLimit.objects.exclude(concurrency_override=None).exists()
+
+
+def test_the_rate_of_each_key_is_overridden() -> None:
+    said = jobqueue("limits", "override", KEYED, "--rate", "10/s").out
+    assert said == f"{KEYED}: code → 10/1s burst 1.\n"
+    shown = jobqueue("limits", "--format", "json").json
+    (limit,) = (one for one in shown if one["name"] == KEYED)
+    assert (limit["rate"], limit["rate_override"]) == (None, "10/1s burst 1")
+    assert "10/1s burst 1" in jobqueue("limits").out
+    again = jobqueue("limits", "override", KEYED, "--rate", "10/1s").out
+    assert again == f"{KEYED}: nothing changed.\n"
+    jobqueue("limits", "override", KEYED, "--rate", "code")
+    assert KeyLimit.objects.get(pk=KEYED).rate_override is None
+    with pytest.raises(CommandError, match="--rate is of all its keys"):
+        jobqueue("limits", "override", KEYED, "--rate", "10/s", "--key", "7")
+    with pytest.raises(CommandError, match="must be a rate, such as"):
+        jobqueue("limits", "override", KEYED, "--rate", "often")

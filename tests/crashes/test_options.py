@@ -198,6 +198,7 @@ def enqueue_all_sorts(trial: Trial) -> list[tuple[str, UUID]]:
     for kind in trial.kinds:
         for n in range(3):
             trial.add(f"{kind}act_limited", f"{kind}limited{n}", "succeeded")
+            trial.add(f"{kind}act_rated", f"{kind}rated{n}", "succeeded")
         trial.add(f"{kind}act_once", f"{kind}once", "succeeded")
         trial.add(f"{kind}act_overridden", f"{kind}fails", "failed", how="fail")
         word = f"{kind}cancelled"

@@ -30,6 +30,7 @@ EVERYTHING = {
     "max_attempts": -1,
     "timeout": timedelta(0),
     "concurrency": 0,
+    "rate": "7/2s burst 3",
     "summary": "order {a}",
     "keep_succeeded": HOUR,
     "keep_unsuccessful": timedelta(days=9),

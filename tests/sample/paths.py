@@ -7,7 +7,7 @@ import os
 import signal
 import time
 
-from django_jobqueue import job
+from django_jobqueue import Rate, job
 from tests.sample.jobs import note, notes
 
 
@@ -39,6 +39,8 @@ act = job(name="sample.act")(_act)
 aact = job(name="sample.aact")(_aact)
 act_limited = job(name="sample.act_limited", concurrency=1)(_act)
 aact_limited = job(name="sample.aact_limited", concurrency=1)(_aact)
+act_rated = job(name="sample.act_rated", rate=Rate(6, per=1, burst=2))(_act)
+aact_rated = job(name="sample.aact_rated", rate=Rate(6, per=1, burst=2))(_aact)
 act_once = job(name="sample.act_once", delivery="at_most_once")(_act)
 aact_once = job(name="sample.aact_once", delivery="at_most_once")(_aact)
 act_overridden = job(name="sample.act_overridden", backoff="immediate")(_act)

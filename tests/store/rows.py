@@ -126,3 +126,10 @@ def running(db: Database, job_type: str) -> int:
     )
     count: int = rows[0][0]
     return count
+
+
+def most_in_a_window(moments: list[datetime], window: timedelta) -> int:
+    """The greatest number of these moments in any window of this length."""
+    return max(
+        sum(1 for at in moments if first <= at < first + window) for first in moments
+    )

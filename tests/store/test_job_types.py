@@ -15,6 +15,7 @@ from django_jobqueue.domain.followers import Follower
 from django_jobqueue.domain.job_options import OF_TYPE
 from django_jobqueue.domain.per_key import PerKey
 from django_jobqueue.domain.policy import Policy
+from django_jobqueue.domain.rates import Rate
 from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.domain.retry_rules import ExceptionRule
 from django_jobqueue.domain.states import Delivery
@@ -49,6 +50,7 @@ IN_THE_ROW = {
     "timeout": timedelta(seconds=2),
     "delivery": Delivery.AT_MOST_ONCE,
     "concurrency": 4,
+    "rate": Rate(100, per=60),
     "per_key": PerKey("a", concurrency=2),
     "atomic": False,
     "expires_in": timedelta(hours=3),

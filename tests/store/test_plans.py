@@ -17,6 +17,7 @@ from django_jobqueue.models import JobType
 from django_jobqueue.store import arrays
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import claim, finish, lanes, release
+from django_jobqueue.store.queue.claim_rated import CLAIM_RATED
 from django_jobqueue.store.queue.lanes import LaneMark, mark_params
 from tests.store.meanwhile import open_transaction
 from tests.store.plans import Plan, plan_of
@@ -136,6 +137,29 @@ def test_a_claim_within_a_limit_counts_what_runs_by_index(
 
     assert_index_scans(plan, READY, RUNNING)
     assert plan.rows() == 3  # one runs, so one more: picked, and found again
+
+
+@pytest.mark.parametrize("planned", ["while empty", "after the burst"])
+@pytest.mark.parametrize("concurrency", [None, 2])
+def test_a_claim_within_a_rate_reads_no_further_than_the_rate_lets_start(
+    own: OwnConnection, holder: int, planned: str, concurrency: int | None
+) -> None:
+    job_type(LIMITED, rate="7/60s burst 3", concurrency=concurrency)
+    given = {**params(holder, lane(LIMITED)), "job_type": LIMITED}
+    if planned == "while empty":
+        plan_of(own, CLAIM_RATED, given)
+    fill(LIMITED)
+    fill(LIMITED, count=1, status="running", worker=holder)
+    fill(ADD, status="running", worker=holder)
+
+    plan = plan_of(own, CLAIM_RATED, given)
+
+    # Picked, and found again; and the one that runs, if it is to be counted.
+    used = {s.get("Index Name") for s in plan.scans() if s["Actual Loops"]}
+    assert used - {None} == ({READY} if concurrency is None else {READY, RUNNING})
+    assert plan.sorts() == []
+    assert plan.rows() == (6 if concurrency is None else 3)
+    assert plan.rows("jobqueue_bucket") <= 1
 
 
 def test_a_mark_spares_a_scan_the_entries_that_an_old_snapshot_keeps(

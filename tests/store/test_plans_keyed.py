@@ -10,6 +10,10 @@ from django.db import connection
 
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import claim_keyed
+from django_jobqueue.store.queue.claim_keyed_rated import (
+    CLAIM_RATED_HEADS,
+    CLAIM_RATED_SEVERAL,
+)
 from django_jobqueue.store.queue.lanes import START
 from tests.store.plans import plan_of
 from tests.store.rows import ADD, KEYED
@@ -78,9 +82,15 @@ def test_a_claim_by_key_reads_a_few_rows_of_each_key_by_index(
 
     heads = plan_of(own, claim_keyed.CLAIM_HEADS, {**params, "each": 1})
     several = plan_of(own, claim_keyed.CLAIM_SEVERAL, {**params, "each": 4})
+    run("UPDATE jobqueue_keylimit SET rate = '1000/60s burst 100'")
+    params["locks_type"] = True
+    rated = [
+        plan_of(own, statement, {**params, "each": each})
+        for statement, each in ((CLAIM_RATED_HEADS, 1), (CLAIM_RATED_SEVERAL, 4))
+    ]
     run("ALTER TABLE jobqueue_queuedjob RESET (autovacuum_enabled)")
 
-    for plan in (heads, several):
+    for plan in (heads, several, *rated):
         used = {s.get("Index Name") for s in plan.scans() if s["Actual Loops"]}
         assert used - {None} == {KEYED_INDEX, KEYED_RUNNING}
         assert plan.sorts() == []

@@ -110,7 +110,10 @@ class KeyLimitAdmin(ActionAdmin):
 
 def _without_jobs(row: KeyLimit) -> LimitRow:
     """A limit that is gone, or one too many to read."""
-    return LimitRow(row.name, row.concurrency, row.concurrency_override, (), 0, 0)
+    rates = (row.rate, row.rate_override)
+    return LimitRow(
+        row.name, row.concurrency, row.concurrency_override, (), 0, 0, *rates
+    )
 
 
 def _is_hidden(request: HttpRequest, limit: LimitRow) -> bool:
@@ -156,6 +159,10 @@ def _limit_text(limit: int | None) -> str:
     return "∞" if limit is None else numbers.number(limit)
 
 
+def _rate_text(limit: LimitRow) -> str:
+    return "∞" if limit.rate is None else limit.rate.text
+
+
 def _override_text(override: int | None) -> Any:
     if override is None:
         return display.NOTHING
@@ -170,6 +177,10 @@ def _overridden(limit: LimitRow) -> Any:
             "before": _limit_text(limit.declared),
             "after": _override_text(limit.override),
         }
+        parts.append(text % values)
+    if limit.rate_override is not None:
+        text = gettext("%(before)s → %(after)s")
+        values = {"before": limit.declared_rate or "∞", "after": _rate_text(limit)}
         parts.append(text % values)
     if limit.overridden_keys:
         text = gettext("%(count)s of its keys")
@@ -187,6 +198,7 @@ def _summary(request: HttpRequest, limit: LimitRow) -> list[tuple[Any, Any]]:
     ]
     return [
         (_("Of each key"), _limit_text(limit.in_force)),
+        (_("Rate of each key"), _rate_text(limit)),
         (_("Overridden"), _overridden(limit)),
         (_("Running"), numbers.number(limit.running)),
         (_("Job types"), display.lines(types) if types else display.NOTHING),

@@ -21,6 +21,7 @@ from django_jobqueue.admin.parts.display import visible
 from django_jobqueue.conf import GREATEST
 from django_jobqueue.domain.per_key import LONGEST_KEY
 from django_jobqueue.domain.policy import NO_LIMIT
+from django_jobqueue.domain.rates import LENGTH, rate_override_problem
 from django_jobqueue.models import KeyLimit
 from django_jobqueue.text import numbers
 
@@ -45,11 +46,30 @@ class OverrideForm(ActionForm):
         ),
     )
 
+    rate = forms.CharField(
+        label=_("Rate of each key"),
+        required=False,
+        max_length=LENGTH,
+        help_text=_(
+            "Starts of one key in any window, for example: 100/m, or 10/s burst 3, or "
+            "unlimited."
+        ),
+    )
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if len(self.rows) == 1:
+            self.initial["rate"] = self.rows[0].rate_override or ""
         if "key" in self.request.GET:
             self.initial["only_key"] = True
             self.initial["key"] = self.request.GET["key"]
+
+    def clean_rate(self) -> str | None:
+        """Refuse what the operation refuses."""
+        rate = self.cleaned_data["rate"] or None
+        if problem := rate_override_problem(rate):
+            raise forms.ValidationError(problem)
+        return rate
 
 
 class OverrideLimit(ConfirmedAction):
@@ -78,11 +98,17 @@ class OverrideLimit(ConfirmedAction):
         changed = []
         entry = ""
         for row in rows:
+            if key is None:
+                rate = operations.override_key_rate(row.name, cleaned["rate"], by=by)
+                if rate.before != rate.after:
+                    changed.append(row)
+                    entry = f"{rate.before or CODE} → {rate.after or CODE}"
             change = operations.override_limit(
                 row.name, cleaned["concurrency"], key=key, by=by
             )
             if change.before != change.after:
-                changed.append(row)
+                if row not in changed:
+                    changed.append(row)
                 values = {"before": _text(change.before), "after": _text(change.after)}
                 entry = gettext("%(before)s → %(after)s") % values
                 if key is not None:

@@ -1,6 +1,6 @@
 """Deletes what is old enough, in small batches: archived jobs, unique windows, rows of
-workers and hosts that are gone, roll-ups, failure groups, firings of schedules, alerts
-and the audit. Adds up the counts of archived jobs."""
+workers and hosts that are gone, roll-ups, failure groups, firings of schedules, alerts,
+the audit, and buckets of rates. Adds up the counts of archived jobs."""
 
 from __future__ import annotations
 
@@ -98,6 +98,7 @@ class Pruner(Loop):
             erasure_rows.forget(self._connection)
             search_rows.drop(self._connection)
             yield from self._until_done(alert_rows.drop)
+            yield from self._until_done(prune.drop_buckets)
 
     def _until_done(self, batch: Callable[[OwnConnection], object]) -> Iterator[int]:
         """Repeat a batch, with a pause after each that found something."""

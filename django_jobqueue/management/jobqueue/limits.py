@@ -37,6 +37,7 @@ LIMIT_COLUMNS: Final = (
     Column("Limit", breaks=True),
     Column("Of each key", right=True),
     Column("Override", right=True),
+    Column("Rate", right=True),
     Column("Running", right=True),
     Column("Job types", breaks=True),
 )
@@ -71,13 +72,18 @@ runs is stopped.
   jobqueue limits show shop.export
   jobqueue limits override shop.export 2
   jobqueue limits override shop.export 0 --key 7
-  jobqueue limits override shop.export code --key 7"""
+  jobqueue limits override shop.export code --key 7
+  jobqueue limits override shop.export --rate 10/s
+
+A rate is how many jobs of each key start in any window of time: such as 10/s,
+100/m, "10/s burst 3", "unlimited" or "code"."""
     epilog = """\
 --format json prints a list of {name, concurrency (declared; null is
 unlimited), override (null: not set, -1: unlimited), limit (in force), running,
-overridden_keys, job_types}. Of show, a list of {key, running, limit, override,
-waiting (counted up to 100 in each lane), oldest (seconds; negative until it is
-due, null if none waits)}. Of override, {before, after}."""
+overridden_keys, rate and rate_override (of each key), job_types}. Of show, a
+list of {key, running, limit, override, waiting (counted up to 100 in each
+lane), oldest (seconds; negative until it is due, null if none waits)}. Of
+override, {before, after}."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the key."""
@@ -85,8 +91,11 @@ due, null if none waits)}. Of override, {before, after}."""
         parser.add_argument(
             "--key", metavar="KEY", help="Override the number of this key alone."
         )
+        parser.add_argument(
+            "--rate", metavar="RATE", help="Override the rate of each key, instead."
+        )
 
-    only_with = {"key": ("override",)}
+    only_with = {"key": ("override",), "rate": ("override",)}
 
     def do(
         self, verb: str, words: list[str], console: Console, options: dict[str, Any]
@@ -100,6 +109,10 @@ due, null if none waits)}. Of override, {before, after}."""
             if len(words) != 1:
                 raise CommandError("Name one limit to show.")
             _show(console, words[0], is_json)
+        elif options["rate"] is not None:
+            if len(words) != 1 or options["key"] is not None:
+                raise CommandError("Name one limit; --rate is of all its keys.")
+            _override_rate(console, words[0], options["rate"], is_json=is_json)
         else:
             if len(words) != 2:
                 raise CommandError("Name one limit, and the number to be in force.")
@@ -146,6 +159,17 @@ def _override(
         console.info(f"{of}: {_text(change.before)} → {_text(change.after)}.")
 
 
+def _override_rate(console: Console, name: str, text: str, *, is_json: bool) -> None:
+    rate = None if text == CODE else text
+    change = operations.override_key_rate(name, rate, by=by())
+    if is_json:
+        console.print(as_json({"before": change.before, "after": change.after}))
+    elif change.before == change.after:
+        console.info(f"{name}: nothing changed.")
+    else:
+        console.info(f"{name}: {change.before or CODE} → {change.after or CODE}.")
+
+
 def _number(text: str) -> int | None:
     """The override that this text states; None clears it. Raises CommandError."""
     if text == CODE:
@@ -173,6 +197,7 @@ def _limit_cells(row: LimitRow) -> list[str]:
         row.name,
         _limit_text(row.declared),
         NONE if row.override is None else _text(row.override),
+        NONE if row.rate is None else row.rate.text,
         numbers.number(row.running),
         ", ".join(row.job_types) or NONE,
     ]
@@ -198,6 +223,8 @@ def _limit_object(row: LimitRow) -> dict[str, Any]:
         "limit": row.in_force,
         "running": row.running,
         "overridden_keys": row.overridden_keys,
+        "rate": row.declared_rate,
+        "rate_override": row.rate_override,
         "job_types": list(row.job_types),
     }
 

@@ -53,7 +53,7 @@ unlimited, and durations are in seconds: a timeout of 0 means unlimited."""
         for option, override in OVERRIDES.items():
             metavar = "DURATION" if override.is_duration else "NUMBER"
             if override.is_text:
-                metavar = "TEXT"
+                metavar = "RATE" if option == "rate" else "TEXT"
             parser.add_argument(_flag(option), metavar=metavar, help=_help(option))
         parser.add_argument(
             "--clear", action="store_true", help="Clear all overrides of these types."
@@ -94,7 +94,7 @@ def override_text(option: str, value: Any) -> str:
     if value == OVERRIDES[option].unlimited:
         return UNLIMITED
     if OVERRIDES[option].is_text:
-        return repr(value)
+        return repr(value) if option == "summary" else str(value)
     is_duration = OVERRIDES[option].is_duration
     return numbers.length(value) if is_duration else numbers.number(value)
 

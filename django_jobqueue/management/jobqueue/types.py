@@ -223,8 +223,10 @@ def _pause(one: dict[str, Any]) -> str:
 def _policy_text(option: str, policy: dict[str, Any]) -> str:
     is_retention, is_span = option not in OF_TYPE, OVERRIDES[option].is_duration
     code = policy["code"]
-    if OVERRIDES[option].is_text:
+    if option == "summary":
         text = code or "the first values of the data"
+    elif OVERRIDES[option].is_text:
+        text = code or UNLIMITED
     elif code is None:
         text = "as the settings say" if is_retention else UNLIMITED
     else:

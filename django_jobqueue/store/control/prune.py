@@ -142,6 +142,22 @@ WITH over AS MATERIALIZED (
 SELECT count(*) FROM gone
 """
 
+# Full for an hour, so that a clock that was put back meanwhile has lost nothing. What a
+# claim moves on this moment is left to it.
+DROP_BUCKETS: Final = """
+WITH full_ones AS MATERIALIZED (
+  SELECT bucket.limit_key FROM jobqueue_bucket AS bucket
+   WHERE bucket.full_at <= clock_timestamp() - interval '1 hour'
+   LIMIT %(batch)s
+     FOR UPDATE SKIP LOCKED
+), gone AS (
+  DELETE FROM jobqueue_bucket AS bucket
+   WHERE bucket.limit_key = ANY (ARRAY (SELECT limit_key FROM full_ones))
+  RETURNING bucket.limit_key
+)
+SELECT count(*) FROM gone
+"""
+
 # Groups without a failure left, that nobody has decided anything about.
 FORGET_GROUPS: Final = """
 DELETE FROM jobqueue_failuregroup AS held
@@ -286,6 +302,13 @@ def close_windows(db: Database) -> bool:
     """Delete unique windows that are over, at most a batch; whether it was full."""
     ((closed,),) = db.fetch(CLOSE_WINDOWS, {"batch": BATCH})
     return bool(closed == BATCH)
+
+
+def drop_buckets(db: Database) -> bool:
+    """Delete buckets of rates that have been full for long, at most a batch; whether it
+    was full."""
+    ((dropped,),) = db.fetch(DROP_BUCKETS, {"batch": BATCH})
+    return bool(dropped == BATCH)
 
 
 def tidy(db: Database, walked: dict[str, int]) -> None:

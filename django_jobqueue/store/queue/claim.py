@@ -11,6 +11,7 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.errors import is_refusal
 from django_jobqueue.store.prepared import PreparedStatement
+from django_jobqueue.store.queue import buckets
 from django_jobqueue.store.queue.lanes import FROM_MARK, LANES, LaneMark, mark_params
 from django_jobqueue.store.rows import ClaimedJob, claimed_jobs
 
@@ -68,7 +69,7 @@ _KEY_HAS_ROOM = f"""
 # touched, and LIMIT ends it. `ctid = ANY(ARRAY(...))` is evaluated once; `id IN
 # (subselect)` may lock more rows than the LIMIT (5,000 instead of 10, seen on 15, 16,
 # 18).
-_PICK = f"""
+PICK = f"""
        SELECT picked.ctid
          FROM {LANES},
               LATERAL (
@@ -123,7 +124,7 @@ RETURNING job.id, job.job_type, job.queue, job.priority, job.data::text, job.att
 """
 
 CLAIM: Final = PreparedStatement(
-    CLAIMED.format(pick=_PICK.format(condition=OPEN + _UNLIMITED, limit="%(limit)s"))
+    CLAIMED.format(pick=PICK.format(condition=OPEN + _UNLIMITED, limit="%(limit)s"))
 )
 
 # An exact limit needs two statements in one transaction: the second one's snapshot must
@@ -144,10 +145,28 @@ _ROOM_FOR_ONE = _WITHIN_LIMIT.replace("%(limit)s", "1").replace(
     "%(job_type)s", "lane.job_type"
 )
 CLAIM_LIMITED: Final = PreparedStatement(
-    CLAIMED.format(pick=_PICK.format(condition=OPEN, limit=_WITHIN_LIMIT))
+    CLAIMED.format(pick=PICK.format(condition=OPEN, limit=_WITHIN_LIMIT))
 )
-CLAIM_QUARANTINED: Final = CLAIMED.format(
-    pick=_PICK_QUARANTINED.format(condition=OPEN + _KEY_HAS_ROOM, limit=_WITHIN_LIMIT)
+# Rates are kept unless the caller's time does not pass.
+_KEY_RATE = buckets.of_key("lane.job_type", "lane.limit_key")
+_RATE_LEFT = f"CASE WHEN %(keeps_rates)s THEN {buckets.TYPE.room} END"
+_KEY_RATE_HAS_ROOM = f"""
+     AND coalesce(NOT %(keeps_rates)s OR lane.limit_key IS NULL
+                  OR {_KEY_RATE.room} > 0, true)
+"""
+_RATE_HAS_ROOM = f"""
+     AND coalesce(NOT %(keeps_rates)s
+                  OR {buckets.of_type("lane.job_type").room} > 0, true)
+     {_KEY_RATE_HAS_ROOM}
+"""
+CLAIM_QUARANTINED: Final = buckets.spending(
+    CLAIMED.format(
+        pick=_PICK_QUARANTINED.format(
+            condition=OPEN + _KEY_HAS_ROOM + _KEY_RATE_HAS_ROOM,
+            limit=f"least({_WITHIN_LIMIT}, {_RATE_LEFT})",
+        )
+    ),
+    buckets.SPENT_OF_KEYS,
 )
 
 # The limit by key is locked first, as by every claim.
@@ -180,14 +199,15 @@ SELECT DISTINCT job.job_type
 """
 
 # When a claim of one of these would find something: by the claim's own conditions, so
-# that no process is forked for a job that is paused or at the limit of its type. What
-# holds such a job back may end any moment.
+# that no process is forked for a job that is paused, or at the limit or the rate of its
+# type. What holds such a job back may end any moment.
 NEXT_QUARANTINED: Final = f"""
 SELECT min(CASE WHEN NOT is_due THEN due_in WHEN may_run THEN 0 END),
        coalesce(bool_or(is_due AND NOT may_run), false)
   FROM (SELECT date_part('epoch', lane.run_after - statement_timestamp()) AS due_in,
                lane.run_after <= statement_timestamp() AS is_due,
-               {OPEN} {_KEY_HAS_ROOM} AND {_ROOM_FOR_ONE} > 0 AS may_run
+               {OPEN} {_KEY_HAS_ROOM} {_RATE_HAS_ROOM}
+               AND {_ROOM_FOR_ONE} > 0 AS may_run
           FROM (SELECT job.queue, job.job_type, job.limit_key,
                        min(job.run_after) AS run_after
                   FROM jobqueue_queuedjob AS job
@@ -238,10 +258,12 @@ def claim_quarantined(
     worker: int,
     job_types: Sequence[str],
     queues: Sequence[str] | None,
+    *,
+    keeps_rates: bool = True,
 ) -> list[ClaimedJob]:
     """Claim one job that must run in a process of its own. A type that is locked, or
     whose jobs the database refuses, keeps no other one."""
-    wanted = quarantine_params(job_types, queues)
+    wanted = quarantine_params(job_types, queues, keeps_rates=keeps_rates)
     error_left: Exception | None = None
     for (job_type,) in db.fetch(QUARANTINED_TYPES, wanted):
         params = {**wanted, "worker": worker, "limit": 1, "job_type": job_type}
@@ -260,17 +282,20 @@ def claim_quarantined(
 
 
 def next_quarantined(
-    db: Database, job_types: Sequence[str], queues: Sequence[str] | None
+    db: Database,
+    job_types: Sequence[str],
+    queues: Sequence[str] | None,
+    *,
+    keeps_rates: bool = True,
 ) -> NextQuarantined:
     """When ``claim_quarantined`` with these job types and queues may find a job."""
-    return NextQuarantined(
-        *db.fetch(NEXT_QUARANTINED, quarantine_params(job_types, queues))[0]
-    )
+    params = quarantine_params(job_types, queues, keeps_rates=keeps_rates)
+    return NextQuarantined(*db.fetch(NEXT_QUARANTINED, params)[0])
 
 
 def quarantine_params(
-    job_types: Sequence[str], queues: Sequence[str] | None
+    job_types: Sequence[str], queues: Sequence[str] | None, *, keeps_rates: bool = True
 ) -> dict[str, Any]:
     """Parameters of NEXT_QUARANTINED and of QUARANTINED_TYPES."""
     among = None if queues is None else list(queues)
-    return {"job_types": list(job_types), "queues": among}
+    return {"job_types": list(job_types), "queues": among, "keeps_rates": keeps_rates}

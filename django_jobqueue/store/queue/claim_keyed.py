@@ -44,12 +44,12 @@ _OF_ALL_KEYS: Final = """
    FROM jobqueue_keylimit AS held WHERE held.name = %(limit_name)s)
 """
 _OF_KEY: Final = NUMBER_OF_KEY.format(key="key.limit_key", of_all=_OF_ALL_KEYS)
-_ROOM: Final = f"""
+ROOM: Final = f"""
 CASE WHEN of_key.most IS NULL THEN %(each)s::bigint
      ELSE greatest(0, least(%(each)s, of_key.most
                             - {RUNNING_OF_KEY.format(key="key.limit_key")})) END
 """
-_LIMIT: Final = f"""
+WITHIN_TYPE: Final = f"""
 CASE WHEN {_OF_TYPE} IS NULL THEN %(limit)s::bigint
      ELSE greatest(0, least(%(limit)s, {_OF_TYPE}
             - (SELECT count(*) FROM jobqueue_queuedjob AS other
@@ -63,27 +63,27 @@ _NOT_EXPIRED: Final = (
 )
 
 # One job of a key is its head, which the walk has found.
-_HEAD: Final = f"""
+HEAD: Final = f"""
            SELECT job.ctid
              FROM jobqueue_queuedjob AS job
             WHERE job.ctid = key.head AND job.status = 'queued' AND {_NOT_EXPIRED}
-            LIMIT {_ROOM}
+            LIMIT {ROOM}
               FOR UPDATE SKIP LOCKED"""
 # Several are read from the index by key, which the order pins, as above.
-_SEVERAL: Final = f"""
+SEVERAL: Final = f"""
            SELECT job.ctid
              FROM jobqueue_queuedjob AS job
             WHERE {_LANE}
               AND job.limit_key >= key.limit_key AND job.limit_key <= key.limit_key
               AND job.run_after <= statement_timestamp() AND {_NOT_EXPIRED}
             ORDER BY job.limit_key, job.run_after, job.id
-            LIMIT {_ROOM}
+            LIMIT {ROOM}
               FOR UPDATE SKIP LOCKED"""
 
 # The keys form a circle, which begins at `first` and is walked only as far as jobs are
 # wanted: a key without room costs one probe and one count, however many jobs of it
 # wait. Whoever has read other policies, and so has not locked, gets nothing.
-_PICK: Final = f"""
+PICK: Final = f"""
        SELECT picked.ctid
          FROM (VALUES (%(first)s::text COLLATE "C", NULL::text COLLATE "C"),
                       ('', %(first)s::text)) AS half (since, until),
@@ -113,12 +113,10 @@ _PICK: Final = f"""
           AND {_OPEN}
           AND (%(locks_limit)s OR of_key.most IS NULL)
           AND (%(locks_type)s OR {_OF_TYPE} IS NULL)
-        LIMIT {_LIMIT}
+        LIMIT {WITHIN_TYPE}
 """
-CLAIM_HEADS: Final = PreparedStatement(CLAIMED.format(pick=_PICK.format(jobs=_HEAD)))
-CLAIM_SEVERAL: Final = PreparedStatement(
-    CLAIMED.format(pick=_PICK.format(jobs=_SEVERAL))
-)
+CLAIM_HEADS: Final = PreparedStatement(CLAIMED.format(pick=PICK.format(jobs=HEAD)))
+CLAIM_SEVERAL: Final = PreparedStatement(CLAIMED.format(pick=PICK.format(jobs=SEVERAL)))
 
 # Jobs that came without a key: of plain SQL, of a release before, or from before the
 # type had a limit. So many are looked at, whether they have one or not.
@@ -169,16 +167,7 @@ def claim_keyed(
 ) -> list[ClaimedJob]:
     """Claim up to ``limit`` jobs of a lane, within the limit of each key, and of the
     job type if it has one."""
-    params = {
-        **_params(keyed.lane),
-        "limit_name": keyed.limit_name,
-        "locks_limit": keyed.locks_limit,
-        "locks_type": keyed.locks_type,
-        "first": keyed.first,
-        "each": keyed.each,
-        "limit": limit,
-        "worker": worker,
-    }
+    params = keyed_params(worker, keyed, limit)
     claim = CLAIM_HEADS if keyed.each == 1 else CLAIM_SEVERAL
     if not keyed.locks_limit and not keyed.locks_type:
         return claimed_jobs(db.fetch(claim, params))
@@ -188,6 +177,20 @@ def claim_keyed(
     if keyed.locks_limit:
         statements.insert(0, (LOCK_LIMIT, params))
     return claimed_jobs(db.fetch_all(statements)[-1])
+
+
+def keyed_params(worker: int, keyed: KeyedLane, limit: int) -> dict[str, Any]:
+    """The parameters of a claim by key."""
+    return {
+        **_params(keyed.lane),
+        "limit_name": keyed.limit_name,
+        "locks_limit": keyed.locks_limit,
+        "locks_type": keyed.locks_type,
+        "first": keyed.first,
+        "each": keyed.each,
+        "limit": limit,
+        "worker": worker,
+    }
 
 
 def adopt(db: Database, lane: Lane, since: Mark) -> tuple[int, Mark | None]:

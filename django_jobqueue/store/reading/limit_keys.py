@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from django_jobqueue.domain.policy import limit_in_force
+from django_jobqueue.domain.rates import Rate, rate_in_force
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.queue import lanes
 
@@ -25,7 +26,8 @@ SELECT held.name, held.concurrency, held.concurrency_override,
          WHERE job.status = 'running'
            AND {_OF_LIMIT.format(column="job.limit_key", name="held.name")}),
        (SELECT count(*) FROM jobqueue_keyoverride AS said
-         WHERE {_OF_LIMIT.format(column="said.limit_key", name="held.name")})
+         WHERE {_OF_LIMIT.format(column="said.limit_key", name="held.name")}),
+       held.rate, held.rate_override
   FROM jobqueue_keylimit AS held
  WHERE %(name)s::text IS NULL OR held.name = %(name)s
  ORDER BY held.name
@@ -96,11 +98,18 @@ class LimitRow:
     job_types: Sequence[str]
     running: int
     overridden_keys: int
+    declared_rate: str | None = None  # of each key; None is unlimited
+    rate_override: str | None = None
 
     @property
     def in_force(self) -> int | None:
         """How many jobs of each key run at once; None is unlimited."""
         return limit_in_force(self.declared, self.override)
+
+    @property
+    def rate(self) -> Rate | None:
+        """How many jobs of each key start in any window; None is unlimited."""
+        return rate_in_force(self.declared_rate, self.rate_override)
 
     def of_key(self, key: KeyRow) -> int | None:
         """How many jobs of this key run at once; None is unlimited."""

@@ -21,6 +21,7 @@ from django_jobqueue.workers.claiming.keyed_claims import KeyedClaims
 from django_jobqueue.workers.claiming.lane_scanner import KnownLane
 from django_jobqueue.workers.claiming.lane_selection import LaneSelection
 from django_jobqueue.workers.claiming.policies import KeyLimit, Policies
+from django_jobqueue.workers.claiming.rated_claims import RatedClaims
 from django_jobqueue.workers.executors.base import Executor
 
 logger = logging.getLogger("django_jobqueue.worker")
@@ -259,8 +260,12 @@ class Claimer:
             return 0, known if known.due else None  # nothing ahead of it, until it fits
         if (limit := self._policies.key_limit(job_type)) is not None:
             return self._take_keyed(executor, known, limit)
-        limited = self._policies.is_limited(job_type)
-        statement = claim.claim_limited if limited else claim.claim
+        limited, rated = self._policies.is_limited(job_type), RatedClaims()
+        statement: Callable[..., list[ClaimedJob]] = claim.claim
+        if self._policies.has_rate(job_type):
+            statement = rated.claim
+        elif limited:
+            statement = claim.claim_limited
         if limited and known.due:  # before the claim: what ends meanwhile ends this
             self.lane_selection.limited_until[job_type] = time.monotonic() + LIMIT_RETRY
         attempts = self._claim_lanes(statement, [known], free)
@@ -268,6 +273,10 @@ class Claimer:
             self.lane_selection.limited_until.pop(job_type, None)
         elif attempts:  # perhaps all that there were; if not, an end says when to ask
             self.lane_selection.may_be_asked(job_type)
+        if rated.seconds:
+            self.lane_selection.wait_for_start(
+                job_type, rated.seconds, got_none=not attempts
+            )
         return self._start(executor, [known], attempts, full=len(attempts) >= free)
 
     def _take_keyed(
@@ -292,6 +301,11 @@ class Claimer:
             claims.was_full()
         elif attempts:
             self.lane_selection.may_be_asked(known.lane)
+        selection, got_none = self.lane_selection, not attempts
+        if seconds := claims.seconds_of_type:
+            selection.wait_for_start(known.lane.job_type, seconds, got_none=got_none)
+        if not full and (seconds := claims.seconds_of_key):
+            selection.wait_for_start(known.lane, seconds, got_none=got_none)
         return self._start(executor, [known], attempts, full=full, in_order=False)
 
     def _claim_lanes(

@@ -213,14 +213,16 @@ class Dispatcher(Loop):
         if news:
             self._news = False
             self._lane_selection.jobs_arrived()
-        taken = self._claim() if news or self._hungry else 0
+        starts = self._lane_selection.starts_are_permitted()
+        taken = self._claim() if news or self._hungry or starts else 0
         if self._should_scan(taken, news=news) and self._scan():
             taken += self._claim(has_scanned=True)
-        if not taken and not self._hungry:
+        waits = self._hungry or self._lane_selection.waits_for_start
+        if not taken and not waits:
             self._idle_at = finished
         self._taken = taken
         self._bursts.see(taken, began, time.monotonic())
-        return self._wait(taken)
+        return min(self._wait(taken), self._lane_selection.next_starts.seconds)
 
     def _closed_wait(self) -> float:
         """Seconds to wait while nothing may be claimed. What runs can be cancelled."""
@@ -256,6 +258,7 @@ class Dispatcher(Loop):
         self._reload = False
         self._reader.read()
         self._lane_selection.limited_until.clear()
+        self._lane_selection.next_starts.ask_all()
         self._lane_selection.resting.end_waits()
         self._next_reload = now + (
             RELOAD_EVERY if self._gets_notifications() else RELOAD_UNHEARD

@@ -9,6 +9,7 @@ from typing import Final
 
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue.claim_keyed import KeyedLane, adopt, claim_keyed
+from django_jobqueue.store.queue.claim_keyed_rated import claim_keyed_rated
 from django_jobqueue.store.queue.lanes import START, LaneMark
 from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.workers.claiming.lane_scanner import KnownLane
@@ -25,6 +26,9 @@ class KeyedClaims:
         self._known = known
         self._limit = limit
         self._locks_type = policies.is_limited(known.lane.job_type)
+        self._is_rated = limit.has_rate or policies.has_rate(known.lane.job_type)
+        # Until the next start is permitted, after the last claim; 0 if none waits.
+        self.seconds_of_type = self.seconds_of_key = 0.0
 
     def claim(
         self, db: OwnConnection, worker: int, lanes: Sequence[LaneMark], wanted: int
@@ -34,12 +38,17 @@ class KeyedClaims:
         keyed = KeyedLane(
             lane=self._known.lane,
             limit_name=self._limit.name,
-            locks_limit=self._limit.is_counted,
-            locks_type=self._locks_type,
+            locks_limit=self._limit.is_counted or self._is_rated,
+            locks_type=self._locks_type or self._is_rated,
             first=self._known.first_key,
             each=self._known.jobs_per_key,
         )
-        return claim_keyed(db, worker, keyed, wanted)
+        if not self._is_rated:
+            return claim_keyed(db, worker, keyed, wanted)
+        jobs, self.seconds_of_type, self.seconds_of_key = claim_keyed_rated(
+            db, worker, keyed, wanted
+        )
+        return jobs
 
     def learn(self, jobs: Sequence[ClaimedJob]) -> None:
         """The next claim begins behind the key that was served last."""

@@ -14,6 +14,7 @@ from django_jobqueue.domain.per_key import limit_name_of
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.store.rows import Lane
 from django_jobqueue.workers.claiming.lane_scanner import KnownLane, Lanes
+from django_jobqueue.workers.claiming.next_starts import NextStarts
 from django_jobqueue.workers.claiming.policies import Policies
 from django_jobqueue.workers.executors.base import Executor
 
@@ -69,15 +70,16 @@ class RestingTypes:
 class LaneSelection:
     """The lanes of the job types that this process can run, in strict priority order.
 
-    A lane is exclusive if a claim counts as a start (at most once) or against a limit
-    of its job type. Each exclusive lane is asked with a statement of its own; the
-    others are batchable, and asked together.
+    A lane is exclusive if a claim counts as a start (at most once), or against a limit
+    or a rate of its job type. Each exclusive lane is asked with a statement of its own;
+    the others are batchable, and asked together.
     """
 
     def __init__(self, policies: Policies, queues: Sequence[str] | None) -> None:
         self.lanes = Lanes()
         # Job types, and lanes of types with a limit by key, that may be at their limit.
         self.limited_until: dict[str | Lane, float] = {}
+        self.next_starts = NextStarts()
         self.resting = RestingTypes()
         self._policies = policies
         self._queues = queues
@@ -101,7 +103,10 @@ class LaneSelection:
         return lane if keyed else lane.job_type
 
     def is_at_its_limit(self, lane: Lane) -> bool:
-        """Whether there was no room for jobs of this lane a moment ago."""
+        """Whether there was no room for jobs of this lane a moment ago, or none may
+        start yet."""
+        if self.next_starts.is_waiting(lane):
+            return True
         if not self.limited_until:
             return False
         return self.limited_until.get(self.limited(lane), 0.0) > time.monotonic()
@@ -111,11 +116,38 @@ class LaneSelection:
         if limited in self.limited_until:
             self.limited_until[limited] = 0.0
 
+    def wait_for_start(
+        self, rated: str | Lane, seconds: float, *, got_none: bool
+    ) -> None:
+        """Its rate permits the next start so many seconds from now."""
+        self.next_starts.wait(rated, seconds, got_none=got_none)
+        self.may_be_asked(rated)
+
+    def starts_are_permitted(self) -> bool:
+        """Whether lanes that waited for a rate may be asked now; each of them is
+        believed to have jobs."""
+        permitted = self.next_starts.pop_due()
+        if permitted:
+            for known in list(self.lanes):
+                if known.lane in permitted or known.lane.job_type in permitted:
+                    known.due = True
+        return bool(permitted)
+
+    @property
+    def waits_for_start(self) -> bool:
+        """Whether there are jobs that wait for nothing but a rate."""
+        return bool(self.next_starts) and any(
+            known.due and self.next_starts.is_waiting(known.lane)
+            for known in self.lanes
+        )
+
     def jobs_arrived(self) -> None:
         """Lanes that are at their limit may have jobs of other keys."""
         for limited in list(self.limited_until):
             if isinstance(limited, Lane):
                 self.limited_until[limited] = 0.0
+        for known in list(self.lanes) if self.next_starts else ():
+            self.next_starts.ask(known.lane)
 
     def finished(self, attempts: Iterable[Attempt]) -> bool:
         """These made room; True if something was at its limit that has room now."""
@@ -134,6 +166,7 @@ class LaneSelection:
             if limit is not None and limit.name == name:
                 known.first_key = key
                 self.limited_until.pop(known.lane, None)
+                self.next_starts.ask(known.lane)
 
     def takes_several_statements(self, executors: Iterable[Executor]) -> bool:
         """Whether one statement cannot ask all lanes for these executors."""

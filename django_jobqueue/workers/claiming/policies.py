@@ -28,6 +28,7 @@ class KeyLimit(NamedTuple):
     name: str
     concurrency: int | None  # of each key; None is unlimited: the keys only take turns
     most_of_one_key: int | None = None  # the greatest that is said of one key alone
+    has_rate: bool = False  # of starts of each key
 
     @property
     def is_counted(self) -> bool:
@@ -130,27 +131,42 @@ class Policies:
             return self._declared[job_type].policy.concurrency is not None
         return overrides.concurrency is not None
 
+    def has_rate(self, job_type: str) -> bool:
+        """Whether the job type has a rate of starts in the whole cluster."""
+        overrides = self._overrides.get(job_type)
+        if overrides is None:
+            return self._declared[job_type].policy.rate is not None
+        return overrides.has_rate
+
     def key_limit(self, job_type: str) -> KeyLimit | None:
         """The limit by key of the job type; None if it has none."""
         overrides = self._overrides.get(job_type)
         if overrides is not None:
             name, concurrency = overrides.limit_name, overrides.key_concurrency
             most_of_one_key = overrides.most_of_one_key
+            has_rate = overrides.key_has_rate
         else:
             declaration = self._declared.get(job_type)
             if declaration is None or (per_key := declaration.policy.per_key) is None:
                 return None
             name = key_limits.limit_name(declaration)
             concurrency, most_of_one_key = per_key.concurrency, None
-        return None if name is None else KeyLimit(name, concurrency, most_of_one_key)
+            has_rate = per_key.rate is not None
+        if name is None:
+            return None
+        return KeyLimit(name, concurrency, most_of_one_key, has_rate)
 
     def is_exclusive(self, job_type: str) -> bool:
-        """Whether a claim of these counts as a start, or against a limit; then they are
-        claimed only for slots that are free, each type with a statement of its own."""
+        """Whether a claim of these counts as a start, or against a limit or a rate.
+
+        Then they are claimed only for slots that are free, each type with a statement
+        of its own.
+        """
         policy = self._declared[job_type].policy
         return (
             policy.delivery == Delivery.AT_MOST_ONCE
             or self.is_limited(job_type)
+            or self.has_rate(job_type)
             or self.key_limit(job_type) is not None
         )
 

@@ -1,0 +1,82 @@
+"""Which queued jobs wait for a rate, and until when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.rates import Rate, rate_in_force
+from django_jobqueue.models import Bucket, JobType, KeyLimit
+from django_jobqueue.text import timezones
+
+
+class RateWait(NamedTuple):
+    """The wait for the next permitted start."""
+
+    rate: Rate
+    until: datetime
+
+
+class WaitingForRate:
+    """The rates of the types and keys of some jobs, read in at most two queries."""
+
+    def __init__(self, rows: Sequence[Any], types: Mapping[str, JobType]) -> None:
+        self._now = timezones.now()
+        self._of_types = {
+            name: rate
+            for name in {row.job_type_id for row in rows} & types.keys()
+            if (rate := _rate_of(types[name])) is not None
+        }
+        self._of_limits = _of_limits(
+            {
+                types[row.job_type_id].limit_name
+                for row in rows
+                if row.limit_key is not None and row.job_type_id in types
+            }
+        )
+        self._limit_of = {name: row.limit_name for name, row in types.items()}
+        keys = [row.limit_key for row in rows if self._of_limits and row.limit_key]
+        self._full_at = _full_at({*self._of_types, *keys})
+
+    def of_type(self, job: Any) -> RateWait | None:
+        """The wait for the rate of its type, if none may start now."""
+        return self._wait(job.job_type_id, self._of_types.get(job.job_type_id))
+
+    def of_key(self, job: Any) -> RateWait | None:
+        """The wait for the rate of its key, if none may start now."""
+        name = self._limit_of.get(job.job_type_id)
+        rate = None if name is None else self._of_limits.get(name)
+        return None if job.limit_key is None else self._wait(job.limit_key, rate)
+
+    def _wait(self, key: str, rate: Rate | None) -> RateWait | None:
+        full_at = self._full_at.get(key)
+        if rate is None or full_at is None:
+            return None
+        next_start = full_at - (rate.size - 1) * rate.gap
+        return RateWait(rate, next_start) if next_start > self._now else None
+
+
+def _rate_of(row: JobType | KeyLimit) -> Rate | None:
+    return rate_in_force(row.rate, row.rate_override)
+
+
+def _of_limits(names: Iterable[str | None]) -> dict[str, Rate]:
+    """The rate of each key of these limits, where there is one."""
+    wanted = [name for name in names if name is not None]
+    if not wanted:
+        return {}
+    limits = KeyLimit.objects.using(conf.database).filter(pk__in=wanted)
+    return {
+        limit.name: rate for limit in limits if (rate := _rate_of(limit)) is not None
+    }
+
+
+def _full_at(keys: Iterable[str]) -> dict[str, datetime]:
+    """When the buckets of these keys are full, where that is known."""
+    wanted = list(keys)
+    if not wanted:
+        return {}
+    buckets = Bucket.objects.using(conf.database).filter(pk__in=wanted)
+    return {bucket.limit_key: bucket.full_at for bucket in buckets}

@@ -1,0 +1,60 @@
+"""When lanes whose jobs wait for a rate may be asked again."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from typing import Final
+
+from django_jobqueue.store.rows import Lane
+
+LEAST_WAIT: Final = 0.01  # seconds after a claim that got nothing: 100 claims a second
+MOST_STAGGER: Final = 0.005  # seconds; all that wait for one start else ask at once
+
+
+class NextStarts:
+    """The next permitted starts: of job types, and of lanes whose keys have a rate."""
+
+    def __init__(self) -> None:
+        self._at: dict[str | Lane, float] = {}  # time.monotonic()
+
+    def __bool__(self) -> bool:
+        return bool(self._at)
+
+    def wait(self, rated: str | Lane, seconds: float, *, got_none: bool) -> None:
+        """Its next start is permitted so many seconds from now. A claim that got none
+        is not repeated at once: another worker may be first again."""
+        if got_none:
+            seconds = max(seconds, LEAST_WAIT) + random.uniform(0, MOST_STAGGER)
+        self._at[rated] = time.monotonic() + seconds
+
+    def ask(self, rated: str | Lane) -> None:
+        """It may be asked now, if it waits."""
+        if rated in self._at:
+            self._at[rated] = 0.0
+
+    def ask_all(self) -> None:
+        """All may be asked now: perhaps their rates have changed."""
+        self._at = dict.fromkeys(self._at, 0.0)
+
+    def is_waiting(self, lane: Lane) -> bool:
+        """Whether no job of this lane may start yet."""
+        if not self._at:
+            return False
+        until = max(self._at.get(lane.job_type, 0.0), self._at.get(lane, 0.0))
+        return until > time.monotonic()
+
+    def pop_due(self) -> set[str | Lane]:
+        """Those that may be asked now; they wait no longer."""
+        now = time.monotonic()
+        due = {rated for rated, at in list(self._at.items()) if at <= now}
+        for rated in due:
+            self._at.pop(rated, None)
+        return due
+
+    @property
+    def seconds(self) -> float:
+        """Until the first may be asked; infinite if none waits."""
+        first = min(list(self._at.values()), default=math.inf)
+        return max(0.0, first - time.monotonic())

@@ -1,0 +1,179 @@
+"""Claim by key within a rate of each key, and of the job type."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+
+from django_jobqueue import Rate
+from django_jobqueue.models import Bucket, JobType, KeyLimit, QueuedJob
+from django_jobqueue.store.connection import PINNED, OwnConnection
+from django_jobqueue.store.queue import claim
+from django_jobqueue.store.queue.claim_keyed import KeyedLane
+from django_jobqueue.store.queue.claim_keyed_rated import claim_keyed_rated
+from django_jobqueue.store.rows import ClaimedJob, Lane
+from tests.store.meanwhile import together
+from tests.store.rows import KEYED, ago, make, most_in_a_window, register
+
+SLOW = Rate(20, per=1_200, burst=2)
+CLAIMERS = 6
+
+
+def enqueue(keys: str, **columns: Any) -> None:
+    """A job for each letter, in this order, which is its key."""
+    for number, key in enumerate(keys):
+        due = {"run_after": ago(60 - number / 1_000), **columns}
+        make(KEYED, data={"journal": "/dev/null", "key": key}, **due)
+
+
+def take(
+    db: OwnConnection, worker: int, limit: int = 20, *, each: int = 1
+) -> tuple[str, float, float]:
+    """Claim from the lane of these jobs; returns their keys, and the seconds."""
+    keyed = KeyedLane(
+        lane=Lane("default", 0, KEYED),
+        limit_name=KEYED,
+        locks_limit=True,
+        locks_type=True,
+        each=each,
+    )
+    jobs, of_type, of_key = claim_keyed_rated(db, worker, keyed, limit)
+    return keys(jobs), of_type, of_key
+
+
+def keys(jobs: list[ClaimedJob]) -> str:
+    """The keys of these jobs, in their order."""
+    return "".join(sorted(str(job.limit_key)[-1] for job in jobs))
+
+
+@pytest.fixture(autouse=True)
+def _rate(own: OwnConnection) -> None:
+    """Each key has a rate, and no limit of running jobs."""
+    KeyLimit.objects.update(concurrency=None, rate=SLOW.text)
+
+
+@pytest.fixture
+def claimers(own: OwnConnection) -> Iterator[list[tuple[OwnConnection, int]]]:
+    """Some claimers: a connection and a worker each."""
+    made = [
+        (OwnConnection("claimer", plans=PINNED), register(own, f"host:{number}"))
+        for number in range(CLAIMERS)
+    ]
+    yield made
+    for connection, _ in made:
+        connection.close()
+
+
+def test_each_key_has_a_bucket_of_its_own(own: OwnConnection, holder: int) -> None:
+    enqueue("aaaabbc")
+
+    assert take(own, holder) == ("abc", 0, 0)
+    got, of_type, of_key = take(own, holder, each=8)
+    assert (got, of_type) == ("ab", 0)
+    assert of_key == 1  # it is asked again no later than this
+    assert take(own, holder, each=8)[0] == ""
+    assert set(Bucket.objects.values_list("pk", flat=True)) == {
+        f"{KEYED} {key}" for key in "abc"
+    }
+
+
+def test_the_first_key_that_may_start_again_says_when_to_ask(
+    own: OwnConnection, holder: int
+) -> None:
+    enqueue("aaaabbb")
+    take(own, holder, each=8)
+    left = Bucket.objects.get(pk=f"{KEYED} a")
+    left.full_at -= SLOW.gap - timedelta(seconds=0.5)
+    left.save()
+
+    got, _, of_key = take(own, holder, each=8)
+
+    assert 0 < of_key <= 0.5 or got == "a"
+
+
+def test_the_rate_of_the_type_holds_over_all_keys(
+    own: OwnConnection, holder: int
+) -> None:
+    JobType.objects.filter(pk=KEYED).update(rate="60/3600s burst 3")
+    enqueue("aabbccdd")
+
+    got, of_type, _ = take(own, holder, each=2)
+
+    assert len(got) == 3
+    assert 0 < of_type <= 3_600
+    assert take(own, holder, each=2)[0] == ""
+
+
+@pytest.mark.parametrize(
+    ("rate", "override", "claimed"),
+    [
+        (SLOW.text, "8/60s burst 4", "aaaab"),
+        (SLOW.text, "unlimited", "aaaaaab"),
+        (None, None, "aaaaaab"),
+        (None, "1/1s burst 1", "ab"),
+    ],
+)
+def test_an_operators_rate_of_the_keys_goes_before_the_codes(
+    own: OwnConnection,
+    holder: int,
+    rate: str | None,
+    override: str | None,
+    claimed: str,
+) -> None:
+    KeyLimit.objects.update(rate=rate, rate_override=override)
+    enqueue("aaaaaab")
+
+    assert take(own, holder, each=16)[0] == claimed
+
+
+def test_the_limit_of_a_key_holds_beside_its_rate(
+    own: OwnConnection, holder: int
+) -> None:
+    KeyLimit.objects.update(concurrency=1)
+    enqueue("aab")
+
+    assert take(own, holder, each=2)[0] == "ab"
+
+
+def test_a_quarantined_job_spends_of_its_key_and_waits_for_it(
+    own: OwnConnection, holder: int
+) -> None:
+    KeyLimit.objects.update(rate="1/60s burst 1")
+    enqueue("aab", quarantined=True)
+
+    first = claim.claim_quarantined(own, holder, [KEYED], None)
+    second = claim.claim_quarantined(own, holder, [KEYED], None)
+
+    assert keys(first + second) == "ab"
+    assert claim.claim_quarantined(own, holder, [KEYED], None) == []
+    waits = claim.next_quarantined(own, [KEYED], None)
+    assert (waits.due_in, waits.is_held_back) == (None, True)
+    enqueue("b")
+    assert take(own, holder)[0] == ""
+
+
+def test_claims_at_once_never_exceed_the_rate_of_a_key_in_any_window(
+    claimers: list[tuple[OwnConnection, int]],
+) -> None:
+    rate = Rate(20, per=0.3, burst=3)
+    KeyLimit.objects.update(rate=rate.text)
+    enqueue("aaaaaaaaaabbbbbbbcd" * 12)
+
+    def work(db: OwnConnection, worker: int) -> None:
+        for number in range(60):
+            take(db, worker, 7, each=1 + number % 3)
+
+    together([partial(work, *one) for one in claimers])
+
+    by_key = defaultdict[str, list[datetime]](list)
+    for job in QueuedJob.objects.filter(status="running").order_by("started_at"):
+        by_key[str(job.limit_key)].append(job.started_at)
+    assert len(by_key) == 4
+    for moments in by_key.values():
+        assert most_in_a_window(moments, rate.window) <= rate.limit
+        assert len(moments) <= rate.size + (moments[-1] - moments[0]) // rate.gap

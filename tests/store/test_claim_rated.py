@@ -1,0 +1,280 @@
+"""Claim within a rate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from django_jobqueue import Rate
+from django_jobqueue.models import Bucket, QueuedJob
+from django_jobqueue.store.connection import PINNED, DjangoDatabase, OwnConnection
+from django_jobqueue.store.control import prune
+from django_jobqueue.store.queue import buckets, claim
+from django_jobqueue.store.queue.claim_rated import claim_rated
+from tests.store.meanwhile import together
+from tests.store.rows import (
+    ADD,
+    ago,
+    ids,
+    job_type,
+    lane,
+    make,
+    make_many,
+    most_in_a_window,
+    register,
+)
+
+CLAIMERS = 6
+
+
+def rated(rate: Rate, **columns: Any) -> str:
+    """A job type with this rate."""
+    return job_type("rated", rate=rate.text, **columns)
+
+
+def starts(job_type: str = "rated") -> list[datetime]:
+    """When its jobs started, from the rows."""
+    started = QueuedJob.objects.filter(job_type=job_type, started_at__isnull=False)
+    return [
+        at
+        for at in started.values_list("started_at", flat=True).order_by("started_at")
+        if at
+    ]
+
+
+def pass_time(seconds: float) -> None:
+    """Let the buckets believe that so much time passed."""
+    for bucket in Bucket.objects.all():
+        bucket.full_at -= timedelta(seconds=seconds)
+        bucket.save()
+
+
+@pytest.fixture
+def claimers(own: OwnConnection) -> Iterator[list[tuple[OwnConnection, int]]]:
+    """Some claimers: a connection and a worker each."""
+    made = [
+        (OwnConnection("claimer", plans=PINNED), register(own, f"host:{number}"))
+        for number in range(CLAIMERS)
+    ]
+    yield made
+    for connection, _ in made:
+        connection.close()
+
+
+def test_a_claim_takes_the_burst_and_says_when_the_next_may_start(
+    own: OwnConnection, holder: int
+) -> None:
+    rated(Rate(100, per=910, burst=10))  # one more each ten seconds
+    make_many(20, "rated")
+
+    jobs, seconds = claim_rated(own, holder, [lane("rated")], 3)
+    assert (len(jobs), seconds) == (3, 0)
+    jobs, seconds = claim_rated(own, holder, [lane("rated")], 30)
+    assert len(jobs) == 7
+    assert 0 < seconds <= 10
+    assert claim_rated(own, holder, [lane("rated")], 30)[0] == []
+    pass_time(25)
+    jobs, seconds = claim_rated(own, holder, [lane("rated")], 30)
+    assert len(jobs) == 2
+    assert 0 < seconds <= 5
+
+
+@pytest.mark.parametrize(
+    ("declared", "override", "claimed"),
+    [
+        ("4/60s burst 2", None, 2),
+        ("4/60s burst 2", "20/60s burst 9", 9),
+        ("4/60s burst 2", "unlimited", 12),
+        (None, None, 12),
+        (None, "6/1s burst 3", 3),
+        ("1/60s burst 1", None, 1),
+        ("5/60s burst 9", None, 9),  # of plain SQL
+    ],
+)
+def test_the_rate_of_an_operator_wins_over_the_codes(
+    own: OwnConnection,
+    holder: int,
+    declared: str | None,
+    override: str | None,
+    claimed: int,
+) -> None:
+    job_type("rated", rate=declared, rate_override=override)
+    make_many(12, "rated")
+
+    jobs, _ = claim_rated(own, holder, [lane("rated")], 100)
+
+    assert len(jobs) == claimed
+    assert Bucket.objects.exists() is (claimed < 12)
+
+
+def test_a_claim_keeps_to_the_concurrency_as_well(
+    own: OwnConnection, holder: int
+) -> None:
+    rated(Rate(100, per=60), concurrency=4)
+    make_many(12, "rated")
+
+    jobs, seconds = claim_rated(own, holder, [lane("rated")], 100)
+
+    assert (len(jobs), seconds) == (4, 0)
+
+
+def test_claims_at_once_never_exceed_the_rate_in_any_window(
+    claimers: list[tuple[OwnConnection, int]],
+) -> None:
+    rate = Rate(60, per=0.3, burst=6)
+    rated(rate)
+    make_many(400, "rated")
+
+    def work(db: OwnConnection, worker: int) -> None:
+        for _ in range(120):
+            claim_rated(db, worker, [lane("rated")], 5)
+
+    together([partial(work, *one) for one in claimers])
+    moments = starts()
+
+    assert len(moments) > rate.size
+    assert most_in_a_window(moments, rate.window) <= rate.limit
+    span = moments[-1] - moments[0]
+    assert len(moments) <= rate.size + span // rate.gap
+
+
+def test_quarantined_jobs_spend_and_wait_for_the_rate(
+    own: OwnConnection, holder: int
+) -> None:
+    rated(Rate(2, per=60, burst=1))
+    for _ in range(2):
+        make("rated", quarantined=True)
+
+    (first,) = claim.claim_quarantined(own, holder, ["rated"], None)
+
+    assert claim.claim_quarantined(own, holder, ["rated"], None) == []
+    waits = claim.next_quarantined(own, ["rated"], None)
+    assert (waits.due_in, waits.is_held_back) == (None, True)
+    assert claim_rated(own, holder, [lane("rated")], 1)[0] == []
+    assert claim.next_quarantined(own, ["rated"], None, keeps_rates=False).due_in == 0
+    pass_time(30)
+    assert claim.next_quarantined(own, ["rated"], None).due_in == 0
+    (second,) = claim.claim_quarantined(own, holder, ["rated"], None)
+    assert first.id != second.id
+
+
+def test_quarantined_jobs_of_a_type_without_a_rate_spend_nothing(
+    own: OwnConnection, holder: int
+) -> None:
+    made = make(quarantined=True)
+
+    assert ids(claim.claim_quarantined(own, holder, [ADD], None)) == {made}
+    assert not Bucket.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [{"run_after": ago(-3_600)}, {"expires_at": ago(1)}],
+    ids=["later", "expired"],
+)
+def test_what_cannot_start_spends_nothing(
+    own: OwnConnection, holder: int, columns: dict[str, Any]
+) -> None:
+    rated(Rate(2, per=60, burst=1))
+    make("rated", **columns)
+
+    assert claim_rated(own, holder, [lane("rated")], 5) == ([], 0)
+    assert not Bucket.objects.exists()
+
+
+def test_a_paused_type_spends_nothing(own: OwnConnection, holder: int) -> None:
+    rated(Rate(2, per=60, burst=1), paused=True)
+    make("rated")
+
+    assert claim_rated(own, holder, [lane("rated")], 5) == ([], 0)
+
+
+def test_a_clock_that_jumps_fills_the_bucket_or_holds_it_for_the_jump(
+    own: OwnConnection, holder: int
+) -> None:
+    rated(Rate(20, per=60, burst=2))
+    make_many(10, "rated")
+    assert len(claim_rated(own, holder, [lane("rated")], 9)[0]) == 2
+
+    pass_time(86_400)  # forward
+    jobs, _ = claim_rated(own, holder, [lane("rated")], 9)
+    assert len(jobs) == 2  # the burst, and no more
+
+    pass_time(-3_600)  # backward
+    jobs, seconds = claim_rated(own, holder, [lane("rated")], 9)
+    assert jobs == []
+    assert 3_600 < seconds < 3_660
+
+
+# The statements of a bucket, with the time as a parameter, and as many starts as there
+# is room for instead of a claim.
+NOW = "%(now)s::timestamptz"
+SPEND_SOME = buckets.spending(
+    "SELECT 'rated' AS job_type FROM generate_series(1, least(%(wanted)s::bigint, "
+    f"{buckets.TYPE.room}))",
+    buckets.SPENT_OF_TYPE,
+).replace("statement_timestamp()", NOW)
+NEXT_START = buckets.NEXT_START.replace("statement_timestamp()", NOW)
+BEGIN = datetime(2026, 3, 28, 23, tzinfo=UTC)  # the clocks of Berlin change that night
+
+
+@st.composite
+def some_rates(draw: st.DrawFn) -> Rate:
+    """Rates, the least and the odd ones among them."""
+    limit = draw(st.integers(1, 12))
+    burst = draw(st.integers(1, max(1, limit // 2)))
+    per = draw(st.sampled_from([0.01, 0.7, 1, 3, 9.999999, 100_000]))
+    return Rate(limit, per=per, burst=burst)
+
+
+# Parts of a gap that pass, and the starts that are wanted then.
+steps = st.lists(
+    st.tuples(st.sampled_from([0, 0, 0.2, 0.5, 1, 1, 1.5, 2.1, 40]), st.integers(0, 7)),
+    min_size=1,
+    max_size=30,
+)
+
+
+@pytest.mark.django_db
+@settings(max_examples=60, deadline=None)
+@given(rate=some_rates(), steps=steps)
+def test_a_bucket_never_has_more_than_a_sliding_log_of_the_window(
+    rate: Rate, steps: list[tuple[float, int]]
+) -> None:
+    Bucket.objects.all().delete()
+    rated(rate)
+    db, now, log = DjangoDatabase(), BEGIN, list[datetime]()
+    for gaps, wanted in steps:
+        now += gaps * rate.gap
+        params = {"job_type": "rated", "now": now, "wanted": wanted}
+        got = len(db.fetch(SPEND_SOME, params))
+        ((seconds,),) = db.fetch(NEXT_START, params)
+        log += [now] * got
+
+        assert sum(1 for at in log if at > now - rate.window) <= rate.limit
+        assert (got < wanted) <= (seconds > 0)  # not less than what is permitted
+        wait = timedelta(seconds=seconds)
+        assert wait <= rate.gap
+        later = {**params, "wanted": 1, "now": now + wait}
+        assert bool(db.fetch(f"SELECT {LATER}", later)[0][0])
+        if seconds:
+            early = {**later, "now": now + wait - timedelta(microseconds=1)}
+            assert not db.fetch(f"SELECT {LATER}", early)[0][0]
+
+
+LATER = f"{buckets.TYPE.room} > 0".replace("statement_timestamp()", NOW)
+
+
+def test_a_bucket_that_has_been_full_for_an_hour_is_dropped(own: OwnConnection) -> None:
+    for key, seconds in {"gone": 4_000, "full": 60, "used": -60}.items():
+        Bucket.objects.create(limit_key=key, full_at=ago(seconds))
+
+    assert prune.drop_buckets(own) is False
+
+    assert set(Bucket.objects.values_list("pk", flat=True)) == {"full", "used"}

@@ -1,0 +1,401 @@
+"""When lanes of a type with a rate are claimed."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connection
+
+from django_jobqueue import (
+    InvalidArguments,
+    PerKey,
+    Rate,
+    Retry,
+    job,
+    operations,
+)
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.models import AuditEntry, Bucket, JobType, QueuedJob
+from django_jobqueue.store import job_types
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.testing import drain
+from tests.conftest import HandDriven, RunWorkers, archived, eventually
+from tests.sample import jobs
+from tests.sample.jobs import notes
+
+Make = Callable[..., HandDriven]
+NULL = "/dev/null"
+SLOW = Rate(20, per=1_200, burst=2)
+
+
+def of_number(number: int = 0) -> None: ...
+
+
+def retried() -> None:
+    raise Retry(after=timedelta(0))
+
+
+@pytest.fixture
+def declare(transactional_db: None) -> Iterator[Callable[..., Any]]:
+    """Declare a handler for this test."""
+    names: list[str] = []
+
+    def declare(function: Callable[..., Any], **options: Any) -> Any:
+        handler = job(**options)(function)
+        names.append(handler.name)
+        job_types.declare(DjangoDatabase(), [handler.declaration])
+        return handler
+
+    yield declare
+    for name in names:
+        registry.remove(name)
+
+
+def pass_time(seconds: float) -> None:
+    """Let the buckets believe that so much time passed."""
+    for bucket in Bucket.objects.all():
+        bucket.full_at -= timedelta(seconds=seconds)
+        bucket.save()
+
+
+def held(worker: HandDriven) -> int:
+    """How many jobs it has."""
+    return len(worker.worker.held)
+
+
+def test_a_lane_rests_until_the_next_start_is_permitted(
+    declare: Callable[..., Any], make_worker: Make
+) -> None:
+    handler = declare(of_number, rate=SLOW)
+    worker = make_worker()
+    handler.enqueue_many([{}] * 5)
+    worker.claim()
+    assert held(worker) == 2
+    worker.run()
+    worker.finish()
+
+    for _ in range(3):
+        worker.worker.dispatcher.jobs_arrived()
+        worker.claim()
+    assert held(worker) == 0
+    selection = worker.worker.dispatcher._lane_selection
+    assert 0 < selection.next_starts.seconds <= SLOW.gap.total_seconds()
+    assert worker.worker.is_empty
+    assert not worker.worker.is_idle  # a drain waits
+
+    pass_time(SLOW.gap.total_seconds())
+    selection.next_starts.ask_all()
+    worker.claim()
+    assert held(worker) == 1
+
+
+def test_a_worker_that_waits_for_its_rate_and_has_no_job_is_idle(
+    declare: Callable[..., Any], make_worker: Make
+) -> None:
+    handler = declare(of_number, rate=SLOW)
+    worker = make_worker()
+    handler.enqueue_many([{}] * 2)
+
+    worker.work()
+
+    assert len(archived()) == 2
+
+
+def test_a_claim_in_vain_is_not_repeated_at_once(
+    declare: Callable[..., Any], make_worker: Make
+) -> None:
+    handler = declare(of_number, rate=Rate(10_000, per=1, burst=1))
+    worker = make_worker()
+    selection = worker.worker.dispatcher._lane_selection
+    began = time.monotonic()
+
+    selection.wait_for_start(handler.name, 0.0001, got_none=True)
+
+    assert began + 0.01 <= selection.next_starts._at[handler.name] <= began + 1
+
+
+def test_a_full_worker_asks_again_when_a_slot_is_free(
+    declare: Callable[..., Any], make_worker: Make
+) -> None:
+    handler = declare(of_number, rate=Rate(1_000, per=0.2, burst=50))
+    worker = make_worker(threads=2)
+    handler.enqueue_many([{}] * 20)
+
+    worker.work()
+
+    assert len(archived()) == 20
+
+
+def test_each_attempt_is_a_start(
+    declare: Callable[..., Any], make_worker: Make
+) -> None:
+    handler = declare(retried, rate=SLOW)
+    worker = make_worker()
+    made = handler.enqueue()
+    for _ in range(3):
+        worker.worker.dispatcher.jobs_arrived()
+        worker.claim()
+        worker.run()
+        worker.finish()
+
+    assert QueuedJob.objects.get(pk=made.id).attempts == 2
+
+
+def test_a_rate_keeps_no_other_type_waiting(
+    declare: Callable[..., Any], make_worker: Make
+) -> None:
+    handler = declare(of_number, rate=SLOW, priority=50)
+    worker = make_worker()
+    handler.enqueue_many([{}] * 5)
+    for _ in range(6):
+        jobs.add.enqueue(1)
+    for _ in range(6):
+        worker.worker.dispatcher.jobs_arrived()
+        worker.claim()
+        worker.run()
+        worker.finish()
+
+    assert len(archived(job_type=jobs.add.name)) == 6
+    assert len(archived(job_type=handler.name)) == 2
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"concurrency": 1}, {"delivery": "at_most_once"}, {"atomic": True}]
+)
+def test_a_rate_goes_with_other_options(
+    declare: Callable[..., Any], make_worker: Make, options: dict[str, Any]
+) -> None:
+    handler = declare(of_number, rate=SLOW, **options)
+    worker = make_worker()
+    handler.enqueue_many([{}] * 5)
+    for _ in range(6):
+        worker.worker.dispatcher.jobs_arrived()
+        worker.claim()
+        worker.run()
+        worker.finish()
+
+    assert len(archived()) == 2
+
+
+def test_operators_override_a_rate_and_workers_obey(
+    declare: Callable[..., Any], make_worker: Make
+) -> None:
+    handler = declare(of_number, rate=SLOW)
+    worker = make_worker(threads=16)
+    handler.enqueue_many([{}] * 16)
+    worker.claim()
+    assert held(worker) == 2
+
+    changed = operations.override(handler, rate="60000/m burst 1")
+    assert changed["rate"].after == "60000/60s burst 1"
+
+    def asked_again() -> bool:
+        worker.worker.dispatcher.policies_changed()
+        worker.claim()
+        return held(worker) > 2
+
+    eventually(asked_again)  # not after what the slow rate would take
+    before = held(worker)
+    operations.override(handler, rate="1/h")
+    worker.worker.dispatcher.policies_changed()
+    worker.claim()
+    assert before <= held(worker) <= before + 1
+    operations.override(handler, rate="unlimited")
+    worker.worker.dispatcher.policies_changed()
+    worker.claim()
+    assert held(worker) == 16
+
+
+def test_a_rate_is_declared_and_leaves_the_operators_one(
+    declare: Callable[..., Any],
+) -> None:
+    declared = declare(of_number, rate=Rate(90, per=timedelta(minutes=1)))
+    operations.override(declared, rate="5/s")
+    job_types.declare(DjangoDatabase(), [declared.declaration])
+
+    row = JobType.objects.get(pk=declared.name)
+
+    assert (row.rate, row.rate_override) == ("90/60s burst 9", "5/1s burst 1")
+
+
+def test_drain_runs_all_at_once(declare: Callable[..., Any]) -> None:
+    handler = declare(of_number, rate=SLOW)
+    handler.enqueue_many([{}] * 5)
+    QueuedJob.objects.filter(pk=handler.enqueue().id).update(quarantined=True)
+    QueuedJob.objects.filter(pk=handler.enqueue().id).update(quarantined=True)
+    QueuedJob.objects.filter(pk=handler.enqueue().id).update(quarantined=True)
+
+    assert len(drain()) == 8
+
+
+@pytest.mark.parametrize(
+    ("rate", "message"),
+    [
+        (
+            Rate(10, per=60, burst=6),
+            "burst must be at most half of the limit, 5, not 6",
+        ),
+        (Rate(10, per=0), "rate per must be more than zero"),
+        (Rate(10, per=-1), "rate per must be more than zero"),
+        (Rate(10, per=float("nan")), "rate per must be more than zero"),
+        (Rate(10, per="60"), "rate per must be a timedelta or a number"),  # type: ignore[arg-type]
+        (Rate(0, per=60), "rate limit must be a whole number of at least 1"),
+        (Rate(2.5, per=60), "rate limit must be a whole number"),  # type: ignore[arg-type]
+        (Rate(10, per=60, burst=0), "rate burst must be a whole number of at least 1"),
+        (Rate(10**6, per=60), "at most 10,000 starts a second"),
+        ("100/m", "rate must be a Rate"),
+        (100, "rate must be a Rate"),
+    ],
+)
+def test_a_wrong_rate_is_refused_where_it_is_declared(rate: Rate, message: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=message):
+        job(rate=rate)(of_number)
+
+
+BY_NUMBER = PerKey("number", rate=SLOW)
+
+
+def of_keys(worker: HandDriven) -> str:
+    """The keys of the jobs that the worker has."""
+    return "".join(sorted(str(a.job.limit_key)[-1] for a in worker.worker.held))
+
+
+def test_each_key_has_a_rate_and_new_keys_start_at_once(
+    declare: Callable[..., Any], make_worker: Make
+) -> None:
+    handler = declare(of_number, per_key=BY_NUMBER)
+    worker = make_worker(threads=16)
+    handler.enqueue_many({"number": number} for number in (1, 1, 1, 1, 2))
+    worker.claim()
+    assert of_keys(worker) == "112"
+    worker.run()
+    worker.finish()
+    worker.claim()
+    assert of_keys(worker) == ""
+    assert not worker.worker.is_idle  # a drain waits
+
+    handler.enqueue(3)
+    worker.worker.dispatcher.jobs_arrived()
+    worker.claim()
+
+    assert of_keys(worker) == "3"
+    selection = worker.worker.dispatcher._lane_selection
+    assert 0 < selection.next_starts.seconds <= 1.1
+
+
+def test_a_lane_by_key_rests_for_the_rate_of_its_type(
+    declare: Callable[..., Any], make_worker: Make
+) -> None:
+    handler = declare(of_number, rate=SLOW, per_key=PerKey("number"))
+    worker = make_worker(threads=16)
+    handler.enqueue_many({"number": number} for number in (1, 2, 3, 4))
+    worker.claim()
+    assert len(of_keys(worker)) == 2
+    selection = worker.worker.dispatcher._lane_selection
+    assert set(selection.next_starts._at) == {handler.name}
+
+    operations.override(handler, rate="unlimited")
+    worker.worker.dispatcher.policies_changed()
+    worker.claim()
+
+    assert of_keys(worker) == "1234"
+
+
+def test_operators_override_the_rate_of_each_key(
+    declare: Callable[..., Any], make_worker: Make
+) -> None:
+    handler = declare(of_number, per_key=PerKey("number"))
+    worker = make_worker(threads=16)
+    change = operations.override_key_rate(handler, "8/m burst 4", by="anna")
+    assert (change.before, change.after) == (None, "8/60s burst 4")
+    handler.enqueue_many([{"number": 1}] * 9)
+    worker.claim()
+    assert of_keys(worker) == "1111"
+
+    assert operations.override_key_rate(handler.name, None, by="bob").after is None
+    worker.worker.dispatcher.policies_changed()
+    worker.claim()
+
+    assert of_keys(worker) == "1" * 9
+    assert AuditEntry.objects.filter(verb="override limit").count() == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "rate", "message"),
+    [
+        ("tests.sample.write_keyed", "often", "rate must be a rate, such as"),
+        ("tests.sample.write_keyed", "10/60s burst 6", "rate burst must be at most"),
+        ("tests.sample.write_keid", "10/s", "write_keyed"),
+    ],
+)
+def test_a_wrong_rate_of_keys_is_refused(
+    transactional_db: None, name: str, rate: str, message: str
+) -> None:
+    with pytest.raises(InvalidArguments, match=message):
+        operations.override_key_rate(name, rate)
+
+
+def test_drain_keeps_to_limits_by_key_and_not_to_rates(
+    declare: Callable[..., Any],
+) -> None:
+    handler = declare(of_number, per_key=BY_NUMBER)
+    handler.enqueue_many([{"number": 1}] * 5)
+    QueuedJob.objects.filter(pk=handler.enqueue(1).id).update(quarantined=True)
+
+    assert len(drain()) == 6
+
+
+JOURNAL = """
+CREATE TABLE test_starts (at timestamptz);
+CREATE FUNCTION test_start() RETURNS trigger LANGUAGE plpgsql AS
+$body$ BEGIN INSERT INTO test_starts VALUES (NEW.started_at); RETURN NULL; END $body$;
+CREATE TRIGGER test_start AFTER UPDATE OF status ON jobqueue_queuedjob FOR EACH ROW
+  WHEN (NEW.status = 'running') EXECUTE FUNCTION test_start()
+"""
+NO_JOURNAL = """
+DROP TRIGGER test_start ON jobqueue_queuedjob;
+DROP FUNCTION test_start();
+DROP TABLE test_starts
+"""
+
+
+@pytest.fixture
+def claimed_at(transactional_db: None) -> Iterator[Callable[[], list[datetime]]]:
+    """When jobs were claimed, as the database saw it."""
+
+    def claimed_at() -> list[datetime]:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT at FROM test_starts ORDER BY at")
+            return [at for (at,) in cursor.fetchall()]
+
+    with connection.cursor() as cursor:
+        cursor.execute(JOURNAL)
+        yield claimed_at
+        cursor.execute(NO_JOURNAL)
+
+
+@pytest.mark.processes
+def test_real_workers_keep_to_a_rate_and_a_drain_waits_for_it(
+    runworkers: Callable[..., RunWorkers],
+    tmp_path: Any,
+    claimed_at: Callable[[], list[datetime]],
+) -> None:
+    journal = str(tmp_path / "journal")
+    JobType.objects.filter(pk=jobs.write.name).update(rate_override="20/1s burst 2")
+    jobs.write.enqueue_many([{"journal": journal, "word": str(n)} for n in range(30)])
+
+    worker = runworkers("--drain", "--processes", "2")
+
+    assert worker.wait() == 0, worker.output
+    assert Counter(what for what, _ in notes(journal))["start"] == 30
+    moments = claimed_at()
+    assert len(moments) == 30
+    for first in moments:
+        window = first + timedelta(seconds=1)
+        assert sum(1 for at in moments if first <= at < window) <= 20
