@@ -18,11 +18,11 @@ REGISTER: Final = f"""
 INSERT INTO jobqueue_worker (
        remote, owner, lease_seconds, name, host, pid, release, queues, job_types,
        async_slots, lease_until)
-SELECT true, %(owner)s, %(lease)s::float8, %(name)s, '', 0, %(release)s,
+SELECT true, %(owner)s::text, %(lease)s::float8, %(name)s, '', 0, %(release)s,
        %(queues)s::jsonb, %(job_types)s::jsonb, %(slots)s,
        clock_timestamp() + %(lease)s * interval '1 second'
  WHERE (SELECT count(*) FROM jobqueue_worker
-         WHERE remote AND owner = %(owner)s
+         WHERE remote AND owner = %(owner)s::text
            AND state IN ('running', 'draining')) < {MOST_WORKERS}
 RETURNING id
 """
@@ -40,7 +40,7 @@ UPDATE jobqueue_worker AS worker
                       THEN request
                            || jsonb_build_object('heard_at', clock_timestamp())
                       ELSE request END
- WHERE id = %(id)s AND owner = %(owner)s AND remote
+ WHERE id = %(id)s AND owner = %(owner)s::text AND remote
    AND state IN ('running', 'draining')
 RETURNING id, name, release, desired, async_slots, lease_seconds, job_types::text,
           queues::text
@@ -50,7 +50,7 @@ FIND: Final = """
 SELECT id, name, release, desired, async_slots, lease_seconds, job_types::text,
        queues::text
   FROM jobqueue_worker
- WHERE id = %(id)s AND owner = %(owner)s AND remote
+ WHERE id = %(id)s AND owner = %(owner)s::text AND remote
    AND state IN ('running', 'draining')
 """
 
@@ -70,7 +70,7 @@ END: Final = """
 UPDATE jobqueue_worker
    SET state = 'stopped', stopped_at = clock_timestamp(), listening = false,
        running = 0, "end" = %(end)s
- WHERE id = %(id)s AND owner = %(owner)s AND remote
+ WHERE id = %(id)s AND owner = %(owner)s::text AND remote
    AND state IN ('running', 'draining')
 RETURNING name
 """

@@ -50,7 +50,8 @@ HOSTILE = (
 TOGETHER = tuple("".join(pair) for pair in zip(HOSTILE[:4], HOSTILE[4:], strict=True))
 HIDDEN = f"\u202e{MARK}\u200b\x1b[31m\ufeff"
 LONG = f"<b id={MARK}>\u202e" * 70_000  # more than a megabyte
-SHORT_COLUMNS = ("desired", "kind", "backoff")  # of which code knows the words
+# Of which code knows the words, or the database the form.
+SHORT_COLUMNS = ("desired", "kind", "backoff", "rate", "rate_override")
 
 
 def harmless(text: str) -> str:

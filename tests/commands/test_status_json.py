@@ -93,6 +93,7 @@ def test_a_worker_has_its_row_s_figures_in_seconds_and_bytes(
         "listening": False,
         "release": "tests",
         "end": "",
+        "remote": False,
     }
 
 

@@ -74,7 +74,7 @@ Durations are in seconds, times in ISO 8601, and what is unknown is null:
               oldest}}
   workers     list of {{id, name, state, alive, running, threads, async_slots,
               lease, memory (bytes), age, queues (null is every queue),
-              listening, release, end}}
+              listening, release, end, remote}}
   standby     list of {{name, active (null if no host is), host, since, lease,
               fence}}, of runworkers --standby
   throughput  list of {{queue, job_type, succeeded, failed, retried, other,
@@ -212,8 +212,8 @@ def _fields(row: Any) -> dict[str, Any]:
 
 def _worker(worker: WorkerRow) -> dict[str, Any]:
     fields = _fields(worker)
-    memory = fields.pop("rss")
-    return {**fields, "memory": memory, "alive": is_alive(worker)}
+    memory, remote = fields.pop("rss"), fields.pop("is_remote")
+    return {**fields, "memory": memory, "alive": is_alive(worker), "remote": remote}
 
 
 def _standby(row: LeaseRow) -> dict[str, Any]:

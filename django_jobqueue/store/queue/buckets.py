@@ -90,12 +90,12 @@ def of_key(job_type: str, key: str) -> Bucket:
     )
 
 
-# The sum is computed in seconds, of which each number of
-# microseconds is exact, and not in days, which are not of one length everywhere.
+# The sum is computed in seconds, of which each number of microseconds is exact, and not
+# in days, which are not of one length everywhere.
 SPEND: Final = """
 INSERT INTO jobqueue_bucket AS held (limit_key, full_at)
 SELECT spent.key, statement_timestamp() + spent.starts * interval '1 microsecond'
-  FROM ({spent}) AS spent (key, starts)
+  FROM {spent} AS spent (key, starts)
  WHERE spent.starts IS NOT NULL
     ON CONFLICT (limit_key) DO UPDATE
    SET full_at = greatest(held.full_at, statement_timestamp())
@@ -117,14 +117,14 @@ SELECT * FROM claimed
 
 TYPE: Final = of_type("%(job_type)s")
 SPENT_OF_TYPE: Final = f"""
-SELECT claimed.job_type, count(*) * {TYPE.gap} FROM claimed GROUP BY claimed.job_type
+(SELECT claimed.job_type, count(*) * {TYPE.gap} FROM claimed GROUP BY claimed.job_type)
 """
 NEXT_START: Final = PreparedStatement(f"SELECT {TYPE.next_start}")
 SPENT_OF_KEYS: Final = f"""
-{SPENT_OF_TYPE}
+({SPENT_OF_TYPE}
  UNION ALL
 SELECT claimed.limit_key, count(*) * {of_key("%(job_type)s", "claimed.limit_key").gap}
   FROM claimed
  WHERE claimed.limit_key IS NOT NULL
- GROUP BY claimed.limit_key
+ GROUP BY claimed.limit_key)
 """

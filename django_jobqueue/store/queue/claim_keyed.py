@@ -63,14 +63,14 @@ _NOT_EXPIRED: Final = (
 )
 
 # One job of a key is its head, which the walk has found.
-HEAD: Final = f"""
+HEAD: Final = f"""(
            SELECT job.ctid
              FROM jobqueue_queuedjob AS job
             WHERE job.ctid = key.head AND job.status = 'queued' AND {_NOT_EXPIRED}
             LIMIT {ROOM}
-              FOR UPDATE SKIP LOCKED"""
+              FOR UPDATE SKIP LOCKED)"""
 # Several are read from the index by key, which the order pins, as above.
-SEVERAL: Final = f"""
+SEVERAL: Final = f"""(
            SELECT job.ctid
              FROM jobqueue_queuedjob AS job
             WHERE {_LANE}
@@ -78,7 +78,7 @@ SEVERAL: Final = f"""
               AND job.run_after <= statement_timestamp() AND {_NOT_EXPIRED}
             ORDER BY job.limit_key, job.run_after, job.id
             LIMIT {ROOM}
-              FOR UPDATE SKIP LOCKED"""
+              FOR UPDATE SKIP LOCKED)"""
 
 # The keys form a circle, which begins at `first` and is walked only as far as jobs are
 # wanted: a key without room costs one probe and one count, however many jobs of it
@@ -108,7 +108,7 @@ PICK: Final = f"""
                  WHERE half.until IS NULL OR key.limit_key < half.until
                  LIMIT {WALK}) AS key,
               LATERAL (SELECT nullif({_OF_KEY}, -1) AS most OFFSET 0) AS of_key,
-              LATERAL ({{jobs}}) AS picked
+              LATERAL {{jobs}} AS picked
         WHERE key.run_after <= statement_timestamp()
           AND {_OPEN}
           AND (%(locks_limit)s OR of_key.most IS NULL)
