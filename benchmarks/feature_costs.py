@@ -219,7 +219,7 @@ def section(path: Path = RESULTS) -> str:
     if not path.exists():
         return "Not run yet."
     content = json.loads(path.read_text())
-    head = ("", "jobs/s", "beside none", "CPU for a job", "beside none")
+    head = ("", "jobs/s", "beside none", "CPU of the workers, a job", "beside none")
     rows = [line(head), line(("---", *["---:"] * 4))]
     rows += [
         line(
@@ -227,7 +227,7 @@ def section(path: Path = RESULTS) -> str:
                 WORDS.get(kind, kind),
                 number(row["rate"]),
                 f"{row['rate_ratio']:.2f} ×",
-                f"{row['cpu']:.0f} µs",
+                f"{row['cpu']:.1f} µs",
                 f"{row['cpu_ratio']:.2f} ×",
             )
         )
@@ -235,7 +235,7 @@ def section(path: Path = RESULTS) -> str:
     ]
     return "\n".join(rows) + (
         f"\n\nMedians of {content['rounds']} rounds of {content['jobs']:,} empty jobs, "
-        f"a tenth of them with Sentry, on {content['date']}; the ratios are those "
+        f"a tenth of them with Sentry, on {content['date']}; the ratios are\nthose "
         "within a round."
     )
 
