@@ -120,6 +120,13 @@ def test_links_between_files_lead_somewhere() -> None:
                 assert (ROOT / page).parent.joinpath(target).exists(), (page, target)
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_every_guide_is_named_where_people_begin(page: str) -> None:
+    text = (ROOT / page).read_text().partition("{toctree}")[0]
+    guides = {path.name for path in (ROOT / "docs" / "guides").glob("*.md")}
+    assert {name for name in guides if f"guides/{name}" not in text} == set()
+
+
 def test_the_readme_reads_the_same_on_a_package_index() -> None:
     """An index resolves no relative link, gives headings no anchors and shows no file
     of the repository."""
