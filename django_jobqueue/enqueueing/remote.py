@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Final, Unpack
 
 from django.core.exceptions import ImproperlyConfigured
@@ -23,7 +24,7 @@ def remote_job(name: str, **options: Unpack[HandlerOptions]) -> Handler[..., Any
 
     ``remote_job("shop.resize").enqueue(image=7)`` enqueues as a handler of ``@job``
     does. The options are those of ``@job``, but for those that need a function. Raises
-    ImproperlyConfigured.
+    ImproperlyConfigured, also if another module has declared that name.
     """
     where = f"remote_job({name!r})"
     for option in OF_FUNCTIONS:
@@ -37,6 +38,7 @@ def remote_job(name: str, **options: Unpack[HandlerOptions]) -> Handler[..., Any
         raise NotImplementedError(f"Jobs of {name} are done by remote workers only.")
 
     not_here.__name__ = not_here.__qualname__ = name
+    not_here.__module__ = sys._getframe(1).f_globals["__name__"]  # who declares it
     declaration = Declaration(
         name=name,
         function=not_here,

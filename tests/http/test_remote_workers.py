@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 from django.db.models import F
 from django.test import override_settings
 from django.utils import timezone
@@ -419,3 +420,10 @@ def test_lists_show_remote_workers_as_such(billing: Program) -> None:
     Remote(billing)
     (row,) = billing.send("GET", "/workers").json()["workers"]
     assert (row["name"], row["is_remote"], row["is_alive"]) == ("node-1", True, True)
+
+
+def test_two_modules_cannot_declare_one_remote_job(ship: Handler[..., Any]) -> None:
+    elsewhere = {"__name__": "warehouse.jobs", "remote_job": remote_job}
+    with pytest.raises(ImproperlyConfigured, match="by .* and by warehouse.jobs:flee"):
+        eval("remote_job('fleet.ship')", elsewhere)
+    assert remote_job("fleet.ship", queue="ships").name == ship.name  # loaded again
