@@ -19,6 +19,9 @@
     ├── InvalidResult           a handler returned what JSON does not have; says where
     ├── NoCurrentJob            no attempt runs here; current_job(default=None) asks
     ├── MetricsExtraMissing     prometheus_client is not installed; says what to install
+    ├── RemoteExtraMissing      httpx is not installed; says what to install
+    ├── NotDelivered            an endpoint was not reached, so nothing was sent
+    ├── EndpointError           an endpoint answered that it did not do the job
     ├── StoreUnavailable        the database cannot be used now; says when to try again
     └── NotDone                 why a job is over that did not do its work, in results
         ├── JobCancelled        an operator, or the handler, did not want it any more
@@ -238,6 +241,29 @@ class MetricsExtraMissing(JobQueueError, ImportError):
             "Metrics need prometheus_client. Install it: "
             'pip install "django-jobqueue[metrics]"'
         )
+
+
+class RemoteExtraMissing(JobQueueError, ImportError):
+    """A job is to be sent to an endpoint, and ``httpx`` is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Jobs of endpoints need httpx. Install it: "
+            'pip install "django-jobqueue[remote]"'
+        )
+
+
+class NotDelivered(JobQueueError):
+    """The endpoint could not be reached. Nothing was sent, so even an at-most-once job
+    is tried again, for an hour."""
+
+
+class EndpointError(JobQueueError):
+    """The endpoint answered that it did not do the job: ``status`` of HTTP."""
+
+    def __init__(self, message: str, status: int) -> None:
+        self.status = status
+        super().__init__(message)
 
 
 class NotDone(JobQueueError):

@@ -29,6 +29,7 @@ EVENTS: Final = {
     Verb.CANCEL: Event.ATTEMPT_CANCELLED,
     Verb.RELEASE: Event.ATTEMPT_RELEASED,
     Verb.EXPIRE: Event.ATTEMPT_EXPIRED,
+    Verb.HAND_OVER: Event.ATTEMPT_HANDED_OVER,
 }
 
 # What every record has; the rest was given to it.

@@ -16,6 +16,7 @@ from django.conf import settings
 from django.core.signals import setting_changed
 
 from django_jobqueue.conf.alert_channels import AlertChannels, OwnUrl
+from django_jobqueue.conf.endpoints import Endpoints
 from django_jobqueue.conf.http_settings import HttpSettings
 from django_jobqueue.conf.setting_types import (
     CAPTURES,
@@ -274,8 +275,14 @@ class Conf(HttpSettings):
         minimum=60,
     )
     alerts = AlertChannels("Channels of alerts, as dicts; in a variable, JSON.")
-    site_url = OwnUrl("Address of your site, for the links to the admin in alerts.")
+    site_url = OwnUrl(
+        "Address of your site, for the links to the admin in alerts, and for the "
+        "callbacks of endpoints."
+    )
     heartbeat_url = OwnUrl("Address to request once a minute while maintenance runs.")
+    endpoints = Endpoints(
+        "Programs that jobs are sent to, as dicts by their names; in a variable, JSON."
+    )
     admin_statement_timeout = Seconds[float](
         10.0,
         "Time limit of each database call of an admin page; a page that exceeds it "

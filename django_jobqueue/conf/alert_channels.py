@@ -183,7 +183,7 @@ def _addresses_problem(value: object) -> str | None:
     return "no list of mail addresses"
 
 
-def _secrets_problem(value: object) -> str | None:
+def secrets_problem(value: object) -> str | None:
     """Never names a secret."""
     secrets = [value] if isinstance(value, str) else value
     if not isinstance(secrets, list | tuple):
@@ -226,5 +226,5 @@ _CHECKS: Final[Mapping[str, Callable[[object], str | None]]] = {
     "on": _on_problem,
     "addresses": _addresses_problem,
     "url": url_problem,
-    "secrets": _secrets_problem,
+    "secrets": secrets_problem,
 }

@@ -35,5 +35,6 @@ class Event(StrEnum):
     ATTEMPT_RELEASED = "attempt.released"
     ATTEMPT_CRASHED = "attempt.crashed"
     ATTEMPT_EXPIRED = "attempt.expired"
+    ATTEMPT_HANDED_OVER = "attempt.handed_over"
     ALERT_NOT_SENT = "alert.not_sent"
     OPERATED = "operated"

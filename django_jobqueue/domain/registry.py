@@ -45,7 +45,9 @@ class Declaration:
     parameters: Parameters
     label: str = ""  # "task" for a task of Django; empty for @job
     observer: AttemptObserver | None = None
-    is_remote: bool = False  # other programs do its jobs: see remote_job
+    is_remote: bool = False  # other programs claim its jobs: see remote_job
+    endpoint: str = ""  # the entry of ENDPOINTS that its jobs are sent to
+    endpoint_path: str = ""  # below its address, with {type} and {id}
 
     @property
     def is_async(self) -> bool:

@@ -10,7 +10,8 @@ rule  how the attempt ended                             outcome
 3     ``Cancel``, or it obeyed an operator's cancel     CANCEL
 4     the data have an unknown parameter, the first     SNOOZE, attempt unspent
       ten times: newer code may know it
-5     ``Snooze``                                        SNOOZE, attempt unspent
+5     ``Snooze``; ``NotDelivered`` of an at-most-once   SNOOZE, attempt unspent
+      job, for about an hour
 6     ``Fail``                                          FAIL
 7     its result is not JSON                            FAIL
 8     anything else, of an at-most-once job             FAIL
@@ -21,7 +22,8 @@ rule  how the attempt ended                             outcome
 12    anything else                                     RETRY, attempt spent
 ====  ================================================  =======================
 
-Rules 2 and 5 do not hold for at-most-once jobs.
+Rules 2 and ``Snooze`` do not hold for at-most-once jobs. An attempt that an endpoint
+accepted has not ended, and is not decided about: HAND_OVER.
 """
 
 from __future__ import annotations
@@ -47,6 +49,7 @@ from django_jobqueue.exceptions import (
     InvalidArguments,
     InvalidResult,
     JobTimeout,
+    NotDelivered,
     Retry,
     Snooze,
 )
@@ -67,6 +70,9 @@ AT_MOST_ONCE: Final = "an at-most-once job is not started again"
 # waits of 1, 2, 4 ... 60 s that is five minutes: a deployment.
 MOST_GIVEN_BACK: Final = 10
 LONGEST_GIVEN_BACK: Final = 60.0  # seconds
+# How often an at-most-once job is put off because its endpoint cannot be reached. With
+# the same waits that is about an hour.
+MOST_NOT_DELIVERED: Final = 64
 
 
 class Verb(Enum):
@@ -79,6 +85,7 @@ class Verb(Enum):
     CANCEL = "cancel"
     RELEASE = "release"
     EXPIRE = "expire"
+    HAND_OVER = "hand over"  # to an endpoint, which goes on with the attempt
 
 
 class StopReason(Enum):
@@ -138,7 +145,8 @@ def decide(
         why = _storable(error)
         return Outcome(verb=Verb.CANCEL, end=AttemptEnd.CANCELLED, reason=why)
     if isinstance(error, UnknownParameters) and 0 <= given_back < MOST_GIVEN_BACK:
-        return _left_to_newer_code(error, given_back)
+        # The handler was not called, so this is right for at-most-once jobs, too.
+        return _given_back(given_back, _storable(f"left to newer code: {error}"))
     if isinstance(error, Snooze) and not once:
         return Outcome(
             verb=Verb.SNOOZE,
@@ -146,6 +154,8 @@ def decide(
             end=AttemptEnd.SNOOZED,
             reason=_storable(error.reason),
         )
+    if once and isinstance(error, NotDelivered) and given_back < MOST_NOT_DELIVERED:
+        return _given_back(given_back, _storable(error))
     end = AttemptEnd.TIMED_OUT if _timed_out(error, asked) else AttemptEnd.FAILED
     rule = None if isinstance(error, Retry) else rule_for(error, policy.retry)
     reason = _why_not_again(error, policy, rule, attempt, max_attempts)
@@ -164,13 +174,13 @@ def decide(
     )
 
 
-def _left_to_newer_code(error: UnknownParameters, given_back: int) -> Outcome:
-    """The handler was not called, so this is right for at-most-once jobs, too."""
+def _given_back(times: int, reason: str) -> Outcome:
+    """Put off a job on which nothing was done, longer each time."""
     return Outcome(
         verb=Verb.SNOOZE,
-        wait=timedelta(seconds=min(2.0**given_back, LONGEST_GIVEN_BACK)),
+        wait=timedelta(seconds=min(2.0 ** min(times, 10), LONGEST_GIVEN_BACK)),
         end=AttemptEnd.SNOOZED,
-        reason=_storable(f"left to newer code: {error}"),
+        reason=reason,
     )
 
 

@@ -67,6 +67,7 @@ class WorkerState(TextChoices):
     DRAINING = "draining", _("draining")
     STOPPED = "stopped", _("stopped")
     LOST = "lost", _("lost")
+    ENDPOINT = "endpoint", _("endpoint")  # no process: it holds handed-over jobs
 
 
 class HostState(TextChoices):

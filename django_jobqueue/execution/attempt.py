@@ -212,10 +212,14 @@ class Attempt:
             self.error = error
 
     def finish_unstarted(self, outcome: Outcome) -> Finished:
-        """End an attempt whose handler was not called."""
-        self.started = now = time.monotonic()
+        """End an attempt whose handler was not called, or that an endpoint goes on
+        with: nobody is notified."""
+        now = time.monotonic()
+        if outcome.verb is not Verb.HAND_OVER:
+            self.started = now
         self.over = True
-        self.finished = Finished(self.job.id, self.job.fence, outcome, 0.0, now)
+        ran = now - self.started
+        self.finished = Finished(self.job.id, self.job.fence, outcome, ran, now)
         return self.finished
 
     def finish_broken(self) -> Finished:

@@ -48,6 +48,13 @@ class NotWanted(Exception):
         self.outcome = outcome
 
 
+class HandedOver(NotWanted):
+    """An endpoint goes on with the attempt, or may do so: it has not ended."""
+
+    def __init__(self, endpoint: str) -> None:
+        super().__init__(Outcome(verb=Verb.HAND_OVER, reason=endpoint))
+
+
 def result_of(value: Any) -> str:
     """The JSON text of what a handler returned. Raises InvalidResult if it has none."""
     if value is None:

@@ -23,7 +23,12 @@ from django_jobqueue.http.endpoint import answer, endpoint
 from django_jobqueue.http.job_objects import STATUS_OF, parse_job_id, unknown_job_type
 from django_jobqueue.http.long_polls import long_poll
 from django_jobqueue.http.problems import Problem
-from django_jobqueue.http.remote_attempts import Attempts, Reported, stale_fence
+from django_jobqueue.http.remote_attempts import (
+    Attempts,
+    Reported,
+    end_delivered,
+    stale_fence,
+)
 from django_jobqueue.http.remote_claims import Claims, lost
 from django_jobqueue.http.schemas import job_id
 from django_jobqueue.store import find as store_find
@@ -192,7 +197,10 @@ def leave_worker(request: HttpRequest, worker: WorkerId) -> HttpResponse:
     scope=Scope.WORK,
     permission=PERMISSION,
     answers={200: worker_schemas.Accepted},
-    problems=("invalid_prefix", "invalid_uuid", "worker_lost", "stale_fence"),
+    problems=(
+        *("invalid_prefix", "invalid_uuid", "worker_lost", "stale_fence"),
+        "not_remote",
+    ),
     tag="workers",
 )
 def end_attempt(
@@ -205,10 +213,31 @@ def end_attempt(
 
     The rules are those of every worker: a failed attempt is retried as the job type
     says. Sent again, it is refused with `stale_fence`; so whoever got no answer may
-    send it again.
+    send it again. An endpoint that a job was sent to is no worker, and names none.
     """
     require(request, job_type=job_type)
     key, db = parse_job_id(id), DjangoDatabase()
+    if body.worker is None:
+        end_delivered(db, key, job_type, body.fence, _reported(body))
+    else:
+        _end_claimed(request, db, key, job_type, body)
+    job = store_find.find(db, key)
+    if job is None:  # pruned already
+        raise JobNotFound(key)
+    status = STATUS_OF.get(job.status, job.status)
+    return answer(200, worker_schemas.Accepted(id=job_id(key), status=status))
+
+
+def _end_claimed(
+    request: HttpRequest,
+    db: DjangoDatabase,
+    key: UUID,
+    job_type: str,
+    body: worker_schemas.AttemptStatus,
+) -> None:
+    """End an attempt of a remote worker. Raises Problem."""
+    if body.worker is None:
+        raise lost()
     worker = remote_workers.find(db, body.worker, _owner(caller_of(request)))
     if worker is None:
         raise lost()
@@ -217,11 +246,6 @@ def end_attempt(
     if not ours or ours[0].job.job_type != job_type:
         raise stale_fence()
     Attempts(db, worker).end(ours[0], _reported(body))
-    job = store_find.find(db, key)
-    if job is None:  # pruned already
-        raise JobNotFound(key)
-    status = STATUS_OF.get(job.status, job.status)
-    return answer(200, worker_schemas.Accepted(id=job_id(key), status=status))
 
 
 def _owner(caller: Caller) -> str:

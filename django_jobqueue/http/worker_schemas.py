@@ -138,8 +138,10 @@ class AttemptError(Body):
 class AttemptStatus(Body):
     """The end of an attempt."""
 
-    worker: Annotated[StrictInt, Field(ge=1, le=BIGGEST)] = Field(
-        description="The id of the worker that claimed the job."
+    worker: Annotated[StrictInt, Field(ge=1, le=BIGGEST)] | None = Field(
+        None,
+        description="The id of the worker that claimed the job; null if it was sent "
+        "to you as an endpoint.",
     )
     fence: Annotated[StrictInt, Field(ge=-BIGGEST, le=BIGGEST)] = Field(
         description="That of the claim."

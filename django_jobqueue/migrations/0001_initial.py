@@ -219,6 +219,7 @@ class Migration(PostgreSQLMigration):
                             ("draining", "draining"),
                             ("stopped", "stopped"),
                             ("lost", "lost"),
+                            ("endpoint", "endpoint"),
                         ],
                         db_default="running",
                         max_length=10,
@@ -266,6 +267,13 @@ class Migration(PostgreSQLMigration):
                 ],
                 "default_permissions": ("view",),
                 "required_db_vendor": "postgresql",
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("state", "endpoint")),
+                        fields=("name",),
+                        name="jobqueue_one_endpoint",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(

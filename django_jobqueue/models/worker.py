@@ -65,6 +65,13 @@ class Worker(models.Model):
         verbose_name_plural = _("workers")
         required_db_vendor = "postgresql"
         default_permissions = ("view",)
+        constraints = [
+            models.UniqueConstraint(
+                fields=["name"],
+                condition=models.Q(state="endpoint"),
+                name="jobqueue_one_endpoint",
+            )
+        ]
         permissions = [
             ("control_worker", "Can ask workers to drain, stop or restart"),
             ("work_remotely", "Can do jobs as a remote worker, over HTTP"),

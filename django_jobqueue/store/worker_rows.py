@@ -108,14 +108,15 @@ UPDATE jobqueue_worker
 """
 
 # Running jobs of workers that are not alive: what a rescue was interrupted at, and
-# claims that a worker committed after it had been given up.
+# claims that a worker committed after it had been given up. Endpoints are never alive,
+# and keep what was handed over to them.
 STRAYS: Final = """
 SELECT DISTINCT job.worker_id
   FROM jobqueue_queuedjob AS job
  WHERE job.status = 'running'
    AND NOT EXISTS (SELECT FROM jobqueue_worker AS worker
                     WHERE worker.id = job.worker_id
-                      AND worker.state IN ('running', 'draining'))
+                      AND worker.state IN ('running', 'draining', 'endpoint'))
 """
 
 PREDECESSORS: Final = """

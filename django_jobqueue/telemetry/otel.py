@@ -54,6 +54,7 @@ OUTCOMES: Final[Mapping[Verb, str]] = {
     Verb.CANCEL: "cancelled",
     Verb.RELEASE: "released",
     Verb.EXPIRE: "expired",
+    Verb.HAND_OVER: "handed over",
 }
 
 # Those of the W3C, whatever the project uses for its requests: workers of every release

@@ -132,7 +132,7 @@ class SentryObserver(Observer):
 
 
 OBSERVER: Final = SentryObserver()
-AGAIN: Final = frozenset({Verb.RETRY, Verb.SNOOZE, Verb.RELEASE})
+AGAIN: Final = frozenset({Verb.RETRY, Verb.SNOOZE, Verb.RELEASE, Verb.HAND_OVER})
 
 
 class _Children:

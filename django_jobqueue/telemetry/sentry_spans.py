@@ -34,6 +34,7 @@ STATUSES: Final[Mapping[Verb, str]] = {
     Verb.CANCEL: "cancelled",
     Verb.RELEASE: "aborted",
     Verb.EXPIRE: "deadline_exceeded",
+    Verb.HAND_OVER: "ok",
 }
 
 

@@ -34,6 +34,7 @@ from django_jobqueue.store.find import find
 from django_jobqueue.store.queue import claim, expire, finish, lanes
 from django_jobqueue.store.queue.claim_keyed import KeyedLane, adopt, claim_keyed
 from django_jobqueue.store.queue.finish import Finished, Holder
+from django_jobqueue.store.queue.hand_over import hand_over
 from django_jobqueue.store.queue.lanes import START, Head, LaneMark, Mark
 from django_jobqueue.store.queue.rescue import rescue
 from django_jobqueue.store.rows import ClaimedJob, Job, Lane
@@ -243,6 +244,9 @@ class InlineWorker:
         """Finish the job; refused if the claim is lost."""
         self._reporter.write(self.db, [attempt])
         refused = set()
+        if finished.outcome.verb is Verb.HAND_OVER:
+            hand_over(self.db, holder, [finished], finished.ended)
+            return
         if not attempt.committed:
             succeeded = finished.outcome.verb is Verb.SUCCEED
             verb = finish.succeed if succeeded else finish.end

@@ -14,6 +14,7 @@ from django_jobqueue.domain.schedules import schedules
 from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.drain_watch import DrainWatch
+from django_jobqueue.host.maintenance.endpoint_watch import EndpointWatch
 from django_jobqueue.host.maintenance.expirer import Expirer
 from django_jobqueue.host.maintenance.host_listener import HostListener
 from django_jobqueue.host.maintenance.host_row import HostRow
@@ -31,8 +32,9 @@ from django_jobqueue.processes.loop import Loop, LoopGroup
 from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.shutdown import RECOVERY_ENDS
 from django_jobqueue.processes.worker_config import WorkerConfig
-from django_jobqueue.store import job_types, worker_rows
+from django_jobqueue.store import endpoint_rows, job_types, worker_rows
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.queue.hand_over import declare_endpoints
 from django_jobqueue.store.schedules import declare as declare_schedules
 
 logger = logging.getLogger("django_jobqueue.maintenance")
@@ -52,6 +54,7 @@ class HostMaintenance:
         self._listener: HostListener | None = None
         self._standby: Standby | None = None
         self._predecessors: list[ProcessDeath] = []
+        self._has_endpoints = False
         # The same in each try, because they count the failures: each wait is longer
         # than the last, and the log has one line a minute.
         self._first = OwnConnection("maintenance", pooled=True)
@@ -65,6 +68,8 @@ class HostMaintenance:
             declare_schedules.declare(
                 first, schedules, [each.name for each in registry]
             )
+            declare_endpoints(first, list(conf.endpoints))
+            self._has_endpoints = endpoint_rows.has_any(first)
             self._predecessors = find_dead(first)
             self.process_table.can_listen = listen_works(first, second)
             self._host_row.record_lost(first)
@@ -113,6 +118,8 @@ class HostMaintenance:
         if alerter.is_wanted():
             connection = OwnConnection("alerts", pooled=pooled)
             self._threads.append(alerter.Alerter(connection))
+        if self._has_endpoints:
+            self._threads.append(EndpointWatch(OwnConnection("endpoints", pooled=True)))
         predecessors = [one for one in self._predecessors if one.worker not in ours]
         for death in (*predecessors, *deaths):  # first those without a number
             self.rescuer.report(death)

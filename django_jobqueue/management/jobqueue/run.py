@@ -40,6 +40,7 @@ WOULD: Final = {
     Verb.CANCEL: "A worker would archive the job as cancelled",
     Verb.RELEASE: "It was stopped",
     Verb.EXPIRE: "The job has expired",
+    Verb.HAND_OVER: "The endpoint accepted it",
 }
 
 

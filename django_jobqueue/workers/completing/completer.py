@@ -25,6 +25,7 @@ from django_jobqueue.store.errors import is_contended
 from django_jobqueue.store.partial_batches import BRIEF, each_it_can, one_line
 from django_jobqueue.store.queue import finish
 from django_jobqueue.store.queue.finish import Finished, Holder
+from django_jobqueue.store.queue.hand_over import hand_over
 from django_jobqueue.workers.completing.completed_series import CompletedSeries
 from django_jobqueue.workers.completing.counters import Counters
 from django_jobqueue.workers.completing.deferred_outcomes import (
@@ -171,16 +172,17 @@ class Completer(Loop):
         return taken
 
     def _write(self, items: list[Item]) -> None:
-        """Write these, one statement for successes and one for all others. Raises
-        StoreUnavailable."""
+        """Write these, one statement for successes and one for all others; hand-overs
+        have their own. Raises StoreUnavailable."""
         try:
             # Most have no context, since nobody asked for it.
             with_context = [a for a, _ in items if a.context is not None]
             self._flush_reports([a for a in with_context if a.has_unwritten_report])
-            done, succeeded, others = _sorted_by_verb(items)
+            done, succeeded, others, handed_over = _sorted_by_verb(items)
             self._confirm(done, set())
             self._write_batch(finish.succeed, succeeded)
             self._write_batch(finish.end, others)
+            self._write_batch(hand_over, handed_over)
         except StoreUnavailable:
             self._may_be_written = True
             raise
@@ -221,8 +223,15 @@ class Completer(Loop):
         finished = [finished for _, finished in items]
         lost = write(self._connection, self._holder, finished, time.monotonic())
         if self._series is not None:
-            self._series.written(finished, 0 if self._may_be_written else len(lost))
+            self._series.written(finished, self._refused(items, lost) if lost else 0)
         self._confirm(items, lost)
+
+    def _refused(self, items: Sequence[Item], lost: set[UUID]) -> int:
+        """How many of the lost ones say that this worker was thought to be dead. A
+        callback may come before our outcome."""
+        if self._may_be_written:
+            return 0
+        return sum(f.id in lost and not a.declaration.endpoint for a, f in items)
 
     def _write_stripped(self, refused: Sequence[Item], error: psycopg.Error) -> None:
         """Write the one outcome that the database refused without its content, or defer
@@ -279,15 +288,18 @@ class Completer(Loop):
             self._writing = [item for item in writing if item[0] not in gone]
 
     def _count(self, items: Sequence[Item], lost: set[UUID]) -> None:
-        """Count the written outcomes, and announce them."""
+        """Count the written outcomes, and announce them. What is handed over has not
+        ended."""
+        if items[0][1].outcome.verb is Verb.HAND_OVER:
+            return
         written = items if not lost else [one for one in items if one[1].id not in lost]
         self._counters.add(written)
         if anybody_hears_ends():
             for attempt, finished in written:
                 announce_end(attempt, finished)
         if lost and not self._may_be_written:
-            for _, finished in items:
-                if finished.id in lost:
+            for attempt, finished in items:
+                if finished.id in lost and not attempt.declaration.endpoint:
                     logger.info(
                         "Job %s was rescued while it ran here; its outcome (%s) is "
                         "dropped",
@@ -324,18 +336,22 @@ class Completer(Loop):
 
 def _sorted_by_verb(
     items: Sequence[Item],
-) -> tuple[list[Item], list[Item], list[Item]]:
-    """Three lists: finished in the handler's own transaction, succeeded, all others."""
+) -> tuple[list[Item], list[Item], list[Item], list[Item]]:
+    """Four lists: finished in the handler's own transaction, succeeded, all others, and
+    handed over."""
     succeeded = [
         item
         for item in items
         if item[1].outcome.verb is Verb.SUCCEED and not item[0].committed
     ]
     if len(succeeded) == len(items):  # as mostly
-        return [], succeeded, []
+        return [], succeeded, [], []
     done = [item for item in items if item[0].committed]
     others = [i for i in items if not (i[0].committed or _has_succeeded(i[1]))]
-    return done, succeeded, others
+    handed_over = [i for i in others if i[1].outcome.verb is Verb.HAND_OVER]
+    if handed_over:
+        others = [i for i in others if i[1].outcome.verb is not Verb.HAND_OVER]
+    return done, succeeded, others, handed_over
 
 
 def _has_succeeded(finished: Finished) -> bool:
@@ -350,4 +366,6 @@ def _contended_for(item: Item) -> tuple[str, str]:
 
 
 def _write_for(finished: Finished) -> Write:
+    if finished.outcome.verb is Verb.HAND_OVER:
+        return hand_over
     return finish.succeed if _has_succeeded(finished) else finish.end

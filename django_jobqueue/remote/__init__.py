@@ -1,0 +1,1 @@
+"""Remote handlers: jobs that other programs do, and how their attempts end."""

@@ -1,0 +1,72 @@
+"""Decides what the answer of an endpoint comes to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django_jobqueue.exceptions import EndpointError, Fail, Retry
+from django_jobqueue.execution.attempt_outcome import HandedOver
+from django_jobqueue.retries import retry_after
+from django_jobqueue.text.sanitizing import clean
+
+DETAIL_LENGTH: Final = 2_000  # characters
+ACCEPTED: Final = 202
+BUSY: Final = 503
+RETRIED: Final = (408, 425, 429)  # and all from 500 on
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer, as far as it was read."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    cut_off: str = ""  # why its body was not read to the end
+
+
+def result_of(endpoint: str, answer: Answer) -> Any:
+    """The result of a job that is done.
+
+    Raises HandedOver if the endpoint goes on with it, Retry and EndpointError for an
+    answer after which the job is tried again, and Fail for any other.
+    """
+    if answer.status == ACCEPTED:
+        raise HandedOver(endpoint)
+    if 200 <= answer.status < 300:
+        return _result(answer)
+    error = EndpointError(_message(endpoint, answer), answer.status)
+    if answer.status < 500 and answer.status not in RETRIED:
+        raise Fail(str(error)) from error
+    wait = retry_after(answer.headers)
+    if wait is None:
+        raise error
+    raise Retry(str(error), after=wait) from error
+
+
+def _result(answer: Answer) -> Any:
+    """What the body says; None if it says nothing."""
+    if answer.cut_off:
+        return {"not_kept": answer.cut_off}
+    body = _object(answer)
+    return body.get("result")
+
+
+def _message(endpoint: str, answer: Answer) -> str:
+    detail = _object(answer).get("detail")
+    said = f": {detail}" if isinstance(detail, str) and detail else ""
+    return clean(f"{endpoint} answered {answer.status}{said}", DETAIL_LENGTH)
+
+
+def _object(answer: Answer) -> dict[str, Any]:
+    """The JSON object in the body; empty if it has none."""
+    if answer.cut_off:
+        return {}
+    try:
+        value = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}

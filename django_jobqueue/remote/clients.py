@@ -1,0 +1,99 @@
+"""HTTP clients of endpoints: one for each endpoint and event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator
+from functools import cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
+
+from django_jobqueue.conf.endpoints import Endpoint
+from django_jobqueue.exceptions import RemoteExtraMissing
+
+if TYPE_CHECKING:
+    import httpx
+
+EXTRA: Final = "httpx"
+# Servers close connections that rest for a few seconds. A request that meets that is
+# lost without anybody knowing, so we close them first.
+KEEP_FOR: Final = 1.0  # seconds
+KEPT: Final = 20
+
+_Clients = dict[Endpoint, "tuple[httpx.AsyncClient, AsyncGenerator[None]]"]
+_clients: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, _Clients]] = (
+    WeakKeyDictionary()
+)
+
+
+def is_installed() -> bool:
+    """Whether the extra is installed."""
+    return find_spec(EXTRA) is not None
+
+
+async def client_of(endpoint: Endpoint) -> httpx.AsyncClient:
+    """The client of this endpoint in this event loop. Raises RemoteExtraMissing."""
+    of_loop = _clients.setdefault(asyncio.get_running_loop(), {})
+    if endpoint not in of_loop:
+        client = async_client(endpoint)
+        closing = _close_with_loop(client)
+        await anext(closing)
+        of_loop[endpoint] = (client, closing)
+    return of_loop[endpoint][0]
+
+
+def async_client(endpoint: Endpoint) -> httpx.AsyncClient:
+    """A new client. Raises RemoteExtraMissing."""
+    client: httpx.AsyncClient = _httpx().AsyncClient(**_options(endpoint))
+    return client
+
+
+def sync_client(endpoint: Endpoint) -> httpx.Client:
+    """The same for sync code."""
+    client: httpx.Client = _httpx().Client(**_options(endpoint))
+    return client
+
+
+def _httpx() -> Any:
+    if not is_installed():
+        raise RemoteExtraMissing
+    import httpx
+
+    return httpx
+
+
+def _options(endpoint: Endpoint) -> dict[str, Any]:
+    """No redirects, and nothing of the environment: a request goes to the address in
+    the settings, or nowhere."""
+    httpx = _httpx()
+    return {
+        "auth": endpoint.auth,
+        "verify": _trusted() if endpoint.url.startswith("https:") else False,
+        "timeout": httpx.Timeout(
+            endpoint.read_timeout, connect=endpoint.connect_timeout
+        ),
+        "limits": httpx.Limits(
+            max_keepalive_connections=KEPT, keepalive_expiry=KEEP_FOR
+        ),
+        "follow_redirects": False,
+        "trust_env": False,
+    }
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    """The certificates that this machine trusts, where those of a company are, and
+    those of httpx, since small images have none."""
+    import certifi
+
+    context = ssl.create_default_context()
+    context.load_verify_locations(certifi.where())
+    return context
+
+
+async def _close_with_loop(client: httpx.AsyncClient) -> AsyncGenerator[None]:
+    """Whoever ends an event loop closes its generators, and so the client."""
+    async with client:
+        yield

@@ -1,0 +1,332 @@
+"""Delivery to endpoints: each answer comes to what the guide says."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.test import override_settings
+from django.utils import timezone
+
+from django_jobqueue import operations
+from django_jobqueue.conf import conf
+from django_jobqueue.enqueueing.handler import Handler
+from django_jobqueue.models import (
+    ArchivedJob,
+    Failure,
+    FailureGroup,
+    QueuedJob,
+)
+from django_jobqueue.remote import delivery
+from tests.conftest import HandDriven
+from tests.remote.conftest import SECRETS, TYPE, EndpointServer, Received, Reply
+
+Declare = Callable[..., Handler[..., Any]]
+
+
+@pytest.fixture(autouse=True)
+def _no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery, "BUSY_WAITS", (0.0, 0.0, 0.0))
+
+
+def archived(id: UUID) -> ArchivedJob:
+    return ArchivedJob.objects.get(pk=id)
+
+
+def verify(received: Received, secret: str) -> bool:
+    """As a receiver does, by the text of Standard Webhooks."""
+    headers = received.headers
+    sent = headers["webhook-id"], headers["webhook-timestamp"]
+    assert abs(time.time() - int(sent[1])) < 300
+    content = f"{sent[0]}.{sent[1]}.".encode() + received.body
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    made = base64.b64encode(hmac.digest(key, content, hashlib.sha256)).decode()
+    return f"v1,{made}" in headers["webhook-signature"].split(" ")
+
+
+def test_a_job_is_sent_and_done(
+    declare: Declare, shipping: EndpointServer, worker: HandDriven
+) -> None:
+    ship = declare(max_attempts=5)
+    shipping.answer(Reply(200, b'{"result": {"parcel": 7}}'))
+    job = ship.enqueue(order_id=7)
+    worker.work()
+    done = archived(job.id)
+    assert (done.status, done.result) == ("succeeded", {"parcel": 7})
+    (received,) = shipping.received
+    assert (received.method, received.path) == ("POST", f"/v1/jobs/{TYPE}/job_{job.id}")
+    assert received.json == {
+        "data": {"order_id": 7},
+        "id": f"job_{job.id}",
+        "attempts": 5,
+        "attempt": 1,
+        "fence": 1,
+        "job_type": TYPE,
+        "callback_url": f"https://shop.example/jobqueue/v1/jobs/{TYPE}/job_{job.id}",
+    }
+    basic = base64.b64encode(b"jobs:s3cret").decode()
+    assert received.headers["authorization"] == f"Basic {basic}"
+    assert received.headers["webhook-id"] == f"job_{job.id}"
+    assert all(verify(received, secret) for secret in SECRETS)
+    assert not verify(received, "whsec_" + base64.b64encode(b"x" * 24).decode())
+
+
+@pytest.mark.parametrize(
+    ("reply", "result"),
+    [
+        (Reply(201), None),
+        (Reply(204), None),
+        (Reply(200, b"hello"), None),
+        (Reply(200, b'["result"]'), None),
+        (Reply(200, b"[" * 50_000), None),
+        (Reply(200, b'{"result": 0}'), 0),
+    ],
+)
+def test_a_success_needs_no_body(
+    reply: Reply,
+    result: Any,
+    declare: Declare,
+    shipping: EndpointServer,
+    worker: HandDriven,
+) -> None:
+    job = declare().enqueue()
+    shipping.answer(reply)
+    worker.work()
+    assert (archived(job.id).status, archived(job.id).result) == ("succeeded", result)
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (Reply(200, b"x" * 10_000_000), "has more than 65,536 bytes"),
+        (Reply(200, b'{"res', length=100), "was cut off"),
+    ],
+)
+def test_of_an_answer_that_cannot_be_read_the_status_counts(
+    reply: Reply,
+    said: str,
+    declare: Declare,
+    shipping: EndpointServer,
+    worker: HandDriven,
+) -> None:
+    job = declare().enqueue()
+    shipping.answer(reply)
+    worker.work()
+    done = archived(job.id)
+    assert done.status == "succeeded"
+    assert said in done.result["not_kept"]
+
+
+@pytest.mark.parametrize("status", [301, 307, 400, 404, 409, 410, 422])
+def test_answers_after_which_a_job_has_failed_for_good(
+    status: int, declare: Declare, shipping: EndpointServer, worker: HandDriven
+) -> None:
+    job = declare(max_attempts=5).enqueue()
+    shipping.answer(Reply(status, b'{"detail": "no order 7"}'))
+    worker.work()
+    done = archived(job.id)
+    assert (done.status, done.attempts) == ("failed", 1)
+    assert done.error_message == f"shipping answered {status}: no order 7"
+    group = FailureGroup.objects.get()
+    assert group.error_class.endswith("EndpointError")
+
+
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
+def test_answers_after_which_a_job_is_tried_again(
+    status: int, declare: Declare, shipping: EndpointServer, worker: HandDriven
+) -> None:
+    job = declare(max_attempts=5).enqueue()
+    shipping.answer(Reply(status, b'{"detail": "not now"}'))
+    before = timezone.now()
+    worker.work()
+    waiting = QueuedJob.objects.get(pk=job.id)
+    assert (waiting.status, waiting.attempts) == ("queued", 1)
+    assert waiting.run_after > before
+    failure = Failure.objects.get()
+    assert failure.error_message == f"shipping answered {status}: not now"
+    assert failure.error_class.endswith("EndpointError")
+    assert len(shipping.received) == (4 if status == 503 else 1)
+
+
+def test_it_is_tried_again_when_the_endpoint_says(
+    declare: Declare, shipping: EndpointServer, worker: HandDriven
+) -> None:
+    job = declare(max_attempts=5).enqueue()
+    shipping.answer(Reply(503, headers={"Retry-After": "3600"}))
+    before = timezone.now()
+    worker.work()
+    waiting = QueuedJob.objects.get(pk=job.id)
+    assert 3_500 < (waiting.run_after - before).total_seconds() < 3_700
+    assert len(shipping.received) == 1
+    assert FailureGroup.objects.exists()  # nobody asked for that retry
+
+
+def test_a_busy_endpoint_is_asked_again_in_the_same_attempt(
+    declare: Declare, shipping: EndpointServer, worker: HandDriven
+) -> None:
+    job = declare().enqueue()
+    shipping.answer(Reply(503), Reply(503), Reply(200))
+    worker.work()
+    assert (archived(job.id).status, archived(job.id).attempts) == ("succeeded", 1)
+    assert len(shipping.received) == 3
+
+
+@pytest.mark.parametrize("delivery_strategy", ["at_least_once", "at_most_once"])
+def test_what_could_not_be_sent_is_tried_again_even_at_most_once(
+    delivery_strategy: str,
+    declare: Declare,
+    shipping: EndpointServer,
+    worker: HandDriven,
+) -> None:
+    job = declare(f"invoices.{delivery_strategy}", delivery=delivery_strategy).enqueue()
+    shipping.close()
+    worker.work()
+    waiting = QueuedJob.objects.get(pk=job.id)
+    is_spent = delivery_strategy == "at_least_once"
+    assert (waiting.status, waiting.attempts) == ("queued", int(is_spent))
+    message = Failure.objects.get().error_message or Failure.objects.get().reason
+    assert "shipping could not be reached: ConnectError" in message
+
+
+def test_an_endpoint_that_is_not_in_the_settings_gets_nothing(
+    declare: Declare, shipping: EndpointServer, worker: HandDriven
+) -> None:
+    job = declare(endpoint="billing").enqueue()
+    worker.work()
+    assert QueuedJob.objects.get(pk=job.id).status == "queued"
+    assert "has no 'billing'" in Failure.objects.get().error_message
+
+
+def test_at_most_once_an_error_of_the_endpoint_is_the_end(
+    declare: Declare, shipping: EndpointServer, worker: HandDriven
+) -> None:
+    job = declare("invoices.pay", delivery="at_most_once").enqueue()
+    shipping.answer(Reply(500))
+    worker.work()
+    assert archived(job.id).status == "failed"
+
+
+@pytest.mark.parametrize("target", ["http://169.254.169.254/latest/", "/elsewhere"])
+def test_no_redirect_is_followed(
+    target: str, declare: Declare, shipping: EndpointServer, worker: HandDriven
+) -> None:
+    job = declare(max_attempts=5).enqueue()
+    shipping.answer(Reply(302, headers={"Location": target}))
+    worker.work()
+    assert archived(job.id).status == "failed"
+    assert len(shipping.received) == 1
+
+
+def test_no_proxy_of_the_environment_is_used(
+    declare: Declare,
+    shipping: EndpointServer,
+    worker: HandDriven,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    job = declare().enqueue()
+    worker.work()
+    assert archived(job.id).status == "succeeded"
+
+
+def test_no_request_goes_to_where_a_row_says(
+    declare: Declare, shipping: EndpointServer, worker: HandDriven
+) -> None:
+    other = EndpointServer()
+    job = declare().enqueue(url=other.url, endpoint="billing", path="/x")
+    url = {"url": other.url, "callback_url": other.url, "endpoint": other.url}
+    QueuedJob.objects.update(metadata=url)
+    worker.work()
+    other.close()
+    assert archived(job.id).status == "succeeded"
+    assert (len(shipping.received), other.received) == (1, [])
+
+
+def test_the_log_has_no_secrets_and_no_sensitive_data(
+    declare: Declare,
+    shipping: EndpointServer,
+    worker: HandDriven,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG, "django_jobqueue.remote")
+    declare("invoices.open").enqueue(order=4711)
+    worker.work()
+    assert "order" in caplog.text
+    assert "4711" in caplog.text
+    declare(sensitive=["iban"]).enqueue(iban="DE00-canary")
+    shipping.answer(Reply(404, b'{"detail": "unknown DE00-canary"}'))
+    worker.work()
+    assert f"POST {shipping.url}/v1/jobs/{TYPE}/" in caplog.text
+    assert "404 from" in caplog.text
+    for secret in ("DE00-canary", "s3cret", "v1,", *SECRETS):
+        assert secret not in caplog.text
+    failed = ArchivedJob.objects.get(job_type=TYPE)
+    assert "DE00-canary" not in failed.error_message
+
+
+def test_a_path_of_its_own_and_no_signature(
+    declare: Declare, shipping: EndpointServer, worker: HandDriven
+) -> None:
+    ship = declare(path="/hooks/{id}")
+    settings = {"ENDPOINTS": {"shipping": {"url": f"{shipping.url}/", "secrets": []}}}
+    with override_settings(JOBQUEUE=settings):
+        job = ship.enqueue()
+        worker.work()
+    (received,) = shipping.received
+    assert received.path == f"/hooks/job_{job.id}"
+    assert "webhook-signature" not in received.headers
+    assert "authorization" not in received.headers
+    assert received.json["callback_url"] is None
+
+
+def test_its_limits_and_its_timeout_are_those_of_endpoints(declare: Declare) -> None:
+    policy = declare().declaration.policy
+    assert policy.concurrency == conf.endpoints["shipping"].concurrency == 50
+    assert policy.time_allowed is not None
+    assert policy.time_allowed.total_seconds() == 300
+    policy = declare("invoices.b", concurrency=None, timeout=60).declaration.policy
+    assert policy.concurrency is None
+    assert policy.time_allowed is not None
+    assert policy.time_allowed.total_seconds() == 60
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"endpoint": ""}, "endpoint must be a name in JOBQUEUE['ENDPOINTS']"),
+        ({"timeout": None}, "would run forever"),
+        ({"path": "v1/{id}"}, "must begin with one slash"),
+        ({"path": "//evil.example/{id}"}, "must begin with one slash"),
+        ({"path": "/v1"}, "must have the field {id}"),
+        ({"path": "/{id}/{order}"}, "may have the fields {type} and {id}"),
+        ({"path": "/{id.hex}"}, "may have the fields {type} and {id}"),
+        ({"path": "/{id"}, "may have the fields {type} and {id}"),
+        ({"path": "/{id}?x=1"}, "must have no space"),
+        ({"endpoint": None, "path": "/{id}"}, "path needs an endpoint"),
+    ],
+)
+def test_mistakes_in_the_declaration(
+    options: dict[str, Any], said: str, declare: Declare
+) -> None:
+    with pytest.raises(ImproperlyConfigured) as caught:
+        declare(**options)
+    assert said in str(caught.value)
+
+
+def test_a_cancelled_job_that_waits_is_never_sent(
+    declare: Declare, shipping: EndpointServer, worker: HandDriven
+) -> None:
+    job = declare().enqueue()
+    operations.cancel([job.id])
+    worker.work()
+    assert archived(job.id).status == "cancelled"
+    assert shipping.received == []
