@@ -51,6 +51,7 @@ def _check(tag: str, deploy: bool, **kwargs: Any) -> list[CheckMessage]:
     """Load the checks, and run those that registered so."""
     from django_jobqueue.checks import (  # noqa: F401
         alerts,
+        endpoints,
         followers,
         http_api,
         key_limits,

@@ -171,6 +171,11 @@ _CLUSTER: Final = (
     ),
     _gauge("jobqueue_busy_slots", "Slots of living workers in which an attempt runs."),
     _gauge(
+        "jobqueue_handed_over_jobs",
+        "Running jobs that an endpoint has, and that hold no slot.",
+        Label("endpoint"),
+    ),
+    _gauge(
         "jobqueue_paused",
         "1 for each paused queue and job type, and each type whose concurrency is 0.",
         Label("what", ("queue", "job_type")),

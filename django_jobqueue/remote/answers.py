@@ -57,8 +57,8 @@ def _result(answer: Answer) -> Any:
 
 def _message(endpoint: str, answer: Answer) -> str:
     detail = _object(answer).get("detail")
-    said = f": {detail}" if isinstance(detail, str) and detail else ""
-    return clean(f"{endpoint} answered {answer.status}{said}", DETAIL_LENGTH)
+    detail_text = f": {detail}" if isinstance(detail, str) and detail else ""
+    return clean(f"{endpoint} answered {answer.status}{detail_text}", DETAIL_LENGTH)
 
 
 def _object(answer: Answer) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from django_jobqueue.remote.delivery import endpoint_of, headers_of, url_of
 from django_jobqueue.store.endpoint_rows import UntoldCancel
 
 
-def tell(declaration: Declaration, cancel: UntoldCancel) -> int:
+def send_cancel(declaration: Declaration, cancel: UntoldCancel) -> int:
     """Send ``DELETE`` for the job; return the status of the answer, which changes
     nothing. Raises NotDelivered and RemoteExtraMissing."""
     endpoint = endpoint_of(declaration.endpoint)

@@ -20,7 +20,7 @@ EXTRA: Final = "httpx"
 # Servers close connections that rest for a few seconds. A request that meets that is
 # lost without anybody knowing, so we close them first.
 KEEP_FOR: Final = 1.0  # seconds
-KEPT: Final = 20
+IDLE_CONNECTIONS: Final = 20
 
 _Clients = dict[Endpoint, "tuple[httpx.AsyncClient, AsyncGenerator[None]]"]
 _clients: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, _Clients]] = (
@@ -75,7 +75,7 @@ def _options(endpoint: Endpoint) -> dict[str, Any]:
             endpoint.read_timeout, connect=endpoint.connect_timeout
         ),
         "limits": httpx.Limits(
-            max_keepalive_connections=KEPT, keepalive_expiry=KEEP_FOR
+            max_keepalive_connections=IDLE_CONNECTIONS, keepalive_expiry=KEEP_FOR
         ),
         "follow_redirects": False,
         "trust_env": False,

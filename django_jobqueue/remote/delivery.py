@@ -137,11 +137,11 @@ async def _post(
     try:
         response = await client.send(request, stream=True)
     except httpx.TransportError as error:
-        said = f"{type(error).__name__}: {error}".removesuffix(": ")
+        reason = f"{type(error).__name__}: {error}".removesuffix(": ")
         if not was_sent:
-            text = f"{endpoint.name} could not be reached: {said}"
+            text = f"{endpoint.name} could not be reached: {reason}"
             raise NotDelivered(text) from None
-        _log_handed_over(context, endpoint.name, f"it may have arrived ({said})")
+        _log_handed_over(context, endpoint.name, f"it may have arrived ({reason})")
         raise HandedOver(endpoint.name) from None
     except asyncio.CancelledError:
         if not was_sent:

@@ -18,11 +18,14 @@ PARTIAL: dict[tuple[str, str], str] = {
     ("backends/results.py", "ArchivedStatus"): "exceptions where a handler has none",
     ("backends/task_runner.py", "Verb"): "the same",
     ("execution/immediate.py", "Verb"): "those after which no attempt follows",
+    ("execution/signal_sender.py", "Verb"): "what is handed over has not ended",
     ("host/child.py", "Step"): "a kill is no order",
     ("logs.py", "Verb"): "others are logged in other ways",
     ("search/selection.py", "ValueType"): "others are compared with their column",
     ("search/values.py", "ValueType"): "others have no fixed values",
     ("store/bulk/skips.py", "SkipReplayed"): "none skips nothing",
+    ("store/queue/finish.py", "Verb"): "a hand-over has a statement of its own",
+    ("workers/completing/counters.py", "Verb"): "what is handed over has not ended",
 }
 
 

@@ -44,6 +44,7 @@ BY_NAME = {
         "execution/middleware_chain.py",
     ): "settings and code do",
     ("import_module", "checks/__init__.py"): "the settings name middleware",
+    ("import_string", "enqueueing/remote.py"): "a constant of ours does",
     ("import_module", "__init__.py"): "a table of our own modules does",
     ("marshal", "processes/shared_value.py"): "memory that only our processes write",
     ("mark_safe", "templatetags/jobqueue.py"): "a template rendered and escaped it",
@@ -283,6 +284,7 @@ OF_EXTRAS = {
         *("http/endpoint.py", "http/job_routes.py"),
         *("http/list_routes.py", "http/schemas.py", "http/worker_schemas.py"),
     ),
+    "httpx": (*("remote/cancelling.py", "remote/clients.py", "remote/delivery.py"),),
     "opentelemetry": ("telemetry/otel.py",),
     "prometheus_client": ("metrics/enqueued_jobs.py", "metrics/exposition.py"),
     "sentry_sdk": (

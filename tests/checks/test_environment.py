@@ -14,6 +14,7 @@ from django.test import override_settings
 from django_jobqueue.checks.project_settings import check_settings
 from django_jobqueue.conf import Conf, Setting, conf
 from django_jobqueue.conf.alert_channels import CONDITIONS, ChannelConfig
+from django_jobqueue.conf.endpoints import Endpoint
 
 # One text for each setting that a test of all of them may use, and what it means.
 TEXTS: dict[str, tuple[str, Any]] = {
@@ -47,6 +48,10 @@ TEXTS: dict[str, tuple[str, Any]] = {
     "ALERTS": (
         '[{"to": "mail"}]',
         (ChannelConfig(to="mail", name="mail", on=frozenset(CONDITIONS)),),
+    ),
+    "ENDPOINTS": (
+        '{"a": {"url": "https://x.example/", "secrets": []}}',
+        {"a": Endpoint(name="a", url="https://x.example", secrets=())},
     ),
     "HEARTBEAT_URL": ("https://x.example/a", "https://x.example/a"),
     "SITE_URL": ("https://x.example", "https://x.example"),

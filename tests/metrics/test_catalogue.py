@@ -42,5 +42,5 @@ def test_only_queues_types_names_tables_and_versions_have_any_value() -> None:
         if not label.values
     }
     assert open_labels == {
-        *("queue", "job_type", "name", "table", "version", "postgresql")
+        *("queue", "job_type", "name", "table", "version", "postgresql", "endpoint")
     }

@@ -20,6 +20,7 @@ from django_jobqueue.metrics.catalogue import CLUSTER
 from django_jobqueue.metrics.samples import Distribution, Sample
 from django_jobqueue.models import FailureGroup, Figures, Worker
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
+from django_jobqueue.store.queue.hand_over import declare_endpoints
 from tests.commands.conftest import jobqueue
 from tests.conftest import HandDriven
 from tests.sample import jobs
@@ -75,6 +76,7 @@ def test_the_figures_are_those_of_the_catalogue_and_true(
     Worker.objects.filter(pk=draining).update(state="draining")
     register(own, "lapsed:1", lease=-1.0, threads=9)
     operations.pause("reports", queues=True, by="test")
+    declare_endpoints(own, ["shipping"])
     FailureGroup.objects.create(
         fingerprint="018f0000-0000-7000-8000-000000000001",
         coarse="018f0000-0000-7000-8000-000000000001",
@@ -108,6 +110,7 @@ def test_the_figures_are_those_of_the_catalogue_and_true(
         assert isinstance(times, Distribution)
         assert sum(times.counts) == 1
     assert values["jobqueue_job_attempts", ADD] == ([1, 0, 0, 0, 0, 0, 0, 0], 1)
+    assert values["jobqueue_handed_over_jobs", "shipping"] == 0
     assert values["jobqueue_workers", "running"] == 1
     assert values["jobqueue_workers", "draining"] == 1
     assert values["jobqueue_slots", "thread"] == 3

@@ -38,6 +38,7 @@ from django_jobqueue.models import Host, QueuedJob, Worker
 from django_jobqueue.text import numbers, timezones
 
 JOBS_SHOWN: Final = 2  # of each worker, in the list
+HOLDERS: Final = (*ALIVE, WorkerState.ENDPOINT)  # of running jobs
 MOST_CHOICES: Final = 1_000  # workers, whose hosts and releases are offered
 
 
@@ -114,10 +115,13 @@ class WorkerAdmin(ActionAdmin):
 
     def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
         """The running jobs of each worker, in one query."""
-        jobs = _first_jobs([row.pk for row in rows if row.state in ALIVE])
+        jobs = _first_jobs([row.pk for row in rows if row.state in HOLDERS])
         sees = may_view(request, QueuedJob)
         for row in rows:
-            row.jobs = [_job_cell(job, sees) for job in jobs.get(row.pk, [])]
+            first = jobs.get(row.pk, [])
+            row.jobs = [_job_cell(job, sees) for job in first]
+            if row.state == WorkerState.ENDPOINT:
+                row.running = first[0]["together"] if first else 0
         return rows
 
     def render_change_form(
@@ -149,18 +153,22 @@ class WorkerAdmin(ActionAdmin):
 
     @column(description=_("busy"))
     def busy(self, worker: Worker) -> str:
-        """Running jobs, of how many slots."""
+        """Running jobs, of how many slots; those of an endpoint hold none."""
+        if worker.state == WorkerState.ENDPOINT:
+            return numbers.number(worker.running)
         return display.attempts(worker.running, worker.threads + worker.async_slots)
 
     @column(description=_("jobs now"))
     def jobs_now(self, worker: Any) -> Any:
         """The running jobs, or how the worker ended."""
-        lines = worker.jobs if worker.state in ALIVE else fate_of(worker)
+        lines = worker.jobs if worker.state in HOLDERS else fate_of(worker)
         return display.lines(lines) if lines else display.NOTHING
 
     @column(description=_("queues, release"))
     def serves(self, worker: Worker) -> Any:
         """Where it claims from, and the version of the project that it runs."""
+        if worker.state == WorkerState.ENDPOINT:
+            return display.NOTHING
         release = display.visible(worker.release)
         return display.lines(part for part in (_queues(worker), release) if part)
 

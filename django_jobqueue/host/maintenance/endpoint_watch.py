@@ -37,7 +37,7 @@ class EndpointWatch(Loop):
         """One round."""
         began = time.monotonic()
         is_full = self.end_late_jobs() == endpoint_rows.BATCH
-        self.tell_cancels()
+        self.send_cancels()
         return 0.0 if is_full else max(0.0, began + CHECK_EVERY - time.monotonic())
 
     def close(self) -> None:
@@ -58,7 +58,7 @@ class EndpointWatch(Loop):
             attempts.end_late(held)
         return len(late)
 
-    def tell_cancels(self) -> None:
+    def send_cancels(self) -> None:
         """Tell endpoints about jobs that are to be cancelled."""
         for cancel in endpoint_rows.take_untold_cancels(
             self._connection, CANCELS_AT_ONCE
@@ -74,7 +74,7 @@ class EndpointWatch(Loop):
                 )
                 continue
             try:
-                status = cancelling.tell(declaration, cancel)
+                status = cancelling.send_cancel(declaration, cancel)
             except (NotDelivered, RemoteExtraMissing) as error:
                 logger.warning(
                     "%s was not told that job %s is cancelled: %s",

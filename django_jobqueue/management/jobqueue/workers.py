@@ -9,7 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from django_jobqueue import operations
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.states import ALIVE
+from django_jobqueue.domain.states import ALIVE, WorkerState
 from django_jobqueue.management.jobqueue import worker_stacks
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.detail_page import as_json
@@ -19,6 +19,8 @@ from django_jobqueue.management.jobqueue.text_tables import Column, Row
 from django_jobqueue.management.jobqueue.time_formats import duration
 from django_jobqueue.models import Worker
 from django_jobqueue.stats import current_state
+from django_jobqueue.store import endpoint_rows
+from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading.claimers import is_alive
 from django_jobqueue.text import numbers
 from django_jobqueue.text.suggestions import did_you_mean
@@ -67,7 +69,8 @@ SIGTERM."""
 --format json prints a list. Of "list" and of what workers were asked, each is
 {id, name, remote, state, asked_to, running, threads, async_slots, memory
 (bytes), age (seconds), release, queues (null is every queue), lease (seconds
-left)}; of "stacks" {id, name, at, stacks, left_out}, where at is null if it did
+left)}, of an endpoint with the state "endpoint", and the age of the oldest job
+that was handed over to it; of "stacks" {id, name, at, stacks, left_out}, where at is null if it did
 not answer."""
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -90,7 +93,8 @@ not answer."""
         """List them, or ask those that are named. Raises CommandError."""
         chosen = _chosen(words, options, needs_choice=verb != "list")
         if verb == "list":
-            _show(console, options, chosen)
+            is_choice = words or options["host"] or options["release"]
+            _show(console, options, chosen, endpoints=not is_choice)
         elif verb == "stacks":
             wait = duration("--wait", options["wait"] or "10s")
             worker_stacks.show(console, options, chosen, wait.total_seconds())
@@ -127,9 +131,17 @@ def _named(word: str, names: dict[int, str]) -> int:
     return ids[-1]
 
 
-def _show(console: Console, options: dict[str, Any], ids: Iterable[int]) -> None:
+def _show(
+    console: Console,
+    options: dict[str, Any],
+    ids: Iterable[int],
+    *,
+    endpoints: bool = False,
+) -> None:
     wanted = set(ids)
     shown = [one for one in _as_objects() if one["id"] in wanted]
+    if endpoints:
+        shown += _endpoints()
     if options["format"] == "json":
         console.print(as_json(shown))
     elif not shown:
@@ -177,17 +189,43 @@ def _as_objects() -> Iterator[dict[str, Any]]:
         }
 
 
+def _endpoints() -> Iterator[dict[str, Any]]:
+    """The endpoints, which are no workers: the jobs that were handed over to them, and
+    for how long they have the oldest."""
+    for one in endpoint_rows.summaries(DjangoDatabase()):
+        yield {
+            "id": one.id,
+            "name": one.name,
+            "remote": True,
+            "state": WorkerState.ENDPOINT.value,
+            "asked_to": "",
+            "running": one.jobs,
+            "threads": 0,
+            "async_slots": 0,
+            "memory": 0,
+            "age": one.oldest,
+            "release": "",
+            "queues": None,
+            "lease": None,
+        }
+
+
 def _cells(one: dict[str, Any]) -> list[str]:
     memory = one["memory"]
+    is_endpoint = one["state"] == WorkerState.ENDPOINT
     return [
         str(one["id"]),
-        f"{one['name']} (remote)" if one["remote"] else one["name"],
+        f"{one['name']} (remote)" if one["remote"] and not is_endpoint else one["name"],
         one["state"],
         one["asked_to"] or "-",
         numbers.number(one["running"]),
-        numbers.number(one["threads"] + one["async_slots"]),
+        "-" if is_endpoint else numbers.number(one["threads"] + one["async_slots"]),
         numbers.megabytes(memory) if memory else "-",
         numbers.span(one["age"]),
         one["release"] or "-",
-        "every" if one["queues"] is None else ", ".join(one["queues"]),
+        "-"
+        if is_endpoint
+        else "every"
+        if one["queues"] is None
+        else ", ".join(one["queues"]),
     ]
