@@ -15,7 +15,7 @@ from django_jobqueue.host.maintenance.rescuer import Rescuer
 from django_jobqueue.processes import identity
 from django_jobqueue.signals import attempt_started
 from django_jobqueue.workers import worker_main
-from tests.sample import forks, inherited
+from tests.sample import endpoints, forks, inherited
 
 _open: list[int] = []  # descriptors that are there for their number
 
@@ -32,6 +32,8 @@ def install() -> None:
         _spoil_maintenance(*fault.split())
     if count := int(os.environ.get("SAMPLE_FORKS_FAIL", 0)):
         _spoil_forks(count)
+    if os.environ.get("SAMPLE_ENDPOINTS"):
+        endpoints.declare()
     if os.environ.get("SAMPLE_FORKS"):
         forks.connect_receivers()
     if name := os.environ.get("SAMPLE_INHERITED"):

@@ -69,9 +69,9 @@ SIGTERM."""
 --format json prints a list. Of "list" and of what workers were asked, each is
 {id, name, remote, state, asked_to, running, threads, async_slots, memory
 (bytes), age (seconds), release, queues (null is every queue), lease (seconds
-left)}, of an endpoint with the state "endpoint", and the age of the oldest job
-that was handed over to it; of "stacks" {id, name, at, stacks, left_out}, where at is null if it did
-not answer."""
+left)}, of an endpoint with the state "endpoint" and the age of the oldest job
+that was handed over to it; of "stacks" {id, name, at, stacks, left_out}, where
+at is null if it did not answer."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add how workers are chosen."""
@@ -223,9 +223,9 @@ def _cells(one: dict[str, Any]) -> list[str]:
         numbers.megabytes(memory) if memory else "-",
         numbers.span(one["age"]),
         one["release"] or "-",
-        "-"
-        if is_endpoint
-        else "every"
-        if one["queues"] is None
-        else ", ".join(one["queues"]),
+        "-" if is_endpoint else _queue_names(one["queues"]),
     ]
+
+
+def _queue_names(names: list[str] | None) -> str:
+    return "every" if names is None else ", ".join(names)

@@ -1,0 +1,174 @@
+"""Endpoints in real programs: jobs are sent once, and counted as promised, whoever is
+killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db.models import Sum
+from django.test import override_settings
+
+from django_jobqueue.models import ArchivedJob, QueuedJob, Total, Worker
+from django_jobqueue.operations import create_token
+from tests.conftest import ROOT, RunWorkers, eventually
+from tests.remote.conftest import SECRETS, EndpointServer, Reply
+from tests.sample import endpoints
+
+EXAMPLE = ROOT / "docs" / "guides" / "remote" / "endpoint.mjs"
+NODE = shutil.which("node")
+
+needs_node = pytest.mark.skipif(NODE is None, reason="there is no Node")
+
+
+def settings_of(url: str) -> dict[str, str]:
+    """The environment of a runworkers that sends jobs there."""
+    entry = {"url": url, "secrets": SECRETS, "read_timeout": 2, "concurrency": None}
+    return {
+        "SAMPLE_ENDPOINTS": "1",
+        "JOBQUEUE_ENDPOINTS": json.dumps({"shipping": entry}),
+        "JOBQUEUE_SITE_URL": "https://shop.example",
+    }
+
+
+class NodeEndpoint:
+    """The example for Node, which is killed and started again."""
+
+    def __init__(self, site: str, folder: Path) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._log = (folder / "endpoint.log").open("ab")
+        self._env = {
+            **os.environ,
+            "PORT": str(self.port),
+            "ENDPOINT_SECRETS": SECRETS[1],
+            "JOBQUEUE_TOKEN": create_token("shipping", ["work"]).text,
+            "CALLBACK_ORIGIN": site,
+        }
+        self.start()
+
+    def start(self) -> None:
+        """Start it, and wait until it listens."""
+        self._process = subprocess.Popen(
+            [str(NODE), str(EXAMPLE)],
+            env=self._env,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+        )
+        eventually(self._listens, what="the endpoint to listen")
+
+    def kill(self) -> None:
+        """Let it die with whatever it does."""
+        self._process.kill()
+        self._process.wait()
+
+    def close(self) -> None:
+        """End it for good."""
+        self.kill()
+        self._log.close()
+
+    def _listens(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+
+@pytest.fixture
+def node(live_server: Any, tmp_path: Path) -> Iterator[NodeEndpoint]:
+    """The example for Node, which calls back to a site in this process."""
+    with override_settings(JOBQUEUE={"HTTP_REQUIRE_TLS": False}):
+        made = NodeEndpoint(live_server.url, tmp_path)
+        yield made
+    made.close()
+
+
+@pytest.fixture
+def ship() -> Iterator[Any]:
+    """Job types that runworkers declares, too."""
+    yield from endpoints.declared()
+
+
+def over(count: int) -> bool:
+    return ArchivedJob.objects.count() == count and not QueuedJob.objects.exists()
+
+
+@needs_node
+@pytest.mark.processes
+@pytest.mark.timeout(120)
+def test_the_example_for_node_works(
+    node: NodeEndpoint, ship: Any, runworkers: Callable[..., RunWorkers]
+) -> None:
+    ship.enqueue_many([{"order": number} for number in [*range(9), -1]])
+    runworkers("--processes", "1", **settings_of(node.url)).started()
+    eventually(lambda: over(10), within=60, what="jobs to end")
+    done = ArchivedJob.objects.filter(status="succeeded")
+    assert sorted(job.result["parcel"] for job in done) == [f"P-{n}" for n in range(9)]
+    failed = ArchivedJob.objects.get(status="failed")
+    assert "no order -1" in failed.error_message
+    assert {job.worker for job in ArchivedJob.objects.all()} == {"shipping"}
+
+
+@needs_node
+@pytest.mark.processes
+@pytest.mark.timeout(240)
+def test_every_job_is_done_though_the_endpoint_and_workers_are_killed(
+    node: NodeEndpoint, ship: Any, runworkers: Callable[..., RunWorkers]
+) -> None:
+    total = 60
+    hosts = [runworkers("--lease", "2", **settings_of(node.url)) for _ in range(2)]
+    for host in hosts:
+        host.started()
+    ship.enqueue_many([{"order": n, "ms": 200} for n in range(total)])
+    for _ in range(5):
+        time.sleep(random.uniform(0.1, 0.6))
+        node.kill()
+        time.sleep(random.uniform(0, 0.3))
+        node.start()
+    for worker in Worker.objects.filter(state="running"):
+        os.kill(worker.pid, 9)
+    eventually(lambda: over(total), within=150, what="the end")
+    done = ArchivedJob.objects.all()
+    assert {job.status for job in done} == {"succeeded"}
+    assert sorted(job.result["order"] for job in done) == list(range(total))
+    eventually(
+        lambda: Total.objects.aggregate(n=Sum("attempts_succeeded"))["n"] == total,
+        within=30,
+        what="every job to be counted once",
+    )
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(120)
+def test_the_death_of_a_worker_sends_nothing_twice(
+    transactional_db: None, ship: Any, runworkers: Callable[..., RunWorkers]
+) -> None:
+    server = EndpointServer()
+    server.answer(Reply(202))
+    host = runworkers("--lease", "2", **settings_of(server.url))
+    host.started()
+    endpoints.slow.enqueue_many([{"order": number} for number in range(10)])
+    endpoint = Worker.objects.get(state="endpoint")
+    held = QueuedJob.objects.filter(worker_id=endpoint.pk)
+    eventually(lambda: held.count() == 10, what="jobs to be handed over")
+    first = Worker.objects.get(state="running")
+    os.kill(first.pid, 9)
+    eventually(
+        lambda: Worker.objects.filter(state="running").exclude(pk=first.pk).exists(),
+        what="a successor",
+    )
+    jobs_of_others = endpoints.slow.enqueue(order=11)
+    eventually(lambda: held.count() == 11, what="the successor to send a job")
+    assert QueuedJob.objects.filter(pk=jobs_of_others.id).exists()
+    sent = [one.json["id"] for one in server.received]
+    assert len(sent) == len(set(sent)) == 11
+    server.close()
