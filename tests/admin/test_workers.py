@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -79,6 +79,23 @@ def test_remote_workers_are_shown_as_such(anna: Client) -> None:
     Worker.objects.filter(pk=id).update(remote=True, owner=owner, host="", pid=0)
     assert "node-1 remote" in get(anna, list_of("worker")).text
     assert "Remote worker of fleet" in get(anna, page_of("worker", id)).text
+
+
+def test_endpoints_are_shown_with_what_was_handed_over_to_them(
+    anna: Client, scene: Scene
+) -> None:
+    QueuedJob.objects.all().delete()
+    never = datetime(9999, 12, 30, tzinfo=UTC)
+    columns = {"state": "endpoint", "host": "", "pid": 0, "lease_until": never}
+    id = worker("shipping", **columns, threads=0, job_types=[], rss=0)
+    running(id, 3)
+    page = get(anna, list_of("worker"), state="endpoint")
+    assert page.rows == [str(id)]
+    assert row_of(page, "shipping").startswith(f"endpoint 3 {ADD} (")
+    page = get(anna, page_of("worker", id))
+    assert "Running 3 Oldest" in page.text
+    assert "9999" not in page.text
+    assert "Drain" not in page.text
 
 
 @pytest.mark.parametrize(

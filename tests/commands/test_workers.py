@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.core.management.base import CommandError
+from django.utils import timezone
 
 from django_jobqueue import operations
 from django_jobqueue.management.jobqueue import worker_stacks
 from django_jobqueue.management.jobqueue.workers import Workers
-from django_jobqueue.models import Worker
+from django_jobqueue.models import QueuedJob, Worker
 from tests.commands.conftest import jobqueue
 from tests.conftest import RunWorkers, eventually
 from tests.sample import jobs
@@ -70,6 +72,24 @@ def test_remote_workers_are_listed_as_such() -> None:
     remote, local = jobqueue("workers").out.splitlines()[1:]
     assert "node-1 (remote)" in remote
     assert "remote" not in local
+
+
+def test_endpoints_are_listed_with_what_was_handed_over_to_them() -> None:
+    jobs.add.enqueue(1)
+    endpoint = worker("shipping", state="endpoint")
+    began = timezone.now() - timedelta(minutes=5)
+    QueuedJob.objects.update(
+        status="running", worker_id=endpoint.pk, started_at=began, attempts=1
+    )
+    worker("web-1:1")
+    _, line = jobqueue("workers").out.splitlines()[1:]
+    cells = ["shipping", "endpoint", "-", "1", "-", "-"]
+    assert line.split()[:7] == [str(endpoint.pk), *cells]
+    _, one = jobqueue("workers", "--format", "json").json
+    assert (one["state"], one["running"]) == ("endpoint", 1)
+    assert 299 < one["age"] < 600
+    assert len(jobqueue("workers", "list", "web-1:1").out.splitlines()) == 2
+    assert "no living worker 'shipping'" in refusal("drain", "shipping")
 
 
 def test_programs_are_told_the_documented_keys() -> None:

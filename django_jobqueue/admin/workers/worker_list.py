@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 from django.contrib.admin import register
 from django.contrib.admin.views.main import SEARCH_VAR
-from django.db.models import Count, F, Q, Window
+from django.db.models import Count, F, Min, Q, Window
 from django.db.models.functions import RowNumber
 from django.db.models.query import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -202,6 +202,14 @@ def _queues(worker: Worker) -> str:
 
 
 def _summary(request: HttpRequest, worker: Worker) -> list[tuple[Any, Any]]:
+    if worker.state == WorkerState.ENDPOINT:
+        jobs = QueuedJob.objects.filter(
+            worker_id=worker.pk, status=QueuedStatus.RUNNING
+        ).aggregate(count=Count("*"), oldest=Min("started_at"))
+        return [
+            (_("Running"), numbers.number(jobs["count"])),
+            (_("Oldest"), display.full_moment(jobs["oldest"])),
+        ]
     versions = ", ".join(f"{name} {value}" for name, value in worker.versions.items())
     if worker.remote:
         owner = display.visible(worker.owner.partition(":")[2])

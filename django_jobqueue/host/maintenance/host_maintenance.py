@@ -119,7 +119,8 @@ class HostMaintenance:
             connection = OwnConnection("alerts", pooled=pooled)
             self._threads.append(alerter.Alerter(connection))
         if self._has_endpoints:
-            self._threads.append(EndpointWatch(OwnConnection("endpoints", pooled=True)))
+            connection = OwnConnection("endpoints", pooled=pooled)
+            self._threads.append(EndpointWatch(connection))
         predecessors = [one for one in self._predecessors if one.worker not in ours]
         for death in (*predecessors, *deaths):  # first those without a number
             self.rescuer.report(death)
