@@ -154,7 +154,7 @@ def decide(
             end=AttemptEnd.SNOOZED,
             reason=_storable(error.reason),
         )
-    if once and isinstance(error, NotDelivered) and given_back < MOST_NOT_DELIVERED:
+    if once and _may_be_sent_later(error, given_back):
         return _given_back(given_back, _storable(error))
     end = AttemptEnd.TIMED_OUT if _timed_out(error, asked) else AttemptEnd.FAILED
     rule = None if isinstance(error, Retry) else rule_for(error, policy.retry)
@@ -172,6 +172,11 @@ def decide(
         reason=reason,
         handler_requested=_is_requested_by_handler(error),
     )
+
+
+def _may_be_sent_later(error: BaseException, given_back: int) -> bool:
+    """Whether nothing was sent to the endpoint, and there is time left for it."""
+    return isinstance(error, NotDelivered) and 0 <= given_back < MOST_NOT_DELIVERED
 
 
 def _given_back(times: int, reason: str) -> Outcome:

@@ -19,7 +19,7 @@ from django_jobqueue.conf.endpoints import Endpoint
 from django_jobqueue.domain.context import Context, current_job
 from django_jobqueue.domain.log_events import Event
 from django_jobqueue.domain.registry import Declaration
-from django_jobqueue.exceptions import NotDelivered
+from django_jobqueue.exceptions import NotDelivered, RemoteExtraMissing
 from django_jobqueue.execution.attempt_outcome import HandedOver
 from django_jobqueue.observers import TRACE
 from django_jobqueue.remote.answers import BUSY, Answer, result_of
@@ -81,7 +81,11 @@ def headers_of(endpoint: Endpoint, id: UUID, body: bytes) -> dict[str, str]:
     """The headers of a request about a job. Its ``webhook-id`` is that of the job, so
     that a receiver knows what it has done."""
     signature = signed(endpoint.secrets, f"job_{id}", body, datetime.now(UTC))
-    own = {"content-type": "application/json", "user-agent": USER_AGENT}
+    own = {
+        "accept-encoding": "identity",
+        "content-type": "application/json",
+        "user-agent": USER_AGENT,
+    }
     return {**own, **signature}
 
 
@@ -120,9 +124,12 @@ async def _post(
     is_sensitive: bool,
 ) -> Answer:
     """Send this once. Raises NotDelivered and HandedOver."""
+    try:
+        client = await client_of(endpoint)
+    except RemoteExtraMissing as error:
+        raise NotDelivered(str(error)) from None
     import httpx
 
-    client = await client_of(endpoint)
     was_sent = False
 
     async def trace(name: str, info: Any) -> None:
@@ -164,12 +171,12 @@ async def _read(response: httpx.Response, seconds: float) -> Answer:
     limit, body, cut_off = conf.max_result_bytes, bytearray(), ""
     try:
         async with asyncio.timeout(seconds):
-            async for part in response.aiter_bytes():
+            async for part in response.aiter_raw():  # nothing is unpacked
                 body += part
                 if len(body) > limit:
                     cut_off = f"the answer has more than {limit:,} bytes"
                     break
-    except (httpx.HTTPError, TimeoutError) as error:
+    except (httpx.HTTPError, TimeoutError, asyncio.CancelledError) as error:
         cut_off = f"the answer was cut off ({type(error).__name__})"
     return Answer(response.status_code, response.headers, bytes(body[:limit]), cut_off)
 

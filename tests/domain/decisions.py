@@ -15,6 +15,7 @@ from django_jobqueue import (
     InvalidArguments,
     InvalidResult,
     JobTimeout,
+    NotDelivered,
     Retry,
     RetryRule,
     Snooze,
@@ -45,6 +46,8 @@ NOTHING = {"retry": {BaseException: False}}
 ONLY_OS_ERRORS = {"retry": {OSError: True, Exception: False}}
 OWN = "the wait of this job"
 CONTEXT = context(crashes=1)
+NO_ATTEMPT = "no attempt is left"
+AWAY = NotDelivered("shipping is away")
 NEWER = UnknownParameters("send() has no parameter 'copy'.")
 
 
@@ -158,6 +161,11 @@ def left(wait: float) -> Outcome:
     return snoozed(timedelta(seconds=wait), f"left to newer code: {NEWER}")
 
 
+def away(wait: float) -> Outcome:
+    """To when the endpoint can be reached."""
+    return snoozed(timedelta(seconds=wait), "shipping is away")
+
+
 CASES = [
     case("unknown parameter", NEWER, {}, left(1)),
     case("unknown parameter, last attempt", NEWER, {"attempt": 5}, left(1)),
@@ -181,6 +189,24 @@ CASES = [
         NEWER,
         {"given_back": -1},
         failed("the data does not fit the handler"),
+    ),
+    case("not delivered", AWAY, {}, retried()),
+    case("not delivered, the last time", AWAY, {"attempt": 5}, failed(NO_ATTEMPT)),
+    case("not delivered, at most once", AWAY, ONCE, away(1)),
+    case(
+        "not delivered, at most once, again", AWAY, {**ONCE, "given_back": 63}, away(60)
+    ),
+    case(
+        "not delivered, at most once, for an hour",
+        AWAY,
+        {**ONCE, "given_back": 64},
+        failed(AT_MOST_ONCE),
+    ),
+    case(
+        "not delivered, at most once, without a claim",
+        AWAY,
+        {**ONCE, "given_back": -1},
+        failed(AT_MOST_ONCE),
     ),
     case("nothing raised", None, {}, succeeded()),
     case("nothing raised, last attempt", None, {"attempt": 5}, succeeded()),

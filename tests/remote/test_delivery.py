@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import hmac
 import logging
@@ -25,7 +26,7 @@ from django_jobqueue.models import (
     FailureGroup,
     QueuedJob,
 )
-from django_jobqueue.remote import delivery
+from django_jobqueue.remote import clients, delivery
 from tests.conftest import HandDriven
 from tests.remote.conftest import SECRETS, TYPE, EndpointServer, Received, Reply
 
@@ -223,6 +224,31 @@ def test_no_redirect_is_followed(
     worker.work()
     assert archived(job.id).status == "failed"
     assert len(shipping.received) == 1
+
+
+def test_nothing_is_unpacked(
+    declare: Declare, shipping: EndpointServer, worker: HandDriven
+) -> None:
+    job = declare().enqueue()
+    packed = gzip.compress(b" " * 30_000_000)
+    shipping.answer(Reply(200, packed, {"Content-Encoding": "gzip"}))
+    worker.work()
+    assert shipping.received[0].headers["accept-encoding"] == "identity"
+    assert (archived(job.id).status, archived(job.id).result) == ("succeeded", None)
+
+
+def test_without_the_extra_nothing_is_sent_and_the_failure_says_what_to_install(
+    declare: Declare,
+    shipping: EndpointServer,
+    worker: HandDriven,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(clients, "is_installed", lambda: False)
+    job = declare("invoices.pay", delivery="at_most_once").enqueue()
+    worker.work()
+    assert QueuedJob.objects.get(pk=job.id).status == "queued"
+    assert 'pip install "django-jobqueue[remote]"' in Failure.objects.get().reason
+    assert shipping.received == []
 
 
 def test_no_proxy_of_the_environment_is_used(

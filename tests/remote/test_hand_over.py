@@ -9,9 +9,11 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.test import override_settings
 from django.utils import timezone
 
 from django_jobqueue import operations
+from django_jobqueue.domain.retry_decision import StopReason
 from django_jobqueue.enqueueing.handler import Handler
 from django_jobqueue.host.maintenance.endpoint_watch import EndpointWatch
 from django_jobqueue.models import (
@@ -106,6 +108,33 @@ def test_what_may_have_arrived_is_handed_over(
     assert handed_over(job)
     assert call_back(endpoint, job).status_code == 200
     assert archived(job.id).status == "succeeded"
+
+
+@pytest.mark.parametrize("why", [StopReason.STOP, StopReason.CANCEL])
+def test_what_is_being_sent_when_we_stop_is_handed_over(
+    why: StopReason,
+    declare: Declare,
+    shipping: EndpointServer,
+    worker: HandDriven,
+    endpoint: Program,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", "django_jobqueue.remote")
+    answered = threading.Event()
+    shipping.answer(Reply(wait_for=answered))
+    slow = {"url": shipping.url, "secrets": [], "read_timeout": 60}
+    with override_settings(JOBQUEUE={"ENDPOINTS": {"shipping": slow}}):
+        job = declare().enqueue()
+        worker.claim()
+        eventually(lambda: shipping.received, what="the request")
+        (attempt,) = [a for one in worker.worker.executors for a in one.running]
+        assert attempt.interrupt(why)
+        worker.run()
+        answered.set()
+        worker.finish()
+    assert "it may have arrived (we stop)" in caplog.text
+    assert handed_over(job)
+    assert call_back(endpoint, job).status_code == 200
 
 
 @pytest.mark.parametrize("answer", [202, 200, 500])
