@@ -20,7 +20,7 @@ EXTRA: Final = "httpx"
 # Servers close connections that rest for a few seconds. A request that meets that is
 # lost without anybody knowing, so we close them first.
 KEEP_FOR: Final = 1.0  # seconds
-IDLE_CONNECTIONS: Final = 20
+IDLE_CONNECTIONS: Final = 100
 
 _Clients = dict[Endpoint, "tuple[httpx.AsyncClient, AsyncGenerator[None]]"]
 _clients: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, _Clients]] = (

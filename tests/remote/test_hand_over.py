@@ -29,6 +29,7 @@ from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.queue import rescue
 from django_jobqueue.store.rows import Job
+from django_jobqueue.testing import drain
 from tests.conftest import HandDriven, eventually
 from tests.http.conftest import Program, problem, program  # noqa: F401
 from tests.remote.conftest import TYPE, EndpointServer, Reply
@@ -377,3 +378,28 @@ def test_of_a_result_that_is_too_large_the_size_is_kept(
     said = call_back(endpoint, job, result="x" * 70_000)
     assert said.status_code == 200
     assert "not_kept" in archived(job.id).result
+
+
+def test_drain_hands_over_as_a_worker_does(
+    declare: Declare, shipping: EndpointServer, endpoint: Program
+) -> None:
+    shipping.answer(ACCEPTED)
+    job = declare().enqueue()
+    drain()
+    assert handed_over(job)
+    assert call_back(endpoint, job).status_code == 200
+    assert archived(job.id).status == "succeeded"
+
+
+def test_in_immediate_mode_jobs_are_sent_at_once(
+    declare: Declare, shipping: EndpointServer
+) -> None:
+    shipping.answer(Reply(200, b'{"result": 7}'), ACCEPTED)
+    entry = {"url": shipping.url, "secrets": []}
+    settings = {"MODE": "immediate", "ENDPOINTS": {"shipping": entry}}
+    with override_settings(JOBQUEUE=settings):
+        ship = declare()
+        done, accepted = ship.enqueue(order=1), ship.enqueue(order=2)
+    assert (done.status, done.result) == ("succeeded", 7)
+    assert accepted.status == "queued"
+    assert len(shipping.received) == 2
