@@ -27,18 +27,39 @@ def remote_job(name: str, **options: Unpack[HandlerOptions]) -> Handler[..., Any
     ImproperlyConfigured, also if another module has declared that name.
     """
     where = f"remote_job({name!r})"
+    module = sys._getframe(1).f_globals["__name__"]  # who declares it
+    declaration = remote_declaration(where, name, dict(options), module=module)
+    registry.add(declaration)
+    handler: Handler[..., Any] = Handler(declaration.function, declaration)
+    registry.send_as(name, handler)
+    return handler
+
+
+def remote_declaration(
+    where: str,
+    name: str,
+    options: dict[str, Any],
+    *,
+    module: str = "",
+    description: str = "",
+) -> Declaration:
+    """The declaration of a job type that remote workers do.
+
+    ``where`` begins the messages of the errors. Raises ImproperlyConfigured.
+    """
     for option in OF_FUNCTIONS:
         if option in options:
             raise ImproperlyConfigured(f"{where}: {option} needs a handler, use @job.")
     if problem := name_problem(name):
         raise ImproperlyConfigured(f"{where}: name {problem}")
-    policy = policy_of(where, dict(options))
+    policy = policy_of(where, options)
 
     def not_here(**data: Any) -> None:
         raise NotImplementedError(f"Jobs of {name} are done by remote workers only.")
 
     not_here.__name__ = not_here.__qualname__ = name
-    not_here.__module__ = sys._getframe(1).f_globals["__name__"]  # who declares it
+    not_here.__module__ = module
+    not_here.__doc__ = description
     declaration = Declaration(
         name=name,
         function=not_here,
@@ -50,7 +71,4 @@ def remote_job(name: str, **options: Unpack[HandlerOptions]) -> Handler[..., Any
     key_limits.check(declaration, where)
     if problem := follower_problem(name, policy):
         raise ImproperlyConfigured(f"{where}: {problem}")
-    registry.add(declaration)
-    handler: Handler[..., Any] = Handler(not_here, declaration)
-    registry.send_as(name, handler)
-    return handler
+    return declaration
