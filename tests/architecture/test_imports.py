@@ -281,7 +281,8 @@ OF_EXTRAS = {
     ),
     "pydantic": (
         *("http/endpoint.py", "http/job_routes.py"),
-        *("http/list_routes.py", "http/schemas.py", "http/worker_schemas.py"),
+        *("http/list_routes.py", "http/schemas.py"),
+        *("http/type_schemas.py", "http/worker_schemas.py"),
     ),
     "opentelemetry": ("telemetry/otel.py",),
     "prometheus_client": ("metrics/enqueued_jobs.py", "metrics/exposition.py"),
