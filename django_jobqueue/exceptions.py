@@ -179,6 +179,18 @@ class NotReplayable(JobQueueError):
         )
 
 
+class DeclaredInCode(JobQueueError):
+    """The project's code declares this job type, so its options are those of the
+    code."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(
+            f"The project's code declares job type {name!r}: change it there, or "
+            "override its options."
+        )
+
+
 class NotEditable(JobQueueError):
     """Only a waiting job's data can be edited. ``status`` is what this one is."""
 

@@ -33,6 +33,7 @@ class Scope(StrEnum):
     READ_DATA = "read-data"
     OPERATE = "operate"
     WORK = "work"
+    TYPES = "types"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

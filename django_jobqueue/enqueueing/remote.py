@@ -21,8 +21,6 @@ from django_jobqueue.enqueueing.options import HandlerOptions, follower_problem
 
 # They say how a function is called, and there is none.
 OF_FUNCTIONS: Final = ("takes_context", "atomic", "middleware")
-
-
 PATH: Final = "/v1/jobs/{type}/{id}"
 TIMEOUT: Final = 300.0  # seconds, until an endpoint has called back
 DELIVER: Final = "django_jobqueue.remote.delivery.deliver"  # it needs an extra
@@ -48,6 +46,30 @@ def remote_job(
     Raises ImproperlyConfigured, also if another module has declared that name.
     """
     where = f"remote_job({name!r})"
+    module = sys._getframe(1).f_globals["__name__"]  # who declares it
+    declaration = remote_declaration(
+        where, name, dict(options), endpoint=endpoint, path=path, module=module
+    )
+    registry.add(declaration)
+    handler: Handler[..., Any] = Handler(declaration.function, declaration)
+    registry.send_as(name, handler)
+    return handler
+
+
+def remote_declaration(
+    where: str,
+    name: str,
+    options: dict[str, Any],
+    *,
+    endpoint: str | None = None,
+    path: str = PATH,
+    module: str = "",
+    description: str = "",
+) -> Declaration:
+    """The declaration of a job type that other programs do.
+
+    ``where`` begins the messages of the errors. Raises ImproperlyConfigured.
+    """
     for option in OF_FUNCTIONS:
         if option in options:
             raise ImproperlyConfigured(f"{where}: {option} needs a handler, use @job.")
@@ -57,7 +79,7 @@ def remote_job(
         raise ImproperlyConfigured(f"{where}: path needs an endpoint.")
     if endpoint is not None:
         _complete(where, endpoint, path, options)
-    policy = policy_of(where, dict(options))
+    policy = policy_of(where, options)
 
     async def deliver(**data: Any) -> Any:
         return await import_string(DELIVER)(declaration)
@@ -67,7 +89,8 @@ def remote_job(
 
     function = not_here if endpoint is None else deliver
     function.__name__ = function.__qualname__ = name
-    function.__module__ = sys._getframe(1).f_globals["__name__"]  # who declares it
+    function.__module__ = module
+    function.__doc__ = description
     declaration = Declaration(
         name=name,
         function=function,
@@ -81,13 +104,10 @@ def remote_job(
     key_limits.check(declaration, where)
     if problem := follower_problem(name, policy):
         raise ImproperlyConfigured(f"{where}: {problem}")
-    registry.add(declaration)
-    handler: Handler[..., Any] = Handler(function, declaration)
-    registry.send_as(name, handler)
-    return handler
+    return declaration
 
 
-def _complete(where: str, endpoint: str, path: str, options: HandlerOptions) -> None:
+def _complete(where: str, endpoint: str, path: str, options: dict[str, Any]) -> None:
     """Check what is said of the endpoint, and add its defaults to the options. Raises
     ImproperlyConfigured. That ENDPOINTS has it is a system check's business."""
     if not isinstance(endpoint, str) or not endpoint:

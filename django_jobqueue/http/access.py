@@ -14,6 +14,7 @@ from django_jobqueue.domain.api_tokens import Scope
 from django_jobqueue.http.callers import Authorizer, Caller
 from django_jobqueue.http.door import read_body
 from django_jobqueue.http.problems import Problem
+from django_jobqueue.http.throttle import check_rate
 
 VIEW: Final = "jobqueue.view_queuedjob"
 VIEW_DATA: Final = "jobqueue.view_job_data"
@@ -31,11 +32,13 @@ class Access:
         self.query = query
 
     def __call__(self, request: HttpRequest) -> Caller:
-        """The caller. Raises Problem: for credentials, for a scope, for what the query
-        string should not have, and for the body's length and type, in this order."""
+        """The caller. Raises Problem: for credentials, for too many requests, for a
+        scope, for what the query string should not have, and for the body's length and
+        type, in this order."""
         caller = authenticate(request)
         setattr(request, _CALLER, caller)
         setattr(request, _ACCESS, self)
+        check_rate(caller)
         if not self.allows(caller):
             raise refused(self.scope)
         self._check_query(request)

@@ -17,6 +17,7 @@ from django_jobqueue.http import (
     list_routes,
     operation_routes,
     queue_routes,
+    type_routes,
     verb_routes,
     worker_routes,
 )
@@ -32,6 +33,7 @@ ROUTES: Final = (
     list_routes,
     operation_routes,
     queue_routes,
+    type_routes,
     verb_routes,
     worker_routes,
 )

@@ -25,7 +25,8 @@ class Caller(Protocol):
     ) -> bool:
         """Whether the caller may do this to jobs of this type and queue.
 
-        ``scope`` is ``enqueue``, ``read``, ``read-data``, ``operate`` or ``work``.
+        ``scope`` is ``enqueue``, ``read``, ``read-data``, ``operate``, ``work``
+        or ``types``.
         None stands for any job type or queue: the answer says whether there can be
         some. ``*`` stands for every one.
         ``permission`` is the one of Django that the admin asks for.

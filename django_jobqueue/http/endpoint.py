@@ -20,7 +20,7 @@ Function = Callable[..., HttpResponse]
 GENERAL: Final = (
     *("missing_authentication", "invalid_token", "insecure_request", "forbidden"),
     *("incorrect_password", "csrf_failed", "invalid_parameter", "internal_error"),
-    *("unavailable", "too_slow", "invalid_request"),
+    *("unavailable", "too_slow", "invalid_request", "too_many_requests"),
 )
 OF_BODIES: Final = (
     *("missing_parameter", "length_required"),

@@ -12,7 +12,7 @@ from django_jobqueue.domain.api_tokens import Scope
 from django_jobqueue.domain.policy import attempts_in_force, limit_in_force
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.exceptions import UnknownJobType
-from django_jobqueue.http import schemas
+from django_jobqueue.http import schemas, type_schemas
 from django_jobqueue.http.access import VIEW, may_read_data
 from django_jobqueue.http.callers import Caller
 from django_jobqueue.http.problems import Problem
@@ -125,11 +125,11 @@ def job_object(job: Job, caller: Caller) -> schemas.Job:
     return made
 
 
-def job_type_object(row: JobType) -> schemas.JobType:
+def job_type_object(row: JobType) -> type_schemas.JobType:
     """The job type with what is in force."""
     timeout = row.timeout if row.timeout_override is None else row.timeout_override
     priority = row.priority_override
-    made: schemas.JobType = schemas.JobType.model_construct(
+    made: type_schemas.JobType = type_schemas.JobType.model_construct(
         id=row.name,
         name=row.name,
         delivery_strategy=row.delivery,

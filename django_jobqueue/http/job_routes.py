@@ -13,7 +13,7 @@ from django_jobqueue import operations
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.api_tokens import Scope
 from django_jobqueue.exceptions import JobNotFound
-from django_jobqueue.http import schemas
+from django_jobqueue.http import schemas, type_schemas
 from django_jobqueue.http.access import VIEW, caller_of, may_read, require
 from django_jobqueue.http.endpoint import answer, endpoint
 from django_jobqueue.http.job_objects import (
@@ -39,7 +39,7 @@ Wait = Annotated[
 ]
 
 
-class JobOrType(RootModel[schemas.Job | schemas.JobType]):
+class JobOrType(RootModel[schemas.Job | type_schemas.JobType]):
     """A job, or a job type."""
 
 

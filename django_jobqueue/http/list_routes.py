@@ -1,4 +1,4 @@
-"""Lists of jobs, page by page, and of job types."""
+"""Lists of jobs, page by page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query
 from pydantic import AfterValidator
 
-from django_jobqueue.conf import conf
 from django_jobqueue.domain.api_tokens import Scope
 from django_jobqueue.http import schemas
 from django_jobqueue.http.access import VIEW, caller_of, may_read, require, sees_all
@@ -18,12 +17,9 @@ from django_jobqueue.http.cursors import Key, read_cursor, write_cursor
 from django_jobqueue.http.endpoint import answer, endpoint
 from django_jobqueue.http.job_objects import (
     job_object,
-    job_type_object,
-    unknown_job_type,
 )
 from django_jobqueue.http.problems import Problem
 from django_jobqueue.http.strict_json import check_text
-from django_jobqueue.models import JobType
 from django_jobqueue.search import parse
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.store.connection import DjangoDatabase
@@ -102,50 +98,6 @@ def list_queued_jobs(
     return _page(request, selection, limit, cursor, of)
 
 
-@endpoint(
-    "GET",
-    "/v1/jobs",
-    scope=Scope.READ,
-    permission="jobqueue.view_jobtype",
-    answers={200: schemas.JobTypes},
-    tag="job types",
-)
-def list_job_types(request: HttpRequest) -> HttpResponse:
-    """List job types, the newest first."""
-    return _job_types(request)
-
-
-@endpoint(
-    "GET",
-    "/v2/job-types",
-    scope=Scope.READ,
-    permission="jobqueue.view_jobtype",
-    answers={200: schemas.JobTypes},
-    tag="job types",
-)
-def list_job_types_v2(request: HttpRequest) -> HttpResponse:
-    """List job types, the newest first."""
-    return _job_types(request)
-
-
-@endpoint(
-    "GET",
-    "/v2/job-types/{job_type}",
-    scope=Scope.READ,
-    permission="jobqueue.view_jobtype",
-    answers={200: schemas.JobType},
-    problems=("job_type_not_found",),
-    tag="job types",
-)
-def get_job_type(request: HttpRequest, job_type: schemas.PathName) -> HttpResponse:
-    """Get a job type with its policy in force."""
-    require(request, job_type=job_type)
-    row = JobType.objects.using(conf.database).filter(pk=job_type).first()
-    if row is None:
-        raise unknown_job_type(job_type, caller_of(request))
-    return answer(200, job_type_object(row))
-
-
 def selection_of(
     table: Table, where: str | None, terms: Iterable[Term] = ()
 ) -> Selection:
@@ -207,14 +159,3 @@ def _jobs(
         if len(jobs) == limit:
             break
     return jobs, after
-
-
-def _job_types(request: HttpRequest) -> HttpResponse:
-    caller = caller_of(request)
-    rows = JobType.objects.using(conf.database).order_by("-created_at", "name")
-    shown = [
-        job_type_object(row)
-        for row in rows[:MOST_TYPES]
-        if caller.may(Scope.READ, job_type=row.name, permission=VIEW)
-    ]
-    return answer(200, schemas.JobTypes(job_types=shown))

@@ -12,6 +12,7 @@ from django_jobqueue.domain.states import BulkKind
 from django_jobqueue.http import schemas
 from django_jobqueue.http.access import caller_of, may_do, refused, require_all
 from django_jobqueue.http.endpoint import answer, endpoint
+from django_jobqueue.http.idempotency import KEY_HEADER, id_of_key
 from django_jobqueue.http.list_routes import selection_of
 from django_jobqueue.http.problems import Problem
 from django_jobqueue.operations import bulk
@@ -36,23 +37,28 @@ OF_VERBS: Final = {
     scope=Scope.OPERATE,
     permission=START,
     answers={200: schemas.Operation, 202: schemas.Operation},
+    headers=(KEY_HEADER,),
     tag="operations",
 )
 def start_operation(request: HttpRequest, body: schemas.NewOperation) -> HttpResponse:
     """Do something to all jobs that a search selects, in the background.
 
-    With `dry_run` the answer says how many there are, and nothing is done.
+    With `dry_run` the answer says how many there are, and nothing is done. Sent again
+    with the same `Idempotency-Key`, it answers with the operation that is there.
     """
     selection = selection_of(bulk.TABLES[BulkKind(body.kind)], body.where)
     _require_selected(request, selection, OF_VERBS[body.kind])
     by = caller_of(request).name
+    id = None
+    if not body.dry_run:
+        id = id_of_key(request, "operation", body.model_dump_json())
     draft = bulk.draft(
-        body.kind, selection, reason=body.reason or "", by=by, **body.options()
+        body.kind, selection, reason=body.reason or "", by=by, id=id, **body.options()
     )
     if body.dry_run:
         bulk.discard(draft.id)
         return answer(200, _object(draft))
-    bulk.start(draft.id, by=by)
+    bulk.start(draft.id, by=by)  # nothing happens to one that was started before
     return answer(202, _object(bulk.get(draft.id)))
 
 

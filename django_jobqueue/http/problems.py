@@ -16,6 +16,7 @@ from django.http import HttpRequest, HttpResponse, UnreadablePostError
 
 from django_jobqueue.exceptions import (
     AlreadyArchived,
+    DeclaredInCode,
     DuplicateJob,
     InvalidArguments,
     JobChanged,
@@ -57,6 +58,7 @@ PROBLEMS: Final[Mapping[str, tuple[int, str]]] = {
     "operation_not_found": (404, "There is no such bulk operation"),
     "worker_lost": (404, "There is no such living worker"),
     "method_not_allowed": (405, "This address has no such method"),
+    "declared_in_code": (409, "The project's code declares this job type"),
     "duplicate_job": (409, "There is a job like this one"),
     "stale_fence": (409, "The worker does not hold this job any more"),
     "not_queued": (409, "The job does not wait"),
@@ -64,6 +66,7 @@ PROBLEMS: Final[Mapping[str, tuple[int, str]]] = {
     "length_required": (411, "The length of the body is not stated"),
     "entity_too_large": (413, "The body is too large"),
     "unsupported_media_type": (415, "The body is not application/json"),
+    "too_many_requests": (429, "The caller sends too many requests"),
     "too_many_workers": (429, "The caller has too many living workers"),
     "internal_error": (500, "Something went wrong here"),
     "unavailable": (503, "The database cannot be used now"),
@@ -107,6 +110,7 @@ _IDS: Final[tuple[tuple[type[Exception], str], ...]] = (
     (JobNotFound, "job_not_found"),
     (AlreadyArchived, "job_already_archived"),
     (DuplicateJob, "duplicate_job"),
+    (DeclaredInCode, "declared_in_code"),
     (NotReplayable, "invalid_replay_attempt"),
     (NotEditable, "not_queued"),
     (JobChanged, "job_changed"),

@@ -161,35 +161,11 @@ class Job(BaseModel):
     error_message: str = Field("", description="Likewise.")
 
 
-class JobType(BaseModel):
-    """A job type and its policy in force."""
-
-    id: str = Field(description="The same as the name.")
-    name: str
-    delivery_strategy: Literal["at_least_once", "at_most_once"]
-    attempts: int | None = Field(description="Of each job; null is unlimited.")
-    concurrency: int | None = Field(
-        description="How many of its jobs run at once; null is unlimited."
-    )
-    queue: str
-    priority: int
-    timeout: float | None = Field(description="In seconds; null is no limit.")
-    is_paused: bool
-    description: str
-    created_at: datetime
-
-
 class Jobs(BaseModel):
     """A page of a list."""
 
     jobs: list[Job]
     cursor: str | None = Field(description="Of the next page; null after the last one.")
-
-
-class JobTypes(BaseModel):
-    """Job types."""
-
-    job_types: list[JobType]
 
 
 class Reason(Body):

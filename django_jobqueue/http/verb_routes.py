@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated, Any, Final
-from uuid import UUID, uuid5
+from uuid import UUID
 
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -17,6 +17,7 @@ from django_jobqueue.exceptions import JobNotFound
 from django_jobqueue.http import schemas
 from django_jobqueue.http.access import caller_of, may_do, may_read, refused
 from django_jobqueue.http.endpoint import answer, endpoint
+from django_jobqueue.http.idempotency import KEY_HEADER, id_of_key
 from django_jobqueue.http.job_objects import job_object, parse_job_id
 from django_jobqueue.http.problems import Problem
 from django_jobqueue.store.rows import Job
@@ -26,16 +27,6 @@ CANCEL: Final = "jobqueue.cancel_queuedjob"
 RESCHEDULE: Final = "jobqueue.reschedule_queuedjob"
 EDIT: Final = "jobqueue.edit_job_data"
 ONE: Final = ("invalid_prefix", "invalid_uuid", "job_not_found")
-LONGEST_KEY: Final = 255  # characters of an idempotency key
-# Of ids that are made of a caller and a key; it must never change.
-NAMESPACE: Final = UUID("5a0b1f8e-2f4c-5d0e-9a51-6b7f0c9d3e21")
-KEY_HEADER: Final = {
-    "in": "header",
-    "name": "Idempotency-Key",
-    "required": False,
-    "schema": {"type": "string", "maxLength": LONGEST_KEY, "pattern": "^[!-~]+$"},
-    "description": "The same request with the same key makes one job.",
-}
 
 Replay = Annotated[schemas.Replay | None, Body(None)]
 Reason = Annotated[schemas.Reason | None, Body(None)]
@@ -159,22 +150,9 @@ def _replay(
         raise refused(Scope.OPERATE, "the data of jobs")
     caller = caller_of(request)
     made = operations.replay(
-        job.id, **options, new_id=_new_id(request, job.id), by=caller.name
+        job.id, **options, new_id=id_of_key(request, job.id), by=caller.name
     )
     return answer(201, job_object(made, caller), partial=True)
-
-
-def _new_id(request: HttpRequest, replayed: UUID) -> UUID | None:
-    """The id that the key of the request stands for; None without one."""
-    key = request.headers.get("Idempotency-Key")
-    if key is None:
-        return None
-    if not (0 < len(key) <= LONGEST_KEY and key.isascii() and key.isprintable()):
-        raise Problem(
-            "invalid_parameter",
-            f"Idempotency-Key must have 1 to {LONGEST_KEY} characters of ASCII.",
-        )
-    return uuid5(NAMESPACE, f"{caller_of(request).name}\n{replayed}\n{key}")
 
 
 def _job(request: HttpRequest, id: str, job_type: str | None = None) -> Job:

@@ -9,6 +9,7 @@ from django_jobqueue.operations import bulk as bulk
 from django_jobqueue.operations import personal_data as personal_data
 from django_jobqueue.operations import schedules as schedules
 from django_jobqueue.operations.cancelling import cancel
+from django_jobqueue.operations.declaring import declare_job_type
 from django_jobqueue.operations.editing import edit_data
 from django_jobqueue.operations.enqueueing import enqueue
 from django_jobqueue.operations.failing import allow_attempts, fail
@@ -41,6 +42,7 @@ __all__ = [
     "assign",
     "cancel",
     "create_token",
+    "declare_job_type",
     "edit_data",
     "enqueue",
     "fail",

@@ -55,6 +55,7 @@ def draft(
     per_minute: int | None = None,
     by: str = "",
     here: bool = False,
+    id: UUID | None = None,
     **options: Any,
 ) -> Operation:
     """Write down what is to be done, and to which jobs: those there are at this moment.
@@ -65,15 +66,18 @@ def draft(
     ``run_after`` for a replay or a reschedule, and for a replay those of
     ``replay_many``: ``max_attempts``, ``expires``, ``skip_replayed`` and
     ``skip_at_most_once``.
-    Nothing happens to the jobs before ``start``. Many jobs are counted by a worker,
+    With an ``id`` of your own that is there already, the operation is returned as it
+    is. Nothing happens to the jobs before ``start``. Many jobs are counted by a worker,
     unless ``here``; ``total`` is None until they are. Raises InvalidArguments.
     """
     _check_kind(kind, selection)
     check_number("per_minute", per_minute)
     chosen = checked_options(Options(), **options)
     db = DjangoDatabase()
-    id = operation_rows.draft(
+    key = id or new_id()
+    is_new = operation_rows.draft(
         db,
+        id=key,
         kind=kind,
         selection=selection,
         options=chosen,
@@ -81,10 +85,11 @@ def draft(
         per_minute=per_minute,
         by=by[:WHO_LENGTH],
     )
-    bulk_counting.count_for(id, math.inf if here else bulk_counting.AT_ONCE)
-    if not get(id).counted.over:
-        _let_count(db, id)
-    return get(id)
+    if is_new:
+        bulk_counting.count_for(key, math.inf if here else bulk_counting.AT_ONCE)
+        if not get(key).counted.over:
+            _let_count(db, key)
+    return get(key)
 
 
 @sync_only()

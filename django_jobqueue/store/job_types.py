@@ -96,6 +96,10 @@ SELECT unique_rule::text, limit_rule IS NOT NULL FROM jobqueue_jobtype
  WHERE name = %(name)s
 """
 
+STORED_HANDLER: Final = """
+SELECT handler FROM jobqueue_jobtype WHERE name = %(name)s
+"""
+
 _OVERRIDE_COLUMNS: Final = ", ".join(f"{{0}}.{name}_override" for name in OVERRIDES)
 _NEW_OVERRIDES: Final = ",\n         ".join(
     f"""{name}_override = CASE WHEN '{name}' = ANY (%(given)s::text[])
@@ -199,6 +203,13 @@ def stored_rules(db: Database, name: str) -> tuple[UniqueRule | None, bool]:
         return None, False
     rule, is_keyed = rows[0]
     return None if rule is None else UniqueRule.from_json(json.loads(rule)), is_keyed
+
+
+def stored_handler(db: Database, name: str) -> str | None:
+    """The path of the handler of this job type, empty if no code has one; None if
+    there is no such job type."""
+    rows = db.fetch(STORED_HANDLER, {"name": name})
+    return rows[0][0] if rows else None
 
 
 def override(

@@ -282,7 +282,8 @@ OF_EXTRAS = {
     ),
     "pydantic": (
         *("http/endpoint.py", "http/job_routes.py"),
-        *("http/list_routes.py", "http/schemas.py", "http/worker_schemas.py"),
+        *("http/list_routes.py", "http/schemas.py"),
+        *("http/type_schemas.py", "http/worker_schemas.py"),
     ),
     "httpx": (*("remote/cancelling.py", "remote/clients.py", "remote/delivery.py"),),
     "opentelemetry": ("telemetry/otel.py",),

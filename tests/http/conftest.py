@@ -13,8 +13,9 @@ from django.test import Client
 from django_jobqueue.http.job_objects import forget_facts
 from django_jobqueue.operations import create_token
 
-V1 = "/jobqueue/v1"
-ALL = ("enqueue", "read", "read-data", "operate", "work")
+MOUNT = "/jobqueue"
+V1 = f"{MOUNT}/v1"
+ALL = ("enqueue", "read", "read-data", "operate", "work", "types")
 
 
 class Program(Client):
@@ -33,7 +34,7 @@ class Program(Client):
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         return self.generic(  # type: ignore[return-value]
             method,
-            V1 + path,
+            (MOUNT if path.startswith("/v2/") else V1) + path,
             b"" if body is None else data,
             content_type=headers.pop("content_type", "application/json"),
             secure=True,

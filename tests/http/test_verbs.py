@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 from django.utils import timezone
 
+from django_jobqueue.domain.registry import BULK
 from django_jobqueue.models import (
     ArchivedJob,
     AuditEntry,
@@ -19,7 +20,7 @@ from django_jobqueue.models import (
     QueuedJob,
 )
 from django_jobqueue.store import find as store_find
-from tests.conftest import HandDriven
+from tests.conftest import HandDriven, queued
 from tests.http.conftest import Program, problem
 from tests.sample import jobs
 
@@ -157,6 +158,36 @@ def test_job_types_and_queues_are_paused_and_resumed(
     mail = program("operate", queues=["mail"])
     problem(mail.send("POST", "/jobs/tests.sample.add/pause"), 403, "forbidden")
     assert mail.send("POST", "/queues/mail/pause").status_code == 200
+
+
+def test_a_bulk_operation_with_a_key_is_started_once(
+    billing: Program, program: Callable[..., Program]
+) -> None:
+    jobs.add.enqueue(a=1)
+    body = {"kind": "cancel", "where": "type:tests.sample.add"}
+
+    def start(client: Program, **changes: Any) -> str:
+        sent = client.send(
+            "POST", "/operations", {**body, **changes}, Idempotency_Key="k"
+        )
+        assert sent.status_code == 202, sent.content
+        return str(sent.json()["id"])
+
+    first = start(billing)
+    assert start(billing) == first
+    assert BulkOperation.objects.count() == 1
+    assert len(queued(job_type=BULK)) == 1
+    # A draft whose request died before it was started is started by the next.
+    BulkOperation.objects.update(state="draft", job_id=None)
+    assert start(billing) == first
+    assert BulkOperation.objects.get().state == "queued"
+    # Another body, and another caller, are other requests.
+    assert len({first, start(billing, limit=1), start(program())}) == 3
+    problem(
+        billing.send("POST", "/operations", body, Idempotency_Key=""),
+        400,
+        "invalid_parameter",
+    )
 
 
 def test_a_bulk_operation_is_tried_started_watched_and_stopped(

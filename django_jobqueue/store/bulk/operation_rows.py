@@ -28,11 +28,12 @@ RESUMABLE: Final = (BulkState.PAUSED, BulkState.FAILED)
 # transaction wrote before cannot tell its own jobs from those, and has none.
 DRAFT: Final = """
 INSERT INTO jobqueue_bulkoperation (
-       kind, selection, options, reason, per_minute, created_by, horizon)
-VALUES (%(kind)s, %(selection)s::jsonb, %(options)s::jsonb, %(reason)s, %(per_minute)s,
-        %(by)s,
+       id, kind, selection, options, reason, per_minute, created_by, horizon)
+VALUES (%(id)s, %(kind)s, %(selection)s::jsonb, %(options)s::jsonb, %(reason)s,
+        %(per_minute)s, %(by)s,
         CASE WHEN pg_current_xact_id_if_assigned() IS NULL
              THEN pg_snapshot_xmin(pg_current_snapshot())::xid::text ELSE '' END)
+    ON CONFLICT (id) DO NOTHING
 RETURNING id
 """
 
@@ -131,15 +132,18 @@ class Operation:
 def draft(
     db: Database,
     *,
+    id: UUID,
     kind: str,
     selection: Selection,
     options: Options,
     reason: str,
     per_minute: int | None,
     by: str,
-) -> UUID:
-    """Insert a draft, of which nothing is counted; its cutoff is the database's now."""
+) -> bool:
+    """Insert a draft, of which nothing is counted; its cutoff is the database's now.
+    False if there is an operation with this id."""
     params = {
+        "id": id,
         "kind": kind,
         "selection": json.dumps(selection.to_json()),
         "options": options.to_json(),
@@ -147,8 +151,7 @@ def draft(
         "per_minute": per_minute,
         "by": by,
     }
-    id: UUID = db.fetch(DRAFT, params)[0][0]
-    return id
+    return bool(db.fetch(DRAFT, params))
 
 
 def read(db: Database, id: UUID) -> Operation | None:

@@ -1,0 +1,39 @@
+"""Counts the requests of each caller, in the cache of the project."""
+
+from __future__ import annotations
+
+import time
+from hashlib import sha256
+from typing import Final
+
+from django.core.cache import cache
+
+from django_jobqueue.conf import conf
+from django_jobqueue.http.callers import Caller
+from django_jobqueue.http.problems import Problem
+
+PREFIX: Final = "jobqueue-requests"
+
+
+def check_rate(caller: Caller) -> None:
+    """Raises Problem for a caller that has sent more requests in this second, minute or
+    hour than HTTP_THROTTLE allows."""
+    if conf.http_throttle is None:
+        return
+    most, seconds = conf.http_throttle
+    window, passed = divmod(time.time(), seconds)
+    who = sha256(f"{type(caller).__name__}:{caller.name}".encode()).hexdigest()
+    key = f"{PREFIX}:{who}:{seconds}:{window:.0f}"
+    if cache.add(key, 1, timeout=2 * seconds):
+        return
+    try:
+        count = cache.incr(key)
+    except ValueError:  # the cache has dropped it meanwhile
+        return
+    if count > most:
+        left = max(1, round(seconds - passed))
+        raise Problem(
+            "too_many_requests",
+            f"A caller may send {most:,} requests in {seconds:,} s.",
+            headers={"Retry-After": str(left)},
+        )

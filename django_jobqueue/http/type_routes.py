@@ -1,0 +1,136 @@
+"""Job types: lists, single ones, and those that no code declares."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.http import HttpRequest, HttpResponse
+
+from django_jobqueue import operations
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.api_tokens import Scope
+from django_jobqueue.domain.policy import Policy
+from django_jobqueue.http import schemas, type_schemas
+from django_jobqueue.http.access import VIEW, caller_of, require
+from django_jobqueue.http.endpoint import answer, endpoint
+from django_jobqueue.http.job_objects import (
+    forget_facts,
+    is_job_id,
+    job_type_object,
+    unknown_job_type,
+)
+from django_jobqueue.http.problems import Problem
+from django_jobqueue.models import JobType
+
+MOST_TYPES: Final = 10_000
+DEFAULT_QUEUE: Final = Policy().queue
+CHANGE: Final = "jobqueue.change_jobtype"
+DECLARED: Final = {200: type_schemas.JobType, 201: type_schemas.JobType}
+
+
+@endpoint(
+    "GET",
+    "/v1/jobs",
+    scope=Scope.READ,
+    permission="jobqueue.view_jobtype",
+    answers={200: type_schemas.JobTypes},
+    tag="job types",
+)
+def list_job_types(request: HttpRequest) -> HttpResponse:
+    """List job types, the newest first."""
+    return _job_types(request)
+
+
+@endpoint(
+    "GET",
+    "/v2/job-types",
+    scope=Scope.READ,
+    permission="jobqueue.view_jobtype",
+    answers={200: type_schemas.JobTypes},
+    tag="job types",
+)
+def list_job_types_v2(request: HttpRequest) -> HttpResponse:
+    """List job types, the newest first."""
+    return _job_types(request)
+
+
+@endpoint(
+    "GET",
+    "/v2/job-types/{job_type}",
+    scope=Scope.READ,
+    permission="jobqueue.view_jobtype",
+    answers={200: type_schemas.JobType},
+    problems=("job_type_not_found",),
+    tag="job types",
+)
+def get_job_type(request: HttpRequest, job_type: schemas.PathName) -> HttpResponse:
+    """Get a job type with its policy in force."""
+    require(request, job_type=job_type)
+    row = JobType.objects.using(conf.database).filter(pk=job_type).first()
+    if row is None:
+        raise unknown_job_type(job_type, caller_of(request))
+    return answer(200, job_type_object(row))
+
+
+@endpoint(
+    "POST",
+    "/v1/jobs",
+    scope=Scope.TYPES,
+    permission=CHANGE,
+    answers=DECLARED,
+    problems=("declared_in_code",),
+    tag="job types",
+)
+def create_job_type(
+    request: HttpRequest, body: type_schemas.NewJobType
+) -> HttpResponse:
+    """Create a job type that no code declares: remote workers do its jobs.
+
+    Sent again it changes the job type to what the body says.
+    """
+    return _declare(request, body)
+
+
+@endpoint(
+    "POST",
+    "/v2/job-types",
+    scope=Scope.TYPES,
+    permission=CHANGE,
+    answers=DECLARED,
+    problems=("declared_in_code",),
+    tag="job types",
+)
+def create_job_type_v2(
+    request: HttpRequest, body: type_schemas.NewJobType
+) -> HttpResponse:
+    """Create a job type that no code declares: remote workers do its jobs.
+
+    Sent again it changes the job type to what the body says.
+    """
+    return _declare(request, body)
+
+
+def _declare(request: HttpRequest, body: type_schemas.NewJobType) -> HttpResponse:
+    require(request, job_type=body.name, queue=body.queue or DEFAULT_QUEUE)
+    if is_job_id(body.name):
+        raise Problem("invalid_parameter", "name: this is what the id of a job is.")
+    is_new = operations.declare_job_type(
+        body.name,
+        description=body.description,
+        by=caller_of(request).name,
+        **body.options(),
+    )
+    forget_facts()
+    row = JobType.objects.using(conf.database).get(pk=body.name)
+    return answer(201 if is_new else 200, job_type_object(row))
+
+
+def _job_types(request: HttpRequest) -> HttpResponse:
+    caller = caller_of(request)
+    rows = JobType.objects.using(conf.database).order_by("-created_at", "name")
+    shown = [
+        job_type_object(row)
+        for row in rows[:MOST_TYPES]
+        if caller.may(Scope.READ, job_type=row.name, permission=VIEW)
+    ]
+    return answer(200, type_schemas.JobTypes(job_types=shown))

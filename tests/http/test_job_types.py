@@ -1,0 +1,149 @@
+"""Job types that programs create, and that remote workers do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from django_jobqueue import DeclaredInCode, InvalidArguments, operations
+from django_jobqueue.models import AuditEntry, JobType
+from tests.http.conftest import Program, problem
+from tests.sample import jobs
+
+pytestmark = pytest.mark.django_db
+Programs = Callable[..., Program]
+NAME = "fleet.resize"
+
+
+def test_a_program_creates_a_type_enqueues_and_does_its_job(program: Programs) -> None:
+    client = program()
+    made: Any = client.send(
+        "POST",
+        "/jobs",
+        {
+            "name": NAME,
+            "attempts": 2,
+            "concurrency": 3,
+            "timeout": 60,
+            "queue": "images",
+            "priority": 5,
+            "description": "Resize an image.",
+        },
+    )
+    assert made.status_code == 201
+    shown = made.json()
+    shown.pop("created_at")
+    assert shown == {
+        "id": NAME,
+        "name": NAME,
+        "delivery_strategy": "at_least_once",
+        "attempts": 2,
+        "concurrency": 3,
+        "queue": "images",
+        "priority": 5,
+        "timeout": 60.0,
+        "is_paused": False,
+        "description": "Resize an image.",
+    }
+    job: Any = client.send("POST", f"/jobs/{NAME}", {"jobs": [{"data": {"image": 1}}]})
+    (id,) = job.json()["ids"]
+    new = {"name": "node", "job_types": [NAME]}
+    worker = client.send("POST", "/workers", new).json()["id"]  # type: ignore[attr-defined]
+    claimed: Any = client.send("POST", f"/workers/{worker}/claim", {"limit": 4})
+    (given,) = claimed.json()["jobs"]
+    assert (given["id"], given["queue"]) == (id, "images")
+    said = {"worker": worker, "fence": given["fence"], "status": "failed"}
+    ended: Any = client.send("POST", f"/jobs/{NAME}/{id}", said)
+    assert ended.json()["status"] == "queued"  # of two attempts one is left
+
+
+def test_sent_again_it_changes_the_type_and_keeps_what_operators_say(
+    program: Programs,
+) -> None:
+    client = program()
+    client.send("POST", "/jobs", {"name": NAME, "attempts": 2, "concurrency": 3})
+    operations.override(NAME, concurrency=1)
+    operations.pause([NAME])
+
+    again: Any = client.send(
+        "POST", "/v2/job-types", {"name": NAME, "delivery_strategy": "at_most_once"}
+    )
+
+    assert again.status_code == 200
+    assert again.json()["delivery_strategy"] == "at_most_once"
+    assert (again.json()["attempts"], again.json()["concurrency"]) == (1, 1)
+    row = JobType.objects.get(pk=NAME)
+    assert (row.concurrency, row.paused) == (None, True)
+    entries = AuditEntry.objects.filter(verb="declare")
+    assert [(one.about, one.by) for one in entries] == [([NAME], "program-0")] * 2
+
+
+def test_neither_migrate_nor_a_declaration_of_others_touches_it(
+    program: Programs,
+) -> None:
+    program().send("POST", "/jobs", {"name": NAME, "attempts": 2})
+    before = JobType.objects.values().get(pk=NAME)
+    call_command("migrate", verbosity=0)
+    assert JobType.objects.values().get(pk=NAME) == before
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({}, "name: field required"),
+        ({"name": ""}, "name"),
+        ({"name": "fleet resize"}, "name must have no space"),
+        ({"name": "x" * 101}, "name"),
+        ({"name": "job_01a21813-7758-70d6-837b-dbae33a5674f"}, "id of a job"),
+        ({"name": NAME, "attempts": 0}, "attempts"),
+        ({"name": NAME, "attempts": "2"}, "attempts"),
+        ({"name": NAME, "concurrency": 0}, "concurrency"),
+        ({"name": NAME, "timeout": 0}, "timeout"),
+        ({"name": NAME, "delivery_strategy": "exactly_once"}, "delivery_strategy"),
+        (
+            {"name": NAME, "delivery_strategy": "at_most_once", "attempts": 2},
+            "max_attempts must be 1",
+        ),
+        ({"name": NAME, "handler": "os.system"}, "handler"),
+    ],
+)
+def test_bad_input_creates_nothing(
+    program: Programs, body: dict[str, Any], said: str
+) -> None:
+    answer: Any = program().send("POST", "/jobs", body)
+    id = "invalid_parameter" if body else "missing_parameter"
+    assert said in problem(answer, 400, id)["detail"]
+    assert not JobType.objects.filter(pk=NAME).exists()
+
+
+def test_a_type_that_code_declares_stays_the_codes(program: Programs) -> None:
+    before = JobType.objects.values().get(pk=jobs.add.name)
+    elsewhere = JobType.objects.create(name="elsewhere", handler="other.project.do")
+    for name in (jobs.add.name, elsewhere.name):
+        answer: Any = program().send("POST", "/jobs", {"name": name, "attempts": 9})
+        problem(answer, 409, "declared_in_code")
+        with pytest.raises(DeclaredInCode, match=name):
+            operations.declare_job_type(name)
+    assert JobType.objects.values().get(pk=jobs.add.name) == before
+
+
+def test_a_token_creates_only_types_that_fit_its_patterns(program: Programs) -> None:
+    client = program("types", job_types=["fleet.*"], queues=["images"])
+    for body in ({"name": "shop.x", "queue": "images"}, {"name": NAME}):
+        problem(client.send("POST", "/jobs", body), 403, "forbidden")
+    answer = client.send("POST", "/jobs", {"name": NAME, "queue": "images"})
+    assert answer.status_code == 201
+    others = program("enqueue", "work", "operate", "read")
+    problem(others.send("POST", "/jobs", {"name": NAME}), 403, "forbidden")
+
+
+def test_python_declares_one_as_well() -> None:
+    assert operations.declare_job_type(NAME, concurrency=2)
+    assert not operations.declare_job_type(NAME, concurrency=4)
+    assert JobType.objects.get(pk=NAME).concurrency == 4
+    for options, said in (({"atomic": True}, "@job"), ({"colour": 1}, "no option")):
+        with pytest.raises(InvalidArguments, match=said):
+            operations.declare_job_type(NAME, **options)

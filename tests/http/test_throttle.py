@@ -1,0 +1,56 @@
+"""Too many requests of one caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.test import override_settings
+
+from django_jobqueue.http import throttle
+from tests.http.conftest import Program, problem
+
+pytestmark = pytest.mark.django_db
+NOW = 1_790_000_045.0  # 5 s into a minute
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    """The time, which stands still."""
+    now = [NOW]
+    monkeypatch.setattr(throttle.time, "time", lambda: now[0])
+    cache.clear()
+    yield now
+    cache.clear()
+
+
+def test_each_caller_may_send_so_many_requests(
+    program: Callable[..., Program], clock: list[float]
+) -> None:
+    first, second = program(), program()
+    with override_settings(JOBQUEUE={"HTTP_THROTTLE": "3/m"}):
+        assert [first.send("GET", "/jobs").status_code for _ in range(3)] == [200] * 3
+        answer: Any = first.send("GET", "/jobs")
+        problem(answer, 429, "too_many_requests")
+        left = 60 - NOW % 60
+        assert int(answer["Retry-After"]) == left
+        assert second.send("GET", "/jobs").status_code == 200
+
+        clock[0] += left
+        assert first.send("GET", "/jobs").status_code == 200
+
+
+def test_without_the_setting_the_cache_is_not_used(
+    program: Callable[..., Program], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(throttle, "cache", None)
+    assert program().send("GET", "/jobs").status_code == 200
+
+
+def test_whoever_has_no_credentials_is_not_counted(clock: list[float]) -> None:
+    with override_settings(JOBQUEUE={"HTTP_THROTTLE": "1/m"}):
+        for _ in range(3):
+            answer: Any = Program().send("GET", "/jobs")
+            problem(answer, 401, "missing_authentication")
