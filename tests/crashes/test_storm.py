@@ -25,11 +25,15 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from django_jobqueue import operations
+from django_jobqueue import enqueue_many, operations
 from django_jobqueue.enqueueing.handler import Handler
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from tests.conftest import RunWorkers, eventually
 from tests.crashes.test_kills import children
+from tests.crashes.test_remote_workers import TYPE as REMOTE
+from tests.crashes.test_remote_workers import Programs, needs_node
+from tests.crashes.test_remote_workers import programs as programs
+from tests.crashes.test_remote_workers import site as site
 from tests.sample import storm
 
 pytestmark = pytest.mark.processes
@@ -52,7 +56,7 @@ HANDLERS: tuple[Handler[..., Any], ...] = (
     storm.keyed_rated,
 )
 WITH_KEY = (storm.keyed, storm.keyed_rated)
-PAUSABLE = [handler.name for handler in HANDLERS]
+NAMES = [handler.name for handler in HANDLERS]
 # Everything that happens to a running job, as the database sees it.
 JOURNAL = """
 CREATE TABLE storm_effect (job uuid NOT NULL);
@@ -111,6 +115,22 @@ class Storm:
     ) -> None:
         self.random = random.Random(seed)
         self.journal = journal
+        self.faults: list[Callable[[], None]] = [
+            self.kill_worker,
+            self.stop_worker,
+            self.kill_maintenance,
+            self.kill_host,
+            self.stop_host,
+            self.cut_connections,
+            self.lock_a_table,
+            self.cancel_some,
+            self.replay_some,
+            self.run_some_now,
+            self.put_some_off,
+            self.pause_or_resume,
+            self.override,
+            self.hold_a_key,
+        ]
         self.enqueued: set[UUID] = set()
         self.done: Counter[str] = Counter()  # by fault
         self._run = run
@@ -131,13 +151,13 @@ class Storm:
             self._enqueue()
             self._continue()
             if self.random.random() < 0.5:
-                fault = self.random.choice(self.FAULTS)
+                fault = self.random.choice(self.faults)
                 with contextlib.suppress(IndexError, ProcessLookupError):
-                    fault(self)
+                    fault()
                     self.done[fault.__name__] += 1
             time.sleep(self.random.uniform(0.02, 0.2))
         self._continue(all_of_them=True)
-        operations.resume(PAUSABLE)
+        operations.resume(NAMES)
         operations.override(storm.limited, concurrency=None)
         operations.override(storm.rated, rate=None)
         for limit in WITH_KEY:
@@ -177,6 +197,27 @@ class Storm:
                 self._stopped.remove((until, pid))
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGCONT)
+
+    def with_programs(self, programs: Programs, count: int) -> None:
+        """So many remote workers take part, and are killed and stopped like others."""
+        alive = [programs.node() for _ in range(count)]
+
+        def kill_program() -> None:
+            victim = alive.pop(self.random.randrange(count))
+            victim.send_signal(self.random.choice((signal.SIGKILL, signal.SIGTERM)))
+            alive.append(programs.node())
+
+        def stop_program() -> None:
+            pid = self.random.choice(alive).pid
+            os.kill(pid, signal.SIGSTOP)
+            seconds = self.random.choice((0.1, 1.0, 20.0))
+            self._stopped.append((time.monotonic() + seconds, pid))
+
+        def enqueue_remote() -> None:
+            rows = [{"image": 1, "ms": self.random.choice((0, 20, 1000))}] * 10
+            self.enqueued.update(enqueue_many(REMOTE, rows))
+
+        self.faults += [kill_program, stop_program, *[enqueue_remote] * 8]
 
     def _some(self, jobs: QuerySet[Any], count: int) -> list[UUID]:
         """The ids of some of the first hundred."""
@@ -247,7 +288,7 @@ class Storm:
         operations.reschedule(chosen, run_after=timezone.now() + timedelta(seconds=2))
 
     def pause_or_resume(self) -> None:
-        name = self.random.choice(PAUSABLE)
+        name = self.random.choice(NAMES)
         self.random.choice((operations.pause, operations.resume))([name])
 
     def override(self) -> None:
@@ -264,23 +305,6 @@ class Storm:
         operations.override_limit(limit, 0, key=key)
         time.sleep(0.1)
         operations.override_limit(limit, None, key=key)
-
-    FAULTS = (
-        kill_worker,
-        stop_worker,
-        kill_maintenance,
-        kill_host,
-        stop_host,
-        cut_connections,
-        lock_a_table,
-        cancel_some,
-        replay_some,
-        run_some_now,
-        put_some_off,
-        pause_or_resume,
-        override,
-        hold_a_key,
-    )
 
 
 def events() -> list[Event]:
@@ -304,7 +328,7 @@ def told(journal: str) -> dict[str, Counter[tuple[UUID, int]]]:
 
 
 def most_at_once(events: list[Event], name: str) -> int:
-    """The greatest number of jobs of a type, or of one of its keys, that ran at once."""
+    """The greatest number of jobs of a type, or of a key of it, that ran at once."""
     running: dict[str | None, set[UUID]] = defaultdict(set)
     most = 0
     for event in events:
@@ -354,7 +378,7 @@ def check_claims(journal: str, archived: dict[UUID, ArchivedJob]) -> None:
         assert set(counted.values()) == {1}, word
         assert all(fence in fences[job] for job, fence in counted), word
     for job in archived.values():
-        if job.status == "succeeded" and job.job_type_id != storm.follow.name:
+        if job.status == "succeeded" and job.job_type_id in NAMES:
             assert (job.id, fences[job.id][-1]) in by_handlers["end"], job
         if job.job_type_id == storm.retried.name and job.status == "succeeded":
             assert job.attempts == 3
@@ -402,9 +426,12 @@ def run_storm(
     seed: int,
     seconds: float,
     processes: int,
+    programs: Programs | None = None,
 ) -> None:
     """Let it blow, and look at what is left."""
     blown = Storm(run, journal, seed, processes)
+    if programs is not None:
+        blown.with_programs(programs, 2 * processes)
     blown.blow(seconds)
     archived = check_jobs(blown)
     check_claims(journal, archived)
@@ -422,8 +449,26 @@ def test_a_storm(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(SECONDS + 600)
 @pytest.mark.parametrize("seed", range(1, SEEDS + 1))
 def test_a_long_storm_over_eight_processes(
     written: None, runworkers: Callable[..., RunWorkers], journal: str, seed: int
 ) -> None:
     run_storm(runworkers, journal, seed=seed, seconds=SECONDS, processes=4)
+
+
+@needs_node
+@pytest.mark.slow
+@pytest.mark.timeout(SECONDS + 600)
+def test_a_storm_in_which_half_of_the_workers_are_remote(
+    written: None,
+    programs: Programs,
+    runworkers: Callable[..., RunWorkers],
+    journal: str,
+) -> None:
+    run_storm(
+        runworkers, journal, seed=1, seconds=SECONDS, processes=2, programs=programs
+    )
+    remote = ArchivedJob.objects.filter(job_type=REMOTE, status="succeeded")
+    assert remote.exists()
+    assert all(job.result == {"image": 1, "width": 640} for job in remote)
