@@ -10,6 +10,7 @@ class SampleConfig(AppConfig):
             orders,
             paths,
             programs,
+            storm,
             telemetry,
         )
 
