@@ -1,4 +1,4 @@
-"""The environments of the benchmarks: the pinned peers, apart from the project.
+"""The environments of the benchmarks: the project beside the pinned peers.
 
 This file and ``__main__`` need nothing but the standard library.
 """
@@ -16,6 +16,7 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parent.parent
 VENV: Final = ROOT / ".venv-bench"
 REQUIREMENTS: Final = Path(__file__).with_name("requirements.txt")
+PROJECT: Final = ROOT / "pyproject.toml"  # for what it needs itself
 NODE: Final = ROOT / ".cache" / "bench-node"  # what runs on Node, and a Node for it
 SCRIPTS: Final = Path(__file__).with_name("node")
 OLDEST: Final = (3, 12)  # what Django 6.1 needs
@@ -34,7 +35,7 @@ def enter(arguments: list[str], module: str = "benchmarks") -> None:
             f"this is {sys.version_info.major}.{sys.version_info.minor}."
         )
     python = VENV / "bin" / "python"
-    recipe = f"{sys.version}\n{REQUIREMENTS.read_text()}"
+    recipe = "\n".join((sys.version, REQUIREMENTS.read_text(), PROJECT.read_text()))
     made = VENV / ".made"
     if not made.exists() or made.read_text() != recipe:
         _make(python)
@@ -47,7 +48,8 @@ def _make(python: Path) -> None:
     print("Installing the peers into .venv-bench …", flush=True)
     venv.create(VENV, clear=True, with_pip=True)
     install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([python, *install, "-r", REQUIREMENTS], check=True)
+    what = ["-r", REQUIREMENTS, "-e", ROOT]
+    subprocess.run([python, *install, *what], check=True)
 
 
 def _make_node() -> None:

@@ -15,7 +15,16 @@ from django.core.management import call_command
 from django.db import connection
 
 from benchmarks.soak import jobs
-from benchmarks.soak.kinds import BURST, BURST_EVERY, PER_SECOND, WAIT, Mix
+from benchmarks.soak.kinds import (
+    BURST,
+    BURST_EVERY,
+    KEYS,
+    PER_SECOND,
+    RATED_BURST,
+    RATED_EVERY,
+    WAIT,
+    Mix,
+)
 from django_jobqueue.enqueueing.handler import Handler
 
 LATEST: Final = 1.0  # seconds
@@ -39,7 +48,7 @@ def soak(seconds: float) -> dict[str, int]:
     began = time.monotonic()
     done: Counter[str] = Counter()
     every = {mix: 1 / rate for mix, rate in PER_SECOND.items()}
-    every[Mix.BULK] = BURST_EVERY
+    every |= {Mix.BULK: BURST_EVERY, Mix.RATED: RATED_EVERY}
     due = [(began + rest / 2, mix) for mix, rest in every.items()]
     heapq.heapify(due)
     while (now := time.monotonic()) < began + seconds:
@@ -58,10 +67,16 @@ def _one(handler: Handler[..., None], wait: float = 0.0) -> int:
     return 1
 
 
-def _burst() -> int:
+def _keyed() -> int:
     at = time.monotonic_ns()
-    jobs.bulk.enqueue_many({"at": at} for _ in range(BURST))
-    return BURST
+    jobs.keyed.enqueue(at=at, key=at % KEYS)
+    return 1
+
+
+def _burst(handler: Handler[..., None], count: int) -> int:
+    at = time.monotonic_ns()
+    handler.enqueue_many({"at": at} for _ in range(count))
+    return count
 
 
 ENQUEUE: dict[Mix, Callable[[], int]] = {
@@ -73,5 +88,7 @@ ENQUEUE: dict[Mix, Callable[[], int]] = {
     Mix.SCHEDULED: partial(_one, jobs.scheduled, WAIT),
     Mix.ATOMIC: partial(_one, jobs.atomic),
     Mix.LIMITED: partial(_one, jobs.limited),
-    Mix.BULK: _burst,
+    Mix.BULK: partial(_burst, jobs.bulk, BURST),
+    Mix.KEYED: _keyed,
+    Mix.RATED: partial(_burst, jobs.rated, RATED_BURST),
 }

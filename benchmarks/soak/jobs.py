@@ -9,8 +9,8 @@ import time
 from django.db import connection
 
 from benchmarks.journal import mark
-from benchmarks.soak.kinds import ATTEMPTS, Mix
-from django_jobqueue import Context, Retry, job
+from benchmarks.soak.kinds import ATTEMPTS, RATE, Mix
+from django_jobqueue import Context, PerKey, Rate, Retry, job
 
 
 @job
@@ -73,3 +73,17 @@ def limited(at: int) -> None:
     """Use something that only three may use at once."""
     mark(at, Mix.LIMITED)
     time.sleep(0.05)
+
+
+@job(per_key=PerKey("key", concurrency=1))
+def keyed(at: int, key: int) -> None:
+    """Use something that each key has one of."""
+    mark(at, Mix.KEYED)
+    time.sleep(0.02)
+    mark(at, Mix.KEYED_END)
+
+
+@job(rate=Rate(RATE, per=1))
+def rated(at: int) -> None:
+    """Use something that may be used so often."""
+    mark(at, Mix.RATED)

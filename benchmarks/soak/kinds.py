@@ -9,6 +9,10 @@ WAIT: Final = 20.0  # seconds from the enqueue of a scheduled job until it is du
 ATTEMPTS: Final = 3  # of a job that is retried
 BURST_EVERY: Final = 30.0  # seconds
 BURST: Final = 2_000  # jobs
+KEYS: Final = 50
+RATED_EVERY: Final = 4.0  # seconds
+RATED_BURST: Final = 60  # jobs
+RATE: Final = 30  # starts a second, twice as many as come
 
 
 class Mix(IntEnum):
@@ -23,6 +27,9 @@ class Mix(IntEnum):
     ATOMIC = 6  # writes a row with its own end
     LIMITED = 7  # three at once in the whole cluster, 50 ms each
     BULK = 8  # short, many at once
+    KEYED = 9  # one of each key at a time, 20 ms each
+    KEYED_END = 10  # what the one before says when it ends
+    RATED = 11  # comes in bursts, and starts at a rate
 
     @property
     def runs(self) -> int:
@@ -39,4 +46,5 @@ PER_SECOND: Final = {
     Mix.SCHEDULED: 10.0,
     Mix.ATOMIC: 20.0,
     Mix.LIMITED: 10.0,
+    Mix.KEYED: 20.0,
 }

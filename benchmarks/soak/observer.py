@@ -28,6 +28,7 @@ class Sample:
     short_p50_ms: float  # from when a job is due to its start
     short_p99_ms: float
     scheduled_p99_ms: float
+    keyed_p99_ms: float  # from when a job is due to its start
     workers_mb: float  # PSS of the processes that run handlers
     others_mb: float  # PSS of the supervisor and its other children
     queue_mb: float  # with its indexes
@@ -51,7 +52,9 @@ class Observer:
         now, spent = time.monotonic(), self._spent()
         records = self._trial.journal.records(since=self._seen)
         took = now - self._last
-        late: dict[int, list[float]] = {Mix.SHORT: [], Mix.SCHEDULED: []}
+        late: dict[int, list[float]] = {
+            mix: [] for mix in (Mix.SHORT, Mix.SCHEDULED, Mix.KEYED)
+        }
         for record in records:
             if record.kind in late:
                 late[record.kind].append((record.at - record.number) / 1e6)
@@ -64,6 +67,7 @@ class Observer:
             short_p50_ms=percentile(late[Mix.SHORT] or [0], 50),
             short_p99_ms=percentile(late[Mix.SHORT] or [0], 99),
             scheduled_p99_ms=percentile(late[Mix.SCHEDULED] or [0], 99),
+            keyed_p99_ms=percentile(late[Mix.KEYED] or [0], 99),
             workers_mb=memory(own).pss,
             others_mb=memory(set(self._workers.pids()) - own).pss,
             queue_mb=queue / MIB,

@@ -20,6 +20,7 @@ FLAT: Final = {
     "short_p50_ms": "short jobs, p50 ms",
     "short_p99_ms": "short jobs, p99 ms",
     "scheduled_p99_ms": "scheduled jobs, p99 ms late",
+    "keyed_p99_ms": "jobs with a key, p99 ms",
     "workers_mb": "PSS of the workers, MiB",
     "others_mb": "PSS of supervisor and maintenance, MiB",
     "queue_mb": "table of the queue, MiB",
@@ -32,7 +33,8 @@ def picture(found: Mapping[str, Any]) -> str:
     """The samples, drawn."""
 
     def curve(key: str) -> list[tuple[float, float]]:
-        return [(sample["minutes"], sample[key]) for sample in found["samples"]]
+        samples = found["samples"]
+        return [(one["minutes"], one[key]) for one in samples if key in one]
 
     return svg(
         [
@@ -41,7 +43,8 @@ def picture(found: Mapping[str, Any]) -> str:
                 "From due to started, ms",
                 {"short, p50": curve("short_p50_ms")}
                 | {"short, p99": curve("short_p99_ms")}
-                | {"scheduled, p99": curve("scheduled_p99_ms")},
+                | {"scheduled, p99": curve("scheduled_p99_ms")}
+                | {"with a key, p99": curve("keyed_p99_ms")},
             ),
             Panel("Jobs waiting and running", {"": curve("waiting")}),
             Panel(
@@ -68,6 +71,8 @@ def summary(found: Mapping[str, Any]) -> str:
         line(("---", "---:", "---:", "---:")),
     ]
     for key, title in FLAT.items():
+        if key not in samples[0]:  # of a soak from before it was measured
+            continue
         before, after = (
             statistics.median(sample[key] for sample in part) for part in (early, late)
         )

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from benchmarks.figures import number
+from benchmarks.journal import Record
 from benchmarks.machine import machine
 from benchmarks.processes import Command, Failed, Workers, until
 from benchmarks.site import Site, Trial
-from benchmarks.soak.kinds import WAIT, Mix
+from benchmarks.soak.kinds import KEYS, WAIT, Mix
 from benchmarks.soak.observer import Observer, Sample
 from benchmarks.systems import OURS
 from benchmarks.systems.base import Load, django
@@ -64,18 +65,37 @@ def soak(site: Site, minutes: float, every: float = EVERY) -> dict[str, Any]:
 def _check(trial: Trial, workers: Workers, enqueued: Mapping[Mix, int]) -> None:
     """Every job has run as often as it should, and is gone from the queue."""
     wanted = {mix: count * mix.runs for mix, count in enqueued.items()}
+    wanted[Mix.KEYED_END] = wanted[Mix.KEYED]
     until(
         lambda: trial.journal.has(sum(wanted.values())) and not _left(trial),
         PATIENCE + WAIT,
         workers=workers,
         every=0.1,
     )
-    ran = Counter(Mix(record.kind) for record in trial.journal.records())
+    records = trial.journal.records()
+    ran = Counter(Mix(record.kind) for record in records)
     if ran != wanted or _left(trial):
         raise Failed(f"{_left(trial)} jobs are left; of {wanted} these ran: {ran}.")
     written = trial.place.number("SELECT count(*) FROM soak_write")
     if written != enqueued[Mix.ATOMIC]:
         raise Failed(f"{enqueued[Mix.ATOMIC]} atomic jobs wrote {written} rows.")
+    if at_once := _keys_at_once(records):
+        raise Failed(f"Two jobs of a key ran at once: {at_once}.")
+
+
+def _keys_at_once(records: Iterable[Record]) -> list[Record]:
+    """The starts of jobs whose key had a job that ran."""
+    busy: set[int] = set()
+    found: list[Record] = []
+    for record in sorted(records, key=lambda record: record.at):
+        key = record.number % KEYS
+        if record.kind == Mix.KEYED:
+            if key in busy:
+                found.append(record)
+            busy.add(key)
+        elif record.kind == Mix.KEYED_END:
+            busy.discard(key)
+    return found
 
 
 def _left(trial: Trial) -> int:

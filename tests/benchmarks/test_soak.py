@@ -87,7 +87,7 @@ def test_a_short_soak_runs_every_job_as_often_as_it_should() -> None:
     assert "| jobs/s |" in summary(found)
     assert [len(curve) for curve in curves(picture(found))] == [
         len(found["samples"])
-    ] * 10
+    ] * 11
     assert "runworkers" not in " ".join(
         part
         for process in psutil.Process().children(recursive=True)
