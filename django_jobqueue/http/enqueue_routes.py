@@ -47,7 +47,7 @@ def enqueue_job(
     request: HttpRequest,
     job_type: schemas.PathName,
     id: schemas.PathId,
-    body: schemas.NewJob,
+    body: schemas.NewJobWithId,
 ) -> HttpResponse:
     """Enqueue a job under an id of yours.
 
@@ -55,6 +55,8 @@ def enqueue_job(
     got no answer may send it again. When the job is over, its id cannot be used again.
     """
     key = parse_job_id(id)
+    if body.id is not None and parse_job_id(body.id) != key:
+        raise Problem("invalid_parameter", "id: the path has another one.")
     caller = _let_in(request, job_type, [body])
     job = _enqueued(caller, job_type, key, body)
     return answer(202, job_object(job, caller), partial=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.domain.registry import registry
@@ -17,7 +17,7 @@ from django_jobqueue.store.remote_workers import HeldJob, RemoteWorker, held
 # Between our looking and our writing an attempt is handed over, at most once.
 TRIES: Final = 3
 
-__all__ = ["Attempts", "Reported", "end_delivered", "stale_fence"]
+__all__ = ["Attempts", "Claim", "Reported", "end_delivered", "stale_fence"]
 
 
 class Attempts(HeldAttempts):
@@ -38,14 +38,41 @@ class Attempts(HeldAttempts):
             raise stale_fence()
 
 
+class Claim(NamedTuple):
+    """Which claim of a job an outcome is of: its fence, or else the attempt."""
+
+    fence: int | None
+    attempt: int | None
+
+    def is_of(self, fence: int, attempt: int) -> bool:
+        """Whether it is the claim with this fence, which began this attempt.
+
+        An attempt that was given back, or that crashed, is counted anew, and then its
+        number means several claims. Raises Problem.
+        """
+        if self.fence is not None:
+            return self.fence == fence
+        if self.attempt != attempt:
+            return False
+        if fence != attempt:
+            raise Problem(
+                "fence_required",
+                "The job was claimed more often than its attempts are counted. Send "
+                "the fence that came with it.",
+            )
+        return True
+
+
 def end_delivered(
-    db: DjangoDatabase, id: UUID, job_type: str, fence: int, reported: Reported
+    db: DjangoDatabase, id: UUID, job_type: str, claim: Claim, reported: Reported
 ) -> None:
     """End an attempt as the endpoint says that the job was sent to, whether it is
     handed over by now or our worker still has it. Raises Problem."""
     for _ in range(TRIES):
         holder = endpoint_rows.holder_of(db, id)
-        if holder is None or (holder.fence, holder.job_type) != (fence, job_type):
+        if holder is None or holder.job_type != job_type:
+            raise stale_fence()
+        if not claim.is_of(holder.fence, holder.attempt):
             raise stale_fence()
         declaration = registry.get(job_type)
         if not (holder.is_endpoint or (declaration and declaration.endpoint)):

@@ -110,6 +110,12 @@ class NewJob(Body):
         return {name: value for name, value in values.items() if value is not None}
 
 
+class NewJobWithId(NewJob):
+    """A job to enqueue under the id in the path."""
+
+    id: JobId | None = Field(None, description="If it is given, that of the path.")
+
+
 class NewJobOfMany(NewJob):
     """One of several jobs to enqueue."""
 

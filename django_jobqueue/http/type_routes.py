@@ -111,17 +111,17 @@ def create_job_type_v2(
 
 
 def _declare(request: HttpRequest, body: type_schemas.NewJobType) -> HttpResponse:
-    require(request, job_type=body.name, queue=body.queue or DEFAULT_QUEUE)
-    if is_job_id(body.name):
+    require(request, job_type=body.key, queue=body.queue or DEFAULT_QUEUE)
+    if is_job_id(body.key):
         raise Problem("invalid_parameter", "name: this is what the id of a job is.")
     is_new = operations.declare_job_type(
-        body.name,
+        body.key,
         description=body.description,
         by=caller_of(request).name,
         **body.options(),
     )
     forget_facts()
-    row = JobType.objects.using(conf.database).get(pk=body.name)
+    row = JobType.objects.using(conf.database).get(pk=body.key)
     return answer(201 if is_new else 200, job_type_object(row))
 
 

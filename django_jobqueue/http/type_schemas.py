@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field, StrictInt
+from pydantic import BaseModel, Field, StrictInt, model_validator
 
 from django_jobqueue.conf import GREATEST
 from django_jobqueue.http.schemas import (
@@ -45,7 +45,8 @@ class JobTypes(BaseModel):
 class NewJobType(Body):
     """A job type that remote workers do."""
 
-    name: Name
+    name: Name | None = Field(None, description="Needed unless there is `id`.")
+    id: Name | None = Field(None, description="Another word for `name`.")
     delivery_strategy: Literal["at_least_once", "at_most_once"] = "at_least_once"
     attempts: Attempts | None = Field(None, description="Of each job.")
     concurrency: Annotated[StrictInt, Field(ge=1, le=GREATEST)] | None = Field(
@@ -55,6 +56,19 @@ class NewJobType(Body):
     priority: Priority | None = Field(None, description="Greater is sooner.")
     timeout: Seconds | None = Field(None, description="Of an attempt, in seconds.")
     description: Text = Field("", max_length=300)
+
+    @model_validator(mode="after")
+    def _has_one_name(self) -> Self:
+        if self.name is None and self.id is None:
+            raise ValueError("name: field required")
+        if self.name and self.id and self.name != self.id:
+            raise ValueError("name and id are two words for one thing")
+        return self
+
+    @property
+    def key(self) -> str:
+        """The name, whichever word it has."""
+        return self.name or self.id or ""
 
     def options(self) -> dict[str, Any]:
         """The options that are given, by their names in Python."""

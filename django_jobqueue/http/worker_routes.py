@@ -25,6 +25,7 @@ from django_jobqueue.http.long_polls import long_poll
 from django_jobqueue.http.problems import Problem
 from django_jobqueue.http.remote_attempts import (
     Attempts,
+    Claim,
     Reported,
     end_delivered,
     stale_fence,
@@ -199,7 +200,7 @@ def leave_worker(request: HttpRequest, worker: WorkerId) -> HttpResponse:
     answers={200: worker_schemas.Accepted},
     problems=(
         *("invalid_prefix", "invalid_uuid", "worker_lost", "stale_fence"),
-        "not_remote",
+        *("not_remote", "fence_required"),
     ),
     tag="workers",
 )
@@ -214,11 +215,14 @@ def end_attempt(
     The rules are those of every worker: a failed attempt is retried as the job type
     says. Sent again, it is refused with `stale_fence`; so whoever got no answer may
     send it again. An endpoint that a job was sent to is no worker, and names none.
+
+    Instead of the `fence` the number of the `attempt` is enough, as long as no attempt
+    crashed or was given back; then it is `fence_required`.
     """
     require(request, job_type=job_type)
     key, db = parse_job_id(id), DjangoDatabase()
     if body.worker is None:
-        end_delivered(db, key, job_type, body.fence, _reported(body))
+        end_delivered(db, key, job_type, _claim(body), _reported(body))
     else:
         _end_claimed(request, db, key, job_type, body)
     job = store_find.find(db, key)
@@ -242,10 +246,18 @@ def _end_claimed(
     if worker is None:
         raise lost()
     held = remote_workers.held(db, worker.id, [key])
-    ours = [one for one in held if one.job.fence == body.fence]
+    claim = _claim(body)
+    ours = [one for one in held if claim.is_of(one.job.fence, one.job.attempts)]
     if not ours or ours[0].job.job_type != job_type:
         raise stale_fence()
     Attempts(db, worker).end(ours[0], _reported(body))
+
+
+def _claim(body: worker_schemas.AttemptStatus) -> Claim:
+    """The claim that the body names. Raises Problem."""
+    if body.fence is None and body.attempt is None:
+        raise Problem("missing_parameter", "fence: field required")
+    return Claim(body.fence, body.attempt)
 
 
 def _owner(caller: Caller) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, Field, StrictBool, StrictInt
 
-from django_jobqueue.conf import CENTURY
+from django_jobqueue.conf import CENTURY, GREATEST
 from django_jobqueue.domain.policy import NAME_LENGTH
 from django_jobqueue.http.schemas import (
     LONGEST_WAIT,
@@ -143,8 +143,11 @@ class AttemptStatus(Body):
         description="The id of the worker that claimed the job; null if it was sent "
         "to you as an endpoint.",
     )
-    fence: Annotated[StrictInt, Field(ge=-BIGGEST, le=BIGGEST)] = Field(
-        description="That of the claim."
+    fence: Annotated[StrictInt, Field(ge=-BIGGEST, le=BIGGEST)] | None = Field(
+        None, description="That of the claim; needed unless there is `attempt`."
+    )
+    attempt: Annotated[StrictInt, Field(ge=1, le=GREATEST)] | None = Field(
+        None, description="Its number, for clients that know no fence."
     )
     status: Literal["succeeded", "failed", "cancelled", "released"] = Field(
         description="`released`: it was not done, and goes back without an attempt."

@@ -16,7 +16,7 @@ HAS_ANY: Final = "SELECT EXISTS (SELECT FROM jobqueue_worker WHERE state = 'endp
 
 HOLDER: Final = """
 SELECT worker.id, worker.name, worker.release, worker.state = 'endpoint', job.fence,
-       job.job_type
+       job.attempts, job.job_type
   FROM jobqueue_queuedjob AS job
   JOIN jobqueue_worker AS worker ON worker.id = job.worker_id
  WHERE job.id = %(id)s AND job.status = 'running'
@@ -80,6 +80,7 @@ class HolderOfJob(NamedTuple):
     release: str
     is_endpoint: bool
     fence: int
+    attempt: int
     job_type: str
 
 

@@ -95,6 +95,7 @@ def test_neither_migrate_nor_a_declaration_of_others_touches_it(
     [
         ({}, "name: field required"),
         ({"name": ""}, "name"),
+        ({"name": NAME, "id": "fleet.turn"}, "two words"),
         ({"name": "fleet resize"}, "name must have no space"),
         ({"name": "x" * 101}, "name"),
         ({"name": "job_01a21813-7758-70d6-837b-dbae33a5674f"}, "id of a job"),
@@ -114,8 +115,7 @@ def test_bad_input_creates_nothing(
     program: Programs, body: dict[str, Any], said: str
 ) -> None:
     answer: Any = program().send("POST", "/jobs", body)
-    id = "invalid_parameter" if body else "missing_parameter"
-    assert said in problem(answer, 400, id)["detail"]
+    assert said in problem(answer, 400, "invalid_parameter")["detail"]
     assert not JobType.objects.filter(pk=NAME).exists()
 
 

@@ -101,6 +101,23 @@ def test_a_remote_worker_does_a_job(node: Remote) -> None:
     assert node.claim() == []
 
 
+def test_a_client_that_knows_no_fence_sends_the_attempt(node: Remote) -> None:
+    enqueue(TYPE, {})
+    (job,) = node.claim()
+
+    def end(**said: Any) -> Any:
+        body = {"worker": node.id, "status": "succeeded", **said}
+        return node.program.send("POST", f"/jobs/{job['name']}/{job['id']}", body)
+
+    problem(end(), 400, "missing_parameter")
+    problem(end(attempt=2), 409, "stale_fence")
+    QueuedJob.objects.update(fence=2)  # as after an attempt that was given back
+    problem(end(attempt=1), 400, "fence_required")
+    QueuedJob.objects.update(fence=1)
+    assert end(attempt=1).status_code == 200
+    assert archived(job).status == "succeeded"
+
+
 def test_jobs_are_claimed_most_urgent_first_and_within_the_slots(
     billing: Program,
 ) -> None:

@@ -195,6 +195,31 @@ def test_only_the_right_fence_counts_and_only_once(
     assert archived(job.id).status == "succeeded"
 
 
+def test_the_attempt_alone_is_enough_while_each_claim_has_its_own(
+    declare: Declare, shipping: EndpointServer, worker: HandDriven, endpoint: Program
+) -> None:
+    shipping.answer(ACCEPTED)
+    handler = declare(max_attempts=3, backoff="immediate")
+
+    def say(job: Job, status: str, **said: Any) -> Any:
+        path = f"/jobs/{job.job_type}/job_{job.id}"
+        return endpoint.send("POST", path, {"status": status, **said})
+
+    job = handler.enqueue()
+    worker.work()
+    problem(say(job, "failed"), 400, "missing_parameter")
+    problem(say(job, "failed", attempt=2), 409, "stale_fence")
+    assert say(job, "failed", attempt=1).json()["status"] == "queued"
+    shipping.answer(ACCEPTED)
+    worker.work()
+    problem(say(job, "succeeded", attempt=1), 409, "stale_fence")
+    assert QueuedJob.objects.get().fence == 2
+    QueuedJob.objects.update(fence=3)  # as after a crash
+    problem(say(job, "succeeded", attempt=2), 400, "fence_required")
+    assert say(job, "succeeded", fence=3).status_code == 200
+    assert archived(job.id).status == "succeeded"
+
+
 def test_only_jobs_of_endpoints_end_without_a_worker(
     worker: HandDriven, endpoint: Program
 ) -> None:
