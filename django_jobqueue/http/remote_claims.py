@@ -20,6 +20,8 @@ from django_jobqueue.store.errors import is_contended
 from django_jobqueue.store.notify import News
 from django_jobqueue.store.queue import claim, lanes
 from django_jobqueue.store.queue.claim_keyed import KeyedLane, adopt, claim_keyed
+from django_jobqueue.store.queue.claim_keyed_rated import claim_keyed_rated
+from django_jobqueue.store.queue.claim_rated import claim_rated
 from django_jobqueue.store.queue.lanes import START, Head, LaneMark, Mark
 from django_jobqueue.store.remote_workers import HeldJob, RemoteWorker
 from django_jobqueue.store.rows import ClaimedJob, Lane, Overrides
@@ -133,21 +135,26 @@ class Claims:
         self, lane: Lane, limits: Overrides
     ) -> Callable[[int], list[ClaimedJob]]:
         """The claim of this lane, within the limits of its type."""
-        db, id = self._db, self._worker.id
+        db, id, marks = self._db, self._worker.id, [LaneMark(lane)]
         if limits.limit_name is None:
+            if limits.has_rate:
+                return lambda room: claim_rated(db, id, marks, room)[0]
             limited = limits.concurrency is not None
             verb = claim.claim_limited if limited else claim.claim
-            return lambda room: verb(db, id, [LaneMark(lane)], room)
+            return lambda room: verb(db, id, marks, room)
         since: Mark | None = START
         while since is not None:
             _, since = adopt(db, lane, since)
+        is_rated = limits.has_rate or limits.key_has_rate
         keyed = KeyedLane(
             lane=lane,
             limit_name=limits.limit_name,
-            locks_limit=(limits.key_concurrency, limits.most_of_one_key)
-            != (None, None),
-            locks_type=limits.concurrency is not None,
+            locks_limit=is_rated
+            or (limits.key_concurrency, limits.most_of_one_key) != (None, None),
+            locks_type=is_rated or limits.concurrency is not None,
         )
+        if is_rated:
+            return lambda room: claim_keyed_rated(db, id, keyed, room)[0]
         return lambda room: claim_keyed(db, id, keyed, room)
 
     def _quarantined(self, names: Sequence[str]) -> list[ClaimedJob]:

@@ -105,8 +105,10 @@ class InlineWorker:
         is_limited = self._policies.is_limited(lane.job_type)
         limit = self._policies.key_limit(lane.job_type)
         if limit is None:
-            verb = claim.claim_limited if is_limited else claim.claim
-            return verb(self.db, worker, [LaneMark(lane)], 1)
+            marks = [LaneMark(lane)]
+            if not is_limited and not self._policies.has_rate(lane.job_type):
+                return claim.claim(self.db, worker, marks, 1)
+            return claim.claim_limited(self.db, worker, marks, 1, keeps_rates=False)
         since: Mark | None = START
         while since is not None:
             _, since = adopt(self.db, lane, since)
@@ -115,6 +117,7 @@ class InlineWorker:
             limit_name=limit.name,
             locks_limit=limit.concurrency is not None,
             locks_type=is_limited,
+            ignores_rates=True,
         )
         return claim_keyed(self.db, worker, keyed, 1)
 

@@ -13,11 +13,12 @@ from django.db.models import F
 from django.test import override_settings
 from django.utils import timezone
 
-from django_jobqueue import PerKey, enqueue, operations, remote_job
+from django_jobqueue import PerKey, Rate, enqueue, operations, remote_job
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing.handler import Handler
 from django_jobqueue.models import (
     ArchivedJob,
+    Bucket,
     Failure,
     FailureGroup,
     JobType,
@@ -229,6 +230,29 @@ def keyed() -> Iterator[Handler[..., Any]]:
     """A job type with a limit by key."""
     yield remote_job("fleet.sync", per_key=PerKey("tenant", concurrency=1))
     registry.remove("fleet.sync")
+
+
+def test_rates_hold(node: Remote) -> None:
+    JobType.objects.filter(pk=TYPE).update(rate="4/600s burst 2")
+    for _ in range(4):
+        enqueue(TYPE)
+    assert (len(node.claim(limit=10)), node.claim(limit=10)) == (2, [])
+    assert Bucket.objects.get().pk == TYPE
+
+
+def test_rates_of_keys_hold(billing: Program) -> None:
+    rate = Rate(4, per=600, burst=2)
+    handler = remote_job("fleet.call", per_key=PerKey("account", rate=rate))
+    try:
+        node = Remote(billing, "fleet.call")
+        for account in "aaabb":
+            handler.enqueue(account=account)
+        got = [job["data"]["account"] for job in node.claim(limit=10)]
+        while more := node.claim(limit=10):
+            got += [job["data"]["account"] for job in more]
+        assert sorted(got) == ["a", "a", "b", "b"]
+    finally:
+        registry.remove("fleet.call")
 
 
 def test_limits_by_key_hold(keyed: Handler[..., Any], billing: Program) -> None:

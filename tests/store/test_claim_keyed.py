@@ -119,6 +119,7 @@ def test_without_the_lock_two_claims_would_exceed_the_limit(
                 "limit_name": KEYED,
                 "locks_limit": True,
                 "locks_type": False,
+                "sees_rates": False,
                 "first": "",
                 "each": 1,
                 "limit": 1,

@@ -60,6 +60,7 @@ def test_a_claim_by_key_reads_a_few_rows_of_each_key_by_index(
         "limit_name": KEYED,
         "locks_limit": True,
         "locks_type": False,
+        "sees_rates": False,
         "first": "",
         "limit": 10,
         "worker": holder,
@@ -83,7 +84,7 @@ def test_a_claim_by_key_reads_a_few_rows_of_each_key_by_index(
     heads = plan_of(own, claim_keyed.CLAIM_HEADS, {**params, "each": 1})
     several = plan_of(own, claim_keyed.CLAIM_SEVERAL, {**params, "each": 4})
     run("UPDATE jobqueue_keylimit SET rate = '1000/60s burst 100'")
-    params["locks_type"] = True
+    params |= {"locks_type": True, "sees_rates": True}
     rated = [
         plan_of(own, statement, {**params, "each": each})
         for statement, each in ((CLAIM_RATED_HEADS, 1), (CLAIM_RATED_SEVERAL, 4))

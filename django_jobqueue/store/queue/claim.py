@@ -25,11 +25,22 @@ OPEN: Final = """
                           OR type.resume_at > statement_timestamp()))
             FROM jobqueue_jobtype AS type WHERE type.name = lane.job_type)
 """
-# Nor with a limit by key: a worker that read the policies before it was declared.
-_UNLIMITED = """
+# A worker may have read the policies before a limit or a rate was declared, so each
+# claim looks itself for those that it does not keep.
+WITHOUT_KEYS: Final = """
+     AND (SELECT type.limit_name IS NULL
+            FROM jobqueue_jobtype AS type WHERE type.name = lane.job_type)
+"""
+_WITHOUT_RATE = f"""
+     AND (SELECT type.limit_name IS NULL
+                 AND {buckets.IN_FORCE.format(row="type")} IS NULL
+            FROM jobqueue_jobtype AS type WHERE type.name = lane.job_type)
+"""
+_UNLIMITED = f"""
      AND (SELECT CASE type.concurrency_override WHEN -1 THEN true
                  ELSE coalesce(type.concurrency_override, type.concurrency) IS NULL END
                  AND type.limit_name IS NULL
+                 AND {buckets.IN_FORCE.format(row="type")} IS NULL
             FROM jobqueue_jobtype AS type WHERE type.name = lane.job_type)
 """
 
@@ -145,7 +156,13 @@ _ROOM_FOR_ONE = _WITHIN_LIMIT.replace("%(limit)s", "1").replace(
     "%(job_type)s", "lane.job_type"
 )
 CLAIM_LIMITED: Final = PreparedStatement(
-    CLAIMED.format(pick=PICK.format(condition=OPEN, limit=_WITHIN_LIMIT))
+    CLAIMED.format(
+        pick=PICK.format(condition=OPEN + _WITHOUT_RATE, limit=_WITHIN_LIMIT)
+    )
+)
+# For a caller whose time does not pass.
+CLAIM_IGNORING_RATES: Final = PreparedStatement(
+    CLAIMED.format(pick=PICK.format(condition=OPEN + WITHOUT_KEYS, limit=_WITHIN_LIMIT))
 )
 # Rates are kept unless the caller's time does not pass.
 _KEY_RATE = buckets.of_key("lane.job_type", "lane.limit_key")
@@ -233,23 +250,32 @@ def claim(
 ) -> list[ClaimedJob]:
     """Claim up to ``limit`` jobs from these lanes, exhausting each before the next.
 
-    Lanes of paused and of limited job types give nothing.
+    Lanes of job types that are paused, or have a limit or a rate, give nothing.
     """
     rows = db.fetch(CLAIM, {**mark_params(lanes), "worker": worker, "limit": limit})
     return claimed_jobs(rows)
 
 
 def claim_limited(
-    db: Database, worker: int, lanes: Sequence[LaneMark], limit: int
+    db: Database,
+    worker: int,
+    lanes: Sequence[LaneMark],
+    limit: int,
+    *,
+    keeps_rates: bool = True,
 ) -> list[ClaimedJob]:
-    """Claim from lanes that are all of one job type, within its concurrency."""
+    """Claim from lanes that are all of one job type, within its concurrency.
+
+    A type with a rate gives nothing, unless rates are ignored.
+    """
+    statement = CLAIM_LIMITED if keeps_rates else CLAIM_IGNORING_RATES
     params = {
         **mark_params(lanes),
         "worker": worker,
         "limit": limit,
         "job_type": lanes[0].lane.job_type,
     }
-    rows = db.fetch_all([(LOCK_TYPE, params), (CLAIM_LIMITED, params)])[1]
+    rows = db.fetch_all([(LOCK_TYPE, params), (statement, params)])[1]
     return claimed_jobs(rows)
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from django_jobqueue.store.connection import Database, Params
 from django_jobqueue.store.prepared import PreparedStatement
+from django_jobqueue.store.queue import buckets
 from django_jobqueue.store.queue.claim import (
     CLAIMED,
     LOCK_TYPE,
@@ -54,6 +55,13 @@ CASE WHEN {_OF_TYPE} IS NULL THEN %(limit)s::bigint
      ELSE greatest(0, least(%(limit)s, {_OF_TYPE}
             - (SELECT count(*) FROM jobqueue_queuedjob AS other
                 WHERE other.status = 'running' AND other.job_type = %(job_type)s))) END
+"""
+_HAS_NO_RATE: Final = f"""
+(SELECT {buckets.IN_FORCE.format(row="type")} IS NULL
+        AND NOT EXISTS (SELECT FROM jobqueue_keylimit AS held
+                         WHERE held.name = %(limit_name)s
+                           AND {buckets.IN_FORCE.format(row="held")} IS NOT NULL)
+   FROM jobqueue_jobtype AS type WHERE type.name = %(job_type)s)
 """
 _OPEN: Final = OPEN.replace("lane.queue", "%(queue)s").replace(
     "lane.job_type", "%(job_type)s"
@@ -113,6 +121,7 @@ PICK: Final = f"""
           AND {_OPEN}
           AND (%(locks_limit)s OR of_key.most IS NULL)
           AND (%(locks_type)s OR {_OF_TYPE} IS NULL)
+          AND (%(sees_rates)s OR {_HAS_NO_RATE})
         LIMIT {WITHIN_TYPE}
 """
 CLAIM_HEADS: Final = PreparedStatement(CLAIMED.format(pick=PICK.format(jobs=HEAD)))
@@ -160,14 +169,16 @@ class KeyedLane:
     locks_type: bool  # the job type has a limit, too
     first: str = ""  # the key that the circle begins at
     each: int = 1  # jobs of a key at once
+    ignores_rates: bool = False  # the caller's time does not pass
 
 
 def claim_keyed(
     db: Database, worker: int, keyed: KeyedLane, limit: int
 ) -> list[ClaimedJob]:
     """Claim up to ``limit`` jobs of a lane, within the limit of each key, and of the
-    job type if it has one."""
-    params = keyed_params(worker, keyed, limit)
+    job type if it has one. Where there is a rate it claims nothing, unless rates are
+    ignored."""
+    params = keyed_params(worker, keyed, limit, sees_rates=keyed.ignores_rates)
     claim = CLAIM_HEADS if keyed.each == 1 else CLAIM_SEVERAL
     if not keyed.locks_limit and not keyed.locks_type:
         return claimed_jobs(db.fetch(claim, params))
@@ -179,13 +190,16 @@ def claim_keyed(
     return claimed_jobs(db.fetch_all(statements)[-1])
 
 
-def keyed_params(worker: int, keyed: KeyedLane, limit: int) -> dict[str, Any]:
+def keyed_params(
+    worker: int, keyed: KeyedLane, limit: int, *, sees_rates: bool
+) -> dict[str, Any]:
     """The parameters of a claim by key."""
     return {
         **_params(keyed.lane),
         "limit_name": keyed.limit_name,
         "locks_limit": keyed.locks_limit,
         "locks_type": keyed.locks_type,
+        "sees_rates": sees_rates,
         "first": keyed.first,
         "each": keyed.each,
         "limit": limit,

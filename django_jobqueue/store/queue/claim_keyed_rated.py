@@ -59,7 +59,7 @@ def claim_keyed_rated(
     """Claim up to ``limit`` jobs of a lane, within the limits and the rates of each key
     and of the job type. Returns also the seconds until the next start is permitted: of
     the type, and of some key; 0 if none waits."""
-    params = keyed_params(worker, keyed, limit)
+    params = keyed_params(worker, keyed, limit, sees_rates=True)
     claim = CLAIM_RATED_HEADS if keyed.each == 1 else CLAIM_RATED_SEVERAL
     statements: list[tuple[str, Params]] = [
         (one, params) for one in (LOCK_LIMIT, LOCK_TYPE, claim, NEXT_START_OF_KEYS)

@@ -8,7 +8,13 @@ from typing import Final
 from django_jobqueue.store.connection import Database, Params
 from django_jobqueue.store.prepared import PreparedStatement
 from django_jobqueue.store.queue import buckets
-from django_jobqueue.store.queue.claim import CLAIMED, LOCK_TYPE, OPEN, PICK
+from django_jobqueue.store.queue.claim import (
+    CLAIMED,
+    LOCK_TYPE,
+    OPEN,
+    PICK,
+    WITHOUT_KEYS,
+)
 from django_jobqueue.store.queue.claim_keyed import WITHIN_TYPE
 from django_jobqueue.store.queue.lanes import LaneMark, mark_params
 from django_jobqueue.store.rows import ClaimedJob, claimed_jobs
@@ -19,7 +25,8 @@ CLAIM_RATED: Final = PreparedStatement(
     buckets.spending(
         CLAIMED.format(
             pick=PICK.format(
-                condition=OPEN, limit=f"least({WITHIN_TYPE}, {buckets.TYPE.room})"
+                condition=OPEN + WITHOUT_KEYS,
+                limit=f"least({WITHIN_TYPE}, {buckets.TYPE.room})",
             )
         ),
         buckets.SPENT_OF_TYPE,
