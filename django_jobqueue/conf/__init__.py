@@ -17,7 +17,7 @@ from django.core.signals import setting_changed
 
 from django_jobqueue.conf.alert_channels import AlertChannels, OwnUrl
 from django_jobqueue.conf.endpoints import Endpoints
-from django_jobqueue.conf.http_settings import HttpSettings
+from django_jobqueue.conf.fairness_settings import FairnessSettings
 from django_jobqueue.conf.setting_types import (
     CAPTURES,
     CENTURY,
@@ -72,7 +72,7 @@ class Override:
         self._conf._set(self._before)
 
 
-class Conf(HttpSettings):
+class Conf(FairnessSettings):
     """The settings in force: flags first, then variables of the environment, then
     ``settings.JOBQUEUE``, then defaults.
 

@@ -18,6 +18,7 @@ from django_jobqueue.conf.endpoints import Endpoint
 
 # One text for each setting that a test of all of them may use, and what it means.
 TEXTS: dict[str, tuple[str, Any]] = {
+    "QUEUE_WEIGHTS": ("high=5,default=3", {"high": 5, "default": 3}),
     "HTTP_THROTTLE": ("600/m", (600, 60)),
     "DATABASE": ("jobs", "jobs"),
     "MODULES": ("jobs,tasks", ["jobs", "tasks"]),

@@ -246,6 +246,9 @@ class Claimer:
     def _take_batch(
         self, executor: Executor, part: list[KnownLane], room: int
     ) -> tuple[int, KnownLane | None]:
+        most = self.lane_selection.most_at_once
+        if most is not None:
+            room = min(room, most)
         attempts = self._claim_lanes(claim.claim, part, room)
         return self._start(executor, part, attempts, full=len(attempts) >= room)
 

@@ -13,6 +13,7 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import lanes
 from django_jobqueue.store.queue.lanes import START, Head, LaneMark, Mark
 from django_jobqueue.store.rows import ClaimedJob, Lane
+from django_jobqueue.workers.claiming.lane_order import LaneOrder
 
 logger = logging.getLogger("django_jobqueue.worker")
 
@@ -66,9 +67,10 @@ class Lanes:
     next scan finds it again as soon as it has a job.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, order: LaneOrder | None = None) -> None:
         self._known: dict[Lane, KnownLane] = {}
         self._served = 0
+        self._order = order or LaneOrder()
 
     def __iter__(self) -> Iterator[KnownLane]:
         return iter(self._known.values())
@@ -103,11 +105,9 @@ class Lanes:
             del self._known[known.lane]
 
     def in_turn(self, wanted: Callable[[Lane], bool]) -> list[KnownLane]:
-        """The wanted lanes in the order of a claim: by priority, greatest first; within
-        one priority the one that was served longest ago, so that job types take
-        turns."""
+        """The wanted lanes in the order of a claim."""
         chosen = [known for known in self._known.values() if wanted(known.lane)]
-        chosen.sort(key=lambda known: (-known.lane.priority, known.served))
+        self._order.sort(chosen)
         return chosen
 
     def claimed(
@@ -140,6 +140,7 @@ class Lanes:
                 end = ends[known.lane]
                 self._served += 1
                 known.served = self._served
+                self._order.served(known.lane.queue, end - begin)
                 known.used = time.monotonic()
                 if in_order:
                     mark = (jobs[end - 1].run_after, jobs[end - 1].id)

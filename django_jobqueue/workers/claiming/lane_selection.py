@@ -10,9 +10,11 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import Final
 
+from django_jobqueue.conf import conf
 from django_jobqueue.domain.per_key import limit_name_of
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.store.rows import Lane
+from django_jobqueue.workers.claiming.lane_order import LaneOrder
 from django_jobqueue.workers.claiming.lane_scanner import KnownLane, Lanes
 from django_jobqueue.workers.claiming.next_starts import NextStarts
 from django_jobqueue.workers.claiming.policies import Policies
@@ -68,7 +70,8 @@ class RestingTypes:
 
 
 class LaneSelection:
-    """The lanes of the job types that this process can run, in strict priority order.
+    """The lanes of the job types that this process can run, in the order of their turns
+    and priorities.
 
     A lane is exclusive if a claim counts as a start (at most once), or against a limit
     or a rate of its job type. Each exclusive lane is asked with a statement of its own;
@@ -76,7 +79,9 @@ class LaneSelection:
     """
 
     def __init__(self, policies: Policies, queues: Sequence[str] | None) -> None:
-        self.lanes = Lanes()
+        order = LaneOrder(conf.queue_weights, conf.ageing)
+        self.lanes = Lanes(order)
+        self.most_at_once = order.most_at_once  # jobs of a claim; None: any number
         # Job types, and lanes of types with a limit by key, that may be at their limit.
         self.limited_until: dict[str | Lane, float] = {}
         self.next_starts = NextStarts()

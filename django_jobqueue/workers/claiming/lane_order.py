@@ -1,0 +1,94 @@
+"""The order in which lanes are asked: priorities, and turns of queues and job types."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from django_jobqueue.store.queue.lanes import START
+
+if TYPE_CHECKING:
+    from django_jobqueue.workers.claiming.lane_scanner import KnownLane
+
+TURN: Final = 20  # jobs
+
+
+class QueueTurns:
+    """Turns of queues by their weights (stride scheduling).
+
+    Each queue has a pass, which grows by 1 / weight with each job; the least one is
+    next. A queue that had no jobs goes on from where the others are, so that it saves
+    nothing up.
+    """
+
+    def __init__(self, weights: Mapping[str, int]) -> None:
+        self._weights = weights
+        self._passes: dict[str, float] = {}
+        self._active: set[str] = set()
+        self._now = 0.0  # the pass of the queue that is furthest behind
+
+    def begin(self, queues: Collection[str]) -> None:
+        """These have jobs now."""
+        active = set(queues)
+        if going_on := active & self._active:
+            self._now = min(self._passes[queue] for queue in going_on)
+        for queue in active - self._active:
+            self._passes[queue] = max(self._passes.get(queue, 0.0), self._now)
+        self._active = active
+
+    def pass_of(self, queue: str) -> float:
+        """Where it is; the least comes first."""
+        return self._passes.get(queue, self._now)
+
+    def served(self, queue: str, jobs: int) -> None:
+        """It gave so many jobs."""
+        before = self._passes.get(queue, self._now)
+        self._passes[queue] = before + jobs / self._weights.get(queue, 1)
+
+
+class LaneOrder:
+    """Sorts lanes: by the turns of their queues if these have weights; then by
+    priority, greatest first, which grows with the time that jobs have waited if there
+    is ageing; then the lane that was served longest ago, so that job types take turns.
+    """
+
+    def __init__(
+        self, weights: Mapping[str, int] | None = None, ageing: float | None = None
+    ) -> None:
+        self._turns = QueueTurns(weights) if weights else None
+        self._ageing = ageing
+
+    def sort(self, lanes: list[KnownLane]) -> None:
+        """Put these lanes in their order."""
+        turns, ageing = self._turns, self._ageing
+        if turns is None and ageing is None:
+            lanes.sort(key=lambda known: (-known.lane.priority, known.served))
+            return
+        now = datetime.now(UTC)
+        if turns is not None:
+            turns.begin({known.lane.queue for known in lanes if known.due})
+        lanes.sort(
+            key=lambda known: (
+                0.0 if turns is None else turns.pass_of(known.lane.queue),
+                -known.lane.priority - _levels(known, ageing, now),
+                known.served,
+            )
+        )
+
+    @property
+    def most_at_once(self) -> int | None:
+        """How many jobs a claim may take, so that turns are short; None: any number."""
+        return None if self._turns is None else TURN
+
+    def served(self, queue: str, jobs: int) -> None:
+        """This queue gave so many jobs."""
+        if self._turns is not None:
+            self._turns.served(queue, jobs)
+
+
+def _levels(known: KnownLane, ageing: float | None, now: datetime) -> int:
+    """How many priorities more urgent the lane is, since its first job has waited."""
+    if ageing is None or not known.due or known.mark == START:
+        return 0
+    return int(max(0.0, (now - known.mark[0]).total_seconds()) // ageing)

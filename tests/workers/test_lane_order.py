@@ -1,0 +1,133 @@
+"""Whose turn it is: weights of queues, and priorities that grow with the wait."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+from django.test import override_settings
+
+from django_jobqueue.store.queue.lanes import START, Head, Mark
+from django_jobqueue.store.rows import Lane
+from django_jobqueue.workers.claiming.lane_order import TURN, LaneOrder, QueueTurns
+from django_jobqueue.workers.claiming.lane_scanner import Lanes
+from tests.conftest import HandDriven, archived
+from tests.sample import jobs
+from tests.workers.test_lanes import job
+
+Make = Callable[..., HandDriven]
+WEIGHTS = {"high": 5, "default": 3}  # and low: 1
+
+
+def test_ten_thousand_claims_are_within_two_percent_of_the_weights() -> None:
+    queues = ("high", "default", "low")
+    lanes = Lanes(LaneOrder(WEIGHTS))
+    every = [
+        Lane(queue, priority, name)
+        for queue in queues
+        for priority, name in ((0, "mail"), (9, "bill"))
+    ]
+    lanes.learn([Head(lane, -1.0, START) for lane in every])
+    chance, got = random.Random(7), Counter[str]()
+    for second in range(10_000):
+        ordered = lanes.in_turn(lambda lane: True)
+        count = chance.randint(1, 20)
+        lanes.claimed(ordered, [job(ordered[0].lane, second)] * count, full=True)
+        got[ordered[0].lane.queue] += count
+    for queue in queues:
+        wanted = WEIGHTS.get(queue, 1) / 9
+        assert got[queue] / got.total() == pytest.approx(wanted, rel=0.02)
+
+
+def test_a_queue_that_had_no_jobs_has_saved_nothing_up() -> None:
+    turns = QueueTurns({"a": 1, "b": 1})
+    turns.begin({"a", "b"})
+    turns.served("b", 1)
+    for _ in range(1_000):
+        turns.begin({"a"})
+        turns.served("a", 1)
+    turns.begin({"a", "b"})
+    got = Counter[str]()
+    for _ in range(100):
+        queue = min("ab", key=turns.pass_of)
+        got[queue] += 1
+        turns.served(queue, 1)
+        turns.begin({"a", "b"})
+    assert abs(got["a"] - got["b"]) <= 1
+
+
+def test_queues_with_jobs_are_served_by_their_weights(make_worker: Make) -> None:
+    with override_settings(JOBQUEUE={"QUEUE_WEIGHTS": WEIGHTS}):
+        worker = make_worker(threads=3)
+    for queue in ("low", "default", "high"):
+        jobs.add.using(queue=queue).enqueue_many([{"a": 1}] * 90)
+        jobs.keep.using(queue=queue, priority=50).enqueue_many([{"a": 1}] * 90)
+    worker.work()
+    done = sorted(archived(), key=lambda one: one.started_at)
+    assert len(done) == 540
+    got = Counter(one.queue for one in done[:180])
+    for queue, wanted in (("high", 100), ("default", 60), ("low", 20)):
+        assert abs(got[queue] - wanted) <= 2 * TURN
+    for queue in got:  # in each, priorities are strict
+        first, last = (
+            [
+                one.started_at
+                for one in done
+                if (one.queue, one.job_type_id) == (queue, handler.name)
+            ]
+            for handler in (jobs.keep, jobs.add)
+        )
+        assert max(first) <= min(last)
+
+
+def test_no_slot_is_idle_while_a_queue_that_is_not_next_has_jobs(
+    make_worker: Make,
+) -> None:
+    with override_settings(JOBQUEUE={"QUEUE_WEIGHTS": {"high": 1_000}}):
+        worker = make_worker(threads=4)
+    jobs.add.using(queue="high").enqueue(a=1)
+    jobs.add.using(queue="low").enqueue_many([{"a": 1}] * 20)
+    worker.work()
+    assert len(archived()) == 21
+
+
+def waiting(lane: Lane, seconds: float) -> tuple[Lane, Mark]:
+    """A lane whose first job is due for so long."""
+    return lane, (datetime.now(UTC) - timedelta(seconds=seconds), UUID(int=1))
+
+
+@pytest.mark.parametrize(
+    ("ageing", "first"), [(None, "new"), (60.0, "old"), (120.0, "new")]
+)
+def test_a_job_that_has_waited_is_more_urgent(ageing: float | None, first: str) -> None:
+    lanes = Lanes(LaneOrder(ageing=ageing))
+    old = waiting(Lane("default", -5, "old"), 400)
+    new = waiting(Lane("default", 0, "new"), 1)
+    lanes.learn([Head(lane, -1.0, mark) for lane, mark in (old, new)])
+    assert lanes.in_turn(lambda lane: True)[0].lane.job_type == first
+
+
+def test_no_priority_starves_under_a_constant_load(make_worker: Make) -> None:
+    with override_settings(JOBQUEUE={"AGEING": 1.0}):
+        worker = make_worker(threads=1)
+    an_hour_ago = datetime.now(UTC) - timedelta(hours=1)
+    starving = jobs.keep.using(priority=-100, run_after=an_hour_ago).enqueue(a=1)
+    for _ in range(3):
+        jobs.add.using(priority=100).enqueue(a=1)
+        worker.claim()
+        worker.run()
+        worker.finish()
+    assert starving.id in {one.id for one in archived()}
+
+
+def test_times_that_are_not_due_make_nothing_urgent() -> None:
+    lanes = Lanes(LaneOrder(ageing=1.0))
+    later = Lane("default", 0, "later")
+    now = Lane("default", 1, "now")
+    due = datetime.now(UTC) - timedelta(hours=1)
+    lanes.learn([Head(later, 60.0, (due, UUID(int=1))), Head(now, -1.0, START)])
+    assert lanes.in_turn(lambda lane: True)[0].lane == now
