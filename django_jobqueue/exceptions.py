@@ -9,6 +9,7 @@
     │   ├── DuplicateJob        carries the job that it duplicates
     │   └── AlreadyArchived     the id was used, and its job is over
     ├── UnknownSchedule         no schedule has this name; names the near misses
+    ├── DeclaredInCode          code declares this job type; nobody else may
     ├── JobNotFound             no job has this id, neither queued nor archived
     ├── ClaimLost               it was rescued while it ran here; nothing was written
     ├── LeaseUnavailable        somebody else holds the lease; says who
@@ -311,12 +312,18 @@ class Retry(JobControl):
 
     ``after`` is the wait (a timedelta, or seconds); without it the job type's backoff
     decides. A wait below zero is none, and one above a year is a year. When no attempt
-    is left the job is archived as failed. Raises TypeError for a wait in the place of
-    the reason, and for one that is none.
+    is left the job is archived as failed. ``hold`` holds back all jobs that share the
+    rate of this one for that time: those of its key if its keys have a rate, and else
+    those of its job type. Raises TypeError for a wait in the place of the reason, and
+    for one that is none; ValueError for ``hold`` without a wait.
     """
 
     def __init__(
-        self, reason: str = "", *, after: timedelta | float | None = None
+        self,
+        reason: str = "",
+        *,
+        after: timedelta | float | None = None,
+        hold: bool = False,
     ) -> None:
         if isinstance(reason, int | float | timedelta):
             raise TypeError(
@@ -324,6 +331,9 @@ class Retry(JobControl):
             )
         self.reason = reason
         self.after = None if after is None else _as_timedelta("after", after)
+        if hold and self.after is None:
+            raise ValueError("hold needs a time: write Retry(after=30, hold=True).")
+        self.hold = hold
         super().__init__(reason or "the handler asked to be retried")
 
 

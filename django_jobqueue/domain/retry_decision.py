@@ -110,6 +110,7 @@ class Outcome:
     reason: str = ""
     failure: Failure | None = None
     handler_requested: bool = False  # the handler asked for it: nothing went wrong
+    hold: timedelta | None = None  # for so long nothing starts that shares its rate
 
     @property
     def mark(self) -> Fingerprint | None:
@@ -159,8 +160,9 @@ def decide(
     end = AttemptEnd.TIMED_OUT if _timed_out(error, asked) else AttemptEnd.FAILED
     rule = None if isinstance(error, Retry) else rule_for(error, policy.retry)
     reason = _why_not_again(error, policy, rule, attempt, max_attempts)
+    hold = _hold(error)
     if reason is not None:
-        return Outcome(verb=Verb.FAIL, end=end, reason=reason)
+        return Outcome(verb=Verb.FAIL, end=end, reason=reason, hold=hold)
     try:
         wait, reason = _wait(error, _backoffs(policy, rule, backoff), attempt, context)
     except Fail:
@@ -171,6 +173,7 @@ def decide(
         end=end,
         reason=reason,
         handler_requested=_is_requested_by_handler(error),
+        hold=hold,
     )
 
 
@@ -212,6 +215,13 @@ def _is_requested_by_handler(error: BaseException) -> bool:
     if not isinstance(error, Retry) or error.__cause__ is not None:
         return False
     return error.__context__ is None or error.__suppress_context__
+
+
+def _hold(error: BaseException) -> timedelta | None:
+    """How long the handler asked to hold back what shares the rate of its job."""
+    if isinstance(error, Retry) and error.hold and error.after is not None:
+        return within_bounds(error.after)
+    return None
 
 
 def _timed_out(error: BaseException, asked: StopReason) -> bool:

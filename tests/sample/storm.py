@@ -22,18 +22,18 @@ def _work(context: Context, journal: str, seconds: float) -> None:
     note(journal, "end", context.id, context.fence)
 
 
-@job(name="storm.follow")
+@job(name="tests.storm.follow")
 def follow() -> None:
     """What follows each end of ``plain``."""
 
 
-@job(name="storm.plain", takes_context=True, on_complete=follow)
+@job(name="tests.storm.plain", takes_context=True, on_complete=follow)
 def plain(context: Context, journal: str, seconds: float) -> None:
     """Take some time in a thread."""
     _work(context, journal, seconds)
 
 
-@job(name="storm.waiting", takes_context=True)
+@job(name="tests.storm.waiting", takes_context=True)
 async def waiting(context: Context, journal: str, seconds: float) -> None:
     """Take some time in the event loop."""
     note(journal, "start", context.id, context.fence)
@@ -41,7 +41,7 @@ async def waiting(context: Context, journal: str, seconds: float) -> None:
     note(journal, "end", context.id, context.fence)
 
 
-@job(name="storm.retried", takes_context=True, max_attempts=3)
+@job(name="tests.storm.retried", takes_context=True, max_attempts=3)
 def retried(context: Context, journal: str, seconds: float) -> None:
     """Succeed at the last attempt."""
     _work(context, journal, seconds)
@@ -49,14 +49,16 @@ def retried(context: Context, journal: str, seconds: float) -> None:
         raise Retry("not yet", after=0.2)
 
 
-@job(name="storm.failing", takes_context=True, max_attempts=2, backoff="immediate")
+@job(
+    name="tests.storm.failing", takes_context=True, max_attempts=2, backoff="immediate"
+)
 def failing(context: Context, journal: str, seconds: float) -> None:
     """Fail each time."""
     _work(context, journal, seconds)
     raise ValueError("no")
 
 
-@job(name="storm.atomic", takes_context=True, atomic=True)
+@job(name="tests.storm.atomic", takes_context=True, atomic=True)
 def atomic(context: Context, journal: str, seconds: float) -> None:
     """Write a row in the transaction that ends the job."""
     with connection.cursor() as cursor:
@@ -64,20 +66,20 @@ def atomic(context: Context, journal: str, seconds: float) -> None:
     _work(context, journal, seconds)
 
 
-@job(name="storm.once", takes_context=True, delivery="at_most_once")
+@job(name="tests.storm.once", takes_context=True, delivery="at_most_once")
 def once(context: Context, journal: str, seconds: float) -> None:
     """Start at most once."""
     _work(context, journal, seconds)
 
 
-@job(name="storm.limited", takes_context=True, concurrency=CONCURRENCY)
+@job(name="tests.storm.limited", takes_context=True, concurrency=CONCURRENCY)
 def limited(context: Context, journal: str, seconds: float) -> None:
     """A few at a time."""
     _work(context, journal, seconds)
 
 
 @job(
-    name="storm.keyed",
+    name="tests.storm.keyed",
     takes_context=True,
     per_key=PerKey("key", concurrency=OF_KEY),
 )
@@ -86,14 +88,14 @@ def keyed(context: Context, journal: str, seconds: float, key: int) -> None:
     _work(context, journal, seconds)
 
 
-@job(name="storm.rated", takes_context=True, rate=RATE)
+@job(name="tests.storm.rated", takes_context=True, rate=RATE)
 def rated(context: Context, journal: str, seconds: float) -> None:
     """So many a second."""
     _work(context, journal, seconds)
 
 
 @job(
-    name="storm.keyed_rated",
+    name="tests.storm.keyed_rated",
     takes_context=True,
     per_key=PerKey("key", concurrency=1, rate=RATE_OF_KEY),
 )

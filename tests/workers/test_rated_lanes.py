@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
+from django.utils import timezone
 
 from django_jobqueue import (
     InvalidArguments,
@@ -105,6 +106,56 @@ def test_a_worker_that_waits_for_its_rate_and_has_no_job_is_idle(
     worker.work()
 
     assert len(archived()) == 2
+
+
+def asked_to_wait(hold: bool = True) -> None:
+    raise Retry("too many requests", after=60, hold=hold)
+
+
+@pytest.mark.parametrize(("hold", "started"), [(True, 1), (False, 2)])
+def test_a_job_may_hold_back_all_that_share_its_rate(
+    declare: Callable[..., Any], make_worker: Make, hold: bool, started: int
+) -> None:
+    handler = declare(asked_to_wait, rate=Rate(1_000, per=1, burst=2))
+    worker = make_worker(threads=1)
+    handler.enqueue_many([{"hold": hold}] * 2)
+    for _ in range(3):
+        worker.claim()
+        worker.run()
+        worker.finish()
+        worker.worker.dispatcher._lane_selection.next_starts.ask_all()
+    assert QueuedJob.objects.filter(attempts=1).count() == started
+
+
+def test_a_job_whose_attempts_are_spent_holds_back_the_others_as_well(
+    declare: Callable[..., Any], make_worker: Make
+) -> None:
+    handler = declare(asked_to_wait, rate=Rate(1_000, per=1), max_attempts=1)
+    worker = make_worker(threads=1)
+    handler.enqueue()
+    worker.work()
+    assert archived()[0].status == "failed"
+    left = Bucket.objects.get().full_at - timezone.now()
+    assert left > timedelta(seconds=50)
+
+
+def test_a_job_without_a_rate_holds_nothing_back_and_says_so(
+    declare: Callable[..., Any], make_worker: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    handler = declare(asked_to_wait)
+    worker = make_worker(threads=1)
+    handler.enqueue()
+    worker.claim()
+    worker.run()
+    worker.finish()
+    assert QueuedJob.objects.get().attempts == 1
+    assert "holds nothing back" in caplog.text
+    assert not Bucket.objects.exists()
+
+
+def test_a_hold_needs_a_time() -> None:
+    with pytest.raises(ValueError, match="hold needs a time"):
+        Retry("later", hold=True)
 
 
 def test_a_claim_in_vain_is_not_repeated_at_once(

@@ -26,6 +26,7 @@ from django_jobqueue.store.partial_batches import BRIEF, each_it_can, one_line
 from django_jobqueue.store.queue import finish
 from django_jobqueue.store.queue.finish import Finished, Holder
 from django_jobqueue.store.queue.hand_over import hand_over
+from django_jobqueue.store.queue.holds import Hold, hold
 from django_jobqueue.workers.completing.completed_series import CompletedSeries
 from django_jobqueue.workers.completing.counters import Counters
 from django_jobqueue.workers.completing.deferred_outcomes import (
@@ -180,6 +181,7 @@ class Completer(Loop):
             self._flush_reports([a for a in with_context if a.has_unwritten_report])
             done, succeeded, others, handed_over = _sorted_by_verb(items)
             self._confirm(done, set())
+            self._hold(others)
             self._write_batch(finish.succeed, succeeded)
             self._write_batch(finish.end, others)
             self._write_batch(hand_over, handed_over)
@@ -187,6 +189,26 @@ class Completer(Loop):
             self._may_be_written = True
             raise
         self._may_be_written = False
+
+    def _hold(self, items: Sequence[Item]) -> None:
+        """Hold back what shares the rate of jobs that asked for it, before they are
+        retried."""
+        asked = [
+            Hold(a.job.job_type, a.job.limit_key, finished.outcome.hold.total_seconds())
+            for a, finished in items
+            if finished.outcome.hold is not None
+        ]
+        if not asked:
+            return
+        try:
+            keys = hold(self._connection, asked)
+        except psycopg.Error as error:  # the outcome itself counts more
+            logger.warning("Nothing could be held back: %s", error)
+            return
+        for job_type in {one.job_type for one in asked if not one.is_held(keys)}:
+            logger.warning(
+                "Retry(hold=True) holds nothing back: %s has no rate", job_type
+            )
 
     def _write_batch(self, write: Write, batch: Sequence[Item]) -> None:
         """Write a batch, but for what the database refuses in it, and what is locked.

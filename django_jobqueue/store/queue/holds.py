@@ -1,0 +1,61 @@
+"""Hold back the jobs that share a rate: ``Retry(after=30, hold=True)``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from django_jobqueue.store.connection import Database
+from django_jobqueue.store.queue import buckets
+
+_KEY: Final = buckets.of_key("asked.job_type", "asked.limit_key")
+_TYPE: Final = buckets.of_type("asked.job_type")
+_AT: Final = """
+statement_timestamp() + asked.seconds * interval '1 second'
+                      + ({bucket.burst} - 1) * {bucket.gap} * interval '1 microsecond'
+"""
+
+# When the time is over one job may start, and the others as the rate says. A bucket
+# that is emptier already stays as it is.
+HOLD: Final = f"""
+INSERT INTO jobqueue_bucket AS held (limit_key, full_at)
+SELECT wanted.key, max(wanted.full_at)
+  FROM unnest(%(job_types)s::text[], %(limit_keys)s::text[], %(seconds)s::float8[])
+       AS asked (job_type, limit_key, seconds),
+       LATERAL (
+         SELECT asked.limit_key, {_AT.format(bucket=_KEY)}
+          WHERE asked.limit_key IS NOT NULL
+         UNION ALL
+         SELECT asked.job_type, {_AT.format(bucket=_TYPE)}
+          WHERE asked.limit_key IS NULL OR {_KEY.gap} IS NULL
+       ) AS wanted (key, full_at)
+ WHERE wanted.full_at IS NOT NULL
+ GROUP BY wanted.key
+ ORDER BY wanted.key
+    ON CONFLICT (limit_key) DO UPDATE
+   SET full_at = greatest(held.full_at, excluded.full_at)
+RETURNING held.limit_key
+"""
+
+
+class Hold(NamedTuple):
+    """What a job asks for: that no job of its rate starts for so long."""
+
+    job_type: str
+    limit_key: str | None
+    seconds: float
+
+    def is_held(self, keys: set[str]) -> bool:
+        """Whether one of these buckets is its."""
+        return self.job_type in keys or self.limit_key in keys
+
+
+def hold(db: Database, asked: Sequence[Hold]) -> set[str]:
+    """Hold back what these ask for; returns the keys of the buckets that were held. A
+    job without a rate has none."""
+    params = {
+        "job_types": [one.job_type for one in asked],
+        "limit_keys": [one.limit_key for one in asked],
+        "seconds": [one.seconds for one in asked],
+    }
+    return {key for (key,) in db.fetch(HOLD, params)}
