@@ -190,3 +190,15 @@ def test_a_pause_and_a_resume_say_what_they_found(queues: bool) -> None:
     assert (said.out, said.err) == (f"{one.capitalize()}s resumed: {names[0]}.\n", "")
     said = jobqueue("resume", *names, *flags)
     assert (said.out, said.err) == ("", f"The {one} {names[0]!r} was not paused.\n")
+
+
+def test_programs_are_told_what_was_paused_and_resumed() -> None:
+    jobqueue("pause", "tests.sample.keep")
+    names = ("tests.sample.add", "tests.sample.keep")
+    said = jobqueue("pause", *names, "--for", "1h", "--format", "json").json
+    assert said["paused"] == [*names]
+    assert said["replaced"] == ["tests.sample.keep"]
+    assert datetime.fromisoformat(said["until"]) > timezone.now()
+    jobqueue("resume", "tests.sample.add")
+    said = jobqueue("resume", *names, "--format", "json").json
+    assert said == {"resumed": [names[1]], "not_paused": [names[0]]}

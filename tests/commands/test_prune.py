@@ -19,6 +19,7 @@ from tests.conftest import eventually
 pytestmark = pytest.mark.django_db
 
 DAY = timedelta(days=1)
+KEPT = ("succeeded", "failed", "expired", "cancelled")
 
 
 def left() -> set[UUID]:
@@ -230,3 +231,22 @@ def test_what_makes_no_sense_is_refused_with_a_reason(
 ) -> None:
     make_archived(ago=4_000 * DAY)
     assert message in refusal(*arguments)
+
+
+@pytest.mark.parametrize(
+    "chosen", [("--older-than", "1d"), ("--where", "status:succeeded")]
+)
+def test_programs_are_told_how_many_are_pruned(chosen: tuple[str, str]) -> None:
+    make_archived(3, status="succeeded", ago=4 * DAY)
+    tried = jobqueue("prune", *chosen, "--dry-run", "--format", "json").json
+    assert (tried["verb"], tried["dry_run"], tried["count"]) == ("prune", True, 3)
+    assert len(left()) == 3
+    done = jobqueue("prune", *chosen, "--yes", "--format", "json").json
+    assert (done["dry_run"], done["count"]) == (False, 3)
+    assert not left()
+
+
+def test_a_program_that_prunes_nothing_is_told_so() -> None:
+    with override_settings(JOBQUEUE={"RETENTION": dict.fromkeys(KEPT)}):
+        said = jobqueue("prune", "--format", "json").json
+    assert said["count"] == 0

@@ -91,3 +91,17 @@ def test_a_permission_that_is_not_there_yet_asks_for_migrate() -> None:
     with pytest.raises(CommandError, match="no permission view_overview: run manage"):
         jobqueue("roles")
     assert not Group.objects.exists()
+
+
+def test_programs_are_told_what_changes() -> None:
+    said = jobqueue("roles", "--dry-run", "--format", "json").json
+    assert not Group.objects.exists()
+    assert said["Job viewer"]["is_new"]
+    assert "view_queuedjob" in said["Job viewer"]["added"]
+    jobqueue("roles")
+    group = Group.objects.get(name="Job viewer")
+    group.permissions.remove(*group.permissions.all()[:2])
+    said = jobqueue("roles", "--format", "json").json
+    assert len(said["Job viewer"]["added"]) == 2
+    nothing = {"is_new": False, "added": [], "removed": []}
+    assert said["Job admin"] == nothing

@@ -11,8 +11,10 @@ from django_jobqueue import operations
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.policy import queue_problem
 from django_jobqueue.management.jobqueue.console import Console
+from django_jobqueue.management.jobqueue.detail_page import as_json
 from django_jobqueue.management.jobqueue.queues import warn_of_unknown
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
+from django_jobqueue.management.jobqueue.subcommand_verbs import add_format
 from django_jobqueue.management.jobqueue.time_formats import (
     DURATIONS,
     duration,
@@ -37,6 +39,9 @@ next claim on, in the whole cluster. What runs goes on; what is enqueued waits.
   jobqueue pause shop.send_receipt --for 30m --reason "mail server is down"
   jobqueue pause shop.send_receipt --until 2026-11-20T14:30
   jobqueue pause mail reports --queue"""
+    epilog = """\
+--format json prints one object: paused (names), until (null: until they are
+resumed), replaced (those that were paused already)."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add what is to be paused, why and for how long."""
@@ -54,6 +59,7 @@ next claim on, in the whole cluster. What runs goes on; what is enqueued waits.
             metavar="TIME",
             help="The pause ends by itself then: an ISO time such as 2026-11-20T14:30.",
         )
+        add_format(parser)
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Pause all of them or none."""
@@ -69,6 +75,10 @@ next claim on, in the whole cluster. What runs goes on; what is enqueued waits.
             resume_at=until,
             by=by(),
         )
+        if options["format"] == "json":
+            said = {"paused": sorted(paused), "until": until, "replaced": before}
+            console.print(as_json(said))
+            return
         what = "Queues" if options["queue"] else "Job types"
         end = "until they are resumed" if until is None else f"until {local(until)}"
         console.info(f"{what} paused {end}: {', '.join(sorted(paused))}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import closing
 from datetime import timedelta
 from typing import Any
@@ -18,7 +18,9 @@ from django_jobqueue.management.jobqueue import many_jobs, where
 from django_jobqueue.management.jobqueue.batches import run_batches
 from django_jobqueue.management.jobqueue.by_filter import ByFilter
 from django_jobqueue.management.jobqueue.console import Console, counted
+from django_jobqueue.management.jobqueue.many_jobs import Result
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
+from django_jobqueue.management.jobqueue.subcommand_verbs import add_format
 from django_jobqueue.management.jobqueue.text_tables import Column, Row
 from django_jobqueue.management.jobqueue.time_formats import DURATIONS, duration
 from django_jobqueue.models import ArchivedJob
@@ -51,6 +53,7 @@ age: a bulk operation, as in the admin, that this command runs.
 
 It looks at {store_prune.BATCH:,} jobs at a time, each time in a transaction of its
 own. Ctrl-C ends it between two of them."""
+    epilog = many_jobs.JSON_KEYS
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add which jobs, and how gently."""
@@ -80,6 +83,7 @@ own. Ctrl-C ends it between two of them."""
             default="0",
             help="Pause so long after each batch that deleted something (default: 0).",
         )
+        add_format(parser)
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Prune, or show what it would be."""
@@ -88,16 +92,20 @@ own. Ctrl-C ends it between two of them."""
             return
         pause = duration("--batch-pause", options["batch_pause"]).total_seconds()
         rules = _rules(options)
-        if not rules:
+        is_json = many_jobs.is_json(options)
+        if not rules and not is_json:
             console.info("The retention keeps all of these jobs; nothing to prune.")
         elif options["dry_run"]:
             db = DjangoDatabase()
             counts = {rule: store_prune.count(db, rule) for rule in rules}
+            if is_json:
+                _result(counts, dry_run=True).print(console)
+                return
             jobs = counted(sum(counts.values()), "archived job")
             _list(console, counts, "Would be pruned")
             console.print(f"{jobs} would be pruned.")
         else:
-            Pruning(console, rules).go(pause, is_sure=options["yes"])
+            Pruning(console, rules).go(pause, is_sure=options["yes"], is_json=is_json)
 
 
 def _by_search(console: Console, options: dict[str, Any]) -> None:
@@ -108,10 +116,12 @@ def _by_search(console: Console, options: dict[str, Any]) -> None:
         terms.append(Term("statuses", tuple(dict.fromkeys(options["status"]))))
     selection = where.selection(Table.ARCHIVED, filters, database_now(), *terms)
     with ByFilter(console, BulkKind.PRUNE, selection) as chosen:
-        if options["dry_run"]:
-            console.print(f"{counted(chosen.total, 'job')} would be deleted.")
+        if not options["dry_run"]:
+            chosen.go(options)
+        elif many_jobs.is_json(options):
+            chosen.preview().print(console)
         else:
-            chosen.go({**options, "format": "text"})
+            console.print(f"{counted(chosen.total, 'job')} would be deleted.")
 
 
 class Pruning:
@@ -122,7 +132,7 @@ class Pruning:
         self._db = DjangoDatabase()
         self._pruned = dict.fromkeys(rules, 0)
 
-    def go(self, pause: float, *, is_sure: bool) -> None:
+    def go(self, pause: float, *, is_sure: bool, is_json: bool) -> None:
         """Prune by one rule after the other. Raises CommandError."""
         asks = self._console.can_ask and not is_sure
         is_seen = self._console.is_terminal and self._console.verbosity
@@ -135,7 +145,9 @@ class Pruning:
         bar = ("Pruning", total)
         with closing(self._steps()) as steps:  # closed, what was done is told at once
             run_batches(steps, self._console, bar, self._summary, pause=pause)
-        if self._console.verbosity:
+        if is_json:
+            _result(self._pruned, dry_run=False).print(self._console)
+        elif self._console.verbosity:
             _list(self._console, self._pruned, "Pruned")
             self._console.print(self._summary())
 
@@ -154,6 +166,12 @@ class Pruning:
         number = sum(self._pruned.values())
         verb = "was" if number == 1 else "were"
         return f"{counted(number, 'archived job')} {verb} pruned."
+
+
+def _result(counts: Mapping[Rule, int], *, dry_run: bool) -> Result:
+    return Result(
+        verb=BulkKind.PRUNE.value, dry_run=dry_run, count=sum(counts.values())
+    )
 
 
 def _rules(options: dict[str, Any]) -> list[Rule]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from django.apps import apps
@@ -9,7 +10,9 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import router, transaction
 
 from django_jobqueue.management.jobqueue.console import Console, counted
+from django_jobqueue.management.jobqueue.detail_page import as_json
 from django_jobqueue.management.jobqueue.subcommand import Subcommand
+from django_jobqueue.management.jobqueue.subcommand_verbs import add_format
 
 APP: Final = "jobqueue"
 
@@ -76,6 +79,24 @@ ROLES: Final[dict[str, tuple[str, ...]]] = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """What changes about the rights of a role."""
+
+    is_new: bool
+    added: list[str]
+    removed: list[str]
+
+    @property
+    def text(self) -> str:
+        """It as a sentence."""
+        if self.is_new:
+            return f"new, with {counted(len(self.added), 'right')}."
+        changes = [f"+{name}" for name in self.added]
+        changes += [f"-{name}" for name in self.removed]
+        return f"{', '.join(changes)}." if changes else "has its rights already."
+
+
 class Roles(Subcommand):
     """Creates the groups, or gives them their rights again."""
 
@@ -99,6 +120,9 @@ taken from them; their rights of other apps, their members, and other groups
 stay.
 
   jobqueue roles --dry-run"""
+    epilog = """\
+--format json prints one object: for each role is_new, added and removed (names
+of rights)."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add whether to only say what would change."""
@@ -107,6 +131,7 @@ stay.
             action="store_true",
             help="Change nothing; say what would change.",
         )
+        add_format(parser)
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Create or update all of them or none. Raises CommandError."""
@@ -115,11 +140,16 @@ stay.
         model: Any = apps.get_model("auth", "Group")
         known = _permissions()
         names: set[str] = set()
+        given: dict[str, Given] = {}
         with transaction.atomic(using=router.db_for_write(model)):
             for role, added in ROLES.items():
                 names |= set(added)
-                line = _give(model, role, names, known, dry=options["dry_run"])
-                console.info(f"{role}: {line}")
+                given[role] = _give(model, role, names, known, dry=options["dry_run"])
+        if options["format"] == "json":
+            console.print(as_json({role: asdict(one) for role, one in given.items()}))
+            return
+        for role, one in given.items():
+            console.info(f"{role}: {one.text}")
         if options["dry_run"]:
             console.info("Nothing was changed.")
 
@@ -139,19 +169,18 @@ def _permissions() -> dict[str, Any]:
 
 def _give(
     model: Any, role: str, names: set[str], known: dict[str, Any], *, dry: bool
-) -> str:
-    """Let this group have these rights; says what changes."""
+) -> Given:
+    """Let this group have these rights; returns what changes."""
     group = model.objects.filter(name=role).first()
     if group is None:
         if not dry:
             group = model.objects.create(name=role)
             group.permissions.set(known[name] for name in names)
-        return f"new, with {counted(len(names), 'right')}."
+        return Given(is_new=True, added=sorted(names), removed=[])
     held = group.permissions.filter(content_type__app_label=APP)
     had = set(held.values_list("codename", flat=True))
     more, less = sorted(names - had), sorted(had - names)
     if not dry:
         group.permissions.add(*(known[name] for name in more))
         group.permissions.remove(*(known[name] for name in less))
-    changes = [*(f"+{name}" for name in more), *(f"-{name}" for name in less)]
-    return f"{', '.join(changes)}." if changes else "has its rights already."
+    return Given(is_new=False, added=more, removed=less)
