@@ -71,6 +71,10 @@ UPDATE jobqueue_worker
  WHERE id = ANY (%(ids)s::bigint[]) AND state IN ('running', 'draining')
 """
 
+HAVE_STOPPED: Final = """
+SELECT id FROM jobqueue_worker WHERE id = ANY (%(ids)s::bigint[]) AND state = 'stopped'
+"""
+
 # The lease is looked at again under the row's lock, so a renewal that comes first wins.
 # Not by the clock of this moment: it may have been set since somebody looked at it.
 # A row that somebody has locked keeps no other; it is looked at again.
@@ -247,6 +251,11 @@ def renew(
             del renewed[beat.id]
             renewed |= answers
     return renewed
+
+
+def have_stopped(db: Database, ids: Sequence[int]) -> set[int]:
+    """Those of these workers that ended in good order."""
+    return {id for (id,) in db.fetch(HAVE_STOPPED, {"ids": list(ids)})}
 
 
 def _renew(

@@ -170,3 +170,15 @@ def test_the_supervisor_is_told_that_a_worker_was_given_up(idle: IdleHost) -> No
     idle.renewer.tick()
     assert idle.process_table.entry(0).lost
     assert idle.wakeups.supervisor.wait(0)[0]
+
+
+@pytest.mark.parametrize(("state", "is_lost"), [("stopped", 0), ("lost", 1)])
+def test_only_a_worker_that_did_not_end_in_good_order_was_given_up_by_others(
+    idle: IdleHost, caplog: pytest.LogCaptureFixture, state: str, is_lost: int
+) -> None:
+    """It may end between our look at who is there and the renewal."""
+    Worker.objects.update(state=state)
+    idle.renewer._next = 0.0
+    idle.renewer.tick()
+    assert idle.process_table.entry(0).lost == is_lost
+    assert ("given up by others" in caplog.text) is bool(is_lost)

@@ -127,12 +127,15 @@ class Renewer(Loop):
         self._is_extended = idle
         self._next = began + (longer if idle else conf.lease / 3)
         self._write_leases(entries, renewed, began, idle=idle)
+        missing = [worker for worker in entries if worker not in alive]
+        # It ended after we looked who is there.
+        left = worker_rows.have_stopped(self._connection, missing) if missing else set()
         for worker, entry in entries.items():
             if worker in renewed:
                 self._pass_on(entry, renewed[worker])
             elif worker in alive:
                 self._warn_locked(entry)
-            else:
+            elif worker not in left:
                 logger.error("Worker %s was given up by others", entry.pid)
                 self._process_table.write(entry.number, lost=1)
                 self._process_table.call_supervisor()

@@ -76,8 +76,8 @@ resumed), replaced (those that were paused already)."""
             by=by(),
         )
         if options["format"] == "json":
-            said = {"paused": sorted(paused), "until": until, "replaced": before}
-            console.print(as_json(said))
+            values = {"paused": sorted(paused), "until": until, "replaced": before}
+            console.print(as_json(values))
             return
         what = "Queues" if options["queue"] else "Job types"
         end = "until they are resumed" if until is None else f"until {local(until)}"
