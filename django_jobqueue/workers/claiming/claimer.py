@@ -373,5 +373,5 @@ class Claimer:
         jobs = [attempt.job for attempt in attempts]
         executor.runtimes.took(max([len(job.data) for job in jobs], default=0))
         return len(jobs), self.lane_selection.lanes.claimed(
-            part, jobs, full=full, in_order=in_order
+            part, jobs, full=full, in_order=in_order, is_async=executor.is_async
         )

@@ -19,31 +19,27 @@ class QueueTurns:
 
     Each queue has a pass, which grows by 1 / weight with each job; the least one is
     next. A queue that had no jobs goes on from where the others are, so that it saves
-    nothing up.
+    nothing up: where the last one that gave jobs stood when the lanes were sorted. No
+    queue that could have given some instead is behind that.
     """
 
     def __init__(self, weights: Mapping[str, int]) -> None:
         self._weights = weights
         self._passes: dict[str, float] = {}
-        self._active: set[str] = set()
-        self._now = 0.0  # the pass of the queue that is furthest behind
+        self._sorted: dict[str, float] = {}  # the passes as the lanes were sorted by
+        self._now = 0.0
 
-    def begin(self, queues: Collection[str]) -> None:
-        """These have jobs now."""
-        active = set(queues)
-        if going_on := active & self._active:
-            self._now = min(self._passes[queue] for queue in going_on)
-        for queue in active - self._active:
-            self._passes[queue] = max(self._passes.get(queue, 0.0), self._now)
-        self._active = active
-
-    def pass_of(self, queue: str) -> float:
-        """Where it is; the least comes first."""
-        return self._passes.get(queue, self._now)
+    def begin(self, queues: Collection[str]) -> Mapping[str, float]:
+        """The passes of these queues, by which they are sorted now; least first."""
+        get, now = self._passes.get, self._now
+        self._sorted = {queue: max(get(queue, now), now) for queue in queues}
+        return self._sorted
 
     def served(self, queue: str, jobs: int) -> None:
         """It gave so many jobs."""
-        before = self._passes.get(queue, self._now)
+        begun = self._sorted.get(queue, self._now)
+        self._now = max(self._now, begun)
+        before = max(self._passes.get(queue, begun), begun)
         self._passes[queue] = before + jobs / self._weights.get(queue, 1)
 
 
@@ -56,21 +52,25 @@ class LaneOrder:
     def __init__(
         self, weights: Mapping[str, int] | None = None, ageing: float | None = None
     ) -> None:
-        self._turns = QueueTurns(weights) if weights else None
+        # Threads and async slots have other lanes, so each has turns of its own.
+        self._turns = (
+            {False: QueueTurns(weights), True: QueueTurns(weights)} if weights else None
+        )
         self._ageing = ageing
 
-    def sort(self, lanes: list[KnownLane]) -> None:
+    def sort(self, lanes: list[KnownLane], *, is_async: bool = False) -> None:
         """Put these lanes in their order."""
         turns, ageing = self._turns, self._ageing
         if turns is None and ageing is None:
             lanes.sort(key=lambda known: (-known.lane.priority, known.served))
             return
         now = datetime.now(UTC)
+        passes: Mapping[str, float] = {}
         if turns is not None:
-            turns.begin({known.lane.queue for known in lanes if known.due})
+            passes = turns[is_async].begin({known.lane.queue for known in lanes})
         lanes.sort(
             key=lambda known: (
-                0.0 if turns is None else turns.pass_of(known.lane.queue),
+                passes.get(known.lane.queue, 0.0),
                 -known.lane.priority - _levels(known, ageing, now),
                 known.served,
             )
@@ -81,10 +81,10 @@ class LaneOrder:
         """How many jobs a claim may take, so that turns are short; None: any number."""
         return None if self._turns is None else TURN
 
-    def served(self, queue: str, jobs: int) -> None:
+    def served(self, queue: str, jobs: int, *, is_async: bool = False) -> None:
         """This queue gave so many jobs."""
         if self._turns is not None:
-            self._turns.served(queue, jobs)
+            self._turns[is_async].served(queue, jobs)
 
 
 def _levels(known: KnownLane, ageing: float | None, now: datetime) -> int:

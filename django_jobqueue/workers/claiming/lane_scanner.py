@@ -104,10 +104,12 @@ class Lanes:
         for known in unused[: len(self._known) - MANY]:
             del self._known[known.lane]
 
-    def in_turn(self, wanted: Callable[[Lane], bool]) -> list[KnownLane]:
-        """The wanted lanes in the order of a claim."""
+    def in_turn(
+        self, wanted: Callable[[Lane], bool], *, is_async: bool = False
+    ) -> list[KnownLane]:
+        """The wanted lanes in the order of a claim for threads or async slots."""
         chosen = [known for known in self._known.values() if wanted(known.lane)]
-        self._order.sort(chosen)
+        self._order.sort(chosen, is_async=is_async)
         return chosen
 
     def claimed(
@@ -117,6 +119,7 @@ class Lanes:
         *,
         full: bool,
         in_order: bool = True,
+        is_async: bool = False,
     ) -> KnownLane | None:
         """Learn from a claim on these lanes, in this order; return where it stopped.
 
@@ -140,7 +143,7 @@ class Lanes:
                 end = ends[known.lane]
                 self._served += 1
                 known.served = self._served
-                self._order.served(known.lane.queue, end - begin)
+                self._order.served(known.lane.queue, end - begin, is_async=is_async)
                 known.used = time.monotonic()
                 if in_order:
                     mark = (jobs[end - 1].run_after, jobs[end - 1].id)

@@ -188,7 +188,9 @@ class LaneSelection:
     def in_turn(self, executor: Executor, *, due: bool) -> list[KnownLane]:
         """The lanes to ask for this executor; ``due``: none if none is believed to be
         due, and exclusive ones only if they are."""
-        lanes = self.lanes.in_turn(lambda lane: self.runs(lane, executor))
+        lanes = self.lanes.in_turn(
+            lambda lane: self.runs(lane, executor), is_async=executor.is_async
+        )
         if not due:
             return lanes
         if not any(known.due for known in lanes):
