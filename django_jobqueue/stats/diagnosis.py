@@ -4,200 +4,116 @@ what to mend."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+import psycopg
 from django.apps import apps
-from django.db import connections
+from django.db import Error as DatabaseError
+from django.db import connections, transaction
 from django.db.migrations.executor import MigrationExecutor
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import handler_names, registry
 from django_jobqueue.models import Host, JobType
-from django_jobqueue.stats import overview
+from django_jobqueue.stats import host_checks, overview, server_checks
 from django_jobqueue.stats.attention import concerns
+from django_jobqueue.stats.database_clock import database_now
+from django_jobqueue.stats.findings import (
+    MOST_NAMED,
+    Finding,
+    Findings,
+    Level,
+    few,
+    note,
+    ok,
+    problem,
+)
 from django_jobqueue.stats.overview import Now
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import server_facts
 from django_jobqueue.store.reading.claimers import is_alive
-from django_jobqueue.store.reading.server_facts import ServerFacts, TableFacts
+from django_jobqueue.store.reading.server_facts import TableFacts
 from django_jobqueue.store.reading.stats import WorkerRow
 from django_jobqueue.text import numbers
 
 APP: Final = "jobqueue"
-OLDEST: Final = 14
-MOST_SKEW: Final = 1.0  # seconds
-MOST_CONNECTIONS: Final = 0.9  # of those allowed
-SHORTEST_TIMEOUT: Final = 5_000  # milliseconds of a statement
-MANY_DEAD: Final = 100_000  # rows, if there are more of them than live ones
-OLD_XIDS: Final = 1_000_000_000
-MUCH_LOG: Final = 1 << 30  # bytes
-MOST_NAMED: Final = 5
-
-
-class Level(StrEnum):
-    """How a finding is to be taken."""
-
-    OK = "ok"
-    NOTE = "note"
-    PROBLEM = "problem"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """The result of one check. ``id`` is stable, for programs."""
-
-    id: str
-    level: Level
-    text: str
-    advice: str = ""
-
-
-Findings = Iterator[Finding]
-
-
-def ok(id: str, text: str) -> Finding:
-    """Something is right."""
-    return Finding(id, Level.OK, text)
-
-
-def note(id: str, text: str, advice: str = "") -> Finding:
-    """Something to know."""
-    return Finding(id, Level.NOTE, text, advice)
-
-
-def problem(id: str, text: str, advice: str = "") -> Finding:
-    """Something to mend."""
-    return Finding(id, Level.PROBLEM, text, advice)
 
 
 def diagnose() -> Findings:
-    """All findings, the server first. Where the tables are not there, nothing else is
-    examined."""
+    """All findings, the server first. Where the server does not answer, or the tables
+    are not there, what needs them is not examined."""
+    yield from host_checks.http_transport()
     db = DjangoDatabase()
     before = time.time()
-    facts = server_facts.server_facts(db)
+    try:
+        facts = server_facts.server_facts(db)
+    except DatabaseError as error:
+        yield _unanswered(error)
+        yield from host_checks.grace(())
+        return
     here = (before + time.time()) / 2
-    yield from _server(facts)
-    yield from _clock(facts.time - here)
-    yield from _durability(facts)
-    yield from _session(facts)
-    yield from _slots(db)
-    missing = list(_migrations())
+    yield ok("database", "The server answers.")
+    yield from server_checks.server(facts)
+    yield from server_checks.clock(facts.time - here)
+    yield from server_checks.durability(facts)
+    yield from server_checks.session(facts)
+    yield from server_checks.timeouts(facts)
+    yield from server_checks.monitoring(facts)
+    yield from _examine("replication-slots", lambda: server_checks.slots(db))
+    yield from _examine("prepared-transactions", lambda: server_checks.prepared(db))
+    missing = _examine("migrations", _migrations)
     yield from missing
     if any(one.level is Level.PROBLEM for one in missing):
+        yield from host_checks.grace(())
         return
     tables = server_facts.table_facts(db)
-    yield from _vacuum(facts, tables)
+    yield from server_checks.vacuum(facts, tables)
     yield from _rights(tables)
     yield from _schema(db)
-    yield from _handlers()
-    overview.forget()
-    now = overview.read_now()
-    yield from _workers(now.present.workers)
-    yield from _hosts()
-    yield from _retention(tables)
-    yield from _attention(now)
-
-
-def _server(facts: ServerFacts) -> Findings:
-    name = facts.version.split(" on ")[0].split(" (")[0]
-    if facts.version_number < OLDEST * 10_000:
-        yield problem("server-version", f"{name} is too old.", "Upgrade the server.")
-    else:
-        yield ok("server-version", facts.version.split(",")[0])
-    if facts.is_replica or facts.is_read_only:
-        what = "a replica" if facts.is_replica else "read-only"
-        yield problem(
-            "server-writable",
-            f"The server is {what}: no job can be enqueued or claimed.",
-            "Let the alias of the jobs lead to the primary server.",
-        )
-    else:
-        yield ok("server-writable", "The server takes writes.")
-    if facts.encoding == "UTF8":
-        yield ok("server-encoding", "The database is in UTF8.")
-    else:
-        yield problem(
-            "server-encoding",
-            f"The database is in {facts.encoding}: data of jobs may not fit.",
-            "Create the database again with ENCODING 'UTF8'.",
-        )
-    share = facts.connections / max(1, facts.connections_allowed)
-    text = (
-        f"{numbers.number(facts.connections)} of "
-        f"{numbers.number(facts.connections_allowed)} connections are in use."
+    yield from _examine("handlers", _handlers)
+    yield from _examine("attention", _present)
+    yield from _examine("hosts", _hosts)
+    yield from _examine("grace", lambda: host_checks.grace(_living()))
+    yield from _examine(
+        "connections-needed",
+        lambda: host_checks.connections_needed(facts, _living()),
     )
-    if share > MOST_CONNECTIONS:
-        advice = "Raise max_connections, use a pooler, or run fewer threads."
-        yield problem("connections", text, advice)
-    else:
-        yield ok("connections", text)
+    yield from _retention(tables)
+    now = database_now(db)
+    yield from _examine("disk", lambda: host_checks.disk(db, facts, tables, now))
+    yield from _examine("tokens", lambda: host_checks.api_tokens(db, now))
 
 
-def _clock(skew: float) -> Findings:
-    text = f"The clock of this host is {numbers.run_time(abs(skew))} "
-    text += "behind that of the server." if skew > 0 else "ahead of that of the server."
-    if abs(skew) > MOST_SKEW:
-        yield note("clock", text, "Let both keep time by NTP.")
-    else:
-        yield ok("clock", "The clocks of this host and the server agree.")
+def _examine(id: str, check: Callable[[], Findings]) -> list[Finding]:
+    """What a check finds. One that the server refuses is a finding itself: of a role
+    that has fewer rights than a worker, most of the others still tell something."""
+    try:
+        with transaction.atomic(using=conf.database):
+            return list(check())
+    except DatabaseError as error:
+        text = f"This cannot be examined: {_first_line(error)}"
+        if isinstance(error.__cause__, psycopg.errors.InsufficientPrivilege):
+            return [note(id, text, "Run this as the role of the workers.")]
+        return [problem(id, text)]
 
 
-def _durability(facts: ServerFacts) -> Findings:
-    if not facts.fsync:
-        yield problem(
-            "durability",
-            "fsync is off: a crash of the server can destroy the database.",
-            "Set fsync = on.",
-        )
-    elif not facts.commits_wait:
-        yield note(
-            "durability",
-            "synchronous_commit is off: a crash of the server loses the last jobs and "
-            "outcomes, and jobs run again.",
-            "Set synchronous_commit = on for the role of the job queue.",
-        )
-    else:
-        yield ok("durability", "What is committed survives a crash of the server.")
+def _unanswered(error: DatabaseError) -> Finding:
+    text = f"The server of {conf.database!r} does not answer: {_first_line(error)}"
+    advice = (
+        "Start it, or correct DATABASES. Workers wait for it; enqueues raise meanwhile."
+    )
+    return problem("database", text, advice)
 
 
-def _session(facts: ServerFacts) -> Findings:
-    timeout = facts.statement_timeout
-    if 0 < timeout < SHORTEST_TIMEOUT:
-        yield note(
-            "statement-timeout",
-            f"Statements of this role end after {numbers.duration(timeout)}: those of "
-            "bulk operations and of the admin may need longer.",
-            "For the role of the workers, ALTER ROLE … SET statement_timeout = 0.",
-        )
-    else:
-        yield ok("statement-timeout", "The role lets statements take their time.")
-    if facts.idle_timeout:
-        yield note(
-            "idle-timeout",
-            "Transactions that are idle for "
-            f"{numbers.duration(facts.idle_timeout)} are ended: handlers in "
-            "transaction.atomic() that take longer fail.",
-        )
-    else:
-        yield ok("idle-timeout", "Idle transactions are not ended.")
+def _first_line(error: DatabaseError) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
-def _slots(db: DjangoDatabase) -> Findings:
-    slots = server_facts.unread_slots(db)
-    for slot in slots:
-        text = (
-            f"Nobody reads the replication slot {slot.name}: the server keeps "
-            f"{numbers.megabytes(slot.log_size)} of its log for it."
-        )
-        advice = f"Start its reader, or SELECT pg_drop_replication_slot('{slot.name}')."
-        level = Level.PROBLEM if slot.log_size > MUCH_LOG else Level.NOTE
-        yield Finding("replication-slots", level, text, advice)
-    if not slots:
-        yield ok("replication-slots", "Each replication slot is read.")
+def _living() -> list[Host]:
+    """The hosts whose lease holds."""
+    rows = Host.objects.using(conf.database).filter(stopped_at=None)
+    return list(rows.filter(lease_until__gt=database_now()))
 
 
 def _migrations() -> Findings:
@@ -214,51 +130,12 @@ def _migrations() -> Findings:
         yield ok("migrations", "All migrations are applied.")
 
 
-def _vacuum(facts: ServerFacts, tables: Sequence[TableFacts]) -> Findings:
-    off = [table.name for table in tables if table.is_unvacuumed]
-    if not facts.vacuums:
-        yield problem(
-            "autovacuum",
-            "The server does not vacuum by itself: claims become slower and slower.",
-            "Set autovacuum = on and track_counts = on.",
-        )
-    elif off:
-        yield problem(
-            "autovacuum",
-            f"Not vacuumed by itself: {_few(off)}.",
-            f"Undo it: ALTER TABLE {off[0]} RESET (autovacuum_enabled).",
-        )
-    else:
-        yield ok("autovacuum", "The server vacuums the tables by itself.")
-    dead = [
-        table for table in tables if table.dead_rows > max(MANY_DEAD, table.live_rows)
-    ]
-    for table in dead:
-        yield note(
-            "dead-rows",
-            f"{table.name} has {numbers.about(table.dead_rows)} dead rows and "
-            f"{numbers.about(table.live_rows)} live ones.",
-            f"See old-transaction, then VACUUM {table.name}.",
-        )
-    if not dead:
-        yield ok("dead-rows", "No table has more dead rows than live ones.")
-    if facts.xid_age > OLD_XIDS:
-        yield problem(
-            "xid-age",
-            f"The oldest row is {numbers.about(facts.xid_age)} transactions old; at "
-            "2,000 million the server stops taking writes.",
-            "Find what holds back VACUUM: old transactions, slots, prepared ones.",
-        )
-    else:
-        yield ok("xid-age", f"{numbers.about(facts.xid_age)} transactions old at most.")
-
-
 def _rights(tables: Sequence[TableFacts]) -> Findings:
     refused = [table.name for table in tables if not table.is_writable]
     if refused:
         yield problem(
             "privileges",
-            f"The role may not read and write {_few(refused)}.",
+            f"The role may not read and write {few(refused)}.",
             f"GRANT SELECT, INSERT, UPDATE, DELETE ON {refused[0]} TO the role.",
         )
     else:
@@ -284,14 +161,14 @@ def _schema(db: DjangoDatabase) -> Findings:
         if index.name not in names
     ]
     if missing:
-        text = f"Missing in the database: {_few(missing)}."
+        text = f"Missing in the database: {few(missing)}."
         advice = "Somebody dropped them, or changed a migration: create them again."
         yield problem("schema", text, advice)
     else:
         yield ok("schema", "Every column and index of the models is there.")
     invalid = sorted(name for name, is_valid in names.items() if not is_valid)
     if invalid:
-        text = f"Not usable, since they were not built to the end: {_few(invalid)}."
+        text = f"Not usable, since they were not built to the end: {few(invalid)}."
         yield problem("invalid-indexes", text, f"REINDEX INDEX {invalid[0]}.")
     else:
         yield ok("invalid-indexes", "Every index is valid.")
@@ -307,16 +184,35 @@ def _handlers() -> Findings:
         )
     else:
         yield ok("handlers", f"{numbers.number(len(known))} handlers are known here.")
-    rows = JobType.objects.using(conf.database).values_list("name", flat=True)
-    without = sorted(set(rows) - {one.name for one in registry})
+    rows = set(JobType.objects.using(conf.database).values_list("name", flat=True))
+    declared = {one.name for one in registry}
+    if undeclared := sorted(declared - rows):
+        yield note(
+            "handlers-without-job-type",
+            f"Handlers whose job types are not in the database: {few(undeclared)}.",
+            "Nothing to do before a deploy: the first enqueue, worker or migrate "
+            "declares them. Else workers and this command run different code.",
+        )
+    else:
+        text = "The job type of every handler is in the database."
+        yield ok("handlers-without-job-type", text)
+    without = sorted(rows - declared)
     if without:
         yield note(
             "job-types-without-handler",
-            f"Job types that no code here handles: {_few(without)}.",
+            f"Job types that no code here handles: {few(without)}.",
             "Nothing to do if another project handles them. Else their jobs wait.",
         )
     else:
         yield ok("job-types-without-handler", "Every job type has a handler here.")
+
+
+def _present() -> Findings:
+    """Living workers, and what the overview says."""
+    overview.forget()
+    now = overview.read_now()
+    yield from _workers(now.present.workers)
+    yield from _attention(now)
 
 
 def _workers(workers: Sequence[WorkerRow]) -> Findings:
@@ -333,14 +229,14 @@ def _workers(workers: Sequence[WorkerRow]) -> Findings:
     if deaf and conf.listen is not False:
         yield note(
             "workers-listening",
-            f"Workers poll, since they hear no notifications: {_few(deaf)}.",
+            f"Workers poll, since they hear no notifications: {few(deaf)}.",
             "Give workers HOST and PORT of the server itself, not of a pooler.",
         )
     else:
         yield ok("workers-listening", "Workers hear of new jobs at once.")
     releases = sorted({one.release or "none" for one in living})
     if len(releases) > 1:
-        text = f"Workers of several releases are alive: {_few(releases)}."
+        text = f"Workers of several releases are alive: {few(releases)}."
         yield note("releases", text, "Nothing to do while a deploy goes on.")
     else:
         yield ok("releases", f"All workers have the release {releases[0]}.")
@@ -362,7 +258,7 @@ def _retention(tables: Sequence[TableFacts]) -> Findings:
     if forever:
         yield note(
             "retention",
-            f"Jobs are kept forever that are {_few(forever)}; the tables have {size}.",
+            f"Jobs are kept forever that are {few(forever)}; the tables have {size}.",
             "Set JOBQUEUE['RETENTION'], or prune.",
         )
     else:
@@ -377,10 +273,3 @@ def _attention(now: Now) -> Findings:
         yield Finding(one.code.replace("_", "-"), level, one.message)
     if not noticed:
         yield ok("attention", "Nothing on the overview needs attention.")
-
-
-def _few(names: Sequence[str]) -> str:
-    """The first names, and how many there are beside them."""
-    shown = ", ".join(names[:MOST_NAMED])
-    left = len(names) - MOST_NAMED
-    return f"{shown} and {numbers.number(left)} more" if left > 0 else shown

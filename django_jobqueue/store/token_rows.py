@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django_jobqueue.domain.api_tokens import Grant
 from django_jobqueue.store.connection import Database
+
+SOON: Final = timedelta(days=14)  # a token is to be replaced before it expires
 
 _COLUMNS: Final = """id, name, digest, scopes::text, job_types::text, queues::text,
        created_at, created_by, expires_at, last_used_at, revoked_at,
@@ -66,6 +68,20 @@ class TokenRow:
         if self.revoked_at is not None:
             return "revoked"
         return "valid" if self.is_valid else "expired"
+
+    def expires_soon(self, now: datetime) -> bool:
+        """Whether it is time to replace it."""
+        if self.expires_at is None or self.revoked_at is not None:
+            return False
+        return now < self.expires_at <= now + SOON
+
+    def expired_in_use(self, now: datetime) -> bool:
+        """Whether a program used it until it expired lately, and is refused now."""
+        if self.expires_at is None or self.revoked_at is not None:
+            return False
+        if self.last_used_at is None or self.last_used_at < self.expires_at - SOON:
+            return False
+        return now - SOON < self.expires_at <= now
 
 
 def create(

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.checks import Error
 from django.core.management.base import CommandError
-from django.db import connection
+from django.db import connection, connections
+from django.utils import timezone
 
+from django_jobqueue.domain.registry import registry
 from django_jobqueue.management.jobqueue import doctor
-from django_jobqueue.models import JobType, Schedule, Worker
-from django_jobqueue.stats import diagnosis
-from django_jobqueue.stats.diagnosis import Level
+from django_jobqueue.models import JobType, Rollup, Schedule, Token, Worker
+from django_jobqueue.processes import identity
+from django_jobqueue.stats import diagnosis, host_checks, stop_timeout
+from django_jobqueue.stats.findings import Level
 from django_jobqueue.store.reading import server_facts
-from django_jobqueue.store.reading.server_facts import ServerFacts, Slot, TableFacts
+from django_jobqueue.store.reading.server_facts import (
+    PreparedTransaction,
+    ServerFacts,
+    Slot,
+    TableFacts,
+)
 from tests.admin import scene
 from tests.commands.conftest import jobqueue
 
@@ -37,6 +48,11 @@ def healthy(monkeypatch: pytest.MonkeyPatch) -> None:
     JobType.objects.exclude(name__startswith="tests.sample.").delete()
     scene.worker(listening=True, release="r7")
     change(monkeypatch, fsync=True, commits_wait=True)
+    names = set(JobType.objects.values_list("name", flat=True))
+    declared = [one for one in registry if one.name in names]
+    monkeypatch.setattr(diagnosis, "registry", declared)
+    monkeypatch.setattr(stop_timeout, "CONTAINER", Path("/no-such-file"))
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
 
 
 def change(monkeypatch: pytest.MonkeyPatch, **facts: Any) -> None:
@@ -64,6 +80,9 @@ def change(monkeypatch: pytest.MonkeyPatch, **facts: Any) -> None:
         ("idle-timeout", "note", {"idle_timeout": 2_000}),
         ("autovacuum", "problem", {"vacuums": False}),
         ("xid-age", "problem", {"xid_age": 1_900_000_000}),
+        ("lock-timeout", "note", {"lock_timeout": 500}),
+        ("transaction-timeout", "note", {"transaction_timeout": 2_000}),
+        ("monitoring-rights", "note", {"sees_sessions": False}),
     ],
 )
 def test_each_check_of_the_server_finds_what_it_looks_for(
@@ -126,6 +145,10 @@ def spoil_an_index() -> None:
         ("releases", "note", lambda: scene.worker("b:1", release="r8")),
         ("hosts", "problem", lambda: scene.host("c:9", error="no module shop")),
         ("queue-not-served", "problem", lambda: unserved()),
+        ("handlers-without-job-type", "note", lambda: forget_a_job_type()),
+        ("connections-needed", "problem", lambda: scene.host("c:9", processes=900)),
+        ("tokens", "note", lambda: expiring(left=timedelta(days=3))),
+        ("tokens", "problem", lambda: expiring(left=-timedelta(days=3))),
         (
             "job-types-without-handler",
             "note",
@@ -139,6 +162,37 @@ def test_each_check_of_what_is_there_finds_what_it_looks_for(
     assert id not in findings() or findings()[id][0] == "ok"
     spoil()
     assert findings()[id][0] == level
+
+
+def forget_a_job_type() -> None:
+    """No worker, migrate or enqueue has declared it yet."""
+    JobType.objects.filter(name="tests.sample.add").delete()
+
+
+def expiring(left: timedelta) -> None:
+    """A token that its program used an hour before now or its end."""
+    moment = timezone.now() + left
+    used = min(moment, timezone.now()) - timedelta(hours=1)
+    Token.objects.create(name="billing", expires_at=moment, last_used_at=used)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"expires_at": None},
+        {"expires_at": timedelta(days=90)},
+        {"expires_at": timedelta(days=3), "revoked_at": timedelta(0)},
+        {"expires_at": -timedelta(days=3)},  # nobody used it
+        {"expires_at": -timedelta(days=90), "last_used_at": -timedelta(days=91)},
+    ],
+)
+def test_a_token_that_nobody_has_to_replace_is_not_named(
+    columns: dict[str, Any],
+) -> None:
+    now = timezone.now()
+    moments = {name: None if at is None else now + at for name, at in columns.items()}
+    Token.objects.create(name="billing", **moments)
+    assert findings()["tokens"] == ("ok", "No token expires soon.", "")
 
 
 def unserved() -> None:
@@ -160,6 +214,168 @@ def test_a_slot_that_nobody_reads_and_a_missing_migration_are_found(
     assert found["migrations"][0] == "problem"
     assert "Run manage.py migrate" in found["migrations"][2]
     assert "workers" not in found  # without tables nothing else is examined
+
+
+@pytest.mark.parametrize(
+    ("age", "level"), [(10.0, "ok"), (600.0, "note"), (7_200.0, "problem")]
+)
+def test_a_prepared_transaction_that_nobody_ends_is_found(
+    age: float, level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = [PreparedTransaction("pay-7", age)]
+    monkeypatch.setattr(server_facts, "prepared_transactions", lambda db: left)
+    found = findings()["prepared-transactions"]
+    assert found[0] == level
+    assert ("ROLLBACK PREPARED 'pay-7'" in found[2]) is (level != "ok")
+
+
+GIGABYTE = 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("free", "level"),
+    [(900 * GIGABYTE, "ok"), (4 * GIGABYTE, "note"), (GIGABYTE, "problem")],
+)
+def test_a_disk_that_retention_will_fill_is_found(
+    free: int, level: str, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.JOBQUEUE = {**settings.JOBQUEUE, "RETENTION": {"succeeded": 604_800}}
+    bucket = timezone.now() - timedelta(hours=2)
+    Rollup.objects.create(
+        bucket=bucket, job_type="shop.mail", queue="default", succeeded=1_000_000
+    )  # at 440 bytes, a week of them has 2.9 GiB
+    change(monkeypatch, folder="/var/lib/postgresql/18/main", is_local=True)
+    usage = shutil.disk_usage("/")._replace(free=free)
+    monkeypatch.setattr(host_checks.shutil, "disk_usage", lambda folder: usage)
+    assert findings()["disk"][0] == level
+    assert "2,9" in findings()["disk"][1]
+    change(monkeypatch, is_local=False)
+    found = findings()["disk"]
+    assert found[0] == "ok"
+    assert found[1].endswith("the server's disk cannot be seen from here.")
+
+
+def answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, properties: str) -> None:
+    """A host of this machine runs in a unit, of which systemd says this."""
+    scene.host(f"{identity.host()}:4711")
+    (tmp_path / "4711").mkdir()
+    (tmp_path / "4711" / "cgroup").write_text("0::/system.slice/jobs.service\n")
+    program = tmp_path / "systemctl"
+    program.write_text(f"#!/bin/sh\nprintf '{properties}'\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(stop_timeout, "PROC", tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+
+
+@pytest.mark.parametrize(
+    ("properties", "level"),
+    [
+        (r"TimeoutStopUSec=20s\nNotifyAccess=none\n", "problem"),
+        (r"TimeoutStopUSec=1min 30s\nNotifyAccess=none\n", "ok"),
+        (r"TimeoutStopUSec=infinity\nNotifyAccess=none\n", "ok"),
+        # The host asks systemd for more time.
+        (r"TimeoutStopUSec=20s\nNotifyAccess=main\n", "ok"),
+        ("", "ok"),
+    ],
+)
+def test_a_unit_that_kills_hosts_too_early_is_found(
+    properties: str, level: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    answer(monkeypatch, tmp_path, properties)
+    found = findings()["grace"]
+    assert found[0] == level
+    if level == "problem":
+        assert found[1] == (
+            "systemd's jobs.service kills a host 20.0 s after asking it to stop; with "
+            "GRACE a stop takes up to 40.0 s."
+        )
+        assert found[2] == "Set TimeoutStopSec to 40 s, or a shorter GRACE."
+
+
+def test_a_container_that_may_be_killed_too_early_is_found(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(stop_timeout, "CONTAINER", tmp_path)
+    assert findings()["grace"][0] == "note"
+    assert "stop_grace_period" in findings()["grace"][2]
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    assert "terminationGracePeriodSeconds" in findings()["grace"][2]
+    settings.JOBQUEUE = {**settings.JOBQUEUE, "GRACE": 20}
+    assert findings()["grace"][0] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("urls", "tls", "debug", "level"),
+    [
+        ("tests.urls", True, False, "ok"),
+        ("tests.urls", False, False, "problem"),
+        ("tests.urls", False, True, "note"),
+        ("tests.admin.ops_urls", False, False, "ok"),
+        ("tests.no_such_urls", True, False, "problem"),
+        (None, False, False, "ok"),
+    ],
+)
+def test_an_http_api_that_takes_tokens_in_the_clear_is_found(
+    urls: str | None, tls: bool, debug: bool, level: str, settings: Any
+) -> None:
+    settings.JOBQUEUE = {**settings.JOBQUEUE, "HTTP_REQUIRE_TLS": tls}
+    settings.ROOT_URLCONF = urls
+    settings.DEBUG = debug
+    assert findings()["http-transport"][0] == level
+
+
+def test_a_folder_that_a_stop_cannot_write_to_is_found(
+    settings: Any, tmp_path: Path
+) -> None:
+    folder = tmp_path / "dumps"
+    settings.JOBQUEUE = {**settings.JOBQUEUE, "DUMP_DIR": str(folder)}
+    assert "jobqueue.W008" in jobqueue("doctor").out
+    folder.mkdir()
+    assert "jobqueue.W008" not in jobqueue("doctor").out
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_server_that_is_down_is_a_problem_and_the_rest_is_examined() -> None:
+    wrapper = connections["default"]
+    wrapper.close()
+    port = wrapper.settings_dict["PORT"]
+    wrapper.settings_dict["PORT"] = "1"
+    try:
+        found = findings()
+        assert set(found) == {"http-transport", "database", "grace"}
+        assert found["database"][0] == "problem"
+        assert "does not answer: connection" in found["database"][1]
+        with pytest.raises(CommandError) as refused:
+            jobqueue("doctor")
+        assert str(refused.value) == "1 problem found."
+    finally:
+        wrapper.close()
+        wrapper.settings_dict["PORT"] = port
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_role_with_few_rights_is_told_what_it_cannot_see() -> None:
+    """One that may connect, and nothing else."""
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE ROLE jobqueue_stranger")
+        try:
+            cursor.execute("SET ROLE jobqueue_stranger")
+            found = findings()
+        finally:
+            cursor.execute("RESET ROLE")
+            cursor.execute("DROP ROLE jobqueue_stranger")
+    assert found["privileges"][0] == "problem"
+    assert found["schema"][0] == "ok"
+    assert found["monitoring-rights"][0] == "note"
+    assert found["attention"] == (
+        "note",
+        "This cannot be examined: " + found["attention"][1].partition(": ")[2],
+        "Run this as the role of the workers.",
+    )
+    assert {id for id, one in found.items() if "cannot be examined" in one[1]} == {
+        *("attention", "connections-needed", "disk", "grace", "handlers", "hosts"),
+        *("migrations", "tokens"),
+    }
 
 
 def test_the_command_prints_what_is_to_be_done_and_ends_with_1_for_a_problem(

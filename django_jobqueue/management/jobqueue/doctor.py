@@ -14,7 +14,8 @@ from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.detail_page import as_json
 from django_jobqueue.management.jobqueue.subcommand import Subcommand
 from django_jobqueue.management.jobqueue.subcommand_verbs import add_format
-from django_jobqueue.stats.diagnosis import Finding, Level, diagnose, ok
+from django_jobqueue.stats.diagnosis import diagnose
+from django_jobqueue.stats.findings import Finding, Level, ok
 
 OURS: Final = "jobqueue."
 

@@ -1,0 +1,186 @@
+"""Checks of what surrounds the job queue: how hosts are stopped, connections, the disk
+of the server, tokens and the transport of the HTTP API."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.conf import settings
+from django.urls import get_resolver
+
+from django_jobqueue.conf import conf
+from django_jobqueue.models import Host
+from django_jobqueue.processes import identity
+from django_jobqueue.stats import stop_timeout
+from django_jobqueue.stats.findings import (
+    Finding,
+    Findings,
+    Level,
+    note,
+    ok,
+    problem,
+)
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.reading import history
+from django_jobqueue.store.reading.server_facts import ServerFacts, TableFacts
+from django_jobqueue.store.token_rows import tokens
+from django_jobqueue.text import numbers
+
+HTTP: Final = "jobqueue_http"  # the name of its addresses
+STOP_MARGIN: Final = 10.0  # seconds that a stop takes beside GRACE, at most
+OF_HOST: Final = 3  # connections
+OF_PROCESS: Final = 4  # beside one for each thread
+MOST_NEEDED: Final = 0.9  # of the connections allowed
+JOB_SIZE: Final = 440  # bytes in the archive, with its indexes
+ENOUGH_ROWS: Final = 1_000  # to know it better
+ARCHIVE: Final = "jobqueue_archivedjob"
+DAY: Final = 86_400.0
+FOREVER: Final = 365 * DAY  # what is kept forever is counted for a year
+LATELY: Final = timedelta(days=1)
+TIGHT: Final = 0.5  # of the free disk
+
+
+def grace(hosts: Sequence[Host]) -> Findings:
+    """Whether hosts are killed before they have stopped."""
+    here = [one for one in hosts if one.host == identity.host() and not one.embedded]
+    pids = [int(pid) for one in here if (pid := one.name.rpartition(":")[2]).isdigit()]
+    needed = conf.grace + STOP_MARGIN
+    short = [one for one in stop_timeout.stop_timeouts(pids) if one.seconds < needed]
+    for one in short:
+        if one.is_certain:
+            level = Level.PROBLEM
+            text = f"{one.who} kills a host {numbers.run_time(one.seconds)} after"
+        else:
+            level = Level.NOTE
+            text = (
+                f"{one.who} kills a host {numbers.run_time(one.seconds)} after, "
+                "unless it was told otherwise,"
+            )
+        text += (
+            f" asking it to stop; with GRACE a stop takes up to "
+            f"{numbers.run_time(needed)}."
+        )
+        advice = f"Set {one.option} to {math.ceil(needed)} s, or a shorter GRACE."
+        yield Finding("grace", level, text, advice)
+    if not short:
+        yield ok("grace", "Nothing is seen here that kills a host before it stopped.")
+
+
+def connections_needed(facts: ServerFacts, hosts: Sequence[Host]) -> Findings:
+    """Whether the living hosts can have all connections that they may want."""
+    needed = sum(
+        OF_HOST + one.processes * (one.threads + OF_PROCESS)
+        for one in hosts
+        if not one.embedded
+    )
+    text = (
+        f"The living hosts need up to {numbers.number(needed)} connections, of "
+        f"{numbers.number(facts.connections_allowed)} that the server allows."
+    )
+    advice = "Raise max_connections, use a pooler, or run fewer processes or threads."
+    share = needed / max(1, facts.connections_allowed)
+    if share > 1:
+        yield problem("connections-needed", text, advice)
+    elif share > MOST_NEEDED:
+        yield note("connections-needed", text, advice)
+    else:
+        yield ok("connections-needed", text)
+
+
+def disk(
+    db: DjangoDatabase, facts: ServerFacts, tables: Sequence[TableFacts], now: datetime
+) -> Findings:
+    """Whether the disk has room for what retention will hold at the present rate."""
+    more = _growth(db, tables, now)
+    text = (
+        f"At the rate of the last day, the archive grows by {numbers.megabytes(more)} "
+        "until retention holds it"
+    )
+    free = _free(facts)
+    if free is None:
+        yield ok("disk", f"{text}; the server's disk cannot be seen from here.")
+        return
+    text += f"; {numbers.megabytes(free)} are free on the server's disk."
+    advice = "Set a shorter JOBQUEUE['RETENTION'], or get a larger disk."
+    if more > free:
+        yield problem("disk", text, advice)
+    elif more > free * TIGHT:
+        yield note("disk", text, advice)
+    else:
+        yield ok("disk", text)
+
+
+def _growth(db: DjangoDatabase, tables: Sequence[TableFacts], now: datetime) -> int:
+    """Bytes by which the archive grows until as much is deleted as is added."""
+    archive = next((one for one in tables if one.name == ARCHIVE), None)
+    rows, size = (archive.live_rows, archive.size) if archive else (0, 0)
+    each = size / rows if rows >= ENOUGH_ROWS else JOB_SIZE
+    total = history.Counts()
+    for counts in history.counts(db, now - LATELY).values():
+        total.add(counts)
+    ages = {
+        status: FOREVER if age is None else age
+        for status, age in conf.retention.items()
+    }
+    # The roll-ups do not tell cancelled jobs from other ends, few as they are.
+    jobs = total.succeeded * ages["succeeded"] + total.failed * ages["failed"]
+    return max(0, round(jobs / DAY * each) - size)
+
+
+def _free(facts: ServerFacts) -> int | None:
+    """Free bytes where the server keeps its data; None if that is not seen."""
+    if not (facts.is_local and facts.folder):
+        return None
+    try:
+        return shutil.disk_usage(facts.folder).free
+    except OSError:
+        return None
+
+
+def api_tokens(db: DjangoDatabase, now: datetime) -> Findings:
+    """Tokens that expire soon, and programs whose tokens have just expired."""
+    every = tokens(db)
+    ending = [token for token in every if token.expires_soon(now)]
+    ended = [token for token in every if token.expired_in_use(now)]
+    advice = "Create another one, give it to its program, and revoke this one."
+    for token in (*ended, *ending):
+        left = (token.expires_at - now).total_seconds() if token.expires_at else 0
+        if left > 0:
+            text = f"Token {token.name} expires in {numbers.span(left)}."
+            yield note("tokens", text, advice)
+        else:
+            text = f"Token {token.name} was in use, and expired {numbers.span(-left)} "
+            yield problem("tokens", text + "ago: its program is refused.", advice)
+    if not ending and not ended:
+        yield ok("tokens", "No token expires soon.")
+
+
+def http_transport() -> Findings:
+    """Whether tokens can be read on the way."""
+    try:
+        is_mounted = _is_mounted()
+    except Exception as error:  # the project's own code
+        text = f"The addresses of this project cannot be loaded: {error!r}"
+        yield problem("http-transport", text, "See manage.py check.")
+        return
+    if not is_mounted:
+        yield ok("http-transport", "The HTTP API is not in this project's addresses.")
+    elif conf.http_require_tls:
+        yield ok("http-transport", "The HTTP API refuses requests without TLS.")
+    else:
+        yield Finding(
+            "http-transport",
+            Level.NOTE if settings.DEBUG else Level.PROBLEM,
+            "The HTTP API takes tokens in the clear, since HTTP_REQUIRE_TLS is False.",
+            "Remove it; behind a proxy that ends TLS set SECURE_PROXY_SSL_HEADER.",
+        )
+
+
+def _is_mounted() -> bool:
+    if not getattr(settings, "ROOT_URLCONF", None):
+        return False
+    return HTTP in get_resolver().app_dict
