@@ -51,18 +51,11 @@ def grace(hosts: Sequence[Host]) -> Findings:
     needed = conf.grace + STOP_MARGIN
     short = [one for one in stop_timeout.stop_timeouts(pids) if one.seconds < needed]
     for one in short:
-        if one.is_certain:
-            level = Level.PROBLEM
-            text = f"{one.who} kills a host {numbers.run_time(one.seconds)} after"
-        else:
-            level = Level.NOTE
-            text = (
-                f"{one.who} kills a host {numbers.run_time(one.seconds)} after, "
-                "unless it was told otherwise,"
-            )
-        text += (
-            f" asking it to stop; with GRACE a stop takes up to "
-            f"{numbers.run_time(needed)}."
+        level = Level.PROBLEM if one.is_certain else Level.NOTE
+        doubt = "" if one.is_certain else ", unless it was told otherwise"
+        text = (
+            f"{one.who} kills a host {numbers.run_time(one.seconds)} after asking it "
+            f"to stop{doubt}; with GRACE a stop takes up to {numbers.run_time(needed)}."
         )
         advice = f"Set {one.option} to {math.ceil(needed)} s, or a shorter GRACE."
         yield Finding("grace", level, text, advice)

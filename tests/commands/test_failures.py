@@ -11,11 +11,18 @@ import pytest
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from django_jobqueue.management.jobqueue.failures import Failures
-from django_jobqueue.models import ArchivedJob, Failure, FailureGroup
+from django_jobqueue.management.jobqueue.failures import DONE, Failures
+from django_jobqueue.models import (
+    ArchivedJob,
+    BulkOperation,
+    Failure,
+    FailureGroup,
+    QueuedJob,
+)
 from django_jobqueue.text.redaction import MASK
-from tests.commands.conftest import jobqueue, make_archived
-from tests.conftest import HandDriven, queued
+from tests.admin import scene
+from tests.commands.conftest import Terminal, jobqueue, make_archived
+from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs
 
 pytestmark = pytest.mark.django_db
@@ -140,6 +147,8 @@ DECISIONS: dict[str, tuple[list[str], str, dict[str, Any]]] = {
     "resolve": (["--in-release", "r7"], "open", {"resolved_in": "r7"}),
     "ignore": (["--until", "2h"], "open", {"ignored_until__isnull": False}),
     "reopen": ([], "resolved", {"state": "open"}),
+    "assign": (["--to", "carl"], "open", {"assignee": "carl"}),
+    "note": (["--text", "the bank"], "open", {"notes__contains": "the bank"}),
 }
 
 
@@ -152,7 +161,7 @@ def test_a_decision_is_written_and_told(
     for key in (ONE, OTHER):
         group(key, state=before)
     names = [str(ONE), "abcd", "ABCD"][:count] + [str(ONE)]
-    done = {"resolve": "resolved", "ignore": "ignored", "reopen": "reopened"}[verb]
+    done = DONE[verb]
     were = "group was" if count == 1 else "groups were"
     said = jobqueue("failures", *flags, verb, *names)
     assert said.out == f"{count} failure {were} {done}.\n"
@@ -182,6 +191,17 @@ def test_a_decision_is_written_and_told(
         (["ignore", "abcd", "--in-release", "r"], "--in-release goes with resolve al"),
         (["resolve", "abcd", "--limit", "1"], "--limit goes with list alone."),
         (["resolve", "abcd", "--in-release", "r" * 101], "in_release must not be long"),
+        (["assign", "abcd"], "Say who: --to."),
+        (["note", "abcd"], "Say what: --text."),
+        (["note", "abcd", "--text", " "], "A note needs a text."),
+        (["resolve", "abcd", "--again"], "--skip-replayed goes with replay alone."),
+        (["cancel", "abcd", "--expires", "never"], "--expires goes with replay alone."),
+        (["list", "--dry-run"], "--dry-run goes with replay and cancel and prune al"),
+        (["replay", "abcd", "--reason", "x"], "--reason goes with cancel alone."),
+        (
+            ["replay", "abcd", str(ONE), "--resolve"],
+            "--resolve goes with one failure group.",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused_and_decides_nothing(
@@ -200,6 +220,94 @@ def test_the_jobs_of_a_group_are_replayed() -> None:
     assert said.out == "2 jobs were replayed.\n"
     assert {job.replay_of for job in queued()} == set(chosen)
     assert ArchivedJob.objects.count() == 5
+
+
+JOBS: dict[str, tuple[str, str]] = {
+    "replay": ("replayed", "archived"),
+    "cancel": ("cancelled", "queued"),
+    "prune": ("deleted", "archived"),
+}
+
+
+def jobs_of(count: int, table: str, key: UUID) -> set[str]:
+    """Insert jobs of a group, and one of no group."""
+    if table == "archived":
+        make_archived()
+        return set(map(str, make_archived(count, fingerprint=key)))
+    scene.queued()
+    ids = [scene.queued(attempts=1) for _ in range(count)]
+    for id in ids:
+        Failure.objects.create(
+            job_id=id, number=1, job_type="tests.sample.add", fingerprint=key
+        )
+    return set(map(str, ids))
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+@pytest.mark.parametrize("verb", JOBS)
+def test_the_jobs_of_groups_are_changed_as_in_the_admin(verb: str, count: int) -> None:
+    done, table = JOBS[verb]
+    group(ONE)
+    group(OTHER)
+    chosen = jobs_of(count, table, ONE) | jobs_of(count, table, OTHER)
+    both = (verb, "5f1c9a04", "abcd")
+    was = "was" if len(chosen) == 1 else "were"
+
+    dry = jobqueue("failures", *both, "--dry-run", "--format", "json").json
+    assert (dry["verb"], dry["count"], dry["dry_run"]) == (verb, len(chosen), True)
+    assert set(dry["ids"]) <= chosen
+    said = jobqueue("failures", *both, "--dry-run").out
+    assert said.startswith(f"{len(chosen)} jobs would be {done}.\n")
+    assert not BulkOperation.objects.exists()
+
+    if count:  # nobody is there to be asked
+        with pytest.raises(CommandError, match="More than one needs a confirmation"):
+            jobqueue("failures", *both)
+    text = jobqueue("failures", *both, "--yes").out
+    assert text == f"{len(chosen)} jobs {was} {done}.\n"
+    assert BulkOperation.objects.filter(kind=verb, state="done").count() == bool(count)
+    changed = {
+        "replay": {str(job.replay_of) for job in QueuedJob.objects.all()},
+        "cancel": {str(job.pk) for job in archived(status="cancelled")},
+        "prune": chosen - {str(job.pk) for job in archived()},
+    }
+    assert changed[verb] == chosen
+    again = jobqueue("failures", *both, "--yes", "--format", "json").json
+    assert (again["count"], again["dry_run"]) == (0, False)
+
+
+def test_a_group_is_resolved_when_its_replay_starts() -> None:
+    group()
+    said = jobqueue("failures", "replay", "5f1c", "--resolve")
+    assert said.err.endswith("The group is not resolved, since no job was replayed.\n")
+    make_archived(2, fingerprint=ONE)
+    jobqueue("failures", "replay", "5f1c", "--resolve", "--dry-run")
+    assert FailureGroup.objects.get().state == "open"
+    said = jobqueue("failures", "replay", "5f1c", "--resolve", "--yes")
+    assert (said.out, said.err) == ("2 jobs were replayed.\n", "")
+    assert FailureGroup.objects.get().state == "resolved"
+
+
+def test_a_replay_of_groups_has_the_options_of_every_replay() -> None:
+    group()
+    make_archived(2, fingerprint=ONE)
+    jobqueue("failures", "replay", "5f1c", "--yes")
+    said = jobqueue("failures", "replay", "5f1c", "--yes")
+    assert said.err.endswith("; --again takes them, too.\n")
+    flags = ("--again", "--queue", "mail", "--priority", "7")
+    assert jobqueue("failures", "replay", "5f1c", *flags, "--yes").out.startswith("2 ")
+    assert QueuedJob.objects.filter(queue="mail", priority=7).count() == 2
+
+
+def test_somebody_at_a_terminal_is_asked_before_jobs_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    group()
+    make_archived(2, fingerprint=ONE)
+    monkeypatch.setattr("sys.stdin", Terminal("no\n"))
+    with pytest.raises(CommandError, match="Nothing was deleted"):
+        jobqueue("failures", "prune", "5f1c")
+    assert ArchivedJob.objects.count() == 2
 
 
 def test_to_reopen_an_open_group_says_that_it_was_open() -> None:

@@ -20,7 +20,7 @@ from django_jobqueue.management.jobqueue.queues import warn_of_unknown
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
 from django_jobqueue.management.jobqueue.text_tables import Column
 from django_jobqueue.models import QueuedJob
-from django_jobqueue.search.selection import Table, Term
+from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.stats.database_clock import database_now
 
 FILTERS: Final = (
@@ -115,6 +115,13 @@ def _by_filter(
     if "status" in filters:
         terms.append(Term("statuses", (filters["status"],)))
     selection = where.selection(Table.QUEUED, filters, database_now(), *terms)
+    cancel_selected(console, options, selection)
+
+
+def cancel_selected(
+    console: Console, options: dict[str, Any], selection: Selection
+) -> None:
+    """Cancel these jobs, or show what it would be. Raises CommandError."""
     reason = options["reason"]
     with ByFilter(console, BulkKind.CANCEL, selection, reason=reason) as chosen:
         if not options["dry_run"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from argparse import _ActionsContainer as Arguments
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -65,16 +66,21 @@ def add_arguments(parser: CommandParser) -> None:
         nargs="*",
         help=f"Jobs, each by {HELP}; - reads them from standard input.",
     )
+    add_dry_run(parser)
+    add_yes(parser)
+    add_format(parser)
+
+
+def add_dry_run(parser: Arguments) -> None:
+    """Add --dry-run."""
     parser.add_argument(
         "--dry-run",
         action="store_true",
         help="Change nothing; print how many jobs would be changed, and some of them.",
     )
-    add_yes(parser)
-    add_format(parser)
 
 
-def add_yes(parser: CommandParser) -> None:
+def add_yes(parser: Arguments) -> None:
     """Add --yes, and the other spellings of it."""
     parser.add_argument(
         "--yes",

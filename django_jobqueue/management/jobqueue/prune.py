@@ -24,7 +24,7 @@ from django_jobqueue.management.jobqueue.subcommand_verbs import add_format
 from django_jobqueue.management.jobqueue.text_tables import Column, Row
 from django_jobqueue.management.jobqueue.time_formats import DURATIONS, duration
 from django_jobqueue.models import ArchivedJob
-from django_jobqueue.search.selection import Table, Term
+from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.store import find
 from django_jobqueue.store.connection import DjangoDatabase
@@ -115,6 +115,13 @@ def _by_search(console: Console, options: dict[str, Any]) -> None:
     if options["status"]:
         terms.append(Term("statuses", tuple(dict.fromkeys(options["status"]))))
     selection = where.selection(Table.ARCHIVED, filters, database_now(), *terms)
+    prune_selected(console, options, selection)
+
+
+def prune_selected(
+    console: Console, options: dict[str, Any], selection: Selection
+) -> None:
+    """Delete these jobs, or say how many it would be. Raises CommandError."""
     with ByFilter(console, BulkKind.PRUNE, selection) as chosen:
         if not options["dry_run"]:
             chosen.go(options)

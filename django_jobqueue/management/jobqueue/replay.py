@@ -40,6 +40,8 @@ from django_jobqueue.store.bulk.skips import left_out, skip_reason
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.text import numbers
 
+SKIP_REPLAYED: Final = SkipReplayed.ANY.value
+EXPIRES: Final = ReplayExpiry.SAME.value
 FILTERS: Final = (
     "--where",
     "--status",
@@ -88,8 +90,8 @@ again."""
         """Add what is to be replayed, and how."""
         many_jobs.add_arguments(parser)
         _add_filter(parser.add_argument_group("filter"))
-        _add_skips(parser.add_argument_group("what is left out"))
-        _add_how(parser.add_argument_group("the new jobs"))
+        add_skips(parser.add_argument_group("what is left out"))
+        add_how(parser.add_argument_group("the new jobs"))
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Replay them, or show what it would be."""
@@ -102,7 +104,8 @@ again."""
         if ids:
             _by_id(console, options, ids, now)
         else:
-            _by_filter(console, options, filters, now)
+            selection, limit = _selection(filters, now), options["limit"]
+            replay_selected(console, options, selection, now, limit=limit)
 
 
 def _add_filter(group: Group) -> None:
@@ -134,11 +137,12 @@ def _add_filter(group: Group) -> None:
     )
 
 
-def _add_skips(group: Group) -> None:
+def add_skips(group: Group) -> None:
+    """Add which jobs a replay leaves out."""
     group.add_argument(
         "--skip-replayed",
         choices=[str(name) for name in SkipReplayed],
-        default=SkipReplayed.ANY.value,
+        default=SKIP_REPLAYED,
         help="Of the jobs that were replayed before, leave out any, or only those "
         "whose replay succeeded, or none (default: any).",
     )
@@ -156,11 +160,12 @@ def _add_skips(group: Group) -> None:
     )
 
 
-def _add_how(group: Group) -> None:
+def add_how(group: Group) -> None:
+    """Add what the new jobs have."""
     group.add_argument(
         "--expires",
         choices=[str(name) for name in EXPIRIES],
-        default=ReplayExpiry.SAME.value,
+        default=EXPIRES,
         help="same gives the same time to live from when it is due; keep copies the "
         "old time, so that an expired job expires again; never (default: same).",
     )
@@ -209,11 +214,16 @@ def _by_id(
     many_jobs.refuse(result.problems)
 
 
-def _by_filter(
-    console: Console, options: dict[str, Any], filters: dict[str, Any], now: datetime
+def replay_selected(
+    console: Console,
+    options: dict[str, Any],
+    selection: Selection,
+    now: datetime,
+    **more: Any,
 ) -> None:
-    selection = _selection(filters, now)
-    how = {**_how(options, now), "limit": options["limit"]}
+    """Replay these jobs, or show what it would be; ``more`` are further options of the
+    operation. Raises CommandError."""
+    how = {**_how(options, now), **more}
     with ByFilter(console, BulkKind.REPLAY, selection, **how) as chosen:
         if options["dry_run"]:
             archive = ArchivedJob.objects.using(conf.database)
