@@ -164,14 +164,14 @@ def _decided(verb: str, keys: list[UUID], options: dict[str, Any]) -> list[UUID]
         case "ignore":
             return operations.ignore(keys, until=_until(options), by=by())
         case "assign":
-            return operations.assign(keys, _said(options, "to", "who"), by=by())
+            return operations.assign(keys, _required(options, "to", "who"), by=by())
         case "note":
-            return operations.note(keys, _said(options, "text", "what"), by=by())
+            return operations.note(keys, _required(options, "text", "what"), by=by())
         case _:
             return operations.reopen(keys, by=by())
 
 
-def _said(options: dict[str, Any], name: str, what: str) -> str:
+def _required(options: dict[str, Any], name: str, what: str) -> str:
     """The value of a flag that the verb needs. Raises CommandError."""
     value: str | None = options[name]
     if value is None:
