@@ -3,7 +3,8 @@
 Claims of each kind take turns, in a database of its own on the server of the test
 suite; each claim is a transaction. Prints the median milliseconds of a claim, and the
 ratio to a plain one of as many jobs. ``capped``: each key has a limit of 1; ``turns``:
-the keys only take turns; ``rated``: the type has a rate, which lets all of them start.
+the keys only take turns; ``rated``: the type has a rate, which lets all of them start;
+``weighed``: the rate counts weights.
 ``--waiting 1000000`` takes some minutes.
 
     python -m benchmarks.limits --waiting 100000 --keys 1000,100000 --rounds 200
@@ -66,13 +67,14 @@ def fill(keys: int, waiting: int) -> None:
     from django_jobqueue.store import job_types
     from django_jobqueue.store.connection import DjangoDatabase
 
-    def work(key: int = 0) -> None: ...
+    def work(key: int = 1) -> None: ...
 
     options: dict[str, Any] = {
         "plain": {},
         "capped": {"per_key": PerKey("key", concurrency=1)},
         "turns": {"per_key": PerKey("key")},
         "rated": {"rate": Rate(10_000, per=1, burst=5_000)},
+        "weighed": {"rate": Rate(10_000, per=1, burst=5_000, weight="key")},
     }
     with connection.cursor() as cursor:
         cursor.execute("TRUNCATE jobqueue_queuedjob")
@@ -84,7 +86,7 @@ def fill(keys: int, waiting: int) -> None:
             cursor.execute(FILL, values)
         cursor.execute(
             "UPDATE jobqueue_queuedjob SET limit_key = NULL "
-            "WHERE job_type IN ('bench.plain', 'bench.rated')"
+            "WHERE job_type IN ('bench.plain', 'bench.rated', 'bench.weighed')"
         )
         cursor.execute("VACUUM ANALYZE jobqueue_queuedjob")
 
@@ -94,6 +96,7 @@ def claims(db: Any) -> dict[str, Claim]:
     from django_jobqueue.store.queue.claim import claim
     from django_jobqueue.store.queue.claim_keyed import KeyedLane, claim_keyed
     from django_jobqueue.store.queue.claim_rated import claim_rated
+    from django_jobqueue.store.queue.claim_weighed import claim_weighed
     from django_jobqueue.store.queue.lanes import LaneMark
     from django_jobqueue.store.rows import Lane
 
@@ -105,6 +108,10 @@ def claims(db: Any) -> dict[str, Claim]:
     def rated(limit: int) -> list[Any]:
         lane = LaneMark(Lane("default", 0, "bench.rated"))
         return claim_rated(db, 1, [lane], limit)[0]
+
+    def weighed(limit: int) -> list[Any]:
+        lane = LaneMark(Lane("default", 0, "bench.weighed"))
+        return claim_weighed(db, 1, [lane], limit)[0]
 
     def keyed(kind: str) -> Claim:
         def claim_some(limit: int) -> list[Any]:
@@ -127,6 +134,7 @@ def claims(db: Any) -> dict[str, Claim]:
         "capped": keyed("capped"),
         "turns": keyed("turns"),
         "rated": rated,
+        "weighed": weighed,
     }
 
 

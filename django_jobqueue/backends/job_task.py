@@ -69,6 +69,7 @@ class JobOptions(PolicyOptions, total=False):
     tags: Iterable[str]
     unique_key: str | None
     limit_key: str | None
+    weight: int | None
     id: UUID | str | None
     enqueued_by: str | None
 
@@ -109,6 +110,7 @@ class JobTask(Task):
     tags: Any = field(default=(), compare=False)
     unique_key: str | None = field(default=None, compare=False)
     limit_key: str | None = field(default=None, compare=False)
+    weight: int | None = field(default=None, compare=False)
     id: UUID | str | None = field(default=None, compare=False)
     enqueued_by: str | None = field(default=None, compare=False)
 

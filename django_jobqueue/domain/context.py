@@ -15,7 +15,7 @@ from uuid import UUID
 from asgiref.sync import sync_to_async
 
 from django_jobqueue.domain.report import Report
-from django_jobqueue.exceptions import Cancel, NoCurrentJob
+from django_jobqueue.exceptions import Cancel, InvalidArguments, NoCurrentJob
 from django_jobqueue.text.foreign_words import IN_HANDLER, no_attribute
 
 Row = TypeVar("Row")
@@ -147,6 +147,19 @@ class Context:
         Raises ValueError for a level that there is not.
         """
         self.report.log(text, level)
+
+    def spend(self, units: int) -> None:
+        """Take so much more of the rates that count weights: what the job really used,
+        less what it was enqueued with. Less than 0 gives back.
+
+        Written within a second, and at the latest when the attempt ends. Raises
+        InvalidArguments for what is no whole number.
+        """
+        if isinstance(units, bool) or not isinstance(units, int):
+            raise InvalidArguments(
+                f"What a job spends is a whole number, not {units!r}."
+            )
+        self.report.spend(units)
 
     def save_metadata(self) -> None:
         """Write ``metadata`` into the job's row now, for the attempts after this one

@@ -165,6 +165,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
     "tags": _of_job(problem=checks.tags_problem, normal=checks.to_tags),
     "unique_key": _of_job(problem=checks.text_problem),
     "limit_key": _of_job(problem=limit_key_problem),
+    "weight": _of_job(problem=whole(1)),
     "id": _of_job(normal=checks.to_id),
     "enqueued_by": _of_job(problem=checks.who_problem),
     "using": _of_job(problem=alias_problem),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta
-from typing import Final
+from typing import Final, Literal
 
 from django_jobqueue.domain.policy import LONGEST, whole
 
 NO_RATE: Final = "unlimited"  # as an override
-MOST_PER_SECOND: Final = 10_000  # starts; a claim takes longer than these microseconds
+MOST_PER_SECOND: Final = 1_000_000  # starts: one each microsecond of the clock
 LENGTH: Final = 100  # characters of the text form
 EXAMPLES: Final = "100/60s, 100/m, 10/s or 5000/h, perhaps with burst 20 behind it"
 
@@ -37,14 +37,24 @@ class Rate:
 
     :param limit: the number of starts.
     :param per: the length of the window, in seconds or as a timedelta.
+    A rate with a ``weight`` counts what each job weighs, such as its tokens::
+
+        @job(rate=Rate(100_000, per=60, weight="tokens"))
+        def complete(prompt: str, tokens: int) -> str: ...
+
+    :param limit: the number of starts.
+    :param per: the length of the window, in seconds or as a timedelta.
     :param burst: how many may start at once after a pause, at most half of the limit;
         by default a tenth of it.
+    :param weight: the parameter whose value, a whole number, a job counts with, instead
+        of 1; True if only ``using(weight=…)`` says it.
     """
 
     limit: int
     _: KW_ONLY
     per: timedelta | float
     burst: int | None = None
+    weight: str | Literal[True] | None = None
 
     @property
     def size(self) -> int:
@@ -57,12 +67,21 @@ class Rate:
         per = self.per
         return per if isinstance(per, timedelta) else timedelta(seconds=per)
 
+    def wait(self, owed: timedelta, weight: int = 1) -> timedelta:
+        """How long a start of this weight waits, if the bucket is full after this time.
+        One that is heavier than the burst waits until it is full."""
+        units = self.size - min(weight, self.size)
+        may_be_owed = self._microseconds * units // self._spread * _MICROSECOND
+        return max(timedelta(0), owed - may_be_owed)
+
     @property
-    def gap(self) -> timedelta:
-        """The time after which one more may start, in whole microseconds as the
-        database's clock has them. Rounded up: a window must never have one more."""
-        microseconds = self.window // _MICROSECOND
-        return -(-microseconds // (self.limit - self.size + 1)) * _MICROSECOND
+    def _microseconds(self) -> int:
+        return self.window // _MICROSECOND
+
+    @property
+    def _spread(self) -> int:
+        """The starts that are spread over the window."""
+        return self.limit - self.size + 1
 
     @property
     def text(self) -> str:
@@ -93,6 +112,13 @@ class Rate:
             )
         if self.burst is not None and (wrong := whole(1)(self.burst)):
             return f"burst {wrong}"
+        if not (self.weight is None or self.weight is True) and (
+            not isinstance(self.weight, str) or not self.weight
+        ):
+            return (
+                "weight must be the name of a parameter, such as 'tokens', or True, "
+                f"not {self.weight!r}."
+            )
         if self.size > max(1, self.limit // 2):
             return (
                 f"burst must be at most half of the limit, {max(1, self.limit // 2)}, "

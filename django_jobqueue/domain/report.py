@@ -62,6 +62,8 @@ class Report:
         "_queries",
         "_secrets",
         "_size",
+        "_spent",
+        "_has_content",
         "is_changed",
     )
 
@@ -81,6 +83,8 @@ class Report:
         self._lines: deque[Line] = deque()
         self._size = 0  # bytes of the kept ones
         self._count = 0  # lines ever
+        self._spent = 0  # of its rate, besides what the claim spent
+        self._has_content = False  # has something besides that
 
     def __repr__(self) -> str:
         done, total = self._done
@@ -119,6 +123,23 @@ class Report:
         self._queries = (queries, seconds * 1_000)
         self._touch()
 
+    def spend(self, units: int) -> None:
+        """Note that it took so much more of its rate; less if it is negative."""
+        with self._lock:
+            self._spent += units
+        self._touch(content=False)
+
+    def take_spent(self) -> int:
+        """What it spent since this was asked last."""
+        with self._lock:
+            spent, self._spent = self._spent, 0
+        return spent
+
+    @property
+    def has_content(self) -> bool:
+        """Whether it has anything to store."""
+        return self._has_content
+
     def take(self) -> TakenReport:
         """What it tells now."""
         self.is_changed = False
@@ -148,7 +169,8 @@ class Report:
                 return "\n".join(shown[first + 1 :])
         return "\n".join(shown)
 
-    def _touch(self) -> None:
+    def _touch(self, *, content: bool = True) -> None:
+        self._has_content = self._has_content or content
         if not self.is_changed:
             self.is_changed = True
             self._changed()

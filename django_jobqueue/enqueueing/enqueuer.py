@@ -25,6 +25,7 @@ from django_jobqueue.domain.unique_rule import (
     STARTED,
     UniqueRule,
 )
+from django_jobqueue.domain.weights import check_weight, weighing
 from django_jobqueue.enqueueing.enqueued_ids import EnqueuedIds
 from django_jobqueue.enqueueing.immediate_jobs import memory
 from django_jobqueue.enqueueing.options import Options
@@ -261,10 +262,13 @@ class Enqueuer:
         return rule, replace(new, is_keyed=True) if is_keyed else new
 
     def _check_key(self, data: Any) -> None:
-        """Raises InvalidArguments for data of which no key can be made."""
+        """Raises InvalidArguments for data of which no key, or no weight, can be
+        made."""
         per_key = self._policy.per_key
         if per_key is not None and self.options.limit_key is None:
             check_key(per_key, data)
+        if weighing(self._policy):
+            check_weight(self._policy, self.options.weight, data)
 
     def _own(self, rule: UniqueRule) -> UniqueRule:
         """The rule with the options of these jobs. Raises InvalidArguments."""

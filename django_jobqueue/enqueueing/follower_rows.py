@@ -17,7 +17,14 @@ from django_jobqueue.retries import stored_form
 from django_jobqueue.store.queue.new_job import NewJob
 
 # Options that an entry has as they are, and all that a follower can have.
-SAME: Final = ("queue", "priority", "max_attempts", "unique_until", "limit_key")
+SAME: Final = (
+    "queue",
+    "priority",
+    "max_attempts",
+    "unique_until",
+    "limit_key",
+    "weight",
+)
 ALLOWED: Final = frozenset(
     (*SAME, *FOLLOWER_OPTIONS, "run_after", "expires_at", "expires_in", "tags")
     + ("timeout", "backoff", "metadata", "unique_key")

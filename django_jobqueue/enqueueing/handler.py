@@ -19,7 +19,7 @@ from typing import (
 from asgiref.sync import sync_to_async
 from django.core.exceptions import ImproperlyConfigured, SynchronousOnlyOperation
 
-from django_jobqueue.domain import key_limits, unique_keys
+from django_jobqueue.domain import key_limits, unique_keys, weights
 from django_jobqueue.domain.arguments import Parameters, refuse_call, several_calls
 from django_jobqueue.domain.async_code import explain
 from django_jobqueue.domain.context import Context
@@ -216,6 +216,7 @@ def _declare(
         )
     unique_keys.check(declaration, where)
     key_limits.check(declaration, where)
+    weights.check(declaration, where)
     _check_names("summary", keys_of(declaration.policy.summary), declaration, where)
     indexed = {path.partition(".")[0] for path in declaration.policy.indexed}
     _check_names("indexed", indexed, declaration, where)

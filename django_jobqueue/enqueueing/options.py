@@ -22,6 +22,7 @@ from django_jobqueue.domain.rates import Rate
 from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.domain.retry_rules import RetryOption
 from django_jobqueue.domain.states import Delivery
+from django_jobqueue.domain.weights import weighing
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.observers import TRACE
 from django_jobqueue.retries import Backoff, from_stored_form, stored_form
@@ -149,6 +150,9 @@ class JobOptions(TypedDict, total=False):
     """The same for every status."""
     limit_key: str | None
     """The key that the job counts against, instead of the one of its arguments."""
+    weight: int | None
+    """What the job counts with in a rate with a weight, instead of what its arguments
+    say."""
     unique_key: str | None
     """While the job is unique, no other job of its type can have this key."""
     unique_until: Literal["finished", "started", "forever"] | timedelta | float | None
@@ -187,6 +191,7 @@ class Options:
     on_failure: tuple[Follower, ...] | None = None
     on_complete: tuple[Follower, ...] | None = None
     limit_key: str | None = None
+    weight: int | None = None
     unique_key: str | None = None
     unique_until: str | timedelta | None = None
     on_duplicate: str | None = None
@@ -267,6 +272,7 @@ class Options:
             follower_types=followers.job_types(named),
             is_keyed=policy is not None and policy.per_key is not None,
             limit_key=self.limit_key,
+            weight=self.weight,
         )
 
     def metadata_as_json(
@@ -298,6 +304,11 @@ class Options:
             raise InvalidArguments(
                 f"limit_key has no effect: {job_type} has no limit by key. Declare it "
                 "with @job(per_key=PerKey(…))."
+            )
+        if self.weight is not None and policy is not None and not weighing(policy):
+            raise InvalidArguments(
+                f"weight has no effect: {job_type} has no rate that counts it. Declare "
+                "it with @job(rate=Rate(…, weight=True))."
             )
         if problem := follower_problem(job_type, self):
             raise InvalidArguments(problem)

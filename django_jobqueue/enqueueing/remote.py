@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import import_string
 
 from django_jobqueue.conf import conf
-from django_jobqueue.domain import key_limits, unique_keys
+from django_jobqueue.domain import key_limits, unique_keys, weights
 from django_jobqueue.domain.arguments import Parameters
 from django_jobqueue.domain.job_options import policy_of
 from django_jobqueue.domain.policy import name_problem
@@ -102,6 +102,7 @@ def remote_declaration(
     )
     unique_keys.check(declaration, where)
     key_limits.check(declaration, where)
+    weights.check(declaration, where)
     if problem := follower_problem(name, policy):
         raise ImproperlyConfigured(f"{where}: {problem}")
     return declaration

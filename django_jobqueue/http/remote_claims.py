@@ -22,6 +22,10 @@ from django_jobqueue.store.queue import claim, lanes
 from django_jobqueue.store.queue.claim_keyed import KeyedLane, adopt, claim_keyed
 from django_jobqueue.store.queue.claim_keyed_rated import claim_keyed_rated
 from django_jobqueue.store.queue.claim_rated import claim_rated
+from django_jobqueue.store.queue.claim_weighed import (
+    claim_keyed_weighed,
+    claim_weighed,
+)
 from django_jobqueue.store.queue.lanes import START, Head, LaneMark, Mark
 from django_jobqueue.store.remote_workers import HeldJob, RemoteWorker
 from django_jobqueue.store.rows import ClaimedJob, Lane, Overrides
@@ -138,7 +142,8 @@ class Claims:
         db, id, marks = self._db, self._worker.id, [LaneMark(lane)]
         if limits.limit_name is None:
             if limits.has_rate:
-                return lambda room: claim_rated(db, id, marks, room)[0]
+                by_rate = claim_weighed if limits.counts_weights else claim_rated
+                return lambda room: by_rate(db, id, marks, room)[0]
             limited = limits.concurrency is not None
             verb = claim.claim_limited if limited else claim.claim
             return lambda room: verb(db, id, marks, room)
@@ -154,7 +159,10 @@ class Claims:
             locks_type=is_rated or limits.concurrency is not None,
         )
         if is_rated:
-            return lambda room: claim_keyed_rated(db, id, keyed, room)[0]
+            by_rates = (
+                claim_keyed_weighed if limits.counts_weights else claim_keyed_rated
+            )
+            return lambda room: by_rates(db, id, keyed, room)[0]
         return lambda room: claim_keyed(db, id, keyed, room)
 
     def _quarantined(self, names: Sequence[str]) -> list[ClaimedJob]:

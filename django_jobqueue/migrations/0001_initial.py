@@ -1165,6 +1165,15 @@ class Migration(PostgreSQLMigration):
                     ),
                 ),
                 (
+                    "weight_rule",
+                    models.JSONField(
+                        blank=True,
+                        help_text="How the database finds what a job weighs, and for which rates.",
+                        null=True,
+                        verbose_name="rule of the weight",
+                    ),
+                ),
+                (
                     "followers",
                     models.JSONField(blank=True, null=True, verbose_name="followers"),
                 ),
@@ -1616,6 +1625,15 @@ class Migration(PostgreSQLMigration):
                     ),
                 ),
                 (
+                    "weight",
+                    models.IntegerField(
+                        blank=True,
+                        help_text="What the job counts with in rates with a weight. Empty: as its data say.",
+                        null=True,
+                        verbose_name="weight",
+                    ),
+                ),
+                (
                     "replay_of",
                     models.UUIDField(
                         blank=True,
@@ -1925,6 +1943,15 @@ class Migration(PostgreSQLMigration):
                         max_length=260,
                         null=True,
                         verbose_name="limit key",
+                    ),
+                ),
+                (
+                    "weight",
+                    models.IntegerField(
+                        blank=True,
+                        help_text="What the job counts with in rates with a weight. Empty: as its data say.",
+                        null=True,
+                        verbose_name="weight",
                     ),
                 ),
                 (
@@ -3488,6 +3515,7 @@ class Migration(PostgreSQLMigration):
         migrations.RunSQL(sql.STORAGE, migrations.RunSQL.noop),
         migrations.RunSQL(sql.UNIQUE_KEY, sql.NO_UNIQUE_KEY),
         migrations.RunSQL(sql.LIMIT_KEY, sql.NO_LIMIT_KEY),
+        migrations.RunSQL(sql.WEIGHT, sql.NO_WEIGHT),
         migrations.RunSQL(sql.LIMIT_CHANGED, sql.LIMIT_UNNOTICED),
         migrations.RunSQL(sql.RATE_CHANGED, sql.RATE_UNNOTICED),
         migrations.RunSQL(sql.FILL, sql.DO_NOT_FILL),

@@ -110,6 +110,18 @@ $body$
 """
 NO_LIMIT_KEY = "DROP FUNCTION IF EXISTS jobqueue_limit_key(jsonb, jsonb)"
 
+# What a job counts with in a rate that counts weights, by its data: a whole number of at
+# least 1, whatever plain SQL wrote there.
+WEIGHT = """
+CREATE FUNCTION jobqueue_weight(rule jsonb, data jsonb) RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $body$
+  SELECT CASE WHEN jsonb_typeof(data -> (rule ->> 'by')) = 'number'
+              THEN least(2147483647, greatest(1, ceil((data ->> (rule ->> 'by'))::numeric)))
+              ELSE coalesce((rule ->> 'default')::integer, 1) END::integer
+$body$
+"""
+NO_WEIGHT = "DROP FUNCTION IF EXISTS jobqueue_weight(jsonb, jsonb)"
+
 # Workers read their policies again after whatever changes a limit by key: an operator, a
 # deploy, plain SQL. A worker that took a limit for unlimited claims nothing until then.
 LIMIT_CHANGED = """
@@ -333,7 +345,7 @@ BEGIN
       INSERT INTO jobqueue_queuedjob (
              id, job_type, queue, priority, data, follows, enqueued_by, run_after,
              expires_at, created_at, max_attempts, timeout, backoff, tags, metadata,
-             followers, unique_key, unique_until_started, limit_key)
+             followers, unique_key, unique_until_started, limit_key, weight)
       VALUES (new_id, follower.name, coalesce(entry ->> 'queue', follower.queue),
               coalesce((entry ->> 'priority')::smallint, follower.priority_override,
                        follower.priority),
@@ -351,7 +363,8 @@ BEGIN
                        entry -> 'followers', follower.followers),
               held_key, held_key IS NOT NULL AND until_started,
               coalesce(follower.limit_name || ' ' || (entry ->> 'limit_key'),
-                       jobqueue_limit_key(follower.limit_rule, arguments)))
+                       jobqueue_limit_key(follower.limit_rule, arguments)),
+              (entry ->> 'weight')::integer)
           ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING;
       EXIT WHEN FOUND OR NOT until_started;
       SELECT job.queue INTO held_in

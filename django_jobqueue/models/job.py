@@ -62,6 +62,14 @@ class AbstractJob(models.Model):
         blank=True,
         help_text=_("The limit and the key that the job counts against."),
     )
+    weight = models.IntegerField(
+        _("weight"),
+        null=True,
+        blank=True,
+        help_text=_(
+            "What the job counts with in rates with a weight. Empty: as its data say."
+        ),
+    )
     replay_of = models.UUIDField(
         _("replay of"),
         null=True,

@@ -86,6 +86,12 @@ class JobType(models.Model):
         blank=True,
         help_text=_("How the database makes the key of a job."),
     )
+    weight_rule = models.JSONField(
+        _("rule of the weight"),
+        null=True,
+        blank=True,
+        help_text=_("How the database finds what a job weighs, and for which rates."),
+    )
     followers = models.JSONField(_("followers"), null=True, blank=True)
     follower_arguments = models.JSONField(
         _("arguments as a follower"), db_default=["job", "status"]

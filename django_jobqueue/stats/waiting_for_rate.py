@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db.models import Case, Func, IntegerField, When
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.rates import Rate, rate_in_force
-from django_jobqueue.models import Bucket, JobType, KeyLimit
+from django_jobqueue.models import Bucket, JobType, KeyLimit, QueuedJob
 from django_jobqueue.text import timezones
 
 
@@ -20,7 +23,7 @@ class RateWait(NamedTuple):
 
 
 class WaitingForRate:
-    """The rates of the types and keys of some jobs, read in at most two queries."""
+    """The rates of the types and keys of some jobs, read in at most three queries."""
 
     def __init__(self, rows: Sequence[Any], types: Mapping[str, JobType]) -> None:
         self._now = timezones.now()
@@ -36,26 +39,41 @@ class WaitingForRate:
                 if row.limit_key is not None and row.job_type_id in types
             }
         )
+        self._weight_rules = {
+            name: row.weight_rule for name, row in types.items() if row.weight_rule
+        }
+        self._weights = _weights(
+            row.pk for row in rows if row.job_type_id in self._weight_rules
+        )
         self._limit_of = {name: row.limit_name for name, row in types.items()}
         keys = [row.limit_key for row in rows if self._of_limits and row.limit_key]
         self._full_at = _full_at({*self._of_types, *keys})
 
     def of_type(self, job: Any) -> RateWait | None:
         """The wait for the rate of its type, if none may start now."""
-        return self._wait(job.job_type_id, self._of_types.get(job.job_type_id))
+        name = job.job_type_id
+        weight = self._weight(job, "of_type")
+        return self._wait(name, self._of_types.get(name), weight)
 
     def of_key(self, job: Any) -> RateWait | None:
         """The wait for the rate of its key, if none may start now."""
         name = self._limit_of.get(job.job_type_id)
         rate = None if name is None else self._of_limits.get(name)
-        return None if job.limit_key is None else self._wait(job.limit_key, rate)
+        if job.limit_key is None:
+            return None
+        return self._wait(job.limit_key, rate, self._weight(job, "of_key"))
 
-    def _wait(self, key: str, rate: Rate | None) -> RateWait | None:
+    def _weight(self, job: Any, counted: str) -> int:
+        """What the job counts with in one of its rates."""
+        rule = self._weight_rules.get(job.job_type_id)
+        return self._weights.get(job.pk, 1) if rule and rule[counted] else 1
+
+    def _wait(self, key: str, rate: Rate | None, weight: int) -> RateWait | None:
         full_at = self._full_at.get(key)
         if rate is None or full_at is None:
             return None
-        next_start = full_at - (rate.size - 1) * rate.gap
-        return RateWait(rate, next_start) if next_start > self._now else None
+        wait = rate.wait(max(full_at - self._now, timedelta(0)), weight)
+        return RateWait(rate, self._now + wait) if wait else None
 
 
 def _rate_of(row: JobType | KeyLimit) -> Rate | None:
@@ -71,6 +89,22 @@ def _of_limits(names: Iterable[str | None]) -> dict[str, Rate]:
     return {
         limit.name: rate for limit in limits if (rate := _rate_of(limit)) is not None
     }
+
+
+def _weights(jobs: Iterable[UUID]) -> dict[UUID, int]:
+    """What these jobs weigh, as the claim finds it."""
+    wanted = list(jobs)
+    if not wanted:
+        return {}
+    of_data = Func(
+        "job_type__weight_rule",
+        "data",
+        function="jobqueue_weight",
+        output_field=IntegerField(),
+    )
+    own = Case(When(weight__gt=0, then="weight"), default=of_data)
+    rows = QueuedJob.objects.using(conf.database).filter(pk__in=wanted)
+    return dict(rows.values_list("pk", own))
 
 
 def _full_at(keys: Iterable[str]) -> dict[str, datetime]:

@@ -17,6 +17,7 @@ MOVED_NAMES: Final = (
     "timeout",
     "backoff",
     "limit_key",
+    "weight",
     "replay_of",
     "root_id",
     "bulk_operation_id",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from django_jobqueue.domain import followers, key_limits, unique_keys
+from django_jobqueue.domain import followers, key_limits, unique_keys, weights
 from django_jobqueue.domain.job_options import COLUMNS, OVERRIDES
 from django_jobqueue.domain.registry import Declaration
 from django_jobqueue.domain.unique_rule import UniqueRule
@@ -25,6 +25,7 @@ DECLARED: Final = {
     "unique_rule": "jsonb",
     "limit_name": "text",
     "limit_rule": "jsonb",
+    "weight_rule": "jsonb",
     "followers": "jsonb",
     "follower_arguments": "jsonb",
     **{name: column.sql_type for name, column in COLUMNS.items()},
@@ -86,7 +87,8 @@ SELECT type.name, type.priority_override, type.max_attempts_override,
          WHERE said.limit_key >= held.name || ' '
            AND said.limit_key < held.name || '!'),
        {buckets.IN_FORCE.format(row="type")} IS NOT NULL,
-       {buckets.IN_FORCE.format(row="held")} IS NOT NULL
+       {buckets.IN_FORCE.format(row="held")} IS NOT NULL,
+       type.weight_rule IS NOT NULL
   FROM jobqueue_jobtype AS type
   LEFT JOIN jobqueue_keylimit AS held ON held.name = type.limit_name
 """
@@ -271,6 +273,7 @@ def _row(declaration: Declaration) -> dict[str, Any]:
         "unique_rule": None if rule is None else json.loads(rule.json),
         "limit_name": key_limits.limit_name(declaration),
         "limit_rule": json.loads(key_limits.rule_json(declaration) or "null"),
+        "weight_rule": json.loads(weights.rule_json(declaration) or "null"),
         "followers": followers.as_json(followers.followers_of(policy)),
         "follower_arguments": followers.arguments_of(declaration.parameters),
         **{name: _as_json(value) for name, value in options.items()},

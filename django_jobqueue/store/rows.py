@@ -127,6 +127,7 @@ class Overrides:
     most_of_one_key: int | None = None  # the greatest that is said of one key alone
     has_rate: bool = False  # of starts
     key_has_rate: bool = False  # each key of its limit
+    counts_weights: bool = False  # one of these rates
 
 
 class Lane(NamedTuple):

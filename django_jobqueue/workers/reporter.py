@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -18,6 +18,7 @@ from django_jobqueue.processes.loop import FOREVER, Loop
 from django_jobqueue.store.connection import Database, OwnConnection
 from django_jobqueue.store.queue import reports
 from django_jobqueue.store.queue.reports import Report
+from django_jobqueue.store.queue.spend import Spent, spend
 
 logger = logging.getLogger("django_jobqueue.worker")
 
@@ -84,12 +85,22 @@ class Reporter(Loop):
             if not telling:
                 return
             now = self._clock()
+            spent = _spent(telling)
             try:
-                rows = [_row(attempt, now) for attempt in telling]
-                reports.write(connection, self._worker, rows)
+                if spent:
+                    _spend(connection, spent.values())
+                    spent = {}
+                if rows := [
+                    _row(attempt, now) for attempt in telling if _has_content(attempt)
+                ]:
+                    reports.write(connection, self._worker, rows)
             except StoreUnavailable:
                 for attempt in telling:
                     attempt.here().report.is_changed = True
+                for attempt, (*_, units) in spent.items():
+                    # It may be written: rather twice than not at all, and nothing is
+                    # given back twice.
+                    attempt.here().report.spend(max(0, units))
                 raise
             except psycopg.Error:
                 logger.exception("What %d attempts told was refused", len(telling))
@@ -105,6 +116,29 @@ class Reporter(Loop):
     def close(self) -> None:
         """Let the connection go; the completer writes the last states."""
         self._connection.close()
+
+
+def _has_content(attempt: Attempt) -> bool:
+    """Whether there is something to store; what it spent alone is none."""
+    report = attempt.here().report
+    report.is_changed = False
+    return report.has_content
+
+
+def _spent(attempts: Sequence[Attempt]) -> dict[Attempt, Spent]:
+    taken = {one: one.here().report.take_spent() for one in attempts}
+    return {
+        one: Spent(one.job.job_type, one.job.limit_key, units)
+        for one, units in taken.items()
+        if units
+    }
+
+
+def _spend(connection: Database, spent: Iterable[Spent]) -> None:
+    for job_type in sorted(spend(connection, spent)):
+        logger.warning(
+            "spend() has no effect: %s has no rate that counts weights", job_type
+        )
 
 
 def _row(attempt: Attempt, now: float) -> Report:

@@ -143,6 +143,23 @@ def test_its_type_is_at_its_rate(reasons: Any, worker: int) -> None:
     assert reasons(mine) == ["it is about to be claimed"]
 
 
+@pytest.mark.parametrize("weight", [None, 2])
+def test_its_weight_waits_for_the_rate(
+    reasons: Any, worker: int, weight: int | None
+) -> None:
+    rule = {"by": "tokens", "default": 2, "of_type": True, "of_key": False}
+    of_type = JobType.objects.filter(name=ADD)
+    of_type.update(rate="20/1200s burst 2", weight_rule=rule)
+    mine = rows.queued(weight=weight)
+    assert reasons(mine) == ["it is about to be claimed"]
+    full_at = timezone.now() + timedelta(seconds=50)
+    Bucket.objects.create(limit_key=ADD, full_at=full_at)  # 1 may start
+    (reason,) = reasons(mine)
+    assert reason.startswith("its job type is at its rate, 20/1200s burst 2")
+    of_type.update(weight_rule={**rule, "of_type": False})
+    assert reasons(mine) == ["it is about to be claimed"]
+
+
 @pytest.mark.parametrize(
     ("columns", "why"),
     [

@@ -75,6 +75,7 @@ NEVER = {
     "jobqueue_jobtype.indexed": CODE,
     "jobqueue_jobtype.limit_name": NAME,
     "jobqueue_jobtype.limit_rule": CODE,
+    "jobqueue_jobtype.weight_rule": CODE,
     "jobqueue_jobtype.name": NAME,
     "jobqueue_jobtype.rate": POLICY,
     "jobqueue_jobtype.rate_override": POLICY,

@@ -22,7 +22,7 @@ SET = re.compile(
     re.DOTALL,
 )
 TABLE = re.compile(
-    r"\b(jobqueue_(?!uuidv7|unique_key|limit_key|wanted_slots|d_)[a-z_]+)\b"
+    r"\b(jobqueue_(?!uuidv7|unique_key|limit_key|weight|wanted_slots|d_)[a-z_]+)\b"
 )
 
 # What a job is, wherever it is. An archived job has more, a queued one has more.
@@ -41,6 +41,7 @@ COPIED = {
     "backoff",
     "crashes",
     "limit_key",
+    "weight",
     "replay_of",
     "root_id",
     "bulk_operation_id",

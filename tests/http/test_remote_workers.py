@@ -240,6 +240,25 @@ def test_rates_hold(node: Remote) -> None:
     assert Bucket.objects.get().pk == TYPE
 
 
+def test_rates_that_count_weights_hold(billing: Program) -> None:
+    by_size = Rate(100, per=600, burst=5, weight="size")
+    of_keys = PerKey("account", rate=Rate(100, per=600, burst=2))
+    for options in ({"rate": by_size}, {"rate": by_size, "per_key": of_keys}):
+        handler = remote_job("fleet.weigh", **options)
+        try:
+            node = Remote(billing, "fleet.weigh")
+            for size in (3, 2, 1):
+                handler.enqueue(size=size, account="a")
+            got = [job["data"]["size"] for job in node.claim(limit=10)]
+            while more := node.claim(limit=10):
+                got += [job["data"]["size"] for job in more]
+            assert got == [3, 2]
+        finally:
+            registry.remove("fleet.weigh")
+            QueuedJob.objects.all().delete()
+            Bucket.objects.all().delete()
+
+
 def test_rates_of_keys_hold(billing: Program) -> None:
     rate = Rate(4, per=600, burst=2)
     handler = remote_job("fleet.call", per_key=PerKey("account", rate=rate))

@@ -156,6 +156,11 @@ def counts_against_a_key() -> bool:
     return row_of(job.id)["limit_key"] == f"{jobs.write_keyed.name} k"
 
 
+def counts_with_a_weight() -> bool:
+    job = jobs.write_weighed.using(weight=7).enqueue("/dev/null")
+    return bool(row_of(job.id)["weight"] == 7)
+
+
 def has_a_key() -> bool:
     return row_of(alone(unique_key="k"))["unique_key"] is not None
 
@@ -191,6 +196,7 @@ def is_in_that_database() -> bool:
 EFFECTS = {
     "id": has_an_id,
     "limit_key": counts_against_a_key,
+    "weight": counts_with_a_weight,
     "unique_key": has_a_key,
     "unique_until": is_unique_until_it_starts,
     "on_duplicate": returns_a_duplicate,

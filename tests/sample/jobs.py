@@ -24,6 +24,7 @@ from django_jobqueue import (
     Context,
     Fail,
     PerKey,
+    Rate,
     Retry,
     Snooze,
     current_job,
@@ -138,6 +139,12 @@ def write_keyed(
     note(journal, "start", key, word)
     time.sleep(seconds)
     note(journal, "end", key, word)
+
+
+@job(rate=Rate(1_000, per=1, weight="size"))
+def write_weighed(journal: str, size: int = 1) -> None:
+    """Counts with its size in its rate."""
+    note(journal, "start", size)
 
 
 @job(atomic=True)

@@ -20,6 +20,10 @@ from django_jobqueue.store.queue import claim
 from django_jobqueue.store.queue.claim_keyed import KeyedLane, adopt, claim_keyed
 from django_jobqueue.store.queue.claim_keyed_rated import claim_keyed_rated
 from django_jobqueue.store.queue.claim_rated import claim_rated
+from django_jobqueue.store.queue.claim_weighed import (
+    claim_keyed_weighed,
+    claim_weighed,
+)
 from django_jobqueue.store.queue.lanes import START, LaneMark, Mark
 from django_jobqueue.store.rows import ClaimedJob, Lane
 from tests.sample.jobs import write_keyed
@@ -29,6 +33,8 @@ ONE = "1/600s burst 1"
 WAITING = 4
 LANE = Lane("default", 0, KEYED)
 RULE = json.loads(key_limits.rule_json(write_keyed.declaration) or "null")
+
+WEIGHED = {"by": "weight", "default": 1, "of_type": True, "of_key": True}
 
 # What is declared: of the type, and of each key; None: there are no keys.
 Policy = tuple[Mapping[str, Any], Mapping[str, Any] | None]
@@ -42,6 +48,9 @@ POLICIES: dict[str, Policy] = {
     "keys and concurrency": ({"concurrency": 1}, {"concurrency": 1}),
     "keys with a rate": ({}, {"rate": ONE}),
     "keys and a rate": ({"rate": ONE}, {"concurrency": 1}),
+    "weights": ({"rate": ONE, "weight_rule": WEIGHED}, None),
+    "weights and keys": ({"rate": ONE, "weight_rule": WEIGHED}, {"concurrency": 1}),
+    "weights of keys": ({"weight_rule": WEIGHED}, {"rate": ONE}),
     "an override of concurrency": ({"concurrency_override": 1}, None),
     "an override of the rate": ({"rate_override": ONE}, None),
     "an override of keys": ({}, {"concurrency_override": 1}),
@@ -67,7 +76,7 @@ def declare(name: str) -> None:
     )
     has_keys = of_keys is not None
     JobType.objects.filter(pk=KEYED).update(
-        **{**nothing, **of_type},
+        **{**nothing, "weight_rule": None, **of_type},
         limit_name=KEYED if has_keys else None,
         limit_rule=RULE if has_keys else None,
     )
@@ -89,7 +98,8 @@ def claims(db: Database, worker: int, believed: str) -> list[ClaimedJob]:
     marks = [LaneMark(LANE)]
     if of_keys is None:
         if has_rate:
-            return claim_rated(db, worker, marks, WAITING)[0]
+            by_rate = claim_weighed if "weight_rule" in of_type else claim_rated
+            return by_rate(db, worker, marks, WAITING)[0]
         take = claim.claim_limited if is_limited else claim.claim
         return take(db, worker, marks, WAITING)
     since: Mark | None = START
@@ -105,7 +115,10 @@ def claims(db: Database, worker: int, believed: str) -> list[ClaimedJob]:
         each=WAITING,
     )
     if is_rated:
-        return claim_keyed_rated(db, worker, keyed, WAITING)[0]
+        by_rates = (
+            claim_keyed_weighed if "weight_rule" in of_type else claim_keyed_rated
+        )
+        return by_rates(db, worker, keyed, WAITING)[0]
     return claim_keyed(db, worker, keyed, WAITING)
 
 
@@ -126,7 +139,9 @@ def test_no_claim_takes_more_than_what_is_in_force_allows(
     assert len(claimed) <= most
     if believed == in_force:
         assert len(claimed) == most
-    has_rate = "rate" in in_force or in_force == "both"
+    has_rate = in_force == "both" or any(
+        word in in_force for word in ("rate", "weights")
+    )
     assert Bucket.objects.exists() is (has_rate and bool(claimed))
 
 

@@ -18,6 +18,7 @@ from django_jobqueue.store.queue.claim_keyed import KeyedLane
 from django_jobqueue.store.queue.claim_keyed_rated import claim_keyed_rated
 from django_jobqueue.store.rows import ClaimedJob, Lane
 from tests.store.meanwhile import together
+from tests.store.rates import gap, most_in
 from tests.store.rows import KEYED, ago, make, most_in_a_window, register
 
 SLOW = Rate(20, per=1_200, burst=2)
@@ -88,7 +89,7 @@ def test_the_first_key_that_may_start_again_says_when_to_ask(
     enqueue("aaaabbb")
     take(own, holder, each=8)
     left = Bucket.objects.get(pk=f"{KEYED} a")
-    left.full_at -= SLOW.gap - timedelta(seconds=0.5)
+    left.full_at -= gap(SLOW) - timedelta(seconds=0.5)
     left.save()
 
     got, _, of_key = take(own, holder, each=8)
@@ -176,4 +177,4 @@ def test_claims_at_once_never_exceed_the_rate_of_a_key_in_any_window(
     assert len(by_key) == 4
     for moments in by_key.values():
         assert most_in_a_window(moments, rate.window) <= rate.limit
-        assert len(moments) <= rate.size + (moments[-1] - moments[0]) // rate.gap
+        assert len(moments) <= most_in(rate, moments[-1] - moments[0])

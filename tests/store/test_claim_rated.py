@@ -15,9 +15,10 @@ from django_jobqueue import Rate
 from django_jobqueue.models import Bucket, QueuedJob
 from django_jobqueue.store.connection import PINNED, DjangoDatabase, OwnConnection
 from django_jobqueue.store.control import prune
-from django_jobqueue.store.queue import buckets, claim
+from django_jobqueue.store.queue import buckets, claim, job_weights
 from django_jobqueue.store.queue.claim_rated import claim_rated
 from tests.store.meanwhile import together
+from tests.store.rates import MICROSECOND, gap, most_in
 from tests.store.rows import (
     ADD,
     ago,
@@ -141,7 +142,7 @@ def test_claims_at_once_never_exceed_the_rate_in_any_window(
     assert len(moments) > rate.size
     assert most_in_a_window(moments, rate.window) <= rate.limit
     span = moments[-1] - moments[0]
-    assert len(moments) <= rate.size + span // rate.gap
+    assert len(moments) <= most_in(rate, span)
 
 
 def test_quarantined_jobs_spend_and_wait_for_the_rate(
@@ -212,30 +213,45 @@ def test_a_clock_that_jumps_fills_the_bucket_or_holds_it_for_the_jump(
     assert 3_600 < seconds < 3_660
 
 
-# The statements of a bucket, with the time as a parameter, and as many starts as there
-# is room for instead of a claim.
+# The statements of a bucket, with the time as a parameter, and with weights instead of
+# jobs.
 NOW = "%(now)s::timestamptz"
-SPEND_SOME = buckets.spending(
-    "SELECT 'rated' AS job_type FROM generate_series(1, least(%(wanted)s::bigint, "
-    f"{buckets.TYPE.room}))",
-    buckets.SPENT_OF_TYPE,
-).replace("statement_timestamp()", NOW)
-NEXT_START = buckets.NEXT_START.replace("statement_timestamp()", NOW)
+_WANTED = f"""
+SELECT wanted.weight AS ctid, wanted.weight
+  FROM unnest(%(weights)s::bigint[]) AS wanted (weight)
+ LIMIT {buckets.TYPE.room}
+"""
+_FITTING = job_weights.fitting(_WANTED, buckets.TYPE)
+_COST = f"SELECT %(job_type)s, ceil(sum(fits.ctid) * {buckets.TYPE.gap})::float8"
+SPEND_SOME = f"""
+WITH fits AS ({_FITTING}),
+     spent AS ({buckets.SPEND.format(spent=f"({_COST} FROM fits)")})
+SELECT * FROM fits
+""".replace("statement_timestamp()", NOW)
+NEXT_START = f"SELECT {buckets.TYPE.next_start('%(weight)s::bigint')}".replace(
+    "statement_timestamp()", NOW
+)
+HAS_ROOM = f"SELECT {buckets.TYPE.has_room_for('%(weight)s::bigint')}".replace(
+    "statement_timestamp()", NOW
+)
 BEGIN = datetime(2026, 3, 28, 23, tzinfo=UTC)  # the clocks of Berlin change that night
 
 
 @st.composite
 def some_rates(draw: st.DrawFn) -> Rate:
-    """Rates, the least and the odd ones among them."""
-    limit = draw(st.integers(1, 12))
+    """Rates, the least and the odd ones among them, and such as of many tokens."""
+    limit = draw(st.integers(1, 12) | st.sampled_from([9_973, 30_000_001]))
     burst = draw(st.integers(1, max(1, limit // 2)))
     per = draw(st.sampled_from([0.01, 0.7, 1, 3, 9.999999, 100_000]))
-    return Rate(limit, per=per, burst=burst)
+    return Rate(min(limit, max(1, int(per * 1_000_000))), per=per, burst=min(burst, 6))
 
 
-# Parts of a gap that pass, and the starts that are wanted then.
+# Parts of a gap that pass, and the parts of the burst that are wanted then.
 steps = st.lists(
-    st.tuples(st.sampled_from([0, 0, 0.2, 0.5, 1, 1, 1.5, 2.1, 40]), st.integers(0, 7)),
+    st.tuples(
+        st.sampled_from([0, 0, 0.2, 0.5, 1, 1, 1.5, 2.1, 40]),
+        st.lists(st.sampled_from([0, 0, 0.3, 0.5, 1]), max_size=7),
+    ),
     min_size=1,
     max_size=30,
 )
@@ -245,30 +261,32 @@ steps = st.lists(
 @settings(max_examples=60, deadline=None)
 @given(rate=some_rates(), steps=steps)
 def test_a_bucket_never_has_more_than_a_sliding_log_of_the_window(
-    rate: Rate, steps: list[tuple[float, int]]
+    rate: Rate, steps: list[tuple[float, list[float]]]
 ) -> None:
     Bucket.objects.all().delete()
     rated(rate)
-    db, now, log = DjangoDatabase(), BEGIN, list[datetime]()
-    for gaps, wanted in steps:
-        now += gaps * rate.gap
-        params = {"job_type": "rated", "now": now, "wanted": wanted}
-        got = len(db.fetch(SPEND_SOME, params))
+    db, now, log = DjangoDatabase(), BEGIN, list[tuple[datetime, int]]()
+    for gaps, parts in steps:
+        now += gaps * gap(rate)
+        wanted = [max(1, int(part * rate.size)) for part in parts]
+        params: dict[str, Any] = {"job_type": "rated", "now": now, "weights": wanted}
+        got = [int(weight) for (weight,) in db.fetch(SPEND_SOME, params)]
+        log += [(now, weight) for weight in got]
+
+        assert got == wanted[: len(got)]
+        assert sum(w for at, w in log if at > now - rate.window) <= rate.limit
+        params["weight"] = first = [*wanted, 1][len(got)]
         ((seconds,),) = db.fetch(NEXT_START, params)
-        log += [now] * got
-
-        assert sum(1 for at in log if at > now - rate.window) <= rate.limit
-        assert (got < wanted) <= (seconds > 0)  # not less than what is permitted
+        assert (len(got) < len(wanted)) <= (seconds > 0)  # not less than is permitted
         wait = timedelta(seconds=seconds)
-        assert wait <= rate.gap
-        later = {**params, "wanted": 1, "now": now + wait}
-        assert bool(db.fetch(f"SELECT {LATER}", later)[0][0])
+        full_at = Bucket.objects.filter(pk="rated").values_list("full_at", flat=True)
+        owed = max(timedelta(0), (full_at.first() or now) - now)
+        assert wait == rate.wait(owed, first) <= first * gap(rate) + MICROSECOND
+        later = {**params, "now": now + wait}
+        assert db.fetch(HAS_ROOM, later) == [(True,)]
         if seconds:
-            early = {**later, "now": now + wait - timedelta(microseconds=1)}
-            assert not db.fetch(f"SELECT {LATER}", early)[0][0]
-
-
-LATER = f"{buckets.TYPE.room} > 0".replace("statement_timestamp()", NOW)
+            early = {**later, "now": now + wait - MICROSECOND}
+            assert db.fetch(HAS_ROOM, early) == [(False,)]
 
 
 def test_a_bucket_that_has_been_full_for_an_hour_is_dropped(own: OwnConnection) -> None:

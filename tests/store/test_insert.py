@@ -75,6 +75,7 @@ def test_an_enqueued_job_is_a_row_that_is_due_now() -> None:
         "followers": None,
         "follows": None,
         "limit_key": None,
+        "weight": None,
         "unique_key": None,
         "unique_until_started": False,
         "awaited": False,

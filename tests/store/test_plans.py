@@ -18,6 +18,7 @@ from django_jobqueue.store import arrays
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import claim, finish, lanes, release
 from django_jobqueue.store.queue.claim_rated import CLAIM_RATED
+from django_jobqueue.store.queue.claim_weighed import CLAIM_WEIGHED
 from django_jobqueue.store.queue.lanes import LaneMark, mark_params
 from tests.store.meanwhile import open_transaction
 from tests.store.plans import Plan, plan_of
@@ -34,6 +35,7 @@ SELECT %(job_type)s, clock_timestamp() + %(from)s::interval + n * interval '1 ms
        %(status)s, %(worker)s, 1
   FROM generate_series(1, %(count)s) AS n
 """
+WEIGHED = {"by": "weight", "default": 1, "of_type": True, "of_key": True}
 
 
 @pytest.fixture(autouse=True)
@@ -141,18 +143,27 @@ def test_a_claim_within_a_limit_counts_what_runs_by_index(
 
 @pytest.mark.parametrize("planned", ["while empty", "after the burst"])
 @pytest.mark.parametrize("concurrency", [None, 2])
+@pytest.mark.parametrize(
+    ("statement", "rule"), [(CLAIM_RATED, None), (CLAIM_WEIGHED, WEIGHED)]
+)
 def test_a_claim_within_a_rate_reads_no_further_than_the_rate_lets_start(
-    own: OwnConnection, holder: int, planned: str, concurrency: int | None
+    own: OwnConnection,
+    holder: int,
+    planned: str,
+    concurrency: int | None,
+    statement: str,
+    rule: dict[str, Any] | None,
 ) -> None:
-    job_type(LIMITED, rate="7/60s burst 3", concurrency=concurrency)
+    rate = "7/60s burst 3"
+    job_type(LIMITED, rate=rate, weight_rule=rule, concurrency=concurrency)
     given = {**params(holder, lane(LIMITED)), "job_type": LIMITED}
     if planned == "while empty":
-        plan_of(own, CLAIM_RATED, given)
+        plan_of(own, statement, given)
     fill(LIMITED)
     fill(LIMITED, count=1, status="running", worker=holder)
     fill(ADD, status="running", worker=holder)
 
-    plan = plan_of(own, CLAIM_RATED, given)
+    plan = plan_of(own, statement, given)
 
     # Picked, and found again; and the one that runs, if it is to be counted.
     used = {s.get("Index Name") for s in plan.scans() if s["Actual Loops"]}

@@ -8,11 +8,16 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from django_jobqueue.models import JobType
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import claim_keyed
 from django_jobqueue.store.queue.claim_keyed_rated import (
     CLAIM_RATED_HEADS,
     CLAIM_RATED_SEVERAL,
+)
+from django_jobqueue.store.queue.claim_weighed import (
+    CLAIM_WEIGHED_HEADS,
+    CLAIM_WEIGHED_SEVERAL,
 )
 from django_jobqueue.store.queue.lanes import START
 from tests.store.plans import plan_of
@@ -89,9 +94,15 @@ def test_a_claim_by_key_reads_a_few_rows_of_each_key_by_index(
         plan_of(own, statement, {**params, "each": each})
         for statement, each in ((CLAIM_RATED_HEADS, 1), (CLAIM_RATED_SEVERAL, 4))
     ]
+    rule = {"by": "weight", "default": 1, "of_type": True, "of_key": True}
+    JobType.objects.filter(pk=KEYED).update(weight_rule=rule)
+    weighed = [
+        plan_of(own, statement, {**params, "each": each})
+        for statement, each in ((CLAIM_WEIGHED_HEADS, 1), (CLAIM_WEIGHED_SEVERAL, 4))
+    ]
     run("ALTER TABLE jobqueue_queuedjob RESET (autovacuum_enabled)")
 
-    for plan in (heads, several, *rated):
+    for plan in (heads, several, *rated, *weighed):
         used = {s.get("Index Name") for s in plan.scans() if s["Actual Loops"]}
         assert used - {None} == {KEYED_INDEX, KEYED_RUNNING}
         assert plan.sorts() == []

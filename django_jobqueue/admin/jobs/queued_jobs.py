@@ -126,6 +126,7 @@ class QueuedJobAdmin(JobAdmin):
         "attempts",
         "max_attempts",
         "limit_key",
+        "weight",
         "crashes",
         "started_at",
         "fence",

@@ -21,7 +21,7 @@ REPLAY: Final = """
 INSERT INTO jobqueue_queuedjob (
        id, job_type, queue, priority, data, run_after, expires_at, max_attempts,
        timeout, backoff, replay_of, root_id, bulk_operation_id, enqueued_by, tags,
-       metadata, followers, limit_key, announce)
+       metadata, followers, limit_key, weight, announce)
 SELECT coalesce(%(id)s::uuid, jobqueue_uuidv7()), old.job_type,
        coalesce(%(queue)s, old.queue), coalesce(%(priority)s, old.priority),
        coalesce(%(data)s::jsonb, old.data),
@@ -44,7 +44,7 @@ SELECT coalesce(%(id)s::uuid, jobqueue_uuidv7()), old.job_type,
                  AND starts_with(old.limit_key, old.limit_name || ' ')
             THEN old.limit_key
             ELSE jobqueue_limit_key(old.limit_rule, coalesce(%(data)s::jsonb, old.data))
-       END, old.in_queue = 1
+       END, CASE WHEN %(data)s::jsonb IS NULL THEN old.weight END, old.in_queue = 1
   FROM (SELECT archived.*, type.limit_name, type.limit_rule,
                row_number() OVER (ORDER BY id) AS place,
                row_number() OVER (PARTITION BY archived.queue ORDER BY id) AS in_queue,

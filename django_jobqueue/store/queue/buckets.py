@@ -2,9 +2,10 @@
 one is permitted.
 
 A bucket is one moment, at which it is full again. ``burst`` jobs may start of a full
-one, and each start moves the moment on by ``gap`` (GCRA). All is counted in whole
-microseconds, as the database's clock is, so that nothing is rounded in favour of a
-start. Whoever spends holds the lock of the row that states the rate.
+one, and each start moves the moment on by ``gap`` (GCRA), or by as many gaps as the job
+weighs. Moments are whole microseconds, as the database's clock is, and nothing is
+rounded in favour of a start. Whoever claims holds the lock of the row that states the
+rate.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ IN_FORCE: Final = f"""
 # the limit.
 _BURST: Final = "substring({rate} FROM '[0-9]+$')::bigint"
 _GAP: Final = """
-ceil(substring({rate} FROM '/([0-9.]+)s')::numeric * 1000000
-     / greatest(1, substring({rate} FROM '^[0-9]+')::bigint
-                   - substring({rate} FROM '[0-9]+$')::bigint + 1))::bigint
+(substring({rate} FROM '/([0-9.]+)s')::numeric * 1000000
+ / greatest(1, substring({rate} FROM '^[0-9]+')::bigint
+               - substring({rate} FROM '[0-9]+$')::bigint + 1))
 """
 # Microseconds until the bucket is full; 0 where there is none.
 _OWED: Final = """
@@ -57,16 +58,24 @@ class Bucket(NamedTuple):
     def room(self) -> str:
         """How many jobs may start now."""
         return f"""
-greatest(0 * {self.gap},
-         {self.burst} - ({self.owed} + {self.gap} - 1) / {self.gap})
+greatest(0 * {self.burst}, {self.burst} - ceil({self.owed} / {self.gap})::bigint)
 """
 
-    @property
-    def next_start(self) -> str:
-        """Seconds until the next start is permitted."""
+    def may_be_owed(self, weight: str = "1") -> str:
+        """The most microseconds with which a job of this weight, an SQL expression, may
+        start. One that is heavier than the burst needs a full bucket."""
         return f"""
-greatest(0 * {self.gap},
-         {self.owed} - ({self.burst} - 1) * {self.gap})::float8 / 1000000
+floor(({self.burst} - least({weight}, {self.burst})) * {self.gap})::bigint
+"""
+
+    def has_room_for(self, weight: str) -> str:
+        """Whether a job of this weight may start now."""
+        return f"({self.room} >= {weight} OR {self.owed} = 0)"
+
+    def next_start(self, weight: str = "1") -> str:
+        """Seconds until a job of this weight may start."""
+        return f"""
+(greatest(0 * {self.burst}, {self.owed} - {self.may_be_owed(weight)})::float8 / 1000000)
 """
 
 
@@ -116,15 +125,25 @@ SELECT * FROM claimed
 
 
 TYPE: Final = of_type("%(job_type)s")
-SPENT_OF_TYPE: Final = f"""
-(SELECT claimed.job_type, count(*) * {TYPE.gap} FROM claimed GROUP BY claimed.job_type)
+KEY_OF_CLAIMED: Final = of_key("%(job_type)s", "claimed.limit_key")
+_SPENT_OF_TYPE: Final = f"""
+(SELECT claimed.job_type, ceil({{starts}} * {TYPE.gap})::float8
+   FROM claimed GROUP BY claimed.job_type)
 """
-NEXT_START: Final = PreparedStatement(f"SELECT {TYPE.next_start}")
-SPENT_OF_KEYS: Final = f"""
-({SPENT_OF_TYPE}
+SPENT_OF_TYPE: Final = _SPENT_OF_TYPE.format(starts="count(*)")
+NEXT_START: Final = PreparedStatement(f"SELECT {TYPE.next_start()}")
+
+
+def spent_of_keys(of_type: str, of_key: str) -> str:
+    """What the claimed jobs spend of their type and of each key: these aggregates."""
+    return f"""
+({_SPENT_OF_TYPE.format(starts=of_type)}
  UNION ALL
-SELECT claimed.limit_key, count(*) * {of_key("%(job_type)s", "claimed.limit_key").gap}
+SELECT claimed.limit_key, ceil({of_key} * {KEY_OF_CLAIMED.gap})::float8
   FROM claimed
  WHERE claimed.limit_key IS NOT NULL
  GROUP BY claimed.limit_key)
 """
+
+
+SPENT_OF_KEYS: Final = spent_of_keys("count(*)", "count(*)")

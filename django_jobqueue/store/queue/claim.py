@@ -11,7 +11,7 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.errors import is_refusal
 from django_jobqueue.store.prepared import PreparedStatement
-from django_jobqueue.store.queue import buckets
+from django_jobqueue.store.queue import buckets, job_weights
 from django_jobqueue.store.queue.lanes import FROM_MARK, LANES, LaneMark, mark_params
 from django_jobqueue.store.rows import ClaimedJob, claimed_jobs
 
@@ -29,6 +29,10 @@ OPEN: Final = """
 # claim looks itself for those that it does not keep.
 WITHOUT_KEYS: Final = """
      AND (SELECT type.limit_name IS NULL
+            FROM jobqueue_jobtype AS type WHERE type.name = lane.job_type)
+"""
+WITHOUT_WEIGHT: Final = """
+     AND (SELECT type.weight_rule IS NULL
             FROM jobqueue_jobtype AS type WHERE type.name = lane.job_type)
 """
 _WITHOUT_RATE = f"""
@@ -165,25 +169,29 @@ CLAIM_IGNORING_RATES: Final = PreparedStatement(
     CLAIMED.format(pick=PICK.format(condition=OPEN + WITHOUT_KEYS, limit=_WITHIN_LIMIT))
 )
 # Rates are kept unless the caller's time does not pass.
+_WEIGHTS = (job_weights.OF_TYPE, job_weights.OF_KEY)
+_TYPE_RATE = buckets.of_type("lane.job_type")
 _KEY_RATE = buckets.of_key("lane.job_type", "lane.limit_key")
-_RATE_LEFT = f"CASE WHEN %(keeps_rates)s THEN {buckets.TYPE.room} END"
-_KEY_RATE_HAS_ROOM = f"""
+
+
+def _rates_have_room(of_type: str, of_key: str) -> str:
+    """Whether a job that counts with these weights may start now."""
+    return f"""
+     AND coalesce(NOT %(keeps_rates)s OR {_TYPE_RATE.has_room_for(of_type)}, true)
      AND coalesce(NOT %(keeps_rates)s OR lane.limit_key IS NULL
-                  OR {_KEY_RATE.room} > 0, true)
+                  OR {_KEY_RATE.has_room_for(of_key)}, true)
 """
-_RATE_HAS_ROOM = f"""
-     AND coalesce(NOT %(keeps_rates)s
-                  OR {buckets.of_type("lane.job_type").room} > 0, true)
-     {_KEY_RATE_HAS_ROOM}
-"""
-CLAIM_QUARANTINED: Final = buckets.spending(
+
+
+CLAIM_QUARANTINED: Final = job_weights.spending(
     CLAIMED.format(
         pick=_PICK_QUARANTINED.format(
-            condition=OPEN + _KEY_HAS_ROOM + _KEY_RATE_HAS_ROOM,
-            limit=f"least({_WITHIN_LIMIT}, {_RATE_LEFT})",
+            condition=OPEN
+            + _KEY_HAS_ROOM
+            + _rates_have_room(*(one.replace("job.", "lane.") for one in _WEIGHTS)),
+            limit=_WITHIN_LIMIT,
         )
-    ),
-    buckets.SPENT_OF_KEYS,
+    )
 )
 
 # The limit by key is locked first, as by every claim.
@@ -223,9 +231,9 @@ SELECT min(CASE WHEN NOT is_due THEN due_in WHEN may_run THEN 0 END),
        coalesce(bool_or(is_due AND NOT may_run), false)
   FROM (SELECT date_part('epoch', lane.run_after - statement_timestamp()) AS due_in,
                lane.run_after <= statement_timestamp() AS is_due,
-               {OPEN} {_KEY_HAS_ROOM} {_RATE_HAS_ROOM}
+               {OPEN} {_KEY_HAS_ROOM} {_rates_have_room("lane.of_type", "lane.of_key")}
                AND {_ROOM_FOR_ONE} > 0 AS may_run
-          FROM (SELECT job.queue, job.job_type, job.limit_key,
+          FROM (SELECT job.queue, job.job_type, job.limit_key, {job_weights.OF_TYPES},
                        min(job.run_after) AS run_after
                   FROM jobqueue_queuedjob AS job
                  WHERE job.status = 'queued' AND job.quarantined
@@ -234,7 +242,8 @@ SELECT min(CASE WHEN NOT is_due THEN due_in WHEN may_run THEN 0 END),
                         OR job.expires_at > greatest(job.run_after,
                                                      statement_timestamp()))
                    AND (%(queues)s::text[] IS NULL OR job.queue = ANY (%(queues)s))
-                 GROUP BY job.queue, job.job_type, job.limit_key) AS lane) AS waiting
+                 GROUP BY job.queue, job.job_type, job.limit_key, of_type, of_key)
+               AS lane) AS waiting
 """
 
 

@@ -29,7 +29,7 @@ LOCK_LIMIT: Final = PreparedStatement("""
 SELECT name FROM jobqueue_keylimit WHERE name = %(limit_name)s FOR NO KEY UPDATE
 """)
 
-_LANE: Final = """
+LANE: Final = """
        job.status = 'queued' AND NOT job.quarantined AND job.limit_key IS NOT NULL
    AND job.queue = %(queue)s AND job.priority = %(priority)s::smallint
    AND job.job_type = %(job_type)s
@@ -81,7 +81,7 @@ HEAD: Final = f"""(
 SEVERAL: Final = f"""(
            SELECT job.ctid
              FROM jobqueue_queuedjob AS job
-            WHERE {_LANE}
+            WHERE {LANE}
               AND job.limit_key >= key.limit_key AND job.limit_key <= key.limit_key
               AND job.run_after <= statement_timestamp() AND {_NOT_EXPIRED}
             ORDER BY job.limit_key, job.run_after, job.id
@@ -99,7 +99,7 @@ PICK: Final = f"""
                 WITH RECURSIVE key AS (
                   (SELECT job.limit_key, job.run_after, job.ctid AS head
                      FROM jobqueue_queuedjob AS job
-                    WHERE {_LANE} AND job.limit_key >= half.since
+                    WHERE {LANE} AND job.limit_key >= half.since
                     ORDER BY job.limit_key, job.run_after, job.id
                     LIMIT 1)
                   UNION ALL
@@ -108,7 +108,7 @@ PICK: Final = f"""
                          LATERAL (
                            SELECT job.limit_key, job.run_after, job.ctid
                              FROM jobqueue_queuedjob AS job
-                            WHERE {_LANE} AND job.limit_key > key.limit_key
+                            WHERE {LANE} AND job.limit_key > key.limit_key
                             ORDER BY job.limit_key, job.run_after, job.id
                             LIMIT 1) AS next
                    WHERE half.until IS NULL OR next.limit_key < half.until)
@@ -118,14 +118,18 @@ PICK: Final = f"""
               LATERAL (SELECT nullif({_OF_KEY}, -1) AS most OFFSET 0) AS of_key,
               LATERAL {{jobs}} AS picked
         WHERE key.run_after <= statement_timestamp()
-          AND {_OPEN}
+          AND {_OPEN} {{condition}}
           AND (%(locks_limit)s OR of_key.most IS NULL)
           AND (%(locks_type)s OR {_OF_TYPE} IS NULL)
           AND (%(sees_rates)s OR {_HAS_NO_RATE})
         LIMIT {WITHIN_TYPE}
 """
-CLAIM_HEADS: Final = PreparedStatement(CLAIMED.format(pick=PICK.format(jobs=HEAD)))
-CLAIM_SEVERAL: Final = PreparedStatement(CLAIMED.format(pick=PICK.format(jobs=SEVERAL)))
+CLAIM_HEADS: Final = PreparedStatement(
+    CLAIMED.format(pick=PICK.format(jobs=HEAD, condition=""))
+)
+CLAIM_SEVERAL: Final = PreparedStatement(
+    CLAIMED.format(pick=PICK.format(jobs=SEVERAL, condition=""))
+)
 
 # Jobs that came without a key: of plain SQL, of a release before, or from before the
 # type had a limit. So many are looked at, whether they have one or not.

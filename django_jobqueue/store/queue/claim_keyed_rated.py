@@ -7,7 +7,7 @@ from typing import Final
 from django_jobqueue.store.connection import Database, Params
 from django_jobqueue.store.prepared import PreparedStatement
 from django_jobqueue.store.queue import buckets
-from django_jobqueue.store.queue.claim import CLAIMED, LOCK_TYPE
+from django_jobqueue.store.queue.claim import CLAIMED, LOCK_TYPE, WITHOUT_WEIGHT
 from django_jobqueue.store.queue.claim_keyed import (
     HEAD,
     LOCK_LIMIT,
@@ -23,15 +23,16 @@ from django_jobqueue.store.rows import ClaimedJob, claimed_jobs
 MOST_BUCKETS: Final = 1_000  # of which the first that has room again is looked for
 LONGEST_WAIT: Final = 1.0  # seconds; there may be more of them
 
-_KEY: Final = buckets.of_key("%(job_type)s", "key.limit_key")
-_BUCKET: Final = buckets.of_key("%(job_type)s", "bucket.limit_key")
+_WITHOUT_WEIGHT: Final = WITHOUT_WEIGHT.replace("lane.job_type", "%(job_type)s")
+KEY: Final = buckets.of_key("%(job_type)s", "key.limit_key")
+BUCKET: Final = buckets.of_key("%(job_type)s", "bucket.limit_key")
 
 
 def _rated(jobs: str) -> PreparedStatement:
     """The claim without a rate, of no more jobs than the rates let start."""
     pick = PICK.replace(WITHIN_TYPE, f"least({WITHIN_TYPE}, {buckets.TYPE.room})")
-    of_key = jobs.replace(ROOM, f"least({ROOM}, {_KEY.room})")
-    claim = CLAIMED.format(pick=pick.format(jobs=of_key))
+    of_key = jobs.replace(ROOM, f"least({ROOM}, {KEY.room})")
+    claim = CLAIMED.format(pick=pick.format(jobs=of_key, condition=_WITHOUT_WEIGHT))
     return PreparedStatement(buckets.spending(claim, buckets.SPENT_OF_KEYS))
 
 
@@ -39,8 +40,8 @@ CLAIM_RATED_HEADS: Final = _rated(HEAD)
 CLAIM_RATED_SEVERAL: Final = _rated(SEVERAL)
 
 # Of the type, and of the key that has room again first.
-NEXT_START_OF_KEYS: Final = PreparedStatement(f"""
-SELECT {buckets.TYPE.next_start},
+NEXT_STARTS: Final = f"""
+SELECT {{of_type}},
        (SELECT min(next.seconds)
           FROM (SELECT bucket.limit_key
                   FROM jobqueue_bucket AS bucket
@@ -48,9 +49,12 @@ SELECT {buckets.TYPE.next_start},
                    AND bucket.limit_key < %(limit_name)s || '!'
                    AND bucket.full_at > statement_timestamp()
                  LIMIT {MOST_BUCKETS}) AS bucket,
-               LATERAL (SELECT {_BUCKET.next_start} AS seconds OFFSET 0) AS next
+               LATERAL (SELECT {{of_key}} AS seconds OFFSET 0) AS next
          WHERE next.seconds > 0)
-""")
+"""
+NEXT_START_OF_KEYS: Final = PreparedStatement(
+    NEXT_STARTS.format(of_type=buckets.TYPE.next_start(), of_key=BUCKET.next_start())
+)
 
 
 def claim_keyed_rated(
@@ -58,7 +62,8 @@ def claim_keyed_rated(
 ) -> tuple[list[ClaimedJob], float, float]:
     """Claim up to ``limit`` jobs of a lane, within the limits and the rates of each key
     and of the job type. Returns also the seconds until the next start is permitted: of
-    the type, and of some key; 0 if none waits."""
+    the type, and of some key; 0 if none waits. A type with a rate that counts weights
+    gives nothing."""
     params = keyed_params(worker, keyed, limit, sees_rates=True)
     claim = CLAIM_RATED_HEADS if keyed.each == 1 else CLAIM_RATED_SEVERAL
     statements: list[tuple[str, Params]] = [

@@ -14,6 +14,7 @@ from django_jobqueue.store.queue.claim import (
     OPEN,
     PICK,
     WITHOUT_KEYS,
+    WITHOUT_WEIGHT,
 )
 from django_jobqueue.store.queue.claim_keyed import WITHIN_TYPE
 from django_jobqueue.store.queue.lanes import LaneMark, mark_params
@@ -25,7 +26,7 @@ CLAIM_RATED: Final = PreparedStatement(
     buckets.spending(
         CLAIMED.format(
             pick=PICK.format(
-                condition=OPEN + WITHOUT_KEYS,
+                condition=OPEN + WITHOUT_KEYS + WITHOUT_WEIGHT,
                 limit=f"least({WITHIN_TYPE}, {buckets.TYPE.room})",
             )
         ),
@@ -39,7 +40,7 @@ def claim_rated(
 ) -> tuple[list[ClaimedJob], float]:
     """Claim from lanes that are all of one job type, within its rate and its
     concurrency. Returns the seconds until the next start is permitted as well: 0 if
-    another one was."""
+    another one was. A type whose rate counts weights gives nothing."""
     params = {
         **mark_params(lanes),
         "worker": worker,

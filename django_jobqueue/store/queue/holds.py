@@ -12,26 +12,25 @@ _KEY: Final = buckets.of_key("asked.job_type", "asked.limit_key")
 _TYPE: Final = buckets.of_type("asked.job_type")
 _AT: Final = """
 statement_timestamp() + asked.seconds * interval '1 second'
-                      + ({bucket.burst} - 1) * {bucket.gap} * interval '1 microsecond'
+                      + {may_be_owed} * interval '1 microsecond'
 """
 
 # When the time is over one job may start, and the others as the rate says. A bucket
-# that is emptier already stays as it is.
+# that is emptier already stays as it is. One bucket in each statement: claims move
+# several, in no order, and two that waited for each other would be a deadlock.
 HOLD: Final = f"""
 INSERT INTO jobqueue_bucket AS held (limit_key, full_at)
-SELECT wanted.key, max(wanted.full_at)
-  FROM unnest(%(job_types)s::text[], %(limit_keys)s::text[], %(seconds)s::float8[])
+SELECT wanted.key, wanted.full_at
+  FROM (VALUES (%(job_type)s::text, %(limit_key)s::text, %(seconds)s::float8))
        AS asked (job_type, limit_key, seconds),
        LATERAL (
-         SELECT asked.limit_key, {_AT.format(bucket=_KEY)}
+         SELECT asked.limit_key, {_AT.format(may_be_owed=_KEY.may_be_owed())}
           WHERE asked.limit_key IS NOT NULL
          UNION ALL
-         SELECT asked.job_type, {_AT.format(bucket=_TYPE)}
+         SELECT asked.job_type, {_AT.format(may_be_owed=_TYPE.may_be_owed())}
           WHERE asked.limit_key IS NULL OR {_KEY.gap} IS NULL
        ) AS wanted (key, full_at)
  WHERE wanted.full_at IS NOT NULL
- GROUP BY wanted.key
- ORDER BY wanted.key
     ON CONFLICT (limit_key) DO UPDATE
    SET full_at = greatest(held.full_at, excluded.full_at)
 RETURNING held.limit_key
@@ -53,9 +52,14 @@ class Hold(NamedTuple):
 def hold(db: Database, asked: Sequence[Hold]) -> set[str]:
     """Hold back what these ask for; returns the keys of the buckets that were held. A
     job without a rate has none."""
-    params = {
-        "job_types": [one.job_type for one in asked],
-        "limit_keys": [one.limit_key for one in asked],
-        "seconds": [one.seconds for one in asked],
+    longest: dict[tuple[str, str | None], float] = {}
+    for job_type, limit_key, seconds in asked:
+        before = longest.get((job_type, limit_key), 0.0)
+        longest[job_type, limit_key] = max(before, seconds)
+    return {
+        key
+        for (job_type, limit_key), seconds in longest.items()
+        for (key,) in db.fetch(
+            HOLD, {"job_type": job_type, "limit_key": limit_key, "seconds": seconds}
+        )
     }
-    return {key for (key,) in db.fetch(HOLD, params)}

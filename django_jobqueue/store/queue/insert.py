@@ -41,14 +41,15 @@ FOLLOWERS_ARE_THERE: Final = """
 
 # What few jobs have.
 MORE_COLUMNS: Final = """, max_attempts, timeout, backoff, metadata, unique_key,
-       unique_until_started, limit_key"""
+       unique_until_started, limit_key, weight"""
 MORE_VALUES: Final = """, %(max_attempts)s::integer, %(timeout)s::interval,
        %(backoff)s::jsonb, %(metadata)s::jsonb,
        coalesce(%(unique_key)s::uuid, jobqueue_unique_key(
                   type.name, %(unique_rule)s::jsonb, %(data)s::jsonb)),
        %(unique_until_started)s,
        coalesce(type.limit_name || ' ' || %(limit_key)s::text,
-                jobqueue_limit_key(type.limit_rule, %(data)s::jsonb))"""
+                jobqueue_limit_key(type.limit_rule, %(data)s::jsonb)),
+       %(weight)s::integer"""
 
 # One statement. It reads the job type's row, because operators override the priority
 # there, and because a missing row must be an error now and not at commit.

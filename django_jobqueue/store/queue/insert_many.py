@@ -34,7 +34,8 @@ SELECT coalesce(%(queue)s, type.queue),
 COPY_MANY: Final = """
 COPY jobqueue_queuedjob (
      id, job_type, queue, priority, run_after, expires_at, followers, created_at,
-     enqueued_by, tags, max_attempts, timeout, backoff, metadata, announce, data)
+     enqueued_by, tags, max_attempts, timeout, backoff, metadata, weight,
+     announce, data)
 FROM STDIN
 """
 OF_COPY: Final = 6  # what ``prepare`` returns and COPY takes
@@ -59,6 +60,7 @@ def insert_many(
         None if new.timeout is None else f"{new.timeout.total_seconds()} seconds",
         new.backoff,
         new.metadata,
+        new.weight,
     )
     same = "\t".join(map(_copy_text, (new.job_type, *prepared[:OF_COPY], *own)))
     is_first, connection = announces(db, new.lane), connections[db.alias]

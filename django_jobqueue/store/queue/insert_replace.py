@@ -35,7 +35,7 @@ from django_jobqueue.store.queue.new_job import NewJob
 REPLACE: Final = """
 ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO UPDATE
    SET data = excluded.data, limit_key = excluded.limit_key,
-       metadata = excluded.metadata, tags = excluded.tags,
+       weight = excluded.weight, metadata = excluded.metadata, tags = excluded.tags,
        enqueued_by = excluded.enqueued_by,
        run_after = CASE WHEN %(moves)s::boolean
                         THEN least(excluded.run_after, jobqueue_queuedjob.created_at
@@ -79,8 +79,8 @@ VALUES (%(id)s::uuid, %(job_type)s, %(queue)s, %(priority)s, %(data)s::jsonb,
         clock_timestamp() + %(delay)s::interval, clock_timestamp(), {announce},
         {key}, true)
     ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO UPDATE
-   SET data = excluded.data, metadata = NULL, tags = NULL, enqueued_by = NULL,
-       expires_at = NULL{moved}
+   SET data = excluded.data, weight = NULL, metadata = NULL, tags = NULL,
+       enqueued_by = NULL, expires_at = NULL{moved}
  WHERE jobqueue_queuedjob.status = 'queued'
 RETURNING queue, priority, run_after, expires_at, created_at, false, id, max_attempts,
           timeout, backoff::text, {notified}, {passed}

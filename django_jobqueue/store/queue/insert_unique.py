@@ -76,14 +76,15 @@ _INSERT_CALLS: Final = """
 INSERT INTO jobqueue_queuedjob (
        id, unique_key, data, job_type, queue, priority, run_after, expires_at,
        followers, created_at, enqueued_by, tags, max_attempts, timeout, backoff,
-       metadata, unique_until_started, limit_key, announce)
+       metadata, unique_until_started, limit_key, weight, announce)
 SELECT call.id, call.key, call.data::jsonb, %(job_type)s, %(queue)s, %(priority)s,
        %(run_after)s::timestamptz, %(expires_at)s::timestamptz, %(followers)s::jsonb,
        %(created_at)s::timestamptz, %(enqueued_by)s, %(tags)s::jsonb,
        %(max_attempts)s::integer, %(timeout)s::interval, %(backoff)s::jsonb,
        %(metadata)s::jsonb, %(unique_until_started)s,
        coalesce(%(limit_name)s || ' ' || %(limit_key)s::text,
-                jobqueue_limit_key(%(limit_rule)s::jsonb, call.data::jsonb)), true
+                jobqueue_limit_key(%(limit_rule)s::jsonb, call.data::jsonb)),
+       %(weight)s::integer, true
   FROM unnest(%(keys)s::uuid[], %(ids)s::uuid[], %(texts)s::text[])
        AS call (key, id, data)
  ORDER BY call.key

@@ -38,6 +38,7 @@ class NewJob:
     moves: bool = False  # and its run_after
     is_keyed: bool = False  # its type has a limit by key
     limit_key: str | None = None  # instead of the key of its arguments
+    weight: int | None = None  # instead of what its arguments say
     usual_delay: bool = False  # all jobs of the type have this delay
     debounce_max: timedelta | None = None  # but not beyond this, from its enqueue
 
@@ -55,6 +56,7 @@ class NewJob:
             self.backoff,
             self.metadata,
             self.followers,
+            self.weight,
         )
         return any(more) or self.is_unique or self.is_keyed
 
@@ -83,6 +85,7 @@ class NewJob:
             self.metadata,
             self.followers,
             self.tags,
+            self.weight,
         )
         ends = (self.expires_at, self.expires_in, self.run_after, self.enqueued_by)
         is_usual = self.usual_delay or not (self.delay or self.moves)

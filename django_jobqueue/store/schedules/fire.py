@@ -117,6 +117,7 @@ _OF_JOB: Final = {
     "follower_types": "text[]",
     "unique_key": "uuid",
     "limit_key": "text",
+    "weight": "integer",
 }
 _RECORD: Final = ", ".join(
     f"{name} {column_type}" for name, column_type in _OF_JOB.items()

@@ -263,7 +263,10 @@ class Claimer:
             return 0, known if known.due else None  # nothing ahead of it, until it fits
         if (limit := self._policies.key_limit(job_type)) is not None:
             return self._take_keyed(executor, known, limit)
-        limited, rated = self._policies.is_limited(job_type), RatedClaims()
+        limited, rated = (
+            self._policies.is_limited(job_type),
+            RatedClaims(by_weight=self._policies.counts_weights(job_type)),
+        )
         statement: Callable[..., list[ClaimedJob]] = claim.claim
         if self._policies.has_rate(job_type):
             statement = rated.claim

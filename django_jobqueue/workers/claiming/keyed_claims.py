@@ -10,6 +10,7 @@ from typing import Final
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue.claim_keyed import KeyedLane, adopt, claim_keyed
 from django_jobqueue.store.queue.claim_keyed_rated import claim_keyed_rated
+from django_jobqueue.store.queue.claim_weighed import claim_keyed_weighed
 from django_jobqueue.store.queue.lanes import START, LaneMark
 from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.workers.claiming.lane_scanner import KnownLane
@@ -26,6 +27,8 @@ class KeyedClaims:
         self._known = known
         self._limit = limit
         self._locks_type = policies.is_limited(known.lane.job_type)
+        by_weight = policies.counts_weights(known.lane.job_type)
+        self._claim_rated = claim_keyed_weighed if by_weight else claim_keyed_rated
         self._is_rated = limit.has_rate or policies.has_rate(known.lane.job_type)
         # Until the next start is permitted, after the last claim; 0 if none waits.
         self.seconds_of_type = self.seconds_of_key = 0.0
@@ -45,7 +48,7 @@ class KeyedClaims:
         )
         if not self._is_rated:
             return claim_keyed(db, worker, keyed, wanted)
-        jobs, self.seconds_of_type, self.seconds_of_key = claim_keyed_rated(
+        jobs, self.seconds_of_type, self.seconds_of_key = self._claim_rated(
             db, worker, keyed, wanted
         )
         return jobs

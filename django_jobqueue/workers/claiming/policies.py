@@ -12,6 +12,7 @@ from django_jobqueue.domain import key_limits
 from django_jobqueue.domain.policy import attempts_in_force, time_in_force
 from django_jobqueue.domain.registry import Declaration, Registry
 from django_jobqueue.domain.states import Delivery
+from django_jobqueue.domain.weights import weighing
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store import job_types, worker_rows
 from django_jobqueue.store.connection import OwnConnection
@@ -137,6 +138,13 @@ class Policies:
         if overrides is None:
             return self._declared[job_type].policy.rate is not None
         return overrides.has_rate
+
+    def counts_weights(self, job_type: str) -> bool:
+        """Whether a rate of the job type counts what its jobs weigh."""
+        overrides = self._overrides.get(job_type)
+        if overrides is None:
+            return bool(weighing(self._declared[job_type].policy))
+        return overrides.counts_weights
 
     def key_limit(self, job_type: str) -> KeyLimit | None:
         """The limit by key of the job type; None if it has none."""

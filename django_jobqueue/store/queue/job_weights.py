@@ -1,0 +1,63 @@
+"""What jobs count with in rates with a weight, and the jobs that together fit."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django_jobqueue.store.queue import buckets
+from django_jobqueue.store.queue.buckets import Bucket
+from django_jobqueue.store.rows import ClaimedJob
+
+# 1, unless the rate counts weights. Then the job's own, or what its data say.
+_WEIGHT: Final = """
+CASE WHEN {rule} IS NULL THEN 1
+     WHEN job.weight > 0 THEN job.weight
+     ELSE jobqueue_weight({rule}, job.data) END
+"""
+_RULE: Final = """
+(SELECT type.weight_rule FROM jobqueue_jobtype AS type
+  WHERE type.name = {job_type} AND (type.weight_rule ->> '{of}')::boolean)
+"""
+RULE_OF_TYPE: Final = _RULE.format(job_type="%(job_type)s", of="of_type")
+RULE_OF_KEY: Final = _RULE.format(job_type="%(job_type)s", of="of_key")
+OF_TYPE: Final = _WEIGHT.format(rule=RULE_OF_TYPE)
+OF_KEY: Final = _WEIGHT.format(rule=RULE_OF_KEY)
+# The same for jobs of several types.
+OF_TYPES: Final = f"""
+{_WEIGHT.format(rule=_RULE.format(job_type="job.job_type", of="of_type"))} AS of_type,
+{_WEIGHT.format(rule=_RULE.format(job_type="job.job_type", of="of_key"))} AS of_key
+"""
+_COLUMNS: Final = ", ".join(ClaimedJob._fields)
+
+
+def fitting(
+    candidates: str, bucket: Bucket, *, selected: str = "candidate.ctid"
+) -> str:
+    """Of these candidates, no more rows than jobs may start, with a ``weight``: the
+    first that together fit, or the first one alone if the bucket is full. What is
+    behind one that does not fit waits, so that no heavy job waits for ever."""
+    return f"""
+SELECT {selected}
+  FROM (SELECT candidate.*, row_number() OVER rising AS place,
+               sum(candidate.weight) OVER rising AS total
+          FROM ({candidates}) AS candidate
+        WINDOW rising AS (ROWS UNBOUNDED PRECEDING)) AS candidate
+ WHERE coalesce(candidate.total <= {bucket.room}
+                OR (candidate.place = 1 AND {bucket.owed} = 0), true)
+"""
+
+
+def of_first(jobs: str) -> str:
+    """The ``weight`` of the first of these jobs, an SQL expression."""
+    return f"coalesce((SELECT first.weight FROM ({jobs}) AS first), 1)"
+
+
+def spending(claim: str) -> str:
+    """This claim, and what its jobs spend of their type and of each key."""
+    spent = buckets.spent_of_keys("sum(claimed.of_type)", "sum(claimed.of_key)")
+    return f"""
+WITH claimed ({_COLUMNS}, of_type, of_key) AS (
+  {claim}, {OF_TYPE}, {OF_KEY}
+), spent AS ({buckets.SPEND.format(spent=spent)})
+SELECT {_COLUMNS} FROM claimed
+"""

@@ -1,0 +1,282 @@
+"""Rates that count what jobs weigh: what a claim takes, and what it spends."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from django_jobqueue import Rate
+from django_jobqueue.models import Bucket, JobType, KeyLimit, QueuedJob
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.queue import claim
+from django_jobqueue.store.queue.claim_keyed import KeyedLane
+from django_jobqueue.store.queue.claim_weighed import (
+    claim_keyed_weighed,
+    claim_weighed,
+)
+from django_jobqueue.store.queue.spend import Spent, spend
+from django_jobqueue.store.rows import Lane
+from tests.store.meanwhile import together
+from tests.store.rates import heaviest_window
+from tests.store.rows import KEYED, ago, job_type, lane, make
+from tests.store.test_claim_rated import claimers, pass_time
+
+__all__ = ["claimers"]  # the fixture
+
+RATE = Rate(10_000, per=3_600, burst=10)  # one more in 0.36 s
+RULE: dict[str, Any] = {"by": "tokens", "default": 2, "of_type": True, "of_key": False}
+
+
+def weighed(*weights: Any, rate: Rate = RATE, **columns: Any) -> None:
+    """A type whose rate counts weights, and jobs with these, in order."""
+    job_type("weighed", rate=rate.text, weight_rule=RULE)
+    for number, weight in enumerate(weights):
+        due = ago(60 - number / 1_000)
+        make("weighed", data={"tokens": weight}, run_after=due, **columns)
+
+
+def take(db: OwnConnection, worker: int, limit: int = 20) -> tuple[list[int], float]:
+    """The tokens of the jobs that are claimed, and the seconds to wait."""
+    jobs, seconds = claim_weighed(db, worker, [lane("weighed")], limit)
+    ids = [job.id for job in jobs]
+    claimed = QueuedJob.objects.filter(id__in=ids).order_by("run_after")
+    return [job.data["tokens"] for job in claimed], seconds
+
+
+def spent(key: str = "weighed", rate: Rate = RATE) -> int:
+    """How much of a bucket is gone, in starts."""
+    owed = Bucket.objects.get(pk=key).full_at - ago(0)
+    return round(owed / rate.window * (rate.limit - rate.size + 1))
+
+
+def test_jobs_start_in_order_as_long_as_they_fit(
+    own: OwnConnection, holder: int
+) -> None:
+    weighed(3, 4, 4, 1)
+
+    got, seconds = take(own, holder)
+
+    assert got == [3, 4]  # not the 1, or the second 4 would never start
+    assert spent() == 7
+    assert 0 < seconds <= 0.36  # until the 4 fits, not until 1 does
+    pass_time(0.36)
+    assert take(own, holder)[0] == [4]
+
+
+def test_the_wait_is_that_of_the_first_job_that_is_left(
+    own: OwnConnection, holder: int
+) -> None:
+    weighed(10, 8)
+
+    assert take(own, holder)[0] == [10]
+    got, seconds = take(own, holder)
+
+    assert got == []
+    assert 7 * 0.36 < seconds <= 8 * 0.36
+
+
+def test_what_is_heavier_than_the_burst_starts_alone_when_the_bucket_is_full(
+    own: OwnConnection, holder: int
+) -> None:
+    weighed(1, 25, 1)
+
+    assert take(own, holder)[0] == [1]
+    got, seconds = take(own, holder)
+    assert got == []
+    assert 0 < seconds <= 0.36
+    pass_time(0.36)
+    assert take(own, holder)[0] == [25]
+    assert spent() == 25
+    assert take(own, holder)[0] == []
+
+
+@pytest.mark.parametrize(
+    ("tokens", "weight", "counts"),
+    [
+        (3, None, 3),
+        (3, 7, 7),
+        (2.2, None, 3),
+        (0, None, 1),
+        (-5, None, 1),
+        (10**30, None, 2_147_483_647),
+        (None, None, 2),
+        ("4", None, 2),
+        (True, None, 2),
+        ([4], None, 2),
+        (3, 0, 3),
+        (3, -1, 3),
+    ],
+)
+def test_a_job_weighs_what_it_says_or_what_its_data_say(
+    own: OwnConnection, holder: int, tokens: Any, weight: int | None, counts: int
+) -> None:
+    slow = Rate(2_000_000_000, per=3 * 10**9, burst=1_000_000_000)
+    weighed(tokens, rate=slow, weight=weight)
+
+    claim_weighed(own, holder, [lane("weighed")], 1)
+
+    assert spent(rate=slow) == counts
+
+
+@pytest.mark.parametrize("rule", [None, {**RULE, "of_type": False}])
+def test_a_rate_without_a_weight_counts_starts(
+    own: OwnConnection, holder: int, rule: dict[str, Any] | None
+) -> None:
+    weighed(9, 9, 9, weight=9)
+    JobType.objects.filter(pk="weighed").update(weight_rule=rule)
+
+    assert take(own, holder)[0] == [9, 9, 9]
+    assert spent() == 3
+
+
+def test_claims_at_once_never_exceed_the_weights_of_any_window(
+    own: OwnConnection, claimers: list[tuple[OwnConnection, int]]
+) -> None:
+    rate = Rate(120, per=0.3, burst=20)
+    weighed(*[1 + number % 7 for number in range(300)], rate=rate)
+
+    def work(db: OwnConnection, worker: int) -> None:
+        for _ in range(100):
+            claim_weighed(db, worker, [lane("weighed")], 5)
+
+    together([partial(work, *one) for one in claimers])
+    log = [
+        (job.started_at, job.data["tokens"])
+        for job in QueuedJob.objects.filter(started_at__isnull=False)
+        if job.started_at
+    ]
+
+    assert sum(weight for _, weight in log) > rate.size
+    assert heaviest_window(log, rate.window) <= rate.limit
+
+
+def test_quarantined_jobs_wait_until_they_fit(own: OwnConnection, holder: int) -> None:
+    weighed(8, 8, quarantined=True)
+
+    assert len(claim.claim_quarantined(own, holder, ["weighed"], None)) == 1
+    assert spent() == 8
+    nearest = claim.next_quarantined(own, ["weighed"], None)
+    assert (nearest.due_in, nearest.is_held_back) == (None, True)
+    assert claim.claim_quarantined(own, holder, ["weighed"], None) == []
+    pass_time(6 * 0.36)
+    assert claim.next_quarantined(own, ["weighed"], None).due_in == 0
+    assert len(claim.claim_quarantined(own, holder, ["weighed"], None)) == 1
+
+
+def keyed(*jobs: tuple[str, int], of_type: bool, of_key: bool) -> None:
+    """Jobs of these keys and weights, whose type and keys have a rate of 10."""
+    rule = {**RULE, "of_type": of_type, "of_key": of_key}
+    JobType.objects.filter(pk=KEYED).update(rate=RATE.text, weight_rule=rule)
+    KeyLimit.objects.update(concurrency=None, rate=RATE.text)
+    for number, (key, tokens) in enumerate(jobs):
+        data = {"journal": "/dev/null", "key": key, "tokens": tokens}
+        make(KEYED, data=data, run_after=ago(60 - number / 1_000))
+
+
+def take_keyed(
+    db: OwnConnection, worker: int, *, each: int
+) -> tuple[str, float, float]:
+    """The keys of the jobs that are claimed, and the seconds."""
+    of_lane = KeyedLane(
+        lane=Lane("default", 0, KEYED),
+        limit_name=KEYED,
+        locks_limit=True,
+        locks_type=True,
+        each=each,
+    )
+    jobs, of_type, of_key = claim_keyed_weighed(db, worker, of_lane, 20)
+    keys = sorted(str(job.limit_key)[-1] for job in jobs)
+    return "".join(keys), of_type, of_key
+
+
+@pytest.mark.parametrize(
+    ("of_type", "of_key", "each", "claimed"),
+    [
+        (True, False, 1, "ab"),  # 6 and 4: the type is full
+        (False, True, 1, "abc"),
+        (True, True, 1, "ab"),
+        (True, False, 8, "aa"),  # 6 and 3; then the 6 of b does not fit
+        (False, True, 8, "aabccc"),
+        (True, True, 8, "aa"),
+        (False, False, 8, "aaabbccc"),
+    ],
+)
+def test_weights_of_keys_and_of_the_type(
+    own: OwnConnection,
+    holder: int,
+    of_type: bool,
+    of_key: bool,
+    each: int,
+    claimed: str,
+) -> None:
+    heads = [("a", 6), ("b", 4 if each == 1 else 6), ("c", 2)]
+    others = [("a", 3), ("a", 4), ("b", 5), ("c", 2), ("c", 2)]
+    keyed(*heads, *others, of_type=of_type, of_key=of_key)
+
+    assert take_keyed(own, holder, each=each)[0] == claimed
+
+
+def test_the_wait_of_a_key_is_that_of_its_first_job(
+    own: OwnConnection, holder: int
+) -> None:
+    keyed(("a", 8), ("a", 4), of_type=False, of_key=True)
+
+    assert take_keyed(own, holder, each=1)[0] == "a"
+    got, _, of_key = take_keyed(own, holder, each=1)
+
+    assert got == ""
+    assert 0.36 < of_key <= 2 * 0.36  # for 4 of 10, of which 8 are gone
+
+
+def test_the_wait_of_the_type_is_that_of_the_first_job_of_the_circle(
+    own: OwnConnection, holder: int
+) -> None:
+    keyed(("a", 8), ("b", 4), of_type=True, of_key=False)
+
+    got, of_type, _ = take_keyed(own, holder, each=1)
+    assert got == "a"
+    assert 0 < of_type <= 0.01  # perhaps there is a lighter one behind it
+    got, of_type, _ = take_keyed(own, holder, each=1)
+    assert got == ""
+    assert 0.36 < of_type <= 2 * 0.36
+
+
+def test_what_a_job_spends_besides_is_of_the_rates_that_count_weights(
+    own: OwnConnection, holder: int
+) -> None:
+    keyed(("a", 3), of_type=True, of_key=True)
+    take_keyed(own, holder, each=1)
+    key = f"{KEYED} a"
+
+    assert spend(own, [Spent(KEYED, key, 4), Spent(KEYED, key, 1)]) == set()
+    assert (spent(KEYED), spent(key)) == (8, 8)
+    assert spend(own, [Spent(KEYED, key, -6)]) == set()
+    assert (spent(KEYED), spent(key)) == (2, 2)
+    rule = {**RULE, "of_type": False, "of_key": True}
+    JobType.objects.filter(pk=KEYED).update(weight_rule=rule)
+    assert spend(own, [Spent(KEYED, key, 2)]) == set()
+    assert (spent(KEYED), spent(key)) == (2, 4)
+
+
+def test_what_is_given_back_fills_no_bucket_over_its_brim(
+    own: OwnConnection, holder: int
+) -> None:
+    weighed(1, 10, 1)
+    take(own, holder, 1)
+
+    spend(own, [Spent("weighed", None, -100)])
+
+    assert take(own, holder)[0] == [10]
+    assert take(own, holder)[0] == []
+
+
+def test_where_no_rate_counts_weights_nothing_is_spent(
+    own: OwnConnection, holder: int
+) -> None:
+    weighed(1)
+    JobType.objects.filter(pk="weighed").update(weight_rule=None)
+
+    assert spend(own, [Spent("weighed", None, 5)]) == {"weighed"}
+    assert not Bucket.objects.exists()

@@ -1,0 +1,256 @@
+"""Weights of jobs, from the declaration to what they spend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from django_jobqueue import (
+    InvalidArguments,
+    PerKey,
+    Rate,
+    current_job,
+    job,
+    operations,
+)
+from django_jobqueue.domain.rates import Rate as RateOfDomain
+from django_jobqueue.models import ArchivedJob, Bucket, JobType, QueuedJob, Report
+from django_jobqueue.store import job_types
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.testing import drain
+from tests.conftest import HandDriven, archived
+from tests.store.rates import gap
+from tests.workers.test_rated_lanes import declare, held, pass_time
+
+__all__ = ["declare"]  # the fixture
+Declare = Callable[..., Any]
+Make = Callable[..., HandDriven]
+BY_TOKENS = Rate(1_000, per=3_600, burst=10, weight="tokens")
+PLAIN = Rate(1_000, per=3_600, burst=10)
+
+
+def complete(prompt: str = "", tokens: Any = 3) -> None: ...
+
+
+def spends(units: Any = 0) -> None:
+    current_job().spend(units)
+
+
+def owed(handler: Any, rate: RateOfDomain = BY_TOKENS) -> int:
+    """How much of the type's bucket is gone."""
+    bucket = Bucket.objects.get(pk=handler.name)
+    return round((bucket.full_at - job_types.clock_time(DjangoDatabase())) / gap(rate))
+
+
+def test_jobs_start_as_long_as_their_tokens_fit(
+    declare: Declare, make_worker: Make
+) -> None:
+    handler = declare(complete, rate=BY_TOKENS)
+    worker = make_worker(threads=9)
+    for tokens in (4, 3, 5, 1):
+        handler.enqueue(tokens=tokens)
+
+    worker.claim()
+    assert held(worker) == 2
+    assert owed(handler) == 7
+    selection = worker.worker.dispatcher._lane_selection
+    seconds = selection.next_starts.seconds
+    assert 0 < seconds <= 2 * gap(BY_TOKENS).total_seconds()
+    pass_time(2 * gap(BY_TOKENS).total_seconds())
+    selection.next_starts.ask_all()
+    worker.claim()
+    assert held(worker) == 3
+
+
+def test_every_way_into_the_queue_has_a_weight(
+    declare: Declare, make_worker: Make
+) -> None:
+    handler = declare(
+        complete, rate=Rate(100_000, per=3_600, burst=1_000, weight="tokens")
+    )
+    worker = make_worker(threads=99)
+    heavy = handler.using(weight=50)
+
+    handler.enqueue()  # 3
+    handler.enqueue(tokens=4)
+    heavy.enqueue(tokens=4)
+    handler.enqueue_many([{"tokens": 5}, {}])  # 8
+    heavy.enqueue_many([{}, {"tokens": 1}])  # 100
+    handler.using(unique_key="a").enqueue(tokens=6)
+    heavy.using(unique_key="b").enqueue()
+    replacing = handler.using(unique_key="c", on_duplicate="replace")
+    heavy.using(unique_key="c", on_duplicate="replace").enqueue()
+    replacing.enqueue(tokens=7)
+    QueuedJob.objects.create(job_type_id=handler.name, data={"tokens": 9})
+
+    worker.claim()
+    assert held(worker) == 11
+    wanted = 3 + 4 + 50 + 8 + 100 + 6 + 50 + 7 + 9
+    assert abs(owed(handler, Rate(100_000, per=3_600, burst=1_000)) - wanted) <= 2
+
+
+def test_a_replay_keeps_its_weight_unless_it_has_other_data(
+    declare: Declare, make_worker: Make
+) -> None:
+    handler = declare(complete, rate=BY_TOKENS)
+    job = handler.using(weight=8).enqueue()
+    make_worker().work()
+    assert archived()[0].weight == 8
+
+    again = operations.replay(job.id)
+    other = operations.replay(job.id, data={"tokens": 2})
+
+    assert QueuedJob.objects.get(pk=again.id).weight == 8
+    assert QueuedJob.objects.get(pk=other.id).weight is None
+
+
+def test_a_follower_has_the_weight_of_its_entry(
+    declare: Declare, make_worker: Make
+) -> None:
+    handler = declare(complete, rate=BY_TOKENS)
+    first = declare(spends, on_success=handler.using(weight=9))
+    first.enqueue()
+
+    make_worker().work()
+
+    assert ArchivedJob.objects.get(job_type=handler.name).weight == 9
+
+
+def test_a_rate_of_tokens_and_one_of_requests_are_both_kept(
+    declare: Declare, make_worker: Make
+) -> None:
+    handler = declare(
+        complete,
+        rate=BY_TOKENS,
+        per_key=PerKey((), name="requests", rate=Rate(100, per=3_600, burst=2)),
+    )
+    worker = make_worker(threads=9)
+    handler.enqueue_many({"tokens": tokens} for tokens in (2, 2, 2))
+
+    worker.claim()
+    assert held(worker) == 2  # of 10 tokens 6 would fit
+    assert owed(handler) == 4
+
+
+@pytest.mark.parametrize("rate", [BY_TOKENS, Rate(1_000, per=3_600, weight=True)])
+def test_what_a_job_really_used_is_spent_when_it_ends_at_the_latest(
+    declare: Declare, make_worker: Make, rate: RateOfDomain
+) -> None:
+    handler = declare(spends, rate=Rate(1_000, per=3_600, burst=10, weight=True))
+    worker = make_worker()
+    handler.using(weight=2).enqueue(units=5)
+    worker.work()
+    assert owed(handler) == 7
+
+    handler.using(weight=3).enqueue(units=-3)
+    worker.work()
+
+    assert owed(handler) == 7
+    assert not Report.objects.exists()  # it has told nothing else
+
+
+def test_a_job_without_such_a_rate_spends_in_vain(
+    declare: Declare, make_worker: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    handler = declare(spends, rate=PLAIN)
+    handler.enqueue(units=5)
+
+    make_worker().work()
+
+    assert len(archived(status="succeeded")) == 1
+    assert f"spend() has no effect: {handler.name} has no rate" in caplog.text
+    assert owed(handler) == 1
+
+
+@pytest.mark.parametrize("units", [1.5, True, "2", None])
+def test_what_is_no_whole_number_cannot_be_spent(
+    declare: Declare, make_worker: Make, units: Any
+) -> None:
+    handler = declare(spends, rate=BY_TOKENS.__class__(10, per=60, weight=True))
+    handler.using(max_attempts=1).enqueue(units=units)
+
+    make_worker().work()
+
+    [failed] = archived(status="failed")
+    assert "What a job spends is a whole number" in failed.error_message
+
+
+def test_drain_does_not_wait_for_weights(declare: Declare) -> None:
+    handler = declare(complete, rate=BY_TOKENS)
+    handler.enqueue_many([{"tokens": 10}] * 3)
+
+    assert len(drain()) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rate": Rate(10, per=1, weight="tokns")}, "no parameter. Did you mean"),
+        ({"rate": Rate(10, per=1, weight="")}, "weight must be the name of a param"),
+        ({"rate": Rate(10, per=1, weight=3)}, "weight must be the name of a param"),  # type: ignore[arg-type]
+        ({"rate": Rate(10, per=1, weight=False)}, "weight must be the name of a par"),  # type: ignore[arg-type]
+        (
+            {
+                "rate": Rate(100, per=1, weight="tokens"),
+                "per_key": PerKey("prompt", rate=Rate(100, per=1, weight="prompt")),
+            },
+            "rate and per_key count the weights 'prompt' and 'tokens'. A job has one",
+        ),
+        (
+            {"rate": Rate(10, per=1, burst=2, weight="tokens")},
+            "the default of tokens must be at most 2",
+        ),
+    ],
+)
+def test_a_wrong_weight_is_refused_where_it_is_declared(
+    options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ImproperlyConfigured, match=message):
+        job(**options)(complete)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "using", "message"),
+    [
+        ({"tokens": 11}, {}, "tokens must be at most 10, the burst of the rate 1000/"),
+        ({"tokens": 0}, {}, "tokens is what the job counts with in its rate, so it mu"),
+        ({"tokens": 1.5}, {}, "must be a whole number of at least 1, not 1.5"),
+        ({}, {"weight": 11}, "weight must be at most 10, the burst"),
+        ({}, {"weight": 0}, "weight must be a whole number of at least 1, not 0"),
+        ({}, {"weight": True}, "weight must be a whole number of at least 1, not Tr"),
+    ],
+)
+def test_what_could_never_start_is_refused_at_the_enqueue(
+    declare: Declare, arguments: dict[str, Any], using: dict[str, Any], message: str
+) -> None:
+    handler = declare(complete, rate=BY_TOKENS)
+
+    with pytest.raises(InvalidArguments, match=message):
+        handler.using(**using).enqueue(**arguments)
+    with pytest.raises(InvalidArguments, match=message):
+        handler.using(**using).enqueue_many([{}, arguments])
+    assert not QueuedJob.objects.exists()
+
+
+def test_a_weight_without_a_rate_that_counts_it_is_refused(declare: Declare) -> None:
+    handler = declare(complete, rate=PLAIN)
+
+    with pytest.raises(InvalidArguments, match="has no rate that counts it"):
+        handler.using(weight=2).enqueue()
+
+
+def test_what_operators_say_of_the_rate_counts_weights_as_well(
+    declare: Declare, make_worker: Make
+) -> None:
+    handler = declare(complete, rate=BY_TOKENS)
+    operations.override(handler, rate="1000/h burst 5")
+    assert JobType.objects.get(pk=handler.name).rate == BY_TOKENS.text
+    worker = make_worker(threads=9)
+    handler.enqueue_many([{}] * 3)  # of 3 tokens each
+
+    worker.claim()
+
+    assert held(worker) == 1
