@@ -19,14 +19,11 @@ def _spend(key: str, bucket: buckets.Bucket, rule: str) -> str:
     return buckets.SPEND.format(spent=spent) + "RETURNING limit_key"
 
 
+_KEY: Final = buckets.of_key("%(job_type)s", "%(limit_key)s")
 SPEND_OF_TYPE: Final = _spend(
     "%(job_type)s::text", buckets.TYPE, job_weights.RULE_OF_TYPE
 )
-SPEND_OF_KEY: Final = _spend(
-    "%(limit_key)s::text",
-    buckets.of_key("%(job_type)s", "%(limit_key)s"),
-    job_weights.RULE_OF_KEY,
-)
+SPEND_OF_KEY: Final = _spend("%(limit_key)s::text", _KEY, job_weights.RULE_OF_KEY)
 
 
 class Spent(NamedTuple):
