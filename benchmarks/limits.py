@@ -4,7 +4,7 @@ Claims of each kind take turns, in a database of its own on the server of the te
 suite; each claim is a transaction. Prints the median milliseconds of a claim, and the
 ratio to a plain one of as many jobs. ``capped``: each key has a limit of 1; ``turns``:
 the keys only take turns; ``rated``: the type has a rate, which lets all of them start;
-``weighed``: the rate counts weights.
+``weighed``: the rate counts weights; ``keyrate``: each key has a rate.
 ``--waiting 1000000`` takes some minutes.
 
     python -m benchmarks.limits --waiting 100000 --keys 1000,100000 --rounds 200
@@ -75,6 +75,7 @@ def fill(keys: int, waiting: int) -> None:
         "turns": {"per_key": PerKey("key")},
         "rated": {"rate": Rate(10_000, per=1, burst=5_000)},
         "weighed": {"rate": Rate(10_000, per=1, burst=5_000, weight="key")},
+        "keyrate": {"per_key": PerKey("key", rate=Rate(10_000, per=1, burst=5_000))},
     }
     with connection.cursor() as cursor:
         cursor.execute("TRUNCATE jobqueue_queuedjob")
@@ -95,12 +96,13 @@ def claims(db: Any) -> dict[str, Claim]:
     """A function for each kind, which claims so many jobs as a worker does."""
     from django_jobqueue.store.queue.claim import claim
     from django_jobqueue.store.queue.claim_keyed import KeyedLane, claim_keyed
+    from django_jobqueue.store.queue.claim_keyed_rated import claim_keyed_rated
     from django_jobqueue.store.queue.claim_rated import claim_rated
     from django_jobqueue.store.queue.claim_weighed import claim_weighed
     from django_jobqueue.store.queue.lanes import LaneMark
     from django_jobqueue.store.rows import Lane
 
-    first = {"capped": "", "turns": ""}
+    first = {"capped": "", "turns": "", "keyrate": ""}
 
     def plain(limit: int) -> list[Any]:
         return claim(db, 1, [LaneMark(Lane("default", 0, "bench.plain"))], limit)
@@ -118,11 +120,14 @@ def claims(db: Any) -> dict[str, Claim]:
             lane = KeyedLane(
                 lane=Lane("default", 0, f"bench.{kind}"),
                 limit_name=f"bench.{kind}",
-                locks_limit=kind == "capped",
-                locks_type=False,
+                locks_limit=kind != "turns",
+                locks_type=kind == "keyrate",
                 first=first[kind],
             )
-            jobs = claim_keyed(db, 1, lane, limit)
+            if kind == "keyrate":
+                jobs = claim_keyed_rated(db, 1, lane, limit)[0]
+            else:
+                jobs = claim_keyed(db, 1, lane, limit)
             if jobs:
                 first[kind] = f"{jobs[-1].limit_key}\x01"
             return jobs
@@ -133,6 +138,7 @@ def claims(db: Any) -> dict[str, Claim]:
         "plain": plain,
         "capped": keyed("capped"),
         "turns": keyed("turns"),
+        "keyrate": keyed("keyrate"),
         "rated": rated,
         "weighed": weighed,
     }

@@ -11,6 +11,7 @@ from django_jobqueue.domain.rates import Rate, rate_problem
 from django_jobqueue.exceptions import InvalidArguments
 
 LONGEST_KEY: Final = 150  # characters; the database shortens longer ones of plain SQL
+MOST_SHARE: Final = 1_000  # jobs of a key in each round
 LIMIT_KEY_LENGTH: Final = 260  # characters of "<limit> <key>"
 
 
@@ -87,6 +88,13 @@ def limit_key_problem(value: object) -> str | None:
     if "\0" in value:
         return "must have no null character."
     return None
+
+
+def share_problem(value: object) -> str | None:
+    """Why this is no share of a key, in words that follow "share"."""
+    if problem := whole(1)(value):
+        return problem
+    return None if value <= MOST_SHARE else f"must be at most {MOST_SHARE:,}."  # type: ignore[operator]
 
 
 def check_key(per_key: PerKey, data: Mapping[str, Any]) -> None:

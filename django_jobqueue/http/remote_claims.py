@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from django.db import OperationalError, connections
@@ -19,7 +20,13 @@ from django_jobqueue.store.connection import PINNED, DjangoDatabase
 from django_jobqueue.store.errors import is_contended
 from django_jobqueue.store.notify import News
 from django_jobqueue.store.queue import claim, lanes
-from django_jobqueue.store.queue.claim_keyed import KeyedLane, adopt, claim_keyed
+from django_jobqueue.store.queue.claim_keyed import (
+    NEXT_KEY,
+    KeyedLane,
+    adopt,
+    claim_keyed,
+    last_served,
+)
 from django_jobqueue.store.queue.claim_keyed_rated import claim_keyed_rated
 from django_jobqueue.store.queue.claim_rated import claim_rated
 from django_jobqueue.store.queue.claim_weighed import (
@@ -35,6 +42,7 @@ MayWork = Callable[[str, str], bool]  # of a job type and a queue
 BUSY_LANE: Final = 0.5  # seconds that a claim waits for the lock of a job type
 CHECK_UNHEARD: Final = 1.0  # seconds between checks of one that waits and hears nothing
 CHECK_HEARD: Final = 5.0  # and while it hears notifications
+MOST_LANES: Final = 1_000  # of which it is known where the circle of keys goes on
 NO_LIMITS: Final = Overrides(None, None, None, None)
 
 _listener = SharedListener("remote workers", News.JOBS, News.BEHIND)
@@ -56,6 +64,31 @@ def lost() -> Problem:
         "You have no such worker, or its lease has lapsed. Register again; its jobs "
         "are given to others.",
     )
+
+
+_first_keys: dict[Lane, str] = {}
+
+
+def _in_turns(
+    keyed: KeyedLane,
+    room: int,
+    claim_some: Callable[[KeyedLane, int], list[ClaimedJob]],
+) -> list[ClaimedJob]:
+    """Claim a job of each key in turn, and more of each while there is room. The circle
+    goes on where the last claim through this process ended, whichever worker's."""
+    jobs: list[ClaimedJob] = []
+    while len(jobs) < room:
+        first = _first_keys.get(keyed.lane, "")
+        more = claim_some(replace(keyed, first=first), room - len(jobs))
+        keys = [job.limit_key for job in more if job.limit_key is not None]
+        if not keys:
+            break
+        if len(_first_keys) >= MOST_LANES:
+            _first_keys.clear()
+        _first_keys[keyed.lane] = last_served(first, keys) + NEXT_KEY
+        jobs += more
+        keyed = replace(keyed, each=2 * keyed.each)
+    return jobs
 
 
 class Claims:
@@ -157,13 +190,16 @@ class Claims:
             locks_limit=is_rated
             or (limits.key_concurrency, limits.most_of_one_key) != (None, None),
             locks_type=is_rated or limits.concurrency is not None,
+            has_shares=limits.keys_have_shares,
         )
-        if is_rated:
-            by_rates = (
-                claim_keyed_weighed if limits.counts_weights else claim_keyed_rated
-            )
-            return lambda room: by_rates(db, id, keyed, room)[0]
-        return lambda room: claim_keyed(db, id, keyed, room)
+        by_rates = claim_keyed_weighed if limits.counts_weights else claim_keyed_rated
+
+        def claim_some(keyed: KeyedLane, room: int) -> list[ClaimedJob]:
+            if is_rated:
+                return by_rates(db, id, keyed, room)[0]
+            return claim_keyed(db, id, keyed, room)
+
+        return lambda room: _in_turns(keyed, room, claim_some)
 
     def _quarantined(self, names: Sequence[str]) -> list[ClaimedJob]:
         """A job that must run alone, for a worker that holds nothing: or it would wait

@@ -2909,9 +2909,29 @@ class Migration(PostgreSQLMigration):
                 (
                     "concurrency",
                     models.IntegerField(
-                        db_default=0,
-                        help_text="Jobs of this key running at once; 0 holds it, -1 is unlimited.",
+                        blank=True,
+                        help_text="Jobs of this key running at once; 0 holds it, -1 is unlimited. Empty: as of all keys.",
+                        null=True,
                         verbose_name="concurrency",
+                    ),
+                ),
+                (
+                    "rate",
+                    models.CharField(
+                        blank=True,
+                        help_text="Starts of this key in any window. Empty: as of all keys.",
+                        max_length=100,
+                        null=True,
+                        verbose_name="rate",
+                    ),
+                ),
+                (
+                    "share",
+                    models.SmallIntegerField(
+                        blank=True,
+                        help_text="Jobs of this key in each round of the keys. Empty: 1.",
+                        null=True,
+                        verbose_name="share",
                     ),
                 ),
             ],
@@ -2922,9 +2942,33 @@ class Migration(PostgreSQLMigration):
                 "required_db_vendor": "postgresql",
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("concurrency__gte", -1)),
+                        condition=models.Q(
+                            ("concurrency__isnull", True),
+                            ("concurrency__gte", -1),
+                            _connector="OR",
+                        ),
                         name="jobqueue_ko_concurrency",
-                    )
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("rate__isnull", True),
+                            ("rate", "unlimited"),
+                            (
+                                "rate__regex",
+                                "^[1-9][0-9]{0,9}/[0-9]{1,10}([.][0-9]{1,6})?s burst [1-9][0-9]{0,9}$",
+                            ),
+                            _connector="OR",
+                        ),
+                        name="jobqueue_ko_rate",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("share__isnull", True),
+                            ("share__range", (1, 1000)),
+                            _connector="OR",
+                        ),
+                        name="jobqueue_ko_share",
+                    ),
                 ],
             },
         ),

@@ -161,7 +161,9 @@ BEGIN
    WHERE CASE TG_TABLE_NAME WHEN 'jobqueue_jobtype' THEN bucket.limit_key = NEW.name
               ELSE bucket.limit_key >= NEW.name || ' '
                    AND bucket.limit_key < NEW.name || '!' END
-     AND bucket.full_at > clock_timestamp() + coalesce(refill, interval '0');
+     AND bucket.full_at > clock_timestamp() + coalesce(refill, interval '0')
+     AND NOT EXISTS (SELECT FROM jobqueue_keyoverride AS said
+                      WHERE said.limit_key = bucket.limit_key AND said.rate IS NOT NULL);
   PERFORM pg_notify('jobqueue', 't:');
   RETURN NULL;
 END
@@ -175,12 +177,39 @@ CREATE TRIGGER jobqueue_change_rate AFTER UPDATE OF rate, rate_override
     ON jobqueue_keylimit FOR EACH ROW
   WHEN (coalesce(OLD.rate_override, OLD.rate)
         IS DISTINCT FROM coalesce(NEW.rate_override, NEW.rate))
-  EXECUTE FUNCTION jobqueue_change_rate()
+  EXECUTE FUNCTION jobqueue_change_rate();
+CREATE FUNCTION jobqueue_change_key_rate() RETURNS trigger LANGUAGE plpgsql AS $body$
+DECLARE
+  key text := coalesce(NEW.limit_key, OLD.limit_key);
+  rate text := coalesce(
+    NEW.rate,
+    (SELECT coalesce(held.rate_override, held.rate) FROM jobqueue_keylimit AS held
+      WHERE held.name = split_part(key, ' ', 1)),
+    'unlimited');
+  burst bigint := substring(rate FROM '[0-9]+$')::bigint;
+  refill interval := substring(rate FROM '/([0-9.]+)s')::float8 * burst
+                     / greatest(1, substring(rate FROM '^[0-9]+')::bigint - burst + 1)
+                     * interval '1 second';
+BEGIN
+  IF TG_OP <> 'INSERT' AND coalesce(OLD.rate, '') = coalesce(NEW.rate, '') THEN
+    RETURN NULL;
+  END IF;
+  UPDATE jobqueue_bucket AS bucket
+     SET full_at = least(bucket.full_at,
+                         clock_timestamp() + coalesce(refill, interval '0'))
+   WHERE bucket.limit_key = key;
+  RETURN NULL;
+END
+$body$;
+CREATE TRIGGER jobqueue_change_key_rate AFTER INSERT OR UPDATE OF rate OR DELETE
+    ON jobqueue_keyoverride FOR EACH ROW EXECUTE FUNCTION jobqueue_change_key_rate()
 """
 RATE_UNNOTICED = """
 DROP TRIGGER IF EXISTS jobqueue_change_rate ON jobqueue_jobtype;
 DROP TRIGGER IF EXISTS jobqueue_change_rate ON jobqueue_keylimit;
-DROP FUNCTION IF EXISTS jobqueue_change_rate()
+DROP FUNCTION IF EXISTS jobqueue_change_rate();
+DROP TRIGGER IF EXISTS jobqueue_change_key_rate ON jobqueue_keyoverride;
+DROP FUNCTION IF EXISTS jobqueue_change_key_rate()
 """
 
 # A row that leaves its queue or its priority to the job type leaves all else to it, too.

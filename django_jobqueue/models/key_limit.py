@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.domain.per_key import LIMIT_KEY_LENGTH
+from django_jobqueue.domain.per_key import LIMIT_KEY_LENGTH, MOST_SHARE
 from django_jobqueue.domain.policy import NAME_LENGTH, NO_LIMIT
 from django_jobqueue.domain.rates import LENGTH, NO_RATE, STORED
 from django_jobqueue.models.column_defaults import ClockTimestamp
@@ -96,8 +96,25 @@ class KeyOverride(models.Model):
     )
     concurrency = models.IntegerField(
         _("concurrency"),
-        db_default=0,
-        help_text=_("Jobs of this key running at once; 0 holds it, -1 is unlimited."),
+        null=True,
+        blank=True,
+        help_text=_(
+            "Jobs of this key running at once; 0 holds it, -1 is unlimited. Empty: as "
+            "of all keys."
+        ),
+    )
+    rate = models.CharField(
+        _("rate"),
+        max_length=LENGTH,
+        null=True,
+        blank=True,
+        help_text=_("Starts of this key in any window. Empty: as of all keys."),
+    )
+    share = models.SmallIntegerField(
+        _("share"),
+        null=True,
+        blank=True,
+        help_text=_("Jobs of this key in each round of the keys. Empty: 1."),
     )
 
     class Meta:
@@ -107,8 +124,18 @@ class KeyOverride(models.Model):
         default_permissions = ()
         constraints = [
             models.CheckConstraint(
-                condition=Q(concurrency__gte=NO_LIMIT),
+                condition=Q(concurrency__isnull=True) | Q(concurrency__gte=NO_LIMIT),
                 name="jobqueue_ko_concurrency",
+            ),
+            models.CheckConstraint(
+                condition=Q(rate__isnull=True)
+                | Q(rate=NO_RATE)
+                | Q(rate__regex=STORED),
+                name="jobqueue_ko_rate",
+            ),
+            models.CheckConstraint(
+                condition=Q(share__isnull=True) | Q(share__range=(1, MOST_SHARE)),
+                name="jobqueue_ko_share",
             ),
         ]
 

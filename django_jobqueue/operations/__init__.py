@@ -24,7 +24,11 @@ from django_jobqueue.operations.finding import get_job
 from django_jobqueue.operations.freeing import free_keys
 from django_jobqueue.operations.hosts import ask_hosts, scale_hosts
 from django_jobqueue.operations.leases import take_away_leases
-from django_jobqueue.operations.limits import override_key_rate, override_limit
+from django_jobqueue.operations.limits import (
+    override_key_rate,
+    override_key_share,
+    override_limit,
+)
 from django_jobqueue.operations.overrides import override
 from django_jobqueue.operations.pausing import pause, resume
 from django_jobqueue.operations.pruning import prune, prune_jobs, prune_rules
@@ -52,6 +56,7 @@ __all__ = [
     "note",
     "override",
     "override_key_rate",
+    "override_key_share",
     "override_limit",
     "pause",
     "prune",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.key_limits import limit_name
-from django_jobqueue.domain.per_key import limit_key_problem
+from django_jobqueue.domain.per_key import limit_key_problem, share_problem
 from django_jobqueue.domain.policy import NO_LIMIT, whole
 from django_jobqueue.domain.rates import rate_override, rate_override_problem
 from django_jobqueue.domain.registry import registry
@@ -35,51 +37,83 @@ def override_limit(
 
     Returns the override before and after. Raises InvalidArguments.
     """
-    limit = _limit_name(name)
     if concurrency is not None and (problem := whole(NO_LIMIT)(concurrency)):
         raise InvalidArguments(f"concurrency {problem}")
-    if key is not None and (problem := limit_key_problem(key)):
-        raise InvalidArguments(f"key {problem}")
-    db = DjangoDatabase(using)
-    change = limit_overrides.override_limit(db, limit, key, concurrency)
-    if change is None:
-        hint = did_you_mean(limit, limit_overrides.limit_names(db))
-        raise InvalidArguments(f"There is no limit by key {limit!r}.{hint}")
-    count = int(change.before != change.after)
-    text = " → ".join(
-        "–" if v is None else str(v) for v in (change.before, change.after)
-    )
-    details = {"limit": limit, "key": key, "concurrency": text if count else None}
-    given = {name: value for name, value in details.items() if value is not None}
-    record("override limit", by, count, given, using=using)
-    return change
+    return _override(name, key, "concurrency", concurrency, using, by)
 
 
 @sync_only()
 def override_key_rate(
-    name: Name, rate: str | None, *, using: str | None = None, by: str = ""
+    name: Name,
+    rate: str | None,
+    *,
+    key: str | None = None,
+    using: str | None = None,
+    by: str = "",
 ) -> Change:
-    """Override how many jobs of each key start in any window.
+    """Override how many jobs of each key start in any window, or of this ``key`` alone.
 
     ``name`` is that of the limit, or a handler, or its job type, that has it. ``rate``
     is a text, such as "10/s", "100/m burst 3" or "unlimited". None clears the override:
-    the code decides again. Workers obey from their next claim, without a restart.
+    the code decides again, or for a key the limit. Workers obey from their next claim,
+    without a restart.
 
     Returns the override before and after. Raises InvalidArguments.
     """
-    limit = _limit_name(name)
     if problem := rate_override_problem(rate):
         raise InvalidArguments(f"rate {problem}")
-    db = DjangoDatabase(using)
-    change = limit_overrides.override_rate(db, limit, rate_override(rate))
+    return _override(name, key, "rate", rate_override(rate), using, by)
+
+
+@sync_only()
+def override_key_share(
+    name: Name,
+    share: int | None,
+    *,
+    key: str,
+    using: str | None = None,
+    by: str = "",
+) -> Change:
+    """Override how many jobs of this key start each time that the round of the keys
+    comes to it, instead of one. None clears the override.
+
+    ``name`` is that of the limit, or a handler, or its job type, that has it. Workers
+    obey from their next claim, without a restart.
+
+    Returns the override before and after. Raises InvalidArguments.
+    """
+    if share is not None and (problem := share_problem(share)):
+        raise InvalidArguments(f"share {problem}")
+    return _override(name, key, "share", share, using, by)
+
+
+def _override(
+    name: Name, key: str | None, what: str, value: Any, using: str | None, by: str
+) -> Change:
+    """Write it, of all keys or of one, and record it."""
+    limit, db = _limit_name(name), DjangoDatabase(using)
+    if key is not None:
+        if problem := limit_key_problem(key):
+            raise InvalidArguments(f"key {problem}")
+        change = limit_overrides.override_key(db, limit, key, what, value)
+    elif what == "rate":
+        change = limit_overrides.override_rate(db, limit, value)
+    else:
+        change = limit_overrides.override_limit(db, limit, value)
     if change is None:
         hint = did_you_mean(limit, limit_overrides.limit_names(db))
         raise InvalidArguments(f"There is no limit by key {limit!r}.{hint}")
-    count = int(change.before != change.after)
     details = {"limit": limit}
-    if count:
-        details["rate"] = f"{change.before or '–'} → {change.after or '–'}"
-    record("override limit", by, count, details, using=using)
+    if key is not None:
+        details["key"] = key
+    if change.before != change.after:
+        details[what] = " → ".join(
+            "–" if value is None else str(value)
+            for value in (change.before, change.after)
+        )
+    record(
+        "override limit", by, int(change.before != change.after), details, using=using
+    )
     return change
 
 

@@ -11,7 +11,7 @@ from django.db.models import Case, Func, IntegerField, When
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.rates import Rate, rate_in_force
-from django_jobqueue.models import Bucket, JobType, KeyLimit, QueuedJob
+from django_jobqueue.models import Bucket, JobType, KeyLimit, KeyOverride, QueuedJob
 from django_jobqueue.text import timezones
 
 
@@ -23,7 +23,7 @@ class RateWait(NamedTuple):
 
 
 class WaitingForRate:
-    """The rates of the types and keys of some jobs, read in at most three queries."""
+    """The rates of the types and keys of some jobs, read in at most four queries."""
 
     def __init__(self, rows: Sequence[Any], types: Mapping[str, JobType]) -> None:
         self._now = timezones.now()
@@ -46,7 +46,10 @@ class WaitingForRate:
             row.pk for row in rows if row.job_type_id in self._weight_rules
         )
         self._limit_of = {name: row.limit_name for name, row in types.items()}
-        keys = [row.limit_key for row in rows if self._of_limits and row.limit_key]
+        keys = [row.limit_key for row in rows if row.limit_key]
+        self._of_keys = _of_keys(keys)
+        if not self._of_limits and not self._of_keys:
+            keys = []
         self._full_at = _full_at({*self._of_types, *keys})
 
     def of_type(self, job: Any) -> RateWait | None:
@@ -61,6 +64,7 @@ class WaitingForRate:
         rate = None if name is None else self._of_limits.get(name)
         if job.limit_key is None:
             return None
+        rate = self._of_keys.get(job.limit_key, rate)
         return self._wait(job.limit_key, rate, self._weight(job, "of_key"))
 
     def _weight(self, job: Any, counted: str) -> int:
@@ -88,6 +92,19 @@ def _of_limits(names: Iterable[str | None]) -> dict[str, Rate]:
     limits = KeyLimit.objects.using(conf.database).filter(pk__in=wanted)
     return {
         limit.name: rate for limit in limits if (rate := _rate_of(limit)) is not None
+    }
+
+
+def _of_keys(keys: Iterable[str]) -> dict[str, Rate | None]:
+    """The rates of these keys that have one of their own."""
+    wanted = list(keys)
+    if not wanted:
+        return {}
+    overrides = KeyOverride.objects.using(conf.database)
+    rates = overrides.filter(limit_key__in=wanted, rate__isnull=False)
+    return {
+        key: rate_in_force(None, rate)
+        for key, rate in rates.values_list("limit_key", "rate")
     }
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from django_jobqueue.domain import followers, key_limits, unique_keys, weights
 from django_jobqueue.domain.job_options import COLUMNS, OVERRIDES
+from django_jobqueue.domain.rates import NO_RATE
 from django_jobqueue.domain.registry import Declaration
 from django_jobqueue.domain.unique_rule import UniqueRule
 from django_jobqueue.store.connection import Database
@@ -73,6 +74,10 @@ SELECT name, concurrency, rate
        IS DISTINCT FROM (excluded.concurrency, excluded.rate)
 """
 
+_OF_KEYS: Final = """
+SELECT FROM jobqueue_keyoverride AS said
+ WHERE said.limit_key >= held.name || ' ' AND said.limit_key < held.name || '!'
+"""
 IN_FORCE: Final = f"""
 SELECT type.name, type.priority_override, type.max_attempts_override,
        type.timeout_override,
@@ -87,7 +92,9 @@ SELECT type.name, type.priority_override, type.max_attempts_override,
          WHERE said.limit_key >= held.name || ' '
            AND said.limit_key < held.name || '!'),
        {buckets.IN_FORCE.format(row="type")} IS NOT NULL,
-       {buckets.IN_FORCE.format(row="held")} IS NOT NULL,
+       {buckets.IN_FORCE.format(row="held")} IS NOT NULL
+         OR EXISTS ({_OF_KEYS} AND said.rate <> '{NO_RATE}'),
+       EXISTS ({_OF_KEYS} AND said.share > 1),
        type.weight_rule IS NOT NULL
   FROM jobqueue_jobtype AS type
   LEFT JOIN jobqueue_keylimit AS held ON held.name = type.limit_name

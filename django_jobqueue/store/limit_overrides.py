@@ -28,13 +28,16 @@ UPDATE jobqueue_keylimit SET rate_override = %(rate)s::text WHERE name = %(name)
 """
 
 KEY_BEFORE: Final = """
-SELECT concurrency FROM jobqueue_keyoverride WHERE limit_key = %(limit_key)s
+SELECT concurrency, rate, share FROM jobqueue_keyoverride
+ WHERE limit_key = %(limit_key)s
 """
+OF_KEYS: Final = ("concurrency", "rate", "share")
 
 OVERRIDE_KEY: Final = """
-INSERT INTO jobqueue_keyoverride (limit_key, concurrency)
-VALUES (%(limit_key)s, %(concurrency)s)
-    ON CONFLICT (limit_key) DO UPDATE SET concurrency = excluded.concurrency
+INSERT INTO jobqueue_keyoverride (limit_key, concurrency, rate, share)
+VALUES (%(limit_key)s, %(concurrency)s, %(rate)s, %(share)s)
+    ON CONFLICT (limit_key) DO UPDATE
+   SET concurrency = excluded.concurrency, rate = excluded.rate, share = excluded.share
 """
 
 CLEAR_KEY: Final = """
@@ -45,47 +48,53 @@ NAMES: Final = "SELECT name FROM jobqueue_keylimit ORDER BY name"
 
 
 def override_limit(
-    db: DjangoDatabase, name: str, key: str | None, concurrency: int | None
+    db: DjangoDatabase, name: str, concurrency: int | None
 ) -> Change | None:
-    """Write the number of all keys of this limit, or of this one; None lets the code
-    decide, or the limit. Returns the values before and after; None if there is no such
-    limit."""
-    params: dict[str, Any] = {
-        "name": name,
-        "limit_key": f"{name} {key}",
-        "concurrency": concurrency,
-    }
+    """Write how many jobs of each key of this limit run at once; None lets the code
+    decide. Returns the values before and after; None if there is no such limit."""
+    params = {"name": name, "concurrency": concurrency}
+    return _write(db, LOCK, OVERRIDE_LIMIT, params, concurrency)
+
+
+def override_rate(db: DjangoDatabase, name: str, rate: str | None) -> Change | None:
+    """The same for the rate of each key."""
+    params = {"name": name, "rate": rate}
+    return _write(db, LOCK_RATE, OVERRIDE_RATE, params, rate)
+
+
+def override_key(
+    db: DjangoDatabase, name: str, key: str, column: str, value: Any
+) -> Change | None:
+    """Write one of OF_KEYS for this key of the limit; None lets the limit decide.
+    Returns the values before and after; None if there is no such limit."""
+    params: dict[str, Any] = {"name": name, "limit_key": f"{name} {key}"}
 
     def write() -> Change | None:
-        locked = db.fetch(LOCK, params)
-        if not locked:
+        if not db.fetch(LOCK, params):
             return None
-        if key is None:
-            before = locked[0][0]
-            statement = OVERRIDE_LIMIT
-        else:
-            rows = db.fetch(KEY_BEFORE, params)
-            before = rows[0][0] if rows else None
-            statement = CLEAR_KEY if concurrency is None else OVERRIDE_KEY
-        if before != concurrency:
-            db.run(statement, params)
-        return Change(before, concurrency)
+        rows = db.fetch(KEY_BEFORE, params) or [(None,) * len(OF_KEYS)]
+        values = dict(zip(OF_KEYS, rows[0], strict=True))
+        before = values[column]
+        if before != value:
+            values[column] = value
+            has_some = any(one is not None for one in values.values())
+            db.run(OVERRIDE_KEY if has_some else CLEAR_KEY, {**params, **values})
+        return Change(before, value)
 
     return db.in_transaction(write)
 
 
-def override_rate(db: DjangoDatabase, name: str, rate: str | None) -> Change | None:
-    """Write the rate of each key of this limit; None lets the code decide. Returns the
-    values before and after; None if there is no such limit."""
-    params = {"name": name, "rate": rate}
-
+def _write(
+    db: DjangoDatabase, lock: str, statement: str, params: dict[str, Any], value: Any
+) -> Change | None:
     def write() -> Change | None:
-        locked = db.fetch(LOCK_RATE, params)
+        locked = db.fetch(lock, params)
         if not locked:
             return None
-        if locked[0][0] != rate:
-            db.run(OVERRIDE_RATE, params)
-        return Change(locked[0][0], rate)
+        before = locked[0][0]
+        if before != value:
+            db.run(statement, params)
+        return Change(before, value)
 
     return db.in_transaction(write)
 

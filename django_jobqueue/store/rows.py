@@ -126,7 +126,8 @@ class Overrides:
     key_concurrency: int | None = None  # the limit of each key
     most_of_one_key: int | None = None  # the greatest that is said of one key alone
     has_rate: bool = False  # of starts
-    key_has_rate: bool = False  # each key of its limit
+    key_has_rate: bool = False  # each key of its limit, or some
+    keys_have_shares: bool = False  # some of them: more than one job in a turn
     counts_weights: bool = False  # one of these rates
 
 

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.contrib.admin.models import LogEntry
 from django.test import Client
+from django.utils import timezone
 
-from django_jobqueue.models import AuditEntry, JobType, KeyLimit, KeyOverride
+from django_jobqueue.models import (
+    AuditEntry,
+    Bucket,
+    JobType,
+    KeyLimit,
+    KeyOverride,
+)
 from tests.admin.conftest import LogIn
 from tests.admin.pages import confirm, get, list_of, page_of
 from tests.admin.scene import Scene
@@ -87,3 +96,44 @@ def test_an_engineer_overrides_the_rate_of_each_key(
     confirm(client, "keylimit", "override", KEYED, concurrency="", rate="")
 
     assert KeyLimit.objects.get(pk=KEYED).rate_override is None
+
+
+def test_an_engineer_overrides_the_rate_and_the_share_of_one_key(
+    log_in: LogIn, scene: Scene
+) -> None:
+    client = log_in(*PAGE_RIGHTS)
+    keyed("acme")
+    only = {"only_key": "on", "key": "acme"}
+    values = {"concurrency": "", "rate": "10/m", "share": "3"}
+    confirm(client, "keylimit", "override", KEYED, **values, **only)
+    override = KeyOverride.objects.get()
+    assert (override.concurrency, override.rate, override.share) == (
+        None,
+        "10/60s burst 1",
+        3,
+    )
+    Bucket.objects.create(
+        limit_key=override.limit_key, full_at=timezone.now() + timedelta(seconds=125)
+    )
+    page = get(client, page_of("keylimit", KEYED)).text
+    assert "acme 0 2 – 10/60s burst 1 3 1 " in page
+    assert "in 2 m" in page
+    assert "Key acme: – → 10/60s burst 1, – → 3" in page
+
+    asked = get(client, "/admin/jobqueue/keylimit/override/", keys=KEYED, key="acme")
+    assert 'value="10/60s burst 1"' in asked.html
+    assert 'value="3"' in asked.html
+    refused = confirm(
+        client, "keylimit", "override", KEYED, concurrency="", rate="", share="2"
+    )
+    assert "A share is of one key: name it." in refused.text
+
+
+def test_the_form_begins_with_what_is_in_force(log_in: LogIn, scene: Scene) -> None:
+    KeyLimit.objects.filter(pk=KEYED).update(
+        concurrency_override=7, rate_override="9/1s burst 2"
+    )
+    client = log_in(*PAGE_RIGHTS)
+    asked = get(client, "/admin/jobqueue/keylimit/override/", keys=KEYED)
+    assert 'value="7"' in asked.html
+    assert 'value="9/1s burst 2"' in asked.html

@@ -101,6 +101,7 @@ NEVER = {
     "jobqueue_keylimit.name": NAME,
     "jobqueue_keylimit.rate": POLICY,
     "jobqueue_keylimit.rate_override": POLICY,
+    "jobqueue_keyoverride.rate": POLICY,
     "jobqueue_bucket.limit_key": "gone an hour after the last start is forgotten",
     "jobqueue_lease.holder": HOST,
     "jobqueue_lease.host": HOST,

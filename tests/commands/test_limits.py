@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import getpass
+import re
 from datetime import timedelta
 
 import pytest
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from django_jobqueue.models import AuditEntry, JobType, KeyLimit, KeyOverride, QueuedJob
+from django_jobqueue.models import (
+    AuditEntry,
+    Bucket,
+    JobType,
+    KeyLimit,
+    KeyOverride,
+    QueuedJob,
+)
 from tests.admin.scene import worker
 from tests.commands.conftest import jobqueue
 from tests.store.rows import ADD, KEYED, make
@@ -76,8 +84,12 @@ def test_the_keys_of_a_limit_are_shown_those_that_wait_longest_first(
         "running": 1,
         "limit": 2,
         "override": None,
+        "rate": None,
+        "rate_override": None,
+        "share": None,
         "waiting": 0,
         "oldest": None,
+        "next_start": 0.0,
     }
     QueuedJob.objects.all().delete()
     KeyOverride.objects.all().delete()
@@ -137,7 +149,57 @@ def test_the_rate_of_each_key_is_overridden() -> None:
     assert again == f"{KEYED}: nothing changed.\n"
     jobqueue("limits", "override", KEYED, "--rate", "code")
     assert KeyLimit.objects.get(pk=KEYED).rate_override is None
-    with pytest.raises(CommandError, match="--rate is of all its keys"):
-        jobqueue("limits", "override", KEYED, "--rate", "10/s", "--key", "7")
     with pytest.raises(CommandError, match="must be a rate, such as"):
         jobqueue("limits", "override", KEYED, "--rate", "often")
+
+
+def test_the_rate_and_the_share_of_one_key_are_overridden() -> None:
+    of_key = ("limits", "override", KEYED, "--key", "7")
+    said = jobqueue(*of_key, "--rate", "10/s").out
+    assert said == f"{KEYED}, key 7: code → 10/1s burst 1.\n"
+    assert jobqueue(*of_key, "--share", "3").out == f"{KEYED}, key 7: code → 3.\n"
+    Bucket.objects.create(
+        limit_key=f"{KEYED} 7", full_at=timezone.now() + timedelta(seconds=60)
+    )
+
+    (key,) = jobqueue("limits", "show", KEYED, "--format", "json").json
+    assert (key["rate"], key["rate_override"], key["share"]) == (
+        "10/1s burst 1",
+        "10/1s burst 1",
+        3,
+    )
+    assert 50 < key["next_start"] <= 60
+    assert (key["override"], key["limit"]) == (None, 2)
+    heads, row = jobqueue("limits", "show", KEYED).out.splitlines()
+    assert heads.split("  ")[-1].strip() == "Share"
+    assert re.split(r"\s{2,}", row.strip())[-3:] in (
+        ["10/1s burst 1", "in 1 m", "3"],
+        ["10/1s burst 1", "in 59 s", "3"],
+    )
+
+    jobqueue(*of_key, "0")
+    jobqueue(*of_key, "--rate", "code")
+    jobqueue(*of_key, "--share", "code")
+    assert KeyOverride.objects.get().concurrency == 0
+    jobqueue(*of_key, "code")
+    assert not KeyOverride.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("--share", "3"), "--share is of one key: give --key as well"),
+        (("--share", "0", "--key", "7"), "share must be a whole number of at least 1"),
+        (("--share", "1001", "--key", "7"), "share must be at most 1,000"),
+        (("--share", "unlimited", "--key", "7"), "must be a whole number, code, not"),
+        (("--share", "3", "--rate", "1/s", "--key", "7"), "Name one limit, and the"),
+        (("3", "--rate", "1/s"), "Name one limit, and the number"),
+        ((), "Name one limit, and the number"),
+    ],
+)
+def test_an_override_that_makes_no_sense_is_refused(
+    arguments: tuple[str, ...], text: str
+) -> None:
+    with pytest.raises(CommandError, match=text):
+        jobqueue("limits", "override", KEYED, *arguments)
+    assert not KeyOverride.objects.exists()

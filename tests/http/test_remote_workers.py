@@ -274,6 +274,19 @@ def test_rates_of_keys_hold(billing: Program) -> None:
         registry.remove("fleet.call")
 
 
+def test_keys_take_turns_from_request_to_request(billing: Program) -> None:
+    handler = remote_job("fleet.turns", per_key=PerKey("tenant"))
+    try:
+        node = Remote(billing, "fleet.turns")
+        for tenant in "aaaaabc":
+            handler.enqueue(tenant=tenant)
+        got = [node.claim(limit=1)[0]["data"]["tenant"] for _ in range(4)]
+        assert sorted(got[:3]) == ["a", "b", "c"]
+        assert [job["data"]["tenant"] for job in node.claim(limit=9)] == ["a"] * 3
+    finally:
+        registry.remove("fleet.turns")
+
+
 def test_limits_by_key_hold(keyed: Handler[..., Any], billing: Program) -> None:
     node = Remote(billing, "fleet.sync")
     for tenant in ("a", "a", "b"):

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from django_jobqueue.domain import key_limits
-from django_jobqueue.models import Bucket, JobType, KeyLimit, QueuedJob
+from django_jobqueue.models import Bucket, JobType, KeyLimit, KeyOverride, QueuedJob
 from django_jobqueue.store.connection import Database, OwnConnection
 from django_jobqueue.store.queue import claim
 from django_jobqueue.store.queue.claim_keyed import KeyedLane, adopt, claim_keyed
@@ -55,6 +55,7 @@ POLICIES: dict[str, Policy] = {
     "an override of the rate": ({"rate_override": ONE}, None),
     "an override of keys": ({}, {"concurrency_override": 1}),
     "an override of the keys' rate": ({}, {"rate_override": ONE}),
+    "a rate of one key": ({}, {"own_rate": ONE}),
     "unlimited by operators": (
         {
             "concurrency": 1,
@@ -80,7 +81,12 @@ def declare(name: str) -> None:
         limit_name=KEYED if has_keys else None,
         limit_rule=RULE if has_keys else None,
     )
-    KeyLimit.objects.filter(pk=KEYED).update(**{**nothing, **(of_keys or {})})
+    own_rate = (of_keys or {}).get("own_rate")
+    KeyOverride.objects.all().delete()
+    if own_rate is not None:
+        KeyOverride.objects.create(limit_key=f"{KEYED} a", rate=own_rate)
+    of_all = {k: v for k, v in (of_keys or {}).items() if k != "own_rate"}
+    KeyLimit.objects.filter(pk=KEYED).update(**{**nothing, **of_all})
 
 
 @pytest.fixture(autouse=True)

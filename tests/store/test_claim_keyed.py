@@ -121,6 +121,7 @@ def test_without_the_lock_two_claims_would_exceed_the_limit(
                 "locks_type": False,
                 "sees_rates": False,
                 "first": "",
+                "taken": 0,
                 "each": 1,
                 "limit": 1,
                 "worker": holder,

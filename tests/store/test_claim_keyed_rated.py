@@ -9,13 +9,21 @@ from functools import partial
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from django_jobqueue import Rate
-from django_jobqueue.models import Bucket, JobType, KeyLimit, QueuedJob
+from django_jobqueue.models import (
+    Bucket,
+    JobType,
+    KeyLimit,
+    KeyOverride,
+    QueuedJob,
+)
 from django_jobqueue.store.connection import PINNED, OwnConnection
 from django_jobqueue.store.queue import claim
 from django_jobqueue.store.queue.claim_keyed import KeyedLane
 from django_jobqueue.store.queue.claim_keyed_rated import claim_keyed_rated
+from django_jobqueue.store.queue.holds import Hold, hold
 from django_jobqueue.store.rows import ClaimedJob, Lane
 from tests.store.meanwhile import together
 from tests.store.rates import gap, most_in
@@ -178,3 +186,109 @@ def test_claims_at_once_never_exceed_the_rate_of_a_key_in_any_window(
     for moments in by_key.values():
         assert most_in_a_window(moments, rate.window) <= rate.limit
         assert len(moments) <= most_in(rate, moments[-1] - moments[0])
+
+
+def own_rate(key: str, rate: str | None, **columns: Any) -> None:
+    """What an operator says of one key alone."""
+    KeyOverride.objects.update_or_create(
+        limit_key=f"{KEYED} {key}", defaults={"rate": rate, **columns}
+    )
+
+
+@pytest.mark.parametrize(
+    ("of_all", "of_a", "claimed"),
+    [
+        (SLOW.text, "8/60s burst 4", "aaaabb"),
+        (SLOW.text, "1/60s burst 1", "abb"),
+        (SLOW.text, "unlimited", "aaaaaabb"),
+        (None, "8/60s burst 4", "aaaabbb"),
+        (None, "unlimited", "aaaaaabbb"),
+        (SLOW.text, None, "aabb"),
+    ],
+)
+def test_the_rate_of_one_key_goes_before_that_of_all(
+    own: OwnConnection, holder: int, of_all: str | None, of_a: str | None, claimed: str
+) -> None:
+    KeyLimit.objects.update(rate=of_all)
+    own_rate("a", of_a)
+    enqueue("aaaaaabbb")
+
+    got, _, of_key = take(own, holder, each=9)
+    assert got == claimed
+    assert take(own, holder, each=9)[0] == ""
+    assert (of_key > 0) is ("/" in f"{of_all}{of_a}")
+
+
+def test_the_wait_of_a_key_is_that_of_its_own_rate(
+    own: OwnConnection, holder: int
+) -> None:
+    own_rate("a", "100/10s burst 1")
+    enqueue("aa")
+
+    assert take(own, holder)[0] == "a"
+    _, _, of_key = take(own, holder)
+
+    assert 0 < of_key <= 0.1
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "longest"),
+    [
+        ("1/3600s burst 1", "100/10s burst 10", 1.1),
+        ("1/3600s burst 1", None, 2 * 64),
+        ("1/3600s burst 1", "unlimited", 0),
+        (None, "100/10s burst 10", 1.1),
+        (None, "2/7200s burst 1", 2 * 64),  # it owes no more than it did
+    ],
+)
+def test_a_key_whose_rate_was_changed_begins_with_an_empty_bucket_at_most(
+    own: OwnConnection, before: str | None, after: str | None, longest: float
+) -> None:
+    own_rate("a", before)
+    wait = 3_600 if before else 2 * 64
+    now = timezone.now()
+    full_at = now + timedelta(seconds=wait)
+    Bucket.objects.create(limit_key=f"{KEYED} a", full_at=full_at)
+    Bucket.objects.create(limit_key=f"{KEYED} b", full_at=full_at)
+    if after is None:
+        KeyOverride.objects.all().delete()
+    else:
+        own_rate("a", after)
+
+    owed = Bucket.objects.get(pk=f"{KEYED} a").full_at - now
+    assert owed.total_seconds() <= longest + 5
+    assert Bucket.objects.get(pk=f"{KEYED} b").full_at == full_at
+
+
+def test_a_new_rate_of_all_keys_fills_no_bucket_of_a_key_with_its_own(
+    own: OwnConnection,
+) -> None:
+    own_rate("a", "1/3600s burst 1")
+    full_at = timezone.now() + timedelta(seconds=3_000)
+    for key in "ab":
+        Bucket.objects.create(limit_key=f"{KEYED} {key}", full_at=full_at)
+    KeyLimit.objects.update(rate="100/10s burst 10")
+
+    assert Bucket.objects.get(pk=f"{KEYED} a").full_at == full_at
+    assert Bucket.objects.get(pk=f"{KEYED} b").full_at < full_at
+
+
+def test_a_hold_is_of_the_keys_own_rate(own: OwnConnection, holder: int) -> None:
+    KeyLimit.objects.update(rate=None)
+    own_rate("a", "100/10s burst 5")
+    enqueue("ab")
+
+    assert hold(own, [Hold(KEYED, f"{KEYED} a", 30)]) == {f"{KEYED} a"}
+    assert hold(own, [Hold(KEYED, f"{KEYED} b", 30)]) == set()
+    assert take(own, holder)[0] == "b"
+
+
+def test_quarantined_jobs_keep_the_rate_of_their_key(
+    own: OwnConnection, holder: int
+) -> None:
+    KeyLimit.objects.update(rate=None)
+    own_rate("a", "1/600s burst 1")
+    enqueue("aa", quarantined=True, limit_key=f"{KEYED} a")
+
+    assert len(claim.claim_quarantined(own, holder, [KEYED], None)) == 1
+    assert claim.claim_quarantined(own, holder, [KEYED], None) == []

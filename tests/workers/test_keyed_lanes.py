@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -330,3 +331,48 @@ def test_a_unique_job_has_the_key_of_the_data_that_it_holds(
     assert last_key() == "3"
     handler.using(limit_key="vip").enqueue(customer=4, document="c")
     assert last_key() == "vip"
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 5])
+def test_a_key_with_a_share_has_so_many_jobs_in_each_round(
+    make_worker: Make, threads: int
+) -> None:
+    KeyLimit.objects.update(concurrency=None)
+    operations.override_key_share(KEYED, 3, key="b")
+    put("a" * 12 + "b" * 12 + "c" * 12)
+    worker = make_worker(threads=threads)
+    started = ""
+    while len(started) < 20:
+        worker.claim()
+        started += held(worker)
+        worker.run()
+        worker.finish()
+
+    counts = Counter(started)
+    for other in "ac":
+        assert abs(counts["b"] - 3 * counts[other]) <= 3
+
+
+def test_a_share_keeps_to_the_limit_of_the_key(make_worker: Make) -> None:
+    operations.override_key_share(KEYED, 5, key="a")  # 2 at once
+    put("aaaaaab")
+    worker = make_worker(threads=20)
+
+    worker.claim()
+
+    assert held(worker) == "aab"
+
+
+def test_a_share_is_cleared(make_worker: Make) -> None:
+    KeyLimit.objects.update(concurrency=None)
+    first = operations.override_key_share(KEYED, 3, key="b", by="anna")
+    again = operations.override_key_share(KEYED, 3, key="b")
+    assert (first.before, first.after, again.before) == (None, 3, 3)
+    assert operations.override_key_share(KEYED, None, key="b").before == 3
+    assert not KeyOverride.objects.exists()
+    put("bbbaaa")
+    worker = make_worker(threads=2)
+
+    worker.claim()
+
+    assert held(worker) == "ab"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
+from math import ceil
 from typing import Any, ClassVar
 
 from django.contrib.admin import register
@@ -61,12 +63,15 @@ class KeyLimitAdmin(ActionAdmin):
         db = DjangoDatabase()
         limit = next(iter(limits(db, row.name)), None) or _without_jobs(row)
         is_hidden = _is_hidden(request, limit)
+        keys = keys_of(db, limit)
         context["state"] = _state(limit)
+        context["has_rates"] = any(limit.rate_of(key) for key in keys)
+        context["has_shares"] = any(key.share is not None for key in keys)
         context["summary"] = _summary(request, limit)
         context["keys"] = [
             _key_cells(limit, key, is_hidden=is_hidden)
             | {"url": "" if is_hidden else self._override_url(request, row, key)}
-            for key in keys_of(db, limit)
+            for key in keys
         ]
         context["history"] = entries(KeyLimit, row.pk)
         return super().render_change_form(request, context, *args, **kwargs)
@@ -137,6 +142,9 @@ def _key_cells(limit: LimitRow, key: KeyRow, *, is_hidden: bool) -> dict[str, An
         "running": numbers.number(key.running),
         "limit": _held() if limit.of_key(key) == 0 else _limit_text(limit.of_key(key)),
         "override": _override_text(key.override),
+        "rate": _rate_of_key(limit, key),
+        "share": display.NOTHING if key.share is None else numbers.number(key.share),
+        "next_start": _next_start(limit.wait_of(key)),
         "waiting": numbers.number(key.waiting) + many,
         "oldest": numbers.span(key.oldest or 0) if is_due else display.NOTHING,
     }
@@ -161,6 +169,19 @@ def _limit_text(limit: int | None) -> str:
 
 def _rate_text(limit: LimitRow) -> str:
     return "∞" if limit.rate is None else limit.rate.text
+
+
+def _rate_of_key(limit: LimitRow, key: KeyRow) -> str:
+    rate = limit.rate_of(key)
+    return "∞" if rate is None else rate.text
+
+
+def _next_start(wait: timedelta) -> Any:
+    """When the rate permits the next start; a key that is held may wait for long."""
+    if not wait:
+        return display.NOTHING
+    text = gettext("in %(span)s")
+    return text % {"span": numbers.span(ceil(wait.total_seconds()))}
 
 
 def _override_text(override: int | None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from django import forms
@@ -18,11 +19,11 @@ from django_jobqueue.admin.actions.action import (
     Rows,
 )
 from django_jobqueue.admin.parts.display import visible
-from django_jobqueue.conf import GREATEST
-from django_jobqueue.domain.per_key import LONGEST_KEY
+from django_jobqueue.conf import GREATEST, conf
+from django_jobqueue.domain.per_key import LONGEST_KEY, MOST_SHARE
 from django_jobqueue.domain.policy import NO_LIMIT
 from django_jobqueue.domain.rates import LENGTH, rate_override_problem
-from django_jobqueue.models import KeyLimit
+from django_jobqueue.models import KeyLimit, KeyOverride
 from django_jobqueue.text import numbers
 
 
@@ -56,13 +57,33 @@ class OverrideForm(ActionForm):
         ),
     )
 
+    share = forms.IntegerField(
+        label=_("Share of the key"),
+        required=False,
+        min_value=1,
+        max_value=MOST_SHARE,
+        help_text=_(
+            "Jobs of this key alone that start each time that it is its turn. Empty: 1."
+        ),
+    )
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if len(self.rows) == 1:
-            self.initial["rate"] = self.rows[0].rate_override or ""
-        if "key" in self.request.GET:
-            self.initial["only_key"] = True
-            self.initial["key"] = self.request.GET["key"]
+        if len(self.rows) != 1:
+            return
+        (limit,) = self.rows
+        key = self.request.GET.get("key")
+        if key is None:
+            number, rate = limit.concurrency_override, limit.rate_override
+            self.initial.update(concurrency=number, rate=rate or "")
+            return
+        self.initial.update(only_key=True, key=key)
+        overrides = KeyOverride.objects.using(conf.database)
+        one = overrides.filter(limit_key=f"{limit.pk} {key}").first()
+        if one is not None:
+            self.initial.update(
+                concurrency=one.concurrency, rate=one.rate or "", share=one.share
+            )
 
     def clean_rate(self) -> str | None:
         """Refuse what the operation refuses."""
@@ -70,6 +91,13 @@ class OverrideForm(ActionForm):
         if problem := rate_override_problem(rate):
             raise forms.ValidationError(problem)
         return rate
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a share of all keys."""
+        cleaned = super().clean() or {}
+        if cleaned.get("share") is not None and not cleaned.get("only_key"):
+            self.add_error("share", _("A share is of one key: name it."))
+        return cleaned
 
 
 class OverrideLimit(ConfirmedAction):
@@ -95,22 +123,16 @@ class OverrideLimit(ConfirmedAction):
         """Write it; the history keeps the values."""
         by = request.user.get_username()
         key = cleaned["key"] if cleaned["only_key"] else None
-        changed = []
-        entry = ""
+        changed, entry = [], ""
         for row in rows:
-            if key is None:
-                rate = operations.override_key_rate(row.name, cleaned["rate"], by=by)
-                if rate.before != rate.after:
-                    changed.append(row)
-                    entry = f"{rate.before or CODE} → {rate.after or CODE}"
-            change = operations.override_limit(
-                row.name, cleaned["concurrency"], key=key, by=by
-            )
-            if change.before != change.after:
-                if row not in changed:
-                    changed.append(row)
-                values = {"before": _text(change.before), "after": _text(change.after)}
-                entry = gettext("%(before)s → %(after)s") % values
+            entries = [
+                values
+                for values in self._changes(row.name, key, cleaned, by)
+                if values is not None
+            ]
+            if entries:
+                changed.append(row)
+                entry = ", ".join(entries)
                 if key is not None:
                     entry = gettext("Key %(key)s: %(change)s") % {
                         "key": visible(key),
@@ -120,6 +142,27 @@ class OverrideLimit(ConfirmedAction):
         if not changed:
             message = gettext("Nothing changed.")
         return Done(message, (), changed, entry)
+
+    def _changes(
+        self, name: str, key: str | None, cleaned: dict[str, Any], by: str
+    ) -> Iterator[str | None]:
+        """Write each value; yields what changed, in words."""
+        rate = operations.override_key_rate(name, cleaned["rate"], key=key, by=by)
+        yield _change(rate.before, rate.after)
+        number = operations.override_limit(name, cleaned["concurrency"], key=key, by=by)
+        yield _change(number.before, number.after)
+        if key is not None:
+            share = cleaned["share"]
+            taken = operations.override_key_share(name, share, key=key, by=by)
+            yield _change(taken.before, taken.after)
+
+
+def _change(before: Any, after: Any) -> str | None:
+    """The change in words; None if there is none."""
+    if before == after:
+        return None
+    text = gettext("%(before)s → %(after)s")
+    return text % {"before": _text(before), "after": _text(after)}
 
 
 CODE: Final = "–"
@@ -136,7 +179,9 @@ def _now(limit: KeyLimit) -> str:
     }
 
 
-def _text(override: int | None) -> str:
+def _text(override: int | str | None) -> str:
     if override is None:
         return CODE
+    if isinstance(override, str):
+        return override
     return "∞" if override == NO_LIMIT else numbers.number(override)

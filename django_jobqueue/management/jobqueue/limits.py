@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any, Final
 
 from django.core.management.base import CommandError, CommandParser
@@ -49,6 +50,12 @@ KEY_COLUMNS: Final = (
     Column("Waiting", right=True),
     Column("Oldest", right=True),
 )
+# Where a key has one.
+RATE_COLUMNS: Final = (
+    Column("Rate", right=True),
+    Column("Next start", right=True),
+)
+SHARE_COLUMNS: Final = (Column("Share", right=True),)
 
 
 class Limits(SubcommandWithVerbs):
@@ -74,15 +81,19 @@ runs is stopped.
   jobqueue limits override shop.export 0 --key 7
   jobqueue limits override shop.export code --key 7
   jobqueue limits override shop.export --rate 10/s
+  jobqueue limits override shop.export --rate 50/s --key 7
+  jobqueue limits override shop.export --share 3 --key 7
 
 A rate is how many jobs of each key start in any window of time: such as 10/s,
-100/m, "10/s burst 3", "unlimited" or "code"."""
+100/m, "10/s burst 3", "unlimited" or "code". A share is how many jobs of a key
+start each time that it is its turn, instead of one: a number or "code"."""
     epilog = """\
 --format json prints a list of {name, concurrency (declared; null is
 unlimited), override (null: not set, -1: unlimited), limit (in force), running,
 overridden_keys, rate and rate_override (of each key), job_types}. Of show, a
-list of {key, running, limit, override, waiting (counted up to 100 in each
-lane), oldest (seconds; negative until it is due, null if none waits)}. Of
+list of {key, running, limit, override, rate (in force), rate_override, share,
+waiting (counted up to 100 in each lane), oldest (seconds; negative until it is
+due, null if none waits), next_start (seconds until its rate permits one)}. Of
 override, {before, after}."""
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -92,10 +103,15 @@ override, {before, after}."""
             "--key", metavar="KEY", help="Override the number of this key alone."
         )
         parser.add_argument(
-            "--rate", metavar="RATE", help="Override the rate of each key, instead."
+            "--rate",
+            metavar="RATE",
+            help="Override the rate of each key, or of --key, instead.",
+        )
+        parser.add_argument(
+            "--share", metavar="NUMBER", help="Override the share of --key, instead."
         )
 
-    only_with = {"key": ("override",), "rate": ("override",)}
+    only_with = dict.fromkeys(("key", "rate", "share"), ("override",))
 
     def do(
         self, verb: str, words: list[str], console: Console, options: dict[str, Any]
@@ -109,14 +125,16 @@ override, {before, after}."""
             if len(words) != 1:
                 raise CommandError("Name one limit to show.")
             _show(console, words[0], is_json)
-        elif options["rate"] is not None:
-            if len(words) != 1 or options["key"] is not None:
-                raise CommandError("Name one limit; --rate is of all its keys.")
-            _override_rate(console, words[0], options["rate"], is_json=is_json)
         else:
-            if len(words) != 2:
-                raise CommandError("Name one limit, and the number to be in force.")
-            _override(console, *words, key=options["key"], is_json=is_json)
+            given = [name for name in ("rate", "share") if options[name] is not None]
+            if len(words) + len(given) != 2 or not words:
+                raise CommandError(
+                    "Name one limit, and the number to be in force, or --rate or "
+                    "--share."
+                )
+            if "share" in given and options["key"] is None:
+                raise CommandError("--share is of one key: give --key as well.")
+            _override(console, words, options, is_json=is_json)
 
 
 def _list(console: Console, is_json: bool) -> None:
@@ -140,15 +158,36 @@ def _show(console: Console, name: str, is_json: bool) -> None:
     if is_json:
         console.print(as_json([_key_object(limit, key) for key in keys]))
     elif keys:
-        console.table(KEY_COLUMNS, [Row(_key_cells(limit, key)) for key in keys])
+        columns: tuple[Column, ...] = KEY_COLUMNS
+        cells = [_key_cells(limit, key) for key in keys]
+        if any(limit.rate_of(key) for key in keys):
+            columns += RATE_COLUMNS
+            cells = [
+                [*before, *_rate_cells(limit, key)]
+                for before, key in zip(cells, keys, strict=True)
+            ]
+        if any(key.share is not None for key in keys):
+            columns += SHARE_COLUMNS
+            cells = [
+                [*before, _number_text(key.share)]
+                for before, key in zip(cells, keys, strict=True)
+            ]
+        console.table(columns, [Row(row) for row in cells])
     else:
         console.print("No key has jobs or an override.")
 
 
 def _override(
-    console: Console, name: str, text: str, *, key: str | None, is_json: bool
+    console: Console, words: list[str], options: dict[str, Any], *, is_json: bool
 ) -> None:
-    change = operations.override_limit(name, _number(text), key=key, by=by())
+    name, key = words[0], options["key"]
+    if (rate := options["rate"]) is not None:
+        wanted = None if rate == CODE else rate
+        change = operations.override_key_rate(name, wanted, key=key, by=by())
+    elif (share := options["share"]) is not None:
+        change = operations.override_key_share(name, _share(share), key=key, by=by())
+    else:
+        change = operations.override_limit(name, _number(words[1]), key=key, by=by())
     if is_json:
         console.print(as_json({"before": change.before, "after": change.after}))
         return
@@ -159,32 +198,25 @@ def _override(
         console.info(f"{of}: {_text(change.before)} → {_text(change.after)}.")
 
 
-def _override_rate(console: Console, name: str, text: str, *, is_json: bool) -> None:
-    rate = None if text == CODE else text
-    change = operations.override_key_rate(name, rate, by=by())
-    if is_json:
-        console.print(as_json({"before": change.before, "after": change.after}))
-    elif change.before == change.after:
-        console.info(f"{name}: nothing changed.")
-    else:
-        console.info(f"{name}: {change.before or CODE} → {change.after or CODE}.")
-
-
 def _number(text: str) -> int | None:
     """The override that this text states; None clears it. Raises CommandError."""
+    return NO_LIMIT if text == UNLIMITED else _share(text, f"{CODE} or {UNLIMITED}")
+
+
+def _share(text: str, words: str = CODE) -> int | None:
     if text == CODE:
         return None
-    if text == UNLIMITED:
-        return NO_LIMIT
     try:
         return int(text)
     except ValueError:
         raise CommandError(
-            f"The number must be a whole number, {CODE} or {UNLIMITED}, not {text!r}."
+            f"The number must be a whole number, {words}, not {text!r}."
         ) from None
 
 
-def _text(override: int | None) -> str:
+def _text(override: int | str | None) -> str:
+    if isinstance(override, str):
+        return override
     return override_text("concurrency", override)
 
 
@@ -215,6 +247,18 @@ def _key_cells(limit: LimitRow, row: KeyRow) -> list[str]:
     ]
 
 
+def _rate_cells(limit: LimitRow, row: KeyRow) -> list[str]:
+    rate, wait = limit.rate_of(row), limit.wait_of(row).total_seconds()
+    return [
+        NONE if rate is None else rate.text,
+        f"in {numbers.span(ceil(wait))}" if wait else NONE,
+    ]
+
+
+def _number_text(number: int | None) -> str:
+    return NONE if number is None else numbers.number(number)
+
+
 def _limit_object(row: LimitRow) -> dict[str, Any]:
     return {
         "name": row.name,
@@ -230,11 +274,16 @@ def _limit_object(row: LimitRow) -> dict[str, Any]:
 
 
 def _key_object(limit: LimitRow, row: KeyRow) -> dict[str, Any]:
+    rate = limit.rate_of(row)
     return {
         "key": row.key,
         "running": row.running,
         "limit": limit.of_key(row),
         "override": row.override,
+        "rate": None if rate is None else rate.text,
+        "rate_override": row.rate,
+        "share": row.share,
         "waiting": row.waiting,
         "oldest": row.oldest,
+        "next_start": limit.wait_of(row).total_seconds(),
     }

@@ -40,6 +40,19 @@ _OF_LIMIT: Final = """
 (SELECT {value} FROM jobqueue_jobtype AS type, jobqueue_keylimit AS held
   WHERE type.name = {job_type} AND held.name = type.limit_name)
 """
+_OF_KEY: Final = f"""
+(CASE WHEN {{own}} IS NULL THEN {{of_all}}
+      WHEN {{own}} <> '{NO_RATE}' THEN {{of_own}} END)
+"""
+_OWN_RATE: Final = """
+(CASE WHEN (SELECT EXISTS (SELECT FROM jobqueue_keyoverride AS said
+                            WHERE said.rate IS NOT NULL
+                              AND said.limit_key >= type.limit_name || ' '
+                              AND said.limit_key < type.limit_name || '!')
+              FROM jobqueue_jobtype AS type WHERE type.name = {job_type})
+      THEN (SELECT said.rate FROM jobqueue_keyoverride AS said
+             WHERE said.limit_key = {key}) END)
+"""
 
 
 class Bucket(NamedTuple):
@@ -88,15 +101,25 @@ def of_type(key: str) -> Bucket:
     )
 
 
-def of_key(job_type: str, key: str) -> Bucket:
-    """The bucket of this key of the limit that this job type has; both are SQL."""
-    rate = IN_FORCE.format(row="held")
-    burst, gap = _BURST.format(rate=rate), _GAP.format(rate=rate)
-    return Bucket(
-        key,
-        _OF_LIMIT.format(value=burst, job_type=job_type),
-        _OF_LIMIT.format(value=gap, job_type=job_type),
-    )
+def own_rate(job_type: str, key: str) -> str:
+    """The rate that an operator gives this key alone; null if there is none. The first
+    look, once a statement, is whether any key of the job type's limit has one."""
+    return _OWN_RATE.format(job_type=job_type, key=key)
+
+
+def of_key(job_type: str, key: str, own: str | None = None) -> Bucket:
+    """The bucket of this key of the limit that this job type has; all is SQL. ``own``
+    is the rate that an operator gives the key, if the statement has it already."""
+    of_all, alone = IN_FORCE.format(row="held"), own or own_rate(job_type, key)
+
+    def value(text: str) -> str:
+        return _OF_KEY.format(
+            own=alone,
+            of_own=text.format(rate=alone),
+            of_all=_OF_LIMIT.format(value=text.format(rate=of_all), job_type=job_type),
+        )
+
+    return Bucket(key, value(_BURST), value(_GAP))
 
 
 # The sum is computed in seconds, of which each number of microseconds is exact, and not
@@ -125,7 +148,7 @@ SELECT * FROM claimed
 
 
 TYPE: Final = of_type("%(job_type)s")
-KEY_OF_CLAIMED: Final = of_key("%(job_type)s", "claimed.limit_key")
+_OF_CLAIMED: Final = of_key("%(job_type)s", "claimed.limit_key", own="own.rate")
 _SPENT_OF_TYPE: Final = f"""
 (SELECT claimed.job_type, ceil({{starts}} * {TYPE.gap})::float8
    FROM claimed GROUP BY claimed.job_type)
@@ -139,10 +162,12 @@ def spent_of_keys(of_type: str, of_key: str) -> str:
     return f"""
 ({_SPENT_OF_TYPE.format(starts=of_type)}
  UNION ALL
-SELECT claimed.limit_key, ceil({of_key} * {KEY_OF_CLAIMED.gap})::float8
-  FROM claimed
- WHERE claimed.limit_key IS NOT NULL
- GROUP BY claimed.limit_key)
+SELECT claimed.limit_key, ceil(claimed.starts * {_OF_CLAIMED.gap})::float8
+  FROM (SELECT claimed.limit_key, {of_key} AS starts FROM claimed
+         WHERE claimed.limit_key IS NOT NULL
+         GROUP BY claimed.limit_key) AS claimed,
+       LATERAL (SELECT {own_rate("%(job_type)s", "claimed.limit_key")} AS rate
+                OFFSET 0) AS own)
 """
 
 

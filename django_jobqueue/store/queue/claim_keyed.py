@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from django_jobqueue.domain.rates import NO_RATE
 from django_jobqueue.store.connection import Database, Params
 from django_jobqueue.store.prepared import PreparedStatement
 from django_jobqueue.store.queue import buckets
 from django_jobqueue.store.queue.claim import (
     CLAIMED,
     LOCK_TYPE,
-    NUMBER_OF_KEY,
     OPEN,
     RUNNING_OF_KEY,
 )
@@ -19,6 +20,7 @@ from django_jobqueue.store.queue.lanes import Mark
 from django_jobqueue.store.rows import ClaimedJob, Lane, claimed_jobs
 
 WALK: Final = 1_000  # keys in each half of the circle: 9 ms if none has room
+NEXT_KEY: Final = "\x01"  # the least text behind a key is the key and this
 ADOPTED: Final = 1_000  # jobs looked at, at once
 
 # Before the claim, in the same transaction: the snapshot of a claim must be younger
@@ -44,10 +46,19 @@ _OF_ALL_KEYS: Final = """
 (SELECT coalesce(held.concurrency_override, held.concurrency)
    FROM jobqueue_keylimit AS held WHERE held.name = %(limit_name)s)
 """
-_OF_KEY: Final = NUMBER_OF_KEY.format(key="key.limit_key", of_all=_OF_ALL_KEYS)
+# What an operator says of one key, looked up once for each.
+_OF_KEY: Final = f"""
+SELECT nullif(coalesce(said.concurrency, {_OF_ALL_KEYS}), -1) AS most, said.rate,
+       greatest(0, %(each)s * coalesce(said.share, 1)
+                   - CASE WHEN key.limit_key = %(first)s THEN %(taken)s ELSE 0 END)
+       AS turn
+  FROM (VALUES (1)) AS one
+  LEFT JOIN jobqueue_keyoverride AS said ON said.limit_key = key.limit_key
+OFFSET 0
+"""
 ROOM: Final = f"""
-CASE WHEN of_key.most IS NULL THEN %(each)s::bigint
-     ELSE greatest(0, least(%(each)s, of_key.most
+CASE WHEN of_key.most IS NULL THEN of_key.turn
+     ELSE greatest(0, least(of_key.turn, of_key.most
                             - {RUNNING_OF_KEY.format(key="key.limit_key")})) END
 """
 WITHIN_TYPE: Final = f"""
@@ -115,13 +126,14 @@ PICK: Final = f"""
                 SELECT * FROM key
                  WHERE half.until IS NULL OR key.limit_key < half.until
                  LIMIT {WALK}) AS key,
-              LATERAL (SELECT nullif({_OF_KEY}, -1) AS most OFFSET 0) AS of_key,
+              LATERAL ({_OF_KEY}) AS of_key,
               LATERAL {{jobs}} AS picked
         WHERE key.run_after <= statement_timestamp()
           AND {_OPEN} {{condition}}
           AND (%(locks_limit)s OR of_key.most IS NULL)
           AND (%(locks_type)s OR {_OF_TYPE} IS NULL)
-          AND (%(sees_rates)s OR {_HAS_NO_RATE})
+          AND (%(sees_rates)s
+               OR (coalesce(of_key.rate, '{NO_RATE}') = '{NO_RATE}' AND {_HAS_NO_RATE}))
         LIMIT {WITHIN_TYPE}
 """
 CLAIM_HEADS: Final = PreparedStatement(
@@ -172,8 +184,15 @@ class KeyedLane:
     locks_limit: bool  # the keys are limited, and do not only take turns
     locks_type: bool  # the job type has a limit, too
     first: str = ""  # the key that the circle begins at
-    each: int = 1  # jobs of a key at once
+    each: int = 1  # turns of a key at once, of one job or as many as its share
+    has_shares: bool = False  # some keys have more than one job in a turn
+    taken: int = 0  # jobs of the first key that this turn of it has had
     ignores_rates: bool = False  # the caller's time does not pass
+
+    @property
+    def takes_heads(self) -> bool:
+        """Whether no key has more than one job in a turn."""
+        return self.each == 1 and not self.has_shares
 
 
 def claim_keyed(
@@ -183,7 +202,7 @@ def claim_keyed(
     job type if it has one. Where there is a rate it claims nothing, unless rates are
     ignored."""
     params = keyed_params(worker, keyed, limit, sees_rates=keyed.ignores_rates)
-    claim = CLAIM_HEADS if keyed.each == 1 else CLAIM_SEVERAL
+    claim = CLAIM_HEADS if keyed.takes_heads else CLAIM_SEVERAL
     if not keyed.locks_limit and not keyed.locks_type:
         return claimed_jobs(db.fetch(claim, params))
     statements: list[tuple[str, Params]] = [(claim, params)]
@@ -206,9 +225,15 @@ def keyed_params(
         "sees_rates": sees_rates,
         "first": keyed.first,
         "each": keyed.each,
+        "taken": keyed.taken,
         "limit": limit,
         "worker": worker,
     }
+
+
+def last_served(first: str, keys: Iterable[str]) -> str:
+    """The last of these keys in the circle that begins at the first."""
+    return max(keys, key=lambda key: (key < first, key))
 
 
 def adopt(db: Database, lane: Lane, since: Mark) -> tuple[int, Mark | None]:

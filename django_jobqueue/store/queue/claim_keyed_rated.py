@@ -24,8 +24,8 @@ MOST_BUCKETS: Final = 1_000  # of which the first that has room again is looked 
 LONGEST_WAIT: Final = 1.0  # seconds; there may be more of them
 
 _WITHOUT_WEIGHT: Final = WITHOUT_WEIGHT.replace("lane.job_type", "%(job_type)s")
-KEY: Final = buckets.of_key("%(job_type)s", "key.limit_key")
-BUCKET: Final = buckets.of_key("%(job_type)s", "bucket.limit_key")
+KEY: Final = buckets.of_key("%(job_type)s", "key.limit_key", own="of_key.rate")
+BUCKET: Final = buckets.of_key("%(job_type)s", "bucket.limit_key", own="bucket.rate")
 
 
 def _rated(jobs: str) -> PreparedStatement:
@@ -43,7 +43,9 @@ CLAIM_RATED_SEVERAL: Final = _rated(SEVERAL)
 NEXT_STARTS: Final = f"""
 SELECT {{of_type}},
        (SELECT min(next.seconds)
-          FROM (SELECT bucket.limit_key
+          FROM (SELECT bucket.limit_key, {
+    buckets.own_rate("%(job_type)s", "bucket.limit_key")
+} AS rate
                   FROM jobqueue_bucket AS bucket
                  WHERE bucket.limit_key >= %(limit_name)s || ' '
                    AND bucket.limit_key < %(limit_name)s || '!'
@@ -65,7 +67,7 @@ def claim_keyed_rated(
     the type, and of some key; 0 if none waits. A type with a rate that counts weights
     gives nothing."""
     params = keyed_params(worker, keyed, limit, sees_rates=True)
-    claim = CLAIM_RATED_HEADS if keyed.each == 1 else CLAIM_RATED_SEVERAL
+    claim = CLAIM_RATED_HEADS if keyed.takes_heads else CLAIM_RATED_SEVERAL
     statements: list[tuple[str, Params]] = [
         (one, params) for one in (LOCK_LIMIT, LOCK_TYPE, claim, NEXT_START_OF_KEYS)
     ]

@@ -110,7 +110,7 @@ def claim_keyed_weighed(
 ) -> tuple[list[ClaimedJob], float, float]:
     """As claim_keyed_rated, for rates of which one counts weights."""
     params = keyed_params(worker, keyed, limit, sees_rates=True)
-    claim = CLAIM_WEIGHED_HEADS if keyed.each == 1 else CLAIM_WEIGHED_SEVERAL
+    claim = CLAIM_WEIGHED_HEADS if keyed.takes_heads else CLAIM_WEIGHED_SEVERAL
     statements: list[tuple[str, Params]] = [
         (one, params) for one in (LOCK_LIMIT, LOCK_TYPE, claim, NEXT_START_OF_KEYS)
     ]

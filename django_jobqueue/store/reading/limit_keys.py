@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
 
 from django_jobqueue.domain.policy import limit_in_force
@@ -80,11 +81,19 @@ SELECT job.limit_key, count(*)
 """
 
 OVERRIDES: Final = f"""
-SELECT said.limit_key, said.concurrency
+SELECT said.limit_key, said.concurrency, said.rate, said.share
   FROM jobqueue_keyoverride AS said
  WHERE {_OF_LIMIT.format(column="said.limit_key", name="%(name)s::text")}
  ORDER BY said.limit_key
  LIMIT {MOST_KEYS}
+"""
+
+# When the buckets are full again; those that are full have no row, or an old one.
+BUCKETS: Final = """
+SELECT bucket.limit_key, bucket.full_at - statement_timestamp()
+  FROM jobqueue_bucket AS bucket
+ WHERE bucket.limit_key = ANY (%(keys)s::text[])
+   AND bucket.full_at > statement_timestamp()
 """
 
 
@@ -115,6 +124,15 @@ class LimitRow:
         """How many jobs of this key run at once; None is unlimited."""
         return limit_in_force(self.in_force, key.override)
 
+    def rate_of(self, key: KeyRow) -> Rate | None:
+        """How many jobs of this key start in any window; None is unlimited."""
+        return self.rate if key.rate is None else rate_in_force(None, key.rate)
+
+    def wait_of(self, key: KeyRow) -> timedelta:
+        """How long the next start of this key is not permitted yet; 0 if it is."""
+        rate = self.rate_of(key)
+        return timedelta(0) if rate is None else rate.wait(key.owed)
+
 
 @dataclass(slots=True)
 class KeyRow:
@@ -125,6 +143,9 @@ class KeyRow:
     waiting: int = 0  # counted up to MOST_WAITING in each lane
     oldest: float | None = None  # seconds that it has been due; negative: until it is
     override: int | None = None
+    rate: str | None = None  # its own
+    share: int | None = None  # jobs in a round; None is one
+    owed: timedelta = timedelta(0)  # until its bucket is full
 
 
 def limits(db: Database, name: str | None = None) -> list[LimitRow]:
@@ -158,6 +179,10 @@ def keys_of(db: Database, limit: LimitRow) -> list[KeyRow]:
         key.oldest = waited if key.oldest is None else max(key.oldest, waited)
     for limit_key, jobs in db.fetch(RUNNING, params):
         row(limit_key).running = jobs
-    for limit_key, concurrency in db.fetch(OVERRIDES, params):
-        row(limit_key).override = concurrency
+    for limit_key, *values in db.fetch(OVERRIDES, params):
+        key = row(limit_key)
+        key.override, key.rate, key.share = values
+    names = [f"{limit.name} {key}" for key in by_key]
+    for limit_key, owed in db.fetch(BUCKETS, {"keys": names}):
+        row(limit_key).owed = owed
     return sorted(by_key.values(), key=lambda k: (-(k.oldest or -1e12), k.key))

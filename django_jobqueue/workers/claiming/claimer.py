@@ -298,7 +298,7 @@ class Claimer:
         while len(attempts) < free:
             more = self._claim_lanes(claims.claim, [known], free - len(attempts))
             attempts += more
-            claims.learn([attempt.job for attempt in more])
+            claims.learn([attempt.job for attempt in more], full=len(attempts) >= free)
             if len(attempts) < free and not claims.wants_more(len(more)):
                 break
         full = len(attempts) >= free

@@ -8,7 +8,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.queue.claim_keyed import KeyedLane, adopt, claim_keyed
+from django_jobqueue.store.queue.claim_keyed import (
+    NEXT_KEY,
+    KeyedLane,
+    adopt,
+    claim_keyed,
+    last_served,
+)
 from django_jobqueue.store.queue.claim_keyed_rated import claim_keyed_rated
 from django_jobqueue.store.queue.claim_weighed import claim_keyed_weighed
 from django_jobqueue.store.queue.lanes import START, LaneMark
@@ -17,7 +23,6 @@ from django_jobqueue.workers.claiming.lane_scanner import KnownLane
 from django_jobqueue.workers.claiming.policies import KeyLimit, Policies
 
 ADOPT_EVERY: Final = 1.0  # seconds between looks for jobs without a key
-NEXT_KEY: Final = "\x01"  # the least text behind a key is the key and this
 
 
 class KeyedClaims:
@@ -45,6 +50,8 @@ class KeyedClaims:
             locks_type=self._locks_type or self._is_rated,
             first=self._known.first_key,
             each=self._known.jobs_per_key,
+            has_shares=self._limit.has_shares,
+            taken=self._known.taken,
         )
         if not self._is_rated:
             return claim_keyed(db, worker, keyed, wanted)
@@ -53,13 +60,19 @@ class KeyedClaims:
         )
         return jobs
 
-    def learn(self, jobs: Sequence[ClaimedJob]) -> None:
-        """The next claim begins behind the key that was served last."""
+    def learn(self, jobs: Sequence[ClaimedJob], *, full: bool) -> None:
+        """The next claim begins behind the key that was served last; or at it, if its
+        turn may have been cut off."""
         keys = [job.limit_key for job in jobs if job.limit_key is not None]
-        if keys:
-            first = self._known.first_key
-            last = max(keys, key=lambda key: (key < first, key))
-            self._known.first_key = last + NEXT_KEY
+        if not keys:
+            return
+        known = self._known
+        last = last_served(known.first_key, keys)
+        if full and self._limit.has_shares:
+            before = known.taken if last == known.first_key else 0
+            known.first_key, known.taken = last, before + keys.count(last)
+        else:
+            known.first_key, known.taken = last + NEXT_KEY, 0
 
     def wants_more(self, got: int) -> bool:
         """Whether to ask for more of each key, since there is room; False if the lane

@@ -36,6 +36,7 @@ class KnownLane:
     due: bool = True  # believed to have jobs to run now
     served: int = 0  # when it last gave a job, as a count
     first_key: str = ""  # where a claim by key begins
+    taken: int = 0  # jobs of that key in its turn, which goes on
     jobs_per_key: int = 1  # that it takes at once
     adopted: Mark = START  # up to here every job has a key
     adopt_at: float = 0.0  # time.monotonic(); from then on there may be others

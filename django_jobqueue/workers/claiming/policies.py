@@ -29,7 +29,8 @@ class KeyLimit(NamedTuple):
     name: str
     concurrency: int | None  # of each key; None is unlimited: the keys only take turns
     most_of_one_key: int | None = None  # the greatest that is said of one key alone
-    has_rate: bool = False  # of starts of each key
+    has_rate: bool = False  # of starts of each key, or of some
+    has_shares: bool = False  # some keys have more than one job in a turn
 
     @property
     def is_counted(self) -> bool:
@@ -152,17 +153,17 @@ class Policies:
         if overrides is not None:
             name, concurrency = overrides.limit_name, overrides.key_concurrency
             most_of_one_key = overrides.most_of_one_key
-            has_rate = overrides.key_has_rate
+            has_rate, has_shares = overrides.key_has_rate, overrides.keys_have_shares
         else:
             declaration = self._declared.get(job_type)
             if declaration is None or (per_key := declaration.policy.per_key) is None:
                 return None
             name = key_limits.limit_name(declaration)
             concurrency, most_of_one_key = per_key.concurrency, None
-            has_rate = per_key.rate is not None
+            has_rate, has_shares = per_key.rate is not None, False
         if name is None:
             return None
-        return KeyLimit(name, concurrency, most_of_one_key, has_rate)
+        return KeyLimit(name, concurrency, most_of_one_key, has_rate, has_shares)
 
     def is_exclusive(self, job_type: str) -> bool:
         """Whether a claim of these counts as a start, or against a limit or a rate.
