@@ -20,6 +20,7 @@ from django_jobqueue.admin.overview.overview_admin import OverviewAdmin
 from django_jobqueue.admin.overview.state_line import TEMPLATE
 from django_jobqueue.admin.schedules.schedule_list import ScheduleAdmin
 from django_jobqueue.admin.searches.job_search_list import JobSearchAdmin
+from django_jobqueue.admin.tokens.token_list import TokenAdmin
 from django_jobqueue.admin.types.job_types import JobTypeAdmin
 from django_jobqueue.admin.types.queues import QueueAdmin
 from django_jobqueue.admin.workers.worker_list import WorkerAdmin
@@ -40,6 +41,7 @@ __all__ = [
     "QueueAdmin",
     "QueuedJobAdmin",
     "ScheduleAdmin",
+    "TokenAdmin",
     "WorkerAdmin",
 ]
 

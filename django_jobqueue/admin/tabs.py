@@ -31,6 +31,7 @@ TABS: Final = (
     ("bulkoperation", pgettext_lazy("tab", "Operations"), "b"),
     ("auditentry", pgettext_lazy("tab", "Audit"), "d"),
     ("erasure", pgettext_lazy("tab", "Personal data"), "p"),
+    ("token", pgettext_lazy("tab", "Tokens"), "k"),
 )
 
 

@@ -23,6 +23,7 @@ VIEWS = (
     "view_queue",
     "view_queuedjob",
     "view_schedule",
+    "view_token",
     "view_worker",
 )
 

@@ -111,6 +111,7 @@ def keys_of(scene: Scene) -> Keys:
         "queuedjob": scene.queued["later"],
         "savedview": saved_view(),
         "schedule": scene.schedules["overridden"],
+        "token": scene.tokens["billing"],
         "worker": scene.workers["running"],
     }
 

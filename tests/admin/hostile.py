@@ -29,6 +29,7 @@ from django_jobqueue.models import (
     Report,
     SavedView,
     Schedule,
+    Token,
     Worker,
 )
 from django_jobqueue.search.selection import Selection, Table, Term
@@ -134,6 +135,14 @@ def infect(text: str, name: str = "") -> Keys:
     _insert(KeyOverride, text, limit_key=f"{limit.pk} {text}"[:260])
     first = {"rows": 1, "first": [str(over.pk)]}
     counted = {"archived": first, "schedules": {"rows": 1, "first": [name]}}
+    token = _insert(
+        Token,
+        text,
+        name=name[:100],
+        scopes=[text],
+        job_types=[text],
+        queues={"a": text},
+    )
     erasure = _insert(Erasure, text, counted=counted, total=2, position=None)
     selections = {"archived": selection.to_json()}
     search = _insert(JobSearch, text, selections=selections, place=None)
@@ -156,6 +165,7 @@ def infect(text: str, name: str = "") -> Keys:
         "overview": queue.pk,
         "queue": queue.pk,
         "queuedjob": waiting.pk,
+        "token": token.pk,
         "savedview": view.pk,
         "schedule": schedule.pk,
         "worker": worker.pk,

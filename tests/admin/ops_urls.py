@@ -26,6 +26,7 @@ site.register(models.Overview, pages.OverviewAdmin)
 site.register(models.Queue, pages.QueueAdmin)
 site.register(models.QueuedJob, pages.QueuedJobAdmin)
 site.register(models.Schedule, pages.ScheduleAdmin)
+site.register(models.Token, pages.TokenAdmin)
 site.register(models.Worker, pages.WorkerAdmin)
 
 urlpatterns = [path("ops/", site.urls)]

@@ -14,7 +14,7 @@ from django.urls import reverse
 
 MODELS = (
     *("archivedjob", "failuregroup", "jobtype", "queue", "queuedjob", "schedule"),
-    *("host", "keylimit", "lease", "worker"),
+    *("host", "keylimit", "lease", "token", "worker"),
 )
 
 FRAME = re.compile(

@@ -21,6 +21,7 @@ from django_jobqueue.models import (
     QueuedJob,
     Report,
     Schedule,
+    Token,
     Worker,
 )
 
@@ -31,6 +32,7 @@ ONCE = "tests.sample.write_once"  # at most once
 SECRET = "hunter2-is-not-a-password"
 
 MINUTE = timedelta(minutes=1)
+HOUR, DAY = 60 * MINUTE, 1_440 * MINUTE
 
 
 @dataclass
@@ -43,6 +45,7 @@ class Scene:
     group: UUID = field(default_factory=uuid4)
     schedules: dict[str, str] = field(default_factory=dict)
     leases: dict[str, str] = field(default_factory=dict)
+    tokens: dict[str, int] = field(default_factory=dict)
     hosts: dict[str, UUID] = field(default_factory=dict)
 
 
@@ -84,6 +87,7 @@ def build() -> Scene:
     _reports(scene)
     _schedules(scene)
     _leases(scene)
+    _tokens(scene)
     _hosts(scene)
     now = timezone.now()
     JobType.objects.filter(name=LEAK).update(
@@ -111,6 +115,22 @@ def _leases(scene: Scene) -> None:
         "lapsed": lease("report", left=-MINUTE, holder="web-2:9"),
         "free": lease("reindex", left=-MINUTE, token=None),
         "standby": lease("runworkers:main", awaited=True),
+    }
+
+
+def token(name: str, **columns: Any) -> int:
+    """Insert a token of the HTTP API; returns its id."""
+    values = {"digest": "0" * 64, "scopes": ["enqueue", "read"], "created_by": "bert"}
+    return Token.objects.create(name=name, **{**values, **columns}).pk
+
+
+def _tokens(scene: Scene) -> None:
+    now = timezone.now()
+    scene.tokens = {
+        "billing": token("billing", job_types=["shop.*"], expires_at=now + 90 * DAY),
+        "soon": token("soon", expires_at=now + DAY, last_used_at=now - HOUR),
+        "expired": token("expired", expires_at=now - DAY),
+        "revoked": token("billing", revoked_at=now - DAY, revoked_by="anna"),
     }
 
 

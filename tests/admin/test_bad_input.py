@@ -67,6 +67,7 @@ PARAMETERS = {
     "host": ["state", "q", "o", "p", "all"],
     "lease": ["state", "q", "o", "p", "all"],
     "queue": ["q", "o", "p", "all"],
+    "token": ["state", "q", "o", "p", "all"],
     "worker": ["q", "o", "p", "all"],
 }
 

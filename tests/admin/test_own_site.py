@@ -27,6 +27,7 @@ def test_every_page_is_there_and_links_stay_on_the_site(
         "lease": scene.leases["held"],
         "queue": "mail",
         "queuedjob": scene.queued["running"],
+        "token": scene.tokens["billing"],
         "worker": scene.workers["running"],
     }
     for address in (list_of(model), page_of(model, keys[model])):

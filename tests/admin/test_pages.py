@@ -33,6 +33,7 @@ def keys_of(scene: Scene, model: str) -> list[object]:
         "keylimit": [KEYED],
         "host": [*scene.hosts.values()],
         "lease": [*scene.leases.values()],
+        "token": [*scene.tokens.values()],
         "queue": ["mail", "images"],
         "schedule": [*scene.schedules.values()],
     }[model]
@@ -222,6 +223,7 @@ def queries(client: Client, address: str) -> int:
         ("keylimit", 9),
         ("host", 9),
         ("lease", 9),
+        ("token", 9),
         ("worker", 9),
     ],
 )

@@ -22,6 +22,7 @@ from django_jobqueue.models import (
     Queue,
     QueuedJob,
     Schedule,
+    Token,
     Worker,
 )
 from tests.admin.conftest import VIEWS, LogIn
@@ -49,6 +50,7 @@ VERBS = [
     ("queuedjob", "run_now", "reschedule_queuedjob"),
     ("schedule", "pause", "pause_schedule"),
     ("schedule", "run", "run_schedule"),
+    ("token", "revoke", "manage_token"),
     ("worker", "drain", "control_worker"),
     ("worker", "restart", "control_worker"),
     ("worker", "resume", "control_worker"),
@@ -66,6 +68,7 @@ TABLES = (
         Queue,
         QueuedJob,
         Schedule,
+        Token,
         Worker,
     ),
     LogEntry,
@@ -84,6 +87,7 @@ def key_for(scene: Scene, model: str) -> object:
         "queue": "mail",
         "queuedjob": scene.queued["later"],
         "schedule": scene.schedules["overridden"],
+        "token": scene.tokens["billing"],
         "worker": scene.workers["running"],
     }[model]
 

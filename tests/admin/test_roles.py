@@ -82,6 +82,8 @@ FIRST = {
     "schedule/remove/": "Job engineer",
     "schedule/new/": "Job engineer",
     "schedule/preview/": "Job engineer",  # a part of the forms
+    "token/create/": "Job admin",
+    "token/revoke/": "Job admin",
     "worker/drain/": "Job operator",
     "worker/resume/": "Job operator",
     "worker/stop/": "Job operator",

@@ -35,6 +35,7 @@ ROLES: Final[dict[str, tuple[str, ...]]] = {
         "view_queue",
         "view_queuedjob",
         "view_schedule",
+        "view_token",
         "view_worker",
     ),
     # Whoever is on call: sees what a job is about, stops the bleeding, and repairs.
@@ -73,7 +74,6 @@ ROLES: Final[dict[str, tuple[str, ...]]] = {
         "prune_archivedjob",
         "reveal_job_data",
         "unbounded_bulkoperation",
-        "view_token",
         "work_remotely",
     ),
 }
