@@ -69,6 +69,7 @@ OUTCOME: Final = Label("outcome", ATTEMPT_OUTCOMES)
 STATUS: Final = Label("status", STATUSES)
 JOB_STATES: Final = ("ready", "later", "retrying", "running")
 SLOT_KINDS: Final = ("thread", "async")
+REMOTE_SLOTS: Final = "remote"
 
 # Durations are counted in 41 buckets; exposed are two for each power of ten.
 EXPOSED_DURATIONS: Final = tuple(n for n in range(len(BOUNDS)) if n % 5 in (0, 2))
@@ -167,7 +168,7 @@ _CLUSTER: Final = (
     _gauge(
         "jobqueue_slots",
         "Slots of living workers that claim.",
-        Label("kind", SLOT_KINDS),
+        Label("kind", (*SLOT_KINDS, REMOTE_SLOTS)),
     ),
     _gauge("jobqueue_busy_slots", "Slots of living workers in which an attempt runs."),
     _gauge(

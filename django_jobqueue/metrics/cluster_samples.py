@@ -9,6 +9,7 @@ from typing import Final
 import django_jobqueue
 from django_jobqueue.domain import histogram
 from django_jobqueue.domain.states import WorkerState
+from django_jobqueue.metrics.catalogue import REMOTE_SLOTS
 from django_jobqueue.metrics.samples import Distribution, Sample
 from django_jobqueue.store import endpoint_rows, totals
 from django_jobqueue.store.connection import Database
@@ -147,9 +148,10 @@ def _workers(alive: Sequence[WorkerRow]) -> Iterator[Sample]:
         yield Sample("jobqueue_workers", states[state], (state.value,))
     claiming = [worker for worker in alive if is_claiming(worker)]
     threads = sum(worker.threads for worker in claiming)
-    async_slots = sum(worker.async_slots for worker in claiming)
     yield Sample("jobqueue_slots", threads, ("thread",))
-    yield Sample("jobqueue_slots", async_slots, ("async",))
+    for kind, is_remote in (("async", False), (REMOTE_SLOTS, True)):
+        own = (one.async_slots for one in claiming if one.is_remote is is_remote)
+        yield Sample("jobqueue_slots", sum(own), (kind,))
     yield Sample("jobqueue_busy_slots", sum(worker.running for worker in alive))
 
 

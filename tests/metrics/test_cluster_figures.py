@@ -75,6 +75,8 @@ def test_the_figures_are_those_of_the_catalogue_and_true(
     draining = register(own, threads=7)
     Worker.objects.filter(pk=draining).update(state="draining")
     register(own, "lapsed:1", lease=-1.0, threads=9)
+    remote = register(own, "node", threads=0, async_slots=4)
+    Worker.objects.filter(pk=remote).update(remote=True)
     operations.pause("reports", queues=True, by="test")
     declare_endpoints(own, ["shipping"])
     FailureGroup.objects.create(
@@ -111,10 +113,11 @@ def test_the_figures_are_those_of_the_catalogue_and_true(
         assert sum(times.counts) == 1
     assert values["jobqueue_job_attempts", ADD] == ([1, 0, 0, 0, 0, 0, 0, 0], 1)
     assert values["jobqueue_handed_over_jobs", "shipping"] == 0
-    assert values["jobqueue_workers", "running"] == 1
+    assert values["jobqueue_workers", "running"] == 2
     assert values["jobqueue_workers", "draining"] == 1
     assert values["jobqueue_slots", "thread"] == 3
     assert values["jobqueue_slots", "async"] == 5
+    assert values["jobqueue_slots", "remote"] == 4
     assert values["jobqueue_paused", "queue", "reports"] == 1
     assert values["jobqueue_failure_groups", "open"] == 2  # one is not ignored now
     assert values["jobqueue_table_bytes", "jobqueue_queuedjob"] > 8_192

@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from django_jobqueue.domain.ids import new_id
-from django_jobqueue.models import Queue, QueuedJob
+from django_jobqueue.models import Queue, QueuedJob, Worker
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
+from django_jobqueue.store.queue.hand_over import declare_endpoints
 from django_jobqueue.store.reading.wanted_slots import wanted_slots, wanted_slots_of
 from tests.store.rows import ago, job_type, make, register
 
@@ -38,6 +39,7 @@ lanes = st.fixed_dictionaries(
         "later": st.integers(0, 2),
         "quarantined": st.integers(0, 1),
         "running": st.integers(0, 4),
+        "handed_over": st.integers(0, 2),
     }
 )
 states = st.fixed_dictionaries(
@@ -55,7 +57,7 @@ def pause(kind: str | None) -> dict[str, Any]:
     return {"paused": kind is not None, "resume_at": ends.get(kind)}
 
 
-def set_up(state: dict[str, Any], worker: int) -> None:
+def set_up(state: dict[str, Any], worker: int, endpoint: int) -> None:
     """Make the rows of this state, and no others."""
     for model in (QueuedJob, Queue):
         model.objects.all().delete()
@@ -69,11 +71,13 @@ def set_up(state: dict[str, Any], worker: int) -> None:
     QueuedJob.objects.bulk_create(
         QueuedJob(id=new_id(), **columns)
         for lane in state["lanes"]
-        for columns in jobs_of(lane, worker)
+        for columns in jobs_of(lane, worker, endpoint)
     )
 
 
-def jobs_of(lane: dict[str, Any], worker: int) -> Iterator[dict[str, Any]]:
+def jobs_of(
+    lane: dict[str, Any], worker: int, endpoint: int
+) -> Iterator[dict[str, Any]]:
     """The columns of each job of a lane."""
     place = {name: lane[name] for name in ("queue", "priority")}
     place.update(job_type_id=lane["job_type"], run_after=ago(9))
@@ -82,16 +86,20 @@ def jobs_of(lane: dict[str, Any], worker: int) -> Iterator[dict[str, Any]]:
     yield from [{**place, "run_after": ago(-600)}] * lane["later"]
     yield from [{**place, "quarantined": True}] * lane["quarantined"]
     yield from [{**place, **running}] * lane["running"]
+    handed_over = {**running, "worker_id": endpoint}
+    yield from [{**place, **handed_over}] * lane["handed_over"]
 
 
 def plainly(state: dict[str, Any], queue: str) -> int:
     """The wanted slots of a queue, counted in Python."""
     ready: Counter[str] = Counter()
     running: Counter[str] = Counter()
+    handed_over: Counter[str] = Counter()
     for lane in state["lanes"]:
         if lane["queue"] == queue:
             ready[lane["job_type"]] += lane["ready"] + lane["quarantined"]
-            running[lane["job_type"]] += lane["running"]
+            running[lane["job_type"]] += lane["running"] + lane["handed_over"]
+            handed_over[lane["job_type"]] += lane["handed_over"]
     total = 0
     for name in {*ready, *running}:
         policy = state["types"][name]
@@ -103,17 +111,20 @@ def plainly(state: dict[str, Any], queue: str) -> int:
         pauses = {policy["pause"], state["queues"][queue]}
         is_paused = bool(pauses & {"open", "later"})
         total += running[name] if is_paused else max(running[name], wanted)
+        total -= handed_over[name]
     return total
 
 
 @pytest.mark.django_db
 def test_the_function_the_store_and_a_plain_count_agree_on_random_states() -> None:
     worker = register(DjangoDatabase())
+    declare_endpoints(DjangoDatabase(), ["shipping"])
+    endpoint = Worker.objects.get(state="endpoint").pk
 
     @settings(max_examples=150, deadline=None)
     @given(states)
     def agree(state: dict[str, Any]) -> None:
-        set_up(state, worker)
+        set_up(state, worker, endpoint)
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT jobqueue_wanted_slots('mail'), jobqueue_wanted_slots('other')"
