@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -18,6 +19,7 @@ from django.utils import timezone
 from django_jobqueue import operations
 from django_jobqueue.management.jobqueue import where
 from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
+from django_jobqueue.search.parser import qualifiers
 from django_jobqueue.search.selection import Selection, Table
 from django_jobqueue.store.bulk.selected_ids import selected_ids
 from django_jobqueue.store.connection import DjangoDatabase
@@ -48,6 +50,13 @@ SEARCHES = {
         "tag:vip",
         "priority:<0",
         "type:nothing_like_it",
+        "by:anna",
+        "started:>-1h",
+        "replay-of:018f0000-0000-7000-8000-000000000001",
+        "operation:018f0000-0000-7000-8000-000000000001",
+        "text:luck",
+        "due:>now state:later",
+        "attempts:0 priority:>=-3 created:>-1d",
     ],
     Table.ARCHIVED: [
         "add",
@@ -62,8 +71,25 @@ SEARCHES = {
         "replayed:no",
         '"not wanted"',
         "waited:<1s",
+        "type:tests.sample.fail queue:default",
+        "priority:<0 tag:vip",
+        "attempts:>=1",
+        "worker:web-1:1",
+        "replay-of:018f0000-0000-7000-8000-000000000001",
+        "operation:018f0000-0000-7000-8000-000000000001",
+        "created:today",
+        "due:<now",
+        "started:>-1d",
+        "data.a:1 data.b:2",
     ],
 }
+
+
+@pytest.mark.parametrize("table", Table)
+def test_every_word_of_the_language_is_searched_for(table: Table) -> None:
+    searches = " ".join([*SEARCHES[table], "group:"])
+    names = {name.removesuffix(".key") for name in qualifiers(table)}
+    assert names - set(re.findall(r"\b([a-z-]+)[:.]", searches)) == set()
 
 
 def listed(table: Table, text: str) -> set[UUID]:
