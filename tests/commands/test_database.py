@@ -115,6 +115,7 @@ READS: dict[str, tuple[str, ...]] = {
     "limits": (),
     "personal-data": ("find", "anna@example.com"),
     "token": (),
+    "bench": (),
 }
 ONE_SENTENCE = "The job queue needs PostgreSQL; the database 'lite' is sqlite."
 

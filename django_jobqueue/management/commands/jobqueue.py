@@ -15,6 +15,7 @@ from django.utils import translation
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import JobQueueError
 from django_jobqueue.management.jobqueue.alerts import Alerts
+from django_jobqueue.management.jobqueue.bench import Bench
 from django_jobqueue.management.jobqueue.bulk_operations import BulkOperations
 from django_jobqueue.management.jobqueue.cancel import Cancel
 from django_jobqueue.management.jobqueue.completion import Completion
@@ -102,6 +103,7 @@ SUBCOMMANDS: Final[dict[str, Subcommand]] = {
         Import(),
         Roles(),
         Tokens(),
+        Bench(),
         Completion(),
     )
 }

@@ -46,6 +46,12 @@ class Console:
         if self.verbosity:
             self.stderr.write(self.style.WARNING(_encodable(text, self.stderr)))
 
+    def step(self, text: str) -> None:
+        """Write what is done now, where it takes a while."""
+        if self.verbosity:
+            line = _encodable(f"{text}…", self.stderr)
+            self.stderr.write(line, style_func=str)
+
     @property
     def is_terminal(self) -> bool:
         """Whether somebody sees the output as it is written."""
