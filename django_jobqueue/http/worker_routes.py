@@ -315,6 +315,7 @@ def _reported(body: worker_schemas.AttemptStatus) -> Reported:
         traceback=error.traceback,
         is_retryable=body.retryable,
         retry_after=body.retry_after,
+        holds=body.hold,
     )
 
 

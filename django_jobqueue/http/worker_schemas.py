@@ -160,6 +160,11 @@ class AttemptStatus(Body):
     retry_after: Annotated[float, Field(strict=True, ge=0, le=CENTURY)] | None = Field(
         None, description="Seconds; else the backoff of the job type decides."
     )
+    hold: StrictBool = Field(
+        False,
+        description="Of `failed` with `retry_after`: until then no job starts that "
+        "shares the rate of this one.",
+    )
 
 
 class Accepted(BaseModel):

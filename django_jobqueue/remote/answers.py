@@ -44,7 +44,8 @@ def result_of(endpoint: str, answer: Answer) -> Any:
     wait = retry_after(answer.headers)
     if wait is None:
         raise error
-    raise Retry(str(error), after=wait) from error
+    holds = _object(answer).get("hold") is True
+    raise Retry(str(error), after=wait, hold=holds) from error
 
 
 def _result(answer: Answer) -> Any:

@@ -29,6 +29,7 @@ from django_jobqueue.execution.signal_sender import announce_outcome
 from django_jobqueue.store.connection import Database, DjangoDatabase, OwnConnection
 from django_jobqueue.store.queue import finish
 from django_jobqueue.store.queue.finish import Finished, Holder
+from django_jobqueue.store.queue.holds import Hold, hold
 from django_jobqueue.store.remote_workers import HeldJob
 from django_jobqueue.text.redaction import Secrets, mask_text, secrets_in
 from django_jobqueue.text.sanitizing import clean
@@ -53,6 +54,7 @@ class Reported:
     traceback: str = ""
     is_retryable: bool = True
     retry_after: float | None = None  # seconds
+    holds: bool = False  # so long, what shares the rate of the job, too
 
 
 class Transactions(Protocol):
@@ -126,6 +128,9 @@ class HeldAttempts:
         verb = finish.succeed if succeeded else finish.end
         if verb(db, self._holder, [finished], time.monotonic()):
             return False
+        if finished.outcome.hold is not None:
+            job, seconds = held.job, finished.outcome.hold.total_seconds()
+            hold(db, [Hold(job.job_type, job.limit_key, seconds)])
         counters = Counters(self._holder.release)
         counters.add([(held, finished)])
         counters.write(db)
@@ -199,7 +204,8 @@ def _error(reported: Reported) -> BaseException:
         return Fail(reported.message)
     if reported.retry_after is None:
         return failure
-    error = Retry(reported.message, after=timedelta(seconds=reported.retry_after))
+    wait = timedelta(seconds=reported.retry_after)
+    error = Retry(reported.message, after=wait, hold=reported.holds)
     error.__cause__ = failure  # something went wrong: it counts as a failure
     return error
 

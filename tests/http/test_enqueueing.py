@@ -14,6 +14,7 @@ from django.db import connection
 
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.operations import create_token
+from tests.conftest import eventually
 from tests.http.conftest import Program, problem
 from tests.sample import jobs
 
@@ -256,3 +257,32 @@ def test_a_pattern_of_queues_bounds_where_jobs_may_wait(
     several = {"jobs": [{**body, "queue": "mail-1"}, body]}
     problem(mail.send("POST", ADD, several), 403, "forbidden")
     assert QueuedJob.objects.count() == 1
+
+
+@pytest.mark.parametrize("held", ["before it waits", "while it waits"])
+def test_a_request_waits_for_a_job_that_runs(
+    billing: Program, worker: Any, held: str
+) -> None:
+    """It is told when the job is over, whatever state it began to wait in."""
+    path = path_of()
+    billing.send("PUT", path, {"data": {"a": 1, "b": 2}})
+    if held == "before it waits":
+        worker.claim()
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(in_thread, billing, path + "?wait=20")
+        eventually(lambda: QueuedJob.objects.filter(awaited=True).exists())
+        if held == "while it waits":
+            worker.claim()
+        assert not answer.done()
+        worker.run()
+        worker.finish()
+        shown = answer.result(20)
+    assert (shown["status"], shown["result"]) == ("succeeded", 3)
+
+
+def in_thread(program: Program, path: str) -> Any:
+    """The answer to a request of another thread."""
+    try:
+        return program.send("GET", path).json()
+    finally:
+        connection.close()

@@ -240,6 +240,28 @@ def test_rates_hold(node: Remote) -> None:
     assert Bucket.objects.get().pk == TYPE
 
 
+@pytest.mark.parametrize(("hold", "claimed"), [(True, 0), (False, 2)])
+def test_a_worker_holds_back_all_that_share_its_rate(
+    node: Remote, hold: bool, claimed: int
+) -> None:
+    JobType.objects.filter(pk=TYPE).update(rate="100000/600s burst 9")
+    for _ in range(3):
+        enqueue(TYPE)
+    (job,) = node.claim()
+    assert node.end(job, "failed", retry_after=60, hold=hold).status_code == 200
+    assert len(node.claim(limit=5)) == claimed
+
+
+def test_a_worker_that_holds_no_job_holds_nothing_back(node: Remote) -> None:
+    JobType.objects.filter(pk=TYPE).update(rate="100000/600s burst 9")
+    for _ in range(3):
+        enqueue(TYPE)
+    (job,) = node.claim()
+    node.end(job)
+    problem(node.end(job, "failed", retry_after=60, hold=True), 409, "stale_fence")
+    assert len(node.claim(limit=5)) == 2
+
+
 def test_rates_that_count_weights_hold(billing: Program) -> None:
     by_size = Rate(100, per=600, burst=5, weight="size")
     of_keys = PerKey("account", rate=Rate(100, per=600, burst=2))

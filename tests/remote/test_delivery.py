@@ -17,7 +17,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 from django.utils import timezone
 
-from django_jobqueue import operations
+from django_jobqueue import Rate, operations
 from django_jobqueue.conf import conf
 from django_jobqueue.enqueueing.handler import Handler
 from django_jobqueue.models import (
@@ -27,6 +27,8 @@ from django_jobqueue.models import (
     QueuedJob,
 )
 from django_jobqueue.remote import clients, delivery
+from django_jobqueue.store import job_types
+from django_jobqueue.store.connection import DjangoDatabase
 from tests.conftest import HandDriven
 from tests.remote.conftest import SECRETS, TYPE, EndpointServer, Received, Reply
 
@@ -168,6 +170,30 @@ def test_it_is_tried_again_when_the_endpoint_says(
     assert 3_500 < (waiting.run_after - before).total_seconds() < 3_700
     assert len(shipping.received) == 1
     assert FailureGroup.objects.exists()  # nobody asked for that retry
+
+
+@pytest.mark.parametrize(
+    ("body", "started"), [(b'{"hold": true}', 1), (b'{"hold": 1}', 3), (b"[]", 3)]
+)
+def test_an_endpoint_holds_back_all_that_share_its_rate(
+    declare: Declare,
+    shipping: EndpointServer,
+    worker: HandDriven,
+    body: bytes,
+    started: int,
+) -> None:
+    handler = declare(max_attempts=5, rate=Rate(100_000, per=600, burst=1))
+    job_types.declare(DjangoDatabase(), [handler.declaration])
+    for _ in range(3):
+        handler.enqueue()
+    shipping.answer(Reply(429, body, {"Retry-After": "3600"}), Reply(200))
+    for _ in range(5):
+        worker.claim()
+        worker.run()
+        worker.finish()
+        time.sleep(0.01)  # one more may start
+        worker.worker.dispatcher._lane_selection.next_starts.ask_all()
+    assert len(shipping.received) == started
 
 
 def test_a_busy_endpoint_is_asked_again_in_the_same_attempt(
