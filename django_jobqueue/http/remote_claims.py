@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from django.db import OperationalError, connections
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.http.problems import Problem
 from django_jobqueue.http.remote_attempts import Attempts
+from django_jobqueue.http.waiting_workers import WaitingWorkers
 from django_jobqueue.processes.shared_listener import EVERYTHING, SharedListener
 from django_jobqueue.store import job_types, remote_workers, session, worker_rows
 from django_jobqueue.store.connection import PINNED, DjangoDatabase
@@ -46,12 +47,14 @@ MOST_LANES: Final = 1_000  # of which it is known where the circle of keys goes 
 NO_LIMITS: Final = Overrides(None, None, None, None)
 
 _listener = SharedListener("remote workers", News.JOBS, News.BEHIND)
+_waiting = WaitingWorkers()
 
 
 def _reset_after_fork() -> None:
     """In the child of a fork: the listening thread does not exist there."""
-    global _listener
+    global _listener, _waiting
     _listener = SharedListener("remote workers", News.JOBS, News.BEHIND)
+    _waiting = WaitingWorkers()
 
 
 os.register_at_fork(after_in_child=_reset_after_fork)
@@ -136,22 +139,52 @@ class Claims:
         """The same, and wait for a job so long. The lease is renewed meanwhile. Raises
         Problem."""
         woken, deadline = threading.Event(), time.monotonic() + seconds
-        id = self._worker.id
-        with _listener.listening(EVERYTHING, woken.set):
-            worker_rows.set_listening(self._db, id, True)
-            try:
-                while True:
-                    woken.clear()
-                    self._renew()
-                    jobs = self.take(limit)
-                    left = deadline - time.monotonic()
-                    if jobs or left <= 0 or self._worker.is_to_stop:
-                        return jobs
-                    longest = CHECK_HEARD if _listener.hears else CHECK_UNHEARD
-                    due_in = CHECK_HEARD if self.due_in is None else self.due_in
-                    woken.wait(min(left, longest, due_in, self._worker.lease / 3))
-            finally:
-                worker_rows.set_listening(self._db, id, False)
+        id, group, alias = self._worker.id, self._group(limit), self._db.alias
+
+        def wake() -> None:
+            if _waiting.is_first(group, woken):
+                woken.set()
+
+        with _listener.listening(EVERYTHING, wake), _waiting.waiting(group, woken):
+            is_listening = False
+            while True:
+                woken.clear()
+                with _waiting.asking(alias):
+                    if not is_listening:
+                        worker_rows.set_listening(self._db, id, True)
+                        is_listening = True
+                    try:
+                        self._renew()
+                        jobs = self.take(limit)
+                        left = deadline - time.monotonic()
+                        is_over = bool(jobs) or left <= 0 or self._worker.is_to_stop
+                    except BaseException:
+                        is_over = True
+                        raise
+                    finally:
+                        if is_over:
+                            worker_rows.set_listening(self._db, id, False)
+                if jobs:
+                    _waiting.got_jobs(group, woken)
+                if is_over:
+                    return jobs
+                woken.wait(min(left, self._pause(group, woken)))
+
+    def _group(self, limit: int) -> Hashable:
+        """Requests that would claim the same jobs."""
+        worker = self._worker
+        queues = None if worker.queues is None else tuple(sorted(worker.queues))
+        return self._owner, tuple(sorted(worker.job_types)), queues, limit == 1
+
+    def _pause(self, group: Hashable, woken: threading.Event) -> float:
+        """Seconds until it looks again if it is not woken: to renew its lease, and if
+        it looks for its group, for jobs that nobody told it of."""
+        renewal = self._worker.lease / 3
+        if not _waiting.is_first(group, woken):
+            return renewal
+        longest = CHECK_HEARD if _listener.hears else CHECK_UNHEARD
+        due_in = CHECK_HEARD if self.due_in is None else self.due_in
+        return min(longest, due_in, renewal)
 
     def _renew(self) -> None:
         worker = remote_workers.renew(self._db, self._worker.id, self._owner)

@@ -1,0 +1,74 @@
+"""The site of ``benchmarks.http_load``: the HTTP API, and a view with a bare INSERT."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+from uuid import uuid4
+
+from django.conf import settings
+
+if not settings.configured:
+    settings.configure(
+        ALLOWED_HOSTS=["*"],
+        DATABASES={
+            "default": {
+                "ENGINE": "django.db.backends.postgresql",
+                "HOST": os.environ["PGHOST"],
+                "USER": os.environ["PGUSER"],
+                "NAME": os.environ["PGDATABASE"],
+                "CONN_MAX_AGE": None if "KEEP" in os.environ else 0,
+            }
+        },
+        INSTALLED_APPS=[
+            "django.contrib.auth",
+            "django.contrib.contenttypes",
+            "django_jobqueue",
+        ],
+        JOBQUEUE={"HTTP_REQUIRE_TLS": False, "HTTP_LONG_POLLS": 250},
+        MIDDLEWARE=["django.middleware.common.CommonMiddleware"],
+        ROOT_URLCONF=__name__,
+        SECRET_KEY="benchmark",
+        USE_TZ=True,
+    )
+
+import django  # noqa: E402
+
+django.setup()
+
+from django.core.asgi import get_asgi_application  # noqa: E402
+from django.core.wsgi import get_wsgi_application  # noqa: E402
+from django.db import connection  # noqa: E402
+from django.http import HttpRequest, HttpResponse  # noqa: E402
+from django.urls import include, path  # noqa: E402
+from django.views.decorators.csrf import csrf_exempt  # noqa: E402
+
+from django_jobqueue import job, remote_job  # noqa: E402
+
+INSERT = "INSERT INTO jobqueue_queuedjob (id, job_type, data) VALUES (%s, %s, %s)"
+
+
+@job(name="load.keep")
+def keep(a: int, b: str) -> None:
+    """Nothing works on these."""
+
+
+fetch = remote_job("load.fetch")
+
+
+@csrf_exempt
+def bare(request: HttpRequest) -> HttpResponse:
+    """Read JSON and insert a row."""
+    data = json.loads(request.body)["data"]
+    with connection.cursor() as cursor:
+        cursor.execute(INSERT, [uuid4(), "load.keep", json.dumps(data)])
+    return HttpResponse("{}", status=202, content_type="application/json")
+
+
+urlpatterns: list[Any] = [
+    path("bare", bare),
+    path("jobqueue/", include("django_jobqueue.http.urls")),
+]
+application = get_wsgi_application()
+asgi = get_asgi_application()
