@@ -323,6 +323,7 @@ OPTIONS: Final[dict[str, list[dict[str, Any]]]] = {
     "metadata": [{"metadata": {"trace": "own", "deep": [1, {"a": None}]}}],
     "unique_key": [{"unique_key": "one"}],
     "limit_key": [{"limit_key": "one"}],
+    "weight": [{"weight": 7}],
     "unique_until": [{"unique_key": "one", "unique_until": "started"}],
     "on_success": [{"on_success": jobs.on_good}, {"on_success": ()}],
     "on_failure": [
@@ -331,17 +332,20 @@ OPTIONS: Final[dict[str, list[dict[str, Any]]]] = {
     "on_complete": [{"on_complete": "tests.sample.report"}],
 }
 TAKERS: Final = ("tests.sample.without_arguments", "tests.sample.with_all_options")
-# For others a key has no effect.
-KEYED: Final = ("tests.sample.count_keyed",)
+# For others a key, or a weight, has no effect.
+ONLY: Final = {
+    "limit_key": ("tests.sample.count_keyed",),
+    "weight": ("tests.sample.write_weighed",),
+}
 CASES: Final = [
     pytest.param(given, taker, id=f"{given}-{taker}")
     for name, some in OPTIONS.items()
     for given in some
-    for taker in (KEYED if name == "limit_key" else TAKERS)
+    for taker in ONLY.get(name, TAKERS)
 ]
 SAME: Final = (
     *("queue", "priority", "max_attempts", "timeout", "backoff", "tags", "metadata"),
-    *("followers", "limit_key"),
+    *("followers", "limit_key", "weight"),
     *("unique_key", "unique_until_started"),
 )
 

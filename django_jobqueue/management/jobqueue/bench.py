@@ -182,7 +182,7 @@ def _cells(figures: Figures) -> list[list[str]]:
 
 
 def _text(value: float) -> str:
-    return f"{value:.2f}" if value < 100 else numbers.number(round(value))
+    return numbers.decimal(value, 2) if value < 100 else numbers.number(round(value))
 
 
 def _as_object(figures: Figures, jobs: int, threads: int) -> dict[str, Any]:
