@@ -32,11 +32,8 @@ class Rate:
         @job(rate=Rate(100, per=60))
 
     Each attempt is a start. The burst may start at once, and the others are spread
-    evenly: one more after each ``gap``, so that no window has more than the limit,
-    wherever it begins.
+    evenly, so that no window has more than the limit, wherever it begins.
 
-    :param limit: the number of starts.
-    :param per: the length of the window, in seconds or as a timedelta.
     A rate with a ``weight`` counts what each job weighs, such as its tokens::
 
         @job(rate=Rate(100_000, per=60, weight="tokens"))
