@@ -35,6 +35,7 @@ class TakenReport:
     dropped: int = 0  # lines that there was no room for
     queries: int | None = None
     query_ms: float | None = None
+    spent: int = 0  # of its rate, since this was taken last
 
 
 def _nobody() -> None:
@@ -129,15 +130,9 @@ class Report:
             self._spent += units
         self._touch(content=False)
 
-    def take_spent(self) -> int:
-        """What it spent since this was asked last."""
-        with self._lock:
-            spent, self._spent = self._spent, 0
-        return spent
-
     @property
     def has_content(self) -> bool:
-        """Whether it has anything to store."""
+        """Whether it has told anything to store, besides what it spent."""
         return self._has_content
 
     def take(self) -> TakenReport:
@@ -146,6 +141,8 @@ class Report:
         done, total = self._done
         queries, query_ms = self._queries
         lines = self._keep()
+        with self._lock:
+            spent, self._spent = self._spent, 0
         return TakenReport(
             done=None if done is None else float(done),
             total=None if total is None else float(total),
@@ -154,6 +151,7 @@ class Report:
             dropped=self._count - len(lines),
             queries=queries,
             query_ms=query_ms,
+            spent=spent,
         )
 
     def tail(self) -> str:

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -85,15 +85,19 @@ class Reporter(Loop):
             if not telling:
                 return
             now = self._clock()
-            spent = _spent(telling)
+            rows = {attempt: _row(attempt, now) for attempt in telling}
+            spent = _spent(rows)
             try:
                 if spent:
                     _spend(connection, spent.values())
                     spent = {}
-                if rows := [
-                    _row(attempt, now) for attempt in telling if _has_content(attempt)
-                ]:
-                    reports.write(connection, self._worker, rows)
+                content = [
+                    row
+                    for attempt, row in rows.items()
+                    if attempt.here().report.has_content
+                ]
+                if content:
+                    reports.write(connection, self._worker, content)
             except StoreUnavailable:
                 for attempt in telling:
                     attempt.here().report.is_changed = True
@@ -118,19 +122,11 @@ class Reporter(Loop):
         self._connection.close()
 
 
-def _has_content(attempt: Attempt) -> bool:
-    """Whether there is something to store; what it spent alone is none."""
-    report = attempt.here().report
-    report.is_changed = False
-    return report.has_content
-
-
-def _spent(attempts: Sequence[Attempt]) -> dict[Attempt, Spent]:
-    taken = {one: one.here().report.take_spent() for one in attempts}
+def _spent(rows: Mapping[Attempt, Report]) -> dict[Attempt, Spent]:
     return {
-        one: Spent(one.job.job_type, one.job.limit_key, units)
-        for one, units in taken.items()
-        if units
+        one: Spent(one.job.job_type, one.job.limit_key, row.content.spent)
+        for one, row in rows.items()
+        if row.content.spent
     }
 
 
