@@ -10,9 +10,10 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
+from django.db import connections
 
 from django_jobqueue.conf import conf
-from django_jobqueue.logs import one_line
+from django_jobqueue.management.jobqueue import many_jobs
 from django_jobqueue.management.jobqueue.batches import INTERRUPTED
 from django_jobqueue.management.jobqueue.bench_run import NAME, Figures, measure
 from django_jobqueue.management.jobqueue.console import Console
@@ -99,14 +100,7 @@ pickup_p95 (milliseconds), and wal_bytes (of a job)."""
             action="store_true",
             help="Only delete what a bench that was killed has left.",
         )
-        parser.add_argument(
-            "--yes",
-            "-y",
-            "--no-input",
-            "--noinput",
-            action="store_true",
-            help="Do not ask where DEBUG is off.",
-        )
+        many_jobs.add_yes(parser, "Do not ask where DEBUG is off.")
         add_format(parser)
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
@@ -130,6 +124,9 @@ pickup_p95 (milliseconds), and wal_bytes (of a job)."""
         except TimeoutError as error:
             raise CommandError(str(error)) from None
         finally:
+            # A signal may have come while a statement was sent: nothing more can be
+            # sent on that connection.
+            connections[conf.database].close()
             _clean(console, db)
         if options["format"] == "json":
             console.print(as_json(_as_object(figures, jobs, threads)))
@@ -149,16 +146,11 @@ def _make_sure(console: Console, options: dict[str, Any]) -> None:
     if settings.DEBUG or options["yes"]:
         return
     name = settings.DATABASES[conf.database]["NAME"]
-    answer = console.confirm(
-        one_line(
-            f"DEBUG is off. {numbers.number(options['jobs'])} jobs will be enqueued, "
-            f"run and deleted on the database {name}. Go on?"
-        )
+    console.make_sure(
+        f"DEBUG is off. {numbers.number(options['jobs'])} jobs will be enqueued, "
+        f"run and deleted on the database {name}. Go on?",
+        "Nothing was measured.",
     )
-    if answer is None:
-        raise CommandError("Nobody is here to confirm: say --yes.")
-    if not answer:
-        raise CommandError("Nothing was measured.")
 
 
 @contextmanager

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from django.core.management.base import OutputWrapper
+from django.core.management.base import CommandError, OutputWrapper
 from django.core.management.color import Style
 
+from django_jobqueue.logs import one_line
 from django_jobqueue.management.jobqueue import rich_output
 from django_jobqueue.management.jobqueue.text_tables import (
     Column,
@@ -86,6 +87,15 @@ class Console:
     def can_ask(self) -> bool:
         """Whether somebody is there to answer."""
         return sys.stdin.isatty()
+
+    def make_sure(self, question: str, nothing: str) -> None:
+        """Ask. Raises CommandError if nobody is there, or with ``nothing`` if the
+        answer is no."""
+        answer = self.confirm(one_line(question))
+        if answer is None:
+            raise CommandError("Nobody is here to confirm: say --yes.")
+        if not answer:
+            raise CommandError(nothing)
 
     def confirm(self, question: str) -> bool | None:
         """Ask; None if nobody is there to answer."""

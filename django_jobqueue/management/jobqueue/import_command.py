@@ -20,6 +20,7 @@ from django_jobqueue.importing.import_plan import (
     plan,
 )
 from django_jobqueue.logs import one_line
+from django_jobqueue.management.jobqueue import many_jobs
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
 from django_jobqueue.management.jobqueue.text_tables import Column, Row
@@ -81,14 +82,7 @@ is, so the command can be repeated. The others need not be installed.
             action="store_true",
             help="Change nothing; say what would be done. The default without --yes.",
         )
-        parser.add_argument(
-            "--yes",
-            "-y",
-            "--no-input",
-            "--noinput",
-            action="store_true",
-            help="Write the schedules, all or none.",
-        )
+        many_jobs.add_yes(parser, "Write the schedules, all or none.")
         parser.add_argument(
             "--disable-there",
             action="store_true",

@@ -80,7 +80,9 @@ def add_dry_run(parser: Arguments) -> None:
     )
 
 
-def add_yes(parser: Arguments) -> None:
+def add_yes(
+    parser: Arguments, help: str = "Do not ask before more than one job is changed."
+) -> None:
     """Add --yes, and the other spellings of it."""
     parser.add_argument(
         "--yes",
@@ -88,7 +90,7 @@ def add_yes(parser: Arguments) -> None:
         "--no-input",
         "--noinput",
         action="store_true",
-        help="Do not ask before more than one job is changed.",
+        help=help,
     )
 
 

@@ -11,6 +11,7 @@ from django.core.management.base import CommandError, CommandParser
 from django_jobqueue import operations
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.states import BulkState, ErasureAct
+from django_jobqueue.management.jobqueue import many_jobs
 from django_jobqueue.management.jobqueue.batches import run_batches
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.detail_page import as_json, moment_text
@@ -89,14 +90,7 @@ first and earlier."""
             "(customer.id); no free texts.",
         )
         parser.add_argument("--reason", default="", help="Kept with the record.")
-        parser.add_argument(
-            "--yes",
-            "-y",
-            "--no-input",
-            "--noinput",
-            action="store_true",
-            help="Do not ask before anything is erased or deleted.",
-        )
+        many_jobs.add_yes(parser, "Do not ask before anything is erased or deleted.")
 
     def do(
         self, verb: str, words: list[str], console: Console, options: dict[str, Any]

@@ -16,6 +16,7 @@ from django_jobqueue.domain.arguments import from_json
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.logs import one_line
+from django_jobqueue.management.jobqueue import many_jobs
 from django_jobqueue.management.jobqueue.batches import INTERRUPTED
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.data import object_of
@@ -97,14 +98,7 @@ Secrets are masked."""
             action="store_true",
             help="Also a job of an at-most-once type, which may have run.",
         )
-        parser.add_argument(
-            "--yes",
-            "-y",
-            "--no-input",
-            "--noinput",
-            action="store_true",
-            help="Do not ask.",
-        )
+        many_jobs.add_yes(parser, "Do not ask.")
         add_format(parser)
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
@@ -160,11 +154,7 @@ def _make_sure(console: Console, options: dict[str, Any], job: Job) -> None:
         name = settings.DATABASES[alias]["NAME"]
         questions.append(f"DEBUG is off, and the database is {name}. Are you sure?")
     for question in questions:
-        answer = console.confirm(one_line(question))
-        if answer is None:
-            raise CommandError("Nobody is here to confirm: say --yes.")
-        if not answer:
-            raise CommandError("Nothing was run.")
+        console.make_sure(question, "Nothing was run.")
 
 
 def _sentence(outcome: Outcome) -> str:
