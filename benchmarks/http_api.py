@@ -23,9 +23,6 @@ from uuid import uuid4
 BLOCK: Final = 300  # requests
 AT_ONCE: Final = 100  # jobs of one POST
 PATH: Final = "/jobqueue/v1/jobs/tests.sample.keep"
-INSERT: Final = """
-INSERT INTO jobqueue_queuedjob (id, job_type, data) VALUES (%s, %s, %s)
-"""
 
 Send = Callable[[], None]
 
@@ -68,22 +65,15 @@ def measure(rounds: int) -> dict[str, list[tuple[float, float]]]:
 
 def senders() -> dict[str, tuple[Send, int]]:
     """A function for each way that sends one request, and its number of jobs."""
-    from django.db import connection
-    from django.http import HttpRequest, HttpResponse
     from django.test import Client
     from django.urls import path
 
+    from benchmarks.bare_view import bare
     from django_jobqueue.operations import create_token
     from tests import urls
     from tests.sample.jobs import keep
 
-    def bare(request: HttpRequest) -> HttpResponse:
-        data = json.loads(request.body)["data"]
-        with connection.cursor() as cursor:
-            cursor.execute(INSERT, [uuid4(), "tests.sample.keep", json.dumps(data)])
-        return HttpResponse("{}", status=202, content_type="application/json")
-
-    urls.urlpatterns.insert(0, path("bare", bare))
+    urls.urlpatterns.insert(0, path("bare", bare, {"job_type": keep.name}))
     token = create_token("benchmark", "enqueue").text
     client = Client(headers={"Authorization": f"Bearer {token}"})
     data = {"a": 7, "b": "a text of some length"}

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any
-from uuid import uuid4
 
 from django.conf import settings
 
@@ -39,14 +37,10 @@ django.setup()
 
 from django.core.asgi import get_asgi_application  # noqa: E402
 from django.core.wsgi import get_wsgi_application  # noqa: E402
-from django.db import connection  # noqa: E402
-from django.http import HttpRequest, HttpResponse  # noqa: E402
 from django.urls import include, path  # noqa: E402
-from django.views.decorators.csrf import csrf_exempt  # noqa: E402
 
+from benchmarks.bare_view import bare  # noqa: E402
 from django_jobqueue import job, remote_job  # noqa: E402
-
-INSERT = "INSERT INTO jobqueue_queuedjob (id, job_type, data) VALUES (%s, %s, %s)"
 
 
 @job(name="load.keep")
@@ -57,17 +51,8 @@ def keep(a: int, b: str) -> None:
 fetch = remote_job("load.fetch")
 
 
-@csrf_exempt
-def bare(request: HttpRequest) -> HttpResponse:
-    """Read JSON and insert a row."""
-    data = json.loads(request.body)["data"]
-    with connection.cursor() as cursor:
-        cursor.execute(INSERT, [uuid4(), "load.keep", json.dumps(data)])
-    return HttpResponse("{}", status=202, content_type="application/json")
-
-
 urlpatterns: list[Any] = [
-    path("bare", bare),
+    path("bare", bare, {"job_type": keep.name}),
     path("jobqueue/", include("django_jobqueue.http.urls")),
 ]
 application = get_wsgi_application()

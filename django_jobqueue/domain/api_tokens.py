@@ -77,6 +77,11 @@ def checked_grant(
     )
 
 
+def patterns_of(text: str) -> list[str]:
+    """The patterns, or scopes, of a text with commas."""
+    return [part for one in text.split(",") if (part := one.strip())]
+
+
 def check_token_name(name: object) -> str:
     """The same name. Raises InvalidArguments for what no token can be called; a colon
     ends the name in HTTP's Basic authentication."""

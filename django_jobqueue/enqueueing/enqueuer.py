@@ -61,6 +61,7 @@ class Enqueuer:
         self._declared_rule = unique_keys.rule_of(declaration) if declaration else None
         self._new = options.new_job(job_type, declaration)
         self._known_row: NewJob | None = None
+        self._counts_weights = bool(weighing(self._policy))
 
     def enqueue(self, data: Any) -> Job:
         """Enqueue one job. Raises DuplicateJob, AlreadyArchived, InvalidArguments,
@@ -267,7 +268,7 @@ class Enqueuer:
         per_key = self._policy.per_key
         if per_key is not None and self.options.limit_key is None:
             check_key(per_key, data)
-        if weighing(self._policy):
+        if self._counts_weights:
             check_weight(self._policy, self.options.weight, data)
 
     def _own(self, rule: UniqueRule) -> UniqueRule:

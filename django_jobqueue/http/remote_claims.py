@@ -48,6 +48,7 @@ NO_LIMITS: Final = Overrides(None, None, None, None)
 
 _listener = SharedListener("remote workers", News.JOBS, News.BEHIND)
 _waiting = WaitingWorkers()
+_first_keys: dict[Lane, str] = {}
 
 
 def _reset_after_fork() -> None:
@@ -67,9 +68,6 @@ def lost() -> Problem:
         "You have no such worker, or its lease has lapsed. Register again; its jobs "
         "are given to others.",
     )
-
-
-_first_keys: dict[Lane, str] = {}
 
 
 def _in_turns(
@@ -153,14 +151,12 @@ class Claims:
                     if not is_listening:
                         worker_rows.set_listening(self._db, id, True)
                         is_listening = True
+                    is_over = True  # after an error, too
                     try:
                         self._renew()
                         jobs = self.take(limit)
                         left = deadline - time.monotonic()
                         is_over = bool(jobs) or left <= 0 or self._worker.is_to_stop
-                    except BaseException:
-                        is_over = True
-                        raise
                     finally:
                         if is_over:
                             worker_rows.set_listening(self._db, id, False)

@@ -148,20 +148,24 @@ DROP FUNCTION IF EXISTS jobqueue_notify_limit()
 # was spent of a slow one would hold a fast one for hours. Workers read their policies
 # again.
 RATE_CHANGED = """
+CREATE FUNCTION jobqueue_refill(rate text) RETURNS interval
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $body$
+  SELECT coalesce(substring(rate FROM '/([0-9.]+)s')::float8 * burst
+                  / greatest(1, substring(rate FROM '^[0-9]+')::bigint - burst + 1)
+                  * interval '1 second', interval '0')
+    FROM (SELECT substring(rate FROM '[0-9]+$')::bigint) AS the (burst)
+$body$;
 CREATE FUNCTION jobqueue_change_rate() RETURNS trigger LANGUAGE plpgsql AS $body$
 DECLARE
-  rate text := coalesce(NEW.rate_override, NEW.rate, 'unlimited');
-  burst bigint := substring(rate FROM '[0-9]+$')::bigint;
-  refill interval := substring(rate FROM '/([0-9.]+)s')::float8 * burst
-                     / greatest(1, substring(rate FROM '^[0-9]+')::bigint - burst + 1)
-                     * interval '1 second';
+  latest timestamptz := clock_timestamp()
+                        + jobqueue_refill(coalesce(NEW.rate_override, NEW.rate));
 BEGIN
   UPDATE jobqueue_bucket AS bucket
-     SET full_at = clock_timestamp() + coalesce(refill, interval '0')
+     SET full_at = latest
    WHERE CASE TG_TABLE_NAME WHEN 'jobqueue_jobtype' THEN bucket.limit_key = NEW.name
               ELSE bucket.limit_key >= NEW.name || ' '
                    AND bucket.limit_key < NEW.name || '!' END
-     AND bucket.full_at > clock_timestamp() + coalesce(refill, interval '0')
+     AND bucket.full_at > latest
      AND NOT EXISTS (SELECT FROM jobqueue_keyoverride AS said
                       WHERE said.limit_key = bucket.limit_key AND said.rate IS NOT NULL);
   PERFORM pg_notify('jobqueue', 't:');
@@ -181,22 +185,16 @@ CREATE TRIGGER jobqueue_change_rate AFTER UPDATE OF rate, rate_override
 CREATE FUNCTION jobqueue_change_key_rate() RETURNS trigger LANGUAGE plpgsql AS $body$
 DECLARE
   key text := coalesce(NEW.limit_key, OLD.limit_key);
-  rate text := coalesce(
+  latest timestamptz := clock_timestamp() + jobqueue_refill(coalesce(
     NEW.rate,
     (SELECT coalesce(held.rate_override, held.rate) FROM jobqueue_keylimit AS held
-      WHERE held.name = split_part(key, ' ', 1)),
-    'unlimited');
-  burst bigint := substring(rate FROM '[0-9]+$')::bigint;
-  refill interval := substring(rate FROM '/([0-9.]+)s')::float8 * burst
-                     / greatest(1, substring(rate FROM '^[0-9]+')::bigint - burst + 1)
-                     * interval '1 second';
+      WHERE held.name = split_part(key, ' ', 1))));
 BEGIN
   IF TG_OP <> 'INSERT' AND coalesce(OLD.rate, '') = coalesce(NEW.rate, '') THEN
     RETURN NULL;
   END IF;
   UPDATE jobqueue_bucket AS bucket
-     SET full_at = least(bucket.full_at,
-                         clock_timestamp() + coalesce(refill, interval '0'))
+     SET full_at = least(bucket.full_at, latest)
    WHERE bucket.limit_key = key;
   RETURN NULL;
 END
@@ -209,7 +207,8 @@ DROP TRIGGER IF EXISTS jobqueue_change_rate ON jobqueue_jobtype;
 DROP TRIGGER IF EXISTS jobqueue_change_rate ON jobqueue_keylimit;
 DROP FUNCTION IF EXISTS jobqueue_change_rate();
 DROP TRIGGER IF EXISTS jobqueue_change_key_rate ON jobqueue_keyoverride;
-DROP FUNCTION IF EXISTS jobqueue_change_key_rate()
+DROP FUNCTION IF EXISTS jobqueue_change_key_rate();
+DROP FUNCTION IF EXISTS jobqueue_refill(text)
 """
 
 # A row that leaves its queue or its priority to the job type leaves all else to it, too.

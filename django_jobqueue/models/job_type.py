@@ -7,10 +7,11 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.policy import NAME_LENGTH, NO_LIMIT, WHO_LENGTH
-from django_jobqueue.domain.rates import LENGTH, NO_RATE, STORED
+from django_jobqueue.domain.rates import LENGTH
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.models.column_defaults import ClockTimestamp
 from django_jobqueue.models.fields import UTCDateTimeField
+from django_jobqueue.models.rate_conditions import is_rate, is_rate_override
 from django_jobqueue.text.data_summary import LONGEST_TEMPLATE
 
 
@@ -187,12 +188,7 @@ class JobType(models.Model):
                 name="jobqueue_t_concurrency_override",
             ),
             models.CheckConstraint(
-                condition=(Q(rate__isnull=True) | Q(rate__regex=STORED))
-                & (
-                    Q(rate_override__isnull=True)
-                    | Q(rate_override=NO_RATE)
-                    | Q(rate_override__regex=STORED)
-                ),
+                condition=is_rate("rate") & is_rate_override("rate_override"),
                 name="jobqueue_t_rate",
             ),
             models.CheckConstraint(

@@ -9,9 +9,10 @@ from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.per_key import LIMIT_KEY_LENGTH, MOST_SHARE
 from django_jobqueue.domain.policy import NAME_LENGTH, NO_LIMIT
-from django_jobqueue.domain.rates import LENGTH, NO_RATE, STORED
+from django_jobqueue.domain.rates import LENGTH
 from django_jobqueue.models.column_defaults import ClockTimestamp
 from django_jobqueue.models.fields import UTCDateTimeField
+from django_jobqueue.models.rate_conditions import is_rate, is_rate_override
 
 
 class KeyLimit(models.Model):
@@ -73,12 +74,7 @@ class KeyLimit(models.Model):
                 name="jobqueue_k_concurrency_override",
             ),
             models.CheckConstraint(
-                condition=(Q(rate__isnull=True) | Q(rate__regex=STORED))
-                & (
-                    Q(rate_override__isnull=True)
-                    | Q(rate_override=NO_RATE)
-                    | Q(rate_override__regex=STORED)
-                ),
+                condition=is_rate("rate") & is_rate_override("rate_override"),
                 name="jobqueue_k_rate",
             ),
         ]
@@ -128,10 +124,7 @@ class KeyOverride(models.Model):
                 name="jobqueue_ko_concurrency",
             ),
             models.CheckConstraint(
-                condition=Q(rate__isnull=True)
-                | Q(rate=NO_RATE)
-                | Q(rate__regex=STORED),
-                name="jobqueue_ko_rate",
+                condition=is_rate_override("rate"), name="jobqueue_ko_rate"
             ),
             models.CheckConstraint(
                 condition=Q(share__isnull=True) | Q(share__range=(1, MOST_SHARE)),

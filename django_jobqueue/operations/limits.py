@@ -106,14 +106,13 @@ def _override(
     details = {"limit": limit}
     if key is not None:
         details["key"] = key
-    if change.before != change.after:
+    is_changed = change.before != change.after
+    if is_changed:
         details[what] = " → ".join(
             "–" if value is None else str(value)
             for value in (change.before, change.after)
         )
-    record(
-        "override limit", by, int(change.before != change.after), details, using=using
-    )
+    record("override limit", by, int(is_changed), details, using=using)
     return change
 
 

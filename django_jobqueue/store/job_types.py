@@ -74,9 +74,9 @@ SELECT name, concurrency, rate
        IS DISTINCT FROM (excluded.concurrency, excluded.rate)
 """
 
-_OF_KEYS: Final = """
-SELECT FROM jobqueue_keyoverride AS said
- WHERE said.limit_key >= held.name || ' ' AND said.limit_key < held.name || '!'
+_OF_KEYS: Final = f"""
+  FROM jobqueue_keyoverride AS said
+ WHERE {buckets.OF_LIMIT.format(column="said.limit_key", name="held.name")}
 """
 IN_FORCE: Final = f"""
 SELECT type.name, type.priority_override, type.max_attempts_override,
@@ -87,14 +87,11 @@ SELECT type.name, type.priority_override, type.max_attempts_override,
        CASE held.concurrency_override WHEN -1 THEN NULL
             ELSE coalesce(held.concurrency_override, held.concurrency) END,
        (SELECT max(CASE said.concurrency WHEN -1 THEN 2147483647
-                        ELSE said.concurrency END)
-          FROM jobqueue_keyoverride AS said
-         WHERE said.limit_key >= held.name || ' '
-           AND said.limit_key < held.name || '!'),
+                        ELSE said.concurrency END) {_OF_KEYS}),
        {buckets.IN_FORCE.format(row="type")} IS NOT NULL,
        {buckets.IN_FORCE.format(row="held")} IS NOT NULL
-         OR EXISTS ({_OF_KEYS} AND said.rate <> '{NO_RATE}'),
-       EXISTS ({_OF_KEYS} AND said.share > 1),
+         OR EXISTS (SELECT {_OF_KEYS} AND said.rate <> '{NO_RATE}'),
+       EXISTS (SELECT {_OF_KEYS} AND said.share > 1),
        type.weight_rule IS NOT NULL
   FROM jobqueue_jobtype AS type
   LEFT JOIN jobqueue_keylimit AS held ON held.name = type.limit_name

@@ -23,8 +23,9 @@ a subclass says           and gets from ``ActionAdmin``
 ``respond()``             instead of the last two: an answer of its own
 ========================  ==============================================================
 
-A ``ConfirmedAction`` is asked about and confirmed; any other ``Action`` answers by
-itself. Only a POST changes anything, and Django checks its CSRF token.
+A ``ConfirmedAction`` is asked about and confirmed; a ``MakeObject`` has a form for what
+is not there yet; any other ``Action`` answers by itself. Only a POST changes anything,
+and Django checks its CSRF token.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from django_jobqueue.admin.base import may
+from django_jobqueue.exceptions import JobQueueError
 from django_jobqueue.text import numbers
 
 if TYPE_CHECKING:
@@ -123,6 +125,48 @@ class ActionForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.request = request
         self.rows = rows
+
+
+class MakeObject(Action):
+    """Make an object that is not there yet, of what a form on its own page says."""
+
+    is_for_selection = True
+    is_button = False
+    button: ClassVar[Any]  # the label of what posts the form
+    form_class: ClassVar[type[ActionForm]]
+
+    def ask(self, request: HttpRequest) -> Question:
+        """What stands above the form."""
+        raise NotImplementedError
+
+    def make(
+        self, page: ActionAdmin, request: HttpRequest, cleaned: dict[str, Any]
+    ) -> HttpResponse:
+        """Make it of the form's cleaned data, and answer. The form shows a
+        JobQueueError."""
+        raise NotImplementedError
+
+    def respond(
+        self, page: ActionAdmin, request: HttpRequest, row: Any
+    ) -> HttpResponse:
+        """Ask; make it if what was posted is valid."""
+        is_post = request.method == "POST"
+        data = request.POST if is_post else None
+        form = self.form_class(data, request=request, rows=[])
+        if is_post and form.is_valid():
+            try:
+                return self.make(page, request, form.cleaned_data)
+            except JobQueueError as error:
+                form.add_error(None, str(error))
+        address = page.address_of(self)
+        return page.show_question(
+            request,
+            question=self.ask(request),
+            form=form,
+            button=Button(self.button, address),
+            action=address,
+            next=page.list_url,
+        )
 
 
 class ConfirmedAction(Action):

@@ -12,14 +12,19 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import operations
-from django_jobqueue.admin.actions.action import Action, ActionForm, Button, Question
+from django_jobqueue.admin.actions.action import (
+    Action,
+    ActionForm,
+    Button,
+    MakeObject,
+    Question,
+)
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.base import ERASE_DATA
 from django_jobqueue.admin.erasures.erasure_page import LABELS, value_for
 from django_jobqueue.admin.parts import display
 from django_jobqueue.domain.personal_value import LONGEST, LONGEST_KEY, SHORTEST
 from django_jobqueue.domain.states import BulkState, ErasureAct
-from django_jobqueue.exceptions import JobQueueError
 from django_jobqueue.models import Erasure
 from django_jobqueue.operations import erasure_steps
 from django_jobqueue.store.erasing.erasure_rows import ACTIVE, OPEN
@@ -50,35 +55,24 @@ class FindForm(ActionForm):
     )
 
 
-class Find(Action):
-    """Look for a value in all tables: a draft, which its page shows."""
+class Find(MakeObject):
+    """Look for a value in all tables: a draft, which its page shows. A POST, so that no
+    address has the value."""
 
     name = "find"
     label = _("Find personal data")
+    button = _("Find")
     rights = (ERASE_DATA,)
-    is_for_selection = True
-    is_button = False
+    form_class = FindForm
 
-    def respond(
-        self, page: ActionAdmin, request: HttpRequest, row: Any
-    ) -> HttpResponse:
-        """Ask for the value; a POST, so that no address has it."""
-        is_post = request.method == "POST"
-        form = FindForm(request.POST if is_post else None, request=request, rows=[])
-        if is_post and form.is_valid():
-            by = request.user.get_username()
-            try:
-                made = personal_data.find(by=by, **form.cleaned_data)
-            except JobQueueError as error:
-                form.add_error(None, str(error))
-            else:
-                return page.to(Erasure(id=made.id))
+    def ask(self, request: HttpRequest) -> Question:
+        """Where it is looked for."""
         text = gettext(
             "All tables are searched for the value: queued and archived jobs, "
             "failures, log lines, schedules, operations and the audit. Nothing is "
             "changed yet."
         )
-        question = Question(
+        return Question(
             gettext("Find personal data"),
             [text],
             [
@@ -86,15 +80,13 @@ class Find(Action):
                 % {"number": SHORTEST}
             ],
         )
-        address = page.address_of(self)
-        return page.show_question(
-            request,
-            question=question,
-            form=form,
-            button=Button(gettext("Find"), address),
-            action=address,
-            next=page.list_url,
-        )
+
+    def make(
+        self, page: ActionAdmin, request: HttpRequest, cleaned: dict[str, Any]
+    ) -> HttpResponse:
+        """Make the draft."""
+        made = personal_data.find(by=request.user.get_username(), **cleaned)
+        return page.to(Erasure(id=made.id))
 
 
 class ConfirmForm(ActionForm):

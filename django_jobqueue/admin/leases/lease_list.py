@@ -54,7 +54,7 @@ class LeaseStateFilter(ChoiceFilter):
 class LeaseAdmin(ActionAdmin):
     """Processes take leases; operators take them away."""
 
-    change_form_template = "admin/jobqueue/lease.html"
+    change_form_template = "admin/jobqueue/summary_page.html"
     page_actions: ClassVar[Sequence[Action]] = (TakeAway(),)
     ordering = ("name",)
     list_display = (
@@ -80,6 +80,7 @@ class LeaseAdmin(ActionAdmin):
         lease = context["original"]
         context["state"] = state_of(lease)
         context["summary"] = _summary(lease)
+        context["history_title"] = gettext("Taken away")
         context["history"] = entries(Lease, lease.pk)
         return super().render_change_form(request, context, *args, **kwargs)
 

@@ -20,6 +20,7 @@ from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.history_entries import entries
 from django_jobqueue.domain.policy import NO_LIMIT
+from django_jobqueue.domain.rates import Rate
 from django_jobqueue.models import JobType, KeyLimit
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading.limit_keys import (
@@ -142,7 +143,7 @@ def _key_cells(limit: LimitRow, key: KeyRow, *, is_hidden: bool) -> dict[str, An
         "running": numbers.number(key.running),
         "limit": _held() if limit.of_key(key) == 0 else _limit_text(limit.of_key(key)),
         "override": _override_text(key.override),
-        "rate": _rate_of_key(limit, key),
+        "rate": _rate_text(limit.rate_of(key)),
         "share": display.NOTHING if key.share is None else numbers.number(key.share),
         "next_start": _next_start(limit.wait_of(key)),
         "waiting": numbers.number(key.waiting) + many,
@@ -167,12 +168,7 @@ def _limit_text(limit: int | None) -> str:
     return "∞" if limit is None else numbers.number(limit)
 
 
-def _rate_text(limit: LimitRow) -> str:
-    return "∞" if limit.rate is None else limit.rate.text
-
-
-def _rate_of_key(limit: LimitRow, key: KeyRow) -> str:
-    rate = limit.rate_of(key)
+def _rate_text(rate: Rate | None) -> str:
     return "∞" if rate is None else rate.text
 
 
@@ -201,7 +197,7 @@ def _overridden(limit: LimitRow) -> Any:
         parts.append(text % values)
     if limit.rate_override is not None:
         text = gettext("%(before)s → %(after)s")
-        values = {"before": limit.declared_rate or "∞", "after": _rate_text(limit)}
+        values = {"before": limit.declared_rate or "∞", "after": _rate_text(limit.rate)}
         parts.append(text % values)
     if limit.overridden_keys:
         text = gettext("%(count)s of its keys")
@@ -219,7 +215,7 @@ def _summary(request: HttpRequest, limit: LimitRow) -> list[tuple[Any, Any]]:
     ]
     return [
         (_("Of each key"), _limit_text(limit.in_force)),
-        (_("Rate of each key"), _rate_text(limit)),
+        (_("Rate of each key"), _rate_text(limit.rate)),
         (_("Overridden"), _overridden(limit)),
         (_("Running"), numbers.number(limit.running)),
         (_("Job types"), display.lines(types) if types else display.NOTHING),

@@ -11,21 +11,19 @@ from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import operations
 from django_jobqueue.admin.actions.action import (
-    Action,
     ActionForm,
     Button,
     ConfirmedAction,
     Done,
+    MakeObject,
     Question,
     Rows,
 )
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.parts.display import names
 from django_jobqueue.admin.parts.form_fields import MomentField
-from django_jobqueue.domain.api_tokens import TOKEN_NAME_LENGTH, Scope
-from django_jobqueue.exceptions import JobQueueError
+from django_jobqueue.domain.api_tokens import TOKEN_NAME_LENGTH, Scope, patterns_of
 from django_jobqueue.models import Token
-from django_jobqueue.operations.tokens import NewToken
 from django_jobqueue.text import numbers
 
 SCOPES: Final = {
@@ -65,53 +63,35 @@ class TokenForm(ActionForm):
 
     def clean_job_types(self) -> list[str]:
         """The patterns."""
-        return _patterns(self.cleaned_data["job_types"])
+        return patterns_of(self.cleaned_data["job_types"])
 
     def clean_queues(self) -> list[str]:
         """The patterns."""
-        return _patterns(self.cleaned_data["queues"])
+        return patterns_of(self.cleaned_data["queues"])
 
 
-class CreateToken(Action):
+class CreateToken(MakeObject):
     """Make a token, and show it on the answer to the POST, and nowhere else."""
 
     name = "create"
     label = _("Create token")
+    button = _("Create")
     rights = ("manage_token",)
-    is_for_selection = True
-    is_button = False
+    form_class = TokenForm
 
-    def respond(
-        self, page: ActionAdmin, request: HttpRequest, row: Any
-    ) -> HttpResponse:
-        """Ask for its name and scopes; make it if the form is valid."""
-        is_post = request.method == "POST"
-        form = TokenForm(request.POST if is_post else None, request=request, rows=[])
-        if is_post and form.is_valid():
-            by = request.user.get_username()
-            try:
-                made = operations.create_token(by=by, **form.cleaned_data)
-            except JobQueueError as error:
-                form.add_error(None, str(error))
-            else:
-                return self._show(page, request, made)
-        address = page.address_of(self)
+    def ask(self, request: HttpRequest) -> Question:
+        """What a token is for."""
         fact = gettext(
             "A program sends the token with each request to the HTTP API. It is shown "
             "once: only its hash is stored."
         )
-        return page.show_question(
-            request,
-            question=Question(gettext("Create a token"), [fact]),
-            form=form,
-            button=Button(gettext("Create"), address),
-            action=address,
-            next=page.list_url,
-        )
+        return Question(gettext("Create a token"), [fact])
 
-    def _show(
-        self, page: ActionAdmin, request: HttpRequest, made: NewToken
+    def make(
+        self, page: ActionAdmin, request: HttpRequest, cleaned: dict[str, Any]
     ) -> HttpResponse:
+        """Make it, and show it."""
+        made = operations.create_token(by=request.user.get_username(), **cleaned)
         row = Token(pk=made.row.id, name=made.row.name)
         page.log_addition(request, row, gettext("Created."))
         return page.show(
@@ -171,7 +151,3 @@ class RevokeTokens(ConfirmedAction):
             len(changed),
         )
         return Done.of(rows, changed, text, gettext("Revoked."))
-
-
-def _patterns(text: str) -> list[str]:
-    return [part for one in text.split(",") if (part := one.strip())]

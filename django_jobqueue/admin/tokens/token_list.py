@@ -55,7 +55,7 @@ class TokenStateFilter(ChoiceFilter):
 class TokenAdmin(ActionAdmin):
     """Operators make tokens and revoke them; programs use them."""
 
-    change_form_template = "admin/jobqueue/token.html"
+    change_form_template = "admin/jobqueue/summary_page.html"
     page_actions: ClassVar[Sequence[Action]] = (CREATE, RevokeTokens())
     ordering = ("-id",)
     list_display = ("token_name", "state", "may_do_what", "on", "expires", "last_used")
@@ -82,6 +82,7 @@ class TokenAdmin(ActionAdmin):
         token = context["original"]
         context["state"] = state_of(token)
         context["summary"] = _summary(token)
+        context["history_title"] = gettext("History")
         context["history"] = entries(Token, token.pk)
         return super().render_change_form(request, context, *args, **kwargs)
 

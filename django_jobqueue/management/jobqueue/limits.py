@@ -33,6 +33,8 @@ from django_jobqueue.store.reading.limit_keys import (
 from django_jobqueue.text import numbers
 from django_jobqueue.text.suggestions import did_you_mean
 
+Columns = tuple[Column, ...]
+
 NONE: Final = "-"
 LIMIT_COLUMNS: Final = (
     Column("Limit", breaks=True),
@@ -42,7 +44,7 @@ LIMIT_COLUMNS: Final = (
     Column("Running", right=True),
     Column("Job types", breaks=True),
 )
-KEY_COLUMNS: Final = (
+KEY_COLUMNS: Final[Columns] = (
     Column("Key", breaks=True),
     Column("Running", right=True),
     Column("Limit", right=True),
@@ -51,11 +53,11 @@ KEY_COLUMNS: Final = (
     Column("Oldest", right=True),
 )
 # Where a key has one.
-RATE_COLUMNS: Final = (
+RATE_COLUMNS: Final[Columns] = (
     Column("Rate", right=True),
     Column("Next start", right=True),
 )
-SHARE_COLUMNS: Final = (Column("Share", right=True),)
+SHARE_COLUMNS: Final[Columns] = (Column("Share", right=True),)
 
 
 class Limits(SubcommandWithVerbs):
@@ -158,21 +160,18 @@ def _show(console: Console, name: str, is_json: bool) -> None:
     if is_json:
         console.print(as_json([_key_object(limit, key) for key in keys]))
     elif keys:
-        columns: tuple[Column, ...] = KEY_COLUMNS
-        cells = [_key_cells(limit, key) for key in keys]
+        shown = [(KEY_COLUMNS, _key_cells)]
         if any(limit.rate_of(key) for key in keys):
-            columns += RATE_COLUMNS
-            cells = [
-                [*before, *_rate_cells(limit, key)]
-                for before, key in zip(cells, keys, strict=True)
-            ]
+            shown.append((RATE_COLUMNS, _rate_cells))
         if any(key.share is not None for key in keys):
-            columns += SHARE_COLUMNS
-            cells = [
-                [*before, _number_text(key.share)]
-                for before, key in zip(cells, keys, strict=True)
-            ]
-        console.table(columns, [Row(row) for row in cells])
+            shown.append((SHARE_COLUMNS, _share_cells))
+        console.table(
+            [column for columns, _ in shown for column in columns],
+            [
+                Row([cell for _, cells in shown for cell in cells(limit, key)])
+                for key in keys
+            ],
+        )
     else:
         console.print("No key has jobs or an override.")
 
@@ -255,8 +254,8 @@ def _rate_cells(limit: LimitRow, row: KeyRow) -> list[str]:
     ]
 
 
-def _number_text(number: int | None) -> str:
-    return NONE if number is None else numbers.number(number)
+def _share_cells(limit: LimitRow, row: KeyRow) -> list[str]:
+    return [NONE if row.share is None else numbers.number(row.share)]
 
 
 def _limit_object(row: LimitRow) -> dict[str, Any]:

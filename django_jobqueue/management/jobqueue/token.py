@@ -8,7 +8,7 @@ from typing import Any, Final
 from django.core.management.base import CommandError, CommandParser
 
 from django_jobqueue import operations
-from django_jobqueue.domain.api_tokens import Scope
+from django_jobqueue.domain.api_tokens import Scope, patterns_of
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.detail_page import as_json
 from django_jobqueue.management.jobqueue.subcommand import by
@@ -126,9 +126,9 @@ def _create(
         raise CommandError(f"Say what it allows: --may {','.join(Scope)}.")
     made = operations.create_token(
         words[0],
-        _names(options["may"]),
-        job_types=_names(options["types"]),
-        queues=_names(options["queues"]),
+        patterns_of(options["may"]),
+        job_types=patterns_of(options["types"] or ""),
+        queues=patterns_of(options["queues"] or ""),
         expires_at=_moment(options["expires"]),
         by=by(),
     )
@@ -157,10 +157,6 @@ def _revoke(console: Console, names: list[str], is_json: bool) -> None:
 
 def _moment(text: str | None) -> datetime | None:
     return None if text is None else moment("--expires", text, now=timezones.now())
-
-
-def _names(text: str | None) -> list[str]:
-    return [name for part in (text or "").split(",") if (name := part.strip())]
 
 
 def _as_object(row: TokenRow) -> dict[str, Any]:

@@ -44,11 +44,11 @@ _OF_KEY: Final = f"""
 (CASE WHEN {{own}} IS NULL THEN {{of_all}}
       WHEN {{own}} <> '{NO_RATE}' THEN {{of_own}} END)
 """
+# Keys of a limit are a range: a name has no space, and "!" is the next character.
+OF_LIMIT: Final = "{column} >= {name} || ' ' AND {column} < {name} || '!'"
 _OWN_RATE: Final = """
 (CASE WHEN (SELECT EXISTS (SELECT FROM jobqueue_keyoverride AS said
-                            WHERE said.rate IS NOT NULL
-                              AND said.limit_key >= type.limit_name || ' '
-                              AND said.limit_key < type.limit_name || '!')
+                            WHERE said.rate IS NOT NULL AND {range})
               FROM jobqueue_jobtype AS type WHERE type.name = {job_type})
       THEN (SELECT said.rate FROM jobqueue_keyoverride AS said
              WHERE said.limit_key = {key}) END)
@@ -104,7 +104,8 @@ def of_type(key: str) -> Bucket:
 def own_rate(job_type: str, key: str) -> str:
     """The rate that an operator gives this key alone; null if there is none. The first
     look, once a statement, is whether any key of the job type's limit has one."""
-    return _OWN_RATE.format(job_type=job_type, key=key)
+    keys = OF_LIMIT.format(column="said.limit_key", name="type.limit_name")
+    return _OWN_RATE.format(range=keys, job_type=job_type, key=key)
 
 
 def of_key(job_type: str, key: str, own: str | None = None) -> Bucket:

@@ -18,6 +18,7 @@ from django_jobqueue.store.queue.claim_keyed import (
     KeyedLane,
     keyed_params,
 )
+from django_jobqueue.store.queue.claim_rated import MOST_STARTS
 from django_jobqueue.store.rows import ClaimedJob, claimed_jobs
 
 MOST_BUCKETS: Final = 1_000  # of which the first that has room again is looked for
@@ -28,11 +29,17 @@ KEY: Final = buckets.of_key("%(job_type)s", "key.limit_key", own="of_key.rate")
 BUCKET: Final = buckets.of_key("%(job_type)s", "bucket.limit_key", own="bucket.rate")
 
 
+def within_rate(jobs: str) -> str:
+    """These jobs of a key, no more than its rate lets start."""
+    return jobs.replace(ROOM, f"least({ROOM}, {KEY.room})")
+
+
 def _rated(jobs: str) -> PreparedStatement:
     """The claim without a rate, of no more jobs than the rates let start."""
-    pick = PICK.replace(WITHIN_TYPE, f"least({WITHIN_TYPE}, {buckets.TYPE.room})")
-    of_key = jobs.replace(ROOM, f"least({ROOM}, {KEY.room})")
-    claim = CLAIMED.format(pick=pick.format(jobs=of_key, condition=_WITHOUT_WEIGHT))
+    pick = PICK.replace(WITHIN_TYPE, MOST_STARTS).format(
+        jobs=within_rate(jobs), condition=_WITHOUT_WEIGHT
+    )
+    claim = CLAIMED.format(pick=pick)
     return PreparedStatement(buckets.spending(claim, buckets.SPENT_OF_KEYS))
 
 
@@ -47,8 +54,9 @@ SELECT {{of_type}},
     buckets.own_rate("%(job_type)s", "bucket.limit_key")
 } AS rate
                   FROM jobqueue_bucket AS bucket
-                 WHERE bucket.limit_key >= %(limit_name)s || ' '
-                   AND bucket.limit_key < %(limit_name)s || '!'
+                 WHERE {
+    buckets.OF_LIMIT.format(column="bucket.limit_key", name="%(limit_name)s")
+}
                    AND bucket.full_at > statement_timestamp()
                  LIMIT {MOST_BUCKETS}) AS bucket,
                LATERAL (SELECT {{of_key}} AS seconds OFFSET 0) AS next
@@ -66,10 +74,27 @@ def claim_keyed_rated(
     and of the job type. Returns also the seconds until the next start is permitted: of
     the type, and of some key; 0 if none waits. A type with a rate that counts weights
     gives nothing."""
-    params = keyed_params(worker, keyed, limit, sees_rates=True)
     claim = CLAIM_RATED_HEADS if keyed.takes_heads else CLAIM_RATED_SEVERAL
+    jobs, of_type, of_key = claim_keys_and_wait(
+        db, worker, keyed, limit, claim, NEXT_START_OF_KEYS
+    )
+    return jobs, of_type or 0.0, of_key
+
+
+def claim_keys_and_wait(
+    db: Database,
+    worker: int,
+    keyed: KeyedLane,
+    limit: int,
+    claim: str,
+    next_starts: str,
+) -> tuple[list[ClaimedJob], float | None, float]:
+    """Claim by this statement, under the locks of the limit and the job type; and the
+    seconds that the other one finds after it: of the type, None if it has no rate, and
+    of some key."""
+    params = keyed_params(worker, keyed, limit, sees_rates=True)
     statements: list[tuple[str, Params]] = [
-        (one, params) for one in (LOCK_LIMIT, LOCK_TYPE, claim, NEXT_START_OF_KEYS)
+        (one, params) for one in (LOCK_LIMIT, LOCK_TYPE, claim, next_starts)
     ]
     *_, rows, ((of_type, of_key),) = db.fetch_all(statements)
-    return claimed_jobs(rows), of_type or 0.0, min(of_key or 0.0, LONGEST_WAIT)
+    return claimed_jobs(rows), of_type, min(of_key or 0.0, LONGEST_WAIT)

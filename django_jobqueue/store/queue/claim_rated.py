@@ -20,6 +20,9 @@ from django_jobqueue.store.queue.claim_keyed import WITHIN_TYPE
 from django_jobqueue.store.queue.lanes import LaneMark, mark_params
 from django_jobqueue.store.rows import ClaimedJob, claimed_jobs
 
+# No more than the concurrency of the type and its rate let start.
+MOST_STARTS: Final = f"least({WITHIN_TYPE}, {buckets.TYPE.room})"
+
 # After the lock of the job type, for the same reason as CLAIM_LIMITED: what claims
 # before this one have spent must be in its snapshot, and its clock be younger.
 CLAIM_RATED: Final = PreparedStatement(
@@ -27,7 +30,7 @@ CLAIM_RATED: Final = PreparedStatement(
         CLAIMED.format(
             pick=PICK.format(
                 condition=OPEN + WITHOUT_KEYS + WITHOUT_WEIGHT,
-                limit=f"least({WITHIN_TYPE}, {buckets.TYPE.room})",
+                limit=MOST_STARTS,
             )
         ),
         buckets.SPENT_OF_TYPE,
@@ -41,6 +44,19 @@ def claim_rated(
     """Claim from lanes that are all of one job type, within its rate and its
     concurrency. Returns the seconds until the next start is permitted as well: 0 if
     another one was. A type whose rate counts weights gives nothing."""
+    return claim_and_wait(db, worker, lanes, limit, CLAIM_RATED, buckets.NEXT_START)
+
+
+def claim_and_wait(
+    db: Database,
+    worker: int,
+    lanes: Sequence[LaneMark],
+    limit: int,
+    claim: str,
+    next_start: str,
+) -> tuple[list[ClaimedJob], float]:
+    """Claim by this statement, under the lock of the job type; and the seconds that the
+    other one finds after it."""
     params = {
         **mark_params(lanes),
         "worker": worker,
@@ -48,7 +64,7 @@ def claim_rated(
         "job_type": lanes[0].lane.job_type,
     }
     statements: list[tuple[str, Params]] = [
-        (one, params) for one in (LOCK_TYPE, CLAIM_RATED, buckets.NEXT_START)
+        (one, params) for one in (LOCK_TYPE, claim, next_start)
     ]
     _, rows, ((seconds,),) = db.fetch_all(statements)
     return claimed_jobs(rows), seconds or 0.0

@@ -5,33 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from django_jobqueue.store.connection import Database, Params
+from django_jobqueue.store.connection import Database
 from django_jobqueue.store.prepared import PreparedStatement
 from django_jobqueue.store.queue import buckets, claim, claim_keyed, job_weights
-from django_jobqueue.store.queue.claim import CLAIMED, LOCK_TYPE, OPEN, WITHOUT_KEYS
+from django_jobqueue.store.queue.claim import CLAIMED, OPEN, WITHOUT_KEYS
 from django_jobqueue.store.queue.claim_keyed import (
     HEAD,
     LANE,
-    LOCK_LIMIT,
-    ROOM,
     SEVERAL,
     WITHIN_TYPE,
     KeyedLane,
-    keyed_params,
 )
 from django_jobqueue.store.queue.claim_keyed_rated import (
     BUCKET,
     KEY,
-    LONGEST_WAIT,
     NEXT_STARTS,
+    claim_keys_and_wait,
+    within_rate,
 )
-from django_jobqueue.store.queue.lanes import LaneMark, mark_params
-from django_jobqueue.store.rows import ClaimedJob, claimed_jobs
+from django_jobqueue.store.queue.claim_rated import MOST_STARTS, claim_and_wait
+from django_jobqueue.store.queue.lanes import LaneMark
+from django_jobqueue.store.rows import ClaimedJob
 
 SOON: Final = 0.01  # seconds
 
-# No more jobs than as if each weighed 1.
-_MOST: Final = f"least({WITHIN_TYPE}, {buckets.TYPE.room})"
 _LOCK: Final = "FOR UPDATE SKIP LOCKED"
 
 
@@ -48,7 +45,7 @@ def _candidates(limit: str) -> str:
     ).format(condition=OPEN + WITHOUT_KEYS, limit=limit)
 
 
-CLAIM_WEIGHED: Final = _statement(_candidates(_MOST))
+CLAIM_WEIGHED: Final = _statement(_candidates(MOST_STARTS))
 # For the first job that is left.
 _FIRST: Final = _candidates("1").replace(_LOCK, "")
 NEXT_START: Final = PreparedStatement(
@@ -58,7 +55,7 @@ NEXT_START: Final = PreparedStatement(
 
 def _of_keys(jobs: str, limit: str) -> str:
     """Jobs that the limits and the rates of their keys let start."""
-    of_key = jobs.replace(ROOM, f"least({ROOM}, {KEY.room})").replace(
+    of_key = within_rate(jobs).replace(
         "job.ctid\n",
         f"job.ctid, {job_weights.OF_TYPE} AS of_type, {job_weights.OF_KEY} AS weight\n",
     )
@@ -68,8 +65,8 @@ def _of_keys(jobs: str, limit: str) -> str:
     return pick.replace(WITHIN_TYPE, limit).format(jobs=f"({fitting})", condition="")
 
 
-CLAIM_WEIGHED_HEADS: Final = _statement(_of_keys(HEAD, _MOST))
-CLAIM_WEIGHED_SEVERAL: Final = _statement(_of_keys(SEVERAL, _MOST))
+CLAIM_WEIGHED_HEADS: Final = _statement(_of_keys(HEAD, MOST_STARTS))
+CLAIM_WEIGHED_SEVERAL: Final = _statement(_of_keys(SEVERAL, MOST_STARTS))
 _FIRST_OF_CIRCLE: Final = _of_keys(HEAD, "1").replace(_LOCK, "")
 _FIRST_OF_KEY: Final = f"""
 SELECT {job_weights.OF_KEY} AS weight
@@ -92,31 +89,18 @@ def claim_weighed(
 ) -> tuple[list[ClaimedJob], float]:
     """As claim_rated, for a rate that counts weights; the seconds are those until the
     first job that is left may start."""
-    params = {
-        **mark_params(lanes),
-        "worker": worker,
-        "limit": limit,
-        "job_type": lanes[0].lane.job_type,
-    }
-    statements: list[tuple[str, Params]] = [
-        (one, params) for one in (LOCK_TYPE, CLAIM_WEIGHED, NEXT_START)
-    ]
-    _, rows, ((seconds,),) = db.fetch_all(statements)
-    return claimed_jobs(rows), seconds or 0.0
+    return claim_and_wait(db, worker, lanes, limit, CLAIM_WEIGHED, NEXT_START)
 
 
 def claim_keyed_weighed(
     db: Database, worker: int, keyed: KeyedLane, limit: int
 ) -> tuple[list[ClaimedJob], float, float]:
     """As claim_keyed_rated, for rates of which one counts weights."""
-    params = keyed_params(worker, keyed, limit, sees_rates=True)
     claim = CLAIM_WEIGHED_HEADS if keyed.takes_heads else CLAIM_WEIGHED_SEVERAL
-    statements: list[tuple[str, Params]] = [
-        (one, params) for one in (LOCK_LIMIT, LOCK_TYPE, claim, NEXT_START_OF_KEYS)
-    ]
-    *_, rows, ((of_type, of_key),) = db.fetch_all(statements)
-    seconds: float = of_type or 0.0
-    if 0 < len(rows) < limit and of_type is not None:
+    jobs, of_type, of_key = claim_keys_and_wait(
+        db, worker, keyed, limit, claim, NEXT_START_OF_KEYS
+    )
+    if 0 < len(jobs) < limit and of_type is not None:
         # The circle goes on behind these, where perhaps a lighter job is first.
-        seconds = min(seconds, SOON) or SOON
-    return claimed_jobs(rows), seconds, min(of_key or 0.0, LONGEST_WAIT)
+        of_type = min(of_type, SOON) or SOON
+    return jobs, of_type or 0.0, of_key

@@ -11,13 +11,11 @@ from django_jobqueue.domain.policy import limit_in_force
 from django_jobqueue.domain.rates import Rate, rate_in_force
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.queue import lanes
+from django_jobqueue.store.queue.buckets import OF_LIMIT
 
 MOST_LIMITS: Final = 1_000
 MOST_KEYS: Final = 200  # of a limit
 MOST_WAITING: Final = 100  # jobs of a key are counted no further
-
-# Keys of a limit are a range: a name has no space, and "!" is the next character.
-_OF_LIMIT: Final = "{column} >= {name} || ' ' AND {column} < {name} || '!'"
 
 LIMITS: Final = f"""
 SELECT held.name, held.concurrency, held.concurrency_override,
@@ -25,9 +23,9 @@ SELECT held.name, held.concurrency, held.concurrency_override,
                WHERE type.limit_name = held.name ORDER BY type.name)::text[],
        (SELECT count(*) FROM jobqueue_queuedjob AS job
          WHERE job.status = 'running'
-           AND {_OF_LIMIT.format(column="job.limit_key", name="held.name")}),
+           AND {OF_LIMIT.format(column="job.limit_key", name="held.name")}),
        (SELECT count(*) FROM jobqueue_keyoverride AS said
-         WHERE {_OF_LIMIT.format(column="said.limit_key", name="held.name")}),
+         WHERE {OF_LIMIT.format(column="said.limit_key", name="held.name")}),
        held.rate, held.rate_override
   FROM jobqueue_keylimit AS held
  WHERE %(name)s::text IS NULL OR held.name = %(name)s
@@ -76,14 +74,14 @@ RUNNING: Final = f"""
 SELECT job.limit_key, count(*)
   FROM jobqueue_queuedjob AS job
  WHERE job.status = 'running'
-   AND {_OF_LIMIT.format(column="job.limit_key", name="%(name)s::text")}
+   AND {OF_LIMIT.format(column="job.limit_key", name="%(name)s::text")}
  GROUP BY job.limit_key
 """
 
 OVERRIDES: Final = f"""
 SELECT said.limit_key, said.concurrency, said.rate, said.share
   FROM jobqueue_keyoverride AS said
- WHERE {_OF_LIMIT.format(column="said.limit_key", name="%(name)s::text")}
+ WHERE {OF_LIMIT.format(column="said.limit_key", name="%(name)s::text")}
  ORDER BY said.limit_key
  LIMIT {MOST_KEYS}
 """

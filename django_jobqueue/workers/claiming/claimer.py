@@ -263,12 +263,12 @@ class Claimer:
             return 0, known if known.due else None  # nothing ahead of it, until it fits
         if (limit := self._policies.key_limit(job_type)) is not None:
             return self._take_keyed(executor, known, limit)
-        limited, rated = (
-            self._policies.is_limited(job_type),
-            RatedClaims(by_weight=self._policies.counts_weights(job_type)),
-        )
+        limited = self._policies.is_limited(job_type)
         statement: Callable[..., list[ClaimedJob]] = claim.claim
+        rated: RatedClaims | None = None
         if self._policies.has_rate(job_type):
+            by_weight = self._policies.counts_weights(job_type)
+            rated = RatedClaims(by_weight=by_weight)
             statement = rated.claim
         elif limited:
             statement = claim.claim_limited
@@ -279,7 +279,7 @@ class Claimer:
             self.lane_selection.limited_until.pop(job_type, None)
         elif attempts:  # perhaps all that there were; if not, an end says when to ask
             self.lane_selection.may_be_asked(job_type)
-        if rated.seconds:
+        if rated is not None and rated.seconds:
             self.lane_selection.wait_for_start(
                 job_type, rated.seconds, got_none=not attempts
             )
