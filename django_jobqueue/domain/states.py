@@ -68,6 +68,7 @@ class WorkerState(TextChoices):
     STOPPED = "stopped", _("stopped")
     LOST = "lost", _("lost")
     ENDPOINT = "endpoint", _("endpoint")  # no process: it holds handed-over jobs
+    MOVING = "moving", _("moving")  # a command: it holds jobs for another database
 
 
 class HostState(TextChoices):
@@ -84,6 +85,8 @@ class HostState(TextChoices):
 
 
 ALIVE: Final = (WorkerState.RUNNING, WorkerState.DRAINING)  # if its lease holds
+LEASED: Final = (*ALIVE, WorkerState.MOVING)  # nobody else may take its jobs until then
+WITHOUT_SLOTS: Final = (WorkerState.ENDPOINT, WorkerState.MOVING)
 
 
 class GroupState(TextChoices):

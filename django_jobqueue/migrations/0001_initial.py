@@ -220,6 +220,7 @@ class Migration(PostgreSQLMigration):
                             ("stopped", "stopped"),
                             ("lost", "lost"),
                             ("endpoint", "endpoint"),
+                            ("moving", "moving"),
                         ],
                         db_default="running",
                         max_length=10,

@@ -496,7 +496,7 @@ SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $b
     UNION ALL
     SELECT job_type, 0, count(*),
            count(*) FILTER (WHERE worker_id = ANY (ARRAY (
-             SELECT id FROM jobqueue_worker WHERE state = 'endpoint')))
+             SELECT id FROM jobqueue_worker WHERE state IN ('endpoint', 'moving'))))
       FROM jobqueue_queuedjob
      WHERE status = 'running' AND queue = of_queue
      GROUP BY job_type),

@@ -113,14 +113,15 @@ UPDATE jobqueue_worker
 
 # Running jobs of workers that are not alive: what a rescue was interrupted at, and
 # claims that a worker committed after it had been given up. Endpoints are never alive,
-# and keep what was handed over to them.
+# and keep what was handed over to them. So do moves: the next one goes on with it.
 STRAYS: Final = """
 SELECT DISTINCT job.worker_id
   FROM jobqueue_queuedjob AS job
  WHERE job.status = 'running'
    AND NOT EXISTS (SELECT FROM jobqueue_worker AS worker
                     WHERE worker.id = job.worker_id
-                      AND worker.state IN ('running', 'draining', 'endpoint'))
+                      AND worker.state IN ('running', 'draining', 'endpoint',
+                                           'moving'))
 """
 
 PREDECESSORS: Final = """

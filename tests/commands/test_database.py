@@ -102,6 +102,7 @@ READS: dict[str, tuple[str, ...]] = {
     "operations": (),
     "dump": (),
     "load": ("/dev/null",),
+    "move": ("--to", "default", "--queue", "default"),
     "run": ("019a9f5e-7c3b-7d4e-8a51-0c6f2f7f6a11",),
     "doctor": (),
     "pause": ("tests.sample.add",),

@@ -21,7 +21,7 @@ NAMES = (
     "status, health, doctor, metrics, show, why, types, workers, hosts, leases, "
     "limits, schedules, schedule, failures, operations, alerts, enqueue, run, "
     "replay, cancel, run-now, reschedule, fail, release, pause, resume, override, "
-    "prune, dump, load, personal-data, import, roles, token, bench, "
+    "prune, dump, load, move, personal-data, import, roles, token, bench, "
     "completion"
 )
 

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import psycopg
 import pytest
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management import call_command
-from django.db import connection, connections, transaction
+from django.db import connections, transaction
 from django.test import override_settings
-from psycopg.sql import SQL
-from pytest_django import DjangoDbBlocker
 
 import django_jobqueue
 from django_jobqueue import (
@@ -26,13 +22,10 @@ from django_jobqueue import (
 )
 from django_jobqueue.conf import conf
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
-from django_jobqueue.store import connection as store_connection
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.queue import insert
 from tests.conftest import HandDriven
 from tests.sample import jobs
-
-SECOND = "second"
+from tests.second_database import SECOND, second  # noqa: F401
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", SECOND])
 
@@ -49,29 +42,6 @@ class JobsAreNowhere:
 
     def db_for_write(self, model: type, **hints: Any) -> str | None:
         return "secnd"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def second(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Another database, which is migrated."""
-    with django_db_blocker.unblock():
-        name = f"{connection.settings_dict['NAME']}_second"
-        parameters = {**connection.get_connection_params(), "dbname": "postgres"}
-        for option in ("context", "cursor_factory", "prepare_threshold"):
-            parameters.pop(option, None)
-        with psycopg.connect(**parameters, autocommit=True) as server:
-            server.execute(SQL(f'DROP DATABASE IF EXISTS "{name}"'))
-            server.execute(SQL(f'CREATE DATABASE "{name}"'))
-            settings = {**connections.settings["default"], "NAME": name}
-            connections.settings[SECOND] = settings
-            call_command("migrate", database=SECOND, verbosity=0)
-            insert._known.clear()
-            yield
-            connections[SECOND].close()
-            del connections[SECOND]
-            del connections.settings[SECOND]
-            store_connection._usable.discard(SECOND)
-            server.execute(SQL(f'DROP DATABASE "{name}" WITH (FORCE)'))
 
 
 def counts() -> tuple[int, int]:

@@ -19,7 +19,7 @@ from django_jobqueue.admin.actions.action import (
 )
 from django_jobqueue.admin.jobs.waiting_action import archived_twin
 from django_jobqueue.admin.parts import catalogue
-from django_jobqueue.domain.states import ALIVE, QueuedStatus
+from django_jobqueue.domain.states import LEASED, QueuedStatus
 from django_jobqueue.models import Worker
 from django_jobqueue.text import numbers, timezones
 
@@ -80,7 +80,7 @@ def _lost(rows: Rows) -> list[Any]:
     living = set(
         Worker.objects.filter(
             pk__in={row.worker_id for row in running},
-            state__in=ALIVE,
+            state__in=LEASED,
             lease_until__gte=timezones.now(),
         ).values_list("pk", flat=True)
     )

@@ -33,12 +33,17 @@ from django_jobqueue.admin.workers.worker_actions import (
     StopWorkers,
 )
 from django_jobqueue.admin.workers.worker_page import fate_of, is_done, page_of
-from django_jobqueue.domain.states import ALIVE, QueuedStatus, WorkerState
+from django_jobqueue.domain.states import (
+    ALIVE,
+    WITHOUT_SLOTS,
+    QueuedStatus,
+    WorkerState,
+)
 from django_jobqueue.models import Host, QueuedJob, Worker
 from django_jobqueue.text import numbers, timezones
 
 JOBS_SHOWN: Final = 2  # of each worker, in the list
-HOLDERS: Final = (*ALIVE, WorkerState.ENDPOINT)  # of running jobs
+HOLDERS: Final = (*ALIVE, *WITHOUT_SLOTS)  # of running jobs
 MOST_CHOICES: Final = 1_000  # workers, whose hosts and releases are offered
 
 
@@ -120,7 +125,7 @@ class WorkerAdmin(ActionAdmin):
         for row in rows:
             first = jobs.get(row.pk, [])
             row.jobs = [_job_cell(job, sees) for job in first]
-            if row.state == WorkerState.ENDPOINT:
+            if row.state in WITHOUT_SLOTS:
                 row.running = first[0]["together"] if first else 0
         return rows
 
@@ -153,8 +158,8 @@ class WorkerAdmin(ActionAdmin):
 
     @column(description=_("busy"))
     def busy(self, worker: Worker) -> str:
-        """Running jobs, of how many slots; those of an endpoint hold none."""
-        if worker.state == WorkerState.ENDPOINT:
+        """Running jobs, of how many slots; those of an endpoint or a move hold none."""
+        if worker.state in WITHOUT_SLOTS:
             return numbers.number(worker.running)
         return display.attempts(worker.running, worker.threads + worker.async_slots)
 
@@ -167,7 +172,7 @@ class WorkerAdmin(ActionAdmin):
     @column(description=_("queues, release"))
     def serves(self, worker: Worker) -> Any:
         """Where it claims from, and the version of the project that it runs."""
-        if worker.state == WorkerState.ENDPOINT:
+        if worker.state in WITHOUT_SLOTS:
             return display.NOTHING
         release = display.visible(worker.release)
         return display.lines(part for part in (_queues(worker), release) if part)
@@ -202,7 +207,7 @@ def _queues(worker: Worker) -> str:
 
 
 def _summary(request: HttpRequest, worker: Worker) -> list[tuple[Any, Any]]:
-    if worker.state == WorkerState.ENDPOINT:
+    if worker.state in WITHOUT_SLOTS:
         jobs = QueuedJob.objects.filter(
             worker_id=worker.pk, status=QueuedStatus.RUNNING
         ).aggregate(count=Count("*"), oldest=Min("started_at"))

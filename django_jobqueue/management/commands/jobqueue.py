@@ -35,6 +35,7 @@ from django_jobqueue.management.jobqueue.import_command import Import
 from django_jobqueue.management.jobqueue.leases import Leases
 from django_jobqueue.management.jobqueue.limits import Limits
 from django_jobqueue.management.jobqueue.metrics import Metrics
+from django_jobqueue.management.jobqueue.move import Move
 from django_jobqueue.management.jobqueue.override import Override
 from django_jobqueue.management.jobqueue.pause import Pause
 from django_jobqueue.management.jobqueue.personal_data import PersonalData
@@ -99,6 +100,7 @@ SUBCOMMANDS: Final[dict[str, Subcommand]] = {
         Prune(),
         Dump(),
         Load(),
+        Move(),
         PersonalData(),
         Import(),
         Roles(),

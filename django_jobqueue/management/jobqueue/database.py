@@ -27,12 +27,13 @@ def using(alias: str | None) -> Iterator[None]:
         yield
 
 
-def check(alias: str) -> None:
-    """Raises CommandError unless there is such a PostgreSQL database."""
+def check(alias: str, flag: str = "--database") -> None:
+    """Raises CommandError unless there is such a PostgreSQL database; ``flag`` gave
+    it."""
     if alias not in connections.settings:
         hint = did_you_mean(alias, connections.settings)
         raise CommandError(
-            f"--database: there is no database {alias!r} in DATABASES.{hint}"
+            f"{flag}: there is no database {alias!r} in DATABASES.{hint}"
         )
     if problem := vendor_problem(alias):
         raise CommandError(problem)

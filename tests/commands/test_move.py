@@ -1,0 +1,600 @@
+"""``jobqueue move``: each job ends in one of both databases, once, as it was."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.core.management.base import CommandError
+from django.db import OperationalError, connections, transaction
+from django.test import Client
+from django.utils import timezone
+
+from django_jobqueue import operations
+from django_jobqueue.models import ArchivedJob, AuditEntry, JobType, QueuedJob, Worker
+from django_jobqueue.operations import moving
+from django_jobqueue.store import worker_rows
+from django_jobqueue.store.bulk import moving_jobs
+from django_jobqueue.store.connection import DjangoDatabase
+from tests.commands.conftest import Manage, Terminal, jobqueue
+from tests.conftest import HandDriven, worker_environment
+from tests.sample import jobs
+from tests.second_database import SECOND, second  # noqa: F401
+from tests.store.rows import ADD, LIMITED, ONCE, ago, archive, job_type, make, make_many
+
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", SECOND])
+
+TO = ("move", "--to", SECOND)
+ALL = (*TO, "--queue", "default", "--yes")
+
+
+def move(*arguments: str) -> dict[str, Any]:
+    """What a move prints for a program."""
+    said = jobqueue(*TO, "--yes", "--format", "json", *arguments).json
+    assert isinstance(said, dict)
+    return said
+
+
+def refusal(*arguments: str) -> str:
+    """What the command says when it refuses."""
+    with pytest.raises(CommandError) as refused:
+        jobqueue(*arguments)
+    return str(refused.value)
+
+
+def here(**filters: Any) -> set[UUID]:
+    """The ids of the jobs that are queued or run in the first database."""
+    return set(QueuedJob.objects.filter(**filters).values_list("id", flat=True))
+
+
+def there(**filters: Any) -> set[UUID]:
+    """The same in the second one."""
+    rows = QueuedJob.objects.using(SECOND).filter(**filters)
+    return set(rows.values_list("id", flat=True))
+
+
+def holders() -> int:
+    """How many rows there are that hold jobs."""
+    return sum(
+        Worker.objects.using(alias).filter(state="moving").count()
+        for alias in ("default", SECOND)
+    )
+
+
+def during(
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
+    act: Callable[[], Any],
+    module: Any = moving_jobs,
+) -> None:
+    """Do this once, just before a step of the next move."""
+    real, done = getattr(module, step), []
+
+    def acting(*arguments: Any) -> Any:
+        if not done:
+            done.append(True)
+            act()
+        return real(*arguments)
+
+    monkeypatch.setattr(module, step, acting)
+
+
+def test_jobs_arrive_with_every_column_but_the_claim() -> None:
+    plain = make(data={"a": 1.10, "b": 12345678901234567890123})
+    rich = jobs.add.using(
+        queue="default",
+        priority=7,
+        tags=["vip"],
+        timeout=90,
+        expires_in=3600,
+        run_after=timedelta(hours=1),
+    ).enqueue(1, b=2)
+    tried = make(
+        attempts=3, crashes=2, fence=9, quarantined=True, metadata={"x": [None]}
+    )
+    before = {row["id"]: row for row in QueuedJob.objects.values()}
+
+    said = move("--queue", "default")
+
+    assert (said["verb"], said["count"], said["skipped"]) == ("move", 3, {})
+    assert here() == set()
+    after = {row["id"]: row for row in QueuedJob.objects.using(SECOND).values()}
+    assert after.keys() == before.keys() == {plain, rich.id, tried}
+    for id, row in before.items():
+        assert {**after[id], "fence": 0, "announce": True} == {
+            **row,
+            "fence": 0,
+            "announce": True,
+        }
+        assert after[id]["fence"] > row["fence"]
+    assert holders() == 0
+    audit = AuditEntry.objects.get()
+    assert (audit.verb, audit.count, audit.details) == ("move", 3, {"to": SECOND})
+
+
+def test_numbers_keep_all_their_digits() -> None:
+    id = make()
+    digits = "1.00000000000000000000000000000000001"
+    with connections["default"].cursor() as cursor:
+        cursor.execute(
+            "UPDATE jobqueue_queuedjob SET data = %s::jsonb", [f'{{"a": {digits}}}']
+        )
+    move(str(id))
+    with connections[SECOND].cursor() as cursor:
+        cursor.execute("SELECT data ->> 'a' FROM jobqueue_queuedjob")
+        assert cursor.fetchone() == (digits,)
+
+
+def test_a_worker_there_runs_what_was_moved(
+    make_worker: Callable[..., HandDriven], settings: Any
+) -> None:
+    id = jobs.add.enqueue(1).id
+    move(str(id))
+    settings.JOBQUEUE = {"DATABASE": SECOND}
+    worker = make_worker()
+    worker.work()
+    job = operations.get_job(id, using=SECOND)
+    assert (job.status, job.result, job.attempts) == ("succeeded", 1, 1)
+    worker.close()
+
+
+def test_it_takes_several_batches_and_those_of_the_filter_alone() -> None:
+    chosen = make_many(moving_jobs.BATCH * 2 + 3, queue="mail")
+    other = make(queue="web")
+    said = jobqueue(*TO, "--where", "queue:mail", "--yes")
+    assert said.out == "403 jobs were moved to second.\n"
+    assert (here(), there()) == ({other}, set(chosen))
+
+
+def test_a_dry_run_changes_nothing() -> None:
+    (first, *_) = ids = make_many(3)
+    said = jobqueue(*TO, "--type", ADD, "--dry-run")
+    assert said.out.startswith("3 jobs would be moved to second.\nFor example:\n")
+    assert str(first) in said.out
+    values = move("--type", ADD, "--dry-run")
+    assert (values["dry_run"], values["count"]) == (True, 3)
+    assert set(values["ids"]) == set(map(str, ids))
+    assert (here(), there(), holders()) == (set(ids), set(), 0)
+
+
+def test_more_than_one_job_needs_a_confirmation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ids = set(make_many(2))
+    assert "2 jobs would be moved to second. More than one needs a confirmation" in (
+        refusal(*TO, "--type", ADD)
+    )
+    typed = Terminal("n\n")
+    monkeypatch.setattr(sys, "stdin", typed)
+    assert refusal(*TO, "--type", ADD) == "Nothing was moved to second."
+    assert (here(), there()) == (ids, set())
+    monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
+    jobqueue(*TO, "--type", ADD)
+    assert (here(), there()) == (set(), ids)
+
+
+def test_ids_come_from_standard_input_and_each_that_stays_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waiting, over = make(), archive()
+    running = make(status="running", worker_id=1)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{waiting} {over}\n{running}"))
+    said = refusal(*TO, "-")
+    assert said == (
+        f"Job {over} has finished already (succeeded).\n"
+        f"Job {running} is running; only a job that waits can be moved."
+    )
+    assert (here(), there()) == ({running}, {waiting})
+    assert refusal(*TO, str(waiting)) == f"Job {waiting} is in second already."
+
+
+def test_running_jobs_are_left_alone() -> None:
+    running = make(status="running", worker_id=1, fence=4)
+    waiting = make()
+    move("--queue", "default")
+    assert (here(), there()) == ({running}, {waiting})
+    assert QueuedJob.objects.get().fence == 4
+
+
+def test_jobs_of_at_most_once_types_stay_with_the_reason() -> None:
+    once, waiting = make(ONCE), make()
+    why = (
+        "1 job stays: between two databases nobody can promise that a handler is "
+        "started at most once, as their types do."
+    )
+    assert refusal(*TO, "--type", ONCE, "--yes") == f"Nothing was moved. {why}"
+    dry = jobqueue(*TO, "--queue", "default", "--dry-run").out
+    assert dry.startswith(f"1 job would be moved to second. {why}\n")
+    assert move("--queue", "default")["skipped"] == {"at_most_once": 1}
+    assert (here(), there()) == ({once}, {waiting})
+
+
+def test_jobs_of_the_queue_itself_stay() -> None:
+    job_type("jobqueue.bulk")
+    own = make("jobqueue.bulk", queue="jobqueue")
+    assert "of the job queue itself" in refusal(*TO, str(own))
+    assert (here(), there()) == ({own}, set())
+
+
+def test_ids_that_are_there_stay_here() -> None:
+    queued, over, free = make(), make(), make()
+    JobType.objects.using(SECOND).get_or_create(name=ADD)
+    QueuedJob.objects.using(SECOND).create(id=queued, job_type_id=ADD)
+    ArchivedJob.objects.using(SECOND).create(
+        id=over, job_type_id=ADD, status="succeeded"
+    )
+    said = move("--queue", "default")
+    assert (said["count"], said["skipped"]) == (1, {"id_exists": 2})
+    assert here(status="queued", attempts=0) == {queued, over}
+    assert there(status="queued") == {queued, free}
+    said_by_id = refusal(*TO, str(over))
+    assert said_by_id == f"Job {over} stays: a job with this id is in second already."
+
+
+def test_unique_keys_that_are_there_stay_here_and_stay_unique() -> None:
+    mine = jobs.add_alone.enqueue(1)
+    jobs.add_alone.using(using=SECOND).enqueue(1)
+    other = jobs.add_alone.enqueue(2)
+    said = jobqueue(*ALL)
+    assert said.out == (
+        "1 job was moved to second. 1 job stays: other jobs there have their unique "
+        "keys.\n"
+    )
+    assert here(status="queued", attempts=0) == {mine.id}
+    assert other.id in there()
+    assert QueuedJob.objects.get().unique_key is not None
+    moved = QueuedJob.objects.using(SECOND).get(id=other.id)
+    assert moved.unique_key is not None
+
+
+def test_a_key_that_is_free_when_the_job_starts_is_not_free_while_it_moves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = jobs.index.enqueue(1)
+    key = QueuedJob.objects.get().unique_key
+    keys: list[Any] = []
+    during(
+        monkeypatch,
+        "stage",
+        lambda: keys.append(QueuedJob.objects.get().unique_key),
+    )
+    move(str(made.id))
+    assert keys == [key]
+    assert QueuedJob.objects.using(SECOND).get().unique_key == key
+
+
+def test_a_type_that_is_not_there_is_declared_if_the_code_has_it() -> None:
+    JobType.objects.using(SECOND).all().delete()
+    id = make()
+    move("--type", ADD, "--dry-run")
+    assert not JobType.objects.using(SECOND).exists()
+    move(str(id))
+    declared = JobType.objects.using(SECOND).get()
+    assert (declared.name, declared.handler) == (ADD, "tests.sample.jobs:add")
+    assert there() == {id}
+
+
+def test_a_type_that_nobody_declares_refuses_all() -> None:
+    job_type("gone.away")
+    ids = {make("gone.away"), make()}
+    said = refusal(*ALL)
+    assert said.startswith("In the database 'second' there is no job type 'gone.away'")
+    assert "manage.py migrate --database second" in said
+    assert (here(), there()) == (ids, set())
+
+
+def test_what_is_paused_here_alone_is_remarked_on() -> None:
+    make(queue="mail")
+    operations.pause([ADD])
+    operations.pause(["mail"], queues=True)
+    assert jobqueue(*TO, "--queue", "mail", "--dry-run").err == (
+        "tests.sample.add is paused here, and not in second: its jobs run there at "
+        "once.\nmail is paused here, and not in second: its jobs run there at once.\n"
+    )
+    JobType.objects.using(SECOND).get_or_create(name=ADD)
+    operations.pause([ADD], using=SECOND)
+    operations.pause(["mail"], queues=True, using=SECOND)
+    assert jobqueue(*TO, "--queue", "mail", "--dry-run").err == ""
+
+
+def test_databases_that_cannot_be_are_refused() -> None:
+    make()
+    assert refusal("move", "--to", "secnd", "--queue", "default") == (
+        "--to: there is no database 'secnd' in DATABASES. Did you mean 'second'?"
+    )
+    assert refusal("move", "--queue", "default") == (
+        "Say where to: --to, with an alias of DATABASES."
+    )
+    assert refusal("move", "--to", "default", "--queue", "default") == (
+        "The jobs are in the database 'default' already: name another one."
+    )
+    with transaction.atomic():
+        assert "A transaction is open on the database 'default'." in refusal(*ALL)
+
+
+@pytest.mark.processes
+def test_another_alias_of_the_same_database_is_refused(manage: Manage) -> None:
+    id = make()
+    url = worker_environment()["DATABASE_URL"]
+    process = manage("jobqueue", *ALL, SAMPLE_SECOND_DATABASE=url)
+    _, error = process.communicate(timeout=60)
+    assert error == (
+        "CommandError: The jobs are in the database 'second' already: name another "
+        "one.\n"
+    )
+    assert (here(status="queued"), holders()) == ({id}, 0)
+
+
+def test_a_cancel_meanwhile_cancels_the_job_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for step in ("read", "stage", "delete"):
+        with monkeypatch.context() as patched:
+            id = make()
+            during(patched, step, lambda id=id: operations.cancel([id]))
+            assert move("--queue", "default")["count"] == 0
+        job = ArchivedJob.objects.get(pk=id)
+        assert (job.status, job.attempts) == ("cancelled", 0)
+    assert (here(), there(), holders()) == (set(), set(), 0)
+
+
+def test_a_cancel_there_before_it_waits_cancels_it_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    id = make()
+    during(monkeypatch, "delete", lambda: operations.cancel([id], using=SECOND))
+    assert move("--queue", "default")["count"] == 1
+    job = ArchivedJob.objects.using(SECOND).get()
+    assert (job.pk, job.status, job.attempts) == (id, "cancelled", 0)
+    assert (here(), there()) == (set(), set())
+
+
+def test_workers_and_rescues_leave_alone_what_is_held(
+    monkeypatch: pytest.MonkeyPatch, make_worker: Callable[..., HandDriven]
+) -> None:
+    id = make(LIMITED, data={"journal": os.devnull})
+    seen: list[Any] = []
+
+    def look_around() -> None:
+        make_worker().work()
+        for alias in ("default", SECOND):
+            seen.append(worker_rows.strays(DjangoDatabase(alias)))
+            seen.append(operations.release([id], using=alias))
+        seen.append(here(status="running") == there(status="running") == {id})
+
+    during(monkeypatch, "delete", look_around)
+    assert move("--queue", "default")["count"] == 1
+    assert seen == [[], [], [], [], True]
+    assert there(status="queued", attempts=0, crashes=0) == {id}
+
+
+def test_the_admin_shows_who_holds_a_job(
+    monkeypatch: pytest.MonkeyPatch, admin_client: Client
+) -> None:
+    make()
+    pages: list[str] = []
+
+    def visit() -> None:
+        for name in ("queuedjob", "worker"):
+            pages.append(admin_client.get(f"/admin/jobqueue/{name}/").text)
+
+    during(monkeypatch, "stage", visit)
+    move("--queue", "default")
+    assert "running on move to second" in pages[0]
+    assert "move to second" in pages[1]
+
+
+def test_ctrl_c_ends_it_between_two_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = set(make_many(moving_jobs.BATCH + 1))
+    during(monkeypatch, "stage", lambda: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(CommandError) as interrupted:
+        jobqueue(*ALL)
+    assert interrupted.value.returncode == 128 + signal.SIGINT
+    assert str(interrupted.value) == "Interrupted. 200 jobs were moved to second."
+    assert here(status="queued") | there(status="queued") == ids
+    assert (len(here()), holders()) == (1, 0)
+
+
+def test_a_database_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = {make(), make()}
+
+    def fail() -> None:
+        raise OperationalError("connection lost")
+
+    during(monkeypatch, "stage", fail)
+    assert refusal(*ALL) == (
+        "The database 'second' cannot be used: connection lost. Jobs that were moving "
+        "are held: the next jobqueue move --to second goes on with them."
+    )
+    lapse()
+    assert move("--queue", "default")["count"] == 2
+    assert (here(), there(status="queued"), holders()) == (set(), ids, 0)
+
+
+def test_what_others_have_locked_is_released_by_the_next_move(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(moving, "PATIENCE", 0.0)
+    id = make()
+    parameters = connections[SECOND].get_connection_params()
+    locking = connections[SECOND].copy(SECOND)
+
+    def lock() -> None:
+        locking.set_autocommit(False)
+        locking.cursor().execute(
+            "SELECT FROM jobqueue_queuedjob WHERE id = %s FOR UPDATE", [id]
+        )
+
+    assert parameters
+    during(monkeypatch, "recover", lock, moving.release)
+    said = jobqueue(*ALL)
+    assert said.err == (
+        "1 job could not be released, since others have locked their rows. Write "
+        "later: jobqueue move --to second\n"
+    )
+    locking.rollback()
+    locking.close()
+    assert (here(), there(status="running")) == (set(), {id})
+    lapse()
+    said = jobqueue(*TO)
+    assert said.out == "1 job was moved to second.\n"
+    assert there(status="queued", attempts=0) == {id}
+    assert holders() == 0
+
+
+def lapse() -> None:
+    """Let the leases of all moves be over."""
+    for alias in ("default", SECOND):
+        moves = Worker.objects.using(alias).filter(state="moving")
+        moves.update(lease_until=timezone.now() - timedelta(seconds=1))
+
+
+@pytest.mark.parametrize("step", ["hold", "read", "stage", "delete", "drop", "recover"])
+def test_a_move_that_was_taken_for_dead_neither_loses_nor_doubles(
+    step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next one takes over while it stands still, and then it goes on."""
+    ids = set(make_many(3))
+
+    def take_over() -> None:
+        lapse()
+        jobqueue(*ALL)
+        assert (here(), there(status="queued")) == (set(), ids)
+
+    module: Any = moving.release if step == "recover" else moving_jobs
+    with monkeypatch.context() as patched:
+        patched.setattr(moving, "BATCH", 2)
+        during(patched, step, take_over, module)
+        try:
+            jobqueue(*ALL)
+        except CommandError as error:
+            assert "Another move has taken over" in str(error)  # noqa: PT017
+    assert (here(), there(status="queued", attempts=0)) == (set(), ids)
+
+
+def test_a_move_that_goes_on_keeps_what_it_holds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, second_one = make(queue="mail"), make(queue="web")
+    seen: list[str] = []
+    during(
+        monkeypatch,
+        "stage",
+        lambda: seen.append(jobqueue(*TO, "--queue", "web", "--yes").err),
+    )
+    jobqueue(*TO, "--queue", "mail", "--yes")
+    assert seen[0].startswith("Another move to this database goes on, or died less")
+    assert there(status="queued", attempts=0) == {first, second_one}
+    assert holders() == 0
+
+
+KILLED = """
+import os, signal, sys
+import django
+django.setup()
+from django.core.management import call_command
+from django_jobqueue.store.bulk import moving_jobs
+from django_jobqueue.store.queue import release
+
+step, at, when = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+module = release if step == "recover" else moving_jobs
+real, calls = getattr(module, step), 0
+
+
+def killing(*arguments):
+    global calls
+    calls += 1
+    if calls == at and when == "before":
+        os.kill(os.getpid(), signal.SIGKILL)
+    result = real(*arguments)
+    if calls == at:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return result
+
+
+setattr(module, step, killing)
+moving_jobs.BATCH = 2
+from django_jobqueue.operations import moving
+moving.BATCH = 2
+call_command("jobqueue", "move", "--to", "second", "--queue", "default", "--yes")
+"""
+# The step, and which of its calls: some are for one database and then for the other.
+BOUNDARIES = [
+    *[("register", n) for n in (1, 2)],
+    *[("take_over", n) for n in (1, 2)],
+    *[("renew", n) for n in (1, 2, 3)],
+    *[("hold", n) for n in (1, 2)],
+    *[("read", n) for n in (1, 2)],
+    *[("stage", n) for n in (1, 2)],
+    *[("delete", n) for n in (1, 2)],
+    *[("drop", n) for n in (1, 2)],
+    *[("recover", n) for n in (1, 2, 3, 4)],
+    *[("forget", n) for n in (1, 2)],
+]
+
+
+@pytest.fixture
+def second_url() -> str:
+    """The address of the second database."""
+    name = connections["default"].settings_dict["NAME"]
+    url = worker_environment()["DATABASE_URL"]
+    assert url.endswith(f"/{name}")
+    return url.removesuffix(name) + connections[SECOND].settings_dict["NAME"]
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(("step", "call"), BOUNDARIES)
+def test_kill_9_at_any_step_neither_loses_nor_doubles(
+    step: str, call: int, when: str, second_url: str
+) -> None:
+    ids = set(make_many(3, attempts=1, run_after=ago(60)))
+    environment = {**worker_environment(), "SAMPLE_SECOND_DATABASE": second_url}
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, step, str(call), when],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+
+    # Nobody can claim a job twice, and the rescue takes none.
+    assert here() | there() == ids
+    assert here(status="queued") & there() == set()
+    assert here() & there(status="queued") == set()
+    for alias in ("default", SECOND):
+        assert worker_rows.strays(DjangoDatabase(alias)) == []
+
+    jobqueue(*ALL)
+    assert here() == set()
+    assert there(status="queued", attempts=1, crashes=0, worker_id=None) == ids
+    assert holders() == 0
+
+
+@pytest.mark.processes
+def test_without_a_filter_it_only_ends_what_was_killed(second_url: str) -> None:
+    ids = set(make_many(3))
+    subprocess.run(
+        [sys.executable, "-c", KILLED, "delete", "1", "after"],
+        env={**worker_environment(), "SAMPLE_SECOND_DATABASE": second_url},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    said = jobqueue(*TO, "--dry-run")
+    assert said.err.startswith("2 jobs more are held by a move that goes on, or was ki")
+    assert there(status="queued") == set()
+    assert jobqueue(*TO).out == "2 jobs were moved to second.\n"
+    assert here(status="queued") | there(status="queued") == ids
+    assert len(there()) == 2
+    assert jobqueue(*TO).out == "0 jobs were moved to second.\n"
