@@ -3,8 +3,9 @@
 Claims of each kind take turns, in a database of its own on the server of the test
 suite; each claim is a transaction. Prints the median milliseconds of a claim, and the
 ratio to a plain one of as many jobs. ``capped``: each key has a limit of 1; ``turns``:
-the keys only take turns; ``rated``: the type has a rate, which lets all of them start;
-``weighed``: the rate counts weights; ``keyrate``: each key has a rate.
+the keys only take turns; ``strict``: with a limit of 1 in strict order; ``rated``: the
+type has a rate, which lets all of them start; ``weighed``: the rate counts weights;
+``keyrate``: each key has a rate.
 ``--waiting 1000000`` takes some minutes.
 
     python -m benchmarks.limits --waiting 100000 --keys 1000,100000 --rounds 200
@@ -73,6 +74,7 @@ def fill(keys: int, waiting: int) -> None:
         "plain": {},
         "capped": {"per_key": PerKey("key", concurrency=1)},
         "turns": {"per_key": PerKey("key")},
+        "strict": {"per_key": PerKey("key", concurrency=1, strict=True)},
         "rated": {"rate": Rate(10_000, per=1, burst=5_000)},
         "weighed": {"rate": Rate(10_000, per=1, burst=5_000, weight="key")},
         "keyrate": {"per_key": PerKey("key", rate=Rate(10_000, per=1, burst=5_000))},
@@ -102,7 +104,7 @@ def claims(db: Any) -> dict[str, Claim]:
     from django_jobqueue.store.queue.lanes import LaneMark
     from django_jobqueue.store.rows import Lane
 
-    first = {"capped": "", "turns": "", "keyrate": ""}
+    first = {"capped": "", "turns": "", "strict": "", "keyrate": ""}
 
     def plain(limit: int) -> list[Any]:
         return claim(db, 1, [LaneMark(Lane("default", 0, "bench.plain"))], limit)
@@ -123,6 +125,7 @@ def claims(db: Any) -> dict[str, Claim]:
                 locks_limit=kind != "turns",
                 locks_type=kind == "keyrate",
                 first=first[kind],
+                strict=kind == "strict",
             )
             if kind == "keyrate":
                 jobs = claim_keyed_rated(db, 1, lane, limit)[0]
@@ -138,6 +141,7 @@ def claims(db: Any) -> dict[str, Claim]:
         "plain": plain,
         "capped": keyed("capped"),
         "turns": keyed("turns"),
+        "strict": keyed("strict"),
         "keyrate": keyed("keyrate"),
         "rated": rated,
         "weighed": weighed,

@@ -27,6 +27,8 @@ def check_shared_limits(
             numbers = f"{per_key.concurrency}"
             if per_key.rate is not None:
                 numbers += f" and {per_key.rate}"
+            if per_key.strict:
+                numbers += " in strict order"
             stated.setdefault(name, {}).setdefault(numbers, declaration.name)
     for name, by_numbers in sorted(stated.items()):
         if len(by_numbers) > 1:

@@ -45,6 +45,7 @@ def declared(declarations: Iterable[Declaration]) -> list[dict[str, Any]]:
                 "name": name,
                 "concurrency": per_key.concurrency,
                 "rate": rate,
+                "strict": per_key.strict,
             }
     return list(limits.values())
 

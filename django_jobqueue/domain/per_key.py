@@ -30,6 +30,8 @@ class PerKey:
     :param rate: how many jobs of one key start in any window of some seconds; None is
         unlimited.
     :param name: of the limit, by default that of the job type.
+    :param strict: whether a job that waits for a retry goes before the others of its
+        key, which wait until it is over. Needs ``concurrency=1``.
     """
 
     by: str | Iterable[str]
@@ -37,6 +39,7 @@ class PerKey:
     concurrency: int | None = None
     rate: Rate | None = None
     name: str | None = None
+    strict: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.by, str) and isinstance(self.by, Iterable):
@@ -59,6 +62,13 @@ class PerKey:
             )
         if self.concurrency is not None and (wrong := whole(1)(self.concurrency)):
             return f"concurrency {wrong}"
+        if not isinstance(self.strict, bool):
+            return f"strict must be True or False, not {self.strict!r}."
+        if self.strict and self.concurrency != 1:
+            return (
+                "strict=True keeps the order of each key, so one job of it runs at a "
+                "time: add concurrency=1."
+            )
         if self.rate is not None and (wrong := rate_problem(self.rate)):
             return f"rate {wrong}"
         if self.name is not None and (wrong := name_problem(self.name)):

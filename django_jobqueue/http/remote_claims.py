@@ -217,9 +217,11 @@ class Claims:
             lane=lane,
             limit_name=limits.limit_name,
             locks_limit=is_rated
+            or limits.keys_keep_order
             or (limits.key_concurrency, limits.most_of_one_key) != (None, None),
             locks_type=is_rated or limits.concurrency is not None,
             has_shares=limits.keys_have_shares,
+            strict=limits.keys_keep_order,
         )
         by_rates = claim_keyed_weighed if limits.counts_weights else claim_keyed_rated
 

@@ -2185,6 +2185,17 @@ class Migration(PostgreSQLMigration):
                         name="jobqueue_q_keyed_running",
                     ),
                     models.Index(
+                        models.F("limit_key"),
+                        models.F("run_after"),
+                        models.F("id"),
+                        condition=models.Q(
+                            ("status", "queued"),
+                            ("limit_key__isnull", False),
+                            models.Q(("fence", 0), _negated=True),
+                        ),
+                        name="jobqueue_q_keyed_started",
+                    ),
+                    models.Index(
                         models.F("expires_at"),
                         condition=models.Q(
                             ("status", "queued"), ("expires_at__isnull", False)
@@ -2768,6 +2779,14 @@ class Migration(PostgreSQLMigration):
                         max_length=100,
                         null=True,
                         verbose_name="rate",
+                    ),
+                ),
+                (
+                    "strict",
+                    models.BooleanField(
+                        db_default=False,
+                        help_text="A job that waits for a retry goes before the others of its key.",
+                        verbose_name="strict order",
                     ),
                 ),
                 (

@@ -132,7 +132,8 @@ BEGIN
 END
 $body$;
 CREATE TRIGGER jobqueue_notify_limit
- AFTER INSERT OR DELETE OR UPDATE OF concurrency, concurrency_override, rate, rate_override
+ AFTER INSERT OR DELETE
+    OR UPDATE OF concurrency, concurrency_override, rate, rate_override, strict
     ON jobqueue_keylimit FOR EACH ROW EXECUTE FUNCTION jobqueue_notify_limit();
 CREATE TRIGGER jobqueue_notify_limit
  AFTER INSERT OR DELETE OR UPDATE

@@ -35,6 +35,11 @@ class KeyLimit(models.Model):
         blank=True,
         help_text=_("How many jobs of one key start in any window. Empty: unlimited."),
     )
+    strict = models.BooleanField(
+        _("strict order"),
+        db_default=False,
+        help_text=_("A job that waits for a retry goes before the others of its key."),
+    )
     declared_at = UTCDateTimeField(_("declared at"), db_default=ClockTimestamp())
 
     # What operators say instead.

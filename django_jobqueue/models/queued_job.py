@@ -170,6 +170,14 @@ class QueuedJob(AbstractJob):
                 condition=Q(status=QueuedStatus.RUNNING, limit_key__isnull=False),
                 name="jobqueue_q_keyed_running",
             ),
+            # Where order is strict, a job that was started before goes first.
+            models.Index(
+                "limit_key",
+                "run_after",
+                "id",
+                condition=QUEUED & Q(limit_key__isnull=False) & ~Q(fence=0),
+                name="jobqueue_q_keyed_started",
+            ),
             models.Index(
                 "expires_at",
                 condition=QUEUED & Q(expires_at__isnull=False),

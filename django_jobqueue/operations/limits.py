@@ -92,6 +92,19 @@ def _override(
 ) -> Change:
     """Write it, of all keys or of one, and record it."""
     limit, db = _limit_name(name), DjangoDatabase(using)
+    if (
+        what != "rate"
+        and value not in (None, 0, 1)
+        and (limit_overrides.is_strict(db, limit))
+    ):
+        raise InvalidArguments(
+            f"The order of the limit {limit!r} is strict, so jobs of a key run one "
+            f"after the other: {what} can be no other number than 1, or 0, which holds "
+            "them."
+            if what == "concurrency"
+            else f"The order of the limit {limit!r} is strict, so jobs of a key run "
+            "one after the other, and a share changes nothing."
+        )
     if key is not None:
         if problem := limit_key_problem(key):
             raise InvalidArguments(f"key {problem}")

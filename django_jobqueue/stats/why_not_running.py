@@ -17,16 +17,10 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.policy import limit_in_force
 from django_jobqueue.domain.rates import NO_RATE
 from django_jobqueue.domain.states import ALIVE, QueuedStatus, WorkerState
-from django_jobqueue.models import (
-    JobType,
-    KeyLimit,
-    KeyOverride,
-    Queue,
-    QueuedJob,
-    Worker,
-)
+from django_jobqueue.models import JobType, Queue, QueuedJob, Worker
 from django_jobqueue.stats.current_state import known_job_types
 from django_jobqueue.stats.pauses import is_paused
+from django_jobqueue.stats.waiting_for_key import WaitingForKey
 from django_jobqueue.stats.waiting_for_rate import RateWait, WaitingForRate
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading.lane_position import Place, count_before
@@ -121,7 +115,7 @@ class _Reasons:
             if (limit := _limit(self.types[name])) is not None
         }
         self.running = _running(self.limits)
-        self.key_limits, self.running_of_key = _key_limits(rows, self.types)
+        self.keys = WaitingForKey(rows, self.types)
         self.rates = WaitingForRate(rows, self.types)
 
     def of(self, job: Any) -> Iterator[Reason]:
@@ -189,8 +183,13 @@ class _Reasons:
                 "its key is at its rate, %(rate)s: the next may start at %(time)s"
             )
             yield _of_rate(wait, text, "key", *COMMAND, "limits")
-        of_key = self.key_limits.get(job.pk)
-        running = self.running_of_key.get(job.limit_key, 0)
+        if (first := self.keys.first_of(job)) is not None:
+            text = gettext(
+                "the order of its key is strict: job %(job)s is first, due at %(time)s"
+            )
+            values = {"job": first.pk, "time": timezones.exact(first.run_after)}
+            yield Reason(text % values, "key", *COMMAND, "run-now", first.pk)
+        of_key, running = self.keys.limit_of(job), self.keys.running_of(job)
         if of_key == 0:
             yield Reason(gettext("its key is held"), "key", *COMMAND, "limits")
         elif of_key is not None and running >= of_key:
@@ -326,44 +325,6 @@ def _running(names: Iterable[str]) -> dict[str, int]:
     running = jobs.filter(status=QueuedStatus.RUNNING, job_type__in=names)
     counted = running.order_by().values_list("job_type").annotate(Count("pk"))
     return {str(name): count for name, count in counted}
-
-
-def _key_limits(
-    rows: Sequence[Any], types: Mapping[str, JobType]
-) -> tuple[dict[UUID, int], dict[str, int]]:
-    """The limit of the key of each job, and how many jobs run, by key."""
-    names = {
-        row.pk: name
-        for row in rows
-        if row.limit_key is not None
-        and row.job_type_id in types
-        and (name := types[row.job_type_id].limit_name)
-    }
-    if not names:
-        return {}, {}
-    alias = conf.database
-    keys = {row.limit_key for row in rows if row.pk in names}
-    of_all = {
-        row.name: limit_in_force(row.concurrency, row.concurrency_override)
-        for row in KeyLimit.objects.using(alias).filter(pk__in=set(names.values()))
-    }
-    of_one = KeyOverride.objects.using(alias).filter(limit_key__in=keys)
-    overrides = dict(of_one.values_list("limit_key", "concurrency"))
-    jobs = QueuedJob.objects.using(alias)
-    running = jobs.filter(status=QueuedStatus.RUNNING, limit_key__in=keys)
-    counted = running.order_by().values_list("limit_key").annotate(Count("pk"))
-    in_force = {
-        row.pk: limit
-        for row in rows
-        if row.pk in names
-        and (
-            limit := limit_in_force(
-                of_all.get(names[row.pk]), overrides.get(row.limit_key)
-            )
-        )
-        is not None
-    }
-    return in_force, {str(key): count for key, count in counted}
 
 
 def _jobs_before(rows: Sequence[Any]) -> dict[UUID, int]:

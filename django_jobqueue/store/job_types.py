@@ -62,16 +62,16 @@ SELECT name, {_VALUES}
 
 # Before the job types that name them, which else would be unlimited for a moment.
 DECLARE_LIMITS: Final = """
-INSERT INTO jobqueue_keylimit AS held (name, concurrency, rate)
-SELECT name, concurrency, rate
+INSERT INTO jobqueue_keylimit AS held (name, concurrency, rate, strict)
+SELECT name, concurrency, rate, strict
   FROM jsonb_to_recordset(%(declared)s::jsonb)
-       AS declared (name text, concurrency int, rate text)
+       AS declared (name text, concurrency int, rate text, strict boolean)
  ORDER BY name
     ON CONFLICT (name) DO UPDATE
    SET concurrency = excluded.concurrency, rate = excluded.rate,
-       declared_at = clock_timestamp()
- WHERE (held.concurrency, held.rate)
-       IS DISTINCT FROM (excluded.concurrency, excluded.rate)
+       strict = excluded.strict, declared_at = clock_timestamp()
+ WHERE (held.concurrency, held.rate, held.strict)
+       IS DISTINCT FROM (excluded.concurrency, excluded.rate, excluded.strict)
 """
 
 _OF_KEYS: Final = f"""
@@ -92,7 +92,7 @@ SELECT type.name, type.priority_override, type.max_attempts_override,
        {buckets.IN_FORCE.format(row="held")} IS NOT NULL
          OR EXISTS (SELECT {_OF_KEYS} AND said.rate <> '{NO_RATE}'),
        EXISTS (SELECT {_OF_KEYS} AND said.share > 1),
-       type.weight_rule IS NOT NULL
+       type.weight_rule IS NOT NULL, coalesce(held.strict, false)
   FROM jobqueue_jobtype AS type
   LEFT JOIN jobqueue_keylimit AS held ON held.name = type.limit_name
 """

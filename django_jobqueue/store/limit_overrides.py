@@ -44,6 +44,7 @@ CLEAR_KEY: Final = """
 DELETE FROM jobqueue_keyoverride WHERE limit_key = %(limit_key)s
 """
 
+STRICT: Final = "SELECT FROM jobqueue_keylimit WHERE name = %(name)s AND strict"
 NAMES: Final = "SELECT name FROM jobqueue_keylimit ORDER BY name"
 
 
@@ -97,6 +98,11 @@ def _write(
         return Change(before, value)
 
     return db.in_transaction(write)
+
+
+def is_strict(db: DjangoDatabase, name: str) -> bool:
+    """Whether there is such a limit, whose order is strict."""
+    return bool(db.fetch(STRICT, {"name": name}))
 
 
 def limit_names(db: DjangoDatabase) -> list[str]:

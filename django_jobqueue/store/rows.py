@@ -129,6 +129,7 @@ class Overrides:
     key_has_rate: bool = False  # each key of its limit, or some
     keys_have_shares: bool = False  # some of them: more than one job in a turn
     counts_weights: bool = False  # one of these rates
+    keys_keep_order: bool = False  # a key waits for the retry of its first job
 
 
 class Lane(NamedTuple):

@@ -116,6 +116,7 @@ class InlineWorker:
             lane=lane,
             limit_name=limit.name,
             locks_limit=limit.concurrency is not None,
+            strict=limit.strict,
             locks_type=is_limited,
             ignores_rates=True,
         )

@@ -137,3 +137,19 @@ def test_the_form_begins_with_what_is_in_force(log_in: LogIn, scene: Scene) -> N
     asked = get(client, "/admin/jobqueue/keylimit/override/", keys=KEYED)
     assert 'value="7"' in asked.html
     assert 'value="9/1s burst 2"' in asked.html
+
+
+def test_a_strict_order_is_shown_and_no_override_breaks_it(
+    log_in: LogIn, scene: Scene
+) -> None:
+    client = log_in(*PAGE_RIGHTS)
+    KeyLimit.objects.filter(pk=KEYED).update(concurrency=1, strict=True)
+    keyed("acme", fence=1, run_after=timezone.now() + timedelta(hours=2))
+    keyed("acme")
+    page = get(client, page_of("keylimit", KEYED)).text
+    assert "Order of each key strict: a retry goes first" in page
+    assert "in 2 h" in page
+
+    refused = confirm(client, "keylimit", "override", KEYED, concurrency="2")
+    assert "jobs of a key run one after the other" in refused.text
+    assert KeyLimit.objects.get(pk=KEYED).concurrency_override is None

@@ -245,6 +245,22 @@ def test_its_key_is_at_its_limit(reasons: Any, worker: int) -> None:
     assert reasons(other) == ["its key is held"]
 
 
+def test_the_order_of_its_key_is_strict(reasons: Any, worker: int) -> None:
+    Worker.objects.update(job_types=[KEYED])
+    KeyLimit.objects.filter(pk=KEYED).update(concurrency=1, strict=True)
+    later = timezone.now() + timedelta(hours=1)
+    first = make(KEYED, data={"key": 7}, fence=1, run_after=later)
+    mine, other = (make(KEYED, data={"key": key}) for key in (7, 8))
+    (reason,) = reasons(mine)
+    assert reason.startswith(
+        f"the order of its key is strict: job {first} is first, due at "
+    )
+    assert reason.remedy == f"jobqueue run-now {first}"
+    assert "its key" not in str(reasons(other))
+    (of_first,) = reasons(first)
+    assert of_first.startswith("it is not due for another")
+
+
 def test_its_key_is_at_its_rate(reasons: Any, worker: int) -> None:
     Worker.objects.update(job_types=[KEYED])
     KeyLimit.objects.update(rate="20/1200s burst 2")

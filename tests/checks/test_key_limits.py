@@ -45,3 +45,14 @@ def test_job_types_that_share_a_limit_state_one_rate() -> None:
     (message,) = check_shared_limits(None)
 
     assert "10/1s burst 1 of charge" in message.msg
+
+
+@pytest.mark.usefixtures("_types_are_gone")
+def test_job_types_that_share_a_limit_agree_whether_its_order_is_strict() -> None:
+    for function, strict in ((charge, True), (refund, False)):
+        per_key = PerKey("account", concurrency=1, name="stripe", strict=strict)
+        job(name=function.__name__, per_key=per_key)(function)
+
+    (message,) = check_shared_limits(None)
+
+    assert "1 in strict order of charge" in message.msg

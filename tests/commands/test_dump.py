@@ -60,6 +60,7 @@ def test_jobs_come_back_with_every_column_but_the_claim(tmp_path: Path) -> None:
         differ = {n for n in wanted if after[id][n] != wanted[n]}
         assert differ <= CLAIM
         assert after[id]["status"] == "queued"
+        assert after[id]["fence"] == min(attempts, 1)  # it was started before
     assert rows.queued["paused"] in after
     verbs = set(AuditEntry.objects.values_list("verb", flat=True))
     assert verbs == {"dump secrets", "load"}

@@ -52,6 +52,7 @@ def test_the_list_says_what_holds_and_how_many_run(worker_id: int) -> None:
         "overridden_keys": 0,
         "rate": None,
         "rate_override": None,
+        "strict": False,
         "job_types": [KEYED],
     }
     JobType.objects.update(limit_name=None)
@@ -203,3 +204,26 @@ def test_an_override_that_makes_no_sense_is_refused(
     with pytest.raises(CommandError, match=text):
         jobqueue("limits", "override", KEYED, *arguments)
     assert not KeyOverride.objects.exists()
+
+
+def test_it_says_where_the_order_is_strict_and_when_the_retry_is_due() -> None:
+    KeyLimit.objects.filter(pk=KEYED).update(concurrency=1, strict=True)
+    keyed("a", fence=1, run_after=timezone.now() + timedelta(hours=2))
+    keyed("a")
+    keyed("b")
+    assert f"{KEYED} 1, strict" in " ".join(jobqueue("limits").out.split())
+    listed = jobqueue("limits", "show", KEYED, "--format", "json").json
+    rows = {row["key"]: row for row in listed}
+    assert 7_190 < rows["a"]["next_start"] <= 7_200
+    assert rows["b"]["next_start"] == 0
+    shown = jobqueue("limits", "show", KEYED).out
+    assert "Next start" in shown
+    assert "in 2 h" in shown
+
+    for words in (["2"], ["unlimited"], ["3", "--key", "a"]):
+        with pytest.raises(CommandError, match="jobs of a key run one after the other"):
+            jobqueue("limits", "override", KEYED, *words)
+    with pytest.raises(CommandError, match="a share changes nothing"):
+        jobqueue("limits", "override", KEYED, "--share", "2", "--key", "a")
+    jobqueue("limits", "override", KEYED, "0", "--key", "a")
+    assert KeyOverride.objects.get().concurrency == 0

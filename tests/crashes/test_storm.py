@@ -54,8 +54,9 @@ HANDLERS: tuple[Handler[..., Any], ...] = (
     storm.keyed,
     storm.rated,
     storm.keyed_rated,
+    storm.ordered,
 )
-WITH_KEY = (storm.keyed, storm.keyed_rated)
+WITH_KEY = (storm.keyed, storm.keyed_rated, storm.ordered)
 NAMES = [handler.name for handler in HANDLERS]
 # Everything that happens to a running job, as the database sees it.
 JOURNAL = """
@@ -405,6 +406,7 @@ def check_limits() -> None:
     assert most_at_once(happened, storm.limited.name) <= storm.CONCURRENCY
     assert most_at_once(happened, storm.keyed.name) <= storm.OF_KEY
     assert most_at_once(happened, storm.keyed_rated.name) <= 1
+    assert most_at_once(happened, storm.ordered.name) <= 1
     starts: dict[str, list[datetime]] = defaultdict(list)
     for event in happened:
         if event.started_at is not None:
@@ -417,6 +419,19 @@ def check_limits() -> None:
         else:
             continue
         assert most_in_a_window(sorted(moments), rate.window) <= rate.limit, name
+
+
+def check_order() -> None:
+    """Where the order is strict, no job started after another one of its key had."""
+    last: dict[str | None, UUID] = {}
+    overtaken: set[UUID] = set()
+    for event in events():
+        if event.kind == "start" and event.job_type == storm.ordered.name:
+            before = last.setdefault(event.limit_key, event.job)
+            if before != event.job:
+                overtaken.add(before)
+                last[event.limit_key] = event.job
+            assert event.job not in overtaken, event
 
 
 def run_storm(
@@ -437,6 +452,7 @@ def run_storm(
     check_claims(journal, archived)
     check_effects(archived)
     check_limits()
+    check_order()
     statuses = Counter((job.job_type_id, job.status) for job in archived.values())
     print(f"seed {seed}: {blown.done} {sorted(statuses.items())}")
 

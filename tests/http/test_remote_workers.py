@@ -318,6 +318,26 @@ def test_limits_by_key_hold(keyed: Handler[..., Any], billing: Program) -> None:
     assert node.claim(limit=10) == []
 
 
+def test_a_strict_order_holds(billing: Program) -> None:
+    per_key = PerKey("order", concurrency=1, strict=True)
+    handler = remote_job("fleet.strict", per_key=per_key)
+    try:
+        node = Remote(billing, "fleet.strict")
+        for event in ("created", "paid", "sent"):
+            handler.enqueue(order=1, event=event)
+        (created,) = node.claim(limit=5)
+        node.end(created, "failed", retry_after=60)
+        assert node.claim(limit=5) == []
+        operations.run_now(created["id"])
+        (again,) = node.claim(limit=5)
+        assert again["data"]["event"] == "created"
+        node.end(again)
+        (paid,) = node.claim(limit=5)
+        assert paid["data"]["event"] == "paid"
+    finally:
+        registry.remove("fleet.strict")
+
+
 def test_paused_types_are_not_claimed(node: Remote) -> None:
     enqueue(TYPE)
     operations.pause(TYPE)

@@ -102,3 +102,16 @@ def rated(context: Context, journal: str, seconds: float) -> None:
 def keyed_rated(context: Context, journal: str, seconds: float, key: int) -> None:
     """So many of each key a second, one at a time."""
     _work(context, journal, seconds)
+
+
+@job(
+    name="tests.storm.ordered",
+    takes_context=True,
+    max_attempts=3,
+    per_key=PerKey("key", concurrency=1, strict=True),
+)
+def ordered(context: Context, journal: str, seconds: float, key: int) -> None:
+    """One after the other of each key, which waits for retries."""
+    _work(context, journal, seconds)
+    if context.attempt < 2:
+        raise Retry("not yet", after=0.2)

@@ -113,7 +113,7 @@ def test_without_the_lock_two_claims_would_exceed_the_limit(
         with open_transaction(other) as transaction:
             if locks:
                 transaction.fetch(claim_keyed.LOCK_LIMIT, {"limit_name": KEYED})
-            statement = claim_keyed.CLAIM_HEADS
+            statement = claim_keyed.CLAIM.heads
             params = {
                 **LANE.lane._asdict(),
                 "limit_name": KEYED,

@@ -11,23 +11,18 @@ from django.db import connection
 from django_jobqueue.models import JobType
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import claim_keyed
-from django_jobqueue.store.queue.claim_keyed_rated import (
-    CLAIM_RATED_HEADS,
-    CLAIM_RATED_SEVERAL,
-)
-from django_jobqueue.store.queue.claim_weighed import (
-    CLAIM_WEIGHED_HEADS,
-    CLAIM_WEIGHED_SEVERAL,
-)
+from django_jobqueue.store.queue.claim_keyed import CLAIM, KeyedClaim
+from django_jobqueue.store.queue.claim_keyed_rated import CLAIM_RATED
+from django_jobqueue.store.queue.claim_weighed import CLAIM_KEYED_WEIGHED
 from django_jobqueue.store.queue.lanes import START
-from tests.store.plans import plan_of
+from tests.store.plans import Plan, plan_of
 from tests.store.rows import ADD, KEYED
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 WAITING, KEYS, RUNNING = 20_000, 200, 2_000
 KEYED_INDEX, READY = "jobqueue_q_keyed", "jobqueue_q_ready"
-KEYED_RUNNING = "jobqueue_q_keyed_running"
+KEYED_RUNNING, STARTED = "jobqueue_q_keyed_running", "jobqueue_q_keyed_started"
 
 FILL = """
 INSERT INTO jobqueue_queuedjob (job_type, queue, priority, data, limit_key, status,
@@ -46,6 +41,12 @@ def fill(
     with connection.cursor() as cursor:
         given = {"type": job_type, "keys": KEYS, "status": status, "worker": worker}
         cursor.execute(FILL, {**given, "count": count})
+
+
+def indexes(plan: Plan) -> set[str]:
+    """The names of those that were really used."""
+    used = {scan.get("Index Name") for scan in plan.scans() if scan["Actual Loops"]}
+    return {name for name in used if name is not None}
 
 
 def run(statement: str) -> None:
@@ -87,27 +88,44 @@ def test_a_claim_by_key_reads_a_few_rows_of_each_key_by_index(
     if statistics == "full":
         run("ANALYZE jobqueue_queuedjob")
 
-    heads = plan_of(own, claim_keyed.CLAIM_HEADS, {**params, "each": 1})
-    several = plan_of(own, claim_keyed.CLAIM_SEVERAL, {**params, "each": 4})
-    run("UPDATE jobqueue_keylimit SET rate = '1000/60s burst 100'")
-    params |= {"locks_type": True, "sees_rates": True}
-    rated = [
-        plan_of(own, statement, {**params, "each": each})
-        for statement, each in ((CLAIM_RATED_HEADS, 1), (CLAIM_RATED_SEVERAL, 4))
-    ]
-    rule = {"by": "weight", "default": 1, "of_type": True, "of_key": True}
-    JobType.objects.filter(pk=KEYED).update(weight_rule=rule)
-    weighed = [
-        plan_of(own, statement, {**params, "each": each})
-        for statement, each in ((CLAIM_WEIGHED_HEADS, 1), (CLAIM_WEIGHED_SEVERAL, 4))
-    ]
-    run("ALTER TABLE jobqueue_queuedjob RESET (autovacuum_enabled)")
-
-    for plan in (heads, several, *rated, *weighed):
-        used = {s.get("Index Name") for s in plan.scans() if s["Actual Loops"]}
-        assert used - {None} == {KEYED_INDEX, KEYED_RUNNING}
+    def check(claim: KeyedClaim) -> None:
+        for statement, each in ((claim.heads, 1), (claim.several, 4)):
+            plan = plan_of(own, statement, {**params, "each": each})
+            assert indexes(plan) == {KEYED_INDEX, KEYED_RUNNING}
+            assert plan.sorts() == []
+            assert plan.rows() <= 60
+        plan = plan_of(own, claim.in_order, {**params, "each": 1})
+        assert indexes(plan) == {KEYED_INDEX, KEYED_RUNNING, STARTED}
         assert plan.sorts() == []
         assert plan.rows() <= 60
+
+    check(CLAIM)
+    run("UPDATE jobqueue_keylimit SET rate = '1000/60s burst 100'")
+    params |= {"locks_type": True, "sees_rates": True}
+    check(CLAIM_RATED)
+    rule = {"by": "weight", "default": 1, "of_type": True, "of_key": True}
+    JobType.objects.filter(pk=KEYED).update(weight_rule=rule)
+    check(CLAIM_KEYED_WEIGHED)
+    run("ALTER TABLE jobqueue_queuedjob RESET (autovacuum_enabled)")
+
+
+@pytest.mark.parametrize("statistics", ["empty", "full"])
+def test_the_next_retry_is_found_by_index(own: OwnConnection, statistics: str) -> None:
+    run("ALTER TABLE jobqueue_queuedjob SET (autovacuum_enabled = off)")
+    run("ANALYZE jobqueue_queuedjob")
+    fill(WAITING, 0)
+    run(
+        "UPDATE jobqueue_queuedjob SET fence = 1, run_after = clock_timestamp()"
+        " + interval '1 hour' WHERE id IN (SELECT id FROM jobqueue_queuedjob LIMIT 20)"
+    )
+    if statistics == "full":
+        run("ANALYZE jobqueue_queuedjob")
+
+    plan = plan_of(own, claim_keyed.NEXT_RETRY, {"limit_name": KEYED})
+    run("ALTER TABLE jobqueue_queuedjob RESET (autovacuum_enabled)")
+
+    assert indexes(plan) == {STARTED}
+    assert plan.rows() == 20
 
 
 @pytest.mark.parametrize("statistics", ["empty", "full"])

@@ -260,6 +260,12 @@ def test_a_key_for_a_job_whose_type_has_no_limit_is_refused() -> None:
         (PerKey("customer", concurrency=0), "at least 1"),
         (PerKey(()), "names no parameter"),
         (PerKey("customer", name="a b"), "no space"),
+        (PerKey("customer", strict=True), "add concurrency=1"),
+        (PerKey("customer", concurrency=2, strict=True), "add concurrency=1"),
+        (
+            PerKey("customer", concurrency=1, strict=1),  # type: ignore[arg-type]
+            "must be True or False",
+        ),
         (PerKey(7), "must name parameters"),  # type: ignore[arg-type]
         ("customer", "must be a PerKey"),
     ],

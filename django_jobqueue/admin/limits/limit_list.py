@@ -67,6 +67,7 @@ class KeyLimitAdmin(ActionAdmin):
         keys = keys_of(db, limit)
         context["state"] = _state(limit)
         context["has_rates"] = any(limit.rate_of(key) for key in keys)
+        context["has_next_starts"] = context["has_rates"] or limit.is_strict
         context["has_shares"] = any(key.share is not None for key in keys)
         context["summary"] = _summary(request, limit)
         context["keys"] = [
@@ -116,9 +117,9 @@ class KeyLimitAdmin(ActionAdmin):
 
 def _without_jobs(row: KeyLimit) -> LimitRow:
     """A limit that is gone, or one too many to read."""
-    rates = (row.rate, row.rate_override)
+    of_keys = (row.rate, row.rate_override, row.strict)
     return LimitRow(
-        row.name, row.concurrency, row.concurrency_override, (), 0, 0, *rates
+        row.name, row.concurrency, row.concurrency_override, (), 0, 0, *of_keys
     )
 
 
@@ -213,9 +214,11 @@ def _summary(request: HttpRequest, limit: LimitRow) -> list[tuple[Any, Any]]:
         else display.breakable(name)
         for name in limit.job_types
     ]
+    order = _("strict: a retry goes first") if limit.is_strict else _("as due")
     return [
         (_("Of each key"), _limit_text(limit.in_force)),
         (_("Rate of each key"), _rate_text(limit.rate)),
+        (_("Order of each key"), order),
         (_("Overridden"), _overridden(limit)),
         (_("Running"), numbers.number(limit.running)),
         (_("Job types"), display.lines(types) if types else display.NOTHING),

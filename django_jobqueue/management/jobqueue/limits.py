@@ -53,10 +53,8 @@ KEY_COLUMNS: Final[Columns] = (
     Column("Oldest", right=True),
 )
 # Where a key has one.
-RATE_COLUMNS: Final[Columns] = (
-    Column("Rate", right=True),
-    Column("Next start", right=True),
-)
+RATE_COLUMNS: Final[Columns] = (Column("Rate", right=True),)
+START_COLUMNS: Final[Columns] = (Column("Next start", right=True),)
 SHARE_COLUMNS: Final[Columns] = (Column("Share", right=True),)
 
 
@@ -92,11 +90,11 @@ start each time that it is its turn, instead of one: a number or "code"."""
     epilog = """\
 --format json prints a list of {name, concurrency (declared; null is
 unlimited), override (null: not set, -1: unlimited), limit (in force), running,
-overridden_keys, rate and rate_override (of each key), job_types}. Of show, a
-list of {key, running, limit, override, rate (in force), rate_override, share,
-waiting (counted up to 100 in each lane), oldest (seconds; negative until it is
-due, null if none waits), next_start (seconds until its rate permits one)}. Of
-override, {before, after}."""
+overridden_keys, rate and rate_override (of each key), strict (the order),
+job_types}. Of show, a list of {key, running, limit, override, rate (in force),
+rate_override, share, waiting (counted up to 100 in each lane), oldest (seconds;
+negative until it is due, null if none waits), next_start (seconds until its
+rate permits one, and its retry is due)}. Of override, {before, after}."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the key."""
@@ -161,8 +159,11 @@ def _show(console: Console, name: str, is_json: bool) -> None:
         console.print(as_json([_key_object(limit, key) for key in keys]))
     elif keys:
         shown = [(KEY_COLUMNS, _key_cells)]
-        if any(limit.rate_of(key) for key in keys):
+        has_rates = any(limit.rate_of(key) for key in keys)
+        if has_rates:
             shown.append((RATE_COLUMNS, _rate_cells))
+        if has_rates or limit.is_strict:
+            shown.append((START_COLUMNS, _start_cells))
         if any(key.share is not None for key in keys):
             shown.append((SHARE_COLUMNS, _share_cells))
         console.table(
@@ -226,7 +227,7 @@ def _limit_text(limit: int | None) -> str:
 def _limit_cells(row: LimitRow) -> list[str]:
     return [
         row.name,
-        _limit_text(row.declared),
+        _limit_text(row.declared) + (", strict" if row.is_strict else ""),
         NONE if row.override is None else _text(row.override),
         NONE if row.rate is None else row.rate.text,
         numbers.number(row.running),
@@ -247,11 +248,13 @@ def _key_cells(limit: LimitRow, row: KeyRow) -> list[str]:
 
 
 def _rate_cells(limit: LimitRow, row: KeyRow) -> list[str]:
-    rate, wait = limit.rate_of(row), limit.wait_of(row).total_seconds()
-    return [
-        NONE if rate is None else rate.text,
-        f"in {numbers.span(ceil(wait))}" if wait else NONE,
-    ]
+    rate = limit.rate_of(row)
+    return [NONE if rate is None else rate.text]
+
+
+def _start_cells(limit: LimitRow, row: KeyRow) -> list[str]:
+    wait = limit.wait_of(row).total_seconds()
+    return [f"in {numbers.span(ceil(wait))}" if wait else NONE]
 
 
 def _share_cells(limit: LimitRow, row: KeyRow) -> list[str]:
@@ -268,6 +271,7 @@ def _limit_object(row: LimitRow) -> dict[str, Any]:
         "overridden_keys": row.overridden_keys,
         "rate": row.declared_rate,
         "rate_override": row.rate_override,
+        "strict": row.is_strict,
         "job_types": list(row.job_types),
     }
 

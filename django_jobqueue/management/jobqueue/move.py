@@ -31,6 +31,7 @@ from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.store.bulk.selected_ids import selected_ids
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.text import numbers
 
 FILTERS: Final = ("--where", "--type", "--queue", "--older-than", "--group")
 WAITING: Final = Term("statuses", (QueuedStatus.QUEUED,))
@@ -141,8 +142,9 @@ class _Run:
         if self._move.others:
             self._console.warn(
                 "Another move to this database goes on, or died less than "
-                f"{conf.lease:g} seconds ago on another host. What it holds was left "
-                f"to it. If it died, write then: jobqueue move --to {self._move.to}"
+                f"{numbers.span(conf.lease)} ago on another host. What it holds was "
+                "left to it. If it died, write then: jobqueue move --to "
+                f"{self._move.to}"
             )
         skipped = dict(Counter(plan.skipped) + self._move.skipped)
         result = self._result(dry_run=False, count=self._count, skipped=skipped)

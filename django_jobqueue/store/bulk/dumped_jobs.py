@@ -31,9 +31,10 @@ SELECT (SELECT to_jsonb(columns) FROM (SELECT {NAMES}) AS columns)::text,
                       WHERE name = job.job_type) AS type ON true
  ORDER BY id
 """
+# One that was started before goes first again where the order of a key is strict.
 LOAD: Final = f"""
-INSERT INTO jobqueue_queuedjob ({NAMES})
-SELECT {NAMES}
+INSERT INTO jobqueue_queuedjob ({NAMES}, fence)
+SELECT {NAMES}, least(attempts, 1)
   FROM jsonb_populate_recordset(NULL::jobqueue_queuedjob, %(jobs)s::jsonb) AS job
  WHERE NOT EXISTS (SELECT FROM jobqueue_archivedjob AS old WHERE old.id = job.id)
     ON CONFLICT DO NOTHING

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Self
 
 from django_jobqueue.domain.rates import NO_RATE
 from django_jobqueue.store.connection import Database, Params
@@ -22,6 +22,7 @@ from django_jobqueue.store.rows import ClaimedJob, Lane, claimed_jobs
 WALK: Final = 1_000  # keys in each half of the circle: 9 ms if none has room
 NEXT_KEY: Final = "\x01"  # the least text behind a key is the key and this
 ADOPTED: Final = 1_000  # jobs looked at, at once
+MOST_RETRIES: Final = 1_000  # of which the first that is due is looked for
 
 # Before the claim, in the same transaction: the snapshot of a claim must be younger
 # than the lock that it waited for. One statement is not enough: two claims that see
@@ -99,6 +100,27 @@ SEVERAL: Final = f"""(
             LIMIT {ROOM}
               FOR UPDATE SKIP LOCKED)"""
 
+# Where the order is strict, a job that was started before goes before the head,
+# whenever it is due and whichever lane it is in: it waits for a retry, or a process of
+# its own. Another one runs only when it is over.
+IN_ORDER: Final = f"""(
+           SELECT job.ctid
+             FROM jobqueue_queuedjob AS job
+            WHERE job.ctid = coalesce(
+                    (SELECT started.ctid
+                       FROM jobqueue_queuedjob AS started
+                      WHERE started.status = 'queued' AND started.fence <> 0
+                        AND started.limit_key >= key.limit_key
+                        AND started.limit_key <= key.limit_key
+                      ORDER BY started.limit_key, started.run_after, started.id
+                      LIMIT 1),
+                    key.head)
+              AND {LANE}
+              AND job.run_after <= statement_timestamp() AND {_NOT_EXPIRED}
+            LIMIT greatest(0, least({ROOM},
+                                    1 - {RUNNING_OF_KEY.format(key="key.limit_key")}))
+              FOR UPDATE SKIP LOCKED)"""
+
 # The keys form a circle, which begins at `first` and is walked only as far as jobs are
 # wanted: a key without room costs one probe and one count, however many jobs of it
 # wait. Whoever has read other policies, and so has not locked, gets nothing.
@@ -136,12 +158,55 @@ PICK: Final = f"""
                OR (coalesce(of_key.rate, '{NO_RATE}') = '{NO_RATE}' AND {_HAS_NO_RATE}))
         LIMIT {WITHIN_TYPE}
 """
-CLAIM_HEADS: Final = PreparedStatement(
-    CLAIMED.format(pick=PICK.format(jobs=HEAD, condition=""))
-)
-CLAIM_SEVERAL: Final = PreparedStatement(
-    CLAIMED.format(pick=PICK.format(jobs=SEVERAL, condition=""))
-)
+_WITHOUT_ORDER: Final = """
+          AND NOT coalesce((SELECT held.strict FROM jobqueue_keylimit AS held
+                             WHERE held.name = %(limit_name)s), false)
+"""
+
+
+class KeyedClaim(NamedTuple):
+    """The statements of a claim by key. All but the last one give nothing where the
+    order is strict."""
+
+    heads: str
+    several: str
+    in_order: str
+
+    @classmethod
+    def made_by(cls, make: Callable[[str, str], str]) -> Self:
+        """Make each of the jobs that it takes of a key, and of a condition."""
+        return cls(
+            make(HEAD, _WITHOUT_ORDER),
+            make(SEVERAL, _WITHOUT_ORDER),
+            make(IN_ORDER, ""),
+        )
+
+    def of(self, keyed: KeyedLane) -> str:
+        """The one for this lane."""
+        if keyed.strict:
+            return self.in_order
+        return self.heads if keyed.takes_heads else self.several
+
+
+def _claim(jobs: str, condition: str) -> PreparedStatement:
+    return PreparedStatement(
+        CLAIMED.format(pick=PICK.format(jobs=jobs, condition=condition))
+    )
+
+
+CLAIM: Final = KeyedClaim.made_by(_claim)
+
+# A lane does not say when a job is due that goes before its head.
+NEXT_RETRY: Final = PreparedStatement(f"""
+SELECT date_part('epoch', min(next.run_after) - statement_timestamp())
+  FROM (SELECT job.run_after
+          FROM jobqueue_queuedjob AS job
+         WHERE job.status = 'queued' AND job.fence <> 0
+           AND {buckets.OF_LIMIT.format(column="job.limit_key", name="%(limit_name)s")}
+           AND job.run_after > statement_timestamp()
+         ORDER BY job.limit_key, job.run_after, job.id
+         LIMIT {MOST_RETRIES}) AS next
+""")
 
 # Jobs that came without a key: of plain SQL, of a release before, or from before the
 # type had a limit. So many are looked at, whether they have one or not.
@@ -186,6 +251,7 @@ class KeyedLane:
     first: str = ""  # the key that the circle begins at
     each: int = 1  # turns of a key at once, of one job or as many as its share
     has_shares: bool = False  # some keys have more than one job in a turn
+    strict: bool = False  # a key waits for the retry of its first job
     taken: int = 0  # jobs of the first key that this turn of it has had
     ignores_rates: bool = False  # the caller's time does not pass
 
@@ -202,7 +268,7 @@ def claim_keyed(
     job type if it has one. Where there is a rate it claims nothing, unless rates are
     ignored."""
     params = keyed_params(worker, keyed, limit, sees_rates=keyed.ignores_rates)
-    claim = CLAIM_HEADS if keyed.takes_heads else CLAIM_SEVERAL
+    claim = CLAIM.of(keyed)
     if not keyed.locks_limit and not keyed.locks_type:
         return claimed_jobs(db.fetch(claim, params))
     statements: list[tuple[str, Params]] = [(claim, params)]
@@ -229,6 +295,13 @@ def keyed_params(
         "limit": limit,
         "worker": worker,
     }
+
+
+def next_retry(db: Database, limit_name: str) -> float | None:
+    """Seconds until a job that was started before is due, of a limit whose order is
+    strict; None if there is none."""
+    ((seconds,),) = db.fetch(NEXT_RETRY, {"limit_name": limit_name})
+    return None if seconds is None else float(seconds)
 
 
 def last_served(first: str, keys: Iterable[str]) -> str:

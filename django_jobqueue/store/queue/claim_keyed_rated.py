@@ -9,12 +9,11 @@ from django_jobqueue.store.prepared import PreparedStatement
 from django_jobqueue.store.queue import buckets
 from django_jobqueue.store.queue.claim import CLAIMED, LOCK_TYPE, WITHOUT_WEIGHT
 from django_jobqueue.store.queue.claim_keyed import (
-    HEAD,
     LOCK_LIMIT,
     PICK,
     ROOM,
-    SEVERAL,
     WITHIN_TYPE,
+    KeyedClaim,
     KeyedLane,
     keyed_params,
 )
@@ -34,17 +33,16 @@ def within_rate(jobs: str) -> str:
     return jobs.replace(ROOM, f"least({ROOM}, {KEY.room})")
 
 
-def _rated(jobs: str) -> PreparedStatement:
+def _rated(jobs: str, condition: str) -> PreparedStatement:
     """The claim without a rate, of no more jobs than the rates let start."""
     pick = PICK.replace(WITHIN_TYPE, MOST_STARTS).format(
-        jobs=within_rate(jobs), condition=_WITHOUT_WEIGHT
+        jobs=within_rate(jobs), condition=condition + _WITHOUT_WEIGHT
     )
     claim = CLAIMED.format(pick=pick)
     return PreparedStatement(buckets.spending(claim, buckets.SPENT_OF_KEYS))
 
 
-CLAIM_RATED_HEADS: Final = _rated(HEAD)
-CLAIM_RATED_SEVERAL: Final = _rated(SEVERAL)
+CLAIM_RATED: Final = KeyedClaim.made_by(_rated)
 
 # Of the type, and of the key that has room again first.
 NEXT_STARTS: Final = f"""
@@ -74,7 +72,7 @@ def claim_keyed_rated(
     and of the job type. Returns also the seconds until the next start is permitted: of
     the type, and of some key; 0 if none waits. A type with a rate that counts weights
     gives nothing."""
-    claim = CLAIM_RATED_HEADS if keyed.takes_heads else CLAIM_RATED_SEVERAL
+    claim = CLAIM_RATED.of(keyed)
     jobs, of_type, of_key = claim_keys_and_wait(
         db, worker, keyed, limit, claim, NEXT_START_OF_KEYS
     )

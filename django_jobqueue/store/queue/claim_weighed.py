@@ -12,8 +12,8 @@ from django_jobqueue.store.queue.claim import CLAIMED, OPEN, WITHOUT_KEYS
 from django_jobqueue.store.queue.claim_keyed import (
     HEAD,
     LANE,
-    SEVERAL,
     WITHIN_TYPE,
+    KeyedClaim,
     KeyedLane,
 )
 from django_jobqueue.store.queue.claim_keyed_rated import (
@@ -53,7 +53,7 @@ NEXT_START: Final = PreparedStatement(
 )
 
 
-def _of_keys(jobs: str, limit: str) -> str:
+def _of_keys(jobs: str, limit: str, condition: str = "") -> str:
     """Jobs that the limits and the rates of their keys let start."""
     of_key = within_rate(jobs).replace(
         "job.ctid\n",
@@ -62,11 +62,14 @@ def _of_keys(jobs: str, limit: str) -> str:
     selected = "candidate.ctid, candidate.of_type AS weight"
     fitting = job_weights.fitting(of_key, KEY, selected=selected)
     pick = claim_keyed.PICK.replace("picked.ctid", "picked.ctid, picked.weight")
-    return pick.replace(WITHIN_TYPE, limit).format(jobs=f"({fitting})", condition="")
+    return pick.replace(WITHIN_TYPE, limit).format(
+        jobs=f"({fitting})", condition=condition
+    )
 
 
-CLAIM_WEIGHED_HEADS: Final = _statement(_of_keys(HEAD, MOST_STARTS))
-CLAIM_WEIGHED_SEVERAL: Final = _statement(_of_keys(SEVERAL, MOST_STARTS))
+CLAIM_KEYED_WEIGHED: Final = KeyedClaim.made_by(
+    lambda jobs, condition: _statement(_of_keys(jobs, MOST_STARTS, condition))
+)
 _FIRST_OF_CIRCLE: Final = _of_keys(HEAD, "1").replace(_LOCK, "")
 _FIRST_OF_KEY: Final = f"""
 SELECT {job_weights.OF_KEY} AS weight
@@ -96,7 +99,7 @@ def claim_keyed_weighed(
     db: Database, worker: int, keyed: KeyedLane, limit: int
 ) -> tuple[list[ClaimedJob], float, float]:
     """As claim_keyed_rated, for rates of which one counts weights."""
-    claim = CLAIM_WEIGHED_HEADS if keyed.takes_heads else CLAIM_WEIGHED_SEVERAL
+    claim = CLAIM_KEYED_WEIGHED.of(keyed)
     jobs, of_type, of_key = claim_keys_and_wait(
         db, worker, keyed, limit, claim, NEXT_START_OF_KEYS
     )

@@ -26,7 +26,7 @@ SELECT held.name, held.concurrency, held.concurrency_override,
            AND {OF_LIMIT.format(column="job.limit_key", name="held.name")}),
        (SELECT count(*) FROM jobqueue_keyoverride AS said
          WHERE {OF_LIMIT.format(column="said.limit_key", name="held.name")}),
-       held.rate, held.rate_override
+       held.rate, held.rate_override, held.strict
   FROM jobqueue_keylimit AS held
  WHERE %(name)s::text IS NULL OR held.name = %(name)s
  ORDER BY held.name
@@ -94,6 +94,16 @@ SELECT bucket.limit_key, bucket.full_at - statement_timestamp()
    AND bucket.full_at > statement_timestamp()
 """
 
+# The job of a key that goes first where the order is strict, and when it is due.
+STARTED: Final = """
+SELECT DISTINCT ON (job.limit_key)
+       job.limit_key, job.run_after - statement_timestamp()
+  FROM jobqueue_queuedjob AS job
+ WHERE job.status = 'queued' AND job.fence <> 0
+   AND job.limit_key = ANY (%(keys)s::text[])
+ ORDER BY job.limit_key, job.run_after, job.id
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class LimitRow:
@@ -107,11 +117,12 @@ class LimitRow:
     overridden_keys: int
     declared_rate: str | None = None  # of each key; None is unlimited
     rate_override: str | None = None
+    is_strict: bool = False  # a key waits for the retry of its first job
 
     @property
     def in_force(self) -> int | None:
         """How many jobs of each key run at once; None is unlimited."""
-        return limit_in_force(self.declared, self.override)
+        return self._in_order(limit_in_force(self.declared, self.override))
 
     @property
     def rate(self) -> Rate | None:
@@ -120,7 +131,10 @@ class LimitRow:
 
     def of_key(self, key: KeyRow) -> int | None:
         """How many jobs of this key run at once; None is unlimited."""
-        return limit_in_force(self.in_force, key.override)
+        return self._in_order(limit_in_force(self.in_force, key.override))
+
+    def _in_order(self, number: int | None) -> int | None:
+        return min(1, 1 if number is None else number) if self.is_strict else number
 
     def rate_of(self, key: KeyRow) -> Rate | None:
         """How many jobs of this key start in any window; None is unlimited."""
@@ -129,7 +143,8 @@ class LimitRow:
     def wait_of(self, key: KeyRow) -> timedelta:
         """How long the next start of this key is not permitted yet; 0 if it is."""
         rate = self.rate_of(key)
-        return timedelta(0) if rate is None else rate.wait(key.owed)
+        wait = timedelta(0) if rate is None else rate.wait(key.owed)
+        return max(wait, key.due_in) if self.is_strict else wait
 
 
 @dataclass(slots=True)
@@ -144,6 +159,7 @@ class KeyRow:
     rate: str | None = None  # its own
     share: int | None = None  # jobs in a round; None is one
     owed: timedelta = timedelta(0)  # until its bucket is full
+    due_in: timedelta = timedelta(0)  # until its job is due that was started before
 
 
 def limits(db: Database, name: str | None = None) -> list[LimitRow]:
@@ -183,4 +199,7 @@ def keys_of(db: Database, limit: LimitRow) -> list[KeyRow]:
     names = [f"{limit.name} {key}" for key in by_key]
     for limit_key, owed in db.fetch(BUCKETS, {"keys": names}):
         row(limit_key).owed = owed
+    if limit.is_strict:
+        for limit_key, due_in in db.fetch(STARTED, {"keys": names}):
+            row(limit_key).due_in = max(due_in, timedelta(0))
     return sorted(by_key.values(), key=lambda k: (-(k.oldest or -1e12), k.key))

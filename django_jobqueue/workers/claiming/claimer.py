@@ -312,6 +312,8 @@ class Claimer:
             selection.wait_for_start(known.lane.job_type, seconds, got_none=got_none)
         if not full and (seconds := claims.seconds_of_key):
             selection.wait_for_start(known.lane, seconds, got_none=got_none)
+        if not full and (seconds := claims.seconds_of_retry):
+            selection.wait_for_retry(known.lane, seconds)
         return self._start(executor, [known], attempts, full=full, in_order=False)
 
     def _claim_lanes(

@@ -14,8 +14,12 @@ from django_jobqueue.store.queue.claim_keyed import (
     adopt,
     claim_keyed,
     last_served,
+    next_retry,
 )
-from django_jobqueue.store.queue.claim_keyed_rated import claim_keyed_rated
+from django_jobqueue.store.queue.claim_keyed_rated import (
+    LONGEST_WAIT,
+    claim_keyed_rated,
+)
 from django_jobqueue.store.queue.claim_weighed import claim_keyed_weighed
 from django_jobqueue.store.queue.lanes import START, LaneMark
 from django_jobqueue.store.rows import ClaimedJob
@@ -37,27 +41,34 @@ class KeyedClaims:
         self._is_rated = limit.has_rate or policies.has_rate(known.lane.job_type)
         # Until the next start is permitted, after the last claim; 0 if none waits.
         self.seconds_of_type = self.seconds_of_key = 0.0
+        self.seconds_of_retry = 0.0  # until a job is due that goes before others
 
     def claim(
         self, db: OwnConnection, worker: int, lanes: Sequence[LaneMark], wanted: int
     ) -> list[ClaimedJob]:
         """Claim some jobs; first jobs that came without a key get theirs."""
         self._adopt(db)
+        strict = self._limit.strict
         keyed = KeyedLane(
             lane=self._known.lane,
             limit_name=self._limit.name,
-            locks_limit=self._limit.is_counted or self._is_rated,
+            locks_limit=self._limit.is_counted or self._is_rated or strict,
             locks_type=self._locks_type or self._is_rated,
             first=self._known.first_key,
             each=self._known.jobs_per_key,
             has_shares=self._limit.has_shares,
+            strict=strict,
             taken=self._known.taken,
         )
-        if not self._is_rated:
-            return claim_keyed(db, worker, keyed, wanted)
-        jobs, self.seconds_of_type, self.seconds_of_key = self._claim_rated(
-            db, worker, keyed, wanted
-        )
+        if self._is_rated:
+            jobs, self.seconds_of_type, self.seconds_of_key = self._claim_rated(
+                db, worker, keyed, wanted
+            )
+        else:
+            jobs = claim_keyed(db, worker, keyed, wanted)
+        if strict and len(jobs) < wanted:
+            retry = next_retry(db, keyed.limit_name) or 0.0
+            self.seconds_of_retry = min(retry, LONGEST_WAIT)
         return jobs
 
     def learn(self, jobs: Sequence[ClaimedJob], *, full: bool) -> None:

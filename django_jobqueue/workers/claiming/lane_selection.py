@@ -128,6 +128,11 @@ class LaneSelection:
         self.next_starts.wait(rated, seconds, got_none=got_none)
         self.may_be_asked(rated)
 
+    def wait_for_retry(self, lane: Lane, seconds: float) -> None:
+        """A job is due so many seconds from now that goes before others of its key."""
+        self.next_starts.wait_for_retry(lane, seconds)
+        self.may_be_asked(lane)
+
     def starts_are_permitted(self) -> bool:
         """Whether lanes that waited for a rate may be asked now; each of them is
         believed to have jobs."""
@@ -142,7 +147,7 @@ class LaneSelection:
     def waits_for_start(self) -> bool:
         """Whether there are jobs that wait for nothing but a rate."""
         return bool(self.next_starts) and any(
-            known.due and self.next_starts.is_waiting(known.lane)
+            known.due and self.next_starts.is_waiting_for_rate(known.lane)
             for known in self.lanes
         )
 

@@ -1,4 +1,5 @@
-"""When lanes whose jobs wait for a rate may be asked again."""
+"""When lanes whose jobs wait for a rate, or for the retry of another one, may be asked
+again."""
 
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ class NextStarts:
 
     def __init__(self) -> None:
         self._at: dict[str | Lane, float] = {}  # time.monotonic()
+        self._retries: set[Lane] = set()  # that no rate holds back
 
     def __bool__(self) -> bool:
         return bool(self._at)
@@ -28,6 +30,15 @@ class NextStarts:
         if got_none:
             seconds = max(seconds, LEAST_WAIT) + random.uniform(0, MOST_STAGGER)
         self._at[rated] = time.monotonic() + seconds
+        self._retries.discard(rated)
+
+    def wait_for_retry(self, lane: Lane, seconds: float) -> None:
+        """A job is due so many seconds from now that goes before others of its key."""
+        at = time.monotonic() + max(seconds, LEAST_WAIT)
+        at += random.uniform(0, MOST_STAGGER)
+        if lane not in self._at:
+            self._retries.add(lane)
+        self._at[lane] = min(at, self._at.get(lane, at))
 
     def ask(self, rated: str | Lane) -> None:
         """It may be asked now, if it waits."""
@@ -45,12 +56,17 @@ class NextStarts:
         until = max(self._at.get(lane.job_type, 0.0), self._at.get(lane, 0.0))
         return until > time.monotonic()
 
+    def is_waiting_for_rate(self, lane: Lane) -> bool:
+        """Whether it is a rate that lets no job of this lane start yet."""
+        return lane not in self._retries and self.is_waiting(lane)
+
     def pop_due(self) -> set[str | Lane]:
         """Those that may be asked now; they wait no longer."""
         now = time.monotonic()
         due = {rated for rated, at in list(self._at.items()) if at <= now}
         for rated in due:
             self._at.pop(rated, None)
+            self._retries.discard(rated)
         return due
 
     @property

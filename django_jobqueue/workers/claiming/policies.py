@@ -31,6 +31,7 @@ class KeyLimit(NamedTuple):
     most_of_one_key: int | None = None  # the greatest that is said of one key alone
     has_rate: bool = False  # of starts of each key, or of some
     has_shares: bool = False  # some keys have more than one job in a turn
+    strict: bool = False  # a key waits for the retry of its first job
 
     @property
     def is_counted(self) -> bool:
@@ -154,6 +155,7 @@ class Policies:
             name, concurrency = overrides.limit_name, overrides.key_concurrency
             most_of_one_key = overrides.most_of_one_key
             has_rate, has_shares = overrides.key_has_rate, overrides.keys_have_shares
+            strict = overrides.keys_keep_order
         else:
             declaration = self._declared.get(job_type)
             if declaration is None or (per_key := declaration.policy.per_key) is None:
@@ -161,9 +163,12 @@ class Policies:
             name = key_limits.limit_name(declaration)
             concurrency, most_of_one_key = per_key.concurrency, None
             has_rate, has_shares = per_key.rate is not None, False
+            strict = per_key.strict
         if name is None:
             return None
-        return KeyLimit(name, concurrency, most_of_one_key, has_rate, has_shares)
+        return KeyLimit(
+            name, concurrency, most_of_one_key, has_rate, has_shares, strict
+        )
 
     def is_exclusive(self, job_type: str) -> bool:
         """Whether a claim of these counts as a start, or against a limit or a rate.
