@@ -13,6 +13,7 @@ from django_jobqueue.exceptions import MetricsExtraMissing, StoreUnavailable
 from django_jobqueue.metrics import cluster_figures
 from django_jobqueue.metrics.exposition import Exposition
 from django_jobqueue.monitoring.access import for_monitoring, text
+from django_jobqueue.stats.queue_load import queue_load
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading.wanted_slots import wanted_slots_of
 
@@ -39,16 +40,17 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 @for_monitoring
 def scale(request: HttpRequest) -> HttpResponse:
-    """``{"queue": …, "wanted_slots": …}`` of the queue that ``?queue=`` names, about
-    this moment. An autoscaler keeps its replicas when it is answered with an error."""
+    """The wanted slots of the queue that ``?queue=`` names, and its load, about this
+    moment. An autoscaler keeps its replicas when it is answered with an error."""
     queue = request.GET.get("queue", "")
     if not queue or "\0" in queue:
         return text(HTTPStatus.BAD_REQUEST, "Name the queue: ?queue=default")
     try:
-        slots = wanted_slots_of(DjangoDatabase(), queue)
+        db = DjangoDatabase()
+        slots, load = wanted_slots_of(db, queue), queue_load(db, queue)
     except (StoreUnavailable, Error):
         return text(HTTPStatus.SERVICE_UNAVAILABLE, "The database does not answer.")
-    return JsonResponse({"queue": queue, "wanted_slots": slots})
+    return JsonResponse({"queue": queue, "wanted_slots": slots, **load._asdict()})
 
 
 @cache

@@ -123,6 +123,15 @@ SELECT job_type, queue, {SUMS}
  ORDER BY job_type, queue
 """
 
+MEAN_RUN_TIMES: Final = """
+SELECT job_type, (sum(run_ms) / sum(succeeded + failed + retried) / 1000)::float8
+  FROM jobqueue_rollup
+ WHERE queue = %(queue)s
+   AND bucket > statement_timestamp() - %(seconds)s * interval '1 second'
+ GROUP BY job_type
+HAVING sum(succeeded + failed + retried) > 0
+"""
+
 # A few minutes of the partial index on what did not succeed.
 FAILURES: Final = f"""
 SELECT failed.error_class, failed.job_type, count(*), max(failed.finished_at),
@@ -274,6 +283,12 @@ def parked_hosts(db: Database) -> int:
 def recent(db: Database, seconds: float) -> list[Recent]:
     """The figures of the last ``seconds``, to the minute."""
     return [Recent(*row) for row in db.fetch(RECENT, {"seconds": seconds})]
+
+
+def mean_run_times(db: Database, queue: str, seconds: float) -> dict[str, float]:
+    """The mean seconds of an attempt in this queue, by job type, in the last
+    ``seconds``."""
+    return dict(db.fetch(MEAN_RUN_TIMES, {"queue": queue, "seconds": seconds}))
 
 
 def failures(db: Database, seconds: float) -> list[FailureCount]:
