@@ -88,7 +88,7 @@ def _in_turns(
             _first_keys.clear()
         _first_keys[keyed.lane] = last_served(first, keys) + NEXT_KEY
         jobs += more
-        keyed = replace(keyed, each=2 * keyed.each)
+        keyed = replace(keyed, each=min(2 * keyed.each, room))
     return jobs
 
 

@@ -296,10 +296,11 @@ class Claimer:
         claims = KeyedClaims(known, limit, self._policies)
         attempts: list[Attempt] = []
         while len(attempts) < free:
-            more = self._claim_lanes(claims.claim, [known], free - len(attempts))
+            wanted = free - len(attempts)
+            more = self._claim_lanes(claims.claim, [known], wanted)
             attempts += more
             claims.learn([attempt.job for attempt in more], full=len(attempts) >= free)
-            if len(attempts) < free and not claims.wants_more(len(more)):
+            if len(more) < wanted and not claims.wants_more(len(more), wanted):
                 break
         full = len(attempts) >= free
         if full:

@@ -85,11 +85,12 @@ class KeyedClaims:
         else:
             known.first_key, known.taken = last + NEXT_KEY, 0
 
-    def wants_more(self, got: int) -> bool:
-        """Whether to ask for more of each key, since there is room; False if the lane
-        has no more, or each key is at its limit."""
-        most = self._limit.most
-        if not got or (most is not None and self._known.jobs_per_key >= most):
+    def wants_more(self, got: int, wanted: int) -> bool:
+        """Whether to ask for more of each key after a claim that got less than was
+        wanted; False if the lane has no more, or each key is at its limit, or could
+        have given all that was wanted."""
+        most = wanted if self._limit.most is None else min(wanted, self._limit.most)
+        if not got or self._known.jobs_per_key >= most:
             return False
         self._known.jobs_per_key *= 2
         return True
