@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from django_jobqueue.domain.endpoint_answers import AnswerClass
 from django_jobqueue.domain.histogram import BOUNDS
 from django_jobqueue.domain.states import GroupState
 from django_jobqueue.store.totals import ATTEMPT_BOUNDS, ATTEMPT_OUTCOMES, STATUSES
@@ -274,6 +275,13 @@ _HOST: Final = (
         "jobqueue_worker_claim_seconds_total",
         "Time that claims took.",
         unit="seconds",
+    ),
+    _counter(
+        "jobqueue_worker_endpoint_answers_total",
+        "Requests with a job that this host sent to an endpoint, by the class of the "
+        "answer, or what there was instead.",
+        Label("endpoint"),
+        Label("answer", tuple(AnswerClass.values)),
     ),
     _counter(
         "jobqueue_worker_refused_writes_total",

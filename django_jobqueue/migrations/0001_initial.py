@@ -245,6 +245,10 @@ class Migration(PostgreSQLMigration):
                     ),
                 ),
                 (
+                    "answers",
+                    models.JSONField(db_default={}, verbose_name="answers"),
+                ),
+                (
                     "desired",
                     models.CharField(
                         db_default="", max_length=10, verbose_name="asked to"

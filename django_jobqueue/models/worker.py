@@ -55,6 +55,9 @@ class Worker(models.Model):
         db_default=False,
         help_text=_("The worker is idle and waits to be notified of new jobs."),
     )
+    # Of an endpoint: its last answer and its last failure, and how many there were, for
+    # each of the last minutes.
+    answers = models.JSONField(_("answers"), db_default={})
     # The control channel: what operators ask, and what came of it.
     desired = models.CharField(_("asked to"), max_length=10, db_default="")
     request = models.JSONField(_("request"), null=True, blank=True)

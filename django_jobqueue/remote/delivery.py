@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +18,7 @@ from django_jobqueue.alerts.channels import signed
 from django_jobqueue.conf import conf
 from django_jobqueue.conf.endpoints import Endpoint
 from django_jobqueue.domain.context import Context, current_job
+from django_jobqueue.domain.endpoint_answers import EndpointAnswer, endpoint_answers
 from django_jobqueue.domain.log_events import Event
 from django_jobqueue.domain.registry import Declaration
 from django_jobqueue.exceptions import NotDelivered, RemoteExtraMissing
@@ -24,6 +26,7 @@ from django_jobqueue.execution.attempt_outcome import HandedOver
 from django_jobqueue.observers import TRACE
 from django_jobqueue.remote.answers import BUSY, Answer, result_of
 from django_jobqueue.remote.clients import client_of
+from django_jobqueue.remote.transport_errors import class_of, problem_of
 from django_jobqueue.retries import retry_after
 
 if TYPE_CHECKING:
@@ -141,9 +144,14 @@ async def _post(
     request = client.build_request(
         "POST", url, headers=headers, content=body, extensions={"trace": trace}
     )
+    began = time.monotonic()
     try:
         response = await client.send(request, stream=True)
     except httpx.TransportError as error:
+        took = time.monotonic() - began
+        problem = problem_of(error, endpoint)
+        failure = EndpointAnswer(class_of(error), None, took, problem)
+        endpoint_answers.add(endpoint.name, failure)
         reason = f"{type(error).__name__}: {error}".removesuffix(": ")
         if not was_sent:
             text = f"{endpoint.name} could not be reached: {reason}"
@@ -159,6 +167,8 @@ async def _post(
         answer = await _read(response, endpoint.read_timeout)
     finally:
         await response.aclose()
+    took = time.monotonic() - began
+    endpoint_answers.add(endpoint.name, EndpointAnswer.of_status(answer.status, took))
     _log_answer(url, answer, b"" if is_sensitive else answer.body)
     return answer
 

@@ -1,16 +1,27 @@
-"""Reads what was handed over to endpoints: jobs that a program has, and that no worker
-runs."""
+"""The rows of endpoints: the jobs that they have, which no worker runs, and what they
+answered."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
+from django_jobqueue.domain.endpoint_answers import AnswerCount, EndpointAnswer
 from django_jobqueue.store.connection import Database
+from django_jobqueue.store.queue.hand_over import declare_endpoints
 
 BATCH: Final = 100
+MINUTES: Final = 15  # for which answers are counted
 CANCEL_SENT: Final = "cancel_sent"  # in the metadata of a job
+
+_NEWER: Final = """
+           CASE WHEN (held.answers->'{name}'->>'at')::float8
+                     > (given.{name}->>'at')::float8
+                  OR given.{name} IS NULL
+                THEN held.answers->'{name}' ELSE given.{name} - 'age' END"""
 
 HAS_ANY: Final = "SELECT EXISTS (SELECT FROM jobqueue_worker WHERE state = 'endpoint')"
 
@@ -62,13 +73,56 @@ RETURNING job.id, job.job_type, job.fence, job.attempts, untold.name
 SUMMARY: Final = """
 SELECT worker.id, worker.name, count(job.id),
        coalesce(max(extract(epoch FROM statement_timestamp() - job.started_at)), 0)
-         ::float8
+         ::float8,
+       worker.answers::text, extract(epoch FROM statement_timestamp())::float8
   FROM jobqueue_worker AS worker
   LEFT JOIN jobqueue_queuedjob AS job
     ON job.worker_id = worker.id AND job.status = 'running'
  WHERE worker.state = 'endpoint'
  GROUP BY worker.id, worker.name
  ORDER BY worker.name
+"""
+
+# Whichever process writes first, the row comes to the same: the newest answer is kept,
+# and counts are added up. The times are ages until here, since the clocks of hosts
+# differ. Rows are locked by name, so that processes never wait in a ring.
+ADD_ANSWERS: Final = f"""
+WITH given AS MATERIALIZED (
+  SELECT endpoint, answered, failed,
+         last || jsonb_build_object('at', now - (last->>'age')::float8) AS last,
+         last_failure || jsonb_build_object('at', now - (last_failure->>'age')::float8)
+           AS last_failure,
+         floor(now / 60)::bigint AS minute
+    FROM jsonb_to_recordset(%(answers)s::jsonb) AS given (
+           endpoint text, answered integer, failed integer, last jsonb,
+           last_failure jsonb),
+         (SELECT extract(epoch FROM statement_timestamp())::float8 AS now) AS clock
+), held AS MATERIALIZED (
+  SELECT id, name, answers
+    FROM jobqueue_worker
+   WHERE state = 'endpoint' AND name IN (SELECT endpoint FROM given)
+   ORDER BY name COLLATE "C"
+     FOR NO KEY UPDATE
+)
+UPDATE jobqueue_worker AS worker
+   SET answers = jsonb_strip_nulls(jsonb_build_object(
+         'last', {_NEWER.format(name="last")},
+         'last_failure', {_NEWER.format(name="last_failure")},
+         'minutes', (
+           SELECT jsonb_object_agg(minute, jsonb_build_array(answered, failed))
+             FROM (SELECT minute, sum(answered) AS answered, sum(failed) AS failed
+                     FROM (SELECT key::bigint AS minute,
+                                  (value->>0)::bigint AS answered,
+                                  (value->>1)::bigint AS failed
+                             FROM jsonb_each(coalesce(held.answers->'minutes', '{{}}'))
+                            UNION ALL
+                           SELECT given.minute, given.answered, given.failed) AS each
+                    WHERE minute > given.minute - {MINUTES}
+                    GROUP BY minute) AS summed)))
+  FROM held
+  JOIN given ON given.endpoint = held.name
+ WHERE worker.id = held.id
+RETURNING worker.name
 """
 
 
@@ -109,6 +163,8 @@ class EndpointSummary(NamedTuple):
     name: str
     jobs: int
     oldest: float  # seconds since the oldest of them was claimed
+    answers: str  # JSON, as ``add_answers`` writes it
+    now: float  # seconds since 1970, by the clock of the database
 
 
 def has_any(db: Database) -> bool:
@@ -131,6 +187,48 @@ def take_untold_cancels(db: Database, limit: int) -> list[UntoldCancel]:
     """Jobs whose endpoints are to be told that they are cancelled. Nobody else gets
     them from now on."""
     return [UntoldCancel(*row) for row in db.fetch(UNTOLD, {"limit": limit})]
+
+
+def add_answers(db: Database, counts: Mapping[str, AnswerCount], worker: str) -> None:
+    """Add what endpoints answered to this worker. Their rows are made if they are
+    missing."""
+    params = {"answers": json.dumps(_answer_rows(counts, worker))}
+    written = {name for (name,) in db.fetch(ADD_ANSWERS, params)}
+    if missing := {name: counts[name] for name in counts if name not in written}:
+        declare_endpoints(db, list(missing))
+        db.fetch(ADD_ANSWERS, {"answers": json.dumps(_answer_rows(missing, worker))})
+
+
+def _answer_rows(
+    counts: Mapping[str, AnswerCount], worker: str
+) -> list[dict[str, object]]:
+    now = time.monotonic()
+    return [
+        {
+            "endpoint": endpoint,
+            "answered": count.answers,
+            "failed": count.failed,
+            "last": _answer_row(count.last, worker, now),
+            "last_failure": _answer_row(count.last_failure, worker, now),
+        }
+        for endpoint, count in counts.items()
+    ]
+
+
+def _answer_row(
+    answer: EndpointAnswer | None, worker: str, now: float
+) -> dict[str, Any] | None:
+    if answer is None:
+        return None
+    row = {
+        "class": answer.answer_class.value,
+        "status": answer.status,
+        "seconds": round(answer.seconds, 3),
+        "problem": answer.problem,
+        "worker": worker,
+        "age": now - answer.ended,
+    }
+    return {key: value for key, value in row.items() if value not in (None, "")}
 
 
 def summaries(db: Database) -> Sequence[EndpointSummary]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django_jobqueue.domain.endpoint_answers import endpoint_answers
 from django_jobqueue.domain.series import Series
 from django_jobqueue.processes.shared_value import SharedValue
 from django_jobqueue.workers.process_counters import ProcessCounters
@@ -36,6 +37,7 @@ class WorkerCounters:
             "jobqueue_worker_notifications_total": {
                 (): 0 if source is None else source.received
             },
+            "jobqueue_worker_endpoint_answers_total": endpoint_answers.totals,
         }
 
     def _gauges(self) -> Series:

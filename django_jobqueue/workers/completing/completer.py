@@ -15,11 +15,13 @@ from uuid import UUID
 import psycopg
 
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.endpoint_answers import endpoint_answers
 from django_jobqueue.domain.retry_decision import Verb
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.execution.signal_sender import announce_end, anybody_hears_ends
 from django_jobqueue.processes.loop import FOREVER, Loop
+from django_jobqueue.store import endpoint_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import is_contended
 from django_jobqueue.store.partial_batches import BRIEF, each_it_can, one_line
@@ -126,14 +128,14 @@ class Completer(Loop):
         if self._deferred and (due := self._deferred.due()):
             self._write(due)
         if (
-            self._counters
+            self._has_counts
             and time.monotonic() - self._counters_written_at >= COUNTERS_EVERY
         ):
             self._write_counters()
         due_in = math.inf if self._series is None else self._series.refresh()
         if self._gathered:
             return 0.0
-        wait = COUNTERS_EVERY if self._counters else self._idle_wait()
+        wait = COUNTERS_EVERY if self._has_counts else self._idle_wait()
         return min(wait, due_in, self._deferred.seconds_until_due)
 
     def close(self) -> None:
@@ -145,7 +147,7 @@ class Completer(Loop):
                 self.tick()
             if self._deferred:
                 self._write(self._deferred.items)
-            if self._counters:
+            if self._has_counts:
                 self._write_counters()
         except StoreUnavailable:
             logger.warning("The database is unavailable while the worker stops")
@@ -158,6 +160,10 @@ class Completer(Loop):
                 left,
             )
         self._connection.close()
+
+    @property
+    def _has_counts(self) -> bool:
+        return bool(self._counters or endpoint_answers)
 
     def _idle_wait(self) -> float:
         wait = self._last_write + CLOSE_AFTER - time.monotonic()
@@ -344,16 +350,28 @@ class Completer(Loop):
             )
 
     def _write_counters(self) -> None:
-        """Add the counts to the roll-ups; no outcome waits for that."""
+        """Add the counts to the roll-ups, and what endpoints answered to their rows; no
+        outcome waits for that."""
         self._counters_written_at = now = time.monotonic()
         try:
             with self._connection.patience(BRIEF):
-                self._counters.write(self._connection)
+                if self._counters:
+                    self._counters.write(self._connection)
+                if endpoint_answers:
+                    self._write_endpoint_answers()
         except StoreUnavailable as error:
             if not is_contended(error):
                 self._counters_written_at = now - COUNTERS_EVERY + error.retry_in
         except psycopg.Error:
             logger.exception("The counts for the roll-ups were refused")
+
+    def _write_endpoint_answers(self) -> None:
+        taken = endpoint_answers.take()
+        try:
+            endpoint_rows.add_answers(self._connection, taken, self._holder.name)
+        except StoreUnavailable:
+            endpoint_answers.give_back(taken)
+            raise
 
 
 def _sorted_by_verb(
