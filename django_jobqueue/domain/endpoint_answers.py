@@ -14,6 +14,8 @@ from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.series import Labels, Value
 
+MINUTES: Final = 15  # for which they are counted in the database
+
 
 class AnswerClass(TextChoices):
     """The answers of endpoints, and what there is instead of one."""

@@ -16,7 +16,12 @@ from django.db.migrations.executor import MigrationExecutor
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import handler_names, registry
 from django_jobqueue.models import Host, JobType
-from django_jobqueue.stats import host_checks, overview, server_checks
+from django_jobqueue.stats import (
+    endpoint_checks,
+    host_checks,
+    overview,
+    server_checks,
+)
 from django_jobqueue.stats.attention import concerns
 from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.stats.findings import (
@@ -44,6 +49,7 @@ def diagnose() -> Findings:
     """All findings, the server first. Where the server does not answer, or the tables
     are not there, what needs them is not examined."""
     yield from host_checks.http_transport()
+    yield from endpoint_checks.settings()
     db = DjangoDatabase()
     before = time.time()
     try:
@@ -74,6 +80,7 @@ def diagnose() -> Findings:
     yield from _examine("handlers", _handlers)
     yield from _examine("attention", _present)
     yield from _examine("hosts", _hosts)
+    yield from _examine("endpoints-answers", endpoint_checks.rows)
     yield from _examine("grace", lambda: host_checks.grace(_living()))
     yield from _examine(
         "connections-needed",

@@ -9,12 +9,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from django_jobqueue.domain.endpoint_answers import AnswerCount, EndpointAnswer
+from django_jobqueue.domain.endpoint_answers import (
+    MINUTES,
+    AnswerCount,
+    EndpointAnswer,
+)
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.queue.hand_over import declare_endpoints
 
 BATCH: Final = 100
-MINUTES: Final = 15  # for which answers are counted
 CANCEL_SENT: Final = "cancel_sent"  # in the metadata of a job
 
 _NEWER: Final = """

@@ -24,6 +24,7 @@ from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.lists.filters import ChoiceFilter
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.tabs import address_of
+from django_jobqueue.admin.workers import endpoint_cells
 from django_jobqueue.admin.workers.worker_actions import (
     AskWhere,
     DrainWorkers,
@@ -56,6 +57,12 @@ class WorkerStateFilter(ChoiceFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         """The states, and that of a worker that should live and does not renew."""
         return [*WorkerState.choices, ("lapsed", _("lapsed"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Without endpoints, which stand above the list, unless they are asked for."""
+        if self.value() is None:
+            return queryset.exclude(state=WorkerState.ENDPOINT)
+        return super().queryset(request, queryset)
 
     def narrowed(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
         """The workers in this state."""
@@ -91,6 +98,7 @@ class ReleaseFilter(ChoiceFilter):
 class WorkerAdmin(ActionAdmin):
     """Workers register themselves; operators send them requests."""
 
+    change_list_template = "admin/jobqueue/workers.html"
     change_form_template = "admin/jobqueue/worker.html"
     page_actions: ClassVar[Sequence[Action]] = (
         DrainWorkers(),
@@ -128,6 +136,16 @@ class WorkerAdmin(ActionAdmin):
             if row.state in WITHOUT_SLOTS:
                 row.running = first[0]["together"] if first else 0
         return rows
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The list, with the endpoints."""
+        context = dict(extra_context or {})
+        if request.method == "GET" and self.has_view_permission(request):
+            context["endpoints"] = endpoint_cells.table()
+            context["lately"] = endpoint_cells.lately_label()
+        return super().changelist_view(request, context)
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
@@ -214,6 +232,7 @@ def _summary(request: HttpRequest, worker: Worker) -> list[tuple[Any, Any]]:
         return [
             (_("Running"), numbers.number(jobs["count"])),
             (_("Oldest"), display.full_moment(jobs["oldest"])),
+            *(endpoint_cells.summary(worker) if _is_endpoint(worker) else ()),
         ]
     versions = ", ".join(f"{name} {value}" for name, value in worker.versions.items())
     if worker.remote:
@@ -240,6 +259,10 @@ def _summary(request: HttpRequest, worker: Worker) -> list[tuple[Any, Any]]:
         (_("Exit"), display.visible(worker.end) or display.NOTHING),
         (_("Versions"), display.visible(versions) or display.NOTHING),
     ]
+
+
+def _is_endpoint(worker: Worker) -> bool:
+    return worker.state == WorkerState.ENDPOINT
 
 
 def _host_link(request: HttpRequest, worker: Worker) -> Any:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from django.core.management.base import CommandError, CommandParser
 
 from django_jobqueue import operations
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.endpoint_answers import MINUTES
 from django_jobqueue.domain.states import ALIVE, WorkerState
+from django_jobqueue.logs import one_line
 from django_jobqueue.management.jobqueue import worker_stacks
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.detail_page import as_json
@@ -18,11 +20,10 @@ from django_jobqueue.management.jobqueue.subcommand_verbs import SubcommandWithV
 from django_jobqueue.management.jobqueue.text_tables import Column, Row
 from django_jobqueue.management.jobqueue.time_formats import duration
 from django_jobqueue.models import Worker
-from django_jobqueue.stats import current_state
-from django_jobqueue.store import endpoint_rows
-from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.stats import current_state, endpoints
+from django_jobqueue.stats.endpoints import EndpointState, KeptAnswer
 from django_jobqueue.store.reading.claimers import is_alive
-from django_jobqueue.text import numbers
+from django_jobqueue.text import numbers, timezones
 from django_jobqueue.text.suggestions import did_you_mean
 
 ASKED: Final = ("drain", "resume", "stop", "restart")
@@ -35,6 +36,14 @@ COLUMNS: Final = (
     *(Column(title, right=True) for title in ("Running", "Slots", "Memory", "Age")),
     Column("Release", cut=True),
     Column("Queues", cut=True),
+)
+ENDPOINT_COLUMNS: Final = (
+    Column("Endpoint", breaks=True),
+    Column("Address", cut=True),
+    *(Column(title, right=True) for title in ("Handed over", "Oldest")),
+    Column("Last answer"),
+    *(Column(title, right=True) for title in ("Took", "Ago", "Failed lately")),
+    Column("Last failure", cut=True),
 )
 
 
@@ -69,9 +78,15 @@ SIGTERM."""
 --format json prints a list. Of "list" and of what workers were asked, each is
 {id, name, remote, state, asked_to, running, threads, async_slots, memory
 (bytes), age (seconds), release, queues (null is every queue), lease (seconds
-left)}, of an endpoint with the state "endpoint" and the age of the oldest job
-that was handed over to it; of "stacks" {id, name, at, stacks, left_out}, where
-at is null if it did not answer."""
+left), endpoint}; of "stacks" {id, name, at, stacks, left_out}, where at is null
+if it did not answer.
+
+An endpoint has the state "endpoint", and the age of the oldest job that was
+handed over to it. Of all others, "endpoint" is null; of these it is {address
+(host and port; null if it is not in ENDPOINTS here), last, last_failure,
+minutes, answered, failed (of the answers in so many minutes)}. An answer is
+null or {class (such as 2xx, timeout or refused), status (of HTTP, or null),
+at, seconds, problem, worker}."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add how workers are chosen."""
@@ -94,7 +109,7 @@ at is null if it did not answer."""
         chosen = _chosen(words, options, needs_choice=verb != "list")
         if verb == "list":
             is_choice = words or options["host"] or options["release"]
-            _show(console, options, chosen, endpoints=not is_choice)
+            _show(console, options, chosen, with_endpoints=not is_choice)
         elif verb == "stacks":
             wait = duration("--wait", options["wait"] or "10s")
             worker_stacks.show(console, options, chosen, wait.total_seconds())
@@ -136,19 +151,21 @@ def _show(
     options: dict[str, Any],
     ids: Iterable[int],
     *,
-    endpoints: bool = False,
+    with_endpoints: bool = False,
 ) -> None:
     wanted = set(ids)
     shown = [one for one in _as_objects() if one["id"] in wanted]
-    if endpoints:
-        shown += _endpoints()
+    states = endpoints.read() if with_endpoints else ()
     if options["format"] == "json":
-        console.print(as_json(shown))
-    elif not shown:
-        console.print("No worker is alive.")
+        console.print(as_json([*shown, *map(_endpoint_object, states)]))
+        return
+    if shown:
+        console.table(COLUMNS, [Row(_cells(one)) for one in shown])
     else:
-        rows = [Row(_cells(one)) for one in shown]
-        console.table(COLUMNS, rows)
+        console.print("No worker is alive.")
+    if states:
+        console.print()
+        console.table(ENDPOINT_COLUMNS, [Row(_endpoint_cells(one)) for one in states])
 
 
 def _ask(verb: str, console: Console, options: dict[str, Any], ids: list[int]) -> None:
@@ -186,44 +203,90 @@ def _as_objects() -> Iterator[dict[str, Any]]:
             "release": row.release,
             "queues": row.queues,
             "lease": row.lease,
+            "endpoint": None,
         }
 
 
-def _endpoints() -> Iterator[dict[str, Any]]:
-    """The endpoints, which are no workers: the jobs that were handed over to them, and
-    for how long they have the oldest."""
-    for one in endpoint_rows.summaries(DjangoDatabase()):
-        yield {
-            "id": one.id,
-            "name": one.name,
-            "remote": True,
-            "state": WorkerState.ENDPOINT.value,
-            "asked_to": "",
-            "running": one.jobs,
-            "threads": 0,
-            "async_slots": 0,
-            "memory": 0,
-            "age": one.oldest,
-            "release": "",
-            "queues": None,
-            "lease": None,
-        }
+def _endpoint_object(state: EndpointState) -> dict[str, Any]:
+    """An endpoint, which is no worker, with the keys of one."""
+    answers = state.answers
+    return {
+        "id": state.id,
+        "name": state.name,
+        "remote": True,
+        "state": WorkerState.ENDPOINT.value,
+        "asked_to": "",
+        "running": state.jobs,
+        "threads": 0,
+        "async_slots": 0,
+        "memory": 0,
+        "age": state.oldest,
+        "release": "",
+        "queues": None,
+        "lease": None,
+        "endpoint": {
+            "address": state.host,
+            "last": _answer_object(answers.last),
+            "last_failure": _answer_object(answers.last_failure),
+            "minutes": MINUTES,
+            "answered": answers.answered,
+            "failed": answers.failed,
+        },
+    }
+
+
+def _answer_object(answer: KeptAnswer | None) -> dict[str, Any] | None:
+    if answer is None:
+        return None
+    return {
+        "class": answer.answer_class.value,
+        "status": answer.status,
+        "at": answer.at,
+        "seconds": answer.seconds,
+        "problem": answer.problem,
+        "worker": answer.worker,
+    }
+
+
+def _endpoint_cells(state: EndpointState) -> Sequence[str]:
+    answers, last = state.answers, state.answers.last
+    failure = answers.last_failure
+    counts = map(numbers.number, (answers.failed, answers.answered))
+    return [
+        state.name,
+        "not in ENDPOINTS here" if state.host is None else state.host,
+        numbers.number(state.jobs),
+        numbers.span(state.oldest) if state.jobs else "-",
+        "-" if last is None else last.label,
+        "-" if last is None else numbers.run_time(last.seconds),
+        "-" if last is None else _age(last),
+        " of ".join(counts) if answers.answered else "-",
+        "-" if failure is None else _failure_text(failure),
+    ]
+
+
+def _failure_text(failure: KeptAnswer) -> str:
+    text = f"{failure.label}, {_age(failure)} ago, to {failure.worker}"
+    return one_line(f"{text}: {failure.problem}" if failure.problem else text)
+
+
+def _age(answer: KeptAnswer) -> str:
+    return numbers.span((timezones.now() - answer.at).total_seconds())
 
 
 def _cells(one: dict[str, Any]) -> list[str]:
     memory = one["memory"]
-    is_endpoint = one["state"] == WorkerState.ENDPOINT
     return [
         str(one["id"]),
-        f"{one['name']} (remote)" if one["remote"] and not is_endpoint else one["name"],
+        f"{one['name']} (remote)" if one["remote"] else one["name"],
         one["state"],
         one["asked_to"] or "-",
         numbers.number(one["running"]),
-        "-" if is_endpoint else numbers.number(one["threads"] + one["async_slots"]),
+        numbers.number(one["threads"] + one["async_slots"]),
         numbers.megabytes(memory) if memory else "-",
         numbers.span(one["age"]),
         one["release"] or "-",
-        "-" if is_endpoint else _queue_names(one["queues"]),
+        _queue_names(one["queues"]),
     ]
 
 

@@ -1,0 +1,114 @@
+"""Endpoints among the workers: what they have, and how they answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext, pgettext
+
+from django_jobqueue.admin.parts import display
+from django_jobqueue.domain.endpoint_answers import MINUTES
+from django_jobqueue.models import Worker
+from django_jobqueue.stats import endpoints
+from django_jobqueue.stats.endpoints import (
+    EndpointState,
+    KeptAnswer,
+    KeptAnswers,
+)
+from django_jobqueue.text import numbers, timezones
+
+LONGEST: Final = 200  # characters of what failed
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointLine:
+    """An endpoint in the table above the workers."""
+
+    name: Any
+    host: Any
+    jobs: str
+    oldest: str
+    last: Any
+    lately: Any
+    failure: Any
+
+
+def table() -> Sequence[EndpointLine]:
+    """All endpoints, in one query."""
+    return [_line(state) for state in endpoints.read()]
+
+
+def summary(worker: Worker) -> list[tuple[Any, Any]]:
+    """The address and the answers of an endpoint, on its page."""
+    now = timezones.now().timestamp()
+    answers = endpoints.answers_in(worker.answers, now)
+    return [
+        (_("Address"), _host(endpoints.host_of(worker.name))),
+        (_("Last answer"), display.lines(_answer(answers.last))),
+        (lately_label(), _lately(answers)),
+        (_("Last failure"), display.lines(_failure(answers.last_failure))),
+    ]
+
+
+def _line(state: EndpointState) -> EndpointLine:
+    name = display.visible(state.name)
+    return EndpointLine(
+        name=name if state.id is None else display.link("worker", state.id, name),
+        host=_host(state.host),
+        jobs=numbers.number(state.jobs),
+        oldest=numbers.span(state.oldest) if state.jobs else display.NOTHING,
+        last=display.lines(_answer(state.answers.last)),
+        lately=_lately(state.answers),
+        failure=display.lines(_failure(state.answers.last_failure)),
+    )
+
+
+def _host(host: str | None) -> Any:
+    if host is None:
+        return display.pill("warned", _("not in ENDPOINTS here"))
+    return display.visible(host)
+
+
+def _answer(answer: KeptAnswer | None) -> list[Any]:
+    """The status or what failed, when, and how long it took."""
+    if answer is None:
+        return [display.NOTHING]
+    pill = display.pill("failed" if answer.has_failed else "succeeded", answer.label)
+    took = _("took %(time)s") % {"time": numbers.run_time(answer.seconds)}
+    return [format_html("{} {}", pill, display.short(took)), display.moment(answer.at)]
+
+
+def _failure(answer: KeptAnswer | None) -> list[Any]:
+    """The same of a failure, with what the worker knows of it."""
+    if answer is None:
+        return [display.NOTHING]
+    by = _("to %(worker)s") % {"worker": display.visible(answer.worker)}
+    parts: list[Any] = [
+        format_html("{} {}", answer.label, display.short(by)),
+        display.moment(answer.at),
+    ]
+    if answer.problem:
+        parts.append(display.shown_text(answer.problem, LONGEST))
+    return parts
+
+
+def lately_label() -> str:
+    """The time for which answers are counted."""
+    text = ngettext("Last %(n)s minute", "Last %(n)s minutes", MINUTES)
+    return text % {"n": numbers.number(MINUTES)}
+
+
+def _lately(answers: KeptAnswers) -> Any:
+    if not answers.answered:
+        return display.NOTHING
+    text = pgettext("requests", "%(failed)s of %(count)s failed") % {
+        "failed": numbers.number(answers.failed),
+        "count": numbers.number(answers.answered),
+    }
+    if not answers.failed:
+        return text
+    return display.pill("failed" if answers.fails_always else "warned", text)

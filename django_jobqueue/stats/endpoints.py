@@ -1,0 +1,136 @@
+"""The endpoints: those in the settings here and those that have jobs, and how they
+answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from django_jobqueue.conf import conf
+from django_jobqueue.conf.endpoints import Endpoint
+from django_jobqueue.domain.endpoint_answers import MINUTES, AnswerClass
+from django_jobqueue.store import endpoint_rows
+from django_jobqueue.store.connection import Database, DjangoDatabase
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAnswer:
+    """An answer to a request with a job, or what there was instead."""
+
+    answer_class: AnswerClass
+    status: int | None  # of HTTP
+    at: datetime
+    seconds: float  # that it took
+    problem: str  # why there was no answer
+    worker: str  # that sent the request
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it is anything but a success."""
+        return self.answer_class is not AnswerClass.SUCCESS
+
+    @property
+    def label(self) -> str:
+        """The status, or what failed."""
+        return str(self.answer_class.label if self.status is None else self.status)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAnswers:
+    """What the row of an endpoint has of its answers."""
+
+    last: KeptAnswer | None = None
+    last_failure: KeptAnswer | None = None
+    answered: int = 0  # in the last 15 minutes
+    failed: int = 0  # of these
+
+    @property
+    def fails_always(self) -> bool:
+        """Whether nothing succeeded lately."""
+        return 0 < self.answered == self.failed
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointState:
+    """An endpoint now."""
+
+    name: str
+    id: int | None  # of its row; None before a worker with it has started
+    host: str | None  # and port; None if the settings here do not have it
+    jobs: int = 0  # that were handed over to it
+    oldest: float = 0.0  # seconds since the oldest of them was claimed
+    answers: KeptAnswers = KeptAnswers()
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether it has jobs, and the settings here do not have it."""
+        return self.host is None and self.jobs > 0
+
+
+def read(db: Database | None = None) -> Sequence[EndpointState]:
+    """All of them, by name, in one statement."""
+    rows = {
+        row.name: EndpointState(
+            row.name,
+            row.id,
+            host_of(row.name),
+            row.jobs,
+            row.oldest,
+            answers_in(json.loads(row.answers), row.now),
+        )
+        for row in endpoint_rows.summaries(db or DjangoDatabase())
+    }
+    new = {
+        name: EndpointState(name, None, host_of(name))
+        for name in conf.endpoints
+        if name not in rows
+    }
+    return [state for _name, state in sorted({**rows, **new}.items())]
+
+
+def host_of(name: str) -> str | None:
+    """The host and port of this endpoint, which is all of its address that is shown.
+    Only the settings say it, never a row."""
+    endpoint = conf.endpoints.get(name)
+    return None if endpoint is None else shown_host(endpoint)
+
+
+def shown_host(endpoint: Endpoint) -> str:
+    """Host and port of its address."""
+    return urlsplit(endpoint.url).netloc.rpartition("@")[2]
+
+
+def answers_in(value: Any, now: float) -> KeptAnswers:
+    """What a row says; ``now`` is in seconds since 1970. What cannot be read is left
+    out."""
+    kept = value if isinstance(value, dict) else {}
+    first = int(now // 60) - MINUTES
+    answered = failed = 0
+    minutes = kept.get("minutes")
+    for minute, counts in minutes.items() if isinstance(minutes, dict) else ():
+        match counts:
+            case [int(more), int(of_these)] if minute.isdigit() and int(minute) > first:
+                answered, failed = answered + more, failed + of_these
+    last, last_failure = _answer(kept.get("last")), _answer(kept.get("last_failure"))
+    return KeptAnswers(last, last_failure, answered, failed)
+
+
+def _answer(value: Any) -> KeptAnswer | None:
+    if not isinstance(value, dict):
+        return None
+    status = value.get("status")
+    try:
+        return KeptAnswer(
+            AnswerClass(str(value.get("class"))),
+            status if isinstance(status, int) else None,
+            datetime.fromtimestamp(float(value["at"]), UTC),
+            float(value.get("seconds", 0.0)),
+            str(value.get("problem", "")),
+            str(value.get("worker", "")),
+        )
+    except (KeyError, TypeError, ValueError, OverflowError, OSError):
+        return None
