@@ -11,10 +11,11 @@ from typing import Final
 
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from django_jobqueue.domain.series import Labels, Value
 
-MINUTES: Final = 15  # for which they are counted in the database
+MINUTES: Final = 15  # for which they are counted in the database, as the admin says
 
 
 class AnswerClass(TextChoices):
@@ -25,7 +26,7 @@ class AnswerClass(TextChoices):
     REFUSAL = "4xx", "4xx"
     ERROR = "5xx", "5xx"
     OTHER = "other", _("another status")
-    TIMEOUT = "timeout", _("timeout")
+    TIMEOUT = "timeout", pgettext_lazy("answer", "timeout")
     NO_NAME = "dns", _("name not found")
     REFUSED = "refused", _("connection refused")
     TLS = "tls", _("TLS failed")

@@ -91,7 +91,7 @@ def _failing(state: EndpointState) -> Findings:
 
 def _in_words(answer: KeptAnswer) -> str:
     ago = numbers.span((timezones.now() - answer.at).total_seconds())
-    return f"{answer.label}, {ago} ago, to {answer.worker}"
+    return f"{answer.label}, {ago} ago, seen by {answer.worker}"
 
 
 def _is_local(url: str) -> bool:

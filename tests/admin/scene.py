@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
 from django.utils import timezone
 
+from django_jobqueue.domain.endpoint_answers import class_of
 from django_jobqueue.models import (
     ArchivedJob,
     Failure,
@@ -76,6 +77,43 @@ def worker(name: str = "web-1:4100", **columns: Any) -> int:
     }
     made: int = Worker.objects.create(name=name, **{**defaults, **columns}).pk
     return made
+
+
+def endpoint(
+    name: str, status: int, *, failed: int, answered: int, problem: str = ""
+) -> int:
+    """Insert an endpoint that gave this answer two minutes ago; returns its id. One
+    that succeeds refused the connection a minute earlier."""
+    now = timezone.now()
+    last = {
+        "class": class_of(status).value,
+        "status": status,
+        "at": now.timestamp() - 125,
+        "seconds": 0.25,
+        "worker": "web-1:7",
+    }
+    refused = {
+        "class": "refused",
+        "at": now.timestamp() - 185,
+        "seconds": 0.002,
+        "problem": problem,
+        "worker": "web-1:7",
+    }
+    answers = {"last": last, "last_failure": refused if status < 300 else last}
+    if answered:
+        minute = int(now.timestamp() // 60)
+        answers["minutes"] = {str(minute): [answered, failed]}
+    return worker(
+        name,
+        state="endpoint",
+        host="",
+        pid=0,
+        threads=0,
+        job_types=[],
+        rss=0,
+        lease_until=datetime(9999, 12, 30, tzinfo=UTC),
+        answers=answers,
+    )
 
 
 def build() -> Scene:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,7 +18,15 @@ from django_jobqueue.admin.workers import worker_page
 from django_jobqueue.models import JobType, QueuedJob, Worker
 from tests.admin.conftest import VIEWS, LogIn
 from tests.admin.pages import Page, confirm, get, list_of, page_of, post
-from tests.admin.scene import ADD, FAIL, Scene, archived, queued, worker
+from tests.admin.scene import (
+    ADD,
+    FAIL,
+    Scene,
+    archived,
+    endpoint,
+    queued,
+    worker,
+)
 from tests.admin.test_job_types import queries, row_of
 
 pytestmark = pytest.mark.usefixtures("requests_commit")
@@ -85,17 +93,111 @@ def test_endpoints_are_shown_with_what_was_handed_over_to_them(
     anna: Client, scene: Scene
 ) -> None:
     QueuedJob.objects.all().delete()
-    never = datetime(9999, 12, 30, tzinfo=UTC)
-    columns = {"state": "endpoint", "host": "", "pid": 0, "lease_until": never}
-    id = worker("shipping", **columns, threads=0, job_types=[], rss=0)
+    id = endpoint("shipping", 204, failed=0, answered=0)
     running(id, 3)
     page = get(anna, list_of("worker"), state="endpoint")
     assert page.rows == [str(id)]
-    assert row_of(page, "shipping").startswith(f"endpoint 3 {ADD} (")
+    above, _shipping, row = page.text.rpartition("shipping ")
+    assert "Endpoints" in above
+    assert row.startswith(f"endpoint 3 {ADD} (")
     page = get(anna, page_of("worker", id))
     assert "Running 3 Oldest" in page.text
     assert "9999" not in page.text
     assert "Drain" not in page.text
+
+
+SECRETS = ("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "s3cret", "hooks")
+ENDPOINT = {
+    "url": f"https://shipping.internal:8443/{SECRETS[2]}",
+    "secrets": [SECRETS[0]],
+    "auth": ("jobs", SECRETS[1]),
+}
+
+
+def configure(settings: Any, *names: str) -> None:
+    """These endpoints are in the settings."""
+    endpoints = dict.fromkeys(names, ENDPOINT)
+    settings.JOBQUEUE = {**settings.JOBQUEUE, "ENDPOINTS": endpoints}
+
+
+def test_endpoints_stand_above_the_workers_with_their_answers(
+    anna: Client, scene: Scene, settings: Any
+) -> None:
+    QueuedJob.objects.all().delete()
+    configure(settings, "mail", "shipping")
+    id = endpoint(
+        "shipping", 204, failed=2, answered=1_340, problem="ConnectError: no route"
+    )
+    old = endpoint("old", 503, failed=3, answered=3)
+    running(id, 3)
+    page = get(anna, list_of("worker"))
+    assert {str(id), str(old)}.isdisjoint(page.rows)
+    clock = r"\d\d:\d\d:\d\d"
+    assert re.search(
+        "Last failure mail shipping.internal:8443 0 – – – – "
+        rf"old not in ENDPOINTS here 0 – 503 took 250 ms 2 m ago {clock} "
+        rf"3 of 3 failed 503 seen by web-1:7 2 m ago {clock} "
+        rf"shipping shipping.internal:8443 3 9 m 204 took 250 ms 2 m ago {clock} "
+        rf"2 of 1,340 failed connection refused seen by web-1:7 3 m ago {clock} "
+        "ConnectError: no route",
+        page.text,
+    ), page.text
+    assert page_of("worker", id) in page.links
+    detail = get(anna, page_of("worker", id))
+    assert "Address shipping.internal:8443 Last answer 204 took 250 ms" in detail.text
+    assert "2 of 1,340 failed Last failure connection refused" in detail.text
+    for shown in (page, detail):
+        assert not [secret for secret in SECRETS if secret in shown.html]
+        assert "shipping.internal" not in "".join(shown.links)
+
+
+def test_without_endpoints_the_list_says_nothing_of_them(
+    anna: Client, scene: Scene
+) -> None:
+    assert "Endpoints" not in get(anna, list_of("worker")).text
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [],
+        "text",
+        {"last": 7, "last_failure": [], "minutes": []},
+        {"last": {"class": "2xx", "at": "soon"}, "minutes": {"x": [1, 1]}},
+        {"last": {"class": "new", "at": 1}, "minutes": {"99999999": ["1", 1]}},
+        {"last": {"class": "2xx", "at": 1e300, "status": "<b>"}, "minutes": {"9": 9}},
+    ],
+)
+def test_answers_that_nobody_can_read_harm_no_page(anna: Client, answers: Any) -> None:
+    id = endpoint("shipping", 204, failed=0, answered=0)
+    Worker.objects.filter(pk=id).update(answers=answers)
+    for address in (list_of("worker"), page_of("worker", id)):
+        assert "not in ENDPOINTS here" in get(anna, address).text
+
+
+def test_what_is_known_of_a_failure_stays_text(anna: Client) -> None:
+    hostile = "<script>alert(1)</script>\u202e"
+    id = endpoint("shipping", 204, failed=1, answered=2, problem=hostile)
+    row = Worker.objects.get(pk=id)
+    row.answers["last"]["worker"] = row.answers["last_failure"]["worker"] = hostile
+    Worker.objects.filter(pk=id).update(
+        name="<script>alert(1)</script>", answers=row.answers
+    )
+    for address in (list_of("worker"), page_of("worker", id)):
+        html = get(anna, address).html
+        assert "&lt;script&gt;alert(1)" in html
+        assert "<script>alert(1)" not in html
+        assert "\u202e" not in html
+
+
+def test_only_who_may_see_workers_sees_endpoints(
+    log_in: LogIn, scene: Scene, settings: Any
+) -> None:
+    configure(settings, "shipping")
+    others = [right for right in VIEWS if right != "view_worker"]
+    assert log_in(*others).get(list_of("worker")).status_code == 403
+    page = get(log_in("view_worker", name="clara"), list_of("worker"))
+    assert "shipping.internal:8443" in page.text
 
 
 @pytest.mark.parametrize(
@@ -387,4 +489,17 @@ def test_pages_cost_the_same_however_much_there_is(anna: Client, scene: Scene) -
         archived(worker="web-1:1")
     after = [queries(anna, address) for address in addresses]
     assert all(now <= then for now, then in zip(after, before, strict=True))
-    assert max(before) <= 12
+    assert max(before) <= 13
+
+
+def test_endpoints_cost_one_query(anna: Client, scene: Scene, settings: Any) -> None:
+    configure(settings, "mail")
+    id = endpoint("shipping", 204, failed=1, answered=2)
+    running(id)
+    addresses = (list_of("worker"), page_of("worker", id))
+    before = [queries(anna, address) for address in addresses]
+    for number in range(20):
+        other = endpoint(f"shipping-{number}", 503, failed=1, answered=2)
+        running(other, 3)
+        running(id, 3)
+    assert [queries(anna, address) for address in addresses] == before

@@ -324,6 +324,88 @@ def test_an_http_api_that_takes_tokens_in_the_clear_is_found(
     assert findings()["http-transport"][0] == level
 
 
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+
+def configure(settings: Any, **entries: dict[str, Any]) -> None:
+    """These endpoints are in the settings."""
+    made = {
+        name: {"url": "https://shipping.internal", "secrets": [SECRET], **entry}
+        for name, entry in entries.items()
+    }
+    settings.JOBQUEUE = {**settings.JOBQUEUE, "ENDPOINTS": made}
+
+
+@pytest.mark.parametrize(
+    ("url", "level"),
+    [
+        ("https://shipping.internal", "ok"),
+        ("http://localhost:8000", "ok"),
+        ("http://127.0.0.2/v1", "ok"),
+        ("http://[::1]:8000", "ok"),
+        ("http://10.0.0.1", "note"),
+        ("http://shipping.internal", "note"),
+    ],
+)
+def test_jobs_that_are_sent_in_the_clear_are_found(
+    url: str, level: str, settings: Any
+) -> None:
+    configure(settings, shipping={"url": url})
+    found = findings()["endpoints-transport"]
+    assert found[0] == level
+    assert ("shipping." in found[1]) is (level == "note")
+    assert url not in found[1]
+
+
+def test_requests_that_are_not_signed_are_found(settings: Any) -> None:
+    configure(settings, shipping={})
+    assert findings()["endpoints-unsigned"][0] == "ok"
+    configure(settings, shipping={}, mail={"secrets": []})
+    found = findings()["endpoints-unsigned"]
+    assert found[:2] == ("note", "Requests are not signed for mail.")
+
+
+def test_jobs_of_an_endpoint_that_is_not_in_the_settings_are_found(
+    settings: Any,
+) -> None:
+    configure(settings, shipping={})
+    id = scene.worker("mail", state="endpoint")
+    assert findings()["endpoints-missing"][0] == "ok"  # it has no job
+    scene.queued(worker_id=id, status="running", attempts=1, started_at=timezone.now())
+    level, text, _advice = findings()["endpoints-missing"]
+    assert level == "note"
+    assert text.startswith("Jobs (1) were handed over to mail, which is not in ")
+    configure(settings, mail={})
+    assert findings()["endpoints-missing"][0] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("status", "failed", "answered", "level"),
+    [
+        (204, 0, 9, "ok"),
+        (204, 8, 9, "ok"),
+        (503, 1, 9, "note"),
+        (503, 2, 2, "note"),
+        (503, 3, 3, "problem"),
+        (503, 0, 0, "note"),  # that was long ago
+    ],
+)
+def test_endpoints_that_fail_are_found(
+    status: int, failed: int, answered: int, level: str, settings: Any
+) -> None:
+    configure(settings, shipping={})
+    scene.endpoint("shipping", status, failed=failed, answered=answered)
+    found = findings()["endpoints-answers"]
+    assert found[0] == level
+    if level != "ok":
+        assert found[1].startswith(
+            "The last answer of shipping was no success: 503, 2 m ago, seen by web-1:7"
+        )
+        assert (f"{failed} of {answered} failed" in found[1]) is bool(answered)
+    configure(settings, mail={})
+    assert findings()["endpoints-answers"][0] == "ok"
+
+
 def test_a_folder_that_a_stop_cannot_write_to_is_found(
     settings: Any, tmp_path: Path
 ) -> None:
@@ -342,7 +424,10 @@ def test_a_server_that_is_down_is_a_problem_and_the_rest_is_examined() -> None:
     wrapper.settings_dict["PORT"] = "1"
     try:
         found = findings()
-        assert set(found) == {"http-transport", "database", "grace"}
+        assert set(found) == {
+            *("http-transport", "endpoints-transport", "endpoints-unsigned"),
+            *("database", "grace"),
+        }
         assert found["database"][0] == "problem"
         assert "does not answer: connection" in found["database"][1]
         with pytest.raises(CommandError) as refused:
@@ -374,7 +459,7 @@ def test_a_role_with_few_rights_is_told_what_it_cannot_see() -> None:
     )
     assert {id for id, one in found.items() if "cannot be examined" in one[1]} == {
         *("attention", "connections-needed", "disk", "grace", "handlers", "hosts"),
-        *("migrations", "tokens"),
+        *("migrations", "tokens", "endpoints-answers"),
     }
 
 

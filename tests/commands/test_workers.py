@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -15,12 +16,16 @@ from django_jobqueue import operations
 from django_jobqueue.management.jobqueue import worker_stacks
 from django_jobqueue.management.jobqueue.workers import Workers
 from django_jobqueue.models import QueuedJob, Worker
+from tests.admin import scene
 from tests.commands.conftest import jobqueue
 from tests.conftest import RunWorkers, eventually
 from tests.sample import jobs
 from tests.stats.rows import worker
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("requests_commit")]
+
+
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 
 def refusal(*arguments: str) -> str:
@@ -82,14 +87,47 @@ def test_endpoints_are_listed_with_what_was_handed_over_to_them() -> None:
         status="running", worker_id=endpoint.pk, started_at=began, attempts=1
     )
     worker("web-1:1")
-    _, line = jobqueue("workers").out.splitlines()[1:]
-    cells = ["shipping", "endpoint", "-", "1", "-", "-"]
-    assert line.split()[:7] == [str(endpoint.pk), *cells]
-    _, one = jobqueue("workers", "--format", "json").json
-    assert (one["state"], one["running"]) == ("endpoint", 1)
+    _, _, _, _, line = jobqueue("workers").out.splitlines()
+    assert re.split(r"  +", line) == [
+        *("shipping", "not in ENDPOINTS here", "1", "5 m"),
+        *["-"] * 5,
+    ]
+    other, one = jobqueue("workers", "--format", "json").json
+    assert (one["id"], one["state"]) == (endpoint.pk, "endpoint")
+    assert (one["running"], other["endpoint"]) == (1, None)
+    assert one["endpoint"]["last"] is one["endpoint"]["address"] is None
     assert 299 < one["age"] < 600
     assert len(jobqueue("workers", "list", "web-1:1").out.splitlines()) == 2
     assert "no living worker 'shipping'" in refusal("drain", "shipping")
+
+
+def test_the_answers_of_endpoints_are_listed(settings: Any) -> None:
+    entry = {"url": "https://shipping.internal:8443/hooks", "secrets": [SECRET]}
+    entry["auth"] = ("jobs", "s3cret")
+    endpoints = {"shipping": entry, "mail": entry}
+    settings.JOBQUEUE = {**settings.JOBQUEUE, "ENDPOINTS": endpoints}
+    problem = "ConnectError: \x1b[31mno\nroute"
+    scene.endpoint("shipping", 204, failed=2, answered=1_340, problem=problem)
+    said = jobqueue("workers").out
+    mail, shipping = said.splitlines()[-2:]
+    assert mail.split() == ["mail", "shipping.internal:8443", "0", *["-"] * 6]
+    assert re.split(r"  +", shipping) == [
+        *("shipping", "shipping.internal:8443", "0", "-", "204", "250 ms", "2 m"),
+        "2 of 1,340",
+        "connection refused, 3 m ago, seen by web-1:7: ConnectError: \\x1b[31mno\\nroute",
+    ]
+    assert not [secret for secret in (SECRET, "s3cret", "hooks") if secret in said]
+    told = jobqueue("workers", "--format", "json")
+    assert not [secret for secret in (SECRET, "s3cret", "hooks") if secret in told.out]
+    new, one = (each["endpoint"] for each in told.json)
+    assert (new["last"], new["address"]) == (None, "shipping.internal:8443")
+    assert (one["minutes"], one["answered"], one["failed"]) == (15, 1_340, 2)
+    assert (one["last"]["class"], one["last"]["status"]) == ("2xx", 204)
+    failure = one["last_failure"]
+    assert (failure["class"], failure["status"]) == ("refused", None)
+    assert failure["problem"] == problem
+    keys = [*one, *failure]
+    assert all(key in Workers.epilog for key in keys)
 
 
 def test_programs_are_told_the_documented_keys() -> None:

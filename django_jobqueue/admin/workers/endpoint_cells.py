@@ -8,10 +8,9 @@ from typing import Any, Final
 
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext, pgettext
+from django.utils.translation import pgettext
 
 from django_jobqueue.admin.parts import display
-from django_jobqueue.domain.endpoint_answers import MINUTES
 from django_jobqueue.models import Worker
 from django_jobqueue.stats import endpoints
 from django_jobqueue.stats.endpoints import (
@@ -49,7 +48,7 @@ def summary(worker: Worker) -> list[tuple[Any, Any]]:
     return [
         (_("Address"), _host(endpoints.host_of(worker.name))),
         (_("Last answer"), display.lines(_answer(answers.last))),
-        (lately_label(), _lately(answers)),
+        (_("Last 15 minutes"), _lately(answers)),
         (_("Last failure"), display.lines(_failure(answers.last_failure))),
     ]
 
@@ -86,7 +85,7 @@ def _failure(answer: KeptAnswer | None) -> list[Any]:
     """The same of a failure, with what the worker knows of it."""
     if answer is None:
         return [display.NOTHING]
-    by = _("to %(worker)s") % {"worker": display.visible(answer.worker)}
+    by = _("seen by %(worker)s") % {"worker": display.visible(answer.worker)}
     parts: list[Any] = [
         format_html("{} {}", answer.label, display.short(by)),
         display.moment(answer.at),
@@ -94,12 +93,6 @@ def _failure(answer: KeptAnswer | None) -> list[Any]:
     if answer.problem:
         parts.append(display.shown_text(answer.problem, LONGEST))
     return parts
-
-
-def lately_label() -> str:
-    """The time for which answers are counted."""
-    text = ngettext("Last %(n)s minute", "Last %(n)s minutes", MINUTES)
-    return text % {"n": numbers.number(MINUTES)}
 
 
 def _lately(answers: KeptAnswers) -> Any:

@@ -144,7 +144,6 @@ class WorkerAdmin(ActionAdmin):
         context = dict(extra_context or {})
         if request.method == "GET" and self.has_view_permission(request):
             context["endpoints"] = endpoint_cells.table()
-            context["lately"] = endpoint_cells.lately_label()
         return super().changelist_view(request, context)
 
     def render_change_form(

@@ -266,7 +266,7 @@ def _endpoint_cells(state: EndpointState) -> Sequence[str]:
 
 
 def _failure_text(failure: KeptAnswer) -> str:
-    text = f"{failure.label}, {_age(failure)} ago, to {failure.worker}"
+    text = f"{failure.label}, {_age(failure)} ago, seen by {failure.worker}"
     return one_line(f"{text}: {failure.problem}" if failure.problem else text)
 
 
