@@ -136,9 +136,9 @@ def test_endpoints_stand_above_the_workers_with_their_answers(
     assert re.search(
         "Last failure mail shipping.internal:8443 0 – – – – "
         rf"old not in ENDPOINTS here 0 – 503 took 250 ms 2 m ago {clock} "
-        rf"3 of 3 failed 503 seen by web-1:7 2 m ago {clock} "
+        rf"3 of 3 failed 503, seen by web-1:7 2 m ago {clock} "
         rf"shipping shipping.internal:8443 3 9 m 204 took 250 ms 2 m ago {clock} "
-        rf"2 of 1,340 failed connection refused seen by web-1:7 3 m ago {clock} "
+        rf"2 of 1,340 failed connection refused, seen by web-1:7 3 m ago {clock} "
         "ConnectError: no route",
         page.text,
     ), page.text

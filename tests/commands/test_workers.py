@@ -114,7 +114,8 @@ def test_the_answers_of_endpoints_are_listed(settings: Any) -> None:
     assert re.split(r"  +", shipping) == [
         *("shipping", "shipping.internal:8443", "0", "-", "204", "250 ms", "2 m"),
         "2 of 1,340",
-        "connection refused, 3 m ago, seen by web-1:7: ConnectError: \\x1b[31mno\\nroute",
+        "connection refused, 3 m ago, seen by web-1:7: "
+        "ConnectError: \\x1b[31mno\\nroute",
     ]
     assert not [secret for secret in (SECRET, "s3cret", "hooks") if secret in said]
     told = jobqueue("workers", "--format", "json")

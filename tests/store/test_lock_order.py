@@ -8,9 +8,11 @@ from uuid import UUID
 
 import pytest
 
-from django_jobqueue.models import BulkOperation, FailureGroup, QueuedJob
+from django_jobqueue.domain.endpoint_answers import EndpointAnswer, EndpointAnswers
+from django_jobqueue.models import BulkOperation, FailureGroup, QueuedJob, Worker
 from django_jobqueue.operations import bulk, bulk_steps
 from django_jobqueue.search.selection import Selection, Table, Term
+from django_jobqueue.store import endpoint_rows
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.control import failure_groups
 from tests.store.meanwhile import Background, open_transaction, until_waiting
@@ -56,3 +58,27 @@ def test_who_waits_for_the_first_row_holds_none_that_comes_later(
         transaction.fetch(lock, {"key": SECOND})  # at once, or it is an error
     changing.result(30)
     assert not BulkOperation.objects.exclude(changed=2).exists()
+
+
+def test_answers_of_endpoints_are_added_in_the_order_of_their_names(
+    own: OwnConnection, background: Background
+) -> None:
+    answers = EndpointAnswers()
+    for name in ("second", "first"):  # the table has them the other way round
+        Worker.objects.create(name=name, host="", pid=0, state="endpoint")
+        answers.add(name, EndpointAnswer.of_status(200, 0.1))
+    taken = answers.take()
+    lock = "SELECT FROM jobqueue_worker WHERE name = %(name)s FOR UPDATE NOWAIT"
+    other = EndpointAnswers()
+    other.add("first", EndpointAnswer.of_status(500, 0.1))
+    with open_transaction(own) as transaction:
+        endpoint_rows.add_answers(transaction, other.take(), "web-1:1")
+        adding = background(
+            lambda: endpoint_rows.add_answers(DjangoDatabase(), taken, "web-2:2")
+        )
+        until_waiting()
+        transaction.fetch(lock, {"name": "second"})  # at once, or it is an error
+    adding.result(30)
+    row = Worker.objects.get(name="first").answers
+    assert [sum(each) for each in zip(*row["minutes"].values(), strict=True)] == [2, 1]
+    assert row["last_failure"]["worker"] == "web-1:1"

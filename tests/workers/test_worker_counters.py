@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from django_jobqueue import job
+from django_jobqueue.domain.endpoint_answers import EndpointAnswer, endpoint_answers
 from django_jobqueue.domain.series import Series
 from django_jobqueue.exceptions import Cancel, Fail, Retry, Snooze
 from django_jobqueue.models import ArchivedJob, QueuedJob, Rollup
@@ -64,6 +65,23 @@ def test_every_outcome_is_counted_and_none_is_lost_when_counts_are_handed_over(
     assert gauges["jobqueue_worker_unwritten_outcomes"] == {(): 0}
     assert sum(row.succeeded for row in Rollup.objects.all()) == 2
     assert ArchivedJob.objects.count() == 6
+
+
+def test_answers_of_endpoints_are_counted_by_class(make_worker: Make) -> None:
+    driven, shared = make_worker(), SharedValue()
+    counters = WorkerCounters(driven.worker, shared)
+    name = f"endpoint-{id(driven)}"  # the process counts those of other tests, too
+    for status in (200, 204, 503):
+        endpoint_answers.add(name, EndpointAnswer.of_status(status, 0.1))
+    endpoint_answers.take()
+    counters.publish(at_once=True)
+    _, counts, _gauges = shared.read()
+    of_name = {
+        labels[1]: count
+        for labels, count in counts["jobqueue_worker_endpoint_answers_total"].items()
+        if labels[0] == name
+    }
+    assert of_name == {"2xx": 2, "5xx": 1}
 
 
 def test_an_outcome_that_is_refused_since_another_worker_has_the_job_is_counted(

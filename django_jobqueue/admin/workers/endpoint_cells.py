@@ -41,15 +41,15 @@ def table() -> Sequence[EndpointLine]:
     return [_line(state) for state in endpoints.read()]
 
 
-def summary(worker: Worker) -> list[tuple[Any, Any]]:
-    """The address and the answers of an endpoint, on its page."""
+def summary(worker: Worker, jobs: int) -> list[tuple[Any, Any]]:
+    """The address and the answers of an endpoint with so many jobs, on its page."""
     now = timezones.now().timestamp()
     answers = endpoints.answers_in(worker.answers, now)
     return [
-        (_("Address"), _host(endpoints.host_of(worker.name))),
-        (_("Last answer"), display.lines(_answer(answers.last))),
+        (_("Address"), _host(endpoints.host_of(worker.name), jobs)),
+        (_("Last answer"), _answer(answers.last)),
         (_("Last 15 minutes"), _lately(answers)),
-        (_("Last failure"), display.lines(_failure(answers.last_failure))),
+        (_("Last failure"), _failure(answers.last_failure)),
     ]
 
 
@@ -57,42 +57,46 @@ def _line(state: EndpointState) -> EndpointLine:
     name = display.visible(state.name)
     return EndpointLine(
         name=name if state.id is None else display.link("worker", state.id, name),
-        host=_host(state.host),
+        host=_host(state.host, state.jobs),
         jobs=numbers.number(state.jobs),
         oldest=numbers.span(state.oldest) if state.jobs else display.NOTHING,
-        last=display.lines(_answer(state.answers.last)),
+        last=_answer(state.answers.last),
         lately=_lately(state.answers),
-        failure=display.lines(_failure(state.answers.last_failure)),
+        failure=_failure(state.answers.last_failure),
     )
 
 
-def _host(host: str | None) -> Any:
-    if host is None:
-        return display.pill("warned", _("not in ENDPOINTS here"))
-    return display.visible(host)
+def _host(host: str | None, jobs: int) -> Any:
+    """Host and port, or that there are none: an alarm as long as it has jobs, since the
+    row of an endpoint stays when its settings are gone."""
+    if host is not None:
+        return display.visible(host)
+    text = _("not in ENDPOINTS here")
+    return display.pill("warned", text) if jobs else text
 
 
-def _answer(answer: KeptAnswer | None) -> list[Any]:
+def _answer(answer: KeptAnswer | None) -> Any:
     """The status or what failed, when, and how long it took."""
     if answer is None:
-        return [display.NOTHING]
+        return display.NOTHING
     pill = display.pill("failed" if answer.has_failed else "succeeded", answer.label)
     took = _("took %(time)s") % {"time": numbers.run_time(answer.seconds)}
-    return [format_html("{} {}", pill, display.short(took)), display.moment(answer.at)]
+    first = format_html("{} {}", pill, display.short(took))
+    return display.lines([first, display.moment(answer.at)])
 
 
-def _failure(answer: KeptAnswer | None) -> list[Any]:
+def _failure(answer: KeptAnswer | None) -> Any:
     """The same of a failure, with what the worker knows of it."""
     if answer is None:
-        return [display.NOTHING]
+        return display.NOTHING
     by = _("seen by %(worker)s") % {"worker": display.visible(answer.worker)}
     parts: list[Any] = [
-        format_html("{} {}", answer.label, display.short(by)),
+        format_html("{}, {}", answer.label, display.short(by)),
         display.moment(answer.at),
     ]
     if answer.problem:
         parts.append(display.shown_text(answer.problem, LONGEST))
-    return parts
+    return display.lines(parts)
 
 
 def _lately(answers: KeptAnswers) -> Any:

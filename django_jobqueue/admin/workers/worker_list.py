@@ -231,7 +231,11 @@ def _summary(request: HttpRequest, worker: Worker) -> list[tuple[Any, Any]]:
         return [
             (_("Running"), numbers.number(jobs["count"])),
             (_("Oldest"), display.full_moment(jobs["oldest"])),
-            *(endpoint_cells.summary(worker) if _is_endpoint(worker) else ()),
+            *(
+                endpoint_cells.summary(worker, jobs["count"])
+                if worker.state == WorkerState.ENDPOINT
+                else ()
+            ),
         ]
     versions = ", ".join(f"{name} {value}" for name, value in worker.versions.items())
     if worker.remote:
@@ -258,10 +262,6 @@ def _summary(request: HttpRequest, worker: Worker) -> list[tuple[Any, Any]]:
         (_("Exit"), display.visible(worker.end) or display.NOTHING),
         (_("Versions"), display.visible(versions) or display.NOTHING),
     ]
-
-
-def _is_endpoint(worker: Worker) -> bool:
-    return worker.state == WorkerState.ENDPOINT
 
 
 def _host_link(request: HttpRequest, worker: Worker) -> Any:
