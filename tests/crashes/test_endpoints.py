@@ -21,9 +21,11 @@ from django.test import override_settings
 from django_jobqueue.models import ArchivedJob, QueuedJob, Total, Worker
 from django_jobqueue.operations import create_token
 from tests.conftest import ROOT, RunWorkers, eventually
+from tests.crashes.test_exporter import ANY_PORT, value
 from tests.remote.conftest import SECRETS, EndpointServer, Reply
 from tests.sample import endpoints
 
+ANSWERS = "jobqueue_worker_endpoint_answers_total"
 EXAMPLE = ROOT / "docs" / "guides" / "remote" / "endpoint.mjs"
 NODE = shutil.which("node")
 
@@ -144,6 +146,43 @@ def test_every_job_is_done_though_the_endpoint_and_workers_are_killed(
         within=30,
         what="every job to be counted once",
     )
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(120)
+def test_hosts_that_push_to_one_endpoint_add_their_answers_up(
+    transactional_db: None, ship: Any, runworkers: Callable[..., RunWorkers]
+) -> None:
+    server = EndpointServer()
+    server.answer(Reply(500), Reply(500), Reply(204))
+    flags = ("--processes", "2", "--threads", "1", "--async-slots", "2", *ANY_PORT)
+    hosts = [runworkers(*flags, **settings_of(server.url)) for _ in range(2)]
+    for host in hosts:
+        host.started(2)
+    ship.enqueue_many([{"order": number} for number in range(40)])
+    eventually(lambda: over(40), within=60, what="jobs to end")
+
+    def exposed() -> dict[str, float]:
+        return {
+            answer: sum(
+                value(host, ANSWERS, endpoint="shipping", answer=answer)
+                for host in hosts
+            )
+            for answer in ("2xx", "5xx", "timeout")
+        }
+
+    counts = {"2xx": 40, "5xx": 2, "timeout": 0}
+    eventually(lambda: exposed() == counts, what=lambda: str(exposed()))
+    for host in hosts:
+        host.stop()
+    assert len(server.received) == 42
+    row = Worker.objects.get(state="endpoint").answers
+    minutes = row["minutes"].values()
+    assert [sum(each) for each in zip(*minutes, strict=True)] == [42, 2]
+    assert (row["last"]["status"], row["last_failure"]["status"]) == (204, 500)
+    workers = set(Worker.objects.filter(state="stopped").values_list("name", flat=True))
+    assert {row["last"]["worker"], row["last_failure"]["worker"]} <= workers
+    server.close()
 
 
 @pytest.mark.processes

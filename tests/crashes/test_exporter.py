@@ -103,7 +103,9 @@ def exporter(run: RunWorkers) -> int:
 def test_what_a_host_exposes_is_what_the_catalogue_lists(
     runworkers: Run, journal: str
 ) -> None:
-    run = runworkers("--threads", "2", "--async-slots", "3", *ANY_PORT)
+    endpoint = {"shipping": {"url": "https://shipping.internal", "secrets": []}}
+    env = {"JOBQUEUE_ENDPOINTS": json.dumps(endpoint)}
+    run = runworkers("--threads", "2", "--async-slots", "3", *ANY_PORT, **env)
     run.started()
     jobs.write.enqueue(journal, "a")
     jobs.fail_with_the_same.enqueue()
@@ -128,6 +130,8 @@ def test_what_a_host_exposes_is_what_the_catalogue_lists(
     shown = samples(run)
     assert shown["jobqueue_worker_slots", frozenset({("kind", "async")})] == 3
     assert shown["jobqueue_worker_database_up", frozenset()] == 1
+    refused = frozenset({("endpoint", "shipping"), ("answer", "refused")})
+    assert shown["jobqueue_worker_endpoint_answers_total", refused] == 0
     for process in ("supervisor", "maintenance", "exporter", "worker"):
         label = frozenset({("process", process)})
         assert shown["jobqueue_worker_processes", label] == 1
