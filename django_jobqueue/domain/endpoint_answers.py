@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import Counter
@@ -87,6 +88,10 @@ class EndpointAnswers:
     """
 
     def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything: in a child process, all is its parent's."""
         self._lock = threading.Lock()
         self._unwritten: dict[str, AnswerCount] = {}
         self._totals: Counter[Labels] = Counter()
@@ -138,3 +143,4 @@ _BY_HUNDRED: Final = {
 }
 
 endpoint_answers: Final = EndpointAnswers()
+os.register_at_fork(after_in_child=endpoint_answers.reset)

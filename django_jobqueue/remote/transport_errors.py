@@ -13,6 +13,7 @@ from django_jobqueue.text.sanitizing import clean
 
 LONGEST: Final = 300  # bytes
 # What httpx has, by the names of its classes, since the extra may not be installed.
+_REPEATS_THE_ANSWER: Final = ("ProtocolError", "DecodingError")
 _BEFORE_IT_WAS_SENT: Final = ("ConnectError", "ProxyError", "UnsupportedProtocol")
 
 
@@ -32,10 +33,12 @@ def class_of(error: BaseException) -> AnswerClass:
 
 
 def problem_of(error: BaseException, endpoint: Endpoint) -> str:
-    """What failed, as the error says."""
+    """What failed, as the error says, and nothing of what the endpoint sent."""
+    name = type(error).__name__
+    if name.endswith(_REPEATS_THE_ANSWER):
+        return name
     secrets = [*endpoint.secrets, *(endpoint.auth or ())]
-    text = f"{type(error).__name__}: {error}".removesuffix(": ")
-    return clean(text, LONGEST, secrets)
+    return clean(f"{name}: {error}".removesuffix(": "), LONGEST, secrets)
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.endpoint_answers import MINUTES
 from django_jobqueue.stats import endpoints
-from django_jobqueue.stats.endpoints import EndpointState, KeptAnswer
+from django_jobqueue.stats.endpoints import EndpointState, StoredAnswer
 from django_jobqueue.stats.findings import Findings, few, note, ok, problem
 from django_jobqueue.text import numbers, timezones
 
@@ -89,7 +89,7 @@ def _failing(state: EndpointState) -> Findings:
         yield note("endpoints-answers", text, "See the failures of its jobs.")
 
 
-def _in_words(answer: KeptAnswer) -> str:
+def _in_words(answer: StoredAnswer) -> str:
     ago = numbers.span((timezones.now() - answer.at).total_seconds())
     return f"{answer.label}, {ago} ago, seen by {answer.worker}"
 

@@ -18,7 +18,7 @@ from django_jobqueue.store.connection import Database, DjangoDatabase
 
 
 @dataclass(frozen=True, slots=True)
-class KeptAnswer:
+class StoredAnswer:
     """An answer to a request with a job, or what there was instead."""
 
     answer_class: AnswerClass
@@ -40,11 +40,11 @@ class KeptAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptAnswers:
+class StoredAnswers:
     """What the row of an endpoint has of its answers."""
 
-    last: KeptAnswer | None = None
-    last_failure: KeptAnswer | None = None
+    last: StoredAnswer | None = None
+    last_failure: StoredAnswer | None = None
     answered: int = 0  # in the last 15 minutes
     failed: int = 0  # of these
 
@@ -63,7 +63,7 @@ class EndpointState:
     host: str | None  # and port; None if the settings here do not have it
     jobs: int = 0  # that were handed over to it
     oldest: float = 0.0  # seconds since the oldest of them was claimed
-    answers: KeptAnswers = KeptAnswers()
+    answers: StoredAnswers = StoredAnswers()
 
     @property
     def is_missing(self) -> bool:
@@ -104,27 +104,30 @@ def shown_host(endpoint: Endpoint) -> str:
     return urlsplit(endpoint.url).netloc.rpartition("@")[2]
 
 
-def answers_in(value: Any, now: float) -> KeptAnswers:
+def answers_in(value: Any, now: float) -> StoredAnswers:
     """What a row says; ``now`` is in seconds since 1970. What cannot be read is left
     out."""
-    kept = value if isinstance(value, dict) else {}
+    stored = value if isinstance(value, dict) else {}
     first = int(now // 60) - MINUTES
     answered = failed = 0
-    minutes = kept.get("minutes")
+    minutes = stored.get("minutes")
     for minute, counts in minutes.items() if isinstance(minutes, dict) else ():
         match counts:
             case [int(more), int(of_these)] if minute.isdigit() and int(minute) > first:
                 answered, failed = answered + more, failed + of_these
-    last, last_failure = _answer(kept.get("last")), _answer(kept.get("last_failure"))
-    return KeptAnswers(last, last_failure, answered, failed)
+    last, last_failure = (
+        _answer(stored.get("last")),
+        _answer(stored.get("last_failure")),
+    )
+    return StoredAnswers(last, last_failure, answered, failed)
 
 
-def _answer(value: Any) -> KeptAnswer | None:
+def _answer(value: Any) -> StoredAnswer | None:
     if not isinstance(value, dict):
         return None
     status = value.get("status")
     try:
-        return KeptAnswer(
+        return StoredAnswer(
             AnswerClass(str(value.get("class"))),
             status if isinstance(status, int) else None,
             datetime.fromtimestamp(float(value["at"]), UTC),

@@ -13,7 +13,9 @@ from django_jobqueue.domain.endpoint_answers import (
     MINUTES,
     AnswerCount,
     EndpointAnswer,
+    endpoint_answers,
 )
+from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.queue.hand_over import declare_endpoints
 
@@ -190,6 +192,18 @@ def take_untold_cancels(db: Database, limit: int) -> list[UntoldCancel]:
     """Jobs whose endpoints are to be told that they are cancelled. Nobody else gets
     them from now on."""
     return [UntoldCancel(*row) for row in db.fetch(UNTOLD, {"limit": limit})]
+
+
+def write_answers(db: Database, worker: str) -> None:
+    """Add the answers to this process that are not written; if they cannot be, they
+    stay. Raises StoreUnavailable."""
+    if not (taken := endpoint_answers.take()):
+        return
+    try:
+        add_answers(db, taken, worker)
+    except StoreUnavailable:
+        endpoint_answers.give_back(taken)
+        raise
 
 
 def add_answers(db: Database, counts: Mapping[str, AnswerCount], worker: str) -> None:

@@ -127,6 +127,7 @@ NEVER = {
     "jobqueue_worker.name": HOST,
     "jobqueue_worker.owner": "of a program, or the name of a user",
     "jobqueue_worker.queues": NAME,
+    "jobqueue_worker.answers": "numbers, and errors of connections without their data",
     "jobqueue_worker.request": "times and numbers",
     "jobqueue_worker.rescued": COUNTS,
     "jobqueue_worker.stack_dump": "files and lines of code, without values",

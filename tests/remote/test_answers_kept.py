@@ -206,6 +206,8 @@ def test_no_secret_of_an_endpoint_is_kept(shipping: EndpointServer) -> None:
     assert SECRETS[0] not in text
     assert "s3cret" not in text
     assert "\x00" not in text
+    echo = type("RemoteProtocolError", (Exception,), {})("illegal: b'42 Elm Road'")
+    assert problem_of(echo, endpoint) == "RemoteProtocolError"
     assert len(problem_of(ValueError("x" * 10_000), endpoint).encode()) <= 300
 
 

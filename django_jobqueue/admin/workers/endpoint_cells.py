@@ -15,8 +15,8 @@ from django_jobqueue.models import Worker
 from django_jobqueue.stats import endpoints
 from django_jobqueue.stats.endpoints import (
     EndpointState,
-    KeptAnswer,
-    KeptAnswers,
+    StoredAnswer,
+    StoredAnswers,
 )
 from django_jobqueue.text import numbers, timezones
 
@@ -75,7 +75,7 @@ def _host(host: str | None, jobs: int) -> Any:
     return display.pill("warned", text) if jobs else text
 
 
-def _answer(answer: KeptAnswer | None) -> Any:
+def _answer(answer: StoredAnswer | None) -> Any:
     """The status or what failed, when, and how long it took."""
     if answer is None:
         return display.NOTHING
@@ -85,7 +85,7 @@ def _answer(answer: KeptAnswer | None) -> Any:
     return display.lines([first, display.moment(answer.at)])
 
 
-def _failure(answer: KeptAnswer | None) -> Any:
+def _failure(answer: StoredAnswer | None) -> Any:
     """The same of a failure, with what the worker knows of it."""
     if answer is None:
         return display.NOTHING
@@ -99,7 +99,7 @@ def _failure(answer: KeptAnswer | None) -> Any:
     return display.lines(parts)
 
 
-def _lately(answers: KeptAnswers) -> Any:
+def _lately(answers: StoredAnswers) -> Any:
     if not answers.answered:
         return display.NOTHING
     text = pgettext("requests", "%(failed)s of %(count)s failed") % {

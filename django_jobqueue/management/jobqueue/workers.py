@@ -21,7 +21,7 @@ from django_jobqueue.management.jobqueue.text_tables import Column, Row
 from django_jobqueue.management.jobqueue.time_formats import duration
 from django_jobqueue.models import Worker
 from django_jobqueue.stats import current_state, endpoints
-from django_jobqueue.stats.endpoints import EndpointState, KeptAnswer
+from django_jobqueue.stats.endpoints import EndpointState, StoredAnswer
 from django_jobqueue.store.reading.claimers import is_alive
 from django_jobqueue.text import numbers, timezones
 from django_jobqueue.text.suggestions import did_you_mean
@@ -235,7 +235,7 @@ def _endpoint_object(state: EndpointState) -> dict[str, Any]:
     }
 
 
-def _answer_object(answer: KeptAnswer | None) -> dict[str, Any] | None:
+def _answer_object(answer: StoredAnswer | None) -> dict[str, Any] | None:
     if answer is None:
         return None
     return {
@@ -265,12 +265,12 @@ def _endpoint_cells(state: EndpointState) -> Sequence[str]:
     ]
 
 
-def _failure_text(failure: KeptAnswer) -> str:
+def _failure_text(failure: StoredAnswer) -> str:
     text = f"{failure.label}, {_age(failure)} ago, seen by {failure.worker}"
     return one_line(f"{text}: {failure.problem}" if failure.problem else text)
 
 
-def _age(answer: KeptAnswer) -> str:
+def _age(answer: StoredAnswer) -> str:
     return numbers.span((timezones.now() - answer.at).total_seconds())
 
 

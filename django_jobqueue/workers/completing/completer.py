@@ -34,6 +34,7 @@ from django_jobqueue.workers.completing.counters import Counters
 from django_jobqueue.workers.completing.deferred_outcomes import (
     DeferredOutcomes,
     Item,
+    contended_for,
     without_content,
 )
 
@@ -224,7 +225,7 @@ class Completer(Loop):
         if not batch:
             return
         write_part = partial(self._write_part, write)
-        unwritten = sorted(self._write_whole(write_part, batch), key=_contended_for)
+        unwritten = sorted(self._write_whole(write_part, batch), key=contended_for)
         for left in each_it_can(self._connection, unwritten, write_part, brief=True):
             if left.is_locked:
                 self._defer(left.items, left.error)
@@ -355,23 +356,13 @@ class Completer(Loop):
         self._counters_written_at = now = time.monotonic()
         try:
             with self._connection.patience(BRIEF):
-                if self._counters:
-                    self._counters.write(self._connection)
-                if endpoint_answers:
-                    self._write_endpoint_answers()
+                self._counters.write(self._connection)
+                endpoint_rows.write_answers(self._connection, self._holder.name)
         except StoreUnavailable as error:
             if not is_contended(error):
                 self._counters_written_at = now - COUNTERS_EVERY + error.retry_in
         except psycopg.Error:
             logger.exception("The counts for the roll-ups were refused")
-
-    def _write_endpoint_answers(self) -> None:
-        taken = endpoint_answers.take()
-        try:
-            endpoint_rows.add_answers(self._connection, taken, self._holder.name)
-        except StoreUnavailable:
-            endpoint_answers.give_back(taken)
-            raise
 
 
 def _sorted_by_verb(
@@ -396,13 +387,6 @@ def _sorted_by_verb(
 
 def _has_succeeded(finished: Finished) -> bool:
     return finished.outcome.verb is Verb.SUCCEED
-
-
-def _contended_for(item: Item) -> tuple[str, str]:
-    """What an outcome may wait for, so that those that wait for the same lock stand
-    together: a follower of the job type, the row of the failure group."""
-    mark = item[1].outcome.mark
-    return item[0].job.job_type, "" if mark is None else str(mark.value)
 
 
 def _write_for(finished: Finished) -> Write:

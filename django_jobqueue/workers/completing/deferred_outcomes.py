@@ -119,6 +119,13 @@ class DeferredOutcomes:
             )
 
 
+def contended_for(item: Item) -> tuple[str, str]:
+    """What an outcome may wait for, so that those that wait for the same lock stand
+    together: a follower of the job type, the row of the failure group."""
+    mark = item[1].outcome.mark
+    return item[0].job.job_type, "" if mark is None else str(mark.value)
+
+
 def without_content(finished: Finished, error: psycopg.Error) -> Finished | None:
     """The same outcome without content that the database cannot store; None if the
     content is not the reason."""
