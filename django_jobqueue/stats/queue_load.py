@@ -26,7 +26,7 @@ class QueueLoad(NamedTuple):
     backlog_seconds: float  # until the slots that are alive have run them
 
 
-class _Slots(Enum):
+class _SlotType(Enum):
     THREAD = auto()
     ASYNC = auto()
     REMOTE = auto()
@@ -39,36 +39,37 @@ def queue_load(db: Database, queue: str) -> QueueLoad:
         depth for depth in current_state.unpaused(present) if depth.queue == queue
     ]
     seconds = stats.mean_run_times(db, queue, HOUR)
-    work: dict[_Slots, float] = defaultdict(float)
+    work: dict[_SlotType, float] = defaultdict(float)
     for depth in waiting:
         each = seconds.get(depth.job_type, UNKNOWN)
-        work[_kind(depth.job_type)] += min(depth.ready, CAP) * each
+        work[_slot_type(depth.job_type)] += min(depth.ready, CAP) * each
     slots = _slots(present.workers, queue)
     return QueueLoad(
         ready=sum(min(depth.ready, CAP) for depth in waiting),
         oldest_seconds=max((depth.oldest or 0.0 for depth in waiting), default=0.0),
         backlog_seconds=max(
-            (amount / max(1, slots[kind]) for kind, amount in work.items()), default=0.0
+            (amount / max(1, slots[slot_type]) for slot_type, amount in work.items()),
+            default=0.0,
         ),
     )
 
 
-def _kind(job_type: str) -> _Slots:
+def _slot_type(job_type: str) -> _SlotType:
     """The slots that jobs of this type take."""
     declaration = registry.get(job_type)
     if declaration is None:
-        return _Slots.THREAD
+        return _SlotType.THREAD
     if declaration.is_remote:
-        return _Slots.REMOTE
-    return _Slots.ASYNC if declaration.is_async else _Slots.THREAD
+        return _SlotType.REMOTE
+    return _SlotType.ASYNC if declaration.is_async else _SlotType.THREAD
 
 
-def _slots(workers: Iterable[WorkerRow], queue: str) -> dict[_Slots, int]:
+def _slots(workers: Iterable[WorkerRow], queue: str) -> dict[_SlotType, int]:
     """The slots of the workers that claim from this queue."""
-    slots = dict.fromkeys(_Slots, 0)
+    slots = dict.fromkeys(_SlotType, 0)
     for worker in workers:
         if is_claiming(worker) and (worker.queues is None or queue in worker.queues):
-            slots[_Slots.THREAD] += worker.threads
-            kind = _Slots.REMOTE if worker.is_remote else _Slots.ASYNC
-            slots[kind] += worker.async_slots
+            slots[_SlotType.THREAD] += worker.threads
+            others = _SlotType.REMOTE if worker.is_remote else _SlotType.ASYNC
+            slots[others] += worker.async_slots
     return slots

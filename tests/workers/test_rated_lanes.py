@@ -341,6 +341,47 @@ def test_each_key_has_a_rate_and_new_keys_start_at_once(
     assert 0 < selection.next_starts.seconds <= 1.1
 
 
+def test_who_waits_for_a_rate_does_not_scan_the_lanes_each_time(
+    declare: Callable[..., Any], make_worker: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handler = declare(of_number, rate=SLOW)
+    first, second = make_worker(threads=2), make_worker(threads=2)
+    handler.enqueue_many({"number": number} for number in range(5))
+    first.claim()
+    second.claim()
+    dispatcher = second.worker.dispatcher
+    scanner, scans = dispatcher._scanner, Counter[str]()
+    scan = scanner.scan
+    monkeypatch.setattr(scanner, "scan", lambda: scans.update(["scan"]) or scan())
+    monkeypatch.setattr(scanner, "next_at", time.monotonic() + 60)
+    for _ in range(5):
+        dispatcher._lane_selection.next_starts.ask_all()
+        second.claim()
+    assert not scans
+    assert not second.worker.is_idle  # a drain waits
+
+    scanner._due_at = time.monotonic()  # a job of another lane is due
+    dispatcher._lane_selection.next_starts.ask_all()
+    second.claim()
+    assert scans["scan"] == 1
+
+
+def test_others_are_not_woken_for_jobs_that_a_rate_holds_back(
+    declare: Callable[..., Any], make_worker: Make
+) -> None:
+    handler = declare(of_number, rate=SLOW)
+    worker = make_worker(threads=2)
+    handler.enqueue_many({"number": number} for number in range(5))
+    worker.claim()
+    selection = worker.worker.dispatcher._lane_selection
+    assert len(worker.worker.held) == 2
+    assert not selection.may_have_more
+    jobs.add.enqueue(1)
+    worker.worker.dispatcher.jobs_arrived()
+    worker.worker.dispatcher._scan()
+    assert selection.may_have_more
+
+
 def test_a_lane_by_key_rests_for_the_rate_of_its_type(
     declare: Callable[..., Any], make_worker: Make
 ) -> None:

@@ -378,6 +378,12 @@ class Claimer:
         executor.put(attempts)
         jobs = [attempt.job for attempt in attempts]
         executor.runtimes.took(max([len(job.data) for job in jobs], default=0))
-        return len(jobs), self.lane_selection.lanes.claimed(
+        selection = self.lane_selection
+        # What a rate holds back is there still.
+        held_back = [k for k in part if k.due and selection.waits_for_rate(k.lane)]
+        stop = selection.lanes.claimed(
             part, jobs, full=full, in_order=in_order, is_async=executor.is_async
         )
+        for known in held_back if not attempts else ():
+            known.due = True
+        return len(jobs), stop

@@ -197,7 +197,8 @@ class Dispatcher(Loop):
         if can_claim:
             self._heard = heard
             news.answer(heard)
-        if self._full and (self._taken or was_woken):
+        hands_on = self._taken or was_woken
+        if self._full and hands_on and self._lane_selection.may_have_more:
             news.pass_on(MORE if self._taken else NO_ROOM, _room_of(self._full))
         return wait
 
@@ -215,7 +216,7 @@ class Dispatcher(Loop):
             self._lane_selection.jobs_arrived()
         starts = self._lane_selection.starts_are_permitted()
         taken = self._claim() if news or self._hungry or starts else 0
-        if self._should_scan(taken, news=news) and self._scan():
+        if self._should_scan(taken, news=news, starts=starts) and self._scan():
             taken += self._claim(has_scanned=True)
         waits = self._hungry or self._lane_selection.waits_for_start
         if not taken and not waits:
@@ -281,10 +282,14 @@ class Dispatcher(Loop):
         self._full_since = (self._full_since or began) if self._hungry else None
         return taken
 
-    def _should_scan(self, taken: int, *, news: bool) -> bool:
+    def _should_scan(self, taken: int, *, news: bool, starts: bool) -> bool:
         if self._scanner.is_due:
             return self._has_room or bool(taken)
-        return not taken and self._has_room and (news or not self._hungry)
+        if taken or not self._has_room:
+            return False
+        if starts and not self._scanner.is_job_due:
+            return news  # it was awake for a rate, up to 50 times a second
+        return news or not self._hungry
 
     def _scan(self) -> bool:
         """Scan the lanes; True if there is something to claim."""

@@ -201,7 +201,7 @@ class LaneScanner:
         self._connection = connection
         self._known = known
         self._full_scans = FullScans()
-        self._due_in = math.inf  # seconds until the first future job is due
+        self._due_at = math.inf  # time.monotonic(), of the first future job
 
     def want_full_scan(self) -> None:
         """There may be jobs behind a mark."""
@@ -217,7 +217,13 @@ class LaneScanner:
     @property
     def longest_wait(self) -> float:
         """Seconds until a scan is due, even without a notification."""
-        return min(SCAN_EVERY if self._full_scans.wanted else math.inf, self._due_in)
+        due_in = max(0.001, self._due_at - time.monotonic())
+        return min(SCAN_EVERY if self._full_scans.wanted else math.inf, due_in)
+
+    @property
+    def is_job_due(self) -> bool:
+        """Whether a job is due by now that was not when the lanes were scanned."""
+        return time.monotonic() >= self._due_at
 
     def probe(self) -> None:
         """Learn which of the known lanes have a job to run now. Raises
@@ -235,7 +241,7 @@ class LaneScanner:
         self._known.learn(heads)
         self.next_at = time.monotonic() + SCAN_EVERY
         later = (head.due_in for head in heads if head.due_in and not head.is_due)
-        self._due_in = max(0.001, min(later, default=math.inf))
+        self._due_at = time.monotonic() + min(later, default=math.inf)
         return [head.lane for head in heads if head.is_due]
 
     def _full_scan(self) -> list[lanes.Head]:

@@ -147,7 +147,19 @@ class LaneSelection:
     def waits_for_start(self) -> bool:
         """Whether there are jobs that wait for nothing but a rate."""
         return bool(self.next_starts) and any(
-            known.due and self.next_starts.is_waiting_for_rate(known.lane)
+            known.due and self.waits_for_rate(known.lane) for known in self.lanes
+        )
+
+    def waits_for_rate(self, lane: Lane) -> bool:
+        """Whether a rate lets no job of this lane start yet."""
+        return self.next_starts.is_waiting_for_rate(lane)
+
+    @property
+    def may_have_more(self) -> bool:
+        """Whether a lane that is believed to have jobs waits for no rate: others could
+        claim some."""
+        return not self.next_starts or any(
+            known.due and not self.next_starts.is_waiting(known.lane)
             for known in self.lanes
         )
 
