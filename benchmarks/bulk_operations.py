@@ -11,13 +11,14 @@ and how long claims took.
 from __future__ import annotations
 
 import argparse
-import os
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
+
+from benchmarks.own_database import own_database
 
 JOB_TYPE = "shop.charge"
 OTHER = "shop.mail"
@@ -65,21 +66,10 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=100_000)
     options = parser.parse_args()
 
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
-    import django
-
-    django.setup()
-    from django.db import connection
-
-    connection.settings_dict["TEST"]["NAME"] = "jobqueue_bulk_operations"
-    name = connection.settings_dict["NAME"]
-    connection.creation.create_test_db(verbosity=0, autoclobber=True)
-    try:
+    with own_database("bulk_operations"):
         fill(options.jobs)
         bare = insert_bare()
         report(options.jobs, bare, *replay())
-    finally:
-        connection.creation.destroy_test_db(name, verbosity=0)
 
 
 def fill(rows: int) -> None:

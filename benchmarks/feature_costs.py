@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
 import re
 import resource
 import statistics
@@ -32,6 +31,7 @@ from urllib.request import urlopen
 
 from benchmarks.environment import ROOT
 from benchmarks.figures import number
+from benchmarks.own_database import own_database
 from benchmarks.tables import line
 
 RESULTS: Final = ROOT / "benchmarks" / "results" / "feature_costs.json"
@@ -74,16 +74,7 @@ def main() -> None:
     )
     options = parser.parse_args()
 
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
-    import django
-
-    django.setup()
-    from django.db import connection
-
-    connection.settings_dict["TEST"]["NAME"] = f"jobqueue_feature_costs_{os.getpid()}"
-    name = connection.settings_dict["NAME"]
-    connection.creation.create_test_db(verbosity=0, autoclobber=True)
-    try:
+    with own_database("feature_costs"):
         kinds = options.kinds.split(",")
         rows = figures(measure(kinds, options.rounds, options.jobs))
         report(rows)
@@ -91,8 +82,6 @@ def main() -> None:
             about = {"date": date.today().isoformat(), "rounds": options.rounds}
             content = {**about, "jobs": options.jobs, "rows": rows}
             RESULTS.write_text(json.dumps(content, indent=1) + "\n")
-    finally:
-        connection.creation.destroy_test_db(name, verbosity=0)
 
 
 def measure(

@@ -3,7 +3,8 @@
 All fleets are there at once, each with a database of its own on one embedded server,
 and get lone jobs in turns. Prints for each fleet the CPU of its workers and of the
 server for a job, the wait from the commit to the handler, connections and memory; then
-how fast backlogs are drained. For fleets with fewer rounds: ``--rounds 3``.
+how fast backlogs are drained. For fleets with fewer rounds: ``--rounds 3``; ``--page``
+keeps the figures for the documentation.
 
     python -m benchmarks.fleet --fleets 1x1,1x32,8x4 --rounds 20
 """
@@ -11,26 +12,34 @@ how fast backlogs are drained. For fleets with fewer rounds: ``--rounds 3``.
 from __future__ import annotations
 
 import argparse
+import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from datetime import date
 from functools import partial
+from pathlib import Path
 from random import Random
 from statistics import median
-from typing import Final
+from typing import Any, Final
 
 from benchmarks.enqueuer import Enqueuer
+from benchmarks.environment import ROOT
+from benchmarks.figures import number
 from benchmarks.processes import Workers, memory, wait_for
 from benchmarks.server import exclusive_folder, running
 from benchmarks.site import Site, Trial
 from benchmarks.systems import OURS
 from benchmarks.systems.base import Load
+from benchmarks.tables import line
 
+RESULTS: Final = ROOT / "benchmarks" / "results" / "fleet.json"
 JOBS: Final = 40  # in a round, 20 to 30 ms apart
 BACKLOG: Final = 50_000  # beside it the start of a process is small
 PATIENCE: Final = 60.0  # seconds
 SETTLING: Final = 5.0  # seconds
+Figures = dict[str, float]
 
 
 @dataclass
@@ -74,15 +83,24 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--drains", default="1,2,4,8", help="processes of one host")
+    parser.add_argument(
+        "--page", action="store_true", help="keep the figures for the documentation"
+    )
     options = parser.parse_args()
+    content: dict[str, Any] = {"date": date.today().isoformat(), "drains": {}}
     with exclusive_folder() as folder, running(folder) as server:
         site = Site(server, folder)
-        measure_idle(site, options.fleets.split(","), options.rounds)
+        names = options.fleets.split(",")
+        content["fleets"] = measure_idle(site, names, options.rounds)
         if options.drains:
-            measure_drains(site, [*map(int, options.drains.split(","))], options.rounds)
+            numbers = [*map(int, options.drains.split(","))]
+            content["drains"] = measure_drains(site, numbers, options.rounds)
+    print(tables(content))
+    if options.page:
+        RESULTS.write_text(json.dumps(content, indent=1) + "\n")
 
 
-def measure_idle(site: Site, names: Sequence[str], rounds: int) -> None:
+def measure_idle(site: Site, names: Sequence[str], rounds: int) -> dict[str, Figures]:
     """Lone jobs for each fleet in turns."""
     draw = Random(0)
     with ExitStack() as stack:
@@ -94,16 +112,17 @@ def measure_idle(site: Site, names: Sequence[str], rounds: int) -> None:
                 time.sleep(SETTLING)
                 for fleet in fleets:
                     fleet.waits, fleet.cpu = [], []
-        print("hosts x processes    CPU, ms/job    wait, ms    connections    PSS, MiB")
-        for fleet in fleets:
-            cpu = _beside(fleet.cpu, fleets[0].cpu)
-            wait = _beside(fleet.waits, fleets[0].waits)
-            connections = fleet.trial.database.connections() - 1  # the enqueuer's
-            print(
-                f"{fleet.name:>17}    {cpu}    {wait}    {connections:>4}    "
-                f"{fleet.pss():.0f}",
-                flush=True,
-            )
+        return {
+            fleet.name: {
+                "cpu": median(fleet.cpu),
+                "cpu_ratio": _ratio(fleet.cpu, fleets[0].cpu),
+                "wait": median(fleet.waits),
+                "wait_ratio": _ratio(fleet.waits, fleets[0].waits),
+                "connections": fleet.trial.database.connections() - 1,  # the enqueuer's
+                "pss": fleet.pss(),
+            }
+            for fleet in fleets
+        }
 
 
 def begin(stack: ExitStack, site: Site, name: str) -> Fleet:
@@ -119,31 +138,87 @@ def begin(stack: ExitStack, site: Site, name: str) -> Fleet:
     return fleet
 
 
-def measure_drains(site: Site, processes: Sequence[int], rounds: int) -> None:
+def measure_drains(
+    site: Site, processes: Sequence[int], rounds: int
+) -> dict[str, Figures]:
     """Backlogs that are there when the workers start, in turns."""
     rates: dict[int, list[float]] = {number: [] for number in processes}
     cpu: dict[int, list[float]] = {number: [] for number in processes}
     for _ in range(max(1, rounds // 3)):
-        for number in processes:
+        for count in processes:
             with site.trial(OURS) as trial:
                 trial.fill(BACKLOG)
                 trial.analyse()
                 before = trial.database.cpu()
-                workers = trial.start(Load.DRAIN, number)
+                workers = trial.start(Load.DRAIN, count)
                 done = partial(trial.journal.has, BACKLOG)
                 wait_for(done, PATIENCE, workers, "the backlog")
                 at = [record.at for record in trial.journal.records()]
-                rates[number].append(BACKLOG / (max(at) - min(at)) * 1e9)
-                cpu[number].append((trial.database.cpu() - before) / BACKLOG * 1e6)
-    print("processes    drain, jobs/s    CPU of the server, µs/job")
-    for number in processes:
-        rate = _beside(rates[number], rates[processes[0]], digits=0)
-        print(f"{number:>9}    {rate}    {_beside(cpu[number], cpu[processes[0]])}")
+                rates[count].append(BACKLOG / (max(at) - min(at)) * 1e9)
+                cpu[count].append((trial.database.cpu() - before) / BACKLOG * 1e6)
+    first = processes[0]
+    return {
+        str(count): {
+            "rate": median(rates[count]),
+            "rate_ratio": _ratio(rates[count], rates[first]),
+            "cpu": median(cpu[count]),
+            "cpu_ratio": _ratio(cpu[count], cpu[first]),
+        }
+        for count in processes
+    }
 
 
-def _beside(values: Sequence[float], first: Sequence[float], digits: int = 2) -> str:
-    ratio = median(v / f for v, f in zip(values, first, strict=True))
-    return f"{median(values):.{digits}f} ({ratio:.2f} ×)"
+def _ratio(values: Sequence[float], first: Sequence[float]) -> float:
+    return median(v / f for v, f in zip(values, first, strict=True))
+
+
+def tables(content: Mapping[str, Any]) -> str:
+    """The figures as Markdown."""
+    idle = [
+        (
+            "Idle processes",
+            "CPU of workers and server, a job",
+            "wait of a lone job, p50",
+            "connections",
+            "PSS",
+        ),
+        ("---", *["---:"] * 4),
+    ]
+    for name, row in content["fleets"].items():
+        hosts, processes = name.split("x")
+        idle.append(
+            (
+                f"{hosts} host{'s' * (hosts != '1')} of {processes}",
+                f"{row['cpu']:.2f} ms ({row['cpu_ratio']:.2f} ×)",
+                f"{row['wait']:.2f} ms ({row['wait_ratio']:.2f} ×)",
+                f"{row['connections']}",
+                f"{row['pss']:.0f} MiB",
+            )
+        )
+    drains = [
+        ("Processes that drain", "jobs/s", "CPU of the server, a job"),
+        ("---", "---:", "---:"),
+    ]
+    for count, row in content["drains"].items():
+        drains.append(
+            (
+                count,
+                f"{number(row['rate'])} ({row['rate_ratio']:.2f} ×)",
+                f"{row['cpu']:.1f} µs ({row['cpu_ratio']:.2f} ×)",
+            )
+        )
+    return "\n".join([*map(line, idle), "", *map(line, drains)])
+
+
+def section(path: Path = RESULTS) -> str:
+    """What the page of the documentation says of the last run with ``--page``."""
+    if not path.exists():
+        return "Not run yet."
+    content = json.loads(path.read_text())
+    return (
+        f"{tables(content)}\n\nOn {content['date']}; the ratios are those to the first "
+        "row, within a round."
+    )
 
 
 if __name__ == "__main__":

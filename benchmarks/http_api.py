@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import time
 from collections.abc import Callable
 from typing import Any, Final
 from uuid import uuid4
+
+from benchmarks.own_database import own_database
 
 BLOCK: Final = 300  # requests
 AT_ONCE: Final = 100  # jobs of one POST
@@ -33,19 +34,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=10)
     options = parser.parse_args()
 
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
-    import django
-
-    django.setup()
-    from django.db import connection
-
-    connection.settings_dict["TEST"]["NAME"] = f"jobqueue_http_api_{os.getpid()}"
-    name = connection.settings_dict["NAME"]
-    connection.creation.create_test_db(verbosity=0, autoclobber=True)
-    try:
+    with own_database("http_api"):
         report(measure(options.rounds))
-    finally:
-        connection.creation.destroy_test_db(name, verbosity=0)
 
 
 def measure(rounds: int) -> dict[str, list[tuple[float, float]]]:

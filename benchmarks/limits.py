@@ -6,7 +6,8 @@ ratio to a plain one of as many jobs. ``capped``: each key has a limit of 1; ``t
 the keys only take turns; ``strict``: with a limit of 1 in strict order; ``rated``: the
 type has a rate, which lets all of them start; ``weighed``: the rate counts weights;
 ``keyrate``: each key has a rate.
-``--waiting 1000000`` takes some minutes.
+``--waiting 1000000`` takes some minutes; ``--page`` keeps the figures for the
+documentation.
 
     python -m benchmarks.limits --waiting 100000 --keys 1000,100000 --rounds 200
 """
@@ -14,12 +15,19 @@ type has a rate, which lets all of them start; ``weighed``: the rate counts weig
 from __future__ import annotations
 
 import argparse
-import os
+import json
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import date
+from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.environment import ROOT
+from benchmarks.own_database import own_database
+from benchmarks.tables import line
+
+RESULTS: Final = ROOT / "benchmarks" / "results" / "limits.json"
 SIZES: Final = (1, 10, 20)  # jobs of a claim: what there are free slots for
 FILL: Final = """
 INSERT INTO jobqueue_queuedjob (job_type, queue, priority, data, limit_key, run_after)
@@ -30,6 +38,15 @@ SELECT %(type)s, 'default', 0, '{}', %(type)s || ' ' || n %% %(keys)s,
 END: Final = """
 DELETE FROM jobqueue_queuedjob WHERE status = 'running' AND id = ANY (%(ids)s)
 """
+WORDS: Final = {
+    "plain": "without limits",
+    "turns": "keys take turns",
+    "capped": "a limit of 1 of each key",
+    "strict": "the same in strict order",
+    "rated": "a rate of the type",
+    "weighed": "a rate that counts weights",
+    "keyrate": "a rate of each key",
+}
 Claim = Callable[[int], list[Any]]
 
 
@@ -39,24 +56,19 @@ def main() -> None:
     parser.add_argument("--waiting", type=int, default=20_000, help="jobs of a kind")
     parser.add_argument("--keys", default="1000,10000")
     parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument(
+        "--page", action="store_true", help="keep the figures for the documentation"
+    )
     options = parser.parse_args()
 
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
-    import django
-
-    django.setup()
-    from django.db import connection
-
-    name = f"jobqueue_limits_{os.getpid()}"
-    connection.settings_dict["TEST"]["NAME"] = name
-    name = connection.settings_dict["NAME"]
-    connection.creation.create_test_db(verbosity=0, autoclobber=True)
-    try:
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    with own_database("limits"):
         for keys in map(int, options.keys.split(",")):
             fill(keys, options.waiting)
-            measure(keys, options.waiting, options.rounds)
-    finally:
-        connection.creation.destroy_test_db(name, verbosity=0)
+            found[str(keys)] = measure(keys, options.waiting, options.rounds)
+    if options.page:
+        about = {"date": date.today().isoformat(), "waiting": options.waiting}
+        RESULTS.write_text(json.dumps({**about, "keys": found}, indent=1) + "\n")
 
 
 def fill(keys: int, waiting: int) -> None:
@@ -148,8 +160,9 @@ def claims(db: Any) -> dict[str, Claim]:
     }
 
 
-def measure(keys: int, waiting: int, rounds: int) -> None:
-    """Claim in turns, and print the medians."""
+def measure(keys: int, waiting: int, rounds: int) -> dict[str, dict[str, float]]:
+    """Claim in turns, and print the medians; returns the milliseconds of each kind, by
+    the jobs of a claim."""
     from django.db import connection
 
     from django_jobqueue.store.connection import PINNED, OwnConnection
@@ -157,6 +170,7 @@ def measure(keys: int, waiting: int, rounds: int) -> None:
     print(f"{keys:,} keys, {waiting:,} jobs waiting")
     db = OwnConnection("benchmark", plans=PINNED)
     by_kind = claims(db)
+    found: dict[str, dict[str, float]] = {}
     for size in SIZES:
         times: dict[str, list[float]] = {kind: [] for kind in by_kind}
         for _ in range(rounds):
@@ -167,14 +181,46 @@ def measure(keys: int, waiting: int, rounds: int) -> None:
                 assert len(jobs) == size, (kind, len(jobs))
                 with connection.cursor() as cursor:
                     cursor.execute(END, {"ids": [one.id for one in jobs]})
-        plain = statistics.median(times["plain"])
-        for kind, seconds in times.items():
-            median = statistics.median(seconds)
+        medians = {k: statistics.median(values) * 1e3 for k, values in times.items()}
+        found[str(size)] = medians
+        for kind, median in medians.items():
             print(
-                f"  {size:3} jobs {kind:8} {median * 1e3:8.2f} ms"
-                f" {median / plain:6.2f} ×"
+                f"  {size:3} jobs {kind:8} {median:8.2f} ms"
+                f" {median / medians['plain']:6.2f} ×"
             )
     db.close()
+    return found
+
+
+def table(content: Mapping[str, Any]) -> str:
+    """The ratios to plain claims, as Markdown."""
+    heads = [
+        f"{int(keys):,} keys, {size} job{'s' * (size != 1)}"
+        for keys in content["keys"]
+        for size in SIZES
+    ]
+    rows = [line(("Claim", *heads)), line(("---", *["---:"] * len(heads)))]
+    for kind, words in WORDS.items():
+        cells = []
+        for by_size in content["keys"].values():
+            for medians in by_size.values():
+                ratio = medians[kind] / medians["plain"]
+                cells.append(
+                    f"{medians[kind]:.2f} ms" if kind == "plain" else f"{ratio:.2f} ×"
+                )
+        rows.append(line((words, *cells)))
+    return "\n".join(rows)
+
+
+def section(path: Path = RESULTS) -> str:
+    """What the page of the documentation says of the last run with ``--page``."""
+    if not path.exists():
+        return "Not run yet."
+    content = json.loads(path.read_text())
+    return (
+        f"{table(content)}\n\nMedians, {content['waiting']:,} jobs of each kind "
+        f"waiting, on {content['date']}."
+    )
 
 
 if __name__ == "__main__":

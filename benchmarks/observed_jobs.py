@@ -11,12 +11,13 @@ attempt, without the server's, and the ratio to jobs that nobody observes.
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
+
+from benchmarks.own_database import own_database
 
 BLOCK: Final = 1_000  # jobs of a kind at a time
 KINDS: Final = ("off", "observer", "opentelemetry", "sentry")
@@ -31,21 +32,9 @@ def main() -> None:
     parser.add_argument("--kinds", default=",".join(KINDS))
     options = parser.parse_args()
 
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
-    import django
-
-    django.setup()
-    from django.db import connection
-
-    name = f"jobqueue_observed_jobs_{os.getpid()}"
-    connection.settings_dict["TEST"]["NAME"] = name
-    name = connection.settings_dict["NAME"]
-    connection.creation.create_test_db(verbosity=0, autoclobber=True)
-    try:
+    with own_database("observed_jobs"):
         kinds = {kind: prepared(kind) for kind in options.kinds.split(",")}
         report(measure(kinds, options.rounds, options.jobs))
-    finally:
-        connection.creation.destroy_test_db(name, verbosity=0)
 
 
 def prepared(kind: str) -> tuple[Any, ...]:

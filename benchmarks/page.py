@@ -7,7 +7,7 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
-from benchmarks import feature_costs
+from benchmarks import fairness, feature_costs, fleet, limits
 from benchmarks.admin_review import page as admin_review
 from benchmarks.figures import number
 from benchmarks.questions import QUESTIONS
@@ -41,8 +41,11 @@ def page(results: Results) -> str:
         aims=_reached(results),
         missed=_list(_missed(results)),
         apart=f"{100 * rounds_apart(results):.0f}",
+        fairness=fairness.section(),
         features=feature_costs.section(),
+        fleet=fleet.section(),
         in_short=_in_short(results),
+        limits=limits.section(),
         questions="\n\n".join(_section(q, results) for q in QUESTIONS),
         left_out=_list(_left_out(results)),
         made_with=_made_with(results),

@@ -10,7 +10,6 @@ were made and their jobs started, by the database's clock.
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import subprocess
 import sys
@@ -19,6 +18,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
+
+from benchmarks.own_database import own_database
 
 JOB_TYPE = "tests.sample.add"
 AHEAD = timedelta(seconds=35)  # two looks of a host, and its start
@@ -45,22 +46,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=30)
     options = parser.parse_args()
 
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
-    import django
-
-    django.setup()
-    from django.db import connection
-
-    connection.settings_dict["TEST"]["NAME"] = "jobqueue_schedules"
-    name = connection.settings_dict["NAME"]
-    connection.creation.create_test_db(verbosity=0, autoclobber=True)
-    try:
+    with own_database("schedules"):
         with workers():
             each_second(50, options.seconds)
             at_once(options.schedules)
         bare(options.schedules)
-    finally:
-        connection.creation.destroy_test_db(name, verbosity=0)
 
 
 @contextmanager

@@ -10,11 +10,12 @@ the ratio to plain ones. ``--copy`` also times ``enqueue_many`` of plain jobs.
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import time
 from collections.abc import Callable
 from typing import Any, Final
+
+from benchmarks.own_database import own_database
 
 KEYS: Final = 1_000
 BLOCK: Final = 500  # enqueues of a kind at a time
@@ -36,23 +37,11 @@ def main() -> None:
     parser.add_argument("--copy", action="store_true")
     options = parser.parse_args()
 
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
-    import django
-
-    django.setup()
-    from django.db import connection
-
-    name = f"jobqueue_unique_enqueues_{os.getpid()}"
-    connection.settings_dict["TEST"]["NAME"] = name
-    name = connection.settings_dict["NAME"]
-    connection.creation.create_test_db(verbosity=0, autoclobber=True)
-    try:
+    with own_database("unique_enqueues"):
         enqueues = {kind: enqueue_of(kind) for kind in options.kinds.split(",")}
         report(measure(enqueues, options.jobs))
         if options.copy:
             print(f"enqueue_many  {COPIED / copy_plain():10,.0f} jobs/s")
-    finally:
-        connection.creation.destroy_test_db(name, verbosity=0)
 
 
 def enqueue_of(kind: str) -> Callable[[int], Any]:
