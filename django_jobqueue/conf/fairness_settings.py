@@ -13,7 +13,10 @@ HEAVIEST: Final = 1_000
 class Weights(Setting[dict[str, int]]):
     """A number for each queue."""
 
-    described_as = f"a dict of whole numbers from 1 to {HEAVIEST:,} by queue"
+    described_as = (
+        f"whole numbers from 1 to {HEAVIEST:,} by queue, such as {{'high': 5}} or as a "
+        "flag high=5,default=3"
+    )
     types = (dict,)
 
     def accepts(self, value: object) -> bool:
@@ -26,9 +29,13 @@ class Weights(Setting[dict[str, int]]):
         )
 
     def from_text(self, text: str) -> dict[str, Any]:
-        """``a=5,b=1`` as a dict."""
-        pairs = (pair.rpartition("=") for pair in text.split(",") if pair)
-        return {queue.strip(): int(weight) for queue, _, weight in pairs}
+        """``a=5,b=1`` as a dict. Raises ValueError, also for a queue that is there
+        twice."""
+        pairs = [pair.rpartition("=") for pair in text.split(",") if pair]
+        weights = {queue.strip(): int(weight) for queue, _, weight in pairs}
+        if len(weights) < len(pairs):
+            raise ValueError(text)
+        return weights
 
 
 class FairnessSettings(HttpSettings):

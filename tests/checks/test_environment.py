@@ -162,3 +162,12 @@ def test_w016_a_mistyped_variable_is_reported_and_other_names_are_not(
         (message,) = check_settings(None)
     assert message.id == "jobqueue.W016"
     assert message.hint == "Did you mean JOBQUEUE_PROCESSES?"
+
+
+@pytest.mark.parametrize("text", ["high=0", "high=x", "high", "high=1,high=2", "=3"])
+def test_a_weight_that_is_none_is_refused_with_an_example(text: str) -> None:
+    setting = Conf.settings["QUEUE_WEIGHTS"]
+    problem = setting.problem(setting.parse(text))
+    assert problem is not None
+    assert "from 1 to 1,000 by queue, such as" in problem
+    assert "high=5,default=3" in problem

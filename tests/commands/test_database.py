@@ -85,6 +85,7 @@ def test_a_database_of_another_kind_is_refused(settings: Any) -> None:
 # One call of each subcommand that reads jobs.
 READS: dict[str, tuple[str, ...]] = {
     "status": (),
+    "top": ("--once",),
     "metrics": (),
     "show": ("019a9f5e-7c3b-7d4e-8a51-0c6f2f7f6a11",),
     "why": ("019a9f5e-7c3b-7d4e-8a51-0c6f2f7f6a11",),

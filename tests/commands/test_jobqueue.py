@@ -18,10 +18,10 @@ from django_jobqueue.management.commands.jobqueue import (
 from tests.commands.conftest import Manage, jobqueue
 
 NAMES = (
-    "status, health, doctor, metrics, show, why, types, workers, hosts, leases, "
-    "limits, schedules, schedule, failures, operations, alerts, enqueue, run, "
-    "replay, cancel, run-now, reschedule, fail, release, pause, resume, override, "
-    "prune, dump, load, move, personal-data, import, roles, token, bench, "
+    "status, top, health, doctor, metrics, show, why, types, workers, hosts, "
+    "leases, limits, schedules, schedule, failures, operations, alerts, enqueue, "
+    "run, replay, cancel, run-now, reschedule, fail, release, pause, resume, "
+    "override, prune, dump, load, move, personal-data, import, roles, token, bench, "
     "completion"
 )
 

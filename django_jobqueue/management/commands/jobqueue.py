@@ -61,6 +61,7 @@ from django_jobqueue.management.jobqueue.subcommand import (
     Subcommand,
 )
 from django_jobqueue.management.jobqueue.token import Tokens
+from django_jobqueue.management.jobqueue.top import Top
 from django_jobqueue.management.jobqueue.types import Types
 from django_jobqueue.management.jobqueue.why import Why
 from django_jobqueue.management.jobqueue.workers import Workers
@@ -71,6 +72,7 @@ SUBCOMMANDS: Final[dict[str, Subcommand]] = {
     subcommand.name: subcommand
     for subcommand in (
         Status(),
+        Top(),
         HealthCheck(),
         Doctor(),
         Metrics(),

@@ -119,14 +119,20 @@ Durations are in seconds, times in ISO 8601, and what is unknown is null:
             else:
                 console.show(parts(figures))
             return
-        every = duration("--watch", options["watch"]).total_seconds()
-        if every < SHORTEST:
-            raise CommandError(f"--watch: must be at least {SHORTEST} s.")
+        every = interval("--watch", options["watch"])
         try:
             watch(console, every, as_json=as_json)
         except KeyboardInterrupt:
             if console.is_terminal:
                 console.print()  # below the ^C
+
+
+def interval(flag: str, text: str) -> float:
+    """The seconds between two looks, which this flag gave. Raises CommandError."""
+    every = duration(flag, text).total_seconds()
+    if every < SHORTEST:
+        raise CommandError(f"{flag}: must be at least {SHORTEST} s.")
+    return every
 
 
 def show_checked(

@@ -1,0 +1,1 @@
+"""The screen of ``jobqueue top``, drawn by textual."""
