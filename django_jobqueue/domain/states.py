@@ -85,8 +85,7 @@ class HostState(TextChoices):
 
 
 ALIVE: Final = (WorkerState.RUNNING, WorkerState.DRAINING)  # if its lease holds
-LEASED: Final = (*ALIVE, WorkerState.MOVING)  # nobody else may take its jobs until then
-WITHOUT_SLOTS: Final = (WorkerState.ENDPOINT, WorkerState.MOVING)
+WITHOUT_SLOTS: Final = (WorkerState.ENDPOINT, WorkerState.MOVING)  # whatever the lease
 
 
 class GroupState(TextChoices):

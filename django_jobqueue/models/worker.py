@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.domain.states import WorkerState
+from django_jobqueue.domain.states import ALIVE, WITHOUT_SLOTS, WorkerState
 from django_jobqueue.models.column_defaults import ClockTimestamp
 from django_jobqueue.models.fields import UTCDateTimeField
 
@@ -79,6 +81,13 @@ class Worker(models.Model):
             ("control_worker", "Can ask workers to drain, stop or restart"),
             ("work_remotely", "Can do jobs as a remote worker, over HTTP"),
         ]
+
+    def keeps_its_jobs(self, now: datetime) -> bool:
+        """Whether nobody may take its jobs: it lives, or it is an endpoint or a move,
+        whose jobs have deadlines of their own."""
+        if self.state in WITHOUT_SLOTS:
+            return True
+        return self.state in ALIVE and self.lease_until > now
 
     def __str__(self) -> str:
         return self.name

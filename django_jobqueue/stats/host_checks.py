@@ -10,13 +10,17 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.conf import settings
+from django.db.models import Exists, OuterRef
 from django.urls import get_resolver
 
 from django_jobqueue.conf import conf
-from django_jobqueue.models import Host
+from django_jobqueue.domain.states import QueuedStatus, WorkerState
+from django_jobqueue.models import Host, QueuedJob, Worker
+from django_jobqueue.models.column_defaults import ClockTimestamp
 from django_jobqueue.processes import identity
 from django_jobqueue.stats import stop_timeout
 from django_jobqueue.stats.findings import (
+    MOST_NAMED,
     Finding,
     Findings,
     Level,
@@ -61,6 +65,24 @@ def grace(hosts: Sequence[Host]) -> Findings:
         yield Finding("grace", level, text, advice)
     if not short:
         yield ok("grace", "Nothing is seen here that kills a host before it stopped.")
+
+
+def moves() -> Findings:
+    """Whether a move of jobs to another database was killed."""
+    jobs = QueuedJob.objects.using(conf.database)
+    of_move = jobs.filter(status=QueuedStatus.RUNNING, worker_id=OuterRef("pk"))
+    movers = Worker.objects.using(conf.database).filter(
+        Exists(of_move), state=WorkerState.MOVING, lease_until__lt=ClockTimestamp()
+    )
+    killed = movers.order_by("pk").values_list("name", "host", "pid")[:MOST_NAMED]
+    for name, host, pid in killed:
+        yield problem(
+            "moves",
+            f"A {name} on {host}:{pid} has ended, and holds jobs that run nowhere.",
+            "Run the same jobqueue move --to … again, which goes on with them.",
+        )
+    if not killed:
+        yield ok("moves", "No move to another database was left unfinished.")
 
 
 def connections_needed(facts: ServerFacts, hosts: Sequence[Host]) -> Findings:

@@ -154,12 +154,13 @@ class _Reasons:
 
     def _of_run(self, job: Any) -> Iterator[Reason]:
         worker = self.workers.get(job.worker_id)
-        if worker is None or not _lives(worker, self.now):
+        if worker is None or not worker.keeps_its_jobs(self.now):
             text = gettext("its worker is gone; it will be rescued")
             yield Reason(text, "", *COMMAND, "release", job.pk)
         elif job.cancel_requested_at is not None:
             text = gettext("it was asked to stop and has not stopped yet")
-            yield Reason(text, "", *COMMAND, "workers", "stacks", worker.name)
+            stacks = (*COMMAND, "workers", "stacks", worker.name)
+            yield Reason(text, "", *(stacks if _lives(worker, self.now) else ()))
 
     def _of_limit(self, job: Any) -> Iterator[Reason]:
         limit = self.limits.get(job.job_type_id)

@@ -53,8 +53,9 @@ _STATES: Final = {
     " AND {table}.cancel_requested_at IS NOT NULL",
     "lapsed": "{table}.status = 'running' AND NOT EXISTS ("
     "SELECT FROM jobqueue_worker AS of_job WHERE of_job.id = {table}.worker_id"
-    " AND of_job.state IN ('running', 'draining', 'moving')"
-    " AND of_job.lease_until > statement_timestamp())",
+    " AND (of_job.state IN ('endpoint', 'moving')"
+    " OR (of_job.state IN ('running', 'draining')"
+    " AND of_job.lease_until > statement_timestamp())))",
 }
 
 

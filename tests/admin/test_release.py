@@ -6,14 +6,19 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.core.management.base import CommandError
 from django.test import Client
 from django.utils import timezone
 
+from django_jobqueue import operations
 from django_jobqueue.models import ArchivedJob, Failure, QueuedJob
+from django_jobqueue.stats.why_not_running import why_not_one
 from tests.admin import scene as rows
 from tests.admin.conftest import LogIn
-from tests.admin.pages import confirm, get, page_of, select, verb_of
+from tests.admin.pages import confirm, get, list_of, page_of, select, verb_of
 from tests.admin.scene import ONCE, Scene
+from tests.commands.conftest import jobqueue
+from tests.store.rows import ADD, ago, make
 
 
 @pytest.mark.parametrize("which", ["lapsed", "unclaimed"])
@@ -49,6 +54,22 @@ def test_a_job_of_a_living_worker_is_left_alone(anna: Client, scene: Scene) -> N
     assert "changed meanwhile" not in page.text
     assert QueuedJob.objects.get(pk=id).status == "running"
     assert not LogEntry.objects.exists()
+
+
+@pytest.mark.parametrize("state", ["endpoint", "moving"])
+def test_a_job_of_an_endpoint_or_a_move_is_not_lost_though_it_renews_no_lease(
+    anna: Client, scene: Scene, state: str
+) -> None:
+    holder = rows.worker("shop", state=state, lease_until=ago(60))
+    id = make(ADD, status="running", worker_id=holder, started_at=ago(60))
+    assert "running on shop" in get(anna, list_of("queuedjob"), q=str(id)).text
+    assert str(id) not in get(anna, list_of("queuedjob"), q="state:lapsed").html
+    assert "its worker is alive" in select(anna, "queuedjob", "release", id).text
+    assert why_not_one(QueuedJob.objects.get(pk=id)) == []
+    assert operations.release([id]) == []
+    with pytest.raises(CommandError, match="only one whose worker is gone"):
+        jobqueue("release", str(id))
+    assert QueuedJob.objects.get(pk=id).status == "running"
 
 
 def test_a_waiting_job_is_left_alone(anna: Client, scene: Scene) -> None:

@@ -30,6 +30,7 @@ from django_jobqueue.store.reading.server_facts import (
 )
 from tests.admin import scene
 from tests.commands.conftest import jobqueue
+from tests.store.rows import ADD, ago, make
 
 pytestmark = pytest.mark.django_db
 
@@ -144,6 +145,7 @@ def spoil_an_index() -> None:
         ("workers-listening", "note", lambda: Worker.objects.update(listening=False)),
         ("releases", "note", lambda: scene.worker("b:1", release="r8")),
         ("hosts", "problem", lambda: scene.host("c:9", error="no module shop")),
+        ("moves", "problem", lambda: killed_move()),
         ("queue-not-served", "problem", lambda: unserved()),
         ("handlers-without-job-type", "note", lambda: forget_a_job_type()),
         ("connections-needed", "problem", lambda: scene.host("c:9", processes=900)),
@@ -167,6 +169,12 @@ def test_each_check_of_what_is_there_finds_what_it_looks_for(
 def forget_a_job_type() -> None:
     """No worker, migrate or enqueue has declared it yet."""
     JobType.objects.filter(name="tests.sample.add").delete()
+
+
+def killed_move() -> None:
+    """One to another database, which still holds a job."""
+    mover = scene.worker("move to b", state="moving", lease_until=ago(60))
+    make(ADD, status="running", worker_id=mover, started_at=ago(60))
 
 
 def expiring(left: timedelta) -> None:
@@ -459,7 +467,7 @@ def test_a_role_with_few_rights_is_told_what_it_cannot_see() -> None:
     )
     assert {id for id, one in found.items() if "cannot be examined" in one[1]} == {
         *("attention", "connections-needed", "disk", "grace", "handlers", "hosts"),
-        *("migrations", "tokens", "endpoints-answers"),
+        *("migrations", "moves", "tokens", "endpoints-answers"),
     }
 
 

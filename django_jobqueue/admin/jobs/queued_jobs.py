@@ -49,7 +49,7 @@ from django_jobqueue.admin.lists.positions import Key
 from django_jobqueue.admin.lists.ranges import CreatedRangeFilter, DueRangeFilter
 from django_jobqueue.admin.parts import catalogue, display, progress_bars
 from django_jobqueue.admin.saved_views import view_page
-from django_jobqueue.domain.states import ALIVE, LEASED, AttemptEnd, QueuedStatus
+from django_jobqueue.domain.states import ALIVE, AttemptEnd, QueuedStatus
 from django_jobqueue.models import (
     ArchivedJob,
     Failure,
@@ -278,7 +278,7 @@ def _running_state(job: Any, row_context: RowContext) -> Any:
     if worker is None:
         return display.pill("lapsed", gettext("running, its worker is gone"))
     name = {"worker": display.visible(worker.name)}
-    if worker.state not in LEASED or worker.lease_until < timezones.now():
+    if not worker.keeps_its_jobs(timezones.now()):
         state = display.pill("lapsed", gettext("lapsed on %(worker)s") % name)
     else:
         state = display.pill("running", gettext("running on %(worker)s") % name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from django.db.models import Q
 from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -19,7 +20,7 @@ from django_jobqueue.admin.actions.action import (
 )
 from django_jobqueue.admin.jobs.waiting_action import archived_twin
 from django_jobqueue.admin.parts import catalogue
-from django_jobqueue.domain.states import LEASED, QueuedStatus
+from django_jobqueue.domain.states import ALIVE, WITHOUT_SLOTS, QueuedStatus
 from django_jobqueue.models import Worker
 from django_jobqueue.text import numbers, timezones
 
@@ -79,9 +80,9 @@ def _lost(rows: Rows) -> list[Any]:
     running = [row for row in rows if row.status == QueuedStatus.RUNNING]
     living = set(
         Worker.objects.filter(
+            Q(state__in=WITHOUT_SLOTS)
+            | Q(state__in=ALIVE, lease_until__gte=timezones.now()),
             pk__in={row.worker_id for row in running},
-            state__in=LEASED,
-            lease_until__gte=timezones.now(),
         ).values_list("pk", flat=True)
     )
     return [row for row in running if row.worker_id not in living]

@@ -40,8 +40,9 @@ SELECT DISTINCT job_type FROM jobqueue_queuedjob
 
 _OF_WORKERS: Final = "job.worker_id = ANY (%(workers)s::bigint[])"
 _LOST: Final = """job.id = ANY (%(ids)s::uuid[])
-     AND NOT coalesce(worker.state IN ('running', 'draining', 'moving')
-                      AND worker.lease_until >= statement_timestamp(), false)"""
+     AND NOT coalesce(worker.state IN ('endpoint', 'moving')
+                      OR (worker.state IN ('running', 'draining')
+                          AND worker.lease_until >= statement_timestamp()), false)"""
 
 _REGRESSED: Final = REGRESSED.format(
     failures="held", fingerprint="fingerprint", release="held.release"
