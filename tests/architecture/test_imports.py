@@ -286,6 +286,10 @@ OF_EXTRAS = {
         *("http/type_schemas.py", "http/worker_schemas.py"),
     ),
     "httpx": (*("remote/cancelling.py", "remote/clients.py", "remote/delivery.py"),),
+    "textual": (
+        "management/jobqueue/top_screen/app.py",
+        "management/jobqueue/top_screen/dialogs.py",
+    ),
     "opentelemetry": ("telemetry/otel.py",),
     "prometheus_client": ("metrics/enqueued_jobs.py", "metrics/exposition.py"),
     "sentry_sdk": (

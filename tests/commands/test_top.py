@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import io
+import logging
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
@@ -23,6 +25,9 @@ from django_jobqueue import operations
 from django_jobqueue.management.jobqueue.top_screen import reader
 from django_jobqueue.management.jobqueue.top_screen.app import Top
 from django_jobqueue.management.jobqueue.top_screen.dialogs import Details, Question
+from django_jobqueue.management.jobqueue.top_screen.log_handlers import (
+    no_log_on_terminal,
+)
 from django_jobqueue.models import (
     AuditEntry,
     FailureGroup,
@@ -317,6 +322,53 @@ def test_during_an_outage_the_figures_stay_and_it_goes_on_after_it(
             assert "cannot be used: the server is gone" in screen.text("problem")
             assert screen.see(first_cells) == ["mail"]
         screen.until(lambda app: not app.query_one("#problem").display)
+
+
+def test_a_silent_server_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    make(ADD, queue="mail")
+    silent = threading.Event()
+    real = reader.read
+
+    def wait(**needs: bool) -> Any:
+        silent.wait(30)
+        return real(**needs)
+
+    with play() as screen:
+        screen.until(rows)
+        screen.see(lambda app: setattr(app, "_patience", 0.5))
+        with monkeypatch.context() as patched:
+            patched.setattr(reader, "read", wait)
+            screen.until(lambda app: app.query_one("#problem").display)
+            assert "has not answered for" in screen.text("problem")
+            assert screen.see(first_cells) == ["mail"]
+            silent.set()
+        screen.until(lambda app: not app.query_one("#problem").display)
+
+
+def test_it_warns_of_what_is_wrong() -> None:
+    make(ADD, queue="mail")
+    with play() as screen:
+        screen.until(lambda app: app.query_one("#warning").display)
+        assert "No worker is alive" in screen.text("warning")
+
+
+def test_logs_are_not_written_over_the_screen() -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal, file = Terminal(), io.StringIO()
+    handlers = [logging.StreamHandler(stream) for stream in (terminal, file)]
+    logger = logging.getLogger("tests.top")
+    logger.handlers = list(handlers)
+    try:
+        with no_log_on_terminal():
+            logger.warning("on the screen")
+        logger.warning("after it")
+    finally:
+        logger.handlers = []
+    assert terminal.getvalue() == "after it\n"
+    assert file.getvalue() == "on the screen\nafter it\n"
 
 
 def test_what_cannot_be_done_is_said(worker: Worker) -> None:

@@ -12,6 +12,9 @@ from django_jobqueue.management.jobqueue.status import interval
 from django_jobqueue.management.jobqueue.status_data import read
 from django_jobqueue.management.jobqueue.status_tables import parts
 from django_jobqueue.management.jobqueue.subcommand import Subcommand
+from django_jobqueue.management.jobqueue.top_screen.log_handlers import (
+    no_log_on_terminal,
+)
 
 MISSING: Final = (
     'jobqueue top draws with textual: pip install "django-jobqueue[top]". Without it: '
@@ -43,7 +46,8 @@ Whatever changes something asks first, and says which command it runs. It needs
 textual: pip install "django-jobqueue[top]"; without it, see jobqueue status
 --watch."""
     epilog = """\
-While the database cannot be used, the last figures stay and a line says so."""
+While the database cannot be used, or does not answer, the last figures stay and
+a line says so. Logs are not written to the terminal meanwhile; files are."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add how often it looks."""
@@ -71,11 +75,11 @@ While the database cannot be used, the last figures stay and a line says so."""
             if (error.name or "").partition(".")[0] not in ("textual", "rich"):
                 raise
             raise CommandError(MISSING) from error
-        if not (console.is_terminal and sys.stdin.isatty()):
+        # The keys come from the input, and textual draws on the error output.
+        if not (console.is_terminal and sys.stdin.isatty() and sys.stderr.isatty()):
             raise CommandError(
                 "jobqueue top needs a terminal. In a script: jobqueue status --format "
                 "json."
             )
-        screen = Screen(every)
-        screen.run()
-        screen.reader.join()
+        with no_log_on_terminal():
+            Screen(every).run()

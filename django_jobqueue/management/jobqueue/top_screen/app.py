@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import ClassVar, Final
 
@@ -21,10 +22,13 @@ from django_jobqueue.management.jobqueue.top_screen.panes import (
     header,
     lines,
     shown,
+    warning,
 )
 from django_jobqueue.management.jobqueue.top_screen.reader import Reader
 from django_jobqueue.management.jobqueue.top_screen.snapshot import Snapshot
+from django_jobqueue.text import numbers
 
+PATIENCE: Final = 3.0  # seconds without figures, beside those between two readings
 NAMES: Final = {pane.name: pane for pane in PANES}
 EFFECTS: Final = {"p": "pause or resume", "d": "drain or resume", "c": "cancel"}
 
@@ -61,7 +65,8 @@ class Top(App[None]):
     CSS: ClassVar[str] = """
     #figures { height: auto; padding: 0 1; background: $boost; }
     #problem { height: auto; padding: 0 1; background: $error; color: $text; }
-    #problem { display: none; }
+    #warning { height: auto; padding: 0 1; background: $warning; color: $text; }
+    #problem, #warning { display: none; }
     #filter { display: none; height: 3; }
     DataTable { height: 1fr; }
     """
@@ -91,6 +96,8 @@ class Top(App[None]):
         self.is_reversed = False
         self.wanted = ""  # the filter
         self._lines: dict[str, Line] = {}  # that are shown, by key
+        self._heard_at = time.monotonic()  # of the reader
+        self._patience = PATIENCE + every
         self.reader = Reader(self, every, self.pane)
 
     # In the reader's thread.
@@ -112,6 +119,7 @@ class Top(App[None]):
     def compose(self) -> ComposeResult:
         """Figures, panes, a table and the keys."""
         yield Static("", id="figures")
+        yield Static("", id="warning")
         yield Static("", id="problem")
         yield Tabs(*(Tab(pane.name, id=pane.name) for pane in PANES))
         yield Input(placeholder="Lines that contain…", id="filter")
@@ -123,6 +131,7 @@ class Top(App[None]):
         self._table.focus()
         self._show_columns()
         self.reader.start()
+        self.set_interval(1.0, self._notice_silence)
 
     def on_unmount(self) -> None:
         """End it."""
@@ -144,12 +153,25 @@ class Top(App[None]):
     def on_has_read(self, message: HasRead) -> None:
         """Show it."""
         self.snapshot = message.snapshot
+        self._heard_at = time.monotonic()
         self.query_one("#problem").display = False
+        first = warning(message.snapshot)
+        self.query_one("#warning", Static).update(Text(shown(first)))
+        self.query_one("#warning").display = bool(first)
         self._show()
 
     def on_has_failed(self, message: HasFailed) -> None:
         """Say so; the figures stay, and the next one tries again."""
-        text = f"The database {conf.database!r} cannot be used: {message.problem}"
+        self._heard_at = time.monotonic()
+        self._report(f"cannot be used: {message.problem}")
+
+    def _notice_silence(self) -> None:
+        silent = time.monotonic() - self._heard_at
+        if silent > self._patience:
+            self._report(f"has not answered for {numbers.span(silent)}")
+
+    def _report(self, trouble: str) -> None:
+        text = f"The database {conf.database!r} {trouble}"
         problem = self.query_one("#problem", Static)
         problem.update(Text(shown(text)))
         problem.display = True

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from django_jobqueue.logs import one_line
 from django_jobqueue.management.jobqueue.top_screen.snapshot import Snapshot
+from django_jobqueue.stats.unclaimed_jobs import notices
 from django_jobqueue.store.reading.claimers import is_alive
 from django_jobqueue.store.reading.stats import CAP, Depth
 from django_jobqueue.text import numbers
@@ -209,6 +210,11 @@ def lines(
     descends = bool(matching) and not isinstance(matching[0].values[column], str)
     matching.sort(key=lambda line: line.values[column], reverse=descends is not reverse)
     return matching
+
+
+def warning(snapshot: Snapshot) -> str:
+    """What is wrong first of all, as ``jobqueue status`` says it; or nothing."""
+    return next((str(notice.message) for notice in notices(snapshot.present)), "")
 
 
 def header(snapshot: Snapshot) -> str:
