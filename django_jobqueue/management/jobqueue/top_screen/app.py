@@ -150,8 +150,15 @@ class Top(App[None]):
         key = table.coordinate_to_cell_key(table.cursor_coordinate).row_key.value
         return self._lines.get(key or "")
 
+    @property
+    def _is_drawn(self) -> bool:
+        """Whether there is something to show figures on; not at the very end."""
+        return self.is_running and bool(self.query("#problem"))
+
     def on_has_read(self, message: HasRead) -> None:
         """Show it."""
+        if not self._is_drawn:
+            return
         self.snapshot = message.snapshot
         self._heard_at = time.monotonic()
         self.query_one("#problem").display = False
@@ -162,12 +169,14 @@ class Top(App[None]):
 
     def on_has_failed(self, message: HasFailed) -> None:
         """Say so; the figures stay, and the next one tries again."""
+        if not self._is_drawn:
+            return
         self._heard_at = time.monotonic()
         self._report(f"cannot be used: {message.problem}")
 
     def _notice_silence(self) -> None:
         silent = time.monotonic() - self._heard_at
-        if silent > self._patience:
+        if silent > self._patience and self._is_drawn:
             self._report(f"has not answered for {numbers.span(silent)}")
 
     def _report(self, trouble: str) -> None:

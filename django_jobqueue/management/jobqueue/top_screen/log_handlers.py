@@ -12,7 +12,11 @@ from typing import Any
 @contextmanager
 def no_log_on_terminal() -> Iterator[None]:
     """Let those handlers write nothing until the block ends; files are written."""
-    handlers = [handler for handler in _handlers() if handler.stream.isatty()]
+    handlers = [
+        handler
+        for handler in _handlers()
+        if not handler.stream.closed and handler.stream.isatty()
+    ]
     with open(os.devnull, "w") as nowhere:
         streams = [handler.setStream(nowhere) for handler in handlers]
         try:
