@@ -19,8 +19,17 @@ Run = Callable[..., RunWorkers]
 PATIENT = ("--threads", "2", "--async-slots", "4", "--lease", "60", "--grace", "1")
 
 
-@pytest.mark.parametrize("how", ["sync", "async", "text"])
-@pytest.mark.parametrize("handler", ["end_stuck", "aend_stuck"])
+@pytest.mark.parametrize(
+    ("handler", "how"),
+    [
+        ("end_stuck", "sync"),
+        ("aend_stuck", "async"),
+        ("end_stuck", "text"),
+        pytest.param("aend_stuck", "sync", marks=pytest.mark.slow),
+        pytest.param("end_stuck", "async", marks=pytest.mark.slow),
+        pytest.param("aend_stuck", "text", marks=pytest.mark.slow),
+    ],
+)
 def test_an_end_that_hangs_is_recorded_as_what_is_known_and_the_process_replaced(
     runworkers: Run, journal: str, handler: str, how: str
 ) -> None:

@@ -29,8 +29,15 @@ def claimed_together(run: Run, *flags: str, **env: str) -> RunWorkers:
     return run("--threads", "3", *LONG, *flags, **env)
 
 
-@pytest.mark.parametrize("how", ["computing", "asleep"])
-@pytest.mark.parametrize("handler", ["hold_lock", "ahold_lock"])
+@pytest.mark.parametrize(
+    ("handler", "how"),
+    [
+        ("hold_lock", "computing"),
+        ("ahold_lock", "asleep"),
+        pytest.param("hold_lock", "asleep", marks=pytest.mark.slow),
+        pytest.param("ahold_lock", "computing", marks=pytest.mark.slow),
+    ],
+)
 def test_a_handler_that_holds_the_lock_is_timed_out(
     runworkers: Run, journal: str, handler: str, how: str
 ) -> None:
