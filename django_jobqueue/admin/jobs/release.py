@@ -20,7 +20,7 @@ from django_jobqueue.admin.actions.action import (
 )
 from django_jobqueue.admin.jobs.waiting_action import archived_twin
 from django_jobqueue.admin.parts import catalogue
-from django_jobqueue.domain.states import ALIVE, WITHOUT_SLOTS, QueuedStatus
+from django_jobqueue.domain.states import ALIVE, QueuedStatus, WorkerState
 from django_jobqueue.models import Worker
 from django_jobqueue.text import numbers, timezones
 
@@ -80,7 +80,7 @@ def _lost(rows: Rows) -> list[Any]:
     running = [row for row in rows if row.status == QueuedStatus.RUNNING]
     living = set(
         Worker.objects.filter(
-            Q(state__in=WITHOUT_SLOTS)
+            Q(state=WorkerState.MOVING)
             | Q(state__in=ALIVE, lease_until__gte=timezones.now()),
             pk__in={row.worker_id for row in running},
         ).values_list("pk", flat=True)

@@ -40,7 +40,7 @@ SELECT DISTINCT job_type FROM jobqueue_queuedjob
 
 _OF_WORKERS: Final = "job.worker_id = ANY (%(workers)s::bigint[])"
 _LOST: Final = """job.id = ANY (%(ids)s::uuid[])
-     AND NOT coalesce(worker.state IN ('endpoint', 'moving')
+     AND NOT coalesce(worker.state = 'moving'
                       OR (worker.state IN ('running', 'draining')
                           AND worker.lease_until >= statement_timestamp()), false)"""
 
