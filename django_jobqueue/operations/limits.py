@@ -95,15 +95,14 @@ def _override(
     if (
         what != "rate"
         and value not in (None, 0, 1)
-        and (limit_overrides.is_strict(db, limit))
+        and limit_overrides.is_strict(db, limit)
     ):
+        so = ", and a share changes nothing."
+        if what == "concurrency":
+            so = ": concurrency can be no other number than 1, or 0, which holds them."
         raise InvalidArguments(
             f"The order of the limit {limit!r} is strict, so jobs of a key run one "
-            f"after the other: {what} can be no other number than 1, or 0, which holds "
-            "them."
-            if what == "concurrency"
-            else f"The order of the limit {limit!r} is strict, so jobs of a key run "
-            "one after the other, and a share changes nothing."
+            f"after the other{so}"
         )
     if key is not None:
         if problem := limit_key_problem(key):

@@ -28,7 +28,7 @@ class WaitingForKey:
         keys = {row.limit_key for row in rows if row.pk in self._name_of}
         self._limits = _limits(set(self._name_of.values()))
         self._overrides = _overrides(keys)
-        self._running = _running(keys)
+        self._running = running_by("limit_key", keys)
         self._first = _first(
             {
                 row.limit_key
@@ -73,14 +73,15 @@ def _overrides(keys: Collection[str]) -> dict[str, int | None]:
     return dict(of_one.values_list("limit_key", "concurrency"))
 
 
-def _running(keys: Collection[str]) -> dict[str, int]:
-    """How many jobs of these keys run."""
-    if not keys:
+def running_by(column: str, values: Collection[str]) -> dict[str, int]:
+    """How many jobs run that have one of these values in this column, by the value."""
+    if not values:
         return {}
-    jobs = QueuedJob.objects.using(conf.database)
-    running = jobs.filter(status=QueuedStatus.RUNNING, limit_key__in=keys)
-    counted = running.order_by().values_list("limit_key").annotate(Count("pk"))
-    return {str(key): count for key, count in counted}
+    jobs = QueuedJob.objects.using(conf.database).filter(
+        status=QueuedStatus.RUNNING, **{f"{column}__in": values}
+    )
+    counted = jobs.order_by().values_list(column).annotate(Count("pk"))
+    return {str(value): count for value, count in counted}
 
 
 def _first(keys: Collection[str]) -> dict[str, QueuedJob]:

@@ -10,7 +10,7 @@ from textwrap import shorten
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import Count, Q
+from django.db.models import Q
 from django.utils.translation import gettext, ngettext
 
 from django_jobqueue.conf import conf
@@ -20,7 +20,7 @@ from django_jobqueue.domain.states import ALIVE, QueuedStatus, WorkerState
 from django_jobqueue.models import JobType, Queue, QueuedJob, Worker
 from django_jobqueue.stats.current_state import known_job_types
 from django_jobqueue.stats.pauses import is_paused
-from django_jobqueue.stats.waiting_for_key import WaitingForKey
+from django_jobqueue.stats.waiting_for_key import WaitingForKey, running_by
 from django_jobqueue.stats.waiting_for_rate import RateWait, WaitingForRate
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading.lane_position import Place, count_before
@@ -114,7 +114,7 @@ class _Reasons:
             for name in {row.job_type_id for row in rows} & self.types.keys()
             if (limit := _limit(self.types[name])) is not None
         }
-        self.running = _running(self.limits)
+        self.running = running_by("job_type", self.limits)
         self.keys = WaitingForKey(rows, self.types)
         self.rates = WaitingForRate(rows, self.types)
 
@@ -316,16 +316,6 @@ def _serves(worker: Worker, queue: str) -> bool:
 
 def _has_room(worker: Worker) -> bool:
     return worker.running < worker.threads + worker.async_slots
-
-
-def _running(names: Iterable[str]) -> dict[str, int]:
-    """How many jobs of these types run."""
-    if not names:
-        return {}
-    jobs = QueuedJob.objects.using(conf.database)
-    running = jobs.filter(status=QueuedStatus.RUNNING, job_type__in=names)
-    counted = running.order_by().values_list("job_type").annotate(Count("pk"))
-    return {str(name): count for name, count in counted}
 
 
 def _jobs_before(rows: Sequence[Any]) -> dict[UUID, int]:
