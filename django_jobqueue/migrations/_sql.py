@@ -265,26 +265,93 @@ DROP TRIGGER IF EXISTS jobqueue_fill ON jobqueue_queuedjob;
 DROP FUNCTION IF EXISTS jobqueue_fill()
 """
 
+# The channels of hosts with a worker that says that it is idle and can start jobs of this
+# type, in random order; of many workers it looks at some. NULL if no worker of the queue
+# is idle; {} if those that are have no listener of their host (embedded, remote).
+IDLE_HOSTS = """
+CREATE FUNCTION jobqueue_channel(supervisor text) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $body$
+  SELECT 'jobqueue_' || to_hex(hashtextextended(supervisor, 0))
+$body$;
+CREATE FUNCTION jobqueue_idle_hosts(of_queue text, of_type text) RETURNS text[]
+LANGUAGE plpgsql VOLATILE AS $body$
+BEGIN
+  IF NOT EXISTS (SELECT FROM jobqueue_worker AS worker
+                  WHERE worker.listening
+                    AND (worker.queues IS NULL OR worker.queues ? of_queue))
+  THEN
+    RETURN NULL;
+  END IF;
+  RETURN ARRAY (
+    SELECT jobqueue_channel(seen.supervisor)
+      FROM (SELECT sample.supervisor, sample.job_types
+              FROM (SELECT worker.supervisor, worker.job_types
+                      FROM jobqueue_worker AS worker
+                     WHERE worker.listening AND NOT worker.remote
+                       AND worker.supervisor NOT LIKE '%/embedded'
+                       AND (worker.queues IS NULL OR worker.queues ? of_queue)
+                     LIMIT 100) AS sample
+             ORDER BY random() LIMIT 8) AS seen
+     WHERE seen.job_types ? of_type
+     GROUP BY seen.supervisor
+     ORDER BY random());
+END
+$body$;
+"""
+NO_IDLE_HOSTS = """
+DROP FUNCTION IF EXISTS jobqueue_idle_hosts(text, text);
+DROP FUNCTION IF EXISTS jobqueue_channel(text)
+"""
+
+# The first of these hosts is told of a job, and the second one that the first one was,
+# so that no other one need look. All are told if there is none.
+NOTIFY_HOSTS = """
+CREATE FUNCTION jobqueue_notify_hosts(hosts text[], id uuid, queue text) RETURNS void
+LANGUAGE plpgsql AS $body$
+BEGIN
+  IF hosts = '{}' THEN
+    PERFORM pg_notify('jobqueue', 'q:' || queue);
+  ELSE
+    PERFORM pg_notify(hosts[1], 'j:' || queue);
+    IF cardinality(hosts) > 1 THEN
+      PERFORM pg_notify(hosts[2], 'n:' || id || ' ' || hosts[1] || ' ' || queue);
+    END IF;
+  END IF;
+END
+$body$
+"""
+DO_NOT_NOTIFY_HOSTS = (
+    "DROP FUNCTION IF EXISTS jobqueue_notify_hosts(text[], uuid, text)"
+)
+
 # At the commit, since a worker may have become idle since the INSERT. One notification
-# a queue: the setting lasts as long as the transaction. A transaction that sees the past
-# (repeatable read) notifies when it was open for longer than an idle worker polls often.
+# a queue: the setting lasts as long as the transaction. The first one is for hosts that
+# can start the job; of further types and queues, and of jobs for later, all are told. A
+# transaction that sees the past (repeatable read) notifies when it was open for longer
+# than an idle worker polls often.
 ANNOUNCE = """
 CREATE FUNCTION jobqueue_announce() RETURNS trigger LANGUAGE plpgsql AS $body$
 DECLARE
   told text := coalesce(current_setting('jobqueue.announced', true), '');
-  entry text := ',' || NEW.queue || ',';
+  to_all text := ',' || NEW.queue || ',';
+  to_some text := ',' || NEW.queue || ' ' || NEW.job_type || ',';
+  hosts text[];
 BEGIN
-  IF strpos(told, entry) > 0 THEN
+  IF strpos(told, to_all) > 0 OR strpos(told, to_some) > 0 THEN
     RETURN NULL;
   END IF;
-  PERFORM set_config('jobqueue.announced', told || entry, true);
-  IF EXISTS (SELECT FROM jobqueue_worker AS worker
-              WHERE worker.listening
-                AND (worker.queues IS NULL OR worker.queues ? NEW.queue))
-     OR (current_setting('transaction_isolation') IN ('repeatable read', 'serializable')
-         AND clock_timestamp() > transaction_timestamp() + interval '0.1 seconds')
-  THEN
-    PERFORM pg_notify('jobqueue', 'q:' || NEW.queue);
+  hosts := jobqueue_idle_hosts(NEW.queue, NEW.job_type);
+  IF hosts <> '{}' AND told = '' AND NEW.run_after <= clock_timestamp() THEN
+    PERFORM set_config('jobqueue.announced', to_some, true);
+  ELSE
+    PERFORM set_config('jobqueue.announced', told || to_all, true);
+    hosts := CASE WHEN hosts IS NOT NULL OR (
+      current_setting('transaction_isolation') IN ('repeatable read', 'serializable')
+      AND clock_timestamp() > transaction_timestamp() + interval '0.1 seconds'
+    ) THEN ARRAY[]::text[] END;
+  END IF;
+  IF hosts IS NOT NULL THEN
+    PERFORM jobqueue_notify_hosts(hosts, NEW.id, NEW.queue);
   END IF;
   RETURN NULL;
 END

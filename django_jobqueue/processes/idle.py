@@ -9,6 +9,13 @@ A process that has nothing to do wakes nobody and is woken by three things::
     dispatcher: claim nothing ─► IdleBackoff ─► longest wait, ListeningFlag is out
                 claim often   ─► BurstDetector ─► polls, ListeningFlag is in
 
+Of several hosts with idle workers one is told of a job, and another one that it was::
+
+    enqueue ── j:queue ────────────────► a host, which wakes a worker
+        │                                  └─ nobody has room: q:queue ─► all hosts
+        └───── n:job, host, queue ─────► another one, which checks a moment later
+                                         whether it still waits (``SecondChecks``)
+
 The worker processes of a host share the listener of its maintenance process. Of them it
 wakes one for a notification; whoever finds more than it has room for has it wake the
 next (``WorkerRelay``)::
@@ -52,6 +59,7 @@ FIRST: Final = (0.05, 0.05, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 APART: Final = 0.0025  # seconds from the end of a claim to the next one
 FAST_AFTER: Final = 0.05  # seconds
 POLL: Final = 0.005  # seconds
+KNOWN_AFTER: Final = 1.0  # seconds after which every enqueue knows of an idle worker
 LOCKED_WAIT: Final = 2.0  # seconds until a locked row is written to again
 
 END: Final = b"\0"  # of a text; PostgreSQL has none that contains it
@@ -224,6 +232,7 @@ class ListeningFlag:
 
     def __init__(self, worker: int, connection: OwnConnection) -> None:
         self.is_out = False
+        self._since = 0.0  # time.monotonic()
         self._worker = worker
         self._connection = connection
         self._again_at = 0.0  # time.monotonic()
@@ -245,5 +254,10 @@ class ListeningFlag:
                 raise
             self._again_at = time.monotonic() + LOCKED_WAIT
             return False
-        self.is_out = out
+        self.is_out, self._since = out, time.monotonic()
         return True
+
+    @property
+    def is_known(self) -> bool:
+        """Whether every enqueue notifies this worker."""
+        return self.is_out and time.monotonic() - self._since > KNOWN_AFTER

@@ -88,12 +88,13 @@ WORD: Final = 8  # bytes
     _LISTENER_HEARS,
     _JOBS_HEARD,
     _BEHIND_HEARD,
+    _ALONE,
     _SUPERVISED_AT,
     _IS_STOPPING,
     _WANTS_NO_WORKER,
     _USED,
     _HEAD,  # how many there are
-) = range(17)
+) = range(18)
 _FIELDS: Final = {name: word for word, name in enumerate(ProcessEntry._fields[1:])}
 
 
@@ -279,6 +280,15 @@ class ProcessTable:
     @behind_heard.setter
     def behind_heard(self, number: int) -> None:
         self._numbers[_BEHIND_HEARD] = number
+
+    @property
+    def alone(self) -> bool:
+        """Whether there may be jobs of which only this host was told."""
+        return bool(self._numbers[_ALONE])
+
+    @alone.setter
+    def alone(self, alone: bool) -> None:
+        self._numbers[_ALONE] = alone
 
     # What the supervisor says of itself.
 

@@ -29,6 +29,10 @@ class WorkerConfig:
     supervisor: str = ""  # the name of the host in its row
     name: str = ""  # of the worker; empty is host:pid
 
+    def serves(self, queue: str) -> bool:
+        """Whether jobs of this queue are claimed."""
+        return self.queues is None or queue in self.queues
+
     def has_slots_for(self, declaration: Declaration) -> bool:
         """Whether handlers of this kind, sync or async, can be run at all."""
         return bool(self.async_slots if declaration.is_async else self.threads)

@@ -69,18 +69,22 @@ class WorkerNews:
         self._table.write(self._entry, answered=heard)
 
     def pass_on(self, text: str, room: int) -> None:
-        """Have another one woken that has this room: ``MORE`` or ``NO_ROOM``."""
+        """Have another one woken that has this room, or another host that does not know
+        of the jobs: ``MORE`` or ``NO_ROOM``."""
         states = self._table.column("readiness")  # this worker's says that it looks
-        if any(state & room and not state & CHECKS for state in states):
+        if self._table.alone or any(s & room and not s & CHECKS for s in states):
             self._listener.send(f"{text}{self._entry}:{room}")
 
 
 class WorkerRelay:
     """Wakes one idle worker for a notification of jobs, and the next whenever one has
-    no room for what it finds, or does not answer."""
+    no room for what it finds, or does not answer. If nobody has room for jobs of which
+    only this host was told, others are to be told."""
 
     def __init__(self, table: ProcessTable, pipes: WakeupPipes) -> None:
         self.pipe = pipes.listener  # what the workers say
+        self.untold: set[str] = set()  # queues with jobs for other hosts
+        self._alone_in: set[str] = set()  # queues with jobs that others may not know
         self._table = table
         self._pipes = pipes.workers  # by entry number; other workers listen themselves
         self._asked: set[int] = set()  # entries, for the last notification
@@ -89,11 +93,23 @@ class WorkerRelay:
         self._due_at = math.inf  # time.monotonic() until which one must answer
         self._may_extend = False  # that time, for one that woke up and claims
         self._silent: dict[int, int] = {}  # entries, with what they answered last
+        table.alone = False
 
     @property
     def seconds_until_due(self) -> float:
         """Until ``proceed()`` is to be called; infinite if nobody is waited for."""
         return max(0.0, self._due_at - time.monotonic())
+
+    @property
+    def workers(self) -> list[int]:
+        """The ids of the workers that it wakes."""
+        return [*self._table.column("worker")[: len(self._pipes)]]
+
+    def job_arrived(self, queue: str) -> None:
+        """There is a job in this queue, of which only this host was told."""
+        self._alone_in.add(queue)
+        self._table.alone = True
+        self.jobs_arrived()
 
     def jobs_arrived(self, *, behind: bool = False) -> None:
         """There are jobs; ``behind``: perhaps where a claim has passed already."""
@@ -101,11 +117,15 @@ class WorkerRelay:
             self._table.behind_heard += 1
         self._table.jobs_heard += 1  # first: who goes idle now looks again
         if checking := self._with_room(CHECKS):
+            self._asked = set()  # who was asked before may have looked before
             if self._due_at == math.inf:
                 self._await(checking)
-        elif not self._not_begun():  # else it will see these, too
-            self._asked = set()
-            self._wake_next(ROOM)
+            else:
+                self._asked |= self._awaited
+        else:
+            self._asked = self._not_begun()
+            if not self._asked:  # else it will see these, too
+                self._wake_next(ROOM)
 
     def hear(self, texts: Iterable[str]) -> None:
         """Listen to workers that are full."""
@@ -127,6 +147,9 @@ class WorkerRelay:
         if any(answered[number] >= self._awaited_since for number in self._awaited):
             if max(answered) >= self._table.jobs_heard:
                 self._due_at = math.inf
+                self.hear(self.pipe.wait(0))  # who is full says so before it answers
+                if self._due_at == math.inf:
+                    self._settle()
             elif checking:
                 self._await(checking)
             else:
@@ -159,10 +182,18 @@ class WorkerRelay:
         candidates = self._with_room(room) - self._asked
         if not candidates:
             self._due_at = math.inf  # who is busy looks again when it has room
+            self.untold |= self._alone_in
+            self._settle()
             return
         number = max(candidates, key=lambda n: (readiness[n], answered[n], -n))
         self._await({number}, may_extend=True)
         self._pipes[number].send(WAKE)
+
+    def _settle(self) -> None:
+        """Nobody has more for other hosts."""
+        if self._alone_in:
+            self._alone_in.clear()
+            self._table.alone = False
 
     def _await(self, entries: set[int], *, may_extend: bool = False) -> None:
         self._asked |= entries

@@ -255,7 +255,7 @@ class Worker:
     def _hear(self, news: News, about: str) -> None:
         match news:
             case News.JOBS | News.BEHIND:
-                if self.config.queues is None or about in self.config.queues:
+                if self.config.serves(about):
                     self.dispatcher.jobs_arrived(behind=news is News.BEHIND)
             case News.JOB_TYPES:
                 self.dispatcher.policies_changed()

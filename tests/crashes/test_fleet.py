@@ -1,13 +1,15 @@
-"""Several worker processes of a host, which share its listener."""
+"""Several worker processes of a host, which share its listener, and several hosts, of
+which one is told of a job."""
 
 from __future__ import annotations
 
 import os
 import signal
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from django_jobqueue.models import Worker
 from tests.conftest import RunWorkers, eventually
@@ -16,14 +18,14 @@ from tests.sample import jobs
 
 pytestmark = pytest.mark.processes
 
-# Nobody finds a job by a poll.
+# Nobody finds a job by a poll, not even at first.
 FLAGS = ("--processes", "3", "--threads", "2", "--poll-interval", "3600")
 
 
 @pytest.fixture
 def idle_fleet(runworkers: Callable[..., RunWorkers]) -> RunWorkers:
     """Three processes, which want to be notified."""
-    run = runworkers(*FLAGS)
+    run = runworkers(*FLAGS, SAMPLE_SELDOM_POLLS="yes")
     run.started(3)
     eventually(lambda: Worker.objects.filter(listening=True).count() == 3)
     return run
@@ -66,3 +68,35 @@ def test_a_backlog_is_shared_by_all_processes(
     for number in range(6):
         jobs.write.enqueue(journal, str(number), seconds=600)
     eventually(lambda: len(starts(journal)) == 6, what="all slots to be busy")
+
+
+@pytest.fixture
+def hosts(runworkers: Callable[..., RunWorkers]) -> list[RunWorkers]:
+    """Two hosts with four slots each, which want to be notified."""
+    flags = ("--processes", "2", "--threads", "2", "--poll-interval", "3600")
+    runs = [runworkers(*flags, SAMPLE_SELDOM_POLLS="yes") for _ in range(2)]
+    for run in runs:
+        run.started(2)
+    eventually(lambda: Worker.objects.filter(listening=True).count() == 4)
+    return runs
+
+
+def test_no_job_waits_for_a_host_that_is_stopped(
+    hosts: list[RunWorkers], journal: str
+) -> None:
+    pid = hosts[0].process.pid
+    for stopped in (pid, *children(pid)):
+        os.kill(stopped, signal.SIGSTOP)
+    for word in "abcdefgh":
+        jobs.write.enqueue(journal, word)
+        eventually(lambda written=word: ends(journal)[written])  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("in_transaction", [False, True])
+def test_what_one_host_has_no_room_for_is_run_by_the_other(
+    hosts: list[RunWorkers], journal: str, in_transaction: bool
+) -> None:
+    with transaction.atomic() if in_transaction else nullcontext():
+        for number in range(8):
+            jobs.write.enqueue(journal, str(number), seconds=600)
+    eventually(lambda: len(starts(journal)) == 8, what="all slots to be busy")

@@ -24,7 +24,7 @@ from django_jobqueue.processes.worker_relay import (
 )
 
 WORKERS = 4
-SEEDS = 200
+SEEDS = 600
 
 
 class Clock:
@@ -178,6 +178,42 @@ def test_workers_without_room_do_not_wake_each_other_again_and_again(
     assert sorted(woken) == [*range(WORKERS)]
 
 
+def test_jobs_that_nobody_has_room_for_are_passed_on_to_other_hosts_once(
+    host: Host,
+) -> None:
+    host.ready(0, 0, 0, 0)
+    host.relay.jobs_arrived()
+    assert host.relay.untold == set()  # they know
+    host.relay.job_arrived("mail")
+    assert host.relay.untold == {"mail"}
+    host.relay.untold.clear()
+    host.pass_time(CLAIMS_WITHIN)
+    assert host.relay.untold == set()
+
+
+def test_a_worker_that_is_full_has_other_hosts_told(host: Host) -> None:
+    host.ready(ROOM, 0, 0, 0)
+    host.relay.job_arrived("mail")
+    assert host.woken() == [0]
+    host.news[0].set_readiness(CHECKS | ROOM)
+    host.news[0].pass_on(MORE, ROOM)
+    host.news[0].answer(host.table.jobs_heard)
+    host.pass_time(REACTS_WITHIN)
+    host.hear_workers()
+    assert host.relay.untold == {"mail"}
+
+
+def test_a_worker_that_finds_room_for_all_has_nobody_told(host: Host) -> None:
+    host.ready(ROOM, 0, 0, 0)
+    host.relay.job_arrived("mail")
+    assert host.woken() == [0]
+    host.news[0].answer(host.table.jobs_heard)
+    host.pass_time(REACTS_WITHIN)
+    host.news[0].pass_on(MORE, ROOM)  # of what came later, which others know of
+    host.hear_workers()
+    assert host.relay.untold == set()
+
+
 def test_other_news_reaches_whom_it_concerns(host: Host) -> None:
     host.table.write(2, pid=0)
     host.relay.pass_to_all("t:")
@@ -225,12 +261,12 @@ class PlayedWorker:
             self.running += taken
             is_hungry = self.running == self.slots
             yield
+            if is_hungry:
+                self.news.pass_on(MORE if taken else NO_ROOM, ROOM)
+            yield
             if can_claim:
                 heard = jobs_heard
                 self.news.answer(heard)
-            yield
-            if is_hungry:
-                self.news.pass_on(MORE if taken else NO_ROOM, ROOM)
             yield
             has_room = self.running < self.slots
             self.news.set_readiness(ROOM if has_room else 0)
@@ -268,6 +304,7 @@ def settle(
 def play(clock: Clock, seed: int) -> None:
     draw = Random(seed)
     host, queue = Host(clock), []
+    others_are_told = True
     slots = draw.choice([1, 2, 4])
     workers = [PlayedWorker(host, n, queue, slots) for n in range(WORKERS)]
     played = [worker.steps() for worker in workers]
@@ -276,7 +313,10 @@ def play(clock: Clock, seed: int) -> None:
         worker = workers[number]
         if step < 0.05:
             queue.extend(range(draw.choice([1, 1, 1, 3, 9])))
-            host.relay.jobs_arrived()
+            if others_are_told := draw.random() < 0.5:
+                host.relay.jobs_arrived()
+            else:
+                host.relay.job_arrived("mail")
         elif step < 0.1:
             host.hear_workers()
         elif step < 0.12:
@@ -287,9 +327,14 @@ def play(clock: Clock, seed: int) -> None:
             worker.running = max(0, worker.running - 1)
         elif worker.is_alive:
             next(played[number])
+        if host.relay.untold:
+            host.relay.untold.clear()
+            others_are_told = True
     settle(host, workers, played)
+    others_are_told = others_are_told or host.relay.untold == {"mail"}
     idle_ones = [w for w in workers if w.is_alive and w.running < slots]
     assert not (queue and idle_ones), seed
+    assert not queue or others_are_told, seed
     assert all(worker.is_waiting for worker in workers if worker.is_alive), seed
     host.pipes.close()
 

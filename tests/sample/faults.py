@@ -12,7 +12,7 @@ from typing import Any
 from django_jobqueue.host.maintenance.maintenance_process import MaintenanceProcess
 from django_jobqueue.host.maintenance.renewer import Renewer
 from django_jobqueue.host.maintenance.rescuer import Rescuer
-from django_jobqueue.processes import identity
+from django_jobqueue.processes import identity, idle
 from django_jobqueue.signals import attempt_started
 from django_jobqueue.workers import worker_main
 from tests.sample import endpoints, forks, inherited
@@ -24,8 +24,7 @@ def install() -> None:
     """Arrange for what the environment asks."""
     if word := os.environ.get("SAMPLE_KILL_BEFORE"):
         _kill_before(word)
-    if looks := os.environ.get("SAMPLE_CALM_LOOKS"):
-        worker_main.IDLE_CHECKS = float(looks)  # type: ignore[misc]
+    _calm()
     if host := os.environ.get("SAMPLE_HOST"):
         identity.host = lambda: host
     if fault := os.environ.get("SAMPLE_KEEPERS"):
@@ -59,6 +58,14 @@ STEPS: dict[str, tuple[type, str]] = {
     "renewing": (Renewer, "tick"),
     "recovering": (Rescuer, "report"),
 }
+
+
+def _calm() -> None:
+    """Have idle workers look around more seldom."""
+    if looks := os.environ.get("SAMPLE_CALM_LOOKS"):
+        worker_main.IDLE_CHECKS = float(looks)  # type: ignore[misc]
+    if os.environ.get("SAMPLE_SELDOM_POLLS"):
+        idle.FIRST = ()  # type: ignore[misc]
 
 
 def _spoil_maintenance(how: str, step: str, first: str, last: str, file: str) -> None:

@@ -38,8 +38,9 @@ def finishing(transactional_db: None) -> Iterator[OwnConnection]:
 
 @pytest.fixture
 def ear(other: OwnConnection) -> Hearing:
-    """Hears notifications, on the connection ``other``."""
-    return Hearing(other)
+    """Hears notifications, on the connection ``other``; also those of the one host that
+    most tests register workers of."""
+    return Hearing(other, "host:0")
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import psycopg
 from django.db import connection, connections
 
 from django_jobqueue.store.connection import OwnConnection, Params
-from django_jobqueue.store.notify import CHANNEL
+from django_jobqueue.store.notify import CHANNEL, CHANNEL_OF
 from tests.conftest import eventually
 
 WAITING = """
@@ -96,15 +96,23 @@ def _and_close(function: Callable[[], Any]) -> Any:
         connections.close_all()
 
 
-class Hearing:
-    """Hears what is notified."""
+def channel_of(db: OwnConnection, host: str) -> str:
+    """The channel on which this host alone is told."""
+    ((channel,),) = db.fetch(CHANNEL_OF, {"host": host})
+    return str(channel)
 
-    def __init__(self, db: OwnConnection) -> None:
+
+class Hearing:
+    """Hears what is notified, also what only these hosts are told."""
+
+    def __init__(self, db: OwnConnection, *hosts: str) -> None:
         self._heard: list[str] = []
+        channels = [CHANNEL, *(channel_of(db, host) for host in hosts)]
         with db.raw() as raw:
             self._raw = raw
             raw.add_notify_handler(lambda n: self._heard.append(n.payload))
-            raw.execute(f"LISTEN {CHANNEL}")
+            for channel in channels:
+                raw.execute(f"LISTEN {channel}")
 
     def heard(self) -> list[str]:
         """What was notified since the last call, in order.
@@ -116,6 +124,14 @@ class Hearing:
         eventually(self._at_end, what="our own notification")
         heard, self._heard[:] = self._heard[:-1], []
         return heard
+
+    def of_queues(self) -> list[str]:
+        """The same of new jobs, whoever is told: ``q:`` and the queue."""
+        return [
+            text.replace("j:", "q:")
+            for text in self.heard()
+            if not text.startswith("n:")
+        ]
 
     def _at_end(self) -> bool:
         self._raw.execute("SELECT 1")

@@ -283,4 +283,4 @@ def test_an_idle_worker_is_notified(own: OwnConnection, ear: Hearing, how: str) 
     else:
         put_many([KEY, UUID(int=8)])
 
-    assert ear.heard() == ["q:default"]
+    assert ear.of_queues() == ["q:default"]

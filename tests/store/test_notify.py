@@ -10,7 +10,7 @@ from django.db import transaction
 
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
-from django_jobqueue.store.notify import OUR_TURN, News, notify, parse, payload
+from django_jobqueue.store.notify import OUR_TURN_OF_TYPE, News, notify, parse, payload
 from django_jobqueue.store.queue import insert
 from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.worker_rows import set_listening
@@ -56,8 +56,10 @@ def third(transactional_db: None) -> Iterator[OwnConnection]:
 def about_to_notify(db: OwnConnection, queue: str) -> Iterator[None]:
     """One who enqueues into this queue, just before it commits."""
     with open_transaction(db) as transaction:
-        turn = f"SELECT {OUR_TURN} FROM (SELECT %(queue)s) AS job (queue)"
-        assert transaction.fetch(turn, {"queue": queue}) == [(True,)]
+        row = "(SELECT %(queue)s, %(job_type)s) AS job (queue, job_type)"
+        turn = f"SELECT {OUR_TURN_OF_TYPE} FROM {row}"
+        params = {"queue": queue, "job_type": ADD}
+        assert transaction.fetch(turn, params) == [(True,)]
         yield
 
 
@@ -73,7 +75,7 @@ def idle(request: pytest.FixtureRequest, own: OwnConnection, ear: Hearing) -> No
     set_listening(own, register(own), True)
     if request.param == "a type that is known":
         enqueue()
-        assert ear.heard() == ["q:default"]
+        assert ear.of_queues() == ["q:default"]
 
 
 @pytest.mark.usefixtures("idle")
@@ -82,12 +84,12 @@ def test_of_those_that_enqueue_at_the_same_time_two_notify(
 ) -> None:
     with about_to_notify(own, "default"):
         enqueue()
-        assert ear.heard() == ["q:default"]
+        assert ear.of_queues() == ["q:default"]
         with about_to_notify(third, "default"):
             enqueue()
             assert ear.heard() == []
     enqueue()
-    assert ear.heard() == ["q:default"]
+    assert ear.of_queues() == ["q:default"]
 
 
 def test_those_of_another_queue_notify_for_themselves(
@@ -96,7 +98,7 @@ def test_those_of_another_queue_notify_for_themselves(
     set_listening(own, register(own), True)
     with about_to_notify(own, "mail"), about_to_notify(third, "mail"):
         enqueue()
-        assert ear.heard() == ["q:default"]
+        assert ear.of_queues() == ["q:default"]
 
 
 @pytest.mark.usefixtures("idle")
@@ -107,4 +109,4 @@ def test_in_a_transaction_each_notifies_and_keeps_nobody_from_it(
         enqueue()
         with about_to_notify(own, "default"), about_to_notify(third, "default"):
             enqueue()
-    assert ear.heard() == ["q:default"]
+    assert ear.of_queues() == ["q:default"]

@@ -207,7 +207,7 @@ def test_idle_workers_are_told_of_each_queue_once(
     set_listening(own, worker, True)
     store_replay.replay(own, ids, Options())
 
-    assert sorted(ear.heard()) == ["q:a", "q:b"]
+    assert sorted(ear.of_queues()) == ["q:a", "q:b"]
     assert QueuedJob.objects.filter(announce=True).count() == 4
     store_replay.replay(own, [], Options())
     assert ear.heard() == []

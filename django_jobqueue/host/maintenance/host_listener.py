@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import select
 import time
 from collections.abc import Callable, Sequence
 
+from django_jobqueue.host.maintenance.second_checks import SecondChecks
 from django_jobqueue.processes.listener import ALIVE_EVERY, Listener
 from django_jobqueue.processes.process_table import ProcessTable
-from django_jobqueue.processes.wait_readable import wait_readable
+from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.processes.worker_relay import WorkerRelay
+from django_jobqueue.store.bounded_connection import BoundedConnection
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.notify import News, payload
+from django_jobqueue.store.notify import (
+    ASYNCHRONOUSLY,
+    CHANNEL_OF,
+    NOTIFY_OTHERS,
+    STILL_WAIT,
+    JobElsewhere,
+    News,
+    payload,
+)
 
 
 class HostListener(Listener):
-    """Wakes one worker for a notification of jobs (see ``WorkerRelay``), and passes
-    others on to those whom they concern."""
+    """Wakes one worker for a notification of jobs (see ``WorkerRelay``), unless it is
+    for another host (see ``SecondChecks``), and passes others on to those whom they
+    concern."""
 
     name = "listener of the host"
 
@@ -24,14 +36,15 @@ class HostListener(Listener):
         process_table: ProcessTable,
         relay: WorkerRelay,
         connection: OwnConnection,
-        queues: Sequence[str] | None,
+        config: WorkerConfig,
         *,
         on_request: Callable[[str], None] = lambda host: None,
     ) -> None:
         super().__init__(connection, self._distribute)
         self._process_table = process_table
         self._relay = relay
-        self.queues = queues  # that workers of this host serve now
+        self.config = config  # of the workers of this host now
+        self._second_checks = SecondChecks()
         self._on_request = on_request
         self._alive_at = time.monotonic()
 
@@ -48,30 +61,57 @@ class HostListener(Listener):
         super().close()
         self._process_table.listener_is_gone()
 
-    def _ready(self, own: int, server: int, within: float) -> list[int]:
-        """Wait for the server, and meanwhile do what the workers need."""
+    def _channels(self, connection: BoundedConnection) -> list[str]:
+        """Also that on which this host alone is told."""
+        self._ask(connection, ASYNCHRONOUSLY)
+        ((own,),) = self._ask(connection, CHANNEL_OF, host=self.config.supervisor)
+        return [own, *super()._channels(connection)]
+
+    def _wait(self, connection: BoundedConnection) -> None:
+        """Until somebody wakes us; meanwhile do what the workers need."""
         self._process_table.listener_hears = True
+        own, server = self._reader.fileno(), connection.fileno()
+        workers = self._relay.pipe.fileno()
+        poll = select.poll()  # once: every host comes by below for each job
+        for descriptor in (own, server, workers):
+            poll.register(descriptor, select.POLLIN)
         while True:
-            self._relay.proceed()
-            until_alive = max(0.0, self._alive_at + ALIVE_EVERY - time.monotonic())
-            workers = self._relay.pipe.fileno()
-            ready = wait_readable(
-                own,
-                server,
-                workers,
-                within=min(until_alive, self._relay.seconds_until_due),
+            until_due = min(
+                self._alive_at + ALIVE_EVERY - time.monotonic(),
+                self._second_checks.seconds_until_due,
+                self._relay.seconds_until_due,
             )
+            ready = [each for each, _ in poll.poll(max(0.0, until_due) * 1_000)]
+            if own in ready:
+                self._reader.recv(1_024)
+                return
+            if server in ready:
+                self._alive_at = time.monotonic()
+                self._read(connection.pgconn)
             if workers in ready:
                 self._relay.hear(self._relay.pipe.wait(0))
-            if server in ready or own in ready or not until_alive:
-                self._alive_at = time.monotonic()
-                return ready
+            self._relay.proceed()
+            self._ask_what_is_due(connection)
+
+    def _ask_what_is_due(self, connection: BoundedConnection) -> None:
+        if untold := sorted(self._relay.untold):
+            self._relay.untold.clear()
+            workers = self._relay.workers
+            self._ask(connection, NOTIFY_OTHERS, queues=untold, workers=workers)
+
+        def still_wait(ids: Sequence[str]) -> set[str]:
+            return {id for (id,) in self._ask(connection, STILL_WAIT, ids=[*ids])}
+
+        if self._second_checks.check(still_wait):
+            self._relay.jobs_arrived()
+        if time.monotonic() >= self._alive_at + ALIVE_EVERY:
+            self._check(connection)
+            self._alive_at = time.monotonic()
 
     def _distribute(self, news: News, about: str) -> None:
         match news:
-            case News.JOBS | News.BEHIND:
-                if self.queues is None or about in self.queues:
-                    self._relay.jobs_arrived(behind=news is News.BEHIND)
+            case News.JOBS | News.BEHIND | News.JOB | News.NEIGHBOUR:
+                self._hear_of_jobs(news, about)
             case News.JOB_TYPES | News.CANCEL:
                 self._relay.pass_to_all(payload(news, about))
             case News.CONTROL:
@@ -80,3 +120,13 @@ class HostListener(Listener):
                 self._on_request(about)
             case News.OVER | News.LEASE | News.HELLO:
                 pass  # for those who wait for it, on connections of their own
+
+    def _hear_of_jobs(self, news: News, about: str) -> None:
+        job = JobElsewhere.parse(about) if news is News.NEIGHBOUR else None
+        queue = about if job is None else job.queue
+        if not self.config.serves(queue):
+            return
+        if news is News.JOB:
+            self._relay.job_arrived(queue)
+        elif job is None or self._second_checks.must_act(job):
+            self._relay.jobs_arrived(behind=news is News.BEHIND)

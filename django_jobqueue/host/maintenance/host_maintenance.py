@@ -107,7 +107,7 @@ class HostMaintenance:
                 self.process_table,
                 relay,
                 connection,
-                self.config.queues,
+                self.config,
                 on_request=self._hear_request,
             )
             self._threads.append(self._listener)
@@ -140,7 +140,7 @@ class HostMaintenance:
         if self.has_started:
             self._loops.change_config(config)
         if self._listener is not None:
-            self._listener.queues = config.queues
+            self._listener.config = config
 
     @property
     def rescuer(self) -> Rescuer:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import cycle
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -18,13 +20,11 @@ from django_jobqueue.store.find import find
 from django_jobqueue.store.notify import (
     ISOLATION,
     NOTIFIED,
+    OUR_TURN_OF_TYPE,
     SEES_THE_PAST,
-    TURN,
-    News,
     announced,
     announces,
     in_autocommit,
-    payload,
 )
 from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.rows import Job, tags_of
@@ -93,8 +93,9 @@ VALUES (%(id)s, {job_type}, {queue}, {priority}, %(data)s, statement_timestamp()
         statement_timestamp(), {announce})
 RETURNING created_at{notify}
 """
-NOTIFY_KNOWN: Final = """,
-          CASE WHEN {turn} THEN pg_notify('jobqueue', {news})::text END
+NOTIFY_KNOWN: Final = f""",
+          CASE WHEN {OUR_TURN_OF_TYPE}
+               THEN jobqueue_notify_hosts(%(hosts)s::text[], id, queue)::text END
 """
 
 TRY_ARCHIVE: Final = """
@@ -127,6 +128,7 @@ class Known:
     autocommit: str  # the statement, where it is a transaction by itself
     first: str  # the same for the first such job of a longer transaction
     further: str  # and for the others
+    hosts: Iterator[str] | None  # arrays, to be told in turns; None if nobody is idle
     since: float  # time.monotonic(), which a test may have set forward
 
     @property
@@ -252,29 +254,31 @@ def _remember(key: tuple[Any, ...], known: Known) -> None:
 
 def _known_from(job_type: str, queue: str, priority: int, *row: Any) -> Known:
     """The cached values for the next enqueues, from the row that was just inserted."""
-    values = {
-        "job_type": job_type,
-        "queue": queue,
-        "priority": priority,
-        "news": payload(News.JOBS, queue),
-    }
+    values = {"job_type": job_type, "queue": queue, "priority": priority}
     literals = {
         name: sql.Literal(value).as_string().replace("%", "%%")
         for name, value in values.items()
     }
     plain = INSERT_KNOWN.replace("{notify}", "")
-    key, autocommit = row[-1], plain
-    if key is not None:  # somebody is idle
+    hosts: list[str] | None = row[-1]
+    autocommit = plain
+    if hosts is not None:  # somebody is idle
         autocommit = INSERT_KNOWN.replace("{notify}", NOTIFY_KNOWN)
-        literals["turn"] = TURN.format(first=key, second=~key)
     return Known(
         queue,
         priority,
         autocommit=autocommit.format(**literals, announce="false"),
         first=plain.format(**literals, announce="true"),
         further=plain.format(**literals, announce="false"),
+        hosts=None if hosts is None else cycle(_rotations(hosts)),
         since=time.monotonic(),
     )
+
+
+def _rotations(hosts: list[str]) -> list[str]:
+    """Arrays with each of these channels first, once."""
+    rotations = [hosts[n:] + hosts[:n] for n in range(max(1, len(hosts)))]
+    return [f"{{{','.join(rotation)}}}" for rotation in rotations]
 
 
 def _insert_known(
@@ -286,8 +290,11 @@ def _insert_known(
     statement = (
         known.autocommit if autocommit else known.first if first else known.further
     )
+    params = {"id": id.hex, "data": text}
+    if autocommit and known.hosts is not None:
+        params["hosts"] = next(known.hosts)
     try:
-        row = db.fetch_row(statement, {"id": id.hex, "data": text})
+        row = db.fetch_row(statement, params)
     except IntegrityError:
         if not autocommit:
             raise

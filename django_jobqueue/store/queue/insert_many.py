@@ -10,7 +10,12 @@ from django.db import connections
 
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.missing_tables import explaining
-from django_jobqueue.store.notify import NOTIFIED, announced, announces, in_autocommit
+from django_jobqueue.store.notify import (
+    NOTIFIED_OF_MANY,
+    announced,
+    announces,
+    in_autocommit,
+)
 from django_jobqueue.store.queue.insert import (
     FOLLOWERS,
     FOLLOWERS_ARE_THERE,
@@ -40,7 +45,7 @@ FROM STDIN
 """
 OF_COPY: Final = 6  # what ``prepare`` returns and COPY takes
 COPY_CHUNK: Final = 1_000  # lines sent at once
-NOTIFY_MANY: Final = f"SELECT {NOTIFIED} FROM (SELECT %(queue)s) AS job (queue)"
+NOTIFY_MANY: Final = f"SELECT {NOTIFIED_OF_MANY} FROM (SELECT %(queue)s) AS job (queue)"
 
 
 def insert_many(

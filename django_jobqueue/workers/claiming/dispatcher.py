@@ -194,12 +194,12 @@ class Dispatcher(Loop):
             self._scanner.want_full_scan()
         was_woken, can_claim = self._news, self._open and self._has_room
         wait = min(self._round(), self._claimer.unconfirmed.seconds_until_due)
-        if can_claim:
-            self._heard = heard
-            news.answer(heard)
         hands_on = self._taken or was_woken
         if self._full and hands_on and self._lane_selection.may_have_more:
             news.pass_on(MORE if self._taken else NO_ROOM, _room_of(self._full))
+        if can_claim:  # last: with all answers, the listener takes the jobs for claimed
+            self._heard = heard
+            news.answer(heard)
         return wait
 
     def _round(self) -> float:
@@ -308,7 +308,7 @@ class Dispatcher(Loop):
         if self._hungry:
             return self._hungry_wait()
         if taken:
-            self._idle_backoff.reset()
+            self._poll_soon()
             if self._bursts.is_fast and self._gets_notifications():
                 self._news = True
                 return POLL
@@ -328,9 +328,14 @@ class Dispatcher(Loop):
             longest = min(longest, LIMIT_RETRY)
         return self._idle_backoff.next(min(longest, self._scanner.longest_wait))
 
+    def _poll_soon(self) -> None:
+        """Poll often at first when there is nothing more, unless we were told of it."""
+        if not (self._gets_notifications() and self._listening.is_known):
+            self._idle_backoff.reset()
+
     def _hungry_wait(self) -> float:
         """There is more to claim; an executor that has room for it wakes us."""
-        self._idle_backoff.reset()
+        self._poll_soon()
         since = self._full_since
         if since is not None and time.monotonic() - since > BUSY_AFTER:
             self._listening.put(False)
