@@ -57,6 +57,7 @@ def endpoint(
             path,
             auth=Access(scope, permission, query),
             response=dict(answers),
+            by_alias=True,  # as ``answer`` writes them
             operation_id=function.__name__,
             summary=_first_line(function),
             description=inspect.getdoc(function),
@@ -74,7 +75,7 @@ def endpoint(
 
 def answer(status: int, value: BaseModel, *, partial: bool = False) -> HttpResponse:
     """The answer with this body; ``partial`` leaves out what was not set."""
-    text = value.model_dump_json(exclude_unset=partial)
+    text = value.model_dump_json(exclude_unset=partial, by_alias=True)
     return HttpResponse(text, status=status, content_type="application/json")
 
 

@@ -9,10 +9,11 @@ from ninja import Body
 
 from django_jobqueue import operations
 from django_jobqueue.domain.api_tokens import Scope
-from django_jobqueue.http import schemas
+from django_jobqueue.http import schemas, worker_schemas
 from django_jobqueue.http.access import caller_of, may_do, refused, require, require_all
 from django_jobqueue.http.endpoint import answer, endpoint
-from django_jobqueue.stats import current_state
+from django_jobqueue.stats import current_state, endpoints
+from django_jobqueue.stats.endpoints import EndpointState
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import stats
 from django_jobqueue.store.reading.claimers import is_alive
@@ -142,14 +143,24 @@ def list_queues(request: HttpRequest) -> HttpResponse:
     "/v1/workers",
     scope=Scope.READ,
     permission="jobqueue.view_worker",
-    answers={200: schemas.Workers},
+    answers={200: worker_schemas.Workers},
     tag="status",
 )
 def list_workers(request: HttpRequest) -> HttpResponse:
-    """List workers."""
+    """List workers, and the endpoints that jobs are sent to.
+
+    Workers that ended in the last ten minutes are listed, too. Endpoints are no
+    workers: they claim nothing, and have the jobs that they were sent.
+    """
     require_all(request)
-    rows = stats.workers(DjangoDatabase())
-    return answer(200, schemas.Workers(workers=[_worker(row) for row in rows]))
+    db = DjangoDatabase()
+    listed = worker_schemas.Workers.model_validate(
+        {
+            "workers": [_worker(row) for row in stats.workers(db)],
+            "endpoints": [_endpoint(state) for state in endpoints.read(db)],
+        }
+    )
+    return answer(200, listed)
 
 
 @endpoint(
@@ -187,6 +198,15 @@ def _worker(row: stats.WorkerRow) -> dict[str, Any]:
     memory = fields.pop("rss")
     del fields["id"], fields["end"], fields["listening"]
     return {**fields, "memory": memory, "is_alive": is_alive(row)}
+
+
+def _endpoint(state: EndpointState) -> dict[str, Any]:
+    return {
+        "name": state.name,
+        "held_jobs": state.jobs,
+        "oldest": state.oldest if state.jobs else None,
+        **endpoints.answers_object(state),
+    }
 
 
 def _failures() -> list[dict[str, Any]]:

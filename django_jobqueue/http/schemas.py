@@ -320,12 +320,6 @@ class Queues(BaseModel):
     queues: list[Depth]
 
 
-class Workers(BaseModel):
-    """Workers."""
-
-    workers: list[Worker]
-
-
 class Failures(BaseModel):
     """Failures of the last hour."""
 

@@ -15,6 +15,7 @@ from django_jobqueue.conf.endpoints import Endpoint
 from django_jobqueue.domain.endpoint_answers import MINUTES, AnswerClass
 from django_jobqueue.store import endpoint_rows
 from django_jobqueue.store.connection import Database, DjangoDatabase
+from django_jobqueue.text.redaction import mask_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,32 @@ def host_of(name: str) -> str | None:
 def shown_host(endpoint: Endpoint) -> str:
     """Host and port of its address."""
     return urlsplit(endpoint.url).netloc.rpartition("@")[2]
+
+
+def answers_object(state: EndpointState) -> dict[str, Any]:
+    """How an endpoint answers, as programs get it from the command and the HTTP API."""
+    answers = state.answers
+    return {
+        "address": state.host,
+        "last": _answer_object(answers.last),
+        "last_failure": _answer_object(answers.last_failure),
+        "minutes": MINUTES,
+        "answered": answers.answered,
+        "failed": answers.failed,
+    }
+
+
+def _answer_object(answer: StoredAnswer | None) -> dict[str, Any] | None:
+    if answer is None:
+        return None
+    return {
+        "class": answer.answer_class.value,
+        "status": answer.status,
+        "at": answer.at,
+        "seconds": answer.seconds,
+        "problem": mask_text(answer.problem),
+        "worker": answer.worker,
+    }
 
 
 def answers_in(value: Any, now: float) -> StoredAnswers:

@@ -1,9 +1,9 @@
-"""Rows of the pages beside jobs and failures: hosts, limits, leases, alerts, searches
-and erasures."""
+"""Rows of the pages beside jobs and failures: hosts, endpoints, a move, limits, leases,
+alerts, searches and erasures."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -33,6 +33,8 @@ WAITS = "31 jobs are ready in queue webhooks; the oldest has waited for 49 m."
 def build(scene: Scene) -> None:
     """Insert them."""
     _hosts(scene)
+    _endpoints(scene)
+    _move(scene)
     _limits(scene)
     _leases(scene)
     _alerts(scene)
@@ -65,6 +67,57 @@ def _hosts(scene: Scene) -> None:
         host = Host.objects.create(id=uuid4(), name=name, **{**values, **columns})
         scene.keys.setdefault("host", host.pk)
     Worker.objects.filter(host="web-1").update(supervisor="web-1:4111")
+
+
+def _endpoints(scene: Scene) -> None:
+    now = scene.now.timestamp()
+    sent = {"class": "2xx", "status": 202, "seconds": 0.21, "worker": "web-2:991"}
+    refused = {
+        **{"class": "refused", "seconds": 0.004, "worker": "web-1:4112"},
+        "problem": "ConnectError: [Errno 111] Connection refused",
+    }
+    minutes = {str(int(now // 60) - ago): [83 + ago, ago % 2] for ago in range(15)}
+    answers = {
+        "last": {**sent, "at": now - 12},
+        "last_failure": {**refused, "at": now - 7 * 60},
+        "minutes": minutes,
+    }
+    endpoint = Worker.objects.create(
+        name="carrier",
+        host="",
+        pid=0,
+        state="endpoint",
+        started_at=scene.now - 9 * DAY,
+        lease_until=datetime(9999, 12, 30, tzinfo=UTC),
+        answers=answers,
+    )
+    _hold(scene, endpoint, "deliver_webhook", 4)
+    scene.keys["endpoint"] = endpoint.pk
+
+
+def _move(scene: Scene) -> None:
+    move = Worker.objects.create(
+        name="move to archive",
+        host="web-2",
+        pid=7311,
+        state="moving",
+        started_at=scene.now - 6 * MINUTE,
+        renewed_at=scene.now - 5 * MINUTE,
+        lease_until=scene.now - 4 * MINUTE,
+    )
+    _hold(scene, move, "refresh_prices", 3)
+    scene.keys["move"] = move.pk
+
+
+def _hold(scene: Scene, holder: Worker, job_type: str, count: int) -> None:
+    for number in range(count):
+        QueuedJob.objects.create(
+            job_type_id=f"{SHOP}.{job_type}",
+            worker_id=holder.pk,
+            status="running",
+            attempts=1,
+            started_at=scene.now - (count - number) * 0.7 * MINUTE,
+        )
 
 
 def _limits(scene: Scene) -> None:

@@ -74,6 +74,8 @@ def other_addresses(scene: Scene) -> dict[str, str]:
     keys = scene.keys
     return {
         "host": _page("host", keys["host"]),
+        "endpoint": _page("worker", keys["endpoint"]),
+        "move": _page("worker", keys["move"]),
         "host-scale": _verb("host", "scale", keys["host"]),
         "limits": _list("keylimit"),
         "limit-override": _verb("keylimit", "override", keys["limit"]),

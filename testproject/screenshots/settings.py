@@ -12,4 +12,7 @@ JOBQUEUE = {
     **SHOP,
     "PROJECT_ROOTS": [str(BASE / "testproject"), f"{HOME}/testproject"],
     "RELEASE": "2026.11.3",
+    "ENDPOINTS": {
+        "carrier": {"url": "https://carrier.example", "secrets": [], "concurrency": 20}
+    },
 }

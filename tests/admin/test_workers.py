@@ -101,9 +101,8 @@ def test_endpoints_are_shown_with_what_was_handed_over_to_them(
     assert "Endpoints" in above
     assert row.startswith(f"endpoint 3 {ADD} (")
     page = get(anna, page_of("worker", id))
-    assert "Running 3 Oldest" in page.text
+    assert "Handed over 3 Oldest" in page.text
     assert "9999" not in page.text
-    assert "Drain" not in page.text
 
 
 SECRETS = ("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "s3cret", "hooks")
@@ -144,7 +143,8 @@ def test_endpoints_stand_above_the_workers_with_their_answers(
     ), page.text
     assert page_of("worker", id) in page.links
     detail = get(anna, page_of("worker", id))
-    assert "Address shipping.internal:8443 Last answer 204 took 250 ms" in detail.text
+    assert "Address shipping.internal:8443 Time limits" in detail.text
+    assert "Last answer 204 took 250 ms" in detail.text
     assert "2 of 1,340 failed Last failure connection refused" in detail.text
     for shown in (page, detail):
         assert not [secret for secret in SECRETS if secret in shown.html]

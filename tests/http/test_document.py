@@ -62,6 +62,14 @@ def test_nothing_is_said_twice_and_no_reference_leads_nowhere(
     assert "$defs" not in text
 
 
+def test_answers_are_described_by_the_keys_that_they_have(
+    document: dict[str, Any],
+) -> None:
+    schema = document["components"]["schemas"]["EndpointAnswer"]
+    assert "class" in schema["properties"]
+    assert "answer_class" not in schema["properties"]
+
+
 def test_a_body_that_is_not_required_is_left_out_and_never_null(
     document: dict[str, Any], billing: Program
 ) -> None:

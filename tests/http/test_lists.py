@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 from django.test import Client, override_settings
+from django.utils import timezone
 
-from django_jobqueue.models import ArchivedJob, QueuedJob
+from django_jobqueue.models import ArchivedJob, QueuedJob, Worker
 from django_jobqueue.store.reading import job_pages
+from tests.admin import scene
+from tests.commands.conftest import jobqueue
 from tests.conftest import HandDriven
 from tests.http.conftest import Program, problem
 from tests.sample import jobs
@@ -145,6 +149,56 @@ def test_what_waits_runs_and_fails_is_what_the_command_says(
     (failure,) = billing.send("GET", "/failures").json()["failures"]
     assert failure["job_type"] == "tests.sample.fail"
     assert set(failure) == {"error_class", "job_type", "count", "last"}
+
+
+def test_endpoints_are_listed_beside_workers_with_what_they_answered(
+    billing: Program, settings: Any
+) -> None:
+    problem_text = "ConnectError: password=hunter2"
+    url, auth = "https://shipping.internal:8443/hooks", ("jobs", "s3cret")
+    entry = {"url": url, "secrets": [], "auth": auth}
+    settings.JOBQUEUE = {**settings.JOBQUEUE, "ENDPOINTS": {"new": entry}}
+    id = scene.endpoint("old", 204, failed=2, answered=9, problem=problem_text)
+    began = timezone.now() - timedelta(minutes=7)
+    for age in (0, 1):
+        started = began + timedelta(minutes=age)
+        running: Any = {"status": "running", "started_at": started, "attempts": 1}
+        QueuedJob.objects.create(
+            job_type_id="tests.sample.add", worker_id=id, **running
+        )
+    sent = billing.send("GET", "/workers")
+    assert not [one for one in (b"hooks", b"s3cret") if one in sent.content]
+    listed = sent.json()
+    assert listed["workers"] == []
+    new, old = listed["endpoints"]
+    assert new == {
+        **{"name": "new", "address": "shipping.internal:8443", "held_jobs": 0},
+        **{"oldest": None, "last": None, "last_failure": None},
+        **{"minutes": 15, "answered": 0, "failed": 0},
+    }
+    assert (old["name"], old["address"], old["held_jobs"]) == ("old", None, 2)
+    assert 420 <= old["oldest"] < 480
+    assert (old["minutes"], old["answered"], old["failed"]) == (15, 9, 2)
+    last, failure = old["last"], old["last_failure"]
+    assert (last["class"], last["status"], last["seconds"]) == ("2xx", 204, 0.25)
+    assert (failure["class"], failure["status"]) == ("refused", None)
+    assert failure["problem"].startswith("ConnectError: password=")
+    assert "hunter2" not in failure["problem"]
+    assert datetime.fromisoformat(failure["at"]) < datetime.fromisoformat(last["at"])
+    assert failure["worker"] == last["worker"] == "web-1:7"
+    _new, command = jobqueue("workers", "--format", "json").json
+    assert command["endpoint"].keys() <= old.keys()
+    assert command["endpoint"]["last_failure"].keys() == failure.keys()
+
+
+def test_answers_that_nobody_can_read_are_left_out_of_the_list(
+    billing: Program,
+) -> None:
+    id = scene.endpoint("old", 204, failed=0, answered=0)
+    for answers in ([], {"last": 7}, {"last": {"class": "new", "at": 1}, "minutes": 9}):
+        Worker.objects.filter(pk=id).update(answers=answers)
+        (one,) = billing.send("GET", "/workers").json()["endpoints"]
+        assert (one["last"], one["answered"]) == (None, 0)
 
 
 def test_job_types_are_shown_with_what_is_in_force(billing: Program) -> None:

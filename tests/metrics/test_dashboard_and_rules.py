@@ -26,6 +26,7 @@ ROWS: Final = (
     "Waits and run times",
     "Workers",
     "Failures",
+    "Endpoints",
     "Database",
 )
 OF_TARGETS: Final = {"instance", "job"}  # labels that Prometheus adds
@@ -89,7 +90,7 @@ def problems(expression: str) -> Iterator[str]:
         values = {label.name: label.values for label in metric.labels}
         values |= dict.fromkeys(OF_TARGETS, ())
         labels |= {*values, *(["le"] if metric.kind is Kind.HISTOGRAM else [])}
-        for name, value in re.findall(r'(\w+)=~?"([^"]*)"', matchers):
+        for name, value in re.findall(r'(\w+)(?:=~?|!=|!~)"([^"]*)"', matchers):
             if name not in values:
                 yield f"{series}{{{name}}}"
             elif values[name] and not {*value.split("|")} <= {*values[name]}:
@@ -105,7 +106,7 @@ def test_each_metric_label_and_value_is_in_the_catalogue() -> None:
 
 def test_what_is_not_in_the_catalogue_is_found() -> None:
     wrong = (
-        'sum by (queue, colour) (jobqueue_jobs{state="done", kind="a", queue=~"$q"})'
+        'sum by (queue, colour) (jobqueue_jobs{state!="done", kind="a", queue=~"$q"})'
         " + jobqueue_attempt_wait_seconds + jobqueue_nothing_total"
     )
     assert [*problems(wrong)] == [

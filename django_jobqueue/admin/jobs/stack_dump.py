@@ -19,7 +19,7 @@ from django_jobqueue.admin.actions.action import Button
 from django_jobqueue.admin.base import may, may_view
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.tracebacks import Traceback, traceback_of
-from django_jobqueue.domain.states import ALIVE
+from django_jobqueue.domain.states import ALIVE, WITHOUT_SLOTS
 from django_jobqueue.models import Failure, QueuedJob, Worker
 from django_jobqueue.text import numbers
 
@@ -95,10 +95,14 @@ def place_of(job: QueuedJob) -> Place:
     return Place(is_awaited=is_awaited)
 
 
-def stack_dump_button(request: HttpRequest, job: QueuedJob) -> list[Button]:
-    """Ask the worker of a running job for a stack dump, for users who may."""
+def stack_dump_button(request: HttpRequest, job: Any) -> list[Button]:
+    """Ask the worker of a running job for a stack dump, for users who may. Whatever
+    else holds the job has no stacks."""
     allowed = may(request, "control_worker") and may_view(request, Worker)
+    worker: Worker | None = job.row_context.worker
     if job.worker_id is None or not allowed:
+        return []
+    if worker is not None and worker.state in WITHOUT_SLOTS:
         return []
     address = reverse("admin:jobqueue_worker_stack", args=[job.worker_id])
     url = f"{address}?{urlencode({'next': request.path})}"

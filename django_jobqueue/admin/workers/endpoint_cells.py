@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Final
 
 from django.utils.html import format_html
@@ -11,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from django_jobqueue.admin.parts import display
+from django_jobqueue.conf import conf
 from django_jobqueue.models import Worker
 from django_jobqueue.stats import endpoints
 from django_jobqueue.stats.endpoints import (
@@ -41,12 +43,31 @@ def table() -> Sequence[EndpointLine]:
     return [_line(state) for state in endpoints.read()]
 
 
-def summary(worker: Worker, jobs: int) -> list[tuple[Any, Any]]:
-    """The address and the answers of an endpoint with so many jobs, on its page."""
-    now = timezones.now().timestamp()
-    answers = endpoints.answers_in(worker.answers, now)
+def settings_lines(worker: Worker, jobs: int) -> list[tuple[Any, Any]]:
+    """What the settings here say of an endpoint with so many jobs, on its page."""
+    endpoint = conf.endpoints.get(worker.name)
+    lines = [(_("Address"), _host(endpoints.host_of(worker.name), jobs))]
+    if endpoint is None:
+        return lines
+    timeouts = _("%(connect)s to connect, %(read)s to answer") % {
+        "connect": numbers.length(timedelta(seconds=endpoint.connect_timeout)),
+        "read": numbers.length(timedelta(seconds=endpoint.read_timeout)),
+    }
+    concurrency = _("unlimited")
+    if endpoint.concurrency is not None:
+        count = numbers.number(endpoint.concurrency)
+        concurrency = _("%(count)s of each job type") % {"count": count}
     return [
-        (_("Address"), _host(endpoints.host_of(worker.name), jobs)),
+        *lines,
+        (_("Time limits"), timeouts),
+        (_("Concurrency"), concurrency),
+    ]
+
+
+def answer_lines(worker: Worker) -> list[tuple[Any, Any]]:
+    """How an endpoint answers, on its page."""
+    answers = endpoints.answers_in(worker.answers, timezones.now().timestamp())
+    return [
         (_("Last answer"), _answer(answers.last)),
         (_("Last 15 minutes"), _lately(answers)),
         (_("Last failure"), _failure(answers.last_failure)),

@@ -19,7 +19,7 @@ from django_jobqueue.admin.actions.action import (
     Rows,
 )
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
-from django_jobqueue.domain.states import ALIVE, WorkerState
+from django_jobqueue.domain.states import ALIVE, WITHOUT_SLOTS, WorkerState
 from django_jobqueue.text import numbers
 
 
@@ -36,7 +36,8 @@ class AskWorkers(ConfirmedAction):
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
         """The effect, and the number of jobs that run there."""
         running = sum(row.running for row in rows if row.state in ALIVE)
-        dead = sum(row.state not in ALIVE for row in rows)
+        others = sum(row.state in WITHOUT_SLOTS for row in rows)
+        dead = sum(row.state not in ALIVE for row in rows) - others
         text = ngettext(
             "%(verb)s: %(count)s worker?", "%(verb)s: %(count)s workers?", len(rows)
         )
@@ -55,6 +56,7 @@ class AskWorkers(ConfirmedAction):
                 dead,
             )
             question.warnings.append(text % {"count": numbers.number(dead)})
+        question.warnings += _no_workers(others)
         return question
 
     def do(self, request: HttpRequest, rows: Rows, cleaned: dict[str, Any]) -> Done:
@@ -69,9 +71,8 @@ class AskWorkers(ConfirmedAction):
         named = {"count": numbers.number(len(asked)), "verb": self.label}
         entry = gettext("Asked: %(verb)s.") % {"verb": self.label}
         changed = [row for row in rows if row.pk in asked]
-        return Done(
-            text % named if asked else "", _deaf(len(rows) - len(asked)), changed, entry
-        )
+        left = _not_asked(rows, asked)
+        return Done(text % named if asked else "", left, changed, entry)
 
 
 class DrainWorkers(AskWorkers):
@@ -159,7 +160,7 @@ class AskWhere(ConfirmedAction):
         )
         return Done(
             text % {"count": numbers.number(len(asked))} if asked else "",
-            _deaf(len(rows) - len(asked)),
+            _not_asked(rows, asked),
             [row for row in rows if row.pk in asked],
             gettext("Asked for its stacks."),
         )
@@ -188,7 +189,8 @@ class ShowStack(Action):
             entry = gettext("Asked for its stacks.")
             LogEntry.objects.log_actions(user.pk, [row], CHANGE, entry)
         else:
-            page.message_user(request, _deaf(1)[0], messages.WARNING)
+            text, *_others = _not_asked([row], set())
+            page.message_user(request, text, messages.WARNING)
         back = page.next_url(request) if "next" in request.GET else page.url_of(row)
         return HttpResponseRedirect(back)
 
@@ -198,12 +200,26 @@ def is_drained(worker: Any) -> bool:
     return bool(worker.state == WorkerState.DRAINING or worker.desired == "drain")
 
 
-def _deaf(count: int) -> list[str]:
-    if not count:
-        return []
+def _not_asked(rows: Rows, asked: set[int]) -> list[str]:
+    """Why some of these were not asked."""
+    others = [row for row in rows if row.pk not in asked]
+    count = sum(row.state not in WITHOUT_SLOTS for row in others)
     text = ngettext(
         "%(count)s worker had ended already.",
         "%(count)s workers had ended already.",
+        count,
+    )
+    ended = [text % {"count": numbers.number(count)}] if count else []
+    return ended + _no_workers(len(others) - count)
+
+
+def _no_workers(count: int) -> list[str]:
+    """So many rows are no workers."""
+    if not count:
+        return []
+    text = ngettext(
+        "%(count)s is an endpoint or a move, and is left alone.",
+        "%(count)s are endpoints or moves, and are left alone.",
         count,
     )
     return [text % {"count": numbers.number(count)}]

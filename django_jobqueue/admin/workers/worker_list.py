@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
 from django.contrib.admin import register
-from django.contrib.admin.views.main import SEARCH_VAR
-from django.db.models import Count, F, Min, Q, Window
+from django.db.models import Count, F, Q, Window
 from django.db.models.functions import RowNumber
 from django.db.models.query import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.defaultfilters import filesizeformat
 from django.utils.html import format_html
-from django.utils.http import urlencode
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
@@ -23,7 +21,6 @@ from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.lists.filters import ChoiceFilter
 from django_jobqueue.admin.parts import display
-from django_jobqueue.admin.tabs import address_of
 from django_jobqueue.admin.workers import endpoint_cells
 from django_jobqueue.admin.workers.worker_actions import (
     AskWhere,
@@ -34,13 +31,14 @@ from django_jobqueue.admin.workers.worker_actions import (
     StopWorkers,
 )
 from django_jobqueue.admin.workers.worker_page import fate_of, is_done, page_of
+from django_jobqueue.admin.workers.worker_summary import queue_names, summary_of
 from django_jobqueue.domain.states import (
     ALIVE,
     WITHOUT_SLOTS,
     QueuedStatus,
     WorkerState,
 )
-from django_jobqueue.models import Host, QueuedJob, Worker
+from django_jobqueue.models import QueuedJob, Worker
 from django_jobqueue.text import numbers, timezones
 
 JOBS_SHOWN: Final = 2  # of each worker, in the list
@@ -152,8 +150,9 @@ class WorkerAdmin(ActionAdmin):
         """Add what the template shows."""
         worker = context["original"]
         context["state"] = state_of(worker)
-        context["summary"] = _summary(request, worker)
-        context["page"] = page_of(request, worker)
+        context["summary"] = summary_of(request, worker)
+        page = context["page"] = page_of(request, worker)
+        context["title"] = page.title or context["title"]
         return super().render_change_form(request, context, *args, **kwargs)
 
     @column(description=_("worker"))
@@ -192,7 +191,7 @@ class WorkerAdmin(ActionAdmin):
         if worker.state in WITHOUT_SLOTS:
             return display.NOTHING
         release = display.visible(worker.release)
-        return display.lines(part for part in (_queues(worker), release) if part)
+        return display.lines(part for part in (queue_names(worker), release) if part)
 
     @column(description=_("started, memory"))
     def since(self, worker: Worker) -> Any:
@@ -204,74 +203,19 @@ class WorkerAdmin(ActionAdmin):
 
 
 def state_of(worker: Worker) -> Any:
-    """The state, and a request that the worker has not obeyed yet; a worker that does
-    not renew its lease is lapsed."""
-    if worker.state not in ALIVE:
-        return display.pill(worker.state, worker.get_state_display())
-    if worker.lease_until < timezones.now():
-        return display.pill("lapsed", pgettext("worker", "lapsed"))
+    """The state, and a request that the worker has not obeyed yet; a worker or a move
+    that does not renew its lease is lapsed."""
     state = display.pill(worker.state, worker.get_state_display())
+    if worker.state not in (*ALIVE, WorkerState.MOVING):
+        return state
+    if worker.lease_until < timezones.now():
+        lapsed = display.pill("lapsed", pgettext("worker", "lapsed"))
+        is_move = worker.state == WorkerState.MOVING
+        return format_html("{} {}", state, lapsed) if is_move else lapsed
     if is_done(worker):
         return state
     text = gettext("asked to %(what)s") % {"what": display.visible(worker.desired)}
     return format_html("{} {}", state, display.pill("asked", text))
-
-
-def _queues(worker: Worker) -> str:
-    if worker.queues is None:
-        return gettext("every queue")
-    return display.names(worker.queues)
-
-
-def _summary(request: HttpRequest, worker: Worker) -> list[tuple[Any, Any]]:
-    if worker.state in WITHOUT_SLOTS:
-        jobs = QueuedJob.objects.filter(
-            worker_id=worker.pk, status=QueuedStatus.RUNNING
-        ).aggregate(count=Count("*"), oldest=Min("started_at"))
-        return [
-            (_("Running"), numbers.number(jobs["count"])),
-            (_("Oldest"), display.full_moment(jobs["oldest"])),
-            *(
-                endpoint_cells.summary(worker, jobs["count"])
-                if worker.state == WorkerState.ENDPOINT
-                else ()
-            ),
-        ]
-    versions = ", ".join(f"{name} {value}" for name, value in worker.versions.items())
-    if worker.remote:
-        owner = display.visible(worker.owner.partition(":")[2])
-        where = [(_("Remote worker of"), owner)]
-    else:
-        where = [
-            (_("Host"), display.visible(worker.host)),
-            (_("Process"), str(worker.pid)),
-        ]
-    return [
-        *where,
-        (_("Supervisor"), _host_link(request, worker) or display.NOTHING),
-        (_("Release"), display.visible(worker.release) or display.NOTHING),
-        (_("Queues"), _queues(worker)),
-        (_("Threads"), numbers.number(worker.threads)),
-        (_("Async slots"), numbers.number(worker.async_slots)),
-        (_("Running"), numbers.number(worker.running)),
-        (_("Memory"), filesizeformat(worker.rss)),
-        (_("Started"), display.full_moment(worker.started_at)),
-        (_("Renewed"), display.full_moment(worker.renewed_at)),
-        (_("Lease until"), display.full_moment(worker.lease_until)),
-        (_("Stopped"), display.full_moment(worker.stopped_at)),
-        (_("Exit"), display.visible(worker.end) or display.NOTHING),
-        (_("Versions"), display.visible(versions) or display.NOTHING),
-    ]
-
-
-def _host_link(request: HttpRequest, worker: Worker) -> Any:
-    """The name of its host, which leads to the hosts of this name."""
-    name = display.visible(worker.supervisor)
-    address = address_of(request, "host") if may_view(request, Host) else ""
-    if not (name and address):
-        return name
-    query = urlencode({SEARCH_VAR: worker.supervisor})
-    return format_html('<a href="{}?{}">{}</a>', address, query, name)
 
 
 def _first_jobs(workers: list[int]) -> dict[Any, list[Any]]:

@@ -1,4 +1,5 @@
-"""The page of a worker: running jobs, finished jobs, requests."""
+"""The page of a worker: running jobs, finished jobs, requests. Rows of endpoints and of
+moves, which are no workers, have less."""
 
 from __future__ import annotations
 
@@ -8,7 +9,10 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.contrib.admin.models import LogEntry
+from django.contrib.admin.views.main import SEARCH_VAR
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -17,8 +21,15 @@ from django_jobqueue.admin.jobs.stack_dump import StackDump, moment_in, stack_du
 from django_jobqueue.admin.lists.change_list import WINDOW
 from django_jobqueue.admin.parts import catalogue, display, policies
 from django_jobqueue.admin.parts.history_entries import entries
-from django_jobqueue.domain.states import ALIVE, QueuedStatus, WorkerState
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.domain.states import (
+    ALIVE,
+    WITHOUT_SLOTS,
+    QueuedStatus,
+    WorkerState,
+)
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob, Worker
+from django_jobqueue.search.tokens import quoted
 from django_jobqueue.text import numbers, timezones
 
 MOST_JOBS: Final = 100
@@ -46,35 +57,83 @@ class Finished:
     """The last jobs of a worker, as far as they were looked for."""
 
     jobs: Sequence[dict[str, Any]]
-    examined: str = ""  # jobs of the archive; empty if that was enough
+    note: str = ""  # how far the archive was looked through, unless that was enough
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessPart:
+    """The sections about a process: an endpoint has none, and a move's obeys nobody."""
+
+    fate: Sequence[str]
+    stack_dump: StackDump
+    steps: Sequence[tuple[Any, Any]]
+    history: Sequence[LogEntry]
+
+
+@dataclass(frozen=True, slots=True)
+class JobTypes:
+    """The job types that a worker has handlers for, or that an endpoint is sent."""
+
+    title: str
+    text: str
+    names: Sequence[Any]
+    is_cut: bool
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerPage:
     """Everything on the page."""
 
+    title: str  # instead of Django's; empty for a worker
+    slots_title: str
     slots: Sequence[Slot]
-    fate: Sequence[str]
-    stack_dump: StackDump
+    is_move: bool  # whose jobs are held, and do not run
+    all_jobs: str  # the address of the list of its jobs, if more run than are shown
+    process: ProcessPart | None
     finished: Finished | None
-    steps: Sequence[tuple[Any, Any]]
-    history: Sequence[LogEntry]
-    job_types: Sequence[Any]
-    type_count: int
+    job_types: JobTypes | None
 
 
 def page_of(request: HttpRequest, worker: Worker) -> WorkerPage:
     """Read it, in a fixed number of queries."""
-    sees_archive = may_view(request, ArchivedJob)
+    is_process = worker.state not in WITHOUT_SLOTS
+    is_move = worker.state == WorkerState.MOVING
+    sees_archive = not is_move and may_view(request, ArchivedJob)
+    slots, has_more = _slots(request, worker)
     return WorkerPage(
-        slots=_slots(request, worker),
+        title=_title(worker),
+        slots_title=_slots_title(worker),
+        slots=slots,
+        is_move=is_move,
+        all_jobs=_list_of_jobs(request, worker) if has_more else "",
+        process=_process_part(request, worker) if is_process else None,
+        finished=_finished(request, worker) if sees_archive else None,
+        job_types=_job_types(request, worker),
+    )
+
+
+def _title(worker: Worker) -> str:
+    if worker.state == WorkerState.ENDPOINT:
+        return _("View endpoint")
+    if worker.state == WorkerState.MOVING:
+        return _("View move to another database")
+    return ""
+
+
+def _slots_title(worker: Worker) -> str:
+    if worker.state == WorkerState.ENDPOINT:
+        return _("Handed over")
+    if worker.state == WorkerState.MOVING:
+        return _("Held jobs")
+    return _("Running now")
+
+
+def _process_part(request: HttpRequest, worker: Worker) -> ProcessPart:
+    return ProcessPart(
         fate=fate_of(worker),
         stack_dump=stack_dump_of(request, worker),
-        finished=_finished(request, worker) if sees_archive else None,
         steps=_steps(worker),
         history=entries(Worker, worker.pk),
-        job_types=_job_types(request, worker),
-        type_count=len(worker.job_types),
     )
 
 
@@ -104,11 +163,41 @@ def is_done(worker: Worker) -> bool:
     return not worker.desired or worker.state not in ALIVE
 
 
-def _job_types(request: HttpRequest, worker: Worker) -> list[Any]:
-    """The first of the job types that it has handlers for."""
-    names = sorted(map(str, worker.job_types))[:MOST_TYPES]
-    types = catalogue.job_types(request, names)
-    return [type_link(request, name, name in types) for name in names]
+def _job_types(request: HttpRequest, worker: Worker) -> JobTypes | None:
+    """The first of the job types that it has handlers for, or that the code here sends
+    to an endpoint."""
+    if worker.state == WorkerState.MOVING:
+        return None
+    if worker.state == WorkerState.ENDPOINT:
+        names = [one.name for one in registry if one.endpoint == worker.name]
+        title, text = _("Job types"), _sent_text(len(names))
+    else:
+        names = list(map(str, worker.job_types))
+        title, text = _("Handlers"), _handlers_text(len(names))
+    shown = sorted(names)[:MOST_TYPES]
+    types = catalogue.job_types(request, shown)
+    links = [type_link(request, name, name in types) for name in shown]
+    return JobTypes(title, text, links, is_cut=len(names) > len(shown))
+
+
+def _handlers_text(count: int) -> str:
+    text = ngettext(
+        "It has a handler for %(number)s job type.",
+        "It has handlers for %(number)s job types.",
+        count,
+    )
+    return text % {"number": numbers.number(count)}
+
+
+def _sent_text(count: int) -> str:
+    if not count:
+        return _("The code of this site sends it no jobs.")
+    text = ngettext(
+        "The code of this site sends it jobs of %(number)s job type.",
+        "The code of this site sends it jobs of %(number)s job types.",
+        count,
+    )
+    return text % {"number": numbers.number(count)}
 
 
 def _count(counts: dict[str, Any], name: str) -> int:
@@ -116,16 +205,19 @@ def _count(counts: dict[str, Any], name: str) -> int:
     return count if isinstance(count, int) else 0
 
 
-def _slots(request: HttpRequest, worker: Worker) -> list[Slot]:
-    """The running jobs, by the jobs' own rows, longest running first."""
+def _slots(request: HttpRequest, worker: Worker) -> tuple[list[Slot], bool]:
+    """The running jobs, by the jobs' own rows, longest running first; and whether there
+    are more."""
     running = (
         QueuedJob.objects.filter(worker_id=worker.pk, status=QueuedStatus.RUNNING)
         .only("id", "job_type", "started_at", "attempts", "timeout")
-        .order_by("started_at", "id")[:MOST_JOBS]
+        .order_by("started_at", "id")[: MOST_JOBS + 1]
     )
     jobs = list(running)
-    types = catalogue.job_types(request, {job.job_type_id for job in jobs})
-    return [_slot(request, job, types.get(job.job_type_id)) for job in jobs]
+    shown = jobs[:MOST_JOBS]
+    types = catalogue.job_types(request, {job.job_type_id for job in shown})
+    slots = [_slot(request, job, types.get(job.job_type_id)) for job in shown]
+    return slots, len(jobs) > len(shown)
 
 
 def _slot(request: HttpRequest, job: QueuedJob, job_type: JobType | None) -> Slot:
@@ -147,6 +239,14 @@ def _slot(request: HttpRequest, job: QueuedJob, job_type: JobType | None) -> Slo
         timeout=numbers.length(timeout),
         **bar,
     )
+
+
+def _list_of_jobs(request: HttpRequest, worker: Worker) -> str:
+    """The address of the list of its running jobs, for who may see it."""
+    if not may_view(request, QueuedJob):
+        return ""
+    query = urlencode({SEARCH_VAR: f"state:running worker:{quoted(worker.name)}"})
+    return f"{reverse('admin:jobqueue_queuedjob_changelist')}?{query}"
 
 
 def type_link(request: HttpRequest, name: str, known: bool) -> Any:
@@ -195,8 +295,18 @@ def _finished(request: HttpRequest, worker: Worker) -> Finished:
             }
             for job in rows
         ],
-        "" if enough else numbers.number(WINDOW),
+        "" if enough else _window_note(worker),
     )
+
+
+def _window_note(worker: Worker) -> str:
+    count = {"count": numbers.number(WINDOW)}
+    if worker.state == WorkerState.ENDPOINT:
+        return _("Among the %(count)s newest jobs of the archive.") % count
+    text = _(
+        "Among the %(count)s newest jobs of the archive from the time of this worker."
+    )
+    return text % count
 
 
 def _steps(worker: Worker) -> list[tuple[Any, Any]]:

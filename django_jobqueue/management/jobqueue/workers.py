@@ -9,7 +9,6 @@ from django.core.management.base import CommandError, CommandParser
 
 from django_jobqueue import operations
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.endpoint_answers import MINUTES
 from django_jobqueue.domain.states import ALIVE, WorkerState
 from django_jobqueue.logs import one_line
 from django_jobqueue.management.jobqueue import worker_stacks
@@ -209,7 +208,6 @@ def _as_objects() -> Iterator[dict[str, Any]]:
 
 def _endpoint_object(state: EndpointState) -> dict[str, Any]:
     """An endpoint, which is no worker, with the keys of one."""
-    answers = state.answers
     return {
         "id": state.id,
         "name": state.name,
@@ -224,27 +222,7 @@ def _endpoint_object(state: EndpointState) -> dict[str, Any]:
         "release": "",
         "queues": None,
         "lease": None,
-        "endpoint": {
-            "address": state.host,
-            "last": _answer_object(answers.last),
-            "last_failure": _answer_object(answers.last_failure),
-            "minutes": MINUTES,
-            "answered": answers.answered,
-            "failed": answers.failed,
-        },
-    }
-
-
-def _answer_object(answer: StoredAnswer | None) -> dict[str, Any] | None:
-    if answer is None:
-        return None
-    return {
-        "class": answer.answer_class.value,
-        "status": answer.status,
-        "at": answer.at,
-        "seconds": answer.seconds,
-        "problem": answer.problem,
-        "worker": answer.worker,
+        "endpoint": endpoints.answers_object(state),
     }
 
 
