@@ -165,10 +165,14 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         settings.SERVER.stop()
 
 
-def some_slow(values: Iterable[str], always: Collection[str]) -> list[Any]:
-    """Values to be tried, of which all but these are left out unless asked for."""
-    slow = pytest.mark.slow
-    return [v if v in always else pytest.param(v, marks=slow) for v in values]
+def some_slow(values: Iterable[Any], always: Collection[Any]) -> list[Any]:
+    """Values, or tuples of them, to be tried, of which all but these are left out
+    unless asked for."""
+    marks = {True: (), False: (pytest.mark.slow,)}
+    return [
+        pytest.param(*(v if isinstance(v, tuple) else (v,)), marks=marks[v in always])
+        for v in values
+    ]
 
 
 def eventually(

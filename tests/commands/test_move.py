@@ -25,7 +25,7 @@ from django_jobqueue.store import worker_rows
 from django_jobqueue.store.bulk import moving_jobs
 from django_jobqueue.store.connection import DjangoDatabase
 from tests.commands.conftest import Manage, Terminal, jobqueue
-from tests.conftest import HandDriven, worker_environment
+from tests.conftest import HandDriven, some_slow, worker_environment
 from tests.sample import jobs
 from tests.second_database import SECOND, second  # noqa: F401
 from tests.store.rows import ADD, LIMITED, ONCE, ago, archive, job_type, make, make_many
@@ -539,6 +539,10 @@ BOUNDARIES = [
     *[("recover", n) for n in (1, 2, 3, 4)],
     *[("forget", n) for n in (1, 2)],
 ]
+KILLS = [
+    (step, call, when) for step, call in BOUNDARIES for when in ("before", "after")
+]
+ALWAYS = [kill for kill in KILLS if kill[1:] == (1, "after")]  # the others are slow
 
 
 @pytest.fixture
@@ -551,8 +555,7 @@ def second_url() -> str:
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize(("step", "call"), BOUNDARIES)
+@pytest.mark.parametrize(("step", "call", "when"), some_slow(KILLS, ALWAYS))
 def test_kill_9_at_any_step_neither_loses_nor_doubles(
     step: str, call: int, when: str, second_url: str
 ) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,27 +19,47 @@ import pytest
 from testproject.postgres import Server, database_settings
 from tests.conftest import ROOT, RunWorkers
 
+VERSION = int(os.environ.get("JOBQUEUE_POSTGRES", "18"))
+
+
+def environment_of(server: Server) -> dict[str, str]:
+    """For processes that use its database."""
+    return {
+        **os.environ,
+        "DATABASE_URL": server.url("postgres"),
+        "DJANGO_SETTINGS_MODULE": "tests.settings",
+        "PYTHONPATH": str(ROOT),
+    }
+
+
+@cache
+def migrated_server() -> Path:
+    """The folder of a stopped server with a migrated database, to be copied: to make
+    one takes seconds."""
+    made = tempfile.mkdtemp(prefix="jq-")
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    os.chmod(made, 0o755)  # the server may run as another user
+    server = Server(Path(made) / "pg", VERSION, {"fsync": "off"}).start()
+    migrate = [sys.executable, "-m", "django", "migrate", "-v", "0"]
+    try:
+        subprocess.run(migrate, env=environment_of(server), check=True)
+    finally:
+        server.stop()
+    return Path(made) / "pg"
+
 
 class Doomed:
     """A server with a migrated database, and workers that use it."""
 
     def __init__(self, folder: Path, **options: str) -> None:
-        version = int(os.environ.get("JOBQUEUE_POSTGRES", "18"))
-        self.server = Server(folder, version, {"fsync": "off", **options}).start()
+        subprocess.run(["cp", "-a", str(migrated_server()), str(folder)], check=True)
+        with (folder / "postgresql.conf").open("a") as file:
+            file.writelines(f"{name} = '{value}'\n" for name, value in options.items())
+        self.server = Server(folder, VERSION).start()
         self.url = self.server.url("postgres")
-        self.env = {
-            **os.environ,
-            "DATABASE_URL": self.url,
-            "DJANGO_SETTINGS_MODULE": "tests.settings",
-            "PYTHONPATH": str(ROOT),
-        }
+        self.env = environment_of(self.server)
         self.made: list[RunWorkers] = []
         self.folder = folder.parent
-        subprocess.run(
-            [sys.executable, "-m", "django", "migrate", "-v", "0"],
-            env=self.env,
-            check=True,
-        )
 
     def runworkers(self, *flags: str, **env: str) -> RunWorkers:
         """Start workers on it."""

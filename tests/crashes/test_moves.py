@@ -24,8 +24,8 @@ pytestmark = [
     pytest.mark.django_db(transaction=True, databases=["default", SECOND]),
 ]
 
-JOBS = 2_000
-KILLS = 8
+JOBS = 1_000
+KILLS = 6
 MOVE = ("move", "--to", SECOND, "--queue", "default", "--yes")
 
 

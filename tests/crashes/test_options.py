@@ -23,7 +23,7 @@ from django_jobqueue.enqueueing.handler import Handler
 from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
 from django_jobqueue.operations import bulk
 from django_jobqueue.search.selection import Selection, Table, Term
-from tests.conftest import RunWorkers, eventually
+from tests.conftest import RunWorkers, eventually, some_slow
 from tests.crashes.test_kills import ends, starts
 from tests.pairwise import pairwise
 from tests.sample import paths
@@ -154,7 +154,10 @@ class Trial:
         eventually(lambda: starts(self.journal)[word], what=self.worker.output)
 
 
-@pytest.fixture(params=ROWS, ids=lambda row: " ".join(row.values()).replace(",", "+"))
+@pytest.fixture(
+    params=some_slow(ROWS, ROWS[::3]),
+    ids=lambda row: " ".join(row.values()).replace(",", "+"),
+)
 def trial(
     request: pytest.FixtureRequest, runworkers: Callable[..., RunWorkers], journal: str
 ) -> Iterator[Trial]:
