@@ -48,7 +48,9 @@ def test_a_replay_is_a_new_job_once_for_each_key(billing: Program, done: UUID) -
     )
     assert other.json()["id"] not in (keyed[0]["id"], first.json()["id"])
     assert QueuedJob.objects.count() == 3
-    for key in ("", "é", "x" * 256, "a\tb"):
+    spaced = billing.send("POST", path, Idempotency_Key="a key")
+    assert spaced.status_code == 201
+    for key in ("", " ", "a ", "é", "x" * 256, "a\tb", "a\x7f"):
         wrong = billing.send("POST", path, Idempotency_Key=key)
         problem(wrong, 400, "invalid_parameter")
 
