@@ -3587,6 +3587,7 @@ class Migration(PostgreSQLMigration):
         migrations.RunSQL(sql.LIMIT_CHANGED, sql.LIMIT_UNNOTICED),
         migrations.RunSQL(sql.RATE_CHANGED, sql.RATE_UNNOTICED),
         migrations.RunSQL(sql.FILL, sql.DO_NOT_FILL),
+        migrations.RunSQL(sql.IS_NEW, sql.IS_NOT_NEW),
         migrations.RunSQL(sql.IDLE_HOSTS, sql.NO_IDLE_HOSTS),
         migrations.RunSQL(sql.NOTIFY_HOSTS, sql.DO_NOT_NOTIFY_HOSTS),
         migrations.RunSQL(sql.ANNOUNCE, sql.DO_NOT_ANNOUNCE),

@@ -265,6 +265,24 @@ DROP TRIGGER IF EXISTS jobqueue_fill ON jobqueue_queuedjob;
 DROP FUNCTION IF EXISTS jobqueue_fill()
 """
 
+# Whether the caller's own id was not used before: called with a row that was just
+# inserted, it takes a new snapshot, so that it sees a job that was archived while the
+# INSERT waited for its id. A transaction that sees the past cannot tell.
+IS_NEW = """
+CREATE FUNCTION jobqueue_is_new(job_id uuid) RETURNS boolean
+LANGUAGE plpgsql VOLATILE AS $body$
+BEGIN
+  IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable')
+     OR EXISTS (SELECT FROM jobqueue_archivedjob AS job WHERE job.id = job_id)
+  THEN
+    RAISE unique_violation USING MESSAGE = 'the id may be in use: ' || job_id;
+  END IF;
+  RETURN true;
+END
+$body$
+"""
+IS_NOT_NEW = "DROP FUNCTION IF EXISTS jobqueue_is_new(uuid)"
+
 # The channels of hosts with a worker that says that it is idle and can start jobs of this
 # type, in random order; of many workers it looks at some. NULL if no worker of the queue
 # is idle; {} if those that are have no listener of their host (embedded, remote).

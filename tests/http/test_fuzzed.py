@@ -14,6 +14,7 @@ from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections
 from django.test import override_settings
 from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.errors import Unsatisfiable
 from schemathesis.checks import not_a_server_error
 from schemathesis.config import SchemathesisConfig
 from schemathesis.generation import GenerationMode
@@ -101,10 +102,14 @@ def fuzz(examples: int, modes: Sequence[GenerationMode]) -> None:
     )
     tried, wrong = 0, []
     for result in schema.get_all_operations():
+        operation = result.ok()
         tried += 1
         for mode in modes:
             try:
-                send(result.ok(), mode, examples, headers)
+                send(operation, mode, examples, headers)
+            except Unsatisfiable:  # there is nothing to make wrong
+                assert mode is GenerationMode.NEGATIVE
+                assert (len(operation.body), len(operation.query)) == (0, 0)
             except (AssertionError, BaseExceptionGroup) as error:
                 wrong.append(str(error))
     assert "\n\n".join(wrong) == ""

@@ -45,6 +45,18 @@ def put_once(id: UUID, a: int = 1) -> Job | None:
     return inserted and inserted.job
 
 
+@pytest.fixture(autouse=True, params=["a type that is known", "another one"])
+def _knowledge(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether the job type was looked up a moment ago: then the statement is another
+    one."""
+    insert._known.clear()
+    is_known = request.param == "a type that is known"
+    monkeypatch.setattr(insert, "KNOWN_FOR", 600.0 if is_known else 0.0)
+    put_once(new_id())
+    QueuedJob.objects.all().delete()
+    assert any(known.holds for known in insert._known.values()) == is_known
+
+
 def test_a_new_id_makes_a_job() -> None:
     id = new_id()
 

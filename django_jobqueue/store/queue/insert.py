@@ -91,12 +91,14 @@ INSERT INTO jobqueue_queuedjob (
        id, job_type, queue, priority, data, run_after, created_at, announce)
 VALUES (%(id)s, {job_type}, {queue}, {priority}, %(data)s, statement_timestamp(),
         statement_timestamp(), {announce})
-RETURNING created_at{notify}
+{conflict}
+RETURNING created_at, CASE WHEN {is_new} THEN {notified} END
 """
-NOTIFY_KNOWN: Final = f""",
+NOTIFIED_KNOWN: Final = f"""
           CASE WHEN {OUR_TURN_OF_TYPE}
                THEN jobqueue_notify_hosts(%(hosts)s::text[], id, queue)::text END
 """
+IS_NEW: Final = "jobqueue_is_new(id)"
 
 TRY_ARCHIVE: Final = """
 INSERT INTO jobqueue_archivedjob (id, job_type, status) VALUES (%(id)s, '', 'cancelled')
@@ -126,6 +128,7 @@ class Known:
     queue: str
     priority: int
     autocommit: str  # the statement, where it is a transaction by itself
+    once: str  # the same for an id of the caller's
     first: str  # the same for the first such job of a longer transaction
     further: str  # and for the others
     hosts: Iterator[str] | None  # arrays, to be told in turns; None if nobody is idle
@@ -158,13 +161,8 @@ def insert(
     row = _insert(db, NEW, new, id, text)
     if row is None:
         return None
-    job = inserted_job(new, id, data, row)
-    *_, expires_at, _created_at, is_followed, _notified = row
-    unusual = expires_at or is_followed or not new.is_plain
-    if not unusual and in_autocommit(db):
-        # What is read in a transaction may be undone; else it holds for a moment.
-        _remember(key, _known_from(new.job_type, *row))
-    return job
+    _learn(db, key, new, row)
+    return inserted_job(new, id, data, row)
 
 
 def insert_once(
@@ -178,6 +176,10 @@ def insert_once(
     The insert waits for a transaction that moves the same id to the archive; that move
     is not in its snapshot, hence the second look.
     """
+    if in_autocommit(db):
+        job = _insert_new(db, new, id, data, text)
+        if job is not None:
+            return Inserted(job, is_new=True)
 
     def insert_and_find() -> tuple[tuple[Any, ...] | None, Job | None]:
         row = _insert(db, UNLESS_THERE, new, id, text)
@@ -192,6 +194,30 @@ def insert_once(
     if row is not None:
         return Inserted(inserted_job(new, id, data, row), is_new=True)
     return None if existing is None else Inserted(existing, is_new=False)
+
+
+def _insert_new(
+    db: DjangoDatabase, new: NewJob, id: UUID, data: Any, text: str
+) -> Job | None:
+    """Enqueue one job under the caller's id in one round trip; None if that id is in
+    use, or if it takes more to know."""
+    key = (db.alias, *new.lane)
+    known = _known.get(key) if new.is_plain else None
+    try:
+        if known is not None and known.holds:
+            row = db.fetch_row(known.once, _params(known, id, text))
+            if not row:
+                return None
+            values = known.queue, known.priority, row[0], None, row[0]
+            return inserted_job(new, id, data, values)
+        with_check = f"CASE WHEN {IS_NEW} THEN {NOTIFIED} END"
+        inserted = _insert(db, UNLESS_THERE, new, id, text, notified=with_check)
+    except IntegrityError:
+        return None
+    if inserted is None:
+        return None
+    _learn(db, key, new, inserted)
+    return inserted_job(new, id, data, inserted)
 
 
 def is_archived(db: DjangoDatabase, id: UUID) -> bool:
@@ -217,11 +243,16 @@ def insert_unless_there(
 
 
 def _insert(
-    db: DjangoDatabase, conflict: str, new: NewJob, id: UUID, text: str
+    db: DjangoDatabase,
+    conflict: str,
+    new: NewJob,
+    id: UUID,
+    text: str,
+    notified: str = NOTIFIED,
 ) -> tuple[Any, ...] | None:
     """Insert it, and return values of the new row; None if there is none."""
     statement = INSERT if new.has_more else INSERT_FEW
-    return run_insert(db, statement, new, id, text, conflict)
+    return run_insert(db, statement, new, id, text, conflict, notified)
 
 
 def run_insert(
@@ -231,13 +262,14 @@ def run_insert(
     id: UUID,
     text: str,
     conflict: str = "",
+    notified: str = NOTIFIED,
 ) -> tuple[Any, ...] | None:
     """Run a form of INSERT, and return values of the new row; None if there is none."""
     is_first = announces(db, new.lane)
     statement = statement.format(
         conflict=conflict,
         announce=str(is_first).lower(),
-        notified=NOTIFIED if in_autocommit(db) else ISOLATION,
+        notified=notified if in_autocommit(db) else ISOLATION,
     )
     rows = db.fetch(statement, {**new.params(), "id": id, "data": text})
     if rows and is_first:
@@ -245,11 +277,17 @@ def run_insert(
     return rows[0] if rows else None
 
 
-def _remember(key: tuple[Any, ...], known: Known) -> None:
-    """For the next enqueues; what is older than a moment makes room."""
+def _learn(
+    db: DjangoDatabase, key: tuple[Any, ...], new: NewJob, row: tuple[Any, ...]
+) -> None:
+    """Remember for the next enqueues what this one found; what is older than a moment
+    makes room. What is read in a transaction may be undone."""
+    *_, expires_at, _created_at, is_followed, _notified = row
+    if expires_at or is_followed or not new.is_plain or not in_autocommit(db):
+        return
     if len(_known) >= MOST_KNOWN:
         _known.clear()
-    _known[key] = known
+    _known[key] = _known_from(new.job_type, *row)
 
 
 def _known_from(job_type: str, queue: str, priority: int, *row: Any) -> Known:
@@ -259,17 +297,27 @@ def _known_from(job_type: str, queue: str, priority: int, *row: Any) -> Known:
         name: sql.Literal(value).as_string().replace("%", "%%")
         for name, value in values.items()
     }
-    plain = INSERT_KNOWN.replace("{notify}", "")
     hosts: list[str] | None = row[-1]
-    autocommit = plain
-    if hosts is not None:  # somebody is idle
-        autocommit = INSERT_KNOWN.replace("{notify}", NOTIFY_KNOWN)
+    notified = "NULL" if hosts is None else NOTIFIED_KNOWN  # if somebody is idle
+
+    def statement(
+        *, announce: bool = False, once: bool = False, notified: str = "NULL"
+    ) -> str:
+        return INSERT_KNOWN.format(
+            **literals,
+            announce=str(announce).lower(),
+            conflict=UNLESS_THERE if once else NEW,
+            is_new=IS_NEW if once else "true",
+            notified=notified,
+        )
+
     return Known(
         queue,
         priority,
-        autocommit=autocommit.format(**literals, announce="false"),
-        first=plain.format(**literals, announce="true"),
-        further=plain.format(**literals, announce="false"),
+        autocommit=statement(notified=notified),
+        once=statement(notified=notified, once=True),
+        first=statement(announce=True),
+        further=statement(),
         hosts=None if hosts is None else cycle(_rotations(hosts)),
         since=time.monotonic(),
     )
@@ -281,6 +329,14 @@ def _rotations(hosts: list[str]) -> list[str]:
     return [f"{{{','.join(rotation)}}}" for rotation in rotations]
 
 
+def _params(known: Known, id: UUID, text: str) -> dict[str, str]:
+    """Those of a statement that is a transaction by itself."""
+    params = {"id": id.hex, "data": text}
+    if known.hosts is not None:
+        params["hosts"] = next(known.hosts)
+    return params
+
+
 def _insert_known(
     db: DjangoDatabase, known: Known, lane: tuple[Any, ...], id: UUID, text: str
 ) -> datetime | None:
@@ -290,9 +346,7 @@ def _insert_known(
     statement = (
         known.autocommit if autocommit else known.first if first else known.further
     )
-    params = {"id": id.hex, "data": text}
-    if autocommit and known.hosts is not None:
-        params["hosts"] = next(known.hosts)
+    params = _params(known, id, text) if autocommit else {"id": id.hex, "data": text}
     try:
         row = db.fetch_row(statement, params)
     except IntegrityError:
