@@ -126,9 +126,10 @@ class Registry:
         return iter(list(self._by_name.values()))
 
     def near(self, name: str, others: list[str] | None = None) -> list[str]:
-        """The names most similar to this one, among the declared ones and
-        ``others``."""
-        return near_names(name, {*self._by_name, *self._lazy, *(others or [])})
+        """The names most similar to this one, among the declared ones and ``others``;
+        not itself, which may be declared here without a row in a database."""
+        names = {*self._by_name, *self._lazy, *(others or [])}
+        return near_names(name, names - {name})
 
     def _load_lazy(self) -> None:
         for name, make in list(self._lazy.items()):

@@ -49,11 +49,14 @@ def start_operation(request: HttpRequest, body: schemas.NewOperation) -> HttpRes
     selection = selection_of(bulk.TABLES[BulkKind(body.kind)], body.where)
     _require_selected(request, selection, OF_VERBS[body.kind])
     by = caller_of(request).name
-    id = None
-    if not body.dry_run:
-        id = id_of_key(request, "operation", body.model_dump_json())
+    of_key = id_of_key(request, "operation", body.model_dump_json())
     draft = bulk.draft(
-        body.kind, selection, reason=body.reason or "", by=by, id=id, **body.options()
+        body.kind,
+        selection,
+        reason=body.reason or "",
+        by=by,
+        id=None if body.dry_run else of_key,
+        **body.options(),
     )
     if body.dry_run:
         bulk.discard(draft.id)

@@ -89,6 +89,7 @@ def test_the_near_misses_of_a_name_are_those_declared_and_others() -> None:
     assert own.near("shop.send_reciept") == ["shop.send_receipt"]
     assert own.near("shop.send_mial", ["shop.send_mail"])[0] == "shop.send_mail"
     assert own.near("nothing like it") == []
+    assert own.near("shop.send_receipt") == []
 
 
 def test_a_declaration_describes_its_handler() -> None:

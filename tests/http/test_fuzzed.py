@@ -138,7 +138,12 @@ def send(
                 for name, value in there.items()
                 if name in case.path_parameters
             }
-        answer = case.call_and_validate(headers=headers, checks=CHECKS)
+        # What could not be made wrong becomes it by our token, as it sees it.
+        is_right = case.meta.phase.data.description == "Positive test case"
+        leave_out = [negative_data_rejection] if is_right else []
+        answer = case.call_and_validate(
+            headers=headers, checks=CHECKS, excluded_checks=leave_out
+        )
         assert answer.status_code not in (401, 403), answer.text  # or nothing is tried
 
     call()

@@ -185,11 +185,10 @@ def test_a_bulk_operation_with_a_key_is_started_once(
     assert BulkOperation.objects.get().state == "queued"
     # Another body, and another caller, are other requests.
     assert len({first, start(billing, limit=1), start(program())}) == 3
-    problem(
-        billing.send("POST", "/operations", body, Idempotency_Key=""),
-        400,
-        "invalid_parameter",
-    )
+    for changes in ({}, {"dry_run": True}):
+        wrong = {**body, **changes}
+        sent = billing.send("POST", "/operations", wrong, Idempotency_Key="")
+        problem(sent, 400, "invalid_parameter")
 
 
 def test_a_bulk_operation_is_tried_started_watched_and_stopped(
