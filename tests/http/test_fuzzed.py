@@ -11,10 +11,11 @@ import pytest
 import schemathesis
 from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
-from django.db import close_old_connections
+from django.db import close_old_connections, connection
 from django.test import override_settings
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
+from psycopg.pq import TransactionStatus
 from schemathesis.checks import not_a_server_error
 from schemathesis.config import SchemathesisConfig
 from schemathesis.generation import GenerationMode
@@ -145,6 +146,9 @@ def send(
             headers=headers, checks=CHECKS, excluded_checks=leave_out
         )
         assert answer.status_code not in (401, 403), answer.text  # or nothing is tried
+        # No statement has failed: all values are checked before.
+        status = connection.connection.info.transaction_status
+        assert status is TransactionStatus.INTRANS, f"{case} {case.body} {answer.text}"
 
     call()
 
