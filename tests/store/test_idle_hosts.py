@@ -51,7 +51,7 @@ def test_two_of_the_hosts_that_could_start_it_are_told(
     way: str, own: OwnConnection, ear: Hearing
 ) -> None:
     for host in HOSTS:
-        for _process in range(3):
+        for _process in range(2):
             idle(own, host)
     firsts = set()
     for _ in range(40):
