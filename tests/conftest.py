@@ -32,6 +32,10 @@ from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import PINNED, DjangoDatabase, OwnConnection
 from django_jobqueue.workers.worker import Worker
 from tests import emptying
+from tests.time_limit import (
+    pytest_collection_modifyitems as pytest_collection_modifyitems,
+)
+from tests.time_limit import pytest_runtest_setup as pytest_runtest_setup
 
 JSON_TYPES = (114, 199, 3802, 3807)  # json, jsonb, and arrays of them
 ROOT = Path(__file__).resolve().parent.parent

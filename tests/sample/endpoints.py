@@ -19,8 +19,8 @@ def declare() -> Handler[..., Any]:
     return remote_job(
         "invoices.ship",
         endpoint="shipping",
-        max_attempts=50,
-        backoff="immediate",
+        max_attempts=1_000,  # it may be away for long on a busy machine
+        backoff=0.1,
         timeout=4,
         concurrency=None,
     )

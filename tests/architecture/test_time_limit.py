@@ -1,0 +1,52 @@
+"""Variants of tests are left out when the time is over, and nothing else is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests import time_limit
+
+
+class Item:
+    """A test that was collected."""
+
+    def __init__(self, nodeid: str) -> None:
+        self.nodeid = nodeid
+        self.stash = pytest.Stash()
+
+
+@pytest.fixture
+def items() -> list[Any]:
+    """Two tests, of which one has four variants, as they are ordered."""
+    made: list[Any] = [Item(f"a.py::one[{n}]") for n in range(4)]
+    made.insert(3, Item("b.py::two"))
+    time_limit.pytest_collection_modifyitems(made)
+    return made
+
+
+def skipped(items: list[Any]) -> list[str]:
+    """Those that do not begin."""
+    found = []
+    for item in items:
+        try:
+            time_limit.pytest_runtest_setup(item)
+        except pytest.skip.Exception:
+            found.append(item.nodeid)
+    return found
+
+
+def test_further_variants_come_last(items: list[Any]) -> None:
+    ids = [item.nodeid for item in items]
+    first = ["a.py::one[0]", "a.py::one[1]", "b.py::two"]
+    assert ids == [*first, "a.py::one[2]", "a.py::one[3]"]
+
+
+def test_only_they_are_left_out_when_the_time_is_over(
+    items: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time_limit, "UNTIL", 0.0)
+    assert skipped(items) == ["a.py::one[2]", "a.py::one[3]"]
+    monkeypatch.setattr(time_limit, "UNTIL", float("inf"))
+    assert skipped(items) == []

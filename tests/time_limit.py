@@ -1,0 +1,36 @@
+"""Leaves out variants of tests when there is no time for them.
+
+The tests are to end within minutes, on slow and busy machines too. A few variants of
+each parametrized test come first; the others follow until ``JOBQUEUE_TESTS_UNTIL``, in
+seconds since 1970, and are skipped after that. Without it all are run.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+
+import pytest
+
+ALWAYS = 2  # variants of a test
+UNTIL = float(os.environ.get("JOBQUEUE_TESTS_UNTIL", "inf"))
+FURTHER = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(trylast=True)  # when they are mixed, and chosen by -m and -k
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put further variants behind all other tests."""
+    variants = Counter[str]()
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        variants[test] += 1
+        item.stash[FURTHER] = variants[test] > ALWAYS
+    items.sort(key=lambda item: item.stash[FURTHER])
+
+
+@pytest.hookimpl(tryfirst=True)  # before fixtures are made
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a further variant if the time is over."""
+    if item.stash[FURTHER] and time.time() > UNTIL:
+        pytest.skip("there was no time left for further variants")
