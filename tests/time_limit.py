@@ -14,19 +14,27 @@ from collections import Counter
 import pytest
 
 ALWAYS = 2  # variants of a test
+PROCESSES = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 UNTIL = float(os.environ.get("JOBQUEUE_TESTS_UNTIL", "inf"))
 FURTHER = pytest.StashKey[bool]()
 
 
 @pytest.hookimpl(trylast=True)  # when they are mixed, and chosen by -m and -k
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put further variants behind all other tests."""
+    """Put further variants behind other tests in the part of each process: at first
+    each one has so many tests in a row."""
     variants = Counter[str]()
     for item in items:
         test = item.nodeid.partition("[")[0]
         variants[test] += 1
         item.stash[FURTHER] = variants[test] > ALWAYS
-    items.sort(key=lambda item: item.stash[FURTHER])
+    first = [item for item in items if not item.stash[FURTHER]]
+    further = [item for item in items if item.stash[FURTHER]]
+    items[:] = [
+        item
+        for number in range(PROCESSES)
+        for item in first[number::PROCESSES] + further[number::PROCESSES]
+    ]
 
 
 @pytest.hookimpl(tryfirst=True)  # before fixtures are made

@@ -18,8 +18,9 @@ class Item:
 
 
 @pytest.fixture
-def items() -> list[Any]:
-    """Two tests, of which one has four variants, as they are ordered."""
+def items(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Two tests, of which one has four variants, as one process orders them."""
+    monkeypatch.setattr(time_limit, "PROCESSES", 1)
     made: list[Any] = [Item(f"a.py::one[{n}]") for n in range(4)]
     made.insert(3, Item("b.py::two"))
     time_limit.pytest_collection_modifyitems(made)
@@ -41,6 +42,15 @@ def test_further_variants_come_last(items: list[Any]) -> None:
     ids = [item.nodeid for item in items]
     first = ["a.py::one[0]", "a.py::one[1]", "b.py::two"]
     assert ids == [*first, "a.py::one[2]", "a.py::one[3]"]
+
+
+def test_each_process_begins_with_others(
+    items: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time_limit, "PROCESSES", 2)
+    time_limit.pytest_collection_modifyitems(items)
+    further = [item.stash[time_limit.FURTHER] for item in items]
+    assert further == [False, False, True, False, True]
 
 
 def test_only_they_are_left_out_when_the_time_is_over(
