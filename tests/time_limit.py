@@ -1,7 +1,7 @@
 """Leaves out variants of tests when there is no time for them.
 
-The tests are to end within minutes, on slow and busy machines too. A few variants of
-each parametrized test come first; the others follow until ``JOBQUEUE_TESTS_UNTIL``, in
+The tests are to end within minutes, on slow and busy machines too. One variant of
+each parametrized test comes first; the others follow until ``JOBQUEUE_TESTS_UNTIL``, in
 seconds since 1970, and are skipped after that. Without it all are run.
 """
 
@@ -13,7 +13,7 @@ from collections import Counter
 
 import pytest
 
-ALWAYS = 2  # variants of a test
+ALWAYS = 1  # variants of a test
 PROCESSES = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 UNTIL = float(os.environ.get("JOBQUEUE_TESTS_UNTIL", "inf"))
 FURTHER = pytest.StashKey[bool]()
