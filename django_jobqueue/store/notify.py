@@ -44,10 +44,9 @@ NOTIFY: Final = "SELECT pg_notify('jobqueue', %(payload)s)"
 USAGE: Final = "SELECT pg_notification_queue_usage()"
 
 # Whether some worker of a job's queue says that it is idle.
-IDLE: Final = """
-       EXISTS (SELECT FROM jobqueue_worker AS worker
-                WHERE worker.listening
-                  AND (worker.queues IS NULL OR worker.queues ? queue))
+LISTENS: Final = "worker.listening AND (worker.queues IS NULL OR worker.queues ? queue)"
+IDLE: Final = f"""
+       EXISTS (SELECT FROM jobqueue_worker AS worker WHERE {LISTENS})
 """
 
 # Part of each INSERT. A commit with a notification takes a lock of the whole cluster
@@ -90,8 +89,7 @@ NOTIFY_OTHERS: Final = f"""
 SELECT pg_notify('jobqueue', '{News.JOBS.prefix}' || queue)
   FROM unnest(%(queues)s::text[]) AS new (queue)
  WHERE EXISTS (SELECT FROM jobqueue_worker AS worker
-                WHERE worker.listening AND worker.id <> ALL (%(workers)s::bigint[])
-                  AND (worker.queues IS NULL OR worker.queues ? queue))
+                WHERE worker.id <> ALL (%(workers)s::bigint[]) AND {LISTENS})
 """
 
 # The channel on which one host is told.

@@ -21,11 +21,11 @@ from django_jobqueue.admin.jobs.stack_dump import StackDump, moment_in, stack_du
 from django_jobqueue.admin.lists.change_list import WINDOW
 from django_jobqueue.admin.parts import catalogue, display, policies
 from django_jobqueue.admin.parts.history_entries import entries
+from django_jobqueue.admin.workers.worker_summary import running_jobs
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.states import (
     ALIVE,
     WITHOUT_SLOTS,
-    QueuedStatus,
     WorkerState,
 )
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob, Worker
@@ -209,7 +209,7 @@ def _slots(request: HttpRequest, worker: Worker) -> tuple[list[Slot], bool]:
     """The running jobs, by the jobs' own rows, longest running first; and whether there
     are more."""
     running = (
-        QueuedJob.objects.filter(worker_id=worker.pk, status=QueuedStatus.RUNNING)
+        running_jobs(worker)
         .only("id", "job_type", "started_at", "attempts", "timeout")
         .order_by("started_at", "id")[: MOST_JOBS + 1]
     )

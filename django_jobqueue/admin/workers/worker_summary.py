@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.admin.views.main import SEARCH_VAR
-from django.db.models import Count, Min
+from django.db.models import Count, Min, QuerySet
 from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
 from django.utils.html import format_html
@@ -57,10 +57,14 @@ def _of_move(worker: Worker) -> Lines:
     ]
 
 
+def running_jobs(worker: Worker) -> QuerySet[QueuedJob]:
+    """Those that it runs or holds, by the jobs' own rows."""
+    return QueuedJob.objects.filter(worker_id=worker.pk, status=QueuedStatus.RUNNING)
+
+
 def _held_jobs(worker: Worker) -> dict[str, Any]:
     """How many there are, and when the oldest was claimed."""
-    held = QueuedJob.objects.filter(worker_id=worker.pk, status=QueuedStatus.RUNNING)
-    return held.aggregate(count=Count("*"), oldest=Min("started_at"))
+    return running_jobs(worker).aggregate(count=Count("*"), oldest=Min("started_at"))
 
 
 def _of_process(request: HttpRequest, worker: Worker) -> Lines:

@@ -139,6 +139,10 @@ class Known:
         """Whether it is still a moment ago."""
         return 0 <= time.monotonic() - self.since < KNOWN_FOR
 
+    def row_of(self, moment: datetime) -> tuple[Any, ...]:
+        """What an INSERT returns of a job that was enqueued at this moment."""
+        return self.queue, self.priority, moment, None, moment
+
 
 _known: dict[tuple[Any, ...], Known] = {}
 
@@ -155,9 +159,7 @@ def insert(
     if known is not None and known.holds:
         moment = _insert_known(db, known, new.lane, id, text)
         if moment is not None:
-            return inserted_job(
-                new, id, data, (known.queue, known.priority, moment, None, moment)
-            )
+            return inserted_job(new, id, data, known.row_of(moment))
     row = _insert(db, NEW, new, id, text)
     if row is None:
         return None
@@ -206,10 +208,7 @@ def _insert_new(
     try:
         if known is not None and known.holds:
             row = db.fetch_row(known.once, _params(known, id, text))
-            if not row:
-                return None
-            values = known.queue, known.priority, row[0], None, row[0]
-            return inserted_job(new, id, data, values)
+            return inserted_job(new, id, data, known.row_of(row[0])) if row else None
         with_check = f"CASE WHEN {IS_NEW} THEN {NOTIFIED} END"
         inserted = _insert(db, UNLESS_THERE, new, id, text, notified=with_check)
     except IntegrityError:
