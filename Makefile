@@ -5,6 +5,8 @@
 PYTHON ?= python3.13 python3.12 python3.11 python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# Tests start hundreds of processes, of which each would compile the whole app.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-once test browser conformance structure lint types check-migrations wheel docs bench screenshots messages clean

@@ -43,11 +43,13 @@ needs_node = pytest.mark.skipif(NODE is None, reason="there is no Node")
 
 @pytest.fixture
 def site(live_server: Any) -> Iterator[str]:
-    """The address of the API."""
+    """The address of the API. What waits there for jobs of a killed program ends with
+    the test, not after half a minute."""
     JobType.objects.create(name=TYPE)
     settings = {"HTTP_REQUIRE_TLS": False, "HTTP_LONG_POLLS": 10}
     with override_settings(JOBQUEUE=settings):
         yield f"{live_server.url}/jobqueue"
+    Worker.objects.all().delete()
 
 
 class Programs:
