@@ -33,6 +33,9 @@ from django_jobqueue.store.connection import PINNED, DjangoDatabase, OwnConnecti
 from django_jobqueue.workers.worker import Worker
 from tests import emptying
 from tests.time_limit import (
+    pytest_collection_finish as pytest_collection_finish,
+)
+from tests.time_limit import (
     pytest_collection_modifyitems as pytest_collection_modifyitems,
 )
 from tests.time_limit import pytest_runtest_setup as pytest_runtest_setup

@@ -1,7 +1,8 @@
-"""Variants of tests are left out when the time is over, and nothing else is."""
+"""Variants of tests are left out when the time is over, others much later."""
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -55,7 +56,14 @@ def test_each_process_begins_with_others(
 def test_only_they_are_left_out_when_the_time_is_over(
     items: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(time_limit, "UNTIL", 0.0)
+    monkeypatch.setattr(time_limit, "UNTIL", time.time() - 1)
     assert skipped(items) == [f"a.py::one[{n}]" for n in (1, 2, 3)]
     monkeypatch.setattr(time_limit, "UNTIL", float("inf"))
     assert skipped(items) == []
+
+
+def test_all_are_left_out_when_it_is_long_over(
+    items: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time_limit, "UNTIL", 0.0)
+    assert skipped(items) == [item.nodeid for item in items]

@@ -12,7 +12,7 @@ from tests.admin.endpoints import keys_of
 from tests.admin.scene import build
 from tests.browser.conftest import LISTS, Each, See, long_names, missing
 
-# Each test opens every page; beside other tests that takes a while.
+# Each test opens a part of all pages; beside other tests that takes a while.
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
 PHONE = {"width": 390, "height": 844}

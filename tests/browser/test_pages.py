@@ -14,7 +14,7 @@ from tests.admin.scene import FAIL, build
 from tests.browser.conftest import LISTS, Each, Screen, See, long_names
 from tests.conftest import some_slow
 
-# Each test opens every page; beside other tests that takes a while.
+# Each test opens a part of all pages; beside other tests that takes a while.
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
 
