@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import mmap
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from django_jobqueue.processes.attempt_table import AttemptTable
 from django_jobqueue.processes.idle import WakeupPipes
@@ -74,27 +74,30 @@ class ProcessEntry(NamedTuple):
 
 
 WORD: Final = 8  # bytes
-# The words of the head; see the properties.
-(
-    _RENEWED_AT,
-    _MAINTENANCE_IS_READY,
-    _CAN_LISTEN,
-    _QUARANTINE_SEEN_AT,
-    _RECOVERED,
-    _LAST_ACTIVITY_AT,
-    _STANDBY_UNTIL,
-    _STANDBY_IS_HELD,
-    _NOTHING_REMAINS,
-    _LISTENER_HEARS,
-    _JOBS_HEARD,
-    _BEHIND_HEARD,
-    _ALONE,
-    _SUPERVISED_AT,
-    _IS_STOPPING,
-    _WANTS_NO_WORKER,
-    _USED,
-    _HEAD,  # how many there are
-) = range(18)
+T = TypeVar("T", bound=float)  # bool, int or float
+
+
+class HeadWord(Generic[T]):
+    """A word at the head of the table, as an attribute of it."""
+
+    def __init__(self, type_: type[T]) -> None:
+        self._type: type[T] = type_
+        self._number = 0
+
+    def __set_name__(self, owner: type[ProcessTable], name: str) -> None:
+        self._number = owner.head_size
+        owner.head_size += 1
+
+    def __get__(self, table: ProcessTable, owner: type[ProcessTable]) -> T:
+        return self._type(self._words(table)[self._number])
+
+    def __set__(self, table: ProcessTable, value: T) -> None:
+        self._words(table)[self._number] = value
+
+    def _words(self, table: ProcessTable) -> memoryview[Any]:
+        return table.moments if self._type is float else table.numbers
+
+
 _FIELDS: Final = {name: word for word, name in enumerate(ProcessEntry._fields[1:])}
 
 
@@ -107,15 +110,79 @@ class ProcessTable:
     rest for long.
     """
 
+    head_size = 0  # words, of those that follow
+    _used = HeadWord(int)
+    """How many entries were ever used."""
+
+    renewed_at = HeadWord(float)
+    """lease_time() of the last renewal of the leases."""
+
+    maintenance_is_ready = HeadWord(bool)
+    """Whether maintenance has done what must come before the first claim."""
+
+    can_listen = HeadWord(bool)
+    """Whether LISTEN works here."""
+
+    quarantine_seen_at = HeadWord(float)
+    """time.monotonic() of maintenance's last look, if there was a job that must run
+    alone, and may; 0 if there was none."""
+
+    recovered = HeadWord(int)
+    """The number of the last death that maintenance has dealt with."""
+
+    last_activity_at = HeadWord(float)
+    """lease_time() when somebody here last had something to do, or was asked
+    for something. Any process writes it."""
+
+    # Standby. Only maintenance writes it, after the supervisor has begun with it.
+
+    standby_until = HeadWord(float)
+    """lease_time() up to which workers may run here unless the standby lease is
+    renewed; infinite if this host does not stand by."""
+
+    standby_is_held = HeadWord(bool)
+    """Whether this host holds the standby lease, or does not stand by."""
+
+    nothing_remains = HeadWord(bool)
+    """Whether maintenance found no job that could run here, ever; only where a host
+    asks for it."""
+
+    # News. The listener in the maintenance process writes it, and the supervisor while
+    # that process is dead or stopped.
+
+    listener_hears = HeadWord(bool)
+    """Whether it hears notifications, and wakes workers."""
+
+    jobs_heard = HeadWord(int)
+    """A number that grows with each notification of jobs."""
+
+    behind_heard = HeadWord(int)
+    """The same of jobs that a claim may have passed already."""
+
+    alone = HeadWord(bool)
+    """Whether there may be jobs of which only this host was told."""
+
+    # What the supervisor says of itself.
+
+    supervised_at = HeadWord(float)
+    """time.monotonic() of the supervisor's last round."""
+
+    is_stopping = HeadWord(bool)
+    """Whether the host was told to stop."""
+
+    wants_no_worker = HeadWord(bool)
+    """Whether operators have parked or drained the host: no worker starts here
+    until they say so."""
+
     def __init__(
         self, entries: int, wakeups: WakeupPipes | None = None, *, attempts: int = 0
     ) -> None:
         self.size = entries
         self._attempts = AttemptTable.several(entries, attempts)
         self._wakeups = wakeups
-        memory = memoryview(mmap.mmap(-1, WORD * (_HEAD + entries * len(_FIELDS))))
-        self._numbers = memory.cast("q")
-        self._moments = memory.cast("d")  # the same memory
+        memory = memoryview(mmap.mmap(-1, WORD * self._first(entries)))
+        self.numbers = memory.cast("q")
+        self.moments = memory.cast("d")  # the same memory
         self.orders = SharedValue(ORDERS_SIZE)
         self.report = SharedValue(ORDERS_SIZE)
         self.last_activity_at = lease_time()
@@ -124,7 +191,7 @@ class ProcessTable:
         self.standby_is_held = True
 
     def __iter__(self) -> Iterator[ProcessEntry]:
-        for number in range(self._numbers[_USED]):
+        for number in range(self._used):
             entry = self.entry(number)
             if entry.pid:
                 yield entry
@@ -132,13 +199,13 @@ class ProcessTable:
     def entry(self, number: int) -> ProcessEntry:
         """The values of this entry."""
         first = self._first(number)
-        words = self._numbers[first : first + len(_FIELDS)]
+        words = self.numbers[first : first + len(_FIELDS)]
         return ProcessEntry._make((number, *words))
 
     def column(self, field: str) -> list[int]:
         """The values of this field in all entries that were used, in their order."""
-        end = self._first(self._numbers[_USED])
-        return self._numbers[_HEAD + _FIELDS[field] : end : len(_FIELDS)].tolist()
+        first, end = self._first(0), self._first(self._used)
+        return self.numbers[first + _FIELDS[field] : end : len(_FIELDS)].tolist()
 
     def free(self) -> int | None:
         """The number of an entry that nobody has."""
@@ -158,167 +225,11 @@ class ProcessTable:
 
     def write(self, number: int, **values: int) -> None:
         """Write fields of an entry."""
-        if "pid" in values and number >= self._numbers[_USED]:
-            self._numbers[_USED] = number + 1
+        if "pid" in values and number >= self._used:
+            self._used = number + 1
         first = self._first(number)
         for name, value in values.items():
-            self._numbers[first + _FIELDS[name]] = value
-
-    @property
-    def renewed_at(self) -> float:
-        """lease_time() of the last renewal of the leases."""
-        return self._moments[_RENEWED_AT]
-
-    @renewed_at.setter
-    def renewed_at(self, moment: float) -> None:
-        self._moments[_RENEWED_AT] = moment
-
-    @property
-    def maintenance_is_ready(self) -> bool:
-        """Whether maintenance has done what must come before the first claim."""
-        return bool(self._numbers[_MAINTENANCE_IS_READY])
-
-    @maintenance_is_ready.setter
-    def maintenance_is_ready(self, ready: bool) -> None:
-        self._numbers[_MAINTENANCE_IS_READY] = ready
-
-    @property
-    def can_listen(self) -> bool:
-        """Whether LISTEN works here."""
-        return bool(self._numbers[_CAN_LISTEN])
-
-    @can_listen.setter
-    def can_listen(self, works: bool) -> None:
-        self._numbers[_CAN_LISTEN] = works
-
-    @property
-    def quarantine_seen_at(self) -> float:
-        """time.monotonic() of maintenance's last look, if there was a job that must run
-        alone, and may; 0 if there was none."""
-        return self._moments[_QUARANTINE_SEEN_AT]
-
-    @quarantine_seen_at.setter
-    def quarantine_seen_at(self, moment: float) -> None:
-        self._moments[_QUARANTINE_SEEN_AT] = moment
-
-    @property
-    def recovered(self) -> int:
-        """The number of the last death that maintenance has dealt with."""
-        return self._numbers[_RECOVERED]
-
-    @recovered.setter
-    def recovered(self, number: int) -> None:
-        self._numbers[_RECOVERED] = number
-
-    @property
-    def last_activity_at(self) -> float:
-        """lease_time() when somebody here last had something to do, or was asked
-        for something. Any process writes it."""
-        return self._moments[_LAST_ACTIVITY_AT]
-
-    @last_activity_at.setter
-    def last_activity_at(self, moment: float) -> None:
-        self._moments[_LAST_ACTIVITY_AT] = moment
-
-    # Standby. Only maintenance writes it, after the supervisor has begun with it.
-
-    @property
-    def standby_until(self) -> float:
-        """lease_time() up to which workers may run here unless the standby lease is
-        renewed; infinite if this host does not stand by."""
-        return self._moments[_STANDBY_UNTIL]
-
-    @standby_until.setter
-    def standby_until(self, moment: float) -> None:
-        self._moments[_STANDBY_UNTIL] = moment
-
-    @property
-    def standby_is_held(self) -> bool:
-        """Whether this host holds the standby lease, or does not stand by."""
-        return bool(self._numbers[_STANDBY_IS_HELD])
-
-    @standby_is_held.setter
-    def standby_is_held(self, is_held: bool) -> None:
-        self._numbers[_STANDBY_IS_HELD] = is_held
-
-    @property
-    def nothing_remains(self) -> bool:
-        """Whether maintenance found no job that could run here, ever; only where a host
-        asks for it."""
-        return bool(self._numbers[_NOTHING_REMAINS])
-
-    @nothing_remains.setter
-    def nothing_remains(self, is_so: bool) -> None:
-        self._numbers[_NOTHING_REMAINS] = is_so
-
-    # News. The listener in the maintenance process writes it, and the supervisor while
-    # that process is dead or stopped.
-
-    @property
-    def listener_hears(self) -> bool:
-        """Whether it hears notifications, and wakes workers."""
-        return bool(self._numbers[_LISTENER_HEARS])
-
-    @listener_hears.setter
-    def listener_hears(self, hears: bool) -> None:
-        self._numbers[_LISTENER_HEARS] = hears
-
-    @property
-    def jobs_heard(self) -> int:
-        """A number that grows with each notification of jobs."""
-        return self._numbers[_JOBS_HEARD]
-
-    @jobs_heard.setter
-    def jobs_heard(self, number: int) -> None:
-        self._numbers[_JOBS_HEARD] = number
-
-    @property
-    def behind_heard(self) -> int:
-        """The same of jobs that a claim may have passed already."""
-        return self._numbers[_BEHIND_HEARD]
-
-    @behind_heard.setter
-    def behind_heard(self, number: int) -> None:
-        self._numbers[_BEHIND_HEARD] = number
-
-    @property
-    def alone(self) -> bool:
-        """Whether there may be jobs of which only this host was told."""
-        return bool(self._numbers[_ALONE])
-
-    @alone.setter
-    def alone(self, alone: bool) -> None:
-        self._numbers[_ALONE] = alone
-
-    # What the supervisor says of itself.
-
-    @property
-    def supervised_at(self) -> float:
-        """time.monotonic() of the supervisor's last round."""
-        return self._moments[_SUPERVISED_AT]
-
-    @supervised_at.setter
-    def supervised_at(self, moment: float) -> None:
-        self._moments[_SUPERVISED_AT] = moment
-
-    @property
-    def is_stopping(self) -> bool:
-        """Whether the host was told to stop."""
-        return bool(self._numbers[_IS_STOPPING])
-
-    @is_stopping.setter
-    def is_stopping(self, is_so: bool) -> None:
-        self._numbers[_IS_STOPPING] = is_so
-
-    @property
-    def wants_no_worker(self) -> bool:
-        """Whether operators have parked or drained the host: no worker starts here
-        until they say so."""
-        return bool(self._numbers[_WANTS_NO_WORKER])
-
-    @wants_no_worker.setter
-    def wants_no_worker(self, is_so: bool) -> None:
-        self._numbers[_WANTS_NO_WORKER] = is_so
+            self.numbers[first + _FIELDS[name]] = value
 
     def may_work(self, now: float) -> bool:
         """Whether workers may run here: no other host is to do the same work."""
@@ -377,7 +288,6 @@ class ProcessTable:
         if self._wakeups is not None:
             self._wakeups.maintenance.ring()
 
-    @staticmethod
-    def _first(number: int) -> int:
+    def _first(self, number: int) -> int:
         """The first word of an entry."""
-        return _HEAD + number * len(_FIELDS)
+        return self.head_size + number * len(_FIELDS)
