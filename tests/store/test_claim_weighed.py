@@ -12,6 +12,7 @@ from django_jobqueue.models import Bucket, JobType, KeyLimit, QueuedJob
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import claim
 from django_jobqueue.store.queue.claim_keyed import KeyedLane
+from django_jobqueue.store.queue.claim_keyed_rated import LONGEST_WAIT
 from django_jobqueue.store.queue.claim_weighed import (
     claim_keyed_weighed,
     claim_weighed,
@@ -25,7 +26,8 @@ from tests.store.test_claim_rated import claimers, pass_time
 
 __all__ = ["claimers"]  # the fixture
 
-RATE = Rate(10_000, per=3_600, burst=10)  # one more in 0.36 s
+RATE = Rate(109, per=3_600, burst=10)
+ONE = 36.0  # seconds until there is room for one more
 RULE: dict[str, Any] = {"by": "tokens", "default": 2, "of_type": True, "of_key": False}
 
 
@@ -60,8 +62,8 @@ def test_jobs_start_in_order_as_long_as_they_fit(
 
     assert got == [3, 4]  # not the 1, or the second 4 would never start
     assert spent() == 7
-    assert 0 < seconds <= 0.36  # until the 4 fits, not until 1 does
-    pass_time(0.36)
+    assert 0 < seconds <= ONE  # until the 4 fits, not until 1 does
+    pass_time(ONE)
     assert take(own, holder)[0] == [4]
 
 
@@ -74,7 +76,7 @@ def test_the_wait_is_that_of_the_first_job_that_is_left(
     got, seconds = take(own, holder)
 
     assert got == []
-    assert 7 * 0.36 < seconds <= 8 * 0.36
+    assert 7 * ONE < seconds <= 8 * ONE
 
 
 def test_what_is_heavier_than_the_burst_starts_alone_when_the_bucket_is_full(
@@ -85,8 +87,8 @@ def test_what_is_heavier_than_the_burst_starts_alone_when_the_bucket_is_full(
     assert take(own, holder)[0] == [1]
     got, seconds = take(own, holder)
     assert got == []
-    assert 0 < seconds <= 0.36
-    pass_time(0.36)
+    assert 0 < seconds <= ONE
+    pass_time(ONE)
     assert take(own, holder)[0] == [25]
     assert spent() == 25
     assert take(own, holder)[0] == []
@@ -160,7 +162,7 @@ def test_quarantined_jobs_wait_until_they_fit(own: OwnConnection, holder: int) -
     nearest = claim.next_quarantined(own, ["weighed"], None)
     assert (nearest.due_in, nearest.is_held_back) == (None, True)
     assert claim.claim_quarantined(own, holder, ["weighed"], None) == []
-    pass_time(6 * 0.36)
+    pass_time(6 * ONE)
     assert claim.next_quarantined(own, ["weighed"], None).due_in == 0
     assert len(claim.claim_quarantined(own, holder, ["weighed"], None)) == 1
 
@@ -224,10 +226,11 @@ def test_the_wait_of_a_key_is_that_of_its_first_job(
     keyed(("a", 8), ("a", 4), of_type=False, of_key=True)
 
     assert take_keyed(own, holder, each=1)[0] == "a"
+    pass_time(2 * ONE - 0.9 * LONGEST_WAIT)  # for 4 of 10, of which 8 are gone
     got, _, of_key = take_keyed(own, holder, each=1)
 
     assert got == ""
-    assert 0.36 < of_key <= 2 * 0.36  # for 4 of 10, of which 8 are gone
+    assert 0 < of_key <= 0.9 * LONGEST_WAIT
 
 
 def test_the_wait_of_the_type_is_that_of_the_first_job_of_the_circle(
@@ -240,7 +243,7 @@ def test_the_wait_of_the_type_is_that_of_the_first_job_of_the_circle(
     assert 0 < of_type <= 0.01  # perhaps there is a lighter one behind it
     got, of_type, _ = take_keyed(own, holder, each=1)
     assert got == ""
-    assert 0.36 < of_type <= 2 * 0.36
+    assert ONE < of_type <= 2 * ONE
 
 
 def test_what_a_job_spends_besides_is_of_the_rates_that_count_weights(
