@@ -74,8 +74,10 @@ QUESTION: Final = Question(
         ),
     ),
     why=(
-        "Loading Django takes most of the time; systems without it start earlier. Our "
-        "worker is forked and loads nothing twice."
+        "Loading code takes most of the time, so systems without Django start earlier. "
+        "By a profile (Python 3.11), a third of it is Django with its admin, and half "
+        "is ours: 570 modules, of which 147 are the admin's; making 258 dataclasses "
+        "is a quarter of the whole. Our worker is forked and loads nothing twice."
     ),
     aims=(
         Aim(

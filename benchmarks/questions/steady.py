@@ -91,7 +91,10 @@ QUESTION: Final = Question(
     ),
     why=(
         "There is nothing to batch, so the cost of one claim and one finish counts, "
-        "and what each of them wakes up."
+        "and what each of them wakes up. By the server's log, a job of ours has an "
+        "INSERT, at most one claim and one finish, of which each waits for the disk, "
+        "and a fifth of another statement; what Redis does for dramatiq waits for no "
+        "disk."
     ),
     aims=(
         Aim(
