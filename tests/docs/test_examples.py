@@ -13,6 +13,7 @@ import pytest
 from django.db import connection
 
 from django_jobqueue.domain.registry import registry
+from django_jobqueue.domain.schedules import schedules
 from tests.conftest import HandDriven, archived, queued
 from tests.docs.pages import Example, examples, pages
 
@@ -33,12 +34,18 @@ def raises(
 
 
 @pytest.fixture
-def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    """The module of a page's examples; its handlers are forgotten after."""
+def module(
+    monkeypatch: pytest.MonkeyPatch, transactional_db: None
+) -> Iterator[ModuleType]:
+    """The module of a page's examples; its handlers and schedules are forgotten before
+    the database is emptied, which declares what is known, or the next page had them."""
     made = ModuleType(MODULE)
     monkeypatch.setitem(sys.modules, MODULE, made)
     before = {declaration.name for declaration in registry}
+    planned = set(schedules.names)
     yield made
+    for name in {*schedules.names, *schedules.without_call} - planned:
+        schedules.remove(name)
     for declaration in registry:
         if declaration.name not in before:
             registry.remove(declaration.name)
