@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import os
 import random
@@ -32,9 +33,6 @@ from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import PINNED, DjangoDatabase, OwnConnection
 from django_jobqueue.workers.worker import Worker
 from tests import emptying
-from tests.time_limit import (
-    pytest_collection_finish as pytest_collection_finish,
-)
 from tests.time_limit import (
     pytest_collection_modifyitems as pytest_collection_modifyitems,
 )
@@ -161,6 +159,12 @@ def _other_sessions() -> list[Any]:
 def pytest_xdist_auto_num_workers() -> int:
     """Two for each core: half the time tests wait for the database and processes."""
     return 2 * (os.cpu_count() or 1)
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collector of garbage from looking at thousands of tests each time."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -8,7 +8,6 @@ the first ones, those that have not begun are skipped too. Without it all are ru
 
 from __future__ import annotations
 
-import gc
 import os
 import time
 from collections import Counter
@@ -47,9 +46,3 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip("there was no time left for further variants")
     if time.time() > UNTIL + GRACE:
         pytest.skip("there was no time left for any test")
-
-
-def pytest_collection_finish() -> None:
-    """Keep the collector of garbage from looking at thousands of tests each time."""
-    gc.collect()
-    gc.freeze()

@@ -95,7 +95,7 @@ class HeadWord(Generic[T]):
         self._words(table)[self._number] = value
 
     def _words(self, table: ProcessTable) -> memoryview[Any]:
-        return table.moments if self._type is float else table.numbers
+        return table._moments if self._type is float else table._numbers
 
 
 _FIELDS: Final = {name: word for word, name in enumerate(ProcessEntry._fields[1:])}
@@ -181,8 +181,8 @@ class ProcessTable:
         self._attempts = AttemptTable.several(entries, attempts)
         self._wakeups = wakeups
         memory = memoryview(mmap.mmap(-1, WORD * self._first(entries)))
-        self.numbers = memory.cast("q")
-        self.moments = memory.cast("d")  # the same memory
+        self._numbers = memory.cast("q")
+        self._moments = memory.cast("d")  # the same memory
         self.orders = SharedValue(ORDERS_SIZE)
         self.report = SharedValue(ORDERS_SIZE)
         self.last_activity_at = lease_time()
@@ -199,13 +199,13 @@ class ProcessTable:
     def entry(self, number: int) -> ProcessEntry:
         """The values of this entry."""
         first = self._first(number)
-        words = self.numbers[first : first + len(_FIELDS)]
+        words = self._numbers[first : first + len(_FIELDS)]
         return ProcessEntry._make((number, *words))
 
     def column(self, field: str) -> list[int]:
         """The values of this field in all entries that were used, in their order."""
         first, end = self._first(0), self._first(self._used)
-        return self.numbers[first + _FIELDS[field] : end : len(_FIELDS)].tolist()
+        return self._numbers[first + _FIELDS[field] : end : len(_FIELDS)].tolist()
 
     def free(self) -> int | None:
         """The number of an entry that nobody has."""
@@ -229,7 +229,7 @@ class ProcessTable:
             self._used = number + 1
         first = self._first(number)
         for name, value in values.items():
-            self.numbers[first + _FIELDS[name]] = value
+            self._numbers[first + _FIELDS[name]] = value
 
     def may_work(self, now: float) -> bool:
         """Whether workers may run here: no other host is to do the same work."""

@@ -190,7 +190,7 @@ def test_beside_arabic_code_reads_from_the_left_and_all_is_in_sight(
 NOT_OURS = {"#searchbar"}
 
 
-# Each takes minutes: half of the pages on one screen, half on the other. What depends
+# Half of the pages on one screen, half on the other: all take minutes. What depends
 # on both theme and width is for the slow ones.
 ALL = slice(None)
 SCREENS = [

@@ -11,7 +11,6 @@ from django.db import transaction
 from django.utils import timezone
 
 from django_jobqueue import InvalidArguments, operations
-from django_jobqueue.domain.ids import new_ids
 from django_jobqueue.models import (
     ArchivedJob,
     BulkOperation,
@@ -35,11 +34,10 @@ Told = list[dict[str, Any]]
 
 
 def failed(count: int = 1, job_type: str = ADD, **columns: Any) -> list[UUID]:
-    """Archive failed jobs, the first the oldest; before PostgreSQL 18, ids of
-    the database do not keep that order."""
+    """Archive failed jobs, the first the oldest."""
     return [
-        archive(job_type, "failed", id=id, finished_at=ago(1_000 - number), **columns)
-        for number, id in enumerate(sorted(new_ids(count)))
+        archive(job_type, "failed", finished_at=ago(1_000 - number), **columns)
+        for number in range(count)
     ]
 
 
