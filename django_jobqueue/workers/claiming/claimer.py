@@ -132,24 +132,17 @@ class Claimer:
         """
         if not executor.wants_more:
             return 0, True
+        executor.low = taken = 0
         ordered = self.lane_selection.in_turn(executor, due=due)
-        if not ordered:
-            executor.low = 0
-            return 0, False
-        taken = 0
-        first = [] if executor.free else self.lane_selection.batchable(ordered)
-        if first and len(self.lane_selection.short_lanes(first, executor)) == len(
-            first
-        ):
+        first = self.lane_selection.batchable(ordered)
+        if first and first == self.lane_selection.short_lanes(first, executor):
             taken, stop = self._prefetch(executor, first)
             if stop is not None:
                 return taken, True
             ordered = ordered[len(first) :]
         # Without a free slot a probe, so that a more urgent lane is not overlooked.
-        room = executor.free or 1
-        got, stop = self._fill_slots(executor, ordered, room)
+        got, stop = self._fill_slots(executor, ordered, executor.free or 1)
         taken += got
-        executor.low = 0
         if stop is None:
             return taken, False
         others = self.lane_selection.batchable(ordered[ordered.index(stop) :])
@@ -230,15 +223,12 @@ class Claimer:
     def _prefetch(
         self, executor: Executor, short: list[KnownLane]
     ) -> tuple[int, KnownLane | None]:
-        """Claim ahead of free slots from these lanes, whose jobs are short; returns as
-        for slots."""
+        """Claim for free slots and ahead of them from these lanes, whose jobs are
+        short; returns as for slots."""
         due = [known for known in short if known.due] or short
-        prefetched = min(
-            executor.runtimes.prefetch(known.lane.job_type, executor.slots)
-            for known in due
-        )
+        prefetched = min(executor.prefetch(known.lane.job_type) for known in due)
         executor.low = prefetched // 2
-        wanted = prefetched - executor.backlog
+        wanted = max(prefetched - executor.backlog, executor.free)
         if wanted <= 0:
             return 0, due[0]
         return self._take_batch(executor, short, wanted)
@@ -375,9 +365,7 @@ class Claimer:
         if len(part) > 1:  # in a lane they are in order already
             order = {known.lane: index for index, known in enumerate(part)}
             attempts.sort(key=lambda attempt: order[attempt.job.lane])
-        executor.put(attempts)
         jobs = [attempt.job for attempt in attempts]
-        executor.runtimes.took(max([len(job.data) for job in jobs], default=0))
         selection = self.lane_selection
         # What a rate holds back is there still.
         held_back = [k for k in part if k.due and selection.waits_for_rate(k.lane)]
@@ -386,4 +374,5 @@ class Claimer:
         )
         for known in held_back if not attempts else ():
             known.due = True
+        executor.claimed(attempts)  # last: then threads have the interpreter, for ms
         return len(jobs), stop

@@ -33,13 +33,12 @@ from django_jobqueue.workers.claiming.cancellation_poll import CancellationPoll
 from django_jobqueue.workers.claiming.claimer import LIMIT_RETRY, Claimer
 from django_jobqueue.workers.claiming.lane_scanner import LaneScanner
 from django_jobqueue.workers.claiming.policies import Policies, PolicyReader
-from django_jobqueue.workers.executors.base import Executor
+from django_jobqueue.workers.executors.base import STALE, Executor
 
 logger = logging.getLogger("django_jobqueue.worker")
 
 LONGEST_UNHEARD: Final = 1.0  # seconds; the longest wait without LISTEN
 BUSY_AFTER: Final = 1.0  # seconds of full claims after which no notification is wanted
-STALE: Final = 0.5  # seconds that a job may wait in the buffer before it is given back
 NUDGE_EVERY: Final = 0.02  # seconds between checks whether the buffer moves
 RELOAD_EVERY: Final = 120.0  # seconds between reads of the overrides
 RELOAD_UNHEARD: Final = 30.0  # likewise without LISTEN

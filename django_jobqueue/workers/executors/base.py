@@ -17,6 +17,7 @@ from django_jobqueue.processes import forking
 from django_jobqueue.processes.attempt_table import AttemptTable
 from django_jobqueue.store.queue.finish import Finished
 from django_jobqueue.workers.executors.runtime_estimate import RuntimeEstimate
+from django_jobqueue.workers.executors.start_rate import StartRate
 
 logger = logging.getLogger("django_jobqueue.worker")
 
@@ -25,6 +26,7 @@ logger = logging.getLogger("django_jobqueue.worker")
 # not written: it came to 150 ms of work in a drain of 60,000, and grew with the drain.
 MOST_UNWRITTEN: Final = 1_000
 LEAST_PATIENCE: Final = 5.0  # seconds; receivers of signals may be slow
+STALE: Final = 0.5  # seconds that a job may wait in the buffer before it is given back
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,7 @@ class Executor:
     def __init__(self, slots: int, callbacks: ExecutorCallbacks) -> None:
         self.slots = slots
         self.runtimes = RuntimeEstimate()
+        self._start_rate = StartRate()
         self.low = 0  # claimed ahead; below it more are wanted
         self._on_done = callbacks.on_done
         self._on_slot_free = callbacks.on_slot_free
@@ -56,6 +59,12 @@ class Executor:
     def put(self, attempts: Sequence[Attempt]) -> None:
         """Run these as slots come free, in this order."""
         raise NotImplementedError
+
+    def claimed(self, attempts: Sequence[Attempt]) -> None:
+        """Run these as slots come free, in this order; they were just claimed."""
+        self._start_rate.claimed(len(attempts), waiting=len(self._buffer))
+        self.put(attempts)
+        self.runtimes.took(max([len(a.job.data) for a in attempts], default=0))
 
     def nudge(self) -> None:
         """Look whether what waits in the buffer moves; called while something does."""
@@ -122,9 +131,15 @@ class Executor:
         """The thread in which this attempt runs its Python code."""
         return attempt.thread
 
+    def prefetch(self, job_type: str) -> int:
+        """The number of jobs of this type to have claimed ahead of the slots."""
+        by_runtime = self.runtimes.prefetch(job_type, self.slots)
+        return min(by_runtime, self._start_rate.most_prefetched)
+
     def take_back(self) -> list[Attempt]:
         """Take what waits out of the buffer, to be released."""
         taken: list[Attempt] = []
+        self._start_rate.gave_back()
         while self._buffer:
             try:
                 taken.append(self._buffer.popleft())
