@@ -29,6 +29,7 @@ from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.operations import bulk_counting, erasure_chunks
 from django_jobqueue.operations import hosts as operators_hosts
 from django_jobqueue.operations import workers as operators_workers
+from django_jobqueue.processes.lane_progress import SharedLaneProgress
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import PINNED, DjangoDatabase, OwnConnection
 from django_jobqueue.workers.worker import Worker
@@ -241,8 +242,10 @@ def journal(tmp_path: Path) -> str:
 class HandDriven:
     """A worker whose loops are called one by one: no thread decides anything."""
 
-    def __init__(self, config: WorkerConfig) -> None:
-        self.worker = Worker(config)
+    def __init__(
+        self, config: WorkerConfig, lane_progress: SharedLaneProgress | None = None
+    ) -> None:
+        self.worker = Worker(config, lane_progress=lane_progress)
         self.worker.register()
         self.worker.build()
         # On a busy machine a sweep is taken for a long one, and the next one put off.
@@ -287,12 +290,15 @@ class HandDriven:
 
 @pytest.fixture
 def make_worker(transactional_db: None) -> Iterator[Callable[..., HandDriven]]:
-    """Make hand-driven workers: ``make_worker(threads=2)``."""
+    """Make hand-driven workers: ``make_worker(threads=2)``; of one host, if they share
+    the progress of lanes."""
     made: list[HandDriven] = []
 
-    def make(**config: Any) -> HandDriven:
+    def make(
+        lane_progress: SharedLaneProgress | None = None, **config: Any
+    ) -> HandDriven:
         defaults: dict[str, Any] = {"threads": 4, "async_slots": 10, "listen": False}
-        made.append(HandDriven(WorkerConfig(**{**defaults, **config})))
+        made.append(HandDriven(WorkerConfig(**{**defaults, **config}), lane_progress))
         return made[-1]
 
     yield make

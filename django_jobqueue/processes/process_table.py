@@ -15,6 +15,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from django_jobqueue.processes.attempt_table import AttemptTable
 from django_jobqueue.processes.idle import WakeupPipes
+from django_jobqueue.processes.lane_progress import SharedLaneProgress
 from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.shared_value import SharedValue
 from django_jobqueue.processes.worker_relay import WAKE, WorkerNews, WorkerRelay
@@ -183,6 +184,7 @@ class ProcessTable:
         memory = memoryview(mmap.mmap(-1, WORD * self._first(entries)))
         self._numbers = memory.cast("q")
         self._moments = memory.cast("d")  # the same memory
+        self.lane_progress = SharedLaneProgress()
         self.orders = SharedValue(ORDERS_SIZE)
         self.report = SharedValue(ORDERS_SIZE)
         self.last_activity_at = lease_time()

@@ -25,6 +25,7 @@ from django_jobqueue.execution.signal_sender import announcer
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.attempt_table import AttemptTable
 from django_jobqueue.processes.idle import Activity
+from django_jobqueue.processes.lane_progress import SharedLaneProgress
 from django_jobqueue.processes.listener import Listener
 from django_jobqueue.processes.loop import Loop
 from django_jobqueue.processes.shutdown import LEAST_FLUSH
@@ -65,8 +66,10 @@ class Worker:
         config: WorkerConfig,
         table: AttemptTable | None = None,
         host_news: WorkerNews | None = None,
+        lane_progress: SharedLaneProgress | None = None,
     ) -> None:
         self.config = config
+        self._lane_progress = lane_progress
         self.host_news = host_news if config.listen else None
         self.listener: Listener | None = None  # unless its host listens, or nobody can
         self._table = table or AttemptTable(0)
@@ -89,11 +92,8 @@ class Worker:
 
     def register(self) -> int:
         """Write this worker's row. Raises StoreUnavailable."""
-        self.id = worker_rows.register(
-            self._registrar,
-            row_of(self.name, self.config, self.policies.names),
-            conf.lease,
-        )
+        row = row_of(self.name, self.config, self.policies.names)
+        self.id = worker_rows.register(self._registrar, row, conf.lease)
         self._registrar.close()
         return self.id
 
@@ -218,9 +218,8 @@ class Worker:
             self._reports.append(in_thread("ended", partial(_report_ended, known)))
         if unresponsive:
             unknown = [attempt for attempt in left if not attempt.handed_over]
-            lost = [
-                a for a in self.unresponsive if not (a.over or waits_for_another(a))
-            ]
+            hanging = self.unresponsive
+            lost = [a for a in hanging if not (a.over or waits_for_another(a))]
             recording = record_in_thread(self.completer.add, [*unknown, *lost], within)
             self._reports += filter(None, [recording])
 
@@ -298,6 +297,7 @@ class Worker:
             make=self._make,
             held=self.held,
             activity=self.activity,
+            lane_progress=self._lane_progress,
         )
         self.claims = claimer.counts
         dispatcher_class = (

@@ -107,6 +107,7 @@ class WorkerMain:
             self._config,
             self._process_table.attempts(self._entry_number),
             self._process_table.news_of(self._entry_number),
+            self._process_table.lane_progress,
         )
         if not self._register(worker):
             self._process_table.write(self._entry_number, orderly=1)

@@ -576,7 +576,7 @@ def test_a_worker_looks_when_a_job_is_due_again_that_failed_after_long(
 def test_what_is_claimed_in_a_round_that_fails_later_is_watched(
     worker: HandDriven, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def gone() -> list[Lane]:
+    def gone(*, busy: bool) -> list[Lane]:
         raise StoreUnavailable("gone", retry_in=1)
 
     jobs.add.enqueue(1)

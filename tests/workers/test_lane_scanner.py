@@ -152,4 +152,4 @@ def test_a_sweep_that_fails_is_repeated_no_sooner_than_one_that_does_not(
         time.now += 0.05
     assert sweeps <= 4  # 15 s each in a twentieth of the time
     monkeypatch.undo()
-    assert looks._full_scans.wanted
+    assert looks._full_scans.is_wanted

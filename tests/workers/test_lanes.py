@@ -7,12 +7,13 @@ from uuid import UUID
 
 import pytest
 
+from django_jobqueue.processes.lane_progress import REREAD, SharedLaneProgress
 from django_jobqueue.store.queue.lanes import START, Head, LaneMark, Mark
 from django_jobqueue.store.rows import ClaimedJob, Lane
 from django_jobqueue.workers.claiming.lane_scanner import (
     FORGET_AFTER,
     MANY,
-    REREAD,
+    KnownLane,
     Lanes,
 )
 
@@ -77,65 +78,108 @@ def test_unwanted_lanes_are_left_out() -> None:
     assert [known.lane for known in wanted] == [BILL]
 
 
+def claim(lanes: Lanes, *jobs: ClaimedJob, full: bool = True) -> KnownLane | None:
+    """A claim on all lanes gives these jobs."""
+    asked = lanes.in_turn(lambda lane: True)
+    lanes.starts(asked)
+    return lanes.claimed(asked, jobs, full=full)
+
+
+def start_of(lanes: Lanes) -> LaneMark:
+    """Where a claim on the only lane starts."""
+    (start,) = lanes.starts(lanes)
+    return start
+
+
 def test_a_claim_moves_the_mark_to_the_last_claimed_job() -> None:
     lanes = lanes_of(MAIL)
-    asked = lanes.in_turn(lambda lane: True)
-    assert asked[0].start == LaneMark(MAIL, START, START)
-    stop = lanes.claimed(asked, [job(MAIL, 1), job(MAIL, 5)], full=True)
-    assert stop is asked[0]
-    assert asked[0].mark == at(5)
+    assert start_of(lanes) == LaneMark(MAIL, START, START)
+    stop = claim(lanes, job(MAIL, 1), job(MAIL, 5))
+    assert stop is not None
+    assert stop.lane == MAIL
+    assert start_of(lanes).mark == at(5)
 
 
 def test_a_claim_on_several_lanes_moves_the_mark_of_each() -> None:
     lanes = lanes_of(MAIL, BILL, URGENT)
-    asked = lanes.in_turn(lambda lane: True)
-    assert [known.lane for known in asked] == [URGENT, MAIL, BILL]
-    lanes.claimed(asked, [job(URGENT, 7), job(BILL, 1), job(BILL, 5)], full=True)
-    assert [known.mark for known in asked] == [at(7), START, at(5)]
+    assert in_order(lanes) == [URGENT, MAIL, BILL]
+    claim(lanes, job(URGENT, 7), job(BILL, 1), job(BILL, 5))
+    marks = {start.lane: start.mark for start in lanes.starts(lanes)}
+    assert marks == {URGENT: at(7), MAIL: START, BILL: at(5)}
 
 
 def test_a_straggler_in_a_lane_that_is_empty_then_does_not_move_the_mark_back() -> None:
     lanes = lanes_of(MAIL)
-    asked = lanes.in_turn(lambda lane: True)
-    lanes.claimed(asked, [job(MAIL, 9)], full=True)
-    lanes.claimed(asked, [job(MAIL, 2)], full=False)
-    assert asked[0].mark == at(9)
+    claim(lanes, job(MAIL, 9))
+    claim(lanes, job(MAIL, 2), full=False)
+    assert start_of(lanes).mark == at(9)
 
 
 def test_a_claim_that_found_more_than_it_took_goes_on_from_there() -> None:
     lanes = lanes_of(MAIL)
-    asked = lanes.in_turn(lambda lane: True)
-    lanes.claimed(asked, [job(MAIL, 9)], full=True)
-    lanes.claimed(asked, [job(MAIL, 2)], full=True)
-    assert asked[0].mark == at(2)
+    claim(lanes, job(MAIL, 9))
+    claim(lanes, job(MAIL, 2))
+    assert start_of(lanes).mark == at(2)
+    claim(lanes, job(MAIL, 12))
+    assert start_of(lanes).mark == at(12)
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_jobs_behind_the_mark_are_claimed_to_the_last(full: bool) -> None:
+    """A limit may end the claim as well as its number."""
+    lanes = lanes_of(MAIL)
+    claim(lanes, job(MAIL, 9))
+    lanes.marks(full_scan=True)
+    lanes.learn([Head(MAIL, -1.0, at(2))])
+    assert start_of(lanes) == LaneMark(MAIL, at(2), at(2))
+    claim(lanes, job(MAIL, 2), job(MAIL, 4), full=full)
+    assert start_of(lanes).mark == at(4)
+    claim(lanes, full=False)
+    assert start_of(lanes).mark == at(4)
+    lanes.marks(full_scan=True)
+    lanes.learn([Head(MAIL, None, at(20))])
+    assert start_of(lanes) == LaneMark(MAIL, at(20), at(9))
+
+
+@pytest.mark.parametrize("scans", [True, False])
+def test_what_another_process_passed_meanwhile_is_not_behind(scans: bool) -> None:
+    """Most of it is claimed already: it would pass thousands of jobs in vain."""
+    shared = SharedLaneProgress()
+    ours, theirs = Lanes(shared=shared), Lanes(shared=shared)
+    for lanes in (ours, theirs):
+        lanes.learn([Head(MAIL, -1.0, at(1))])
+    ours.marks(full_scan=scans)
+    claim(theirs, job(MAIL, 9))
+    if scans:
+        ours.learn([Head(MAIL, -1.0, at(5))])
+    else:
+        ours.claimed([*ours], [job(MAIL, 5)], full=True)
+    assert start_of(ours).mark == at(9)
 
 
 def test_a_scan_goes_back_by_some_thousand_jobs() -> None:
     lanes = lanes_of(MAIL)
-    asked = lanes.in_turn(lambda lane: True)
     backs = []
     for second in range(1, 8):
-        jobs = [job(MAIL, second)] * (REREAD // 2)
-        lanes.claimed(asked, jobs, full=True)
-        backs.append(asked[0].start.back)
-        assert asked[0].start.mark == at(second)
+        claim(lanes, *[job(MAIL, second)] * (REREAD // 2))
+        start = start_of(lanes)
+        backs.append(start.back)
+        assert start.mark == at(second)
     assert backs == [at(1), at(1), at(1), at(2), at(2), at(4), at(4)]
 
 
-def test_a_mark_that_went_back_takes_the_scan_along() -> None:
+def test_a_clock_that_was_set_back_takes_the_mark_along() -> None:
+    """Else each job of the next hour would be behind the mark."""
     lanes = lanes_of(MAIL)
-    asked = lanes.in_turn(lambda lane: True)
-    lanes.claimed(asked, [job(MAIL, 9)], full=True)
-    lanes.learn([Head(MAIL, -1.0, at(2))])
-    assert asked[0].start == LaneMark(MAIL, at(2), at(2))
-    lanes.claimed(asked, [job(MAIL, 20)], full=True)
-    assert asked[0].start == LaneMark(MAIL, at(20), at(9))
+    claim(lanes, job(MAIL, 3_600))
+    lanes.marks(full_scan=True)
+    lanes.learn([Head(MAIL, None, at(5))])
+    assert start_of(lanes) == LaneMark(MAIL, at(5), START)
 
 
 def test_a_look_starts_at_the_marks_and_a_sweep_at_the_left_end() -> None:
     lanes = lanes_of(MAIL)
-    asked = lanes.in_turn(lambda lane: True)
-    lanes.claimed(asked, [job(MAIL, 9)], full=True)
+    claim(lanes, job(MAIL, 9))
     assert lanes.marks(full_scan=False) == [LaneMark(MAIL, at(9), at(9))]
     assert lanes.marks(full_scan=True) == [LaneMark(MAIL)]
 
@@ -162,8 +206,8 @@ def test_a_look_says_which_lanes_are_due_and_where_they_begin() -> None:
         BILL: True,
         URGENT: False,
     }
-    assert found[MAIL].mark == found[URGENT].mark == at(5)
-    assert found[BILL].mark == at(3)
+    assert found[MAIL].first == found[URGENT].first == at(5)
+    assert found[BILL].first == at(3)
 
 
 def test_of_many_lanes_those_that_were_long_empty_are_forgotten(

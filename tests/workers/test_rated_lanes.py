@@ -352,7 +352,7 @@ def test_who_waits_for_a_rate_does_not_scan_the_lanes_each_time(
     dispatcher = second.worker.dispatcher
     scanner, scans = dispatcher._scanner, Counter[str]()
     scan = scanner.scan
-    monkeypatch.setattr(scanner, "scan", lambda: scans.update(["scan"]) or scan())
+    monkeypatch.setattr(scanner, "scan", lambda busy: scans.update(["scan"]) or scan())
     monkeypatch.setattr(scanner, "next_at", time.monotonic() + 60)
     for _ in range(5):
         dispatcher._lane_selection.next_starts.ask_all()

@@ -12,6 +12,7 @@ from typing import Final
 
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.processes.lane_progress import SharedLaneProgress
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import is_contended, is_refusal
 from django_jobqueue.store.partial_batches import BRIEF, each_it_can, one_line
@@ -102,8 +103,9 @@ class Claimer:
         make: Callable[[ClaimedJob, float], Attempt],
         held: set[Attempt],
         activity: Callable[[], None] = lambda: None,
+        lane_progress: SharedLaneProgress | None = None,
     ) -> None:
-        self.lane_selection = LaneSelection(policies, queues)
+        self.lane_selection = LaneSelection(policies, queues, lane_progress)
         self.unconfirmed = UnconfirmedClaims()
         self.counts = ClaimCounts()
         self._worker = worker
@@ -319,7 +321,7 @@ class Claimer:
 
         def claim_part(part: Sequence[KnownLane]) -> None:
             wanted = room - len(attempts)
-            lanes = [known.start for known in part]
+            lanes = self.lane_selection.lanes.starts(part)
             if wanted > 0:
                 attempts.extend(
                     self._claim(

@@ -292,7 +292,7 @@ class Dispatcher(Loop):
 
     def _scan(self) -> bool:
         """Scan the lanes; True if there is something to claim."""
-        due = self._scanner.scan()
+        due = self._scanner.scan(busy=self._hungry)
         return any(
             self._lane_selection.runs(lane, e) for lane in due for e in self.executors
         )

@@ -89,6 +89,6 @@ class LaneOrder:
 
 def _levels(known: KnownLane, ageing: float | None, now: datetime) -> int:
     """How many priorities more urgent the lane is, since its first job has waited."""
-    if ageing is None or not known.due or known.mark == START:
+    if ageing is None or not known.due or known.first == START:
         return 0
-    return int(max(0.0, (now - known.mark[0]).total_seconds()) // ageing)
+    return int(max(0.0, (now - known.first[0]).total_seconds()) // ageing)

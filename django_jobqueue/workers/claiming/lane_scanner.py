@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from django_jobqueue.processes.lane_progress import LaneProgress, SharedLaneProgress
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import lanes
 from django_jobqueue.store.queue.lanes import START, Head, LaneMark, Mark
@@ -17,7 +18,6 @@ from django_jobqueue.workers.claiming.lane_order import LaneOrder
 
 logger = logging.getLogger("django_jobqueue.worker")
 
-REREAD: Final = 2_000  # jobs before the mark that a scan reads again, or twice as many
 MANY: Final = 256  # lanes; with more, the empty ones are forgotten
 FORGET_AFTER: Final = 600.0  # seconds
 SCAN_EVERY: Final = 1.0  # seconds, while busy
@@ -32,7 +32,9 @@ class KnownLane:
     """A lane that had jobs."""
 
     lane: Lane
-    mark: Mark = START  # the position of the last claim, or of the first job
+    progress: LaneProgress = LaneProgress()
+    behind: Mark | None = None  # before its mark there are jobs, from here on
+    asked: Mark = START  # the mark when it was last asked for jobs
     due: bool = True  # believed to have jobs to run now
     served: int = 0  # when it last gave a job, as a count
     first_key: str = ""  # where a claim by key begins
@@ -41,23 +43,39 @@ class KnownLane:
     adopted: Mark = START  # up to here every job has a key
     adopt_at: float = 0.0  # time.monotonic(); from then on there may be others
     used: float = 0.0  # when jobs were last seen there, by time.monotonic()
-    _before: Mark = START  # the mark as it was at least REREAD jobs ago
-    _next_before: Mark = START  # the mark as it was less than that ago
-    _passed: int = 0  # jobs since then
-
-    def put(self, mark: Mark, jobs: int = 0) -> None:
-        """Move the mark past this many jobs."""
-        if self.mark == START:
-            self._before = self._next_before = mark
-        self.mark = mark
-        self._passed += jobs
-        if self._passed >= REREAD:
-            self._before, self._next_before, self._passed = self._next_before, mark, 0
+    heard: int = 0  # the checksum of what was shared of it last
 
     @property
+    def first(self) -> Mark:
+        """The position of the first job, as far as is known."""
+        return self.progress.mark if self.behind is None else self.behind
+
     def start(self) -> LaneMark:
-        """Where a scan starts."""
-        return LaneMark(self.lane, self.mark, min(self._before, self.mark))
+        """Where a scan or a claim starts that begins now."""
+        self.asked = self.progress.mark
+        if self.behind is not None:
+            return LaneMark(self.lane, self.behind, self.behind)
+        return LaneMark(self.lane, self.progress.mark, self.progress.before)
+
+    def begins(self, mark: Mark, *, is_due: bool) -> None:
+        """A scan found the first job here, if it ``is_due``, or that there is none
+        before."""
+        self.behind, self.due = None, is_due
+        if mark >= self.asked:
+            self.progress = self.progress.moved(mark)
+        elif is_due:
+            self.behind = mark
+        else:  # the clock of the database was set back
+            self.progress = LaneProgress(mark)
+
+    def gave(self, jobs: int, mark: Mark, *, exhausted: bool) -> None:
+        """A claim took so many jobs in order, the last one here. ``exhausted``: it
+        found no more."""
+        if mark >= self.asked:
+            self.behind = None
+        elif not exhausted or self.behind is not None:
+            self.behind = mark
+        self.progress = self.progress.moved(mark, jobs)
 
 
 class Lanes:
@@ -68,7 +86,12 @@ class Lanes:
     next scan finds it again as soon as it has a job.
     """
 
-    def __init__(self, order: LaneOrder | None = None) -> None:
+    def __init__(
+        self,
+        order: LaneOrder | None = None,
+        shared: SharedLaneProgress | None = None,
+    ) -> None:
+        self.shared = shared  # with the other processes of the host
         self._known: dict[Lane, KnownLane] = {}
         self._served = 0
         self._order = order or LaneOrder()
@@ -79,24 +102,49 @@ class Lanes:
     def __len__(self) -> int:
         return len(self._known)
 
+    def starts(self, lanes: Iterable[KnownLane]) -> list[LaneMark]:
+        """Where a claim or a scan of these lanes starts that begins now."""
+        starts = []
+        for known in lanes:
+            self._hear(known)
+            starts.append(known.start())
+        return starts
+
     def marks(self, *, full_scan: bool) -> list[LaneMark]:
         """All lanes as a scan reads them: from their marks on, or from their beginning
         (``full_scan``)."""
-        if full_scan:
-            return [LaneMark(lane) for lane in self._known]
-        return [known.start for known in self._known.values()]
+        starts = self.starts(self._known.values())
+        return [LaneMark(start.lane) for start in starts] if full_scan else starts
 
     def learn(self, heads: Iterable[Head]) -> None:
         """Learn from a scan of all lanes: which are due, and where each begins."""
         now = time.monotonic()
         for head in heads:
-            known = self._known.setdefault(head.lane, KnownLane(head.lane, used=now))
-            known.due = head.is_due
-            known.put(head.mark)
+            known = self._known.get(head.lane)
+            if known is None:
+                known = self._known[head.lane] = KnownLane(head.lane, used=now)
+                self._hear(known)
+                known.start()
+            before = known.progress.mark
+            known.begins(head.mark, is_due=head.is_due)
+            if known.progress.mark < before:
+                self._share(known)
             if head.due_in is not None:
                 known.used = now
         if len(self._known) > MANY:
             self._forget(now - FORGET_AFTER)
+
+    def _hear(self, known: KnownLane) -> None:
+        """Take over what other processes know of this lane."""
+        shared = self.shared
+        if shared is None or known.heard == (now := shared.checksum(known.lane)):
+            return
+        known.heard = now
+        known.progress = shared.read(known.lane) or known.progress
+
+    def _share(self, known: KnownLane) -> None:
+        if self.shared is not None:
+            known.heard = self.shared.write(known.lane, known.progress)
 
     def _forget(self, since: float) -> None:
         """Keep those that were used since, and as many others as may be."""
@@ -148,8 +196,9 @@ class Lanes:
                 known.used = time.monotonic()
                 if in_order:
                     mark = (jobs[end - 1].run_after, jobs[end - 1].id)
-                    exhausted = index < stop
-                    known.put(max(known.mark, mark) if exhausted else mark, end - begin)
+                    self._hear(known)
+                    known.gave(end - begin, mark, exhausted=index < stop)
+                    self._share(known)
                 begin = end
         if stop == len(asked):
             return None
@@ -162,14 +211,41 @@ class FullScans:
 
     A job may turn up behind a mark: it was released, or its transaction was open for
     long. A full scan reads each lane from its beginning, finds that job, and passes all
-    dead index entries: there may be a million while a transaction stays open.
+    dead index entries: there may be a million while a transaction stays open. While the
+    processes of a host are busy, one makes the scan for all.
     """
 
-    def __init__(self) -> None:
-        self.wanted = True  # there may be jobs behind a mark
+    def __init__(self, shared: SharedLaneProgress | None = None) -> None:
+        self._shared = shared
+        self._is_wanted = True
+        self._wanted_at = time.monotonic()
         self._left = LONGEST_SAVED  # seconds
         self._at = time.monotonic()
         self._warned_at = -math.inf
+
+    def want(self) -> None:
+        """There may be jobs behind a mark."""
+        self._is_wanted, self._wanted_at = True, time.monotonic()
+
+    def begins(self) -> None:
+        """Record that one begins."""
+        self._is_wanted = False
+        if self._shared is not None:
+            self._shared.full_scan_begins()
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether none has begun, in any process of the host, since one was wanted."""
+        return self._is_wanted and self._shared_at <= self._wanted_at
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a busy host needs one."""
+        return self.is_wanted or time.monotonic() >= self._shared_at + SCAN_EVERY
+
+    @property
+    def _shared_at(self) -> float:
+        return -math.inf if self._shared is None else self._shared.full_scan_at
 
     def may_begin(self) -> bool:
         """Whether there is time left for one."""
@@ -200,25 +276,25 @@ class LaneScanner:
         self.next_at = 0.0  # time.monotonic(), while busy
         self._connection = connection
         self._known = known
-        self._full_scans = FullScans()
+        self._full_scans = FullScans(known.shared)
         self._due_at = math.inf  # time.monotonic(), of the first future job
 
     def want_full_scan(self) -> None:
         """There may be jobs behind a mark."""
-        self._full_scans.wanted = True
+        self._full_scans.want()
 
     @property
     def is_due(self) -> bool:
         """Whether to scan even while claims from known lanes find jobs."""
         if time.monotonic() >= self.next_at:
             return True
-        return self._full_scans.wanted and self._full_scans.may_begin()
+        return self._full_scans.is_wanted and self._full_scans.may_begin()
 
     @property
     def longest_wait(self) -> float:
         """Seconds until a scan is due, even without a notification."""
         due_in = max(0.001, self._due_at - time.monotonic())
-        return min(SCAN_EVERY if self._full_scans.wanted else math.inf, due_in)
+        return min(SCAN_EVERY if self._full_scans.is_wanted else math.inf, due_in)
 
     @property
     def is_job_due(self) -> bool:
@@ -231,13 +307,11 @@ class LaneScanner:
         known = self._known.marks(full_scan=False)
         self._known.learn(lanes.probe(self._connection, known))
 
-    def scan(self) -> list[Lane]:
+    def scan(self, *, busy: bool = False) -> list[Lane]:
         """The lanes that have a job to run now. Raises StoreUnavailable."""
-        heads = (
-            self._full_scan()
-            if self._full_scans.may_begin()
-            else self._read(full_scan=False)
-        )
+        full_scans = self._full_scans
+        full_scan = (full_scans.is_due or not busy) and full_scans.may_begin()
+        heads = self._full_scan() if full_scan else self._read(full_scan=False)
         self._known.learn(heads)
         self.next_at = time.monotonic() + SCAN_EVERY
         later = (head.due_in for head in heads if head.due_in and not head.is_due)
@@ -249,11 +323,11 @@ class LaneScanner:
         as well, and is still wanted: after one that the server cut off at 15 s, the
         next must wait for its share."""
         began = time.monotonic()
-        self._full_scans.wanted = False  # first: it may be asked for meanwhile
+        self._full_scans.begins()  # first: it may be asked for meanwhile
         try:
             return self._read(full_scan=True)
         except BaseException:
-            self._full_scans.wanted = True
+            self._full_scans.want()
             raise
         finally:
             self._full_scans.took(time.monotonic() - began)

@@ -13,6 +13,7 @@ from typing import Final
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.per_key import limit_name_of
 from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.processes.lane_progress import SharedLaneProgress
 from django_jobqueue.store.rows import Lane
 from django_jobqueue.workers.claiming.lane_order import LaneOrder
 from django_jobqueue.workers.claiming.lane_scanner import KnownLane, Lanes
@@ -78,9 +79,14 @@ class LaneSelection:
     the others are batchable, and asked together.
     """
 
-    def __init__(self, policies: Policies, queues: Sequence[str] | None) -> None:
+    def __init__(
+        self,
+        policies: Policies,
+        queues: Sequence[str] | None,
+        lane_progress: SharedLaneProgress | None = None,
+    ) -> None:
         order = LaneOrder(conf.queue_weights, conf.ageing)
-        self.lanes = Lanes(order)
+        self.lanes = Lanes(order, lane_progress)
         self.most_at_once = order.most_at_once  # jobs of a claim; None: any number
         # Job types, and lanes of types with a limit by key, that may be at their limit.
         self.limited_until: dict[str | Lane, float] = {}
