@@ -36,7 +36,8 @@ from benchmarks.tables import line
 
 RESULTS: Final = ROOT / "benchmarks" / "results" / "fleet.json"
 JOBS: Final = 40  # in a round, 20 to 30 ms apart
-BACKLOG: Final = 50_000  # beside it the start of a process is small
+BACKLOG: Final = 200_000
+STARTING: Final = 20_000  # jobs of it, until all processes are at work
 PATIENCE: Final = 60.0  # seconds
 SETTLING: Final = 5.0  # seconds
 Figures = dict[str, float]
@@ -141,7 +142,8 @@ def begin(stack: ExitStack, site: Site, name: str) -> Fleet:
 def measure_drains(
     site: Site, processes: Sequence[int], rounds: int
 ) -> dict[str, Figures]:
-    """Backlogs that are there when the workers start, in turns."""
+    """Backlogs that are there when the workers start, in turns; from when they are at
+    work to the end."""
     rates: dict[int, list[float]] = {number: [] for number in processes}
     cpu: dict[int, list[float]] = {number: [] for number in processes}
     for _ in range(max(1, rounds // 3)):
@@ -149,13 +151,16 @@ def measure_drains(
             with site.trial(OURS) as trial:
                 trial.fill(BACKLOG)
                 trial.analyse()
-                before = trial.database.cpu()
                 workers = trial.start(Load.DRAIN, count)
+                began = partial(trial.journal.has, STARTING)
+                wait_for(began, PATIENCE, workers, "the first jobs")
+                before, begun = trial.database.cpu(), len(trial.journal)
                 done = partial(trial.journal.has, BACKLOG)
                 wait_for(done, PATIENCE, workers, "the backlog")
-                at = [record.at for record in trial.journal.records()]
-                rates[count].append(BACKLOG / (max(at) - min(at)) * 1e9)
-                cpu[count].append((trial.database.cpu() - before) / BACKLOG * 1e6)
+                after = trial.database.cpu()
+                at = [record.at for record in trial.journal.records(since=begun)]
+                rates[count].append(len(at) / (max(at) - min(at)) * 1e9)
+                cpu[count].append((after - before) / len(at) * 1e6)
     first = processes[0]
     return {
         str(count): {
