@@ -93,6 +93,7 @@ class Loop:
         self._thread: threading.Thread | None = None
         self._failures = FailureStreak(self.name, self.longest_after_error)
         self.is_failing = False  # the last round failed
+        self.is_resting = False  # between two rounds
 
     def tick(self) -> float:
         """One round of work. Returns the seconds to rest until the next."""
@@ -159,10 +160,12 @@ class Loop:
         guard_this_thread()
         while not self._stop_requested.is_set():
             wait = self.round()
+            self.is_resting = True
             if self.is_failing:
                 self._sleep_after_error(wait)
             else:
                 self._sleep(wait)
+            self.is_resting = False
             self._woken.clear()
         try:
             self.close()

@@ -187,10 +187,10 @@ class Worker:
 
     def finish_drain(self) -> bool:
         """Whether nothing is left that it could run. Has it look again after its last
-        job, since the end of that job may allow another one to start."""
+        job, whose end may allow another one to start; but between two rounds only."""
         if self.is_idle:
             return True
-        if self.is_empty:
+        if self.is_empty and self.dispatcher.is_resting:
             self.dispatcher.wake()
         return False
 

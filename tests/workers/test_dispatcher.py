@@ -573,6 +573,20 @@ def test_a_worker_looks_when_a_job_is_due_again_that_failed_after_long(
     assert worker.claim() <= 3
 
 
+def test_who_waits_for_the_end_of_a_drain_does_not_make_the_rounds_follow_each_other(
+    worker: HandDriven,
+) -> None:
+    """Where a claim takes as long as the time between two looks, each look fell into a
+    round, and the drain had no end."""
+    dispatcher = worker.worker.dispatcher
+    assert not worker.worker.is_idle  # it has not looked yet
+    assert not worker.worker.finish_drain()
+    assert not dispatcher._woken.is_set()
+    dispatcher.is_resting = True
+    assert not worker.worker.finish_drain()
+    assert dispatcher._woken.is_set()
+
+
 def test_what_is_claimed_in_a_round_that_fails_later_is_watched(
     worker: HandDriven, monkeypatch: pytest.MonkeyPatch
 ) -> None:
