@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime, timedelta
-from uuid import UUID
+from datetime import UTC
 
 import pytest
 from hypothesis import given
@@ -16,19 +15,11 @@ from django_jobqueue.processes.lane_progress import (
     SharedLaneProgress,
 )
 from django_jobqueue.store.queue.lanes import START, Mark
-from django_jobqueue.store.rows import Lane
-
-MAIL = Lane("default", 0, "mail")
-BILL = Lane("default", 0, "bill")
-NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+from tests.workers.test_lanes import BILL, MAIL, at
 
 marks: st.SearchStrategy[Mark] = st.tuples(
     st.datetimes(timezones=st.just(UTC)), st.uuids()
 )
-
-
-def at(second: int) -> Mark:
-    return (NOON + timedelta(seconds=second), UUID(int=second))
 
 
 @given(st.builds(LaneProgress, marks, marks, marks, st.integers(0, 2 * REREAD)))

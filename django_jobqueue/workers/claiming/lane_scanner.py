@@ -123,8 +123,7 @@ class Lanes:
             known = self._known.get(head.lane)
             if known is None:
                 known = self._known[head.lane] = KnownLane(head.lane, used=now)
-                self._hear(known)
-                known.start()
+                self.starts([known])
             before = known.progress.mark
             known.begins(head.mark, is_due=head.is_due)
             if known.progress.mark < before:
