@@ -30,6 +30,7 @@ from django_jobqueue.store.errors import (
     CONTENDED,
     NEEDS_MIGRATE,
     ROLLED_BACK,
+    in_a_line,
     is_conflict,
     is_passing,
 )
@@ -366,7 +367,7 @@ class OwnConnection:
     def _unavailable(self, error: psycopg.Error, code: str) -> StoreUnavailable:
         self._failures += 1
         longest = min(LONGEST_PAUSE, SHORTEST_PAUSE * 2 ** min(self._failures, 10))
-        text = " ".join(str(error).split())[:300]
+        text = in_a_line(error)
         if code in NEEDS_MIGRATE:
             text += " (is a migration missing? run manage.py migrate)"
         is_outage = code not in ROLLED_BACK
@@ -396,4 +397,4 @@ class _Patience(AbstractContextManager[None]):
 
 
 def _contended(error: psycopg.Error) -> StoreUnavailable:
-    return StoreUnavailable(str(error), retry_in=SHORTEST_PAUSE, is_outage=False)
+    return StoreUnavailable(in_a_line(error), retry_in=SHORTEST_PAUSE, is_outage=False)

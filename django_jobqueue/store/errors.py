@@ -29,6 +29,13 @@ _PASSING_CODES = (
 ROLLED_BACK: Final = (*CONFLICTS, *NEEDS_MIGRATE, "55P03", "57014")
 
 
+def in_a_line(error: BaseException) -> str:
+    """What went wrong, for the log: of the server's answer only the primary message,
+    since DETAIL and CONTEXT quote rows."""
+    primary = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+    return " ".join((primary or str(error)).split())[:300]
+
+
 def is_conflict(error: BaseException) -> bool:
     """Whether another transaction came in between; from psycopg, or from Django."""
     cause = error if isinstance(error, psycopg.Error) else error.__cause__

@@ -100,8 +100,3 @@ def _try(
 def _halves(items: Sequence[T]) -> tuple[Sequence[T], Sequence[T]]:
     middle = len(items) // 2
     return items[:middle], items[middle:]
-
-
-def one_line(error: BaseException) -> str:
-    """The error as one line for the log."""
-    return " ".join(str(error).split())[:300]

@@ -15,8 +15,8 @@ from django_jobqueue.execution.signal_sender import announce_expired
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.processes.loop import Loop
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.errors import is_contended
-from django_jobqueue.store.partial_batches import each_it_can, one_line
+from django_jobqueue.store.errors import in_a_line, is_contended
+from django_jobqueue.store.partial_batches import each_it_can
 from django_jobqueue.store.queue import expire
 
 logger = logging.getLogger("django_jobqueue.maintenance")
@@ -72,7 +72,7 @@ class Expirer(Loop):
                 logger.error(
                     "Job %s expired and cannot be archived: %s",
                     id,
-                    one_line(left.error),
+                    in_a_line(left.error),
                 )
                 self._refused[id] = time.monotonic() + delay
         # A full batch may have others behind it, or be locked by somebody else.

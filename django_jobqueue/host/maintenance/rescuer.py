@@ -26,8 +26,8 @@ from django_jobqueue.processes.loop import Loop
 from django_jobqueue.processes.process_table import IDLE_EXTENSION
 from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.errors import in_a_line
 from django_jobqueue.store.next_deadlines import NextDeadlines
-from django_jobqueue.store.partial_batches import one_line
 from django_jobqueue.store.queue.rescue import Rescued
 
 logger = logging.getLogger("django_jobqueue.maintenance")
@@ -233,7 +233,7 @@ class Rescuer(Loop):
                     "again every %g s: %s",
                     id,
                     self._longest_strays_pause,
-                    one_line(error),
+                    in_a_line(error),
                 )
         self._refused.update(refused)
 

@@ -14,8 +14,8 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.processes.lane_progress import SharedLaneProgress
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.errors import is_contended, is_refusal
-from django_jobqueue.store.partial_batches import BRIEF, each_it_can, one_line
+from django_jobqueue.store.errors import in_a_line, is_contended, is_refusal
+from django_jobqueue.store.partial_batches import BRIEF, each_it_can
 from django_jobqueue.store.queue import claim, release
 from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.workers.claiming.keyed_claims import KeyedClaims
@@ -332,7 +332,7 @@ class Claimer:
 
         for left in each_it_can(self._connection, part, claim_part, brief=True):
             for job_type in {known.lane.job_type for known in left.items}:
-                self.lane_selection.resting.add(job_type, one_line(left.error))
+                self.lane_selection.resting.add(job_type, in_a_line(left.error))
         return attempts
 
     def _claim(self, statement: Callable[[], list[ClaimedJob]]) -> list[Attempt]:

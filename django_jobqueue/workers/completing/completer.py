@@ -23,8 +23,8 @@ from django_jobqueue.execution.signal_sender import announce_end, anybody_hears_
 from django_jobqueue.processes.loop import FOREVER, Loop
 from django_jobqueue.store import endpoint_rows
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.errors import is_contended
-from django_jobqueue.store.partial_batches import BRIEF, each_it_can, one_line
+from django_jobqueue.store.errors import in_a_line, is_contended
+from django_jobqueue.store.partial_batches import BRIEF, each_it_can
 from django_jobqueue.store.queue import finish
 from django_jobqueue.store.queue.finish import Finished, Holder
 from django_jobqueue.store.queue.hand_over import hand_over
@@ -210,7 +210,7 @@ class Completer(Loop):
         try:
             keys = hold(self._connection, asked)
         except psycopg.Error as error:  # the outcome itself counts more
-            logger.warning("Nothing could be held back: %s", error)
+            logger.warning("Nothing could be held back: %s", in_a_line(error))
             return
         for job_type in {one.job_type for one in asked if not one.is_held(keys)}:
             logger.warning(
@@ -275,7 +275,7 @@ class Completer(Loop):
             "its content: %s",
             finished.id,
             attempt.job.job_type,
-            error,
+            in_a_line(error),
         )
         self._stripped.add(attempt)
         self._write_batch(_write_for(stripped), [(attempt, stripped)])
@@ -347,7 +347,7 @@ class Completer(Loop):
             logger.warning(
                 "The last reports of %d attempts are not written: %s",
                 len(left.items),
-                one_line(left.error),
+                in_a_line(left.error),
             )
 
     def _write_counters(self) -> None:

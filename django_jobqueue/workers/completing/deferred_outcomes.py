@@ -16,8 +16,7 @@ import psycopg
 
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.execution.attempt import Attempt
-from django_jobqueue.store.errors import is_contended
-from django_jobqueue.store.partial_batches import one_line
+from django_jobqueue.store.errors import in_a_line, is_contended
 from django_jobqueue.store.queue.finish import Finished
 
 logger = logging.getLogger("django_jobqueue.worker")
@@ -115,7 +114,7 @@ class DeferredOutcomes:
                 job_type,
                 waiting,
                 type(why).__name__,
-                one_line(why),
+                in_a_line(why),
             )
 
 
@@ -135,7 +134,7 @@ def without_content(finished: Finished, error: psycopg.Error) -> Finished | None
         return replace(finished, outcome=gone)
     if not (error.sqlstate or "").startswith(("22", "54")):  # data, limits of a program
         return None
-    text = " ".join(str(error).split())[:200]
+    text = in_a_line(error)
     outcome = finished.outcome
     if outcome.verb is Verb.SUCCEED:
         note = json.dumps({"not_kept": f"the database refused the result: {text}"})
