@@ -269,8 +269,8 @@ class Claimer:
         attempts = self._claim_lanes(statement, [known], free)
         if len(attempts) >= free:
             self.lane_selection.limited_until.pop(job_type, None)
-        elif attempts:  # perhaps all that there were; if not, an end says when to ask
-            self.lane_selection.may_be_asked(job_type)
+        elif attempts:
+            self.lane_selection.gave_some(job_type, is_limited=limited)
         if rated is not None and rated.seconds:
             self.lane_selection.wait_for_start(
                 job_type, rated.seconds, got_none=not attempts
@@ -299,7 +299,8 @@ class Claimer:
             limited_until.pop(known.lane, None)
             claims.was_full()
         elif attempts:
-            self.lane_selection.may_be_asked(known.lane)
+            is_limited = limit.is_counted or limit.strict
+            self.lane_selection.gave_some(known.lane, is_limited=is_limited)
         selection, got_none = self.lane_selection, not attempts
         if seconds := claims.seconds_of_type:
             selection.wait_for_start(known.lane.job_type, seconds, got_none=got_none)

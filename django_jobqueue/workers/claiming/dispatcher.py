@@ -284,6 +284,8 @@ class Dispatcher(Loop):
     def _should_scan(self, taken: int, *, news: bool, starts: bool) -> bool:
         if self._scanner.is_due:
             return self._has_room or bool(taken)
+        if self._lane_selection.may_have_left_jobs:
+            return self._has_room
         if taken or not self._has_room:
             return False
         if starts and not self._scanner.is_job_due:
@@ -293,6 +295,7 @@ class Dispatcher(Loop):
     def _scan(self) -> bool:
         """Scan the lanes; True if there is something to claim."""
         due = self._scanner.scan(busy=self._hungry)
+        self._lane_selection.may_have_left_jobs = False
         return any(
             self._lane_selection.runs(lane, e) for lane in due for e in self.executors
         )

@@ -90,6 +90,8 @@ class LaneSelection:
         self.most_at_once = order.most_at_once  # jobs of a claim; None: any number
         # Job types, and lanes of types with a limit by key, that may be at their limit.
         self.limited_until: dict[str | Lane, float] = {}
+        # A claim within a limit took some jobs; no scan has said whether all.
+        self.may_have_left_jobs = False
         self.next_starts = NextStarts()
         self.resting = RestingTypes()
         self._policies = policies
@@ -126,6 +128,13 @@ class LaneSelection:
         """It may be at its limit, or not."""
         if limited in self.limited_until:
             self.limited_until[limited] = 0.0
+
+    def gave_some(self, limited: str | Lane, *, is_limited: bool) -> None:
+        """A claim got some jobs, perhaps all that there were; if not, an end says when
+        to ask. Where nothing was known of them, a scan says whether there are more."""
+        if is_limited and limited not in self.limited_until:
+            self.may_have_left_jobs = True
+        self.may_be_asked(limited)
 
     def wait_for_start(
         self, rated: str | Lane, seconds: float, *, got_none: bool
