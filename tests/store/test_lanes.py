@@ -152,6 +152,31 @@ def test_a_lane_whose_jobs_are_not_due_begins_now_and_not_at_the_first(
         assert head.mark[1] == UUID(int=0)
 
 
+def test_a_full_scan_finds_what_scans_without_marks_find(own: OwnConnection) -> None:
+    fill(*PLACES[::2])
+    fill(PLACES[1], run_after=ago(-600))
+    before = ago(0)
+
+    heads, empty = lanes.full_scan(own)
+
+    expected = lanes.scan(own, known(*PLACES))
+    assert found(heads) == found(expected) == sorted([*PLACES[::2], PLACES[1]])
+    assert {head.lane: head.mark for head in heads if head.is_due} == {
+        head.lane: head.mark for head in expected if head.is_due
+    }
+    assert len(heads) == len(found(heads))
+    for mark in (empty, *(head.mark for head in heads if not head.is_due)):
+        assert before <= mark[0] <= ago(0)
+        assert mark[1] == UUID(int=0)
+
+
+def test_a_full_scan_of_an_empty_queue_finds_no_lane(own: OwnConnection) -> None:
+    before = ago(0)
+    heads, empty = lanes.full_scan(own)
+    assert heads == []
+    assert before <= empty[0] <= ago(0)
+
+
 def test_a_look_starts_at_the_mark(own: OwnConnection) -> None:
     make(run_after=ago(100))
     seen = make(run_after=ago(50))

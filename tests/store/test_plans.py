@@ -279,14 +279,15 @@ def test_a_look_reads_one_entry_of_each_known_lane(
     assert plan.buffers < 200
 
 
+@pytest.mark.parametrize("statement", [lanes.SCAN, lanes.FULL_SCAN])
 def test_a_look_that_knows_nothing_reads_one_entry_of_each_lane(
-    own: OwnConnection,
+    own: OwnConnection, statement: str
 ) -> None:
     names = [job_type(f"t{number}") for number in range(5)]
     for name in names:
         fill(name, count=BURST // 5)
 
-    plan = plan_of(own, lanes.SCAN, lanes._params([]))
+    plan = plan_of(own, statement, lanes._params([]))
 
     assert_index_scans(plan, READY)
     assert plan.rows() <= 10  # an average that PostgreSQL rounds, times the loops

@@ -314,7 +314,7 @@ def test_jobs_of_a_claim_without_an_answer_are_given_back(
     worker.run()  # held, its outcome not written yet
     lost = jobs.add.enqueue(2)
     claimer: Claimer = worker.worker.dispatcher._claimer
-    lanes = claimer.lane_selection.lanes.marks(full_scan=True)
+    lanes = claimer.lane_selection.lanes.marks()
     assert [job.id for job in claim.claim(own, worker.worker.id, lanes, 9)] == [lost.id]
 
     claimer.unconfirmed.arise()  # as after a lost connection

@@ -140,7 +140,7 @@ def test_a_dispatcher_that_fails_passes_notifications_on(
     monkeypatch.setattr(dispatcher, "tick", fail)
     monkeypatch.setattr(dispatcher, "_pass_on", lambda *news: passed_on.append(news))
     dispatcher.start()
-    eventually(lambda: dispatcher._pauses)
+    eventually(lambda: dispatcher.is_resting)
     host.pipes.workers[0].send("c:1")
     eventually(lambda: passed_on == [(News.CANCEL, "1")])
     assert dispatcher.stop(20)

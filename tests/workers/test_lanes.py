@@ -12,7 +12,7 @@ from django_jobqueue.store.queue.lanes import START, Head, LaneMark, Mark
 from django_jobqueue.store.rows import ClaimedJob, Lane
 from django_jobqueue.workers.claiming.lane_scanner import (
     FORGET_AFTER,
-    MANY,
+    MOST_EMPTY,
     KnownLane,
     Lanes,
 )
@@ -129,14 +129,14 @@ def test_jobs_behind_the_mark_are_claimed_to_the_last(full: bool) -> None:
     """A limit may end the claim as well as its number."""
     lanes = lanes_of(MAIL)
     claim(lanes, job(MAIL, 9))
-    lanes.marks(full_scan=True)
+    lanes.marks()
     lanes.learn([Head(MAIL, -1.0, at(2))])
     assert start_of(lanes) == LaneMark(MAIL, at(2), at(2))
     claim(lanes, job(MAIL, 2), job(MAIL, 4), full=full)
     assert start_of(lanes).mark == at(4)
     claim(lanes, full=False)
     assert start_of(lanes).mark == at(4)
-    lanes.marks(full_scan=True)
+    lanes.marks()
     lanes.learn([Head(MAIL, None, at(20))])
     assert start_of(lanes) == LaneMark(MAIL, at(20), at(9))
 
@@ -148,7 +148,7 @@ def test_what_another_process_passed_meanwhile_is_not_behind(scans: bool) -> Non
     ours, theirs = Lanes(shared=shared), Lanes(shared=shared)
     for lanes in (ours, theirs):
         lanes.learn([Head(MAIL, -1.0, at(1))])
-    ours.marks(full_scan=scans)
+    ours.marks()
     claim(theirs, job(MAIL, 9))
     if scans:
         ours.learn([Head(MAIL, -1.0, at(5))])
@@ -172,16 +172,15 @@ def test_a_clock_that_was_set_back_takes_the_mark_along() -> None:
     """Else each job of the next hour would be behind the mark."""
     lanes = lanes_of(MAIL)
     claim(lanes, job(MAIL, 3_600))
-    lanes.marks(full_scan=True)
+    lanes.marks()
     lanes.learn([Head(MAIL, None, at(5))])
     assert start_of(lanes) == LaneMark(MAIL, at(5), START)
 
 
-def test_a_look_starts_at_the_marks_and_a_sweep_at_the_left_end() -> None:
+def test_a_scan_starts_at_the_marks() -> None:
     lanes = lanes_of(MAIL)
     claim(lanes, job(MAIL, 9))
-    assert lanes.marks(full_scan=False) == [LaneMark(MAIL, at(9), at(9))]
-    assert lanes.marks(full_scan=True) == [LaneMark(MAIL)]
+    assert lanes.marks() == [LaneMark(MAIL, at(9), at(9))]
 
 
 def test_a_claim_says_where_it_stopped_and_which_lanes_are_empty() -> None:
@@ -215,7 +214,7 @@ def test_of_many_lanes_those_that_were_long_empty_are_forgotten(
 ) -> None:
     now = [1_000.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
-    every = [Lane(f"tenant-{n}", 0, "send") for n in range(MANY + 100)]
+    every = [Lane(f"tenant-{n}", 0, "send") for n in range(MOST_EMPTY + 100)]
     lanes = lanes_of(*every)
     future, claimed = every[0], every[1]
 
@@ -232,7 +231,7 @@ def test_of_many_lanes_those_that_were_long_empty_are_forgotten(
     lanes.claimed(asked, [job(claimed, 1)], full=False)
     now[0] += 1
     kept = look()
-    assert len(kept) == MANY
+    assert len(kept) == MOST_EMPTY
     assert {future, claimed} < kept
     assert kept == look()
     lanes.learn([Head(lane, -1.0, at(1)) for lane in every])

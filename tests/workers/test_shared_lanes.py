@@ -11,9 +11,9 @@ import pytest
 from django_jobqueue.models import QueuedJob
 from django_jobqueue.processes.lane_progress import SharedLaneProgress
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.queue.lanes import LaneMark
+from django_jobqueue.store.queue.lanes import Head, LaneMark
 from django_jobqueue.store.rows import Lane
-from django_jobqueue.workers.claiming import lane_scanner
+from django_jobqueue.workers.claiming import lane_scanner, lane_selection
 from django_jobqueue.workers.claiming.lane_scanner import (
     SCAN_EVERY,
     Lanes,
@@ -63,14 +63,13 @@ def test_of_a_busy_host_one_process_scans_all_that_is_behind_the_marks(
     shared = SharedLaneProgress()
     scanners = [make_worker(shared).worker.dispatcher._scanner for _ in range(3)]
     full_scans: list[LaneScanner] = []
-    read = LaneScanner._read
+    full_scan = LaneScanner._full_scan
 
-    def counted(scanner: LaneScanner, *, full_scan: bool) -> object:
-        if full_scan:
-            full_scans.append(scanner)
-        return read(scanner, full_scan=full_scan)
+    def counted(scanner: LaneScanner) -> list[Head]:
+        full_scans.append(scanner)
+        return full_scan(scanner)
 
-    monkeypatch.setattr(LaneScanner, "_read", counted)
+    monkeypatch.setattr(LaneScanner, "_full_scan", counted)
     for _ in range(5):
         for scanner in scanners:
             scanner.scan(busy=True)
@@ -109,10 +108,17 @@ def test_a_clock_that_was_set_back_is_known_to_all(own: OwnConnection) -> None:
     assert other.starts(other)[0].mark < ahead.mark
 
 
+@pytest.mark.parametrize("are_many", [False, True], ids=["one lane", "many lanes"])
 @pytest.mark.parametrize("seed", range(10))
-def test_no_job_is_left_whatever_the_processes_do(make_worker: Make, seed: int) -> None:
+def test_no_job_is_left_whatever_the_processes_do(
+    make_worker: Make, monkeypatch: pytest.MonkeyPatch, seed: int, are_many: bool
+) -> None:
     """Jobs arrive late, and before the mark; some are given back; each process sees
     only a part. In the end none that rests behind a mark is overlooked."""
+    if are_many:
+        monkeypatch.setattr(lane_scanner, "MANY", 2)
+        monkeypatch.setattr(lane_selection, "MANY", 2)
+    queues = ["a", "b", "c", "d", "e"] if are_many else ["default"]
     draw, shared = Random(seed), SharedLaneProgress()
     workers = [make_worker(shared, threads=2, async_slots=0) for _ in range(3)]
     for worker in workers:
@@ -126,12 +132,13 @@ def test_no_job_is_left_whatever_the_processes_do(make_worker: Make, seed: int) 
             case 0:
                 count = draw.choice([1, 3, 150])
                 expected += count
-                jobs.add.enqueue_many([{"a": number} for number in range(count)])
+                added = jobs.add.using(queue=draw.choice(queues))
+                added.enqueue_many([{"a": number} for number in range(count)])
                 dispatcher.jobs_arrived()
             case 1:
                 expected += 1
-                added = jobs.add.enqueue(1)
-                QueuedJob.objects.filter(id=added.id).update(
+                early = jobs.add.using(queue=draw.choice(queues)).enqueue(1)
+                QueuedJob.objects.filter(id=early.id).update(
                     run_after=datetime(2020, 1, 1).astimezone()
                 )
             case 2:

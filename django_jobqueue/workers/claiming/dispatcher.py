@@ -74,7 +74,6 @@ class Dispatcher(Loop):
         self._gets_notifications = gets_notifications
         self._host_news = host_news  # if the host listens for this worker
         self._pass_on = pass_on  # a notification
-        self._pauses = False
         self._heard = self._behind_heard = 0  # by the host, when a claim began
         self.rounds = 0  # how many have begun
         self._finished = 0  # how often jobs finished here
@@ -82,6 +81,7 @@ class Dispatcher(Loop):
         self._open = True
         self._hungry = True  # there may be more to claim
         self._full: list[Executor] = []  # those that had no room for it
+        self._is_out_of_lanes = False  # those that were due are; others may be by now
         self._news = self._reload = True
         self._taken = 0  # jobs, in the last round
         self._idle_backoff, self._bursts = IdleBackoff(), BurstDetector()
@@ -142,7 +142,7 @@ class Dispatcher(Loop):
     def wake(self) -> None:
         """End the wait, or make the next one short."""
         super().wake()
-        if self._pauses and self._host_news is not None:
+        if self.is_resting and self._host_news is not None:
             self._host_news.ring()
 
     def _sleep(self, seconds: float) -> None:
@@ -153,10 +153,8 @@ class Dispatcher(Loop):
             return
         readiness = self._readiness(seconds)
         news.set_readiness(readiness)  # first: see idle.py
-        self._pauses = True  # likewise
         missed = readiness != 0 and news.jobs_heard != self._heard
         self._listen(news, 0.0 if missed or self._woken.is_set() else seconds)
-        self._pauses = False
         news.set_readiness(readiness | CHECKS if readiness else 0)
 
     def _sleep_after_error(self, seconds: float) -> None:
@@ -166,10 +164,8 @@ class Dispatcher(Loop):
             super()._sleep_after_error(seconds)
             return
         news.set_readiness(0)
-        self._pauses = True
         while not self._stop_requested.is_set() and time.monotonic() < until:
             self._listen(news, until - time.monotonic())
-        self._pauses = False
 
     def _listen(self, news: WorkerNews, seconds: float) -> None:
         for text in news.wait(seconds):
@@ -214,8 +210,13 @@ class Dispatcher(Loop):
             self._news = False
             self._lane_selection.jobs_arrived()
         starts = self._lane_selection.starts_are_permitted()
-        taken = self._claim() if news or self._hungry or starts else 0
-        if self._should_scan(taken, news=news, starts=starts) and self._scan():
+        taken = self._claim(news=news) if news or self._hungry or starts else 0
+        scanned = self._scanner.has_scanned_since(began)
+        if (
+            not scanned
+            and self._should_scan(taken, news=news, starts=starts)
+            and self._scan()
+        ):
             taken += self._claim(has_scanned=True)
         waits = self._hungry or self._lane_selection.waits_for_start
         if not taken and not waits:
@@ -264,25 +265,29 @@ class Dispatcher(Loop):
             RELOAD_EVERY if self._gets_notifications() else RELOAD_UNHEARD
         )
 
-    def _claim(self, *, has_scanned: bool = False) -> int:
+    def _claim(self, *, news: bool = False, has_scanned: bool = False) -> int:
         """Claim for each executor; return how many jobs there were. Where more than one
-        statement could find some, a probe says first which lanes have jobs."""
-        began, self._hungry = time.monotonic(), False
+        statement could find some, a probe says first which lanes have jobs. While many
+        lanes have more, what was found of late is enough."""
+        are_many = self._lane_selection.lanes.are_many
+        goes_on = are_many and not (news or has_scanned)
+        began, was_hungry, self._hungry = time.monotonic(), self._hungry, False
         taken, self._full = 0, []
         wanting = [executor for executor in self.executors if executor.wants_more]
         probe = self._lane_selection.takes_several_statements(wanting)
-        if probe and not has_scanned:
+        if probe and not (goes_on or has_scanned):
             self._scanner.probe()
         for executor in self.executors:
-            got, more = self._claimer.fill(executor, due=probe)
+            got, more = self._claimer.fill(executor, due=probe or are_many)
             taken += got
             self._full += [executor] * more
         self._hungry = self._hungry or bool(self._full)
         self._full_since = (self._full_since or began) if self._hungry else None
+        self._is_out_of_lanes = goes_on and was_hungry and not self._hungry
         return taken
 
     def _should_scan(self, taken: int, *, news: bool, starts: bool) -> bool:
-        if self._scanner.is_due:
+        if self._scanner.is_due or self._is_out_of_lanes:
             return self._has_room or bool(taken)
         if self._lane_selection.may_have_left_jobs:
             return self._has_room

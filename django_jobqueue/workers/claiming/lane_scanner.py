@@ -18,10 +18,13 @@ from django_jobqueue.workers.claiming.lane_order import LaneOrder
 
 logger = logging.getLogger("django_jobqueue.worker")
 
-MANY: Final = 256  # lanes; with more, the empty ones are forgotten
+MANY: Final = 64  # lanes; with more, claims ask only those that are due
+MOST_EMPTY: Final = 256  # lanes; with more, the empty ones are forgotten
 FORGET_AFTER: Final = 600.0  # seconds
 SCAN_EVERY: Final = 1.0  # seconds, while busy
+SCAN_SHARE: Final = 0.05  # of the worker's time, where claims ask few of many lanes
 FULL_SCAN_SHARE: Final = 0.05  # of the worker's time
+SCAN_OF_LANE: Final = 0.00002  # seconds that a scan from the marks takes for each
 LONGEST_SAVED: Final = 0.1  # seconds of that share that are kept for later
 SLOW: Final = 0.25  # seconds that a full scan takes; then the log says why
 WARN_EVERY: Final = 600.0  # seconds
@@ -81,9 +84,10 @@ class KnownLane:
 class Lanes:
     """The known lanes: queues × priorities × job types.
 
-    One that is empty costs a claim a few microseconds, so it is forgotten only where
-    there are many, as with a queue for each tenant, and it has been empty for long. The
-    next scan finds it again as soon as it has a job.
+    One that is empty costs a claim a few microseconds, and nothing where there are
+    many, as with a queue for each tenant. So it is forgotten only where there are very
+    many, and it has been empty for long. The next scan finds it again as soon as it has
+    a job.
     """
 
     def __init__(
@@ -110,28 +114,43 @@ class Lanes:
             starts.append(known.start())
         return starts
 
-    def marks(self, *, full_scan: bool) -> list[LaneMark]:
-        """All lanes as a scan reads them: from their marks on, or from their beginning
-        (``full_scan``)."""
-        starts = self.starts(self._known.values())
-        return [LaneMark(start.lane) for start in starts] if full_scan else starts
+    @property
+    def are_many(self) -> bool:
+        """Whether it would take long to ask them all."""
+        return len(self._known) > MANY
 
-    def learn(self, heads: Iterable[Head]) -> None:
-        """Learn from a scan of all lanes: which are due, and where each begins."""
-        now = time.monotonic()
+    def marks(self) -> list[LaneMark]:
+        """Where a scan of all lanes starts that begins now."""
+        return self.starts(self._known.values())
+
+    def learn(self, heads: Sequence[Head], empty: Mark | None = None) -> None:
+        """Learn from a scan of all lanes: which are due, and where each begins.
+        ``empty``: the mark of all that are not among them."""
+        now, are_many = time.monotonic(), self.are_many
         for head in heads:
             known = self._known.get(head.lane)
             if known is None:
                 known = self._known[head.lane] = KnownLane(head.lane, used=now)
                 self.starts([known])
-            before = known.progress.mark
-            known.begins(head.mark, is_due=head.is_due)
-            if known.progress.mark < before:
-                self._share(known)
+            elif are_many and empty is not None:
+                self.starts([known])
+            self._begins(known, head.mark, is_due=head.is_due)
             if head.due_in is not None:
                 known.used = now
-        if len(self._known) > MANY:
+        if empty is not None:
+            with_jobs = {head.lane for head in heads}
+            for known in self._known.values():
+                # Where one of many has a job, a scan says so before it is asked.
+                if (known.due or not are_many) and known.lane not in with_jobs:
+                    self._begins(known, empty, is_due=False)
+        if len(self._known) > MOST_EMPTY:
             self._forget(now - FORGET_AFTER)
+
+    def _begins(self, known: KnownLane, mark: Mark, *, is_due: bool) -> None:
+        before = known.progress.mark
+        known.begins(mark, is_due=is_due)
+        if known.progress.mark < before:
+            self._share(known)
 
     def _hear(self, known: KnownLane) -> None:
         """Take over what other processes know of this lane."""
@@ -149,14 +168,20 @@ class Lanes:
         """Keep those that were used since, and as many others as may be."""
         unused = [known for known in self._known.values() if known.used < since]
         unused.sort(key=lambda known: known.used)
-        for known in unused[: len(self._known) - MANY]:
+        for known in unused[: len(self._known) - MOST_EMPTY]:
             del self._known[known.lane]
 
     def in_turn(
-        self, wanted: Callable[[Lane], bool], *, is_async: bool = False
+        self,
+        wanted: Callable[[Lane], bool],
+        *,
+        due: bool = False,
+        is_async: bool = False,
     ) -> list[KnownLane]:
-        """The wanted lanes in the order of a claim for threads or async slots."""
-        chosen = [known for known in self._known.values() if wanted(known.lane)]
+        """The wanted lanes in the order of a claim for threads or async slots; ``due``:
+        only those that are believed to have jobs."""
+        lanes = self._known.values()
+        chosen = [one for one in lanes if (one.due or not due) and wanted(one.lane)]
         self._order.sort(chosen, is_async=is_async)
         return chosen
 
@@ -253,9 +278,10 @@ class FullScans:
         self._at = now
         return self._left > 0
 
-    def took(self, seconds: float) -> None:
-        """Record a full scan that took this many seconds."""
-        self._left -= seconds
+    def took(self, seconds: float, *, instead_of: float = 0.0) -> None:
+        """Record a full scan that took this many seconds, where a scan from the marks
+        takes about so many: with many empty lanes more."""
+        self._left -= max(0.0, seconds - instead_of)
         if seconds > SLOW and self._at > self._warned_at + WARN_EVERY:
             self._warned_at = self._at
             logger.warning(
@@ -275,6 +301,7 @@ class LaneScanner:
         self.next_at = 0.0  # time.monotonic(), while busy
         self._connection = connection
         self._known = known
+        self._scanned_at = -math.inf  # time.monotonic()
         self._full_scans = FullScans(known.shared)
         self._due_at = math.inf  # time.monotonic(), of the first future job
 
@@ -289,6 +316,10 @@ class LaneScanner:
             return True
         return self._full_scans.is_wanted and self._full_scans.may_begin()
 
+    def has_scanned_since(self, moment: float) -> bool:
+        """Whether the last scan was not before this, by time.monotonic()."""
+        return self._scanned_at >= moment
+
     @property
     def longest_wait(self) -> float:
         """Seconds until a scan is due, even without a notification."""
@@ -301,35 +332,46 @@ class LaneScanner:
         return time.monotonic() >= self._due_at
 
     def probe(self) -> None:
-        """Learn which of the known lanes have a job to run now. Raises
+        """Learn which of the known lanes have a job to run now; of many, by a full scan
+        if there is time, which passes the empty ones at once. Raises
         StoreUnavailable."""
-        known = self._known.marks(full_scan=False)
-        self._known.learn(lanes.probe(self._connection, known))
+        if self._known.are_many and self._full_scans.may_begin():
+            self.scan()
+            return
+        marks = self._known.marks()
+        self._known.learn(lanes.probe(self._connection, marks))
 
     def scan(self, *, busy: bool = False) -> list[Lane]:
         """The lanes that have a job to run now. Raises StoreUnavailable."""
-        full_scans = self._full_scans
-        full_scan = (full_scans.is_due or not busy) and full_scans.may_begin()
-        heads = self._full_scan() if full_scan else self._read(full_scan=False)
-        self._known.learn(heads)
-        self.next_at = time.monotonic() + SCAN_EVERY
+        full_scans, began = self._full_scans, time.monotonic()
+        wanted = full_scans.is_due or self._known.are_many or not busy
+        if wanted and full_scans.may_begin():
+            heads = self._full_scan()
+        else:
+            heads = lanes.scan(self._connection, self._known.marks())
+            self._known.learn(heads)
+        self._scanned_at = now = time.monotonic()
+        pause = (now - began) / SCAN_SHARE if self._known.are_many else SCAN_EVERY
+        self.next_at = now + min(pause, SCAN_EVERY)
         later = (head.due_in for head in heads if head.due_in and not head.is_due)
-        self._due_at = time.monotonic() + min(later, default=math.inf)
+        self._due_at = now + min(later, default=math.inf)
         return [head.lane for head in heads if head.is_due]
 
-    def _full_scan(self) -> list[lanes.Head]:
+    def _full_scan(self) -> list[Head]:
         """Read each lane from its beginning. A full scan that fails has taken its time
         as well, and is still wanted: after one that the server cut off at 15 s, the
         next must wait for its share."""
         began = time.monotonic()
         self._full_scans.begins()  # first: it may be asked for meanwhile
+        if not self._known.are_many:  # to hear of all would take longer than the scan
+            self._known.marks()
         try:
-            return self._read(full_scan=True)
+            heads, empty = lanes.full_scan(self._connection)
         except BaseException:
             self._full_scans.want()
             raise
         finally:
-            self._full_scans.took(time.monotonic() - began)
-
-    def _read(self, *, full_scan: bool) -> list[lanes.Head]:
-        return lanes.scan(self._connection, self._known.marks(full_scan=full_scan))
+            instead_of = len(self._known) * SCAN_OF_LANE
+            self._full_scans.took(time.monotonic() - began, instead_of=instead_of)
+        self._known.learn(heads, empty)
+        return heads

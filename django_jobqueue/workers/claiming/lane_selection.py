@@ -7,7 +7,7 @@ import logging
 import math
 import time
 from collections.abc import Iterable, Sequence
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Final
 
 from django_jobqueue.conf import conf
@@ -16,7 +16,7 @@ from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.processes.lane_progress import SharedLaneProgress
 from django_jobqueue.store.rows import Lane
 from django_jobqueue.workers.claiming.lane_order import LaneOrder
-from django_jobqueue.workers.claiming.lane_scanner import KnownLane, Lanes
+from django_jobqueue.workers.claiming.lane_scanner import MANY, KnownLane, Lanes
 from django_jobqueue.workers.claiming.next_starts import NextStarts
 from django_jobqueue.workers.claiming.policies import Policies
 from django_jobqueue.workers.executors.base import Executor
@@ -205,10 +205,12 @@ class LaneSelection:
                 self.limited_until.pop(known.lane, None)
                 self.next_starts.ask(known.lane)
 
-    def takes_several_statements(self, executors: Iterable[Executor]) -> bool:
+    def takes_several_statements(self, executors: Sequence[Executor]) -> bool:
         """Whether one statement cannot ask all lanes for these executors."""
         if len(self.lanes) < 2:
             return False
+        if self.lanes.are_many:
+            return bool(executors)
         return sum(map(self._statements, executors)) > 1
 
     def _statements(self, executor: Executor) -> int:
@@ -219,9 +221,11 @@ class LaneSelection:
 
     def in_turn(self, executor: Executor, *, due: bool) -> list[KnownLane]:
         """The lanes to ask for this executor; ``due``: none if none is believed to be
-        due, and exclusive ones only if they are."""
+        due, and exclusive ones, or any of many, only if they are."""
         lanes = self.lanes.in_turn(
-            lambda lane: self.runs(lane, executor), is_async=executor.is_async
+            lambda lane: self.runs(lane, executor),
+            due=due and self.lanes.are_many,
+            is_async=executor.is_async,
         )
         if not due:
             return lanes
@@ -230,8 +234,10 @@ class LaneSelection:
         return [known for known in lanes if known.due or not self.is_exclusive(known)]
 
     def batchable(self, lanes: Sequence[KnownLane]) -> list[KnownLane]:
-        """The first lanes, up to one that must be asked by itself."""
-        return list(takewhile(lambda known: not self.is_exclusive(known), lanes))
+        """The first lanes, up to one that must be asked by itself, or to as many as one
+        statement asks."""
+        batch = takewhile(lambda known: not self.is_exclusive(known), lanes)
+        return list(islice(batch, MANY))
 
     def short_lanes(
         self, lanes: Sequence[KnownLane], executor: Executor

@@ -1,0 +1,221 @@
+"""More lanes than a claim can ask each time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from django_jobqueue.store.queue import claim, lanes
+from django_jobqueue.store.queue.lanes import Head, LaneMark
+from django_jobqueue.workers.claiming import lane_scanner, lane_selection
+from tests.conftest import HandDriven, archived, queued
+from tests.sample import jobs
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+MANY = 3
+QUEUES = [f"tenant-{number}" for number in range(3 * MANY)]
+
+
+class Statements:
+    """What was sent to the database."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.claimed: list[int] = []  # the number of lanes of each claim
+        self.jobs: list[UUID] = []
+        self.scans = 0
+        real_claim, real_scan = claim.claim, lanes.full_scan
+
+        def count_claim(
+            db: Any, worker: int, asked: Sequence[LaneMark], limit: int
+        ) -> Any:
+            self.claimed.append(len(asked))
+            jobs = real_claim(db, worker, asked, limit)
+            self.jobs += [job.id for job in jobs]
+            return jobs
+
+        def count_scan(*arguments: Any) -> list[Head]:
+            self.scans += 1
+            return real_scan(*arguments)
+
+        monkeypatch.setattr(claim, "claim", count_claim)
+        monkeypatch.setattr(lanes, "full_scan", count_scan)
+
+    def clear(self) -> None:
+        self.claimed, self.jobs, self.scans = [], [], 0
+
+
+@pytest.fixture(autouse=True)
+def _many(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (lane_scanner, lane_selection):
+        monkeypatch.setattr(module, "MANY", MANY)
+    # No scan is due by itself.
+    monkeypatch.setattr(lane_scanner, "SCAN_EVERY", 3_600.0)
+    monkeypatch.setattr(lane_scanner, "SCAN_SHARE", 1e-9)
+
+
+@pytest.fixture(params=[False, True], ids=["long jobs", "short jobs"])
+def are_short(request: pytest.FixtureRequest) -> bool:
+    """Whether jobs are claimed ahead of free slots."""
+    return bool(request.param)
+
+
+@pytest.fixture
+def worker(make_worker: Callable[..., HandDriven], are_short: bool) -> HandDriven:
+    """It knows many lanes, which are empty."""
+    worker = make_worker(threads=4, async_slots=0)
+    for _ in range(20):
+        seconds = 0.001 if are_short else 1.0
+        worker.worker.executors[0].runtimes.ran(jobs.add.name, seconds)
+    enqueue(*QUEUES)
+    worker.work()
+    assert len(archived()) == len(QUEUES)
+    return worker
+
+
+@pytest.fixture
+def statements(worker: HandDriven, monkeypatch: pytest.MonkeyPatch) -> Statements:
+    return Statements(monkeypatch)
+
+
+def enqueue(*queues: str) -> None:
+    """A job into each."""
+    for queue in queues:
+        jobs.add.using(queue=queue).enqueue(1)
+
+
+@pytest.mark.parametrize("queue", [QUEUES[0], "new"])
+def test_a_lone_job_costs_one_scan_and_a_claim_of_its_lane(
+    worker: HandDriven, statements: Statements, queue: str
+) -> None:
+    enqueue(queue)
+    worker.worker.dispatcher.jobs_arrived()
+    worker.claim()
+    assert len(worker.worker.held) == 1
+    assert statements.claimed == [1]
+    assert statements.scans == 1
+
+
+@pytest.mark.parametrize("queue", [QUEUES[0], "new"])
+def test_where_an_old_snapshot_makes_full_scans_slow_the_marks_are_used(
+    worker: HandDriven, statements: Statements, queue: str
+) -> None:
+    worker.worker.dispatcher._scanner._full_scans._left = -3_600.0
+    enqueue(queue)
+    worker.worker.dispatcher.jobs_arrived()
+    worker.claim()
+    assert len(worker.worker.held) == 1
+    assert statements.claimed == [1]
+    assert statements.scans == 0
+
+
+def test_a_worker_that_finds_nothing_scans_once_and_claims_nothing(
+    worker: HandDriven, statements: Statements
+) -> None:
+    worker.worker.dispatcher.jobs_arrived()
+    worker.claim()
+    assert statements.claimed == []
+    assert statements.scans == 1
+    assert worker.worker.is_idle
+
+
+def test_no_statement_asks_more_lanes_than_are_many(
+    make_worker: Callable[..., HandDriven], statements: Statements
+) -> None:
+    worker = make_worker(threads=50, async_slots=0)
+    enqueue(*QUEUES, *QUEUES)
+    worker.claim()
+    assert len(worker.worker.held) == 2 * len(QUEUES)
+    assert max(statements.claimed) == MANY
+
+
+def test_while_lanes_have_more_nothing_is_scanned(
+    worker: HandDriven, statements: Statements, are_short: bool
+) -> None:
+    enqueue(*QUEUES, *QUEUES)
+    worker.worker.dispatcher.jobs_arrived()
+    for _ in range(2):
+        worker.claim()
+        worker.run()
+        worker.finish()
+    assert len(archived()) == len(QUEUES) + (2 * len(QUEUES) if are_short else 8)
+    assert statements.scans == (2 if are_short else 1)  # when there are no more
+    assert max(statements.claimed) <= MANY
+
+
+def test_when_these_lanes_are_empty_others_are_looked_for_at_once(
+    worker: HandDriven, statements: Statements
+) -> None:
+    """The worker was not told of the last job."""
+    enqueue(*QUEUES[:5])
+    worker.worker.dispatcher.jobs_arrived()
+    worker.claim()
+    worker.run()
+    enqueue("new")
+    worker.claim()
+    assert statements.scans == 2
+    worker.run()
+    worker.finish()
+    assert not queued()
+
+
+def test_a_lone_job_beside_a_backlog_is_found_by_a_scan_that_costs_little(
+    worker: HandDriven, statements: Statements, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody tells a worker that has been busy for long."""
+    monkeypatch.setattr(lane_scanner, "SCAN_SHARE", 1e9)
+    jobs.add.using(queue=QUEUES[0]).enqueue_many([{"a": 1}] * 1_000)
+    worker.worker.dispatcher.jobs_arrived()
+    worker.claim()
+    worker.run()
+    lone = jobs.add.using(queue=QUEUES[1]).enqueue(1)
+    for _ in range(2):
+        worker.claim()
+        worker.run()
+    assert lone.id in statements.jobs
+    assert len(statements.jobs) < 1_000
+
+
+def test_news_of_a_more_urgent_job_go_before_lanes_that_have_more(
+    worker: HandDriven, statements: Statements
+) -> None:
+    worker.worker.executors[0].slots = 1
+    enqueue(*QUEUES)
+    worker.worker.dispatcher.jobs_arrived()
+    worker.claim()
+    worker.run()
+    worker.finish()
+    statements.clear()
+    urgent = jobs.add.using(queue=QUEUES[-1], priority=9).enqueue(1)
+    worker.worker.dispatcher.jobs_arrived()
+    worker.claim()
+    assert urgent.id in statements.jobs[:MANY]  # of one claim, in any order
+
+
+def test_lanes_that_must_be_asked_by_themselves_are_only_if_they_are_due(
+    worker: HandDriven, statements: Statements, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limited: list[int] = []
+    real = claim.claim_limited
+
+    def count(db: Any, worker: int, asked: Sequence[LaneMark], limit: int) -> Any:
+        limited.append(len(asked))
+        return real(db, worker, asked, limit)
+
+    monkeypatch.setattr(claim, "claim_limited", count)
+    for queue in QUEUES:
+        jobs.write_limited.using(queue=queue).enqueue(os.devnull)
+    worker.worker.dispatcher.jobs_arrived()
+    worker.work()
+    limited.clear()
+    statements.clear()
+    jobs.write_limited.using(queue=QUEUES[0]).enqueue(os.devnull)
+    worker.worker.dispatcher.jobs_arrived()
+    worker.work()
+    assert not queued()
+    assert limited == [1]
+    assert statements.claimed == []
