@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,11 @@ from django_jobqueue.models import (
 from django_jobqueue.processes.loop import FOREVER
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue.rescue import rescue
-from django_jobqueue.workers.completing.completer import CLOSE_AFTER
+from django_jobqueue.workers.completing.completer import (
+    CLOSE_AFTER,
+    LONGEST_GATHER,
+    SHORTEST_GATHER,
+)
 from django_jobqueue.workers.completing.deferred_outcomes import FIRST_WAIT
 from tests.conftest import HandDriven, archived, eventually, queued
 from tests.sample import jobs
@@ -59,6 +64,34 @@ def test_its_connection_is_let_go_when_nothing_was_to_be_written_for_long(
     jobs.add.enqueue(2)
     worker.work()
     assert len(archived(status="succeeded")) == 2
+
+
+@pytest.mark.parametrize(
+    ("took", "gathers"),
+    [(0.001, SHORTEST_GATHER), (0.02, 0.02), (5.0, LONGEST_GATHER)],
+)
+def test_a_burst_gathers_for_as_long_as_the_last_write_took(
+    worker: HandDriven, monkeypatch: pytest.MonkeyPatch, took: float, gathers: float
+) -> None:
+    completer, now, waits = worker.worker.completer, [1_000.0], list[float]()
+    completer._more_will_end = lambda: True
+    monkeypatch.setattr(completer._full, "wait", waits.append)
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    write = completer._write_batch
+
+    def write_slowly(*batch: Any) -> None:
+        write(*batch)
+        if batch[1]:
+            now[0] += took
+
+    monkeypatch.setattr(completer, "_write_batch", write_slowly)
+    for number in range(2):
+        jobs.add.enqueue(number)
+        worker.claim()
+        worker.run()
+        worker.finish()
+    assert waits == [SHORTEST_GATHER, pytest.approx(gathers)]
+    assert len(archived()) == 2
 
 
 def test_each_of_the_four_words_does_what_it_says(worker: HandDriven) -> None:

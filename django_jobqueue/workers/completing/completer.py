@@ -41,7 +41,9 @@ from django_jobqueue.workers.completing.deferred_outcomes import (
 logger = logging.getLogger("django_jobqueue.worker")
 
 BATCH: Final = 1_000  # jobs; 500 take 7 % longer for each, 200 take 20 %
-GATHER_FOR: Final = 0.005  # seconds that a burst may gather
+# Seconds that a burst may gather: as long as the last write took, between these. Where
+# processes share the server, each has larger batches.
+SHORTEST_GATHER, LONGEST_GATHER = 0.005, 0.05
 COUNTERS_EVERY: Final = 10.0  # seconds
 CLOSE_AFTER: Final = 60.0  # seconds without an outcome until the connection is closed
 
@@ -84,6 +86,7 @@ class Completer(Loop):
         self._series: CompletedSeries | None = None
         self._stripped: set[Attempt] = set()  # to be written without their content
         self._may_be_written = False  # the answer to the last write was lost
+        self._gather_for = SHORTEST_GATHER
         self._last_write = -math.inf  # time.monotonic()
         self._is_closing = False
 
@@ -121,11 +124,14 @@ class Completer(Loop):
         """Write what has gathered."""
         if not self._writing and self._gathered:
             if self._more_will_end() and len(self._gathered) < BATCH:
-                self._full.wait(GATHER_FOR)
+                self._full.wait(self._gather_for)
             self._full.clear()
             self._writing = self._take()
         if self._writing:
+            began = time.monotonic()
             self._write(self._writing)
+            took = time.monotonic() - began
+            self._gather_for = min(max(took, SHORTEST_GATHER), LONGEST_GATHER)
         if self._deferred and (due := self._deferred.due()):
             self._write(due)
         if (
@@ -378,18 +384,13 @@ def _sorted_by_verb(
     if len(succeeded) == len(items):  # as mostly
         return [], succeeded, [], []
     done = [item for item in items if item[0].committed]
-    others = [i for i in items if not (i[0].committed or _has_succeeded(i[1]))]
-    handed_over = [i for i in others if i[1].outcome.verb is Verb.HAND_OVER]
-    if handed_over:
-        others = [i for i in others if i[1].outcome.verb is not Verb.HAND_OVER]
+    handed_over = [item for item in items if item[1].outcome.verb is Verb.HAND_OVER]
+    sorted_out = {attempt for attempt, _ in (*done, *succeeded, *handed_over)}
+    others = [item for item in items if item[0] not in sorted_out]
     return done, succeeded, others, handed_over
-
-
-def _has_succeeded(finished: Finished) -> bool:
-    return finished.outcome.verb is Verb.SUCCEED
 
 
 def _write_for(finished: Finished) -> Write:
     if finished.outcome.verb is Verb.HAND_OVER:
         return hand_over
-    return finish.succeed if _has_succeeded(finished) else finish.end
+    return finish.succeed if finished.outcome.verb is Verb.SUCCEED else finish.end
