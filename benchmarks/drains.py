@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from benchmarks.journal import Kind
-from benchmarks.processes import Failed, Workers, until
+from benchmarks.processes import Failed, Workers, until, wait_for
 from benchmarks.site import Trial
 from benchmarks.systems.base import Load
 
 LONGEST: Final = 90.0  # seconds
+STARTING: Final = 20_000  # jobs of a long drain, until all processes are at work
 RECORDING: Final = 20.0  # seconds from the last handler to the last record
 ERROR: Final = 0.02  # of the time of a drain
 FLUSH: Final = 0.3  # seconds until an ended backend's counters are there
@@ -78,6 +80,35 @@ def drain(
         transactions=(now[0] - transactions) / done,
         blocks=(now[1] - blocks) / done,
         most_at_once=_most_at_once(trial, already) if ms else 0,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LongDrain:
+    """What a drain came to, from when all processes were at work."""
+
+    starts_per_s: float
+    worker_us: float  # CPU of the workers for each job
+    server_us: float  # CPU of the server for each job
+
+
+def long_drain(trial: Trial, jobs: int, processes: int) -> LongDrain:
+    """Enqueue so many jobs and have them drained."""
+    trial.fill(jobs)
+    trial.analyse()
+    workers = trial.start(Load.DRAIN, processes)
+    began, done = (partial(trial.journal.has, count) for count in (STARTING, jobs))
+    wait_for(began, LONGEST, workers, "the first jobs")
+    begun = len(trial.journal)
+    server_cpu, worker_cpu = trial.place.cpu(), workers.cpu()
+    wait_for(done, LONGEST, workers, "the backlog")
+    server_cpu = trial.place.cpu() - server_cpu
+    worker_cpu = workers.cpu() - worker_cpu
+    at = [record.at for record in trial.journal.records(since=begun)]
+    return LongDrain(
+        starts_per_s=len(at) / (max(at) - min(at)) * 1e9,
+        worker_us=worker_cpu / len(at) * 1e6,
+        server_us=server_cpu / len(at) * 1e6,
     )
 
 

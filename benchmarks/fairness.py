@@ -1,10 +1,13 @@
-"""What is shared: turns of tenants, weights of queues, and a rate, by real workers.
+"""What is shared: turns of tenants, weights of queues, a rate, and the slots of keys,
+by real workers.
 
 In a database of its own on the server of the test suite. ``tenant``: how long one job
 of a tenant waits beside a million of another one, and how many of these start before
 it, beside the same without them. ``weights``: the first 10,000 starts of three queues
 of 5 : 3 : 1. ``rate``: sixteen processes share 400 starts a second, burst 40: how much
-of what is allowed they use, and the most in any second. ``--page`` keeps the figures
+of what is allowed they use, and the most in any second. ``keys``: how much of their
+time 32 slots of eight processes are idle though one of 200 keys, of which two jobs may
+run each, permits another job, by the handlers' journal. ``--page`` keeps the figures
 for the documentation. A quarter of an hour; ``--waiting 10000`` is shorter.
 
     python -m benchmarks.fairness --waiting 1000000 --rounds 60
@@ -13,26 +16,26 @@ for the documentation. A quarter of an hour; ``--waiting 10000`` is shorter.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
 from itertools import pairwise
-from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from benchmarks.environment import ROOT
 from benchmarks.figures import number, percentile
+from benchmarks.idle_slots import idle_slots
+from benchmarks.kept import keep, place_of, section_of
 from benchmarks.own_database import own_database
 from benchmarks.tables import line
 
-RESULTS: Final = ROOT / "benchmarks" / "results" / "fairness.json"
+RESULTS: Final = place_of("fairness")
 PATIENCE: Final = 120.0  # seconds
 WEIGHTS: Final = {"high": 5, "default": 3, "low": 1}
 STARTS: Final = 10_000  # of all queues
@@ -40,6 +43,9 @@ LIMIT, BURST, PROCESSES = 400, 40, 16  # of the rate
 SECONDS: Final = 20  # that the rate is looked at
 SETTLING: Final = 3  # seconds before
 TENANT: Final = "tests.sample.count_keyed"  # its keys take turns
+KEYS, KEY_LIMIT, KEYED_JOBS = 200, 2, 4_000
+KEYED_PROCESSES, THREADS = 8, 4
+SHORTEST, LONGEST = 0.2, 0.6  # seconds that one of these jobs takes
 RATED: Final = "tests.sample.keep"
 BACKLOG: Final = """
 INSERT INTO jobqueue_queuedjob (job_type, queue, priority, data, limit_key, run_after)
@@ -86,6 +92,7 @@ def main() -> None:
             "tenant": tenant(options.waiting, options.rounds),
             "weights": weights(),
             "rate": rate(),
+            "keys": keys(),
         }
     content = {
         "date": date.today().isoformat(),
@@ -95,7 +102,7 @@ def main() -> None:
     }
     print(table(content))
     if options.page:
-        RESULTS.write_text(json.dumps(content, indent=1) + "\n")
+        keep(RESULTS, content)
 
 
 def tenant(waiting: int, rounds: int) -> Figures:
@@ -181,6 +188,35 @@ def rate() -> Figures:
     }
 
 
+def keys() -> Figures:
+    """How well slots are used by jobs of keys of which some have many, most have few.
+
+    In percent of the time of all slots; the most of one key that ran at once.
+    """
+    clear()
+    from tests.sample.jobs import timed_notes, write_keyed
+
+    draw = random.Random(0)
+    with tempfile.TemporaryDirectory() as folder:
+        journal = f"{folder}/journal"
+        write_keyed.enqueue_many(
+            {
+                "journal": journal,
+                "key": int(KEYS * draw.random() ** 1.5),
+                "seconds": draw.uniform(SHORTEST, LONGEST),
+            }
+            for _ in range(KEYED_JOBS)
+        )
+        execute("VACUUM ANALYZE jobqueue_queuedjob")
+        given = ("--processes", str(KEYED_PROCESSES), "--threads", str(THREADS))
+        done = "SELECT count(*) FROM jobqueue_archivedjob"
+        with workers(*given):
+            until(lambda: fetch(done) == [(KEYED_JOBS,)])
+        notes = [(at, what, key) for at, (what, key, *_) in timed_notes(journal)]
+    found = idle_slots(notes, slots=KEYED_PROCESSES * THREADS, limit=KEY_LIMIT)
+    return {"idle": 100 * found.share, "most": found.most}
+
+
 def most_in_a_second(moments: list[float]) -> int:
     """The most of these, which are sorted, in any window of a second."""
     first = most = 0
@@ -252,7 +288,7 @@ def until(is_over: Any) -> None:
 def table(content: Mapping[str, Any]) -> str:
     """The figures beside what we aim at, as Markdown."""
     alone, beside = content["alone"], content["tenant"]
-    shares, rate = content["weights"], content["rate"]
+    shares, rate, keys = content["weights"], content["rate"], content["keys"]
     total = sum(WEIGHTS.values())
     off = max(
         abs(shares[queue] / (100 * weight / total) - 1)
@@ -291,15 +327,23 @@ def table(content: Mapping[str, Any]) -> str:
             number(rate["statements"]),
             "at most 100",
         ),
+        (
+            f"{KEYS} keys, {KEY_LIMIT} jobs of each at once, "
+            f"{KEYED_PROCESSES * THREADS} slots: idle though a key permits a job",
+            f"{keys['idle']:.2f} %",
+            "less than 1 %",
+        ),
+        ("most jobs of one key at once", f"{keys['most']}", f"{KEY_LIMIT}"),
     ]
     return "\n".join(map(line, rows))
 
 
-def section(path: Path = RESULTS) -> str:
+def section() -> str:
     """What the page of the documentation says of the last run with ``--page``."""
-    if not path.exists():
-        return "Not run yet."
-    content = json.loads(path.read_text())
+    return section_of(RESULTS, _in_words)
+
+
+def _in_words(content: Mapping[str, Any]) -> str:
     return f"{table(content)}\n\nOn {content['date']}, {content['rounds']} lone jobs."
 
 

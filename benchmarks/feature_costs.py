@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import re
 import resource
 import statistics
@@ -29,12 +28,12 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.request import urlopen
 
-from benchmarks.environment import ROOT
 from benchmarks.figures import number
+from benchmarks.kept import keep, place_of, section_of
 from benchmarks.own_database import own_database
 from benchmarks.tables import line
 
-RESULTS: Final = ROOT / "benchmarks" / "results" / "feature_costs.json"
+RESULTS: Final = place_of("feature_costs")
 BLOCK: Final = 40_000  # jobs: fewer drown in what a host costs by itself
 SMALLER: Final = {"sentry": 10}  # a tenth of the jobs: each takes ten times as long
 IDLE_ROUNDS: Final = 3
@@ -81,7 +80,7 @@ def main() -> None:
         if options.page:
             about = {"date": date.today().isoformat(), "rounds": options.rounds}
             content = {**about, "jobs": options.jobs, "rows": rows}
-            RESULTS.write_text(json.dumps(content, indent=1) + "\n")
+            keep(RESULTS, content)
 
 
 def measure(
@@ -203,11 +202,12 @@ def report(rows: Mapping[str, Mapping[str, float]]) -> None:
         )
 
 
-def section(path: Path = RESULTS) -> str:
+def section() -> str:
     """What the page of the documentation says of the last run with ``--page``."""
-    if not path.exists():
-        return "Not run yet."
-    content = json.loads(path.read_text())
+    return section_of(RESULTS, _in_words)
+
+
+def _in_words(content: Mapping[str, Any]) -> str:
     head = ("", "jobs/s", "beside none", "CPU of the workers, a job", "beside none")
     rows = [line(head), line(("---", *["---:"] * 4))]
     rows += [

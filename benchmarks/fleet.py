@@ -3,30 +3,30 @@
 All fleets are there at once, each with a database of its own on one embedded server,
 and get lone jobs in turns. Prints for each fleet the CPU of its workers and of the
 server for a job, the wait from the commit to the handler, connections and memory; then
-how fast backlogs are drained. For fleets with fewer rounds: ``--rounds 3``; ``--page``
-keeps the figures for the documentation.
+how fast backlogs are drained. Workers of ``1x1x1000`` have seen jobs in 1,000 lanes.
+For fleets with fewer rounds: ``--rounds 3``; ``--page`` keeps the figures for the
+documentation.
 
-    python -m benchmarks.fleet --fleets 1x1,1x32,8x4 --rounds 20
+    python -m benchmarks.fleet --fleets 1x1,1x32,8x4,1x1x1000 --rounds 20
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
-from pathlib import Path
 from random import Random
 from statistics import median
 from typing import Any, Final
 
+from benchmarks.drains import long_drain
 from benchmarks.enqueuer import Enqueuer
-from benchmarks.environment import ROOT
 from benchmarks.figures import number
+from benchmarks.kept import keep, place_of, section_of
 from benchmarks.processes import Workers, memory, wait_for
 from benchmarks.server import exclusive_folder, running
 from benchmarks.site import Site, Trial
@@ -34,12 +34,18 @@ from benchmarks.systems import OURS
 from benchmarks.systems.base import Load
 from benchmarks.tables import line
 
-RESULTS: Final = ROOT / "benchmarks" / "results" / "fleet.json"
+RESULTS: Final = place_of("fleet")
 JOBS: Final = 40  # in a round, 20 to 30 ms apart
 BACKLOG: Final = 200_000
-STARTING: Final = 20_000  # jobs of it, until all processes are at work
 PATIENCE: Final = 60.0  # seconds
 SETTLING: Final = 5.0  # seconds
+QUEUES: Final = 100  # of many lanes
+FILL_LANES: Final = f"""
+INSERT INTO jobqueue_queuedjob (job_type, queue, priority, data)
+SELECT 'benchmarks.apps.work', 'tenant ' || n % {QUEUES}, n / {QUEUES},
+       jsonb_build_object('number', -1 - n, 'ms', 0)
+  FROM generate_series(0, {{lanes}} - 1) AS n
+"""
 Figures = dict[str, float]
 
 
@@ -52,6 +58,7 @@ class Fleet:
     hosts: list[Workers]
     enqueuer: Enqueuer
     enqueued: int = 0
+    before: int = 0  # jobs that gave it its lanes
     waits: list[float] = field(default_factory=list)  # ms, p50 of each round
     cpu: list[float] = field(default_factory=list)  # ms a job, in each round
 
@@ -60,7 +67,7 @@ class Fleet:
         first, self.enqueued = self.enqueued, self.enqueued + len(pauses)
         before = self._cpu()
         committed = self.enqueuer.paced(first, list(pauses))
-        done = partial(self.trial.journal.has, self.enqueued)
+        done = partial(self.trial.journal.has, self.before + self.enqueued)
         wait_for(done, PATIENCE, self.hosts[0], "the jobs")
         starts = self.trial.journal.starts()
         waits = [starts[first + n][0] - at for n, at in enumerate(committed)]
@@ -80,7 +87,9 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--fleets", default="1x1,1x4,1x32,8x4", help="hosts x processes"
+        "--fleets",
+        default="1x1,1x4,1x32,8x4,1x1x1000",
+        help="hosts x processes x lanes",
     )
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--drains", default="1,2,4,8", help="processes of one host")
@@ -98,7 +107,7 @@ def main() -> None:
             content["drains"] = measure_drains(site, numbers, options.rounds)
     print(tables(content))
     if options.page:
-        RESULTS.write_text(json.dumps(content, indent=1) + "\n")
+        keep(RESULTS, content)
 
 
 def measure_idle(site: Site, names: Sequence[str], rounds: int) -> dict[str, Figures]:
@@ -128,7 +137,7 @@ def measure_idle(site: Site, names: Sequence[str], rounds: int) -> dict[str, Fig
 
 def begin(stack: ExitStack, site: Site, name: str) -> Fleet:
     """Start the workers of a fleet, and wait until one has run a job."""
-    hosts, processes = map(int, name.split("x"))
+    hosts, processes, lanes = shape_of(name)
     trial = stack.enter_context(site.trial(OURS))
     workers = [trial.start(Load.PICKUP, processes) for _ in range(hosts)]
     fleet = Fleet(name, trial, workers, stack.enter_context(trial.enqueuer()))
@@ -136,7 +145,18 @@ def begin(stack: ExitStack, site: Site, name: str) -> Fleet:
         f"SELECT count(*) = {hosts * processes} FROM jobqueue_worker WHERE listening"
     )
     wait_for(lambda: trial.database.number(ready), PATIENCE, workers[0], "idle workers")
+    if lanes > 1:
+        fleet.before = lanes
+        trial.database.connection.execute(FILL_LANES.format(lanes=lanes))
+        done = partial(trial.journal.has, lanes)
+        wait_for(done, PATIENCE, workers[0], "the jobs of all lanes")
     return fleet
+
+
+def shape_of(name: str) -> tuple[int, int, int]:
+    """Hosts, processes of each, and lanes."""
+    hosts, processes, *lanes = map(int, name.split("x"))
+    return hosts, processes, lanes[0] if lanes else 1
 
 
 def measure_drains(
@@ -149,18 +169,9 @@ def measure_drains(
     for _ in range(max(1, rounds // 3)):
         for count in processes:
             with site.trial(OURS) as trial:
-                trial.fill(BACKLOG)
-                trial.analyse()
-                workers = trial.start(Load.DRAIN, count)
-                began = partial(trial.journal.has, STARTING)
-                wait_for(began, PATIENCE, workers, "the first jobs")
-                before, begun = trial.database.cpu(), len(trial.journal)
-                done = partial(trial.journal.has, BACKLOG)
-                wait_for(done, PATIENCE, workers, "the backlog")
-                after = trial.database.cpu()
-                at = [record.at for record in trial.journal.records(since=begun)]
-                rates[count].append(len(at) / (max(at) - min(at)) * 1e9)
-                cpu[count].append((after - before) / len(at) * 1e6)
+                found = long_drain(trial, BACKLOG, count)
+            rates[count].append(found.starts_per_s)
+            cpu[count].append(found.server_us)
     first = processes[0]
     return {
         str(count): {
@@ -190,10 +201,11 @@ def tables(content: Mapping[str, Any]) -> str:
         ("---", *["---:"] * 4),
     ]
     for name, row in content["fleets"].items():
-        hosts, processes = name.split("x")
+        hosts, processes, lanes = shape_of(name)
+        words = f"{hosts} host{'s' * (hosts > 1)} of {processes}"
         idle.append(
             (
-                f"{hosts} host{'s' * (hosts != '1')} of {processes}",
+                f"{words}, {lanes:,} lanes" if lanes > 1 else words,
                 f"{row['cpu']:.2f} ms ({row['cpu_ratio']:.2f} ×)",
                 f"{row['wait']:.2f} ms ({row['wait_ratio']:.2f} ×)",
                 f"{row['connections']}",
@@ -215,11 +227,12 @@ def tables(content: Mapping[str, Any]) -> str:
     return "\n".join([*map(line, idle), "", *map(line, drains)])
 
 
-def section(path: Path = RESULTS) -> str:
+def section() -> str:
     """What the page of the documentation says of the last run with ``--page``."""
-    if not path.exists():
-        return "Not run yet."
-    content = json.loads(path.read_text())
+    return section_of(RESULTS, _in_words)
+
+
+def _in_words(content: Mapping[str, Any]) -> str:
     return (
         f"{tables(content)}\n\nOn {content['date']}; the ratios are those to the first "
         "row, within a round."

@@ -15,19 +15,17 @@ documentation.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import time
 from collections.abc import Callable, Mapping
 from datetime import date
-from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.environment import ROOT
+from benchmarks.kept import keep, place_of, section_of
 from benchmarks.own_database import own_database
 from benchmarks.tables import line
 
-RESULTS: Final = ROOT / "benchmarks" / "results" / "limits.json"
+RESULTS: Final = place_of("limits")
 SIZES: Final = (1, 10, 20)  # jobs of a claim: what there are free slots for
 FILL: Final = """
 INSERT INTO jobqueue_queuedjob (job_type, queue, priority, data, limit_key, run_after)
@@ -68,7 +66,7 @@ def main() -> None:
             found[str(keys)] = measure(keys, options.waiting, options.rounds)
     if options.page:
         about = {"date": date.today().isoformat(), "waiting": options.waiting}
-        RESULTS.write_text(json.dumps({**about, "keys": found}, indent=1) + "\n")
+        keep(RESULTS, {**about, "keys": found})
 
 
 def fill(keys: int, waiting: int) -> None:
@@ -212,11 +210,12 @@ def table(content: Mapping[str, Any]) -> str:
     return "\n".join(rows)
 
 
-def section(path: Path = RESULTS) -> str:
+def section() -> str:
     """What the page of the documentation says of the last run with ``--page``."""
-    if not path.exists():
-        return "Not run yet."
-    content = json.loads(path.read_text())
+    return section_of(RESULTS, _in_words)
+
+
+def _in_words(content: Mapping[str, Any]) -> str:
     return (
         f"{table(content)}\n\nMedians, {content['waiting']:,} jobs of each kind "
         f"waiting, on {content['date']}."

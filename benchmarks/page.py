@@ -7,7 +7,7 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
-from benchmarks import fairness, feature_costs, fleet, limits
+from benchmarks import fairness, feature_costs, fleet, lanes, limits
 from benchmarks.admin_review import page as admin_review
 from benchmarks.figures import number
 from benchmarks.questions import QUESTIONS
@@ -45,6 +45,7 @@ def page(results: Results) -> str:
         features=feature_costs.section(),
         fleet=fleet.section(),
         in_short=_in_short(results),
+        lanes=lanes.section(),
         limits=limits.section(),
         questions="\n\n".join(_section(q, results) for q in QUESTIONS),
         left_out=_list(_left_out(results)),

@@ -4,9 +4,9 @@ Both have databases of their own on one embedded server. An idle worker of each 
 lone jobs in turns, and backlogs are drained in turns. Prints the wait from the commit
 to the handler, the rate of the drains, the CPU of workers and server for a job and the
 memory of all processes, and the median, over the rounds, of their ratios to those of
-the revision, with the quartiles.
+the revision, with the quartiles. With ``--processes`` also long drains by as many.
 
-    python -m benchmarks.revisions v0.1.0 --rounds 20 --drains 8
+    python -m benchmarks.revisions v0.1.0 --rounds 20 --drains 8 --processes 8
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from random import Random
 from statistics import median, quantiles
 from typing import Final, TypeVar
 
+from benchmarks.drains import long_drain
 from benchmarks.environment import ROOT
 from benchmarks.processes import memory, wait_for
 from benchmarks.server import exclusive_folder, running
@@ -35,6 +36,7 @@ T = TypeVar("T")
 JOBS: Final = 60  # in a round of lone jobs
 PAUSES: Final = (0.02, 0.06)  # seconds between two of them
 BACKLOG: Final = 50_000  # jobs of a drain
+LONG_BACKLOG: Final = 200_000  # of one by several processes
 PATIENCE: Final = 60.0  # seconds
 SETTLING: Final = 3.0  # seconds
 FIGURES: Final = {
@@ -43,6 +45,9 @@ FIGURES: Final = {
     "rate": "jobs/s of a drain",
     "drained": "CPU of workers and server, µs for a drained job",
     "memory": "PSS of all processes after it, MiB",
+    "shared_rate": "jobs/s of a drain by several processes",
+    "shared_workers": "CPU of the workers, µs for each of its jobs",
+    "shared_server": "CPU of the server, µs for each of its jobs",
 }
 
 
@@ -62,13 +67,14 @@ def main() -> None:
     parser.add_argument("revision", help="as git names it")
     parser.add_argument("--rounds", type=int, default=20, help="of lone jobs")
     parser.add_argument("--drains", type=int, default=8, help="of each of the two")
+    parser.add_argument("--processes", type=int, default=1, help="of long drains")
     options = parser.parse_args()
     with exclusive_folder() as folder, running(folder) as server:
         root = checked_out(options.revision, folder / "before")
         before = Side(Site(server, folder, root=root, prefix="before_"))
         now = Side(Site(server, folder, prefix="now_"))
         measure_lone_jobs([before, now], options.rounds)
-        measure_drains([before, now], options.drains)
+        measure_drains([before, now], options.drains, options.processes)
     report(options.revision, before, now)
 
 
@@ -119,11 +125,13 @@ def begin(stack: ExitStack, side: Side) -> Callable[[Sequence[float]], None]:
     return give
 
 
-def measure_drains(sides: Sequence[Side], rounds: int) -> None:
+def measure_drains(sides: Sequence[Side], rounds: int, processes: int) -> None:
     """Backlogs that are there when the worker starts, in turns."""
     for number in range(rounds):
         for side in turns(sides, number):
             drain(side)
+            if processes > 1:
+                drain_together(side, processes)
 
 
 def drain(side: Side) -> None:
@@ -141,6 +149,15 @@ def drain(side: Side) -> None:
         side.found["rate"].append(BACKLOG / (max(at) - min(at)) * 1e9)
         side.found["drained"].append(cpu / BACKLOG * 1e6)
         side.found["memory"].append(memory(workers.pids()).pss)
+
+
+def drain_together(side: Side, processes: int) -> None:
+    """Have several processes work off a longer one."""
+    with side.site.trial(OURS) as trial:
+        found = long_drain(trial, LONG_BACKLOG, processes)
+    side.found["shared_rate"].append(found.starts_per_s)
+    side.found["shared_workers"].append(found.worker_us)
+    side.found["shared_server"].append(found.server_us)
 
 
 def turns(of: Sequence[T], number: int) -> Sequence[T]:

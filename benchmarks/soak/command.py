@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
 from benchmarks.command import INTERRUPTED, end_what_is_left
+from benchmarks.kept import keep
 from benchmarks.processes import Failed
 from benchmarks.server import Busy, exclusive_folder, running
 from benchmarks.site import Site
@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
     print(summary(found))
     for path, write in ((RESULTS, options.page), (options.json, options.json)):
         if write:
-            path.write_text(json.dumps(found, indent=1) + "\n")
+            keep(path, found)
     for path, write in ((PICTURE, options.page), (options.svg, options.svg)):
         if write:
             path.write_text(picture(found))

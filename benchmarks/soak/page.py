@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,10 +9,11 @@ from typing import Any, Final
 
 from benchmarks.environment import ROOT
 from benchmarks.figures import number
+from benchmarks.kept import place_of, section_of
 from benchmarks.soak.plot import Panel, svg
 from benchmarks.tables import line, prose
 
-RESULTS: Final = ROOT / "benchmarks" / "results" / "soak.json"
+RESULTS: Final = place_of("soak")
 PICTURE: Final = ROOT / "docs" / "explanation" / "soak.svg"
 FLAT: Final = {
     "starts_per_s": "jobs/s",
@@ -83,9 +83,10 @@ def summary(found: Mapping[str, Any]) -> str:
 
 def section(path: Path = RESULTS) -> str:
     """What the page says of the last soak."""
-    if not path.exists():
-        return "Not run yet."
-    found = json.loads(path.read_text())
+    return section_of(path, _in_words)
+
+
+def _in_words(found: Mapping[str, Any]) -> str:
     minutes = found["samples"][-1]["minutes"]
     jobs = ", ".join(f"{count:,} {name}" for name, count in found["jobs"].items())
     told = (

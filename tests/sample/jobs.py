@@ -43,11 +43,16 @@ def note(journal: str, *words: object) -> None:
         os.close(descriptor)
 
 
-def notes(journal: str | Path) -> list[list[str]]:
-    """The lines so far, as words, without time and process."""
+def timed_notes(journal: str | Path) -> list[tuple[int, list[str]]]:
+    """The lines so far: when, and the words without the process."""
     path = Path(journal)
     lines = path.read_text().splitlines() if path.exists() else []
-    return [line.split()[2:] for line in lines]
+    return [(int(at), words) for at, _, *words in map(str.split, lines)]
+
+
+def notes(journal: str | Path) -> list[list[str]]:
+    """The words of the lines so far."""
+    return [words for _, words in timed_notes(journal)]
 
 
 def is_running(pid: int) -> bool:
