@@ -117,11 +117,10 @@ class WorkerRelay:
             self._table.behind_heard += 1
         self._table.jobs_heard += 1  # first: who goes idle now looks again
         if checking := self._with_room(CHECKS):
-            self._asked = set()  # who was asked before may have looked before
+            # Who was asked before may have looked before, unless it has not begun.
+            self._asked = self._not_begun()
             if self._due_at == math.inf:
                 self._await(checking)
-            else:
-                self._asked |= self._awaited
         else:
             self._asked = self._not_begun()
             if not self._asked:  # else it will see these, too

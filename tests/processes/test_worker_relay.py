@@ -18,13 +18,14 @@ from django_jobqueue.processes.worker_relay import (
     NO_ROOM,
     REACTS_WITHIN,
     ROOM,
+    SYNC_ROOM,
     WAKE,
     WorkerNews,
     WorkerRelay,
 )
 
 WORKERS = 4
-SEEDS = 600
+SEEDS = 1_000
 
 
 class Clock:
@@ -106,6 +107,23 @@ def test_a_worker_that_has_not_begun_is_not_woken_twice(host: Host) -> None:
     host.ready(ROOM, ROOM, ROOM, ROOM)
     host.relay.jobs_arrived()
     host.relay.jobs_arrived()
+    assert host.woken() == [0]
+
+
+def test_a_worker_that_has_answered_is_asked_again_if_who_looks_has_no_room(
+    host: Host,
+) -> None:
+    """The listener has not yet read the answer; the other one has room for async jobs
+    alone."""
+    host.ready(ROOM, ASYNC_ROOM, 0, 0)
+    host.relay.jobs_arrived()
+    assert host.woken() == [0]
+    host.news[0].answer(host.table.jobs_heard)
+    host.ready(ROOM, ASYNC_ROOM | CHECKS, 0, 0)
+    host.relay.jobs_arrived()
+    assert host.woken() == []
+    host.news[1].pass_on(NO_ROOM, SYNC_ROOM)
+    host.hear_workers()
     assert host.woken() == [0]
 
 
@@ -242,7 +260,10 @@ def test_a_pipe_passes_texts_on_as_they_are_and_drops_them_when_it_is_full() -> 
 class PlayedWorker:
     """Takes the steps of a dispatcher, in its order, one at a time."""
 
-    def __init__(self, host: Host, number: int, queue: list[int], slots: int) -> None:
+    def __init__(
+        self, host: Host, number: int, queue: list[int], slots: int, has_async: bool
+    ) -> None:
+        self.has_async = has_async  # room for async jobs, of which there are none
         self.news = host.news[number]
         self.queue = queue
         self.slots = slots
@@ -250,34 +271,41 @@ class PlayedWorker:
         self.is_alive = True
         self.is_waiting = False
 
+    @property
+    def room(self) -> int:
+        sync_room = SYNC_ROOM if self.running < self.slots else 0
+        return sync_room | (ASYNC_ROOM if self.has_async else 0)
+
     def steps(self) -> Iterator[None]:
         """A generator that stands still while the worker waits for a text."""
-        heard = 0
+        heard, was_woken = 0, True
         while True:
-            jobs_heard, can_claim = self.news.jobs_heard, self.running < self.slots
+            jobs_heard, can_claim = self.news.jobs_heard, bool(self.room)
+            was_woken |= jobs_heard != heard
             yield
             taken = min(self.slots - self.running, len(self.queue))
             del self.queue[:taken]
             self.running += taken
             is_hungry = self.running == self.slots
             yield
-            if is_hungry:
-                self.news.pass_on(MORE if taken else NO_ROOM, ROOM)
+            if is_hungry and (taken or was_woken):
+                self.news.pass_on(MORE if taken else NO_ROOM, SYNC_ROOM)
+            was_woken = False
             yield
             if can_claim:
                 heard = jobs_heard
                 self.news.answer(heard)
             yield
-            has_room = self.running < self.slots
-            self.news.set_readiness(ROOM if has_room else 0)
+            room = self.room
+            self.news.set_readiness(room)
             yield
-            if not (has_room and self.news.jobs_heard != heard):
+            if not (room and self.news.jobs_heard != heard):
                 self.is_waiting = True
-                while not (self.news.wait(0) or (is_hungry and has_room)):
+                while not was_woken and not (is_hungry and self.room & SYNC_ROOM):
+                    was_woken = bool(self.news.wait(0))
                     yield
-                    has_room = self.running < self.slots
                 self.is_waiting = False
-            self.news.set_readiness(CHECKS | ROOM if has_room else 0)
+            self.news.set_readiness(room | CHECKS if room else 0)
             yield
 
 
@@ -306,7 +334,8 @@ def play(clock: Clock, seed: int) -> None:
     host, queue = Host(clock), []
     others_are_told = True
     slots = draw.choice([1, 2, 4])
-    workers = [PlayedWorker(host, n, queue, slots) for n in range(WORKERS)]
+    has_async = draw.random() < 0.5
+    workers = [PlayedWorker(host, n, queue, slots, has_async) for n in range(WORKERS)]
     played = [worker.steps() for worker in workers]
     for _ in range(400):
         number, step = draw.randrange(WORKERS), draw.random()
