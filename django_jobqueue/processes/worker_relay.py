@@ -116,15 +116,13 @@ class WorkerRelay:
         if behind:
             self._table.behind_heard += 1
         self._table.jobs_heard += 1  # first: who goes idle now looks again
+        # Who was asked may have looked before; who has not begun sees these, too.
+        self._asked = self._not_begun()
         if checking := self._with_room(CHECKS):
-            # Who was asked before may have looked before, unless it has not begun.
-            self._asked = self._not_begun()
             if self._due_at == math.inf:
                 self._await(checking)
-        else:
-            self._asked = self._not_begun()
-            if not self._asked:  # else it will see these, too
-                self._wake_next(ROOM)
+        elif not self._asked:
+            self._wake_next(ROOM)
 
     def hear(self, texts: Iterable[str]) -> None:
         """Listen to workers that are full."""

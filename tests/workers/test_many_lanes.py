@@ -89,28 +89,22 @@ def enqueue(*queues: str) -> None:
 
 
 @pytest.mark.parametrize("queue", [QUEUES[0], "new"])
-def test_a_lone_job_costs_one_scan_and_a_claim_of_its_lane(
-    worker: HandDriven, statements: Statements, queue: str
+@pytest.mark.parametrize(
+    ("left", "scans"),
+    [(1.0, 1), (-3_600.0, 0)],
+    ids=["full scan", "an old snapshot makes full scans slow"],
+)
+def test_a_lone_job_costs_one_look_and_a_claim_of_its_lane(
+    worker: HandDriven, statements: Statements, queue: str, left: float, scans: int
 ) -> None:
+    """Where there is no time left for full scans, the marks are used."""
+    worker.worker.dispatcher._scanner._full_scans._left = left
     enqueue(queue)
     worker.worker.dispatcher.jobs_arrived()
     worker.claim()
     assert len(worker.worker.held) == 1
     assert statements.claimed == [1]
-    assert statements.scans == 1
-
-
-@pytest.mark.parametrize("queue", [QUEUES[0], "new"])
-def test_where_an_old_snapshot_makes_full_scans_slow_the_marks_are_used(
-    worker: HandDriven, statements: Statements, queue: str
-) -> None:
-    worker.worker.dispatcher._scanner._full_scans._left = -3_600.0
-    enqueue(queue)
-    worker.worker.dispatcher.jobs_arrived()
-    worker.claim()
-    assert len(worker.worker.held) == 1
-    assert statements.claimed == [1]
-    assert statements.scans == 0
+    assert statements.scans == scans
 
 
 def test_a_worker_that_finds_nothing_scans_once_and_claims_nothing(
