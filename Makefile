@@ -5,11 +5,12 @@
 PYTHON ?= python3.13 python3.12 python3.11 python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 # Tests start hundreds of processes, of which each would compile the whole app.
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-once test browser conformance structure lint types check-migrations wheel docs bench screenshots messages clean
+.PHONY: help demo demo-once test quick test-all test-slice browser conformance structure lint types check-migrations wheel docs bench screenshots messages clean
 
 help: ## Print this.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' Makefile
@@ -20,8 +21,17 @@ demo: $(VENV)/.demo ## Run a small shop and its workers until Ctrl-C; DEMO_ARGS=
 demo-once: $(VENV)/.demo ## Do all of the shop's work once, check it, and print a table.
 	@$(BIN)/python -m testproject.demo --once $(DEMO_ARGS)
 
-test: $(VENV)/.test browser ## Run the tests; PYTEST_ARGS="tests/domain".
-	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
+test: $(VENV)/.test browser ## Run all tests that a change needs; PYTEST_ARGS="tests/domain".
+	$(PYTEST) $(PYTEST_ARGS)
+
+quick: $(VENV)/.test ## Run those that start no process, browser or database server.
+	$(PYTEST) -m "not (slow or processes or servers or browser)" $(PYTEST_ARGS)
+
+test-all: $(VENV)/.test browser ## Run every test, storms and soaks included.
+	$(PYTEST) -m "" $(PYTEST_ARGS)
+
+test-slice: $(VENV)/.test browser ## Run a seventh of what "make test" leaves out, another one each day.
+	$(PYTEST) -m slow --slice today/7 $(PYTEST_ARGS)
 
 # Where none can be had, the tests that need one are skipped, except in CI.
 browser: $(VENV)/.browser ## Get a Chromium for tests and screenshots, if none is installed.

@@ -230,7 +230,7 @@ def most_in_a_second(moments: list[float]) -> int:
 @contextmanager
 def workers(*flags: str) -> Iterator[None]:
     """A host with these flags, which is killed at the end."""
-    from tests.conftest import worker_environment
+    from tests.support.commands import worker_environment
 
     host = subprocess.Popen(
         [sys.executable, "-m", "django", "runworkers", "--async-slots", "0", *flags],

@@ -114,8 +114,8 @@ def drain(kind: str, jobs: int) -> tuple[float, float]:
     """Work off so many jobs; returns how many a second, and the seconds of CPU."""
     from django.db import connection
 
-    from tests.conftest import worker_environment
     from tests.sample.jobs import keep
+    from tests.support.commands import worker_environment
 
     with connection.cursor() as cursor:
         cursor.execute("TRUNCATE jobqueue_queuedjob, jobqueue_archivedjob")

@@ -56,7 +56,7 @@ def main() -> None:
 @contextmanager
 def workers() -> Iterator[None]:
     """A host, while this lasts."""
-    from tests.conftest import worker_environment
+    from tests.support.commands import worker_environment
 
     process = subprocess.Popen(
         [sys.executable, "-m", "django", "runworkers", "--threads", "4"],

@@ -1,4 +1,4 @@
-"""Fixtures: a second connection, workers driven by hand, workers in processes."""
+"""What all tests have: their database, their fixtures, and how they are chosen."""
 
 from __future__ import annotations
 
@@ -6,41 +6,30 @@ import contextlib
 import gc
 import logging
 import os
-import random
 import signal
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
-from django.db import connection, connections
+from django.db import connection
 from django.test import TransactionTestCase
+from pytest_django import DjangoDbBlocker
 
-from django_jobqueue import logs, retries, signals
+from django_jobqueue import signals
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedules import schedules
-from django_jobqueue.enqueueing.immediate_jobs import memory
-from django_jobqueue.models import ArchivedJob, QueuedJob
-from django_jobqueue.operations import bulk_counting, erasure_chunks
 from django_jobqueue.operations import hosts as operators_hosts
 from django_jobqueue.operations import workers as operators_workers
-from django_jobqueue.processes.lane_progress import SharedLaneProgress
-from django_jobqueue.processes.worker_config import WorkerConfig
-from django_jobqueue.store.connection import PINNED, DjangoDatabase, OwnConnection
-from django_jobqueue.workers.worker import Worker
-from tests import emptying
-from tests.time_limit import (
-    pytest_collection_modifyitems as pytest_collection_modifyitems,
-)
-from tests.time_limit import pytest_runtest_setup as pytest_runtest_setup
-
-JSON_TYPES = (114, 199, 3802, 3807)  # json, jsonb, and arrays of them
-ROOT = Path(__file__).resolve().parent.parent
+from django_jobqueue.store.connection import PINNED, OwnConnection
+from tests.support import database, failure_report, selection
+from tests.support.hand_driven import make_worker as make_worker
+from tests.support.hand_driven import worker as worker
+from tests.support.run_workers import runworkers as runworkers
+from tests.support.steadiness import steadiness as steadiness
+from tests.support.waiting import eventually
 
 # A busy machine makes no test fail: values are only slow to be made.
 hypothesis.settings.register_profile(
@@ -48,7 +37,7 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("busy")
 
-TransactionTestCase._fixture_teardown = emptying.empty  # type: ignore[method-assign]
+TransactionTestCase._fixture_teardown = database.empty  # type: ignore[method-assign]
 
 # Whoever starts the tests in the background may have them ignore Ctrl-C, and whatever
 # they start would inherit that.
@@ -61,72 +50,45 @@ for number, handler in (
         signal.signal(number, handler)
 
 
-@pytest.fixture(autouse=True)
-def _no_wait_is_drawn_near_zero(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A job whose first attempt failed is not due again as long as its test goes on."""
-    draw = random.random
-    monkeypatch.setattr(retries.random, "random", lambda: (1 + draw()) / 2)
+pytest_addoption = selection.pytest_addoption
+pytest_configure = selection.pytest_configure
+pytest_collection_modifyitems = selection.pytest_collection_modifyitems
+pytest_runtest_makereport = failure_report.pytest_runtest_makereport
 
 
-@pytest.fixture(autouse=True)
-def _no_statement_returns_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Django's connections give its text, and the machinery's own its value: what may
-    be read by both is cast to text."""
-    execute = DjangoDatabase._execute
-
-    def checked(self: DjangoDatabase, cursor: Any, statement: str, params: Any) -> None:
-        execute(self, cursor, statement, params)
-        columns = cursor.description or ()
-        guilty = [c.name for c in columns if c.type_code in JSON_TYPES]
-        assert guilty == [], statement
-
-    monkeypatch.setattr(DjangoDatabase, "_execute", checked)
+def pytest_xdist_auto_num_workers() -> int:
+    """Two for each core: half the time tests wait for the database and processes."""
+    return 2 * (os.cpu_count() or 1)
 
 
-@pytest.fixture(autouse=True)
-def _drafts_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However busy the machine is, a draft's jobs are counted while it is made."""
-    monkeypatch.setattr(bulk_counting, "AT_ONCE", 60.0)
-    monkeypatch.setattr(erasure_chunks, "AT_ONCE", 60.0)
-
-
-@pytest.fixture(autouse=True)
-def _handlers_of_a_test_are_gone_after_it() -> Iterator[None]:
-    """System checks of other tests would complain about them, and miss another's."""
-    before, planned = dict(registry._senders), set(schedules.names)
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Let the collector of garbage rest while thousands of tests are made, and look at
+    none of them later."""
+    gc.disable()
     yield
-    for name in {*schedules.names, *schedules.without_call} - planned:
-        schedules.remove(name)
-    for declaration in list(registry._by_name.values()):
-        own = declaration.name not in before
-        if own and "<locals>" in declaration.function.__qualname__:
-            registry.remove(declaration.name)
-    assert before.items() <= registry._senders.items()
+    gc.freeze()
+    gc.enable()
 
 
-@pytest.fixture(autouse=True)
-def _immediate_jobs_of_a_test_are_gone_after_it() -> Iterator[None]:
-    yield
-    memory.clear()
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop the server that the settings started, once nobody uses it."""
+    if hasattr(config, "workerinput") or os.environ.get("JOBQUEUE_KEEP_POSTGRES"):
+        return
+    settings = sys.modules.get("tests.settings")
+    if settings is not None and settings.SERVER is not None:
+        settings.SERVER.stop()
 
 
-@pytest.fixture
-def caplog(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
-    """Without what asyncio says, whenever garbage is collected, of the event loops of
-    tests before."""
-
-    def is_of_this_test(record: logging.LogRecord) -> bool:
-        return record.name != "asyncio"
-
-    caplog.handler.addFilter(is_of_this_test)
-    yield caplog
-    caplog.handler.removeFilter(is_of_this_test)
-
-
-@pytest.fixture(autouse=True)
-def _successes_are_logged_by_the_level(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that starts in this process looks at it, and so do the tests after."""
-    monkeypatch.setattr(logs, "shows_successes", False)
+@pytest.fixture(scope="session")
+def django_db_setup(
+    django_test_environment: None, django_db_blocker: DjangoDbBlocker
+) -> Iterator[None]:
+    """A database of this process."""
+    prefix = os.environ.get("JOBQUEUE_TEST_DB", "test")  # for two runs at a time
+    name = f"{prefix}_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
+    with django_db_blocker.unblock(), database.own_database("default", name):
+        yield
 
 
 @pytest.fixture
@@ -157,68 +119,46 @@ def _other_sessions() -> list[Any]:
         return cursor.fetchall()
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """Two for each core: half the time tests wait for the database and processes."""
-    return 2 * (os.cpu_count() or 1)
+@pytest.fixture(autouse=True)
+def _handlers_of_a_test_are_gone_after_it() -> Iterator[None]:
+    """System checks of other tests would complain about them, and miss another's."""
+    declared = registry._by_name  # private: iterating would make lazy declarations
+    before = {name: registry.sender(name) for name in declared}
+    planned = set(schedules.names)
+    yield
+    for name in {*schedules.names, *schedules.without_call} - planned:
+        schedules.remove(name)
+    for name, each in list(declared.items()):
+        if name not in before and "<locals>" in each.function.__qualname__:
+            registry.remove(name)
+    assert before == {name: registry.sender(name) for name in before}
 
 
-def pytest_collection_finish() -> None:
-    """Keep the collector of garbage from looking at thousands of tests each time."""
-    gc.collect()
-    gc.freeze()
+@pytest.fixture
+def caplog(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
+    """Without what asyncio says, whenever garbage is collected, of the event loops of
+    tests before."""
 
+    def is_of_this_test(record: logging.LogRecord) -> bool:
+        return record.name != "asyncio"
 
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stop the server that the settings started, once nobody uses it."""
-    if hasattr(config, "workerinput") or os.environ.get("JOBQUEUE_KEEP_POSTGRES"):
-        return
-    settings = sys.modules.get("tests.settings")
-    if settings is not None and settings.SERVER is not None:
-        settings.SERVER.stop()
-
-
-def some_slow(values: Iterable[Any], always: Collection[Any]) -> list[Any]:
-    """Values, or tuples of them, to be tried, of which all but these are left out
-    unless asked for."""
-    marks = {True: (), False: (pytest.mark.slow,)}
-    return [
-        pytest.param(*(v if isinstance(v, tuple) else (v,)), marks=marks[v in always])
-        for v in values
-    ]
-
-
-def eventually(
-    condition: Callable[[], Any],
-    *,
-    within: float = 20.0,
-    what: str | Callable[[], Any] = "",
-) -> Any:
-    """Wait until the condition holds, and return what it returned."""
-    deadline = time.monotonic() + within
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > deadline:
-            seen = what() if callable(what) else what
-            raise AssertionError(f"not within {within} s: {seen or condition}")
-        time.sleep(0.005)
+    caplog.handler.addFilter(is_of_this_test)
+    yield caplog
+    caplog.handler.removeFilter(is_of_this_test)
 
 
 @pytest.fixture
 def own(transactional_db: None) -> Iterator[OwnConnection]:
     """A connection of the machinery's own, beside Django's."""
-    connection_ = OwnConnection("tests", plans=PINNED)
-    yield connection_
-    connection_.close()
+    with contextlib.closing(OwnConnection("tests", plans=PINNED)) as made:
+        yield made
 
 
 @pytest.fixture
 def other(transactional_db: None) -> Iterator[OwnConnection]:
     """Another one."""
-    connection_ = OwnConnection("tests", plans=PINNED)
-    yield connection_
-    connection_.close()
+    with contextlib.closing(OwnConnection("tests", plans=PINNED)) as made:
+        yield made
 
 
 @pytest.fixture
@@ -239,186 +179,6 @@ def journal(tmp_path: Path) -> str:
     return str(tmp_path / "journal")
 
 
-class HandDriven:
-    """A worker whose loops are called one by one: no thread decides anything."""
-
-    def __init__(
-        self, config: WorkerConfig, lane_progress: SharedLaneProgress | None = None
-    ) -> None:
-        self.worker = Worker(config, lane_progress=lane_progress)
-        self.worker.register()
-        self.worker.build()
-        # On a busy machine a sweep is taken for a long one, and the next one put off.
-        scanner = self.worker.dispatcher._scanner
-        scanner._full_scans.took = lambda seconds, **instead_of: None  # type: ignore[method-assign]
-
-    def claim(self) -> float:
-        """One round of the dispatcher; returns the rest it asks for."""
-        return self.worker.dispatcher.tick()
-
-    def run(self) -> None:
-        """Wait until every claimed handler has ended."""
-        eventually(
-            lambda: not any(e.running or e.buffered for e in self.worker.executors),
-            what="handlers to end",
-        )
-
-    def finish(self) -> None:
-        """One round of the completer."""
-        self.worker.completer.tick()
-
-    def work(self) -> None:
-        """Claim, run and finish until nothing can be claimed any more."""
-        for _ in range(100):
-            self.claim()
-            self.run()
-            self.finish()
-            if self.worker.is_idle:
-                return
-        raise AssertionError("the worker found no end")
-
-    def close(self) -> None:
-        """Let its threads and connections go."""
-        for executor in self.worker.executors:
-            executor.stop(5)
-        self.worker.dispatcher.close()
-        self.worker.completer.close()
-        self.worker.reporter.close()
-        if self.worker.config.listen:
-            self.worker.listener.close()
-
-
-@pytest.fixture
-def make_worker(transactional_db: None) -> Iterator[Callable[..., HandDriven]]:
-    """Make hand-driven workers: ``make_worker(threads=2)``; of one host, if they share
-    the progress of lanes."""
-    made: list[HandDriven] = []
-
-    def make(
-        lane_progress: SharedLaneProgress | None = None, **config: Any
-    ) -> HandDriven:
-        defaults: dict[str, Any] = {"threads": 4, "async_slots": 10, "listen": False}
-        made.append(HandDriven(WorkerConfig(**{**defaults, **config}), lane_progress))
-        return made[-1]
-
-    yield make
-    for worker in made:
-        worker.close()
-
-
-@pytest.fixture
-def worker(make_worker: Callable[..., HandDriven]) -> HandDriven:
-    """One hand-driven worker."""
-    return make_worker()
-
-
-class RunWorkers:
-    """A real ``runworkers``, and what it said."""
-
-    def __init__(
-        self,
-        log: Path,
-        flags: tuple[str, ...],
-        env: dict[str, str],
-        within: tuple[str, ...] = (),
-    ) -> None:
-        self.log = log
-        self._file = log.open("ab")
-        self.process = subprocess.Popen(
-            [*within, sys.executable, "-m", "django", "runworkers", *flags],
-            env={**env, "RUNWORKERS_LOG": str(log)},
-            cwd=log.parent,
-            stdout=self._file,
-            stderr=self._file,
-            start_new_session=True,
-        )
-
-    @property
-    def output(self) -> str:
-        """Everything that it wrote."""
-        return self.log.read_text()
-
-    def workers(self) -> list[int]:
-        """Process ids of its living workers, as the database knows them."""
-        name = f":{self.process.pid}"
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT pid FROM jobqueue_worker WHERE state = 'running' "
-                "AND right(supervisor, length(%s)) = %s ORDER BY id",
-                [name, name],
-            )
-            return [pid for (pid,) in cursor.fetchall()]
-
-    def started(self, count: int = 1) -> list[int]:
-        """Wait until this many workers are there; return their process ids."""
-        return eventually(
-            lambda: (pids := self.workers())[: len(pids) if len(pids) >= count else 0],
-            what=f"workers to start:\n{self.output}",
-        )
-
-    def signal(self, number: int) -> None:
-        """Send a signal to the supervisor."""
-        self.process.send_signal(number)
-
-    def wait(self, within: float = 40.0) -> int:
-        """Wait for its end; return the exit code."""
-        return self.process.wait(within)
-
-    def stop(self) -> int:
-        """Stop it in good order."""
-        self.signal(signal.SIGTERM)
-        return self.wait()
-
-    def close(self) -> None:
-        """End it in any case, and whatever it and its handlers started."""
-        eventually(lambda: not self._kill(), what="processes to die")
-        self.process.wait()
-        self._file.close()
-
-    def _kill(self) -> list[int]:
-        """Kill all that inherited its environment; returns who was still there."""
-        mark = f"RUNWORKERS_LOG={self.log}".encode()
-        found = []
-        for path in Path("/proc").glob("[0-9]*/environ"):
-            with contextlib.suppress(OSError):
-                if mark in path.read_bytes().split(b"\0"):
-                    found.append(int(path.parent.name))
-                    os.kill(found[-1], signal.SIGKILL)
-        return found
-
-
-@pytest.fixture
-def runworkers(
-    transactional_db: None, tmp_path: Path
-) -> Iterator[Callable[..., RunWorkers]]:
-    """Start real workers: ``runworkers("--threads", "2")``; ``within`` is a command
-    that starts others."""
-    made: list[RunWorkers] = []
-
-    def start(*flags: str, within: tuple[str, ...] = (), **env: str) -> RunWorkers:
-        log = tmp_path / f"runworkers-{len(made)}.log"
-        made.append(RunWorkers(log, flags, {**worker_environment(), **env}, within))
-        return made[-1]
-
-    yield start
-    for one in made:
-        one.close()
-
-
-def worker_environment() -> dict[str, str]:
-    """The environment in which a process uses this test's database."""
-    settings = connections["default"].settings_dict
-    host = str(settings["HOST"]).replace("/", "%2F")
-    user = f"{settings['USER']}@" if settings["USER"] else ""
-    port = f":{settings['PORT']}" if settings["PORT"] else ""
-    return {
-        **os.environ,
-        "DATABASE_URL": f"postgresql://{user}{host}{port}/{settings['NAME']}",
-        "DJANGO_SETTINGS_MODULE": "tests.settings",
-        "PYTHONPATH": str(ROOT),
-    }
-
-
 @pytest.fixture
 def operated() -> Iterator[list[dict[str, Any]]]:
     """What receivers of the signal ``operated`` were told."""
@@ -431,22 +191,3 @@ def operated() -> Iterator[list[dict[str, Any]]]:
     signals.operated.connect(receive)
     yield told
     signals.operated.disconnect(receive)
-
-
-def archived(**filters: Any) -> list[ArchivedJob]:
-    """Archived jobs, oldest first."""
-    return list(ArchivedJob.objects.filter(**filters).order_by("finished_at", "id"))
-
-
-def queued(**filters: Any) -> list[QueuedJob]:
-    """Queued jobs, in order of their ids."""
-    return list(QueuedJob.objects.filter(**filters).order_by("id"))
-
-
-@contextmanager
-def overridden(job_type: str, **values: Any) -> Iterator[None]:
-    """A job type with these columns, for a while."""
-    from django_jobqueue.models import JobType
-
-    JobType.objects.filter(name=job_type).update(**values)
-    yield

@@ -26,7 +26,6 @@ if "DATABASE_URL" not in os.environ:
 DATABASES = {"default": database_settings(os.environ["DATABASE_URL"])}
 if "JOBQUEUE_POOL" in os.environ:
     DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 2, "max_size": 8}
-DATABASES["default"]["TEST"] = {"NAME": os.environ.get("JOBQUEUE_TEST_DB")}
 if "SAMPLE_SECOND_DATABASE" in os.environ:
     DATABASES["second"] = database_settings(os.environ["SAMPLE_SECOND_DATABASE"])
 if "SAMPLE_JOBS_DATABASE" in os.environ:  # the same one by another name

@@ -15,7 +15,7 @@ from django.test import Client
 from tests.admin import scene as rows
 from tests.admin.pages import MODELS, get, list_of, page_of, post, select, verb_of
 from tests.admin.scene import Scene
-from tests.conftest import some_slow
+from tests.support.selection import some_slow
 
 NOBODY = "00000000-0000-7000-8000-000000000000"  # an id that no job has
 NONSENSE = (

@@ -27,8 +27,8 @@ from django_jobqueue.search.selection import Selection, Table, Term
 from tests.admin.conftest import VIEWS, LogIn
 from tests.admin.pages import Page, confirm, get, page_of, post, select
 from tests.admin.scene import ADD, FAIL, archived, queued
-from tests.conftest import HandDriven
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
 
 HOUR = timedelta(hours=1)
 LIST = "/admin/jobqueue/failuregroup/"

@@ -9,7 +9,7 @@ from django.test import Client
 from tests.admin.endpoints import ALL, Endpoint, Keys, said, undone
 from tests.admin.hostile import HIDDEN, HOSTILE, LONG, MARK, TOGETHER, harmless, infect
 from tests.admin.pages import Page, get, list_of, page_of
-from tests.conftest import some_slow
+from tests.support.selection import some_slow
 
 # The overview, whose page is that of the app, has no objects.
 MODELS = sorted({one.model for one in ALL if one.model not in ("", "overview")})

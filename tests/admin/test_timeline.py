@@ -20,8 +20,8 @@ from django_jobqueue.operations import bulk, bulk_steps
 from django_jobqueue.search.selection import Selection, Table
 from tests.admin.pages import get, page_of
 from tests.admin.scene import ADD, archived
-from tests.conftest import HandDriven
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
 
 SECOND = timedelta(seconds=1)
 NOW = timezone.now()

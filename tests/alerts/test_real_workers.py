@@ -9,9 +9,10 @@ import pytest
 
 from django_jobqueue.models import Alert, QueuedJob
 from tests.alerts.conftest import SECRET, Receiver
-from tests.conftest import RunWorkers, eventually
 from tests.sample import jobs
 from tests.stats import rows
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
 
@@ -38,7 +39,7 @@ def test_a_new_failure_reaches_a_webhook_once(
     assert {"Webhook-Id", "Webhook-Signature"} <= {name.title() for name in headers}
 
 
-@pytest.mark.slow
+@pytest.mark.slow("five checks, 30 s apart")
 def test_a_condition_reaches_a_webhook_and_its_end_does(
     runworkers: Callable[..., RunWorkers], receiver: Receiver
 ) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django_jobqueue.models import ArchivedJob
 from tests.architecture import structure
-from tests.conftest import HandDriven
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
 
 MOST_AT_THE_ROOT = 14  # modules
 MOST_ON_THE_PATH = 60  # files that are called from enqueue() to the archived row

@@ -14,8 +14,8 @@ from asgiref.sync import async_to_sync
 
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.workers.worker import Worker
-from tests.conftest import eventually
 from tests.sample import tasks
+from tests.support.waiting import eventually
 
 LOGGER = "django.tasks" if django.VERSION >= (6, 0) else "django_tasks"
 

@@ -27,8 +27,8 @@ from django_jobqueue.domain.policy import UNSET, Policy
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.models import JobType
 from tests.backends.conftest import in_a_loop
-from tests.conftest import queued
 from tests.sample import tasks
+from tests.support.rows import queued
 
 pytestmark = pytest.mark.django_db(transaction=True)
 BACKEND = "django_jobqueue.backends.JobQueueBackend"

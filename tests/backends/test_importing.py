@@ -13,8 +13,9 @@ from django_jobqueue.backends import JobTask
 from django_jobqueue.backends.compat import TaskResultDoesNotExist, task_backends
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.models import JobType, QueuedJob, Worker
-from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs, tasks
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived, queued
 
 HIDDEN = "tests.sample.hidden"
 DOUBLE = f"{HIDDEN}.double"

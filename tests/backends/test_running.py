@@ -22,8 +22,9 @@ from django_jobqueue.backends.compat import (
 from django_jobqueue.models import Failure, QueuedJob
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import expire, rescue
-from tests.conftest import HandDriven, archived
 from tests.sample import tasks
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived
 
 FAILED, SUCCESSFUL = TaskResultStatus.FAILED, TaskResultStatus.SUCCESSFUL
 Finish = Callable[..., JobTaskResult]

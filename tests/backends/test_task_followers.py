@@ -10,8 +10,9 @@ import pytest
 from django_jobqueue import InvalidArguments, cancel, job
 from django_jobqueue.backends.compat import InvalidTask
 from django_jobqueue.domain.registry import registry
-from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs, tasks
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived, queued
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

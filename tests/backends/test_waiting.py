@@ -17,8 +17,10 @@ from django_jobqueue import waiting as awaiting
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.store.connection import OwnConnection
 from tests.backends.conftest import in_a_loop, working
-from tests.conftest import HandDriven, eventually, queued
 from tests.sample import jobs, tasks
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import queued
+from tests.support.waiting import eventually
 
 HOUR = 3_600
 

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.admin_review.journeys import Export, Search
 from benchmarks.admin_review.measure import Measured, percentile_95
 from benchmarks.admin_review.page import RESULTS, Review, report, section
-from tests.conftest import ROOT
+from tests.support.commands import ROOT
 
 SEARCH = Search(
     name="key, with an index", clicks=1, requests=1, found=True, seconds=0.1, work=0.05
@@ -99,7 +99,7 @@ def test_the_page_has_the_last_run() -> None:
     assert section(RESULTS) in page
 
 
-@pytest.mark.slow
+@pytest.mark.slow("runs a benchmark")
 @pytest.mark.processes
 def test_a_tiny_run_finds_every_page() -> None:
     command = [sys.executable, "-m", "benchmarks.admin_review", "--rounds", "1"]

@@ -18,7 +18,7 @@ from benchmarks.questions.base import Case, Question
 from benchmarks.server import running
 from benchmarks.site import Site
 from benchmarks.systems import ALL, OURS
-from tests.conftest import ROOT
+from tests.support.commands import ROOT
 
 TINY = 0.002  # of the jobs
 
@@ -31,7 +31,9 @@ ALWAYS = ("drain/one", "pickup/idle", "enqueue/single")
 RUN = [
     case
     if case.id in ALWAYS
-    else pytest.param(*case.values, id=case.id, marks=pytest.mark.slow)
+    else pytest.param(
+        *case.values, id=case.id, marks=pytest.mark.slow("runs a benchmark")
+    )
     for case in CASES
 ]
 

@@ -74,7 +74,7 @@ def test_the_picture_is_there_if_the_page_shows_it() -> None:
     assert PICTURE.exists() == RESULTS.exists()
 
 
-@pytest.mark.slow
+@pytest.mark.slow("runs a benchmark")
 @pytest.mark.processes
 def test_a_short_soak_runs_every_job_as_often_as_it_should() -> None:
     with tempfile.TemporaryDirectory(prefix="jq-") as name:

@@ -26,7 +26,7 @@ from testproject import browser
 from tests.admin.conftest import fresh_figures as fresh_figures
 from tests.admin.endpoints import ALL, Keys, keys_of
 from tests.admin.scene import archived, build, queued
-from tests.conftest import eventually
+from tests.support.waiting import eventually
 
 WIDE = {"width": 1280, "height": 900}
 PATIENCE = 60_000  # milliseconds; on a busy machine, workers and pages take their time

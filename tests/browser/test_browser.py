@@ -8,7 +8,7 @@ import pytest
 
 from testproject import browser
 from tests.browser.conftest import missing
-from tests.conftest import ROOT
+from tests.support.commands import ROOT
 
 
 def test_without_a_browser_a_test_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,11 +79,13 @@ def look_at_all(see: See, each: Each, script: str, **options: Any) -> dict[str, 
 
 
 WIDTHS = [
-    pytest.param(320, marks=pytest.mark.slow),
+    pytest.param(320, marks=pytest.mark.slow("further widths and pages")),
     390,
-    pytest.param(768, marks=pytest.mark.slow),
-    pytest.param(1280, marks=pytest.mark.slow),  # others look at a desk's width, too
-    pytest.param(1920, marks=pytest.mark.slow),
+    pytest.param(768, marks=pytest.mark.slow("further widths and pages")),
+    pytest.param(
+        1280, marks=pytest.mark.slow("further widths and pages")
+    ),  # others look at a desk's width, too
+    pytest.param(1920, marks=pytest.mark.slow("further widths and pages")),
 ]
 
 
@@ -172,7 +174,7 @@ BACKWARDS = """() => {
 
 SIZES = [
     pytest.param(PHONE, id="phone"),
-    pytest.param(DESK, id="desk", marks=pytest.mark.slow),
+    pytest.param(DESK, id="desk", marks=pytest.mark.slow("further widths and pages")),
 ]
 
 
@@ -200,7 +202,7 @@ SCREENS = [
         pytest.param(viewport, scheme, ALL, id=f"all-{name}-{scheme}", marks=slow)
         for name, viewport in (("phone", PHONE), ("desk", DESK))
         for scheme in ("light", "dark")
-        for slow in [pytest.mark.slow]
+        for slow in [pytest.mark.slow("further widths and pages")]
     ),
 ]
 

@@ -12,7 +12,7 @@ from django_jobqueue.text import timezones
 from tests.admin.endpoints import keys_of
 from tests.admin.scene import FAIL, build
 from tests.browser.conftest import LISTS, Each, Screen, See, long_names
-from tests.conftest import some_slow
+from tests.support.selection import some_slow
 
 # Each test opens a part of all pages; beside other tests that takes a while.
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]

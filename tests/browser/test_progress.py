@@ -14,9 +14,9 @@ from django_jobqueue.models import ArchivedJob, QueuedJob
 from tests.admin.pages import list_of, page_of
 from tests.admin.scene import ADD
 from tests.browser.conftest import Screen, See
-from tests.conftest import RunWorkers
 from tests.progress.rows import running, told
 from tests.sample import jobs
+from tests.support.run_workers import RunWorkers
 
 pytestmark = [
     pytest.mark.browser,

@@ -11,9 +11,11 @@ from django.contrib.admin.models import LogEntry
 from django_jobqueue.models import FailureGroup, JobType, QueuedJob
 from tests.admin.pages import list_of, page_of
 from tests.browser.conftest import Screen, See
-from tests.conftest import RunWorkers, archived, eventually, queued
 from tests.sample import jobs
 from tests.sample.jobs import notes
+from tests.support.rows import archived, queued
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.browser, pytest.mark.processes]
 

@@ -81,13 +81,14 @@ def test_e008_a_server_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_e008_a_server_that_is_too_old_for_django_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    found = server_version()
     monkeypatch.setattr(DatabaseFeatures, "minimum_database_version", (99,))
     with database("old"):
         (message,) = asked("old")
     assert message.id == "jobqueue.E008"
     assert re.fullmatch(
         r"The server of the job queue is too old: PostgreSQL 99 or later is required "
-        rf"\(found {server_version()}\.\d+\)\.",
+        rf"\(found {found}\.\d+\)\.",
         message.msg,
     )
 

@@ -19,7 +19,7 @@ from django.utils import timezone
 from django_jobqueue.domain.ids import new_ids
 from django_jobqueue.management.jobqueue import rich_output
 from django_jobqueue.models import ArchivedJob
-from tests.conftest import worker_environment
+from tests.support.commands import worker_environment
 
 
 @pytest.fixture(autouse=True)

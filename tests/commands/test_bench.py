@@ -18,8 +18,9 @@ from django_jobqueue.management.jobqueue.bench_run import NAME, Figures
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob, Rollup, Total
 from django_jobqueue.store.connection import OwnConnection
 from tests.commands.conftest import Terminal, jobqueue
-from tests.conftest import eventually, worker_environment
 from tests.store.rows import ADD, job_type, make, register
+from tests.support.commands import worker_environment
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 FEW = ("bench", "--jobs", "60", "--threads", "2", "--yes")

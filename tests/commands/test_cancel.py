@@ -13,8 +13,9 @@ from django.db.models import F
 from django_jobqueue import signals
 from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
 from tests.commands.conftest import Terminal, jobqueue, make_archived
-from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived, queued
 
 pytestmark = pytest.mark.django_db
 

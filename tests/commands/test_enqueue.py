@@ -15,7 +15,7 @@ from django.utils import timezone
 from django_jobqueue.management.jobqueue.subcommand import by
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from tests.commands.conftest import jobqueue, make_archived
-from tests.conftest import queued
+from tests.support.rows import queued
 
 pytestmark = pytest.mark.django_db
 

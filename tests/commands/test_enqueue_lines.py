@@ -15,7 +15,7 @@ from django.db import OperationalError
 from django_jobqueue.management.jobqueue import batches, enqueue_lines
 from django_jobqueue.models import JobType, QueuedJob
 from tests.commands.conftest import Terminal, jobqueue, needs_rich
-from tests.conftest import queued
+from tests.support.rows import queued
 
 pytestmark = pytest.mark.django_db
 

@@ -22,8 +22,9 @@ from django_jobqueue.models import (
 from django_jobqueue.text.redaction import MASK
 from tests.admin import scene
 from tests.commands.conftest import Terminal, jobqueue, make_archived
-from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived, queued
 
 pytestmark = pytest.mark.django_db
 ONE, TWO = UUID("5f1c9a04" + "0" * 24), UUID("5f1c9a04" + "1" * 24)

@@ -25,10 +25,12 @@ from django_jobqueue.store import worker_rows
 from django_jobqueue.store.bulk import moving_jobs
 from django_jobqueue.store.connection import DjangoDatabase
 from tests.commands.conftest import Manage, Terminal, jobqueue
-from tests.conftest import HandDriven, some_slow, worker_environment
 from tests.sample import jobs
-from tests.second_database import SECOND, second  # noqa: F401
 from tests.store.rows import ADD, LIMITED, ONCE, ago, archive, job_type, make, make_many
+from tests.support.commands import worker_environment
+from tests.support.hand_driven import HandDriven
+from tests.support.second_database import SECOND, second  # noqa: F401
+from tests.support.selection import some_slow
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", SECOND])
 

@@ -11,8 +11,9 @@ from django.utils import timezone
 
 from django_jobqueue.models import JobType, Queue
 from tests.commands.conftest import jobqueue
-from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived, queued
 
 pytestmark = pytest.mark.django_db
 

@@ -14,7 +14,7 @@ from django.test import override_settings
 from django_jobqueue.management.jobqueue import batches
 from django_jobqueue.models import ArchivedJob, Failure, JobType
 from tests.commands.conftest import Manage, Terminal, jobqueue, make_archived
-from tests.conftest import eventually
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db
 

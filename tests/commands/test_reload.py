@@ -11,8 +11,11 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from django_jobqueue.models import JobType, QueuedJob, Worker
-from tests.conftest import ROOT, RunWorkers, archived, eventually
 from tests.crashes.test_kills import is_gone
+from tests.support.commands import ROOT
+from tests.support.rows import archived
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 Start = Callable[..., RunWorkers]
 

@@ -21,8 +21,8 @@ from django_jobqueue.models import ArchivedJob, BulkOperation, JobType, QueuedJo
 from django_jobqueue.operations import bulk_steps
 from django_jobqueue.store.bulk.chunk import Chunk
 from tests.commands.conftest import Terminal, jobqueue, make_archived, needs_rich
-from tests.conftest import queued
 from tests.sample import jobs
+from tests.support.rows import queued
 
 pytestmark = pytest.mark.django_db
 

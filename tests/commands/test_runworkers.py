@@ -16,8 +16,9 @@ from django.db import connection
 from django_jobqueue.conf import Conf, Count, Flag, Retention, Seconds, Setting, conf
 from django_jobqueue.management.commands.runworkers import Command
 from django_jobqueue.models import JobType, Worker
-from tests.conftest import RunWorkers, archived, queued
 from tests.sample import jobs
+from tests.support.rows import archived, queued
+from tests.support.run_workers import RunWorkers
 
 Start = Callable[..., RunWorkers]
 

@@ -10,9 +10,9 @@ from django.core.management.base import CommandError
 
 from django_jobqueue import get_job
 from django_jobqueue.conf import Conf, conf
-from tests.conftest import archived
 from tests.embedded.programs import Run, program  # noqa: F401
 from tests.sample import jobs
+from tests.support.rows import archived
 
 CALLED = """
 import gc, json, logging, signal, subprocess

@@ -17,8 +17,8 @@ from django_jobqueue.models import ArchivedJob, Failure, QueuedJob, Report
 from django_jobqueue.store.rows import Job
 from django_jobqueue.text.redaction import MASK
 from tests.commands.conftest import jobqueue
-from tests.conftest import HandDriven
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SECRET = "hunter2secret"

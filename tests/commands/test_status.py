@@ -26,9 +26,9 @@ from tests.commands.conftest import (
     make_archived,
     needs_rich,
 )
-from tests.conftest import HandDriven
 from tests.sample import jobs
 from tests.stats.rows import host
+from tests.support.hand_driven import HandDriven
 
 pytestmark = pytest.mark.django_db
 

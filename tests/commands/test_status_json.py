@@ -17,8 +17,8 @@ from django_jobqueue.store import rollup
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.rollup import Count
 from tests.commands.conftest import Manage, jobqueue, make_archived
-from tests.conftest import HandDriven
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
 
 pytestmark = pytest.mark.django_db
 

@@ -37,8 +37,8 @@ from django_jobqueue.models import (
     Worker,
 )
 from tests.commands.conftest import jobqueue
-from tests.conftest import eventually
 from tests.store.rows import ADD, FAIL, ago, make, make_many
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 HOSTILE = "[bold]mail[/bold]\x1b[31m"

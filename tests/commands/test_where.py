@@ -26,8 +26,8 @@ from django_jobqueue.store.connection import DjangoDatabase
 from tests.admin import scene
 from tests.admin.scene import ADD, Scene, build
 from tests.commands.conftest import Terminal, jobqueue, make_archived
-from tests.conftest import archived, queued
 from tests.sample import jobs
+from tests.support.rows import archived, queued
 
 pytestmark = pytest.mark.django_db
 

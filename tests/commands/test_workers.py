@@ -18,9 +18,10 @@ from django_jobqueue.management.jobqueue.workers import Workers
 from django_jobqueue.models import QueuedJob, Worker
 from tests.admin import scene
 from tests.commands.conftest import jobqueue
-from tests.conftest import RunWorkers, eventually
 from tests.sample import jobs
 from tests.stats.rows import worker
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("requests_commit")]
 

@@ -14,9 +14,10 @@ from django.utils import timezone
 from django_jobqueue.models import ArchivedJob, BulkOperation, Failure, QueuedJob
 from django_jobqueue.operations import bulk
 from django_jobqueue.search.selection import Selection, Table, Term
-from tests.conftest import RunWorkers, eventually
 from tests.crashes.test_kills import kill
 from tests.store.rows import ADD
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
 

@@ -14,10 +14,12 @@ from django_jobqueue.host.maintenance.rescuer import Rescuer
 from django_jobqueue.models import Failure, Worker
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
-from tests.conftest import RunWorkers, archived, eventually, queued
 from tests.crashes.test_kills import all_archived, starts
 from tests.sample import jobs
 from tests.store.rows import register
+from tests.support.rows import archived, queued
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
 

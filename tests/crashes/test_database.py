@@ -10,9 +10,10 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
-from tests.conftest import RunWorkers, eventually
-from tests.crashes.conftest import Doomed
 from tests.crashes.test_kills import children, ends, is_gone, starts
+from tests.support.doomed_server import Doomed
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
 

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import RunWorkers, archived, eventually
 from tests.crashes.test_kills import all_archived, starts
 from tests.sample import jobs
 from tests.sample.jobs import is_running
+from tests.support.rows import archived
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
 
@@ -25,9 +27,15 @@ PATIENT = ("--threads", "2", "--async-slots", "4", "--lease", "60", "--grace", "
         ("end_stuck", "sync"),
         ("aend_stuck", "async"),
         ("end_stuck", "text"),
-        pytest.param("aend_stuck", "sync", marks=pytest.mark.slow),
-        pytest.param("end_stuck", "async", marks=pytest.mark.slow),
-        pytest.param("aend_stuck", "text", marks=pytest.mark.slow),
+        pytest.param(
+            "aend_stuck", "sync", marks=pytest.mark.slow("further ways to hang")
+        ),
+        pytest.param(
+            "end_stuck", "async", marks=pytest.mark.slow("further ways to hang")
+        ),
+        pytest.param(
+            "aend_stuck", "text", marks=pytest.mark.slow("further ways to hang")
+        ),
     ],
 )
 def test_an_end_that_hangs_is_recorded_as_what_is_known_and_the_process_replaced(

@@ -20,10 +20,12 @@ from django.test import override_settings
 
 from django_jobqueue.models import ArchivedJob, QueuedJob, Total, Worker
 from django_jobqueue.operations import create_token
-from tests.conftest import ROOT, RunWorkers, eventually
 from tests.crashes.test_exporter import ANY_PORT, value
 from tests.remote.conftest import SECRETS, EndpointServer, Reply
 from tests.sample import endpoints
+from tests.support.commands import ROOT
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 ANSWERS = "jobqueue_worker_endpoint_answers_total"
 EXAMPLE = ROOT / "docs" / "guides" / "remote" / "endpoint.mjs"

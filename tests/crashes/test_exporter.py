@@ -19,10 +19,11 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 from django_jobqueue import operations
 from django_jobqueue.metrics.catalogue import HOST, Kind
 from django_jobqueue.models import ArchivedJob, Host
-from tests.conftest import RunWorkers, eventually
-from tests.crashes.conftest import Doomed
 from tests.sample import jobs
 from tests.sample.jobs import notes
+from tests.support.doomed_server import Doomed
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
 

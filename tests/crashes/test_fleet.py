@@ -12,9 +12,10 @@ import pytest
 from django.db import connection, transaction
 
 from django_jobqueue.models import Worker
-from tests.conftest import RunWorkers, eventually
 from tests.crashes.test_kills import children, ends, starts
 from tests.sample import jobs
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
 

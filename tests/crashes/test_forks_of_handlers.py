@@ -9,10 +9,12 @@ import pytest
 from django.contrib.auth.models import Group
 
 from django_jobqueue.models import ArchivedJob
-from tests.conftest import RunWorkers, archived, eventually
 from tests.crashes.test_kills import children
 from tests.embedded.programs import Run, program  # noqa: F401
 from tests.sample import forks, jobs
+from tests.support.rows import archived
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
 

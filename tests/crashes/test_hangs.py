@@ -12,10 +12,12 @@ import pytest
 
 from django_jobqueue import operations
 from django_jobqueue.models import Failure, FailureGroup, QueuedJob, Rollup, Worker
-from tests.conftest import RunWorkers, archived, eventually, queued
-from tests.crashes.conftest import Doomed
 from tests.crashes.test_kills import all_archived, ends, is_gone, starts
 from tests.sample import jobs
+from tests.support.doomed_server import Doomed
+from tests.support.rows import archived, queued
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
 
@@ -34,8 +36,12 @@ def claimed_together(run: Run, *flags: str, **env: str) -> RunWorkers:
     [
         ("hold_lock", "computing"),
         ("ahold_lock", "asleep"),
-        pytest.param("hold_lock", "asleep", marks=pytest.mark.slow),
-        pytest.param("ahold_lock", "computing", marks=pytest.mark.slow),
+        pytest.param(
+            "hold_lock", "asleep", marks=pytest.mark.slow("further ways to hang")
+        ),
+        pytest.param(
+            "ahold_lock", "computing", marks=pytest.mark.slow("further ways to hang")
+        ),
     ],
 )
 def test_a_handler_that_holds_the_lock_is_timed_out(

@@ -14,8 +14,10 @@ import pytest
 
 from django_jobqueue import operations
 from django_jobqueue.models import ArchivedJob, Host, Worker
-from tests.conftest import RunWorkers, eventually, queued
 from tests.sample import jobs
+from tests.support.rows import queued
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
 

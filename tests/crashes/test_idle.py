@@ -12,10 +12,12 @@ import pytest
 from django_jobqueue import operations
 from django_jobqueue.models import Worker
 from django_jobqueue.processes.process_table import IDLE_EXTENSION
-from tests.conftest import RunWorkers, archived, eventually
 from tests.crashes.test_kills import children, kill
 from tests.crashes.test_stopping import ask
 from tests.sample import jobs
+from tests.support.rows import archived
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
 

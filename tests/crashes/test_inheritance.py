@@ -15,9 +15,11 @@ from typing import Any, TypeVar
 import pytest
 
 from django_jobqueue.models import Lease
-from tests.conftest import RunWorkers, archived, eventually
 from tests.docs.pages import pages
 from tests.sample import inherited
+from tests.support.rows import archived
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
 

@@ -15,9 +15,11 @@ import pytest
 
 from django_jobqueue import cancel, operations
 from django_jobqueue.models import QueuedJob
-from tests.conftest import RunWorkers, archived, eventually, queued
 from tests.sample import jobs
 from tests.store.rows import KEYED
+from tests.support.rows import archived, queued
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
 
@@ -100,7 +102,7 @@ def test_no_key_is_ever_above_its_limit_though_workers_are_killed(
     assert {job.status for job in archived()} <= {"succeeded", "cancelled"}
 
 
-@pytest.mark.slow
+@pytest.mark.slow("eight processes")
 def test_no_key_is_ever_above_its_limit_with_many_processes(
     runworkers: Run, journal: str
 ) -> None:

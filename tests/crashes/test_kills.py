@@ -20,8 +20,10 @@ from django.contrib.auth.models import Group
 from django_jobqueue import operations
 from django_jobqueue.models import Failure, FailureGroup, Host, Worker
 from django_jobqueue.store.connection import OwnConnection
-from tests.conftest import RunWorkers, archived, eventually, queued
 from tests.sample import jobs
+from tests.support.rows import archived, queued
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
 

@@ -11,7 +11,8 @@ from itertools import pairwise
 import pytest
 from django.db import connection
 
-from tests.conftest import ROOT, some_slow, worker_environment
+from tests.support.commands import ROOT, worker_environment
+from tests.support.selection import some_slow
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 

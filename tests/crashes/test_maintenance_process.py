@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from django_jobqueue.models import Failure
-from tests.conftest import RunWorkers, archived, eventually
 from tests.crashes.test_kills import all_archived, children, ends, is_gone, kill, starts
 from tests.sample import jobs
+from tests.support.rows import archived
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
 

@@ -14,10 +14,12 @@ from django.db import connections
 
 from django_jobqueue.models import ArchivedJob, QueuedJob, Worker
 from tests.commands.conftest import jobqueue
-from tests.conftest import RunWorkers, eventually, worker_environment
 from tests.sample import jobs
 from tests.sample.jobs import notes
-from tests.second_database import SECOND, second  # noqa: F401
+from tests.support.commands import worker_environment
+from tests.support.run_workers import RunWorkers
+from tests.support.second_database import SECOND, second  # noqa: F401
+from tests.support.waiting import eventually
 
 pytestmark = [
     pytest.mark.processes,

@@ -12,8 +12,8 @@ import psycopg
 import pytest
 
 from testproject.postgres import database_settings
-from tests.conftest import eventually
-from tests.crashes.conftest import Doomed
+from tests.support.doomed_server import Doomed
+from tests.support.waiting import eventually
 
 SLOTS = ("--threads", "1", "--async-slots", "0", "--poll-interval", "1")
 VERSION = int(os.environ.get("JOBQUEUE_POSTGRES", "18"))

@@ -23,11 +23,13 @@ from django_jobqueue.enqueueing.handler import Handler
 from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
 from django_jobqueue.operations import bulk
 from django_jobqueue.search.selection import Selection, Table, Term
-from tests.conftest import RunWorkers, eventually, some_slow
 from tests.crashes.test_kills import ends, starts
 from tests.pairwise import pairwise
 from tests.sample import paths
 from tests.sample.jobs import notes
+from tests.support.run_workers import RunWorkers
+from tests.support.selection import some_slow
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
 

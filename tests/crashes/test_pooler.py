@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from testproject.postgres import database_settings
-from tests.conftest import eventually
-from tests.crashes.conftest import Doomed
 from tests.crashes.test_kills import children, ends, kill, starts
+from tests.support.doomed_server import Doomed
+from tests.support.waiting import eventually
 
 PGBOUNCER = shutil.which("pgbouncer") or shutil.which("/usr/sbin/pgbouncer")
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from django_jobqueue.models import Worker
-from tests.conftest import RunWorkers, archived, eventually, worker_environment
 from tests.crashes.test_kills import children, kill
 from tests.sample import jobs
 from tests.sample.jobs import is_running
@@ -25,6 +24,10 @@ from tests.sample.programs import (
     use_process,
     use_program,
 )
+from tests.support.commands import worker_environment
+from tests.support.rows import archived
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
 

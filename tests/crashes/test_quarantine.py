@@ -10,10 +10,12 @@ import pytest
 from django_jobqueue import operations
 from django_jobqueue.models import JobType, Queue, QueuedJob, Worker
 from django_jobqueue.store.connection import OwnConnection
-from tests.conftest import RunWorkers, archived, eventually, queued
 from tests.sample import jobs
 from tests.store.meanwhile import open_transaction
 from tests.store.rows import make, register
+from tests.support.rows import archived, queued
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
 

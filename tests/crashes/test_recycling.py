@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from django_jobqueue.models import ArchivedJob, Worker
-from tests.conftest import RunWorkers, eventually
 from tests.sample import jobs
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
 

@@ -30,7 +30,10 @@ from django_jobqueue.models import (
     Worker,
 )
 from django_jobqueue.operations import create_token
-from tests.conftest import ROOT, RunWorkers, archived, eventually
+from tests.support.commands import ROOT
+from tests.support.rows import archived
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 EXAMPLES = ROOT / "docs" / "guides" / "remote"
 TYPE = "fleet.resize"

@@ -18,9 +18,10 @@ from django.db import connection
 
 from django_jobqueue import operations
 from django_jobqueue.models import Firing, QueuedJob, Schedule
-from tests.conftest import ROOT, eventually, worker_environment
 from tests.domain.test_schedule_rules import oracle
 from tests.sample import jobs
+from tests.support.commands import ROOT, worker_environment
+from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 

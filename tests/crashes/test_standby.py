@@ -14,10 +14,12 @@ import pytest
 from django_jobqueue import operations
 from django_jobqueue.models import ArchivedJob, Host, Lease, QueuedJob, Worker
 from django_jobqueue.store.connection import OwnConnection
-from tests.conftest import RunWorkers, archived, eventually
 from tests.crashes.test_kills import children, is_gone, kill
 from tests.sample import jobs
 from tests.sample.jobs import notes
+from tests.support.rows import archived
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 

@@ -12,9 +12,11 @@ import pytest
 
 from django_jobqueue import operations
 from django_jobqueue.models import Worker
-from tests.conftest import RunWorkers, archived, eventually, queued
 from tests.crashes.test_kills import all_archived, ends, is_gone, starts
 from tests.sample import jobs
+from tests.support.rows import archived, queued
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
 

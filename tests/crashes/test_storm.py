@@ -28,13 +28,14 @@ from django.utils import timezone
 from django_jobqueue import enqueue_many, operations
 from django_jobqueue.enqueueing.handler import Handler
 from django_jobqueue.models import ArchivedJob, QueuedJob
-from tests.conftest import RunWorkers, eventually
 from tests.crashes.test_kills import children
 from tests.crashes.test_remote_workers import TYPE as REMOTE
 from tests.crashes.test_remote_workers import Programs, needs_node
 from tests.crashes.test_remote_workers import programs as programs
 from tests.crashes.test_remote_workers import site as site
 from tests.sample import storm
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
 
@@ -464,7 +465,7 @@ def test_a_storm(
     run_storm(runworkers, journal, seed=seed, seconds=8, processes=2)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("minutes of storm")
 @pytest.mark.timeout(SECONDS + 600)
 @pytest.mark.parametrize("seed", range(1, SEEDS + 1))
 def test_a_long_storm_over_eight_processes(
@@ -474,7 +475,7 @@ def test_a_long_storm_over_eight_processes(
 
 
 @needs_node
-@pytest.mark.slow
+@pytest.mark.slow("minutes of storm")
 @pytest.mark.timeout(SECONDS + 600)
 def test_a_storm_in_which_half_of_the_workers_are_remote(
     written: None,

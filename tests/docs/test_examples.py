@@ -14,8 +14,9 @@ from django.db import connection
 
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedules import schedules
-from tests.conftest import HandDriven, archived, queued
 from tests.docs.pages import Example, examples, pages
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived, queued
 
 MODULE = "accounts.jobs"  # where the pages say that their handlers are
 

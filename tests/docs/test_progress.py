@@ -15,8 +15,8 @@ from django.test import Client
 from django_jobqueue.domain.registry import registry
 from tests.admin.pages import Page
 from tests.architecture.source import PACKAGE
-from tests.conftest import HandDriven
 from tests.docs.pages import pages
+from tests.support.hand_driven import HandDriven
 
 GUIDE = pages()["docs/guides/progress.md"]
 FILE = re.compile(

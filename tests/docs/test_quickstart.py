@@ -16,8 +16,9 @@ import psycopg
 import pytest
 from django.db import connections
 
-from tests.conftest import ROOT, eventually
 from tests.docs.pages import examples
+from tests.support.commands import ROOT
+from tests.support.waiting import eventually
 
 PAGE = "docs/quickstart.md"
 DATABASE = f"quickstart_{os.getpid()}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
@@ -29,15 +30,17 @@ from django_jobqueue.retries import (
     stored_form,
     wait_after,
 )
+from tests.support import steadiness
 
 DRAWS = 500
 HUGE = [40, 41, 64, 1_000, 10**6, 10**30]
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
 
 
-@pytest.fixture
-def _no_wait_is_drawn_near_zero() -> None:
-    """Here, waits are drawn as they are for users."""
+@pytest.fixture(autouse=True)
+def _as_for_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here, waits are drawn near zero, too."""
+    monkeypatch.setattr(random, "random", steadiness.draw)
 
 
 def draws(policy: Callable[[int], timedelta], attempt: int) -> list[timedelta]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import worker_environment
+from tests.support.commands import worker_environment
 
 HEAD = """
 import django

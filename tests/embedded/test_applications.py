@@ -19,8 +19,9 @@ from django_jobqueue import embedded
 from django_jobqueue.embedded.asgi_application import ASGIApplication
 from django_jobqueue.embedded.wsgi_application import WSGIApplication
 from django_jobqueue.models import Worker
-from tests.conftest import archived, eventually
 from tests.sample import jobs
+from tests.support.rows import archived
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -20,9 +20,10 @@ import django_jobqueue
 from django_jobqueue.embedded import asgi
 from django_jobqueue.embedded.embedded_worker import EmbeddedWorker
 from django_jobqueue.models import Worker
-from tests.conftest import archived, eventually, queued
 from tests.embedded.conftest import Start
 from tests.sample import jobs
+from tests.support.rows import archived, queued
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

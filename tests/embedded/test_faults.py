@@ -14,10 +14,11 @@ from django_jobqueue.models import QueuedJob, Worker
 from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import rescue
-from tests.conftest import archived, eventually, queued
 from tests.embedded.conftest import Start
 from tests.sample import jobs
 from tests.store.meanwhile import open_transaction
+from tests.support.rows import archived, queued
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -8,9 +8,10 @@ import pytest
 
 from django_jobqueue import operations
 from django_jobqueue.models import Host, Worker
-from tests.conftest import archived, eventually, queued
 from tests.embedded.conftest import Start
 from tests.sample import jobs
+from tests.support.rows import archived, queued
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from django_jobqueue.models import Worker
-from tests.conftest import RunWorkers, archived, eventually, queued
 from tests.embedded.programs import Run, program  # noqa: F401
 from tests.sample import jobs
+from tests.support.rows import archived, queued
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
 

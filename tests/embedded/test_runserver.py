@@ -16,8 +16,10 @@ import pytest
 
 import django_jobqueue
 from django_jobqueue.models import Worker
-from tests.conftest import ROOT, archived, eventually, worker_environment
 from tests.sample import jobs
+from tests.support.commands import ROOT, worker_environment
+from tests.support.rows import archived
+from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 

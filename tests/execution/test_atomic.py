@@ -18,8 +18,10 @@ from django_jobqueue.execution.attempt_steps import call
 from django_jobqueue.models import Rollup
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue.rescue import rescue
-from tests.conftest import HandDriven, archived, eventually, queued
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived, queued
+from tests.support.waiting import eventually
 
 
 def test_the_handler_and_its_completion_commit_together(

@@ -29,8 +29,8 @@ from django_jobqueue.execution.attempt_steps import arun, run
 from django_jobqueue.signals import attempt_failed, attempt_started, attempt_succeeded
 from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.text.redaction import MASK, secrets_in
-from tests.conftest import eventually
 from tests.sample import jobs
+from tests.support.waiting import eventually
 
 
 def attempt_of(

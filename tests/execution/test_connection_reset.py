@@ -13,9 +13,11 @@ from django.db.backends.signals import connection_created
 
 from django_jobqueue.execution import connection_reset
 from django_jobqueue.testing import drain
-from tests.conftest import HandDriven, archived, eventually
 from tests.sample import jobs
 from tests.store.proxy import Proxy
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived
+from tests.support.waiting import eventually
 
 COUNT_QUERIES = "django_jobqueue.middleware.count_queries"
 Make = Callable[..., HandDriven]

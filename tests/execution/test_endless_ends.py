@@ -22,9 +22,11 @@ from django_jobqueue.workers.executors import base, coroutines
 from django_jobqueue.workers.executors.coroutines import Coroutines
 from django_jobqueue.workers.executors.threads import Threads
 from django_jobqueue.workers.watchdog import Watchdog
-from tests.conftest import HandDriven, archived, eventually
 from tests.execution.test_attempt import attempt_of
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived
+from tests.support.waiting import eventually
 from tests.workers.test_executors import SLOTS, Scene
 
 

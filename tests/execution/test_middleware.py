@@ -24,9 +24,9 @@ from django_jobqueue.logs import JobFilter, JobLogHandler
 from django_jobqueue.middleware import count_queries, localize, log_context
 from django_jobqueue.models import ArchivedJob, Report
 from django_jobqueue.store.queue.finish import Finished
-from tests.conftest import HandDriven
 from tests.execution.test_attempt import attempt_of
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
 
 GetResult = Callable[[Context], Any]
 calls: list[str] = []

@@ -19,8 +19,9 @@ from django_jobqueue.execution.observed_attempts import aobserved, observed
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.observers import Enqueue, LostAttempt, Observer, observe
 from django_jobqueue.testing import crash, drain, perform
-from tests.conftest import HandDriven, eventually
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.waiting import eventually
 
 inside: ContextVar[str] = ContextVar("inside", default="outside")
 

@@ -10,8 +10,9 @@ from django.db import IntegrityError, connection, transaction
 from django.db.transaction import TransactionManagementError
 
 from django_jobqueue.execution.transaction_guard import ENDS
-from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived, queued
 
 REFUSED = ["COMMIT", "rollback", "END", "abort;", "/* so */ COMMIT AND CHAIN"]
 

@@ -23,9 +23,9 @@ from django_jobqueue.processes.attempt_table import AttemptTable, RunningAttempt
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers.worker import Worker
-from tests.conftest import eventually
 from tests.execution.test_attempt import attempt_of
 from tests.sample import jobs
+from tests.support.waiting import eventually
 
 PID = 7
 FIRST, SECOND, THIRD = 11, 12, 13  # threads

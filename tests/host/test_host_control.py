@@ -18,8 +18,10 @@ from django_jobqueue.models import Worker
 from django_jobqueue.processes.process_table import DESIRES, LIMITS, ProcessTable
 from django_jobqueue.processes.shutdown import Step
 from django_jobqueue.processes.worker_config import WorkerConfig
-from tests.conftest import RunWorkers, archived, eventually
 from tests.sample import jobs
+from tests.support.rows import archived
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -16,9 +16,9 @@ from django_jobqueue.processes.worker_relay import ROOM, WAKE
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import CHANNEL, NOTIFY, News, notify
 from django_jobqueue.store.worker_rows import set_listening
-from tests.conftest import eventually
 from tests.store.meanwhile import channel_of
 from tests.store.rows import ADD, register
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

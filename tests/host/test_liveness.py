@@ -19,7 +19,8 @@ from django_jobqueue.host.liveness import (
     pid_file,
 )
 from django_jobqueue.models import Host
-from tests.conftest import RunWorkers, eventually
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 Run = Callable[..., RunWorkers]
 

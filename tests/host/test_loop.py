@@ -36,9 +36,11 @@ from django_jobqueue.processes.process_table import DESIRES, ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import News, notify
-from tests.conftest import HandDriven, archived, eventually, queued
 from tests.sample import jobs
 from tests.store.rows import ago, make
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived, queued
+from tests.support.waiting import eventually
 
 Make = Callable[..., HandDriven]
 

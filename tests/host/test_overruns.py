@@ -29,9 +29,9 @@ from django_jobqueue.models import (
     Worker,
 )
 from django_jobqueue.store.connection import OwnConnection
-from tests.conftest import archived
 from tests.host.lost import Told, commits, held_by, lines
 from tests.store.rows import ONCE, archived_job, job_type, queued_job, register
+from tests.support.rows import archived
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

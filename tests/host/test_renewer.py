@@ -18,7 +18,7 @@ from django_jobqueue.processes.process_table import (
     ProcessTable,
 )
 from django_jobqueue.store.connection import OwnConnection
-from tests.conftest import HandDriven
+from tests.support.hand_driven import HandDriven
 
 Make = Callable[..., HandDriven]
 

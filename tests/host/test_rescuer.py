@@ -38,10 +38,10 @@ from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import rescue
-from tests.conftest import archived, queued
 from tests.host.lost import Told, commits, held_by, lines
 from tests.store.meanwhile import open_transaction
 from tests.store.rows import ADD, ONCE, ago, make_many, queued_job, register
+from tests.support.rows import archived, queued
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

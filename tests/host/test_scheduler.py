@@ -24,8 +24,9 @@ from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.schedules import declare as declare_schedules
 from django_jobqueue.store.schedules import fire as fire_store
-from tests.conftest import HandDriven, eventually
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)

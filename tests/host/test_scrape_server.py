@@ -28,7 +28,7 @@ from django_jobqueue.host.exporter.scrape_server import (
 from django_jobqueue.metrics import exposition
 from django_jobqueue.processes.host_counters import HostCounters
 from django_jobqueue.processes.process_table import ProcessTable
-from tests.conftest import eventually
+from tests.support.waiting import eventually
 
 Ask = Callable[[bytes], tuple[str, bytes]]
 

@@ -23,9 +23,10 @@ from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers.worker import Worker
-from tests.conftest import HandDriven, eventually
 from tests.host.test_loop import rescuer_on
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ALL = {name: value for name, value in vars(signals).items() if type(value) is Signal}

@@ -15,8 +15,8 @@ from django_jobqueue.domain import registry
 from django_jobqueue.host import startup_log
 from django_jobqueue.host.startup_log import log_start
 from django_jobqueue.processes.worker_config import WorkerConfig
-from tests.conftest import HandDriven
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
 
 PLAN = WorkerConfig(threads=4, async_slots=1)
 SECRET = "hunter2"

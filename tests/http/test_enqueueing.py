@@ -14,9 +14,9 @@ from django.db import connection
 
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.operations import create_token
-from tests.conftest import eventually
 from tests.http.conftest import Program, problem
 from tests.sample import jobs
+from tests.support.waiting import eventually
 
 ADD = "/jobs/tests.sample.add"
 pytestmark = pytest.mark.django_db

@@ -157,7 +157,7 @@ def test_a_few_requests_to_each_operation() -> None:
     fuzz(2, [GenerationMode.POSITIVE])
 
 
-@pytest.mark.slow
+@pytest.mark.slow("thousands of requests")
 @pytest.mark.timeout(3_600)
 def test_many_requests_to_each_operation() -> None:
     fuzz(300, [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])

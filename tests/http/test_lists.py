@@ -15,9 +15,9 @@ from django_jobqueue.models import ArchivedJob, QueuedJob, Worker
 from django_jobqueue.store.reading import job_pages
 from tests.admin import scene
 from tests.commands.conftest import jobqueue
-from tests.conftest import HandDriven
 from tests.http.conftest import Program, problem
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
 
 pytestmark = pytest.mark.django_db
 

@@ -30,9 +30,9 @@ from django_jobqueue.models import (
 from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.queue import rescue
-from tests.conftest import HandDriven
 from tests.http.conftest import Program, problem
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
 
 TYPE = "fleet.resize"
 ONCE = "fleet.pay"

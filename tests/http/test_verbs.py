@@ -20,9 +20,10 @@ from django_jobqueue.models import (
     QueuedJob,
 )
 from django_jobqueue.store import find as store_find
-from tests.conftest import HandDriven, queued
 from tests.http.conftest import Program, problem
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import queued
 
 pytestmark = pytest.mark.django_db
 

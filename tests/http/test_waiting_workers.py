@@ -14,9 +14,9 @@ from django_jobqueue import enqueue_many
 from django_jobqueue.http import waiting_workers
 from django_jobqueue.http.waiting_workers import FOLLOWERS, MOST_ASKING, WaitingWorkers
 from django_jobqueue.models import JobType, QueuedJob, Worker
-from tests.conftest import eventually
 from tests.http.conftest import Program
 from tests.http.test_remote_workers import TYPE, Remote
+from tests.support.waiting import eventually
 
 MANY = MOST_ASKING + 4
 CONNECTIONS = """

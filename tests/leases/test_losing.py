@@ -18,8 +18,8 @@ from django_jobqueue.leases import process_leases
 from django_jobqueue.models import Lease
 from django_jobqueue.store import lease_rows
 from django_jobqueue.store.connection import OwnConnection
-from tests.conftest import eventually
 from tests.leases.conftest import Stranger, claimant
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

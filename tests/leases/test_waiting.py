@@ -17,8 +17,8 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.leases import attempts, process_leases
 from django_jobqueue.models import Lease
 from django_jobqueue.store import lease_rows
-from tests.conftest import eventually
 from tests.leases.conftest import Stranger
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

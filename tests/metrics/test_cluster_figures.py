@@ -22,9 +22,9 @@ from django_jobqueue.models import FailureGroup, Figures, Worker
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.queue.hand_over import declare_endpoints
 from tests.commands.conftest import jobqueue
-from tests.conftest import HandDriven
 from tests.sample import jobs
 from tests.store.rows import ADD, FAIL, ago, make, make_many, register
+from tests.support.hand_driven import HandDriven
 
 ALWAYS = override_settings(JOBQUEUE={"METRICS_MAX_AGE": 0})
 KEPT = override_settings(JOBQUEUE={"METRICS_MAX_AGE": 3_600})

@@ -22,13 +22,14 @@ from django.test import override_settings
 from django_jobqueue.metrics import cluster_figures
 from django_jobqueue.metrics.exposition import Exposition
 from django_jobqueue.store.connection import OwnConnection
-from tests.conftest import RunWorkers, eventually
 from tests.docs.pages import DOCS
 from tests.sample import jobs
 from tests.store.rows import ADD, ago, make
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.slow("runs a real Prometheus"),
     pytest.mark.processes,
     pytest.mark.skipif(not shutil.which("prometheus"), reason="no Prometheus here"),
 ]

@@ -26,9 +26,9 @@ from django_jobqueue.models import (
 from django_jobqueue.store import totals
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import expire, rescue
-from tests.conftest import HandDriven
 from tests.sample import jobs
 from tests.store.rows import register
+from tests.support.hand_driven import HandDriven
 
 
 def by_status() -> Counter[str]:

@@ -29,8 +29,8 @@ from django_jobqueue.store.bulk.draft_counts import Counted
 from django_jobqueue.store.bulk.skips import planned
 from django_jobqueue.store.connection import DjangoDatabase
 from tests.commands.conftest import jobqueue
-from tests.conftest import some_slow
 from tests.store.rows import ADD, ONCE, ago, archive, make, make_many
+from tests.support.selection import some_slow
 
 pytestmark = pytest.mark.django_db
 

@@ -23,9 +23,9 @@ from django_jobqueue import (
 from django_jobqueue.conf import conf
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from django_jobqueue.store.connection import DjangoDatabase
-from tests.conftest import HandDriven
 from tests.sample import jobs
-from tests.second_database import SECOND, second  # noqa: F401
+from tests.support.hand_driven import HandDriven
+from tests.support.second_database import SECOND, second  # noqa: F401
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", SECOND])
 

@@ -24,8 +24,9 @@ from django_jobqueue import (
 )
 from django_jobqueue.models import JobType, QueuedJob
 from django_jobqueue.store.connection import OwnConnection
-from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived, queued
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from django_jobqueue import operations
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.models import FailureGroup
 from django_jobqueue.store.control import failure_groups
-from tests.conftest import HandDriven
 from tests.sample import jobs
 from tests.store.rows import ago, register
+from tests.support.hand_driven import HandDriven
 
 Told = list[dict[str, Any]]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from django_jobqueue.models import JobType
-from tests.conftest import eventually
 from tests.sample import jobs
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

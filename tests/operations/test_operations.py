@@ -22,8 +22,9 @@ from django_jobqueue.models import ArchivedJob, JobType, Queue
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.queue.expire import expire
 from django_jobqueue.store.rows import Job
-from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived, queued
 
 Told = list[dict[str, Any]]
 LATER = datetime(2030, 1, 1, tzinfo=UTC)

@@ -27,8 +27,9 @@ from django_jobqueue import (
 )
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.models import JobType
-from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived, queued
 
 pytestmark = pytest.mark.django_db(transaction=True)
 CAPTURE = {"CAPTURE": ["language", "time_zone"]}

@@ -11,8 +11,8 @@ from django.test import override_settings
 from django_jobqueue import Job, enqueue, get_job, operations, replay, wait
 from django_jobqueue.models import QueuedJob
 from django_jobqueue.testing import assert_enqueued
-from tests.conftest import HandDriven
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
 
 TAGS = ("a", "ü b")
 ID = "019aa2f0-0000-7000-8000-000000000001"

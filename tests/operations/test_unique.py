@@ -20,8 +20,9 @@ from django_jobqueue import (
     signals,
 )
 from django_jobqueue.models import JobType, QueuedJob
-from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived, queued
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

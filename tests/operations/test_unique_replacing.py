@@ -23,8 +23,9 @@ from django_jobqueue import (
 )
 from django_jobqueue.models import JobType, QueuedJob, UniqueWindow
 from django_jobqueue.store.queue import insert_replace
-from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived, queued
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -16,8 +16,9 @@ from django_jobqueue import (
     replay,
 )
 from django_jobqueue.models import ArchivedJob, QueuedJob, UniqueWindow
-from tests.conftest import HandDriven, queued
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import queued
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -9,8 +9,10 @@ import pytest
 
 from django_jobqueue.store.notify import News
 from django_jobqueue.workers.watchdog import SLEEP_AFTER, Watchdog
-from tests.conftest import HandDriven, archived, eventually
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived
+from tests.support.waiting import eventually
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from django_jobqueue.domain.series import Series, summed
 from django_jobqueue.processes import host_counters
 from django_jobqueue.processes.host_counters import HostCounters
-from tests.conftest import eventually
+from tests.support.waiting import eventually
 
 JOBS = "jobs"
 

@@ -13,8 +13,9 @@ from django_jobqueue.processes.idle import (
     POLL,
     BurstDetector,
 )
-from tests.conftest import HandDriven, archived
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived
 
 Make = Callable[..., HandDriven]
 

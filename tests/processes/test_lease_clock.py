@@ -19,8 +19,8 @@ from django_jobqueue.processes.lease_clock import ClockWatch, lease_time
 from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
-from tests.conftest import HandDriven
 from tests.execution.test_attempt import attempt_of
+from tests.support.hand_driven import HandDriven
 
 
 @pytest.fixture

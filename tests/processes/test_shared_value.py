@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from django_jobqueue.processes.shared_value import SharedValue
-from tests.conftest import eventually
+from tests.support.waiting import eventually
 
 PLAIN = st.recursive(
     st.none() | st.integers() | st.floats(allow_nan=False) | st.text(),

@@ -11,8 +11,11 @@ from django.test import Client
 
 from django_jobqueue.progress import progress_of
 from tests.admin.pages import get, list_of, page_of
-from tests.conftest import HandDriven, RunWorkers, archived, eventually
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 
 @pytest.fixture

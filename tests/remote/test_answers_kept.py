@@ -30,8 +30,8 @@ from django_jobqueue.remote import delivery
 from django_jobqueue.remote.transport_errors import class_of, problem_of
 from django_jobqueue.store import endpoint_rows
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
-from tests.conftest import HandDriven
 from tests.remote.conftest import SECRETS, EndpointServer, Reply
+from tests.support.hand_driven import HandDriven
 
 Declare = Callable[..., Handler[..., Any]]
 

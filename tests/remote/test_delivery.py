@@ -29,8 +29,8 @@ from django_jobqueue.models import (
 from django_jobqueue.remote import clients, delivery
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase
-from tests.conftest import HandDriven
 from tests.remote.conftest import SECRETS, TYPE, EndpointServer, Received, Reply
+from tests.support.hand_driven import HandDriven
 
 Declare = Callable[..., Handler[..., Any]]
 

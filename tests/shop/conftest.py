@@ -23,7 +23,8 @@ from testproject.shop.images import in_media
 from testproject.shop.models import Customer, Order, Product
 from testproject.shop.outside import GOOD_CARD
 from testproject.shop.run import Run
-from tests.conftest import HandDriven, queued
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import queued
 
 MAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
 

@@ -11,7 +11,7 @@ from django.test import Client
 from testproject.shop import jobs
 from testproject.shop.models import Order, Product
 from testproject.shop.outside import GOOD_CARD
-from tests.conftest import queued
+from tests.support.rows import queued
 
 FOLLOWING = {
     jobs.capture_payment.name,

@@ -17,7 +17,8 @@ from testproject.shop.images import THUMBNAIL, draw_product, in_media, save
 from testproject.shop.mails import read_mails
 from testproject.shop.models import Invoice, LedgerEntry, Order, Payment, Product
 from testproject.shop.outside import DECLINED_CARD, price_of
-from tests.conftest import HandDriven, archived, queued
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived, queued
 
 PRICE_LIST = "imports/list.csv"
 

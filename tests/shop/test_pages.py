@@ -12,7 +12,8 @@ from testproject.demo.customers import Customers
 from testproject.shop import admin, jobs  # noqa: F401
 from testproject.shop.models import Order, Product
 from testproject.shop.outside import DECLINED_CARD
-from tests.conftest import HandDriven, queued
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import queued
 
 AGAIN = '<meta http-equiv="refresh"'
 

@@ -23,8 +23,9 @@ from testproject.shop.models import (
 )
 from testproject.shop.report import Check, checks, report, table
 from testproject.shop.run import Figures, Run, figures
-from tests.conftest import HandDriven, queued
 from tests.shop.conftest import whole_run
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import queued
 
 
 @pytest.fixture

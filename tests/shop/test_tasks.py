@@ -13,8 +13,9 @@ from testproject.shop import background
 from testproject.shop.models import Order, Payment
 from testproject.shop.report import checks
 from testproject.shop.run import figures
-from tests.conftest import HandDriven, archived, queued
 from tests.shop.conftest import whole_run
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived, queued
 
 
 def in_which_they_differ() -> dict[str, Any]:

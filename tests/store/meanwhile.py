@@ -12,7 +12,7 @@ from django.db import connection, connections
 
 from django_jobqueue.store.connection import OwnConnection, Params
 from django_jobqueue.store.notify import CHANNEL, CHANNEL_OF
-from tests.conftest import eventually
+from tests.support.waiting import eventually
 
 WAITING = """
 SELECT count(*) FROM pg_stat_activity

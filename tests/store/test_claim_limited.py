@@ -13,7 +13,6 @@ from django_jobqueue.models import JobType, Queue, QueuedJob
 from django_jobqueue.store.connection import PINNED, OwnConnection
 from django_jobqueue.store.queue import claim, finish
 from django_jobqueue.store.queue.finish import Finished, Holder
-from tests.conftest import eventually
 from tests.store.meanwhile import (
     Background,
     open_transaction,
@@ -34,6 +33,7 @@ from tests.store.rows import (
     register,
     running,
 )
+from tests.support.waiting import eventually
 
 CLAIMERS = 8
 JOBS = 160

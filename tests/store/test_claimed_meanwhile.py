@@ -14,9 +14,9 @@ from django_jobqueue.store.control.fail import fail
 from django_jobqueue.store.control.more_attempts import allow
 from django_jobqueue.store.control.reschedule import reschedule
 from django_jobqueue.store.queue.expire import expire
-from tests.conftest import eventually
 from tests.store.meanwhile import Background, open_transaction, waiting
 from tests.store.rows import ago, make
+from tests.support.waiting import eventually
 
 CLAIM = """
 UPDATE jobqueue_queuedjob

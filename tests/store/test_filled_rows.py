@@ -13,8 +13,8 @@ from psycopg.types.json import Jsonb
 from django_jobqueue import DuplicateJob, Handler, enqueue, enqueue_many
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.models import JobType, QueuedJob
-from tests.conftest import overridden, queued
 from tests.sample import jobs
+from tests.support.rows import queued
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -124,8 +124,8 @@ def test_a_row_that_says_its_queue_and_priority_is_taken_as_it_is() -> None:
 
 
 def test_an_operators_priority_counts() -> None:
-    with overridden(ALL_OPTIONS, priority_override=-3):
-        assert insert().priority == -3
+    JobType.objects.filter(name=ALL_OPTIONS).update(priority_override=-3)
+    assert insert().priority == -3
 
 
 def test_a_type_without_options_gives_the_defaults() -> None:

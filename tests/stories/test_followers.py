@@ -28,8 +28,9 @@ from django_jobqueue.enqueueing.immediate_jobs import memory
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.queue import expire, rescue
-from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived, queued
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

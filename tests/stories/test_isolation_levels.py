@@ -35,9 +35,10 @@ from django_jobqueue.operations import bulk_steps
 from django_jobqueue.search.selection import Selection, Table
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import is_conflict
-from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs
 from tests.store.meanwhile import open_transaction, submit, until_waiting
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived, queued
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -6,8 +6,10 @@ import threading
 
 from django_jobqueue import get_job, replay
 from django_jobqueue.models import Failure, FailureGroup, FailureRollup, Report
-from tests.conftest import HandDriven, archived, eventually, queued
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived, queued
+from tests.support.waiting import eventually
 
 
 def test_a_job_is_enqueued_claimed_run_and_archived(worker: HandDriven) -> None:

@@ -28,8 +28,8 @@ from django_jobqueue.store.connection import DjangoDatabase
 from tests.admin import scene
 from tests.admin.endpoints import ALL, Endpoint, keys_of
 from tests.admin.pages import Page, confirm, get, list_of, page_of
-from tests.conftest import queued
 from tests.sample import jobs
+from tests.support.rows import queued
 
 END_OF_SUMMER = datetime(2026, 10, 25, 1, tzinfo=UTC)  # 02:00 in Berlin, again
 MOMENTS = [END_OF_SUMMER + timedelta(minutes=5 * n - 30) for n in range(12)]

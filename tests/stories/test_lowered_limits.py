@@ -18,8 +18,9 @@ from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.models import Failure, QueuedJob
 from django_jobqueue.store.rows import Job
-from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived, queued
 
 HANDLERS: dict[str, Handler[..., Any]] = {
     "sync": jobs.fail_often,

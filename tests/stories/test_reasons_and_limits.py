@@ -14,8 +14,10 @@ from django_jobqueue.models import Failure, JobType, QueuedJob
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.queue import expire, release
 from django_jobqueue.store.queue.rescue import rescue
-from tests.conftest import HandDriven, archived, eventually, queued
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived, queued
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -16,9 +16,11 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 
 from django_jobqueue.models import Failure
-from tests.conftest import RunWorkers, archived, eventually, queued
 from tests.sample import jobs
 from tests.sample.telemetry import lines
+from tests.support.rows import archived, queued
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 from tests.telemetry.conftest import Traced
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]

@@ -19,8 +19,8 @@ from django_jobqueue.models import ArchivedJob, FailureGroup, QueuedJob
 from django_jobqueue.telemetry import sentry_spans
 from django_jobqueue.telemetry.sentry import OBSERVER, JobQueueIntegration
 from django_jobqueue.testing import clock, crash, drain, fire_schedules
-from tests.conftest import HandDriven
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
 
 pytestmark = pytest.mark.django_db
 

@@ -26,8 +26,8 @@ from django_jobqueue import (
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.telemetry.otel import JobQueueInstrumentor, TracingObserver
 from django_jobqueue.testing import clock, crash, drain, fire_schedules
-from tests.conftest import HandDriven
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
 from tests.telemetry.conftest import Traced
 
 pytestmark = pytest.mark.django_db

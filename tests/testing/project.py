@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.conftest import ROOT
+from tests.support.commands import ROOT
 
 SQLITE = """
 DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}

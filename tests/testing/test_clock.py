@@ -20,7 +20,7 @@ from django_jobqueue.store.queue import claim, lanes
 from django_jobqueue.store.queue.lanes import LaneMark
 from django_jobqueue.store.rows import Lane
 from django_jobqueue.testing import clock, clocks, drain
-from tests.conftest import archived, queued
+from tests.support.rows import archived, queued
 from tests.testing import jobs
 
 NOON = datetime(2030, 6, 1, 12, tzinfo=UTC)

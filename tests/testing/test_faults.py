@@ -10,7 +10,7 @@ from django_jobqueue import get_job
 from django_jobqueue.models import Failure, Worker
 from django_jobqueue.signals import attempt_failed
 from django_jobqueue.testing import crash, drain, lose_lease
-from tests.conftest import archived, queued
+from tests.support.rows import archived, queued
 from tests.testing import jobs
 
 pytestmark = pytest.mark.django_db

@@ -22,7 +22,7 @@ from django_jobqueue import (
 )
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.enqueueing.immediate_jobs import LARGEST, memory
-from tests.conftest import archived, queued
+from tests.support.rows import archived, queued
 from tests.testing import jobs, project
 
 

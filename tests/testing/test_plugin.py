@@ -8,9 +8,9 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
-from django.db import connections
+from django.db import connection
 
-from tests.conftest import ROOT
+from tests.support.commands import ROOT
 from tests.testing import project
 
 POSTGRES = """
@@ -27,10 +27,10 @@ PYTEST = ("-W", "error", "-m", "pytest", "-q", "-p", "no:cacheprovider", *PLUGIN
 
 
 @pytest.fixture
-def on_postgres(django_db_modify_db_settings: None) -> dict[str, str]:
+def on_postgres(db: None) -> dict[str, str]:
     """The environment of a project whose tests have a database of their own, also
     beside those of pytest-xdist's other processes."""
-    name = f"{connections['default'].settings_dict['TEST']['NAME'] or 'test'}_plugin"
+    name = f"{connection.settings_dict['NAME']}_plugin"
     return {"DATABASE_URL": os.environ["DATABASE_URL"], "TEST_NAME": name}
 
 

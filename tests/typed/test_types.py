@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.support.commands import ROOT
 
 CALLS = Path(__file__).with_name("calls.py")
 

@@ -19,8 +19,8 @@ from django_jobqueue.models import ArchivedJob, BulkOperation, Failure, QueuedJo
 from django_jobqueue.operations import bulk, bulk_counting, bulk_slice, bulk_steps
 from django_jobqueue.operations.bulk_slice import SLICE, Slice
 from django_jobqueue.search.selection import Selection, Table, Term
-from tests.conftest import HandDriven
 from tests.store.rows import ADD, ago, make_many
+from tests.support.hand_driven import HandDriven
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

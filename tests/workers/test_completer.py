@@ -28,9 +28,11 @@ from django_jobqueue.workers.completing.completer import (
     SHORTEST_GATHER,
 )
 from django_jobqueue.workers.completing.deferred_outcomes import FIRST_WAIT
-from tests.conftest import HandDriven, archived, eventually, queued
 from tests.sample import jobs
 from tests.store.meanwhile import open_transaction
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived, queued
+from tests.support.waiting import eventually
 
 Make = Callable[..., HandDriven]
 

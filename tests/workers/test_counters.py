@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from django_jobqueue.models import Rollup
-from tests.conftest import HandDriven
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
 
 COLUMNS = ("succeeded", "failed", "retried", "other")
 

@@ -15,8 +15,10 @@ from django_jobqueue.processes.listener import Listener
 from django_jobqueue.processes.wait_readable import wait_readable
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import News, notify
-from tests.conftest import RunWorkers, archived, eventually
 from tests.sample import jobs
+from tests.support.rows import archived
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 MANY = 1_100
 PATIENCE = 20.0  # seconds

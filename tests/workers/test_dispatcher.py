@@ -33,9 +33,11 @@ from django_jobqueue.workers.claiming.claimer import (
 )
 from django_jobqueue.workers.executors import base
 from django_jobqueue.workers.executors.base import Executor
-from tests.conftest import HandDriven, archived, eventually, queued
 from tests.sample import jobs
 from tests.store.meanwhile import Hearing
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived, queued
+from tests.support.waiting import eventually
 
 Make = Callable[..., HandDriven]
 

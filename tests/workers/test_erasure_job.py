@@ -18,9 +18,9 @@ from django_jobqueue.operations import erasure_chunks, erasure_steps, personal_d
 from django_jobqueue.operations.bulk_slice import SLICE
 from django_jobqueue.operations.erasure_steps import ErasureSlice
 from django_jobqueue.store.connection import OwnConnection
-from tests.conftest import HandDriven
 from tests.operations.planted import tables_with
 from tests.store.rows import ADD, ago, archive, make
+from tests.support.hand_driven import HandDriven
 from tests.workers.test_bulk_job import Clock
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -16,8 +16,8 @@ from django_jobqueue.store.queue.finish import Finished
 from django_jobqueue.workers.executors.base import Executor, ExecutorCallbacks
 from django_jobqueue.workers.executors.coroutines import Coroutines
 from django_jobqueue.workers.executors.threads import Threads
-from tests.conftest import eventually
 from tests.execution.test_attempt import attempt_of
+from tests.support.waiting import eventually
 
 SLOTS = 3
 

@@ -11,8 +11,9 @@ from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.worker_relay import ASYNC_ROOM, CHECKS, ROOM, SYNC_ROOM
 from django_jobqueue.store.notify import News
 from django_jobqueue.store.queue import claim
-from tests.conftest import HandDriven, eventually
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

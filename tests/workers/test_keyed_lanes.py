@@ -26,10 +26,11 @@ from django_jobqueue.operations import edit_data
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.testing import drain
-from tests.conftest import HandDriven, archived
 from tests.sample import jobs
 from tests.store.meanwhile import Hearing
 from tests.store.rows import KEYED
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived
 
 Make = Callable[..., HandDriven]
 NULL = "/dev/null"

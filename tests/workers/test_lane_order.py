@@ -16,8 +16,9 @@ from django_jobqueue.store.queue.lanes import START, Head, Mark
 from django_jobqueue.store.rows import Lane
 from django_jobqueue.workers.claiming.lane_order import TURN, LaneOrder, QueueTurns
 from django_jobqueue.workers.claiming.lane_scanner import Lanes
-from tests.conftest import HandDriven, archived
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived
 from tests.workers.test_lanes import job
 
 Make = Callable[..., HandDriven]

@@ -11,8 +11,8 @@ import pytest
 from django_jobqueue.store.connection import EMPTY, OwnConnection, Params
 from django_jobqueue.store.queue.claim import CLAIM, CLAIM_LIMITED, LOCK_TYPE
 from django_jobqueue.store.queue.lanes import PROBE
-from tests.conftest import HandDriven
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
 
 
 def add() -> None:

@@ -16,7 +16,8 @@ from django_jobqueue.models import QueuedJob
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.testing import drain
-from tests.conftest import HandDriven, eventually
+from tests.support.hand_driven import HandDriven
+from tests.support.waiting import eventually
 
 Make = Callable[..., HandDriven]
 ran: list[str] = []

@@ -16,9 +16,10 @@ from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.models import QueuedJob, Worker
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
-from tests.conftest import HandDriven, archived, queued
 from tests.host.test_loop import Counter
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived, queued
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -9,9 +9,10 @@ import pytest
 
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue.claim import LOCK_TYPE
-from tests.conftest import HandDriven, archived
 from tests.sample import jobs
 from tests.store.meanwhile import open_transaction, until_waiting
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived
 
 Make = Callable[..., HandDriven]
 LIMITED = jobs.write_limited.name  # two at a time

@@ -25,10 +25,12 @@ from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store import partial_batches
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.partial_batches import each_it_can
-from tests.conftest import HandDriven, archived, eventually
 from tests.sample import jobs
 from tests.store.meanwhile import open_transaction
 from tests.store.rows import LIMITED, ago, make
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived
+from tests.support.waiting import eventually
 
 Make = Callable[..., HandDriven]
 

@@ -17,10 +17,13 @@ from django_jobqueue import logs, operations
 from django_jobqueue.domain.log_events import Event
 from django_jobqueue.domain.retry_decision import Verb
 from django_jobqueue.logs import EVENTS, JsonFormatter, TextFormatter
-from tests.conftest import HandDriven, RunWorkers, archived, eventually
 from tests.crashes.test_kills import children
 from tests.docs.pages import pages
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 PAGE = "docs/guides/logs.md"
 SECRET = "hunter2"

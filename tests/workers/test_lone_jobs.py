@@ -15,7 +15,7 @@ from django_jobqueue.enqueueing.handler import Handler
 from django_jobqueue.models import ArchivedJob
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase
-from tests.conftest import HandDriven
+from tests.support.hand_driven import HandDriven
 
 ROUNDS = 40  # what doubles each time does not fit into 32 bits
 FAST = Rate(1_000_000, per=1, burst=400_000)

@@ -12,8 +12,9 @@ import pytest
 from django_jobqueue.store.queue import claim, lanes
 from django_jobqueue.store.queue.lanes import Head, LaneMark
 from django_jobqueue.workers.claiming import lane_scanner, lane_selection
-from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived, queued
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

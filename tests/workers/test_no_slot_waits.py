@@ -13,8 +13,9 @@ from django_jobqueue.domain.registry import registry
 from django_jobqueue.processes.idle import ListeningFlag
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase
-from tests.conftest import HandDriven, queued
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import queued
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

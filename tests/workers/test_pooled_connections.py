@@ -10,8 +10,9 @@ from django.test import override_settings
 
 import django_jobqueue
 from django_jobqueue.store.connection import OwnConnection
-from tests.conftest import HandDriven, archived
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

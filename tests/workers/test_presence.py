@@ -12,8 +12,8 @@ from django_jobqueue.processes.idle import WakeupPipes
 from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.process_table import ProcessEntry, ProcessTable
 from django_jobqueue.workers.presence import Presence
-from tests.conftest import HandDriven
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

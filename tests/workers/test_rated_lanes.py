@@ -26,10 +26,13 @@ from django_jobqueue.models import AuditEntry, Bucket, JobType, QueuedJob
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.testing import drain
-from tests.conftest import HandDriven, RunWorkers, archived, eventually
 from tests.sample import jobs
 from tests.sample.jobs import notes
 from tests.store.rates import gap
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 Make = Callable[..., HandDriven]
 NULL = "/dev/null"

@@ -16,10 +16,12 @@ from django_jobqueue.models import Failure, Report
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.text.redaction import MASK
 from django_jobqueue.workers.reporter import APART, WRITE_EVERY, Reporter
-from tests.conftest import HandDriven, archived, eventually, queued
 from tests.execution.test_attempt import attempt_of
 from tests.sample import jobs
 from tests.store.rows import make
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived, queued
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -19,8 +19,8 @@ from django_jobqueue.operations.bulk_slice import SLICE
 from django_jobqueue.operations.search_slice import SearchSlice
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.store.searching import search_chunk, search_rows
-from tests.conftest import HandDriven
 from tests.store.rows import ADD, ago, make_many
+from tests.support.hand_driven import HandDriven
 from tests.workers.test_bulk_job import Clock
 
 pytestmark = pytest.mark.django_db(transaction=True)

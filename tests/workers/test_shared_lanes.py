@@ -19,8 +19,9 @@ from django_jobqueue.workers.claiming.lane_scanner import (
     Lanes,
     LaneScanner,
 )
-from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived, queued
 
 Make = Callable[..., HandDriven]
 

@@ -18,9 +18,11 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.worker_rows import Beat
 from django_jobqueue.workers import stack_dump as stacks_file
 from django_jobqueue.workers.stack_dump import stacks
-from tests.conftest import HandDriven, RunWorkers, eventually
 from tests.sample import jobs
 from tests.sample.jobs import notes
+from tests.support.hand_driven import HandDriven
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 Make = Callable[..., HandDriven]
 SECRET = "hunter2-is-not-a-password"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from django_jobqueue.models import Failure
-from tests.conftest import HandDriven
 from tests.sample import jobs
+from tests.support.hand_driven import HandDriven
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -21,8 +21,9 @@ from django_jobqueue.models import ArchivedJob, Bucket, JobType, QueuedJob, Repo
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.testing import drain
-from tests.conftest import HandDriven, archived
 from tests.store.rates import gap
+from tests.support.hand_driven import HandDriven
+from tests.support.rows import archived
 from tests.workers.test_rated_lanes import declare, held, pass_time
 
 __all__ = ["declare"]  # the fixture

@@ -13,7 +13,7 @@ from django_jobqueue.processes.shared_value import SharedValue
 from django_jobqueue.store.rollup import Count
 from django_jobqueue.workers.completing.attempt_totals import ATTEMPTS, AttemptTotals
 from django_jobqueue.workers.worker_counters import WorkerCounters
-from tests.conftest import HandDriven
+from tests.support.hand_driven import HandDriven
 
 Make = Callable[..., HandDriven]
 ENDS = {

@@ -10,8 +10,10 @@ import pytest
 from django_jobqueue.models import FailureGroup, JobType
 from tests.admin.pages import page_of
 from tests.browser.stories.on_call import OnCall
-from tests.conftest import RunWorkers, archived, eventually, queued
 from tests.sample import jobs, orders
+from tests.support.rows import archived, queued
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.browser, pytest.mark.processes]
 

@@ -15,8 +15,10 @@ from tests.admin import scene as rows
 from tests.admin.pages import list_of, page_of
 from tests.admin.test_job_types import happened
 from tests.browser.stories.on_call import OnCall
-from tests.conftest import RunWorkers, archived, eventually
 from tests.sample import orders
+from tests.support.rows import archived
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.browser, pytest.mark.processes]
 

@@ -9,9 +9,9 @@ import pytest
 from django_jobqueue.models import ArchivedJob, Erasure, QueuedJob
 from tests.admin import scene as rows
 from tests.browser.stories.on_call import OnCall
-from tests.conftest import RunWorkers
 from tests.operations.planted import tables_with
 from tests.sample import jobs, orders
+from tests.support.run_workers import RunWorkers
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

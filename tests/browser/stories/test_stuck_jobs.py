@@ -12,8 +12,10 @@ from django_jobqueue.models import QueuedJob
 from django_jobqueue.stats import overview
 from tests.admin.pages import page_of
 from tests.browser.stories.on_call import OnCall
-from tests.conftest import RunWorkers, archived, eventually
 from tests.sample import jobs, orders
+from tests.support.rows import archived
+from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.browser, pytest.mark.processes]
 

@@ -1,0 +1,144 @@
+"""Databases of tests: copies of one that is migrated once for all processes, and for
+later runs as long as the code is the same.
+
+After a test that committed, rows are deleted. Django's flush would truncate every table
+and make content types and permissions anew, by far the most that such a test costs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, Final
+
+import django
+import psycopg
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connections, transaction
+from django.test import TransactionTestCase
+from fasteners import InterProcessLock
+from psycopg.sql import SQL, Identifier
+
+from django_jobqueue.apps import _declare
+from tests.support.commands import ROOT
+
+CODE: Final = ("django_jobqueue", "testproject/shop", "tests/sample")
+PREFIX: Final = "jobqueue_migrated_"
+KEPT: Final = {"django_content_type", "auth_permission"}  # the flush makes them anew
+LARGE: Final = 1 << 20  # bytes: a table with many rows, dead ones too
+
+flush = TransactionTestCase._fixture_teardown
+
+
+@cache
+def fingerprint() -> str:
+    """Names all code that a migrated database may depend on."""
+    found = hashlib.sha256(repr((django.VERSION, settings.INSTALLED_APPS)).encode())
+    for folder in CODE:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            found.update(path.read_bytes())
+    return found.hexdigest()[:16]
+
+
+@contextmanager
+def own_database(alias: str, name: str) -> Iterator[None]:
+    """A migrated database of this name, which an alias stands for meanwhile."""
+    with _server() as server:
+        template = _migrated(server)
+        _drop(server, name)
+        server.execute(
+            SQL("CREATE DATABASE {} TEMPLATE {}").format(
+                Identifier(name), Identifier(template)
+            )
+        )
+    with _named(alias, name):
+        yield
+    with _server() as server:
+        _drop(server, name)
+
+
+def _migrated(server: psycopg.Connection[Any]) -> str:
+    """The name of the database to copy, which is made if the code has changed."""
+    name = PREFIX + fingerprint()
+    with InterProcessLock(ROOT / ".cache" / "migrated.lock"):
+        known = server.execute(
+            "SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [PREFIX]
+        ).fetchall()
+        if (name,) not in known:
+            for (old,) in known:
+                _drop(server, old)
+            unfinished = "jobqueue_unfinished"
+            _drop(server, unfinished)
+            server.execute(SQL("CREATE DATABASE {}").format(Identifier(unfinished)))
+            with _named("default", unfinished):
+                call_command("migrate", verbosity=0)
+            server.execute(
+                SQL("ALTER DATABASE {} RENAME TO {}").format(
+                    Identifier(unfinished), Identifier(name)
+                )
+            )
+    return name
+
+
+@contextmanager
+def _server() -> Iterator[psycopg.Connection[Any]]:
+    parameters = {
+        **connections["default"].get_connection_params(),
+        "dbname": "postgres",
+    }
+    for option in ("context", "cursor_factory", "prepare_threshold"):
+        parameters.pop(option, None)
+    with psycopg.connect(**parameters, autocommit=True) as server:
+        yield server
+
+
+def _drop(server: psycopg.Connection[Any], name: str) -> None:
+    server.execute(
+        SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(Identifier(name))
+    )
+
+
+@contextmanager
+def _named(alias: str, name: str) -> Iterator[None]:
+    """An alias, which may be a new one, stands for the database of this name."""
+    before = connections.settings.get(alias)
+    changed = {**(before or connections.settings["default"]), "NAME": name}
+    connections.settings[alias] = changed
+    connections[alias].close()
+    connections[alias].settings_dict = changed
+    yield
+    connections[alias].close()
+    if before is None:
+        del connections[alias], connections.settings[alias]
+    else:
+        connections.settings[alias] = connections[alias].settings_dict = before
+
+
+def empty(test: TransactionTestCase) -> None:
+    """Delete all rows, and declare job types as a migration does."""
+    if type(test).databases != {"default"} or not _delete():
+        flush(test)
+
+
+def _delete() -> bool:
+    """Whether all rows could be deleted: there are not too many."""
+    connection = connections["default"]
+    tables = connection.introspection.django_table_names(only_existing=True)
+    names = [name for name in tables if name not in KEPT]
+    exists = ", ".join(f'EXISTS (SELECT FROM "{name}")' for name in names)
+    largest = ", ".join(f"pg_relation_size('\"{name}\"')" for name in names)
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(f"SELECT greatest({largest}), ARRAY[{exists}]")
+        size, filled = cursor.fetchone()
+        if size > LARGE:
+            return False
+        # Neither foreign keys nor triggers, as in a TRUNCATE.
+        cursor.execute("SET LOCAL session_replication_role = replica")
+        for name, has_rows in zip(names, filled, strict=True):
+            if has_rows:
+                cursor.execute(f'DELETE FROM "{name}"')
+    _declare(using="default")
+    return True

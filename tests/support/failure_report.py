@@ -1,0 +1,53 @@
+"""What a failing test prints besides its traceback: the logs of its workers, the rows
+that it left, and how to run it again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+from django.db import DatabaseError, connection
+
+TABLES: Final = ("queuedjob", "archivedjob", "failure", "worker", "host")
+MOST: Final = 20  # rows of each table
+LONGEST: Final = 8_000  # characters of a log, from its end
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Iterator[None]:
+    """Called after each phase; what a teardown would take away is read before it."""
+    report: pytest.TestReport = yield
+    if report.failed and report.when == "call":
+        report.sections += [*_logs(item), *_rows(item), ("Run it again", _again(item))]
+    return report
+
+
+def _logs(item: pytest.Item) -> Iterator[tuple[str, str]]:
+    for folder in filter(None, [getattr(item, "funcargs", {}).get("tmp_path")]):
+        for log in sorted(folder.glob("*.log")):
+            yield f"Log {log.name}", log.read_text(errors="replace")[-LONGEST:]
+
+
+def _rows(item: pytest.Item) -> Iterator[tuple[str, str]]:
+    if not {"db", "transactional_db"} & set(getattr(item, "fixturenames", ())):
+        return
+    for table in TABLES:
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    f"SELECT to_jsonb(row) - 'data' FROM jobqueue_{table} AS row"
+                    f" LIMIT {MOST}"
+                )
+                rows = [str(row) for (row,) in cursor.fetchall()]
+        except DatabaseError:  # the test left a transaction that failed
+            return
+        if rows:
+            yield f"Rows of {table}, {MOST} at most", "\n".join(rows)
+
+
+def _again(item: pytest.Item) -> str:
+    seed = item.config.getoption("randomly_seed", 1)
+    return f"make test PYTEST_ARGS='{item.nodeid} --randomly-seed={seed}'"

@@ -1,0 +1,91 @@
+"""A worker whose loops are called one by one: no thread decides anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from django_jobqueue import logs
+from django_jobqueue.processes.lane_progress import SharedLaneProgress
+from django_jobqueue.processes.worker_config import WorkerConfig
+from django_jobqueue.workers.worker import Worker
+from tests.support.waiting import eventually
+
+
+class HandDriven:
+    """A worker in this thread."""
+
+    def __init__(
+        self, config: WorkerConfig, lane_progress: SharedLaneProgress | None = None
+    ) -> None:
+        self.worker = Worker(config, lane_progress=lane_progress)
+        self.worker.register()
+        self.worker.build()
+        # On a busy machine a scan is taken for a long one, and the next one put off.
+        scanner = self.worker.dispatcher._scanner
+        scanner._full_scans.took = lambda seconds, **instead_of: None  # type: ignore[method-assign]
+
+    def claim(self) -> float:
+        """One round of the dispatcher; returns the rest it asks for."""
+        return self.worker.dispatcher.tick()
+
+    def run(self) -> None:
+        """Wait until every claimed handler has ended."""
+        eventually(
+            lambda: not any(e.running or e.buffered for e in self.worker.executors),
+            what="handlers to end",
+        )
+
+    def finish(self) -> None:
+        """One round of the completer."""
+        self.worker.completer.tick()
+
+    def work(self) -> None:
+        """Claim, run and finish until nothing can be claimed any more."""
+        for _ in range(100):
+            self.claim()
+            self.run()
+            self.finish()
+            if self.worker.is_idle:
+                return
+        raise AssertionError("the worker found no end")
+
+    def close(self) -> None:
+        """Let its threads and connections go."""
+        for executor in self.worker.executors:
+            executor.stop(5)
+        self.worker.dispatcher.close()
+        self.worker.completer.close()
+        self.worker.reporter.close()
+        if self.worker.config.listen:
+            self.worker.listener.close()
+
+
+@pytest.fixture
+def make_worker(
+    transactional_db: None, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., HandDriven]]:
+    """Make hand-driven workers: ``make_worker(threads=2)``; of one host, if they share
+    the progress of lanes."""
+    made: list[HandDriven] = []
+    # A worker sets it for its process, and would leave it to the tests after.
+    monkeypatch.setattr(logs, "shows_successes", False)
+
+    def make(
+        lane_progress: SharedLaneProgress | None = None, **config: Any
+    ) -> HandDriven:
+        defaults: dict[str, Any] = {"threads": 4, "async_slots": 10, "listen": False}
+        made.append(HandDriven(WorkerConfig(**{**defaults, **config}), lane_progress))
+        return made[-1]
+
+    yield make
+    for worker in made:
+        worker.close()
+
+
+@pytest.fixture
+def worker(make_worker: Callable[..., HandDriven]) -> HandDriven:
+    """One hand-driven worker."""
+    return make_worker()

@@ -1,0 +1,26 @@
+"""Another database with the tables of the jobs; tests import the fixture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.db import connection
+from pytest_django import DjangoDbBlocker
+
+from django_jobqueue.store import connection as store_connection
+from django_jobqueue.store.queue import insert
+from tests.support.database import own_database
+
+SECOND = "second"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def second(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Another database, which is migrated."""
+    with django_db_blocker.unblock():
+        with own_database(SECOND, f"{connection.settings_dict['NAME']}_second"):
+            # What the app knows of the databases of its process.
+            insert._known.clear()
+            yield
+        store_connection._usable.discard(SECOND)
