@@ -6,7 +6,7 @@ import ast
 import gc
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import django_jobqueue
@@ -15,7 +15,7 @@ PACKAGE = Path(django_jobqueue.__file__).parent
 ROOT = PACKAGE.parent
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Module:
     """A file of the package."""
 
@@ -29,6 +29,38 @@ class Module:
         parts = Path(self.path).with_suffix("").parts
         kept = parts[:-1] if parts[-1] == "__init__" else parts
         return ".".join((PACKAGE.name, *kept))
+
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """Every node of its syntax tree: to walk all trees takes a second."""
+        return tuple(ast.walk(self.tree))
+
+    @cached_property
+    def functions(self) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, ...]:
+        """Every function and method, at any depth."""
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+        return tuple(node for node in self.nodes if isinstance(node, kinds))
+
+    @cached_property
+    def classes(self) -> tuple[ast.ClassDef, ...]:
+        """Every class, at any depth."""
+        return tuple(node for node in self.nodes if isinstance(node, ast.ClassDef))
+
+    @cached_property
+    def calls(self) -> tuple[tuple[str, ast.Call], ...]:
+        """Every call, with what is called as it is written."""
+        found = (node for node in self.nodes if isinstance(node, ast.Call))
+        return tuple((ast.unparse(node.func), node) for node in found)
+
+    @cached_property
+    def imports(self) -> tuple[str, ...]:
+        """The dotted names of what is imported, at any depth, but for types alone."""
+        return tuple(imports(self.tree))
+
+    @cached_property
+    def texts(self) -> tuple[tuple[str, int], ...]:
+        """Every string constant and its line; what varies in an f-string reads {}."""
+        return tuple(texts(self.tree))
 
     def is_in(self, *places: str) -> bool:
         """Whether it is one of these files, or below one of these folders."""
@@ -82,13 +114,6 @@ def walk_at_runtime(node: ast.AST) -> Iterator[ast.AST]:
         if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
             continue
         yield from walk_at_runtime(child)
-
-
-def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """Every function and method, at any depth."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
 
 
 def lines(node: ast.stmt) -> int:

@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from tests.architecture.source import ROOT, modules
 
 # What the modules hold is looked for again in the child: a lock that another thread
@@ -65,6 +67,7 @@ os.waitpid(child, 0)
 """
 
 
+@pytest.mark.processes
 def test_locks_that_are_held_at_a_fork_are_free_in_the_child() -> None:
     names = [module.name for module in modules()]
     done = subprocess.run(

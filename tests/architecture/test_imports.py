@@ -11,7 +11,7 @@ import sys
 import pytest
 from django.db import connection
 
-from tests.architecture.source import PACKAGE, ROOT, functions, imports, modules
+from tests.architecture.source import PACKAGE, ROOT, imports, modules
 
 WORKERS = ("workers/", "host/", "processes/", "execution/")
 ENGINE = ("store/", "domain/", "enqueueing/", "operations/", *WORKERS)
@@ -67,7 +67,7 @@ def test_no_file_of_the_engine_imports_models() -> None:
         (module.path, name)
         for module in modules()
         if module.is_in(*ENGINE)
-        for name in imports(module.tree)
+        for name in module.imports
         if name == MODELS or name.startswith(f"{MODELS}.")
     ]
     assert guilty == []
@@ -77,7 +77,10 @@ BEFORE_THE_REGISTRY = """
 import sys
 from django.conf import settings
 settings.configure(INSTALLED_APPS=["django_jobqueue"], USE_TZ=True)
-import {names}
+import {worker}
+edges = {{"admin", "checks"}} & {{name.partition(".")[2] for name in sys.modules}}
+assert not edges and "django.contrib.admin" not in sys.modules, edges
+import {engine}
 from django.apps import apps
 assert not apps.ready
 assert "django_jobqueue.models" not in sys.modules
@@ -85,11 +88,17 @@ print("imported")
 """
 
 
-def test_the_engine_can_be_imported_before_the_app_registry_is_ready() -> None:
-    names = [module.name for module in modules() if module.is_in(*ENGINE)]
-    assert len(names) > 20
+@pytest.mark.processes
+def test_the_engine_is_imported_before_the_registry_without_edges_and_extras() -> None:
+    """The rooms of a worker first, which need neither the admin nor the checks."""
+    worker = [module.name for module in modules() if module.is_in(*WORKERS)]
+    engine = [m.name for m in modules() if m.is_in("observers.py", *ENGINE)]
+    assert len(engine) > len(worker) > 20
     done = python(
-        BEFORE_THE_REGISTRY.format(names=", ".join(["django_jobqueue", *names]))
+        f"import sys\nsys.modules.update(dict.fromkeys({[*OF_EXTRAS]}))\n"
+        + BEFORE_THE_REGISTRY.format(
+            worker=", ".join(worker), engine=", ".join(["django_jobqueue", *engine])
+        )
     )
     assert (done.stdout, done.stderr) == ("imported\n", "")
 
@@ -112,6 +121,7 @@ assert "django_jobqueue.models" not in sys.modules
 """
 
 
+@pytest.mark.processes
 def test_a_handler_can_be_declared_before_the_app_registry_is_ready() -> None:
     done = python(DECLARED_EARLY)
     assert (done.stdout, done.stderr) == (
@@ -158,6 +168,7 @@ OF_A_PRODUCER = {
 OF_THE_APP = {"apps", "jobs", "logs", "models"}
 
 
+@pytest.mark.processes
 @pytest.mark.usefixtures("transactional_db")
 @pytest.mark.parametrize(
     ("apps", "rooms"), [([], OF_A_PRODUCER), (APP, OF_A_PRODUCER | OF_THE_APP)]
@@ -196,6 +207,7 @@ except AttributeError as error:
 """
 
 
+@pytest.mark.processes
 def test_every_public_name_is_there_when_it_is_asked_for() -> None:
     done = python(EVERY_NAME)
     assert (done.stdout, done.stderr) == (
@@ -234,6 +246,7 @@ print(ids(tags=["jobqueue"]))
 """
 
 
+@pytest.mark.processes
 def test_a_project_has_the_checks_and_the_jobs_of_the_app_after_its_start() -> None:
     """Whatever else imports them here; and each check runs once at a time."""
     done = python(SET_UP)
@@ -252,7 +265,7 @@ def test_every_check_registers() -> None:
         function.name: [ast.unparse(one) for one in function.decorator_list]
         for module in modules()
         if module.is_in("checks/")
-        for function in functions(module.tree)
+        for function in module.functions
         if function.name.startswith("check_")
     }
     assert len(named) > 10
@@ -261,16 +274,6 @@ def test_every_check_registers() -> None:
         for name, decorators in named.items()
         if not any(one.startswith("register(") for one in decorators)
     ] == []
-
-
-def test_the_worker_runs_without_the_edges() -> None:
-    names = [module.name for module in modules() if module.is_in(*WORKERS)]
-    code = BEFORE_THE_REGISTRY.format(names=", ".join(names))
-    code += "assert 'django_jobqueue.admin' not in sys.modules\n"
-    code += "assert 'django_jobqueue.checks' not in sys.modules\n"
-    code += "assert 'django.contrib.admin' not in sys.modules\n"
-    done = python(code)
-    assert (done.stdout, done.stderr) == ("imported\n", "")
 
 
 # What an extra of ours installs, and who may need it.
@@ -301,24 +304,14 @@ OF_EXTRAS = {
 }
 
 
-@pytest.mark.parametrize("extra", OF_EXTRAS)
-def test_no_module_of_the_core_imports_an_extra(extra: str) -> None:
-    importers = {
-        module.path
-        for module in modules()
-        for name in imports(module.tree)
-        if name == extra or name.startswith(f"{extra}.")
-    }
-    assert importers == {*OF_EXTRAS[extra]}
-
-
-def test_a_process_without_the_extras_loads_everything_else() -> None:
-    names = [m.name for m in modules() if m.is_in("observers.py", *ENGINE)]
-    done = python(
-        f"import sys\nsys.modules.update(dict.fromkeys({[*OF_EXTRAS]}))\n"
-        + BEFORE_THE_REGISTRY.format(names=", ".join(names))
-    )
-    assert (done.stdout, done.stderr) == ("imported\n", "")
+def test_no_module_of_the_core_imports_an_extra() -> None:
+    importers: dict[str, set[str]] = {extra: set() for extra in OF_EXTRAS}
+    for module in modules():
+        for name in module.imports:
+            extra = name.partition(".")[0]
+            if extra in importers:
+                importers[extra].add(module.path)
+    assert importers == {extra: {*paths} for extra, paths in OF_EXTRAS.items()}
 
 
 # A process that only enqueues loads these, and needs little of what they lead to. The
@@ -333,16 +326,17 @@ def test_only_what_every_process_loads_imports_our_modules_inside_of_functions()
         (module.path, function.name, name)
         for module in modules()
         if module.path not in MAY_IMPORT_LATE
-        for function in functions(module.tree)
+        for function in module.functions
         for name in imports(function)
         if name.startswith(PACKAGE.name)
     ]
     assert guilty == []
 
 
+@pytest.mark.processes
 def test_the_contracts_of_the_import_linter_hold() -> None:
     if importlib.util.find_spec("importlinter") is None:
-        pytest.skip("import-linter is not installed; it is in the extra 'lint'")
+        pytest.skip("needs import-linter, which is in the extra 'lint'")
     done = python(
         "import sys\n"
         "from importlinter.cli import lint_imports\n"
@@ -352,32 +346,25 @@ def test_the_contracts_of_the_import_linter_hold() -> None:
     assert "0 broken" in done.stdout
 
 
-@pytest.mark.parametrize("name", DANGEROUS)
-def test_nothing_turns_data_into_code_or_trusted_html(name: str) -> None:
-    guilty = [
-        (module.path, node.lineno)
+def test_nothing_turns_data_into_code_or_trusted_html() -> None:
+    """But where BY_NAME says so; and nothing is said there in vain."""
+    used = {
+        (name, module.path)
         for module in modules()
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.Name | ast.Attribute | ast.alias)
-        and name in (getattr(node, "id", ""), getattr(node, "attr", ""), *_parts(node))
-        and (name, module.path) not in BY_NAME
-    ]
-    assert guilty == []
-
-
-@pytest.mark.parametrize(("name", "place"), BY_NAME)
-def test_no_import_by_name_is_allowed_in_vain(name: str, place: str) -> None:
-    (module,) = (module for module in modules() if module.path == place)
-    assert name in module.text
+        for name in _names(node) & DANGEROUS.keys()
+    }
+    assert used - BY_NAME.keys() == set(), DANGEROUS
+    assert BY_NAME.keys() - used == set()
 
 
 def test_no_text_is_called_safe_html_by_hand() -> None:
     guilty = [
         (module.path, node.lineno)
         for module in modules()
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.Call)
-        and ast.unparse(node.func).endswith(("SafeString", "SafeText"))
+        for name, node in module.calls
+        if name.endswith(("SafeString", "SafeText"))
     ]
     assert guilty == []
 
@@ -388,14 +375,16 @@ def test_only_one_module_asks_for_the_time() -> None:
     guilty = [
         (module.path, node.lineno)
         for module in modules()
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.Call)
-        and ast.unparse(node.func) in asks
+        for name, node in module.calls
+        if name in asks
         and ast.unparse(node) != "datetime.now(UTC)"
         and module.path != "text/timezones.py"
     ]
     assert guilty == []
 
 
-def _parts(node: ast.AST) -> list[str]:
-    return node.name.split(".") if isinstance(node, ast.alias) else []
+def _names(node: ast.Name | ast.Attribute | ast.alias) -> set[str]:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return {name}
+    return set(node.name.split("."))

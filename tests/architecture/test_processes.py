@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
-from tests.architecture.source import imports, modules, texts
-
-
-def calls(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    """What is called, as it is written, and the line."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            yield ast.unparse(node.func), node.lineno
+from tests.architecture.source import modules
 
 
 def test_nothing_waits_with_select_which_fails_above_descriptor_1023() -> None:
     guilty = [
-        (module.path, line)
+        (module.path, node.lineno)
         for module in modules()
-        for name, line in calls(module.tree)
+        for name, node in module.calls
         if name in ("select.select", "selectors.SelectSelector")
     ]
-    imported = [m.path for m in modules() if "select.select" in imports(m.tree)]
+    imported = [m.path for m in modules() if "select.select" in m.imports]
     assert (guilty, imported) == ([], [])
 
 
@@ -30,7 +22,7 @@ def test_one_place_forks_and_so_closes_what_a_child_must_not_have() -> None:
     forks = {
         module.path
         for module in modules()
-        for name, _line in calls(module.tree)
+        for name, _node in module.calls
         if name in ("os.fork", "os.forkpty") or name.startswith("multiprocessing.")
     }
     assert forks == {"host/child.py"}
@@ -42,7 +34,7 @@ def test_one_place_reads_what_proc_says_of_others_and_knows_that_it_may_be_hidde
     readers = {
         module.path
         for module in modules()
-        for text, _line in texts(module.tree)
+        for text, _line in module.texts
         if text.startswith("/proc/")
     }
     assert readers == {"processes/identity.py"}
@@ -52,7 +44,7 @@ def test_nothing_fills_shared_memory_with_zeros_before_it_writes() -> None:
     guilty = [
         (module.path, node.lineno)
         for module in modules()
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.Attribute) and node.attr == "pack_into"
     ]
     assert guilty == []
