@@ -10,9 +10,7 @@ import signal
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 from django.contrib.auth.models import Group
@@ -20,97 +18,68 @@ from django.contrib.auth.models import Group
 from django_jobqueue import operations
 from django_jobqueue.models import Failure, FailureGroup, Host, Worker
 from django_jobqueue.store.connection import OwnConnection
+from tests.crashes.seen import (
+    LEASE,
+    all_archived,
+    children,
+    ends,
+    is_gone,
+    kill,
+    locked,
+    maintenance_of,
+    starts,
+    waiting_for_locks,
+)
 from tests.sample import jobs
 from tests.support.rows import archived, queued
-from tests.support.run_workers import RunWorkers
+from tests.support.run_workers import BRISK, RunWorkers
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
 
 Run = Callable[..., RunWorkers]
-LEASE = ("--lease", "60")
 
 
-def starts(journal: str) -> Counter[str]:
-    """How often each word was started."""
-    return Counter(words[1] for words in jobs.notes(journal) if words[0] == "start")
-
-
-def ends(journal: str) -> Counter[str]:
-    """How often each word was ended."""
-    return Counter(words[1] for words in jobs.notes(journal) if words[0] == "end")
-
-
-def kill(pid: int) -> None:
-    """Kill it, whatever it does."""
-    os.kill(pid, signal.SIGKILL)
-
-
-def all_archived(count: int) -> Callable[[], bool]:
-    """Whether so many jobs are over and none is left."""
-    return lambda: len(archived()) == count and not queued()
-
-
-@contextmanager
-def locked(own: OwnConnection, table: str) -> Iterator[None]:
-    """Nobody can write to this table meanwhile."""
-    with own.raw() as connection, connection.transaction():
-        connection.execute("SET LOCAL statement_timeout = 0")
-        connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
-        connection.execute(f"LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE")
-        yield
-
-
-def blocked(application: str) -> Callable[[], bool]:
-    """Whether a connection of this name waits for a lock."""
-    from django.db import connection
-
-    def check() -> bool:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
-                "AND application_name = %s AND datname = current_database()",
-                [application],
-            )
-            return bool(cursor.fetchone()[0])
-
-    return check
-
-
-def test_jobs_of_a_worker_killed_in_the_handler_run_again(
+def test_jobs_of_a_worker_killed_in_the_handler_run_again_but_not_at_most_once_jobs(
     runworkers: Run, journal: str
 ) -> None:
     run = runworkers("--threads", "4", *LEASE)
     (pid,) = run.started()
-    for word in "abcd":
-        jobs.write.enqueue(journal, word, seconds=1.0)
-    eventually(lambda: sum(starts(journal).values()) == 4)
+    for word in "abc":
+        jobs.linger.enqueue(journal, word)
+    jobs.write_once.enqueue(journal, "once", seconds=60)
+    eventually(lambda: len(starts(journal)) == 4)
     kill(pid)
 
     eventually(all_archived(4))
-    assert starts(journal) == dict.fromkeys("abcd", 2)
-    assert ends(journal) == dict.fromkeys("abcd", 1)
-    for job in archived():
+    assert starts(journal) == {**dict.fromkeys("abc", 2), "once": 1}
+    assert ends(journal) == dict.fromkeys("abc", 1)
+    (once,) = archived(job_type=jobs.write_once.name)
+    assert (once.status, once.attempts, once.crashes) == ("failed", 1, 1)
+    assert once.error_message.startswith("outcome unknown: killed by signal 9")
+    for job in archived(job_type=jobs.linger.name):
         assert (job.status, job.attempts, job.crashes) == ("succeeded", 1, 1)
-    failures = Failure.objects.all()
+    failures = Failure.objects.filter(job_type=jobs.linger.name)
     assert {failure.end for failure in failures} == {"crashed"}
     assert {failure.reason for failure in failures} == {"killed by signal 9 (SIGKILL)"}
-    assert FailureGroup.objects.get().error_class == "jobqueue.WorkerLost"
+    classes = FailureGroup.objects.values_list("error_class", flat=True)
+    assert set(classes) == {"jobqueue.WorkerLost"}
 
 
 def test_a_job_claimed_by_a_worker_that_is_killed_before_the_start_runs_once(
     runworkers: Run, journal: str
 ) -> None:
-    run = runworkers("--threads", "1", *LEASE, SAMPLE_KILL_BEFORE="a")
+    """Or never, if it may run at most once: nobody knows that it did not."""
+    run = runworkers("--threads", "1", *LEASE, SAMPLE_KILL_BEFORE="a once")
     run.started()
     jobs.write.enqueue(journal, "a")
-
-    eventually(lambda: "SIGKILL" in run.output)
-    run.close()
-    assert starts(journal) == {}
-    runworkers("--threads", "1", *LEASE)
     eventually(all_archived(1))
+    jobs.write_once.enqueue(journal, "once")
+
+    eventually(all_archived(2))
     assert starts(journal) == {"a": 1}
+    (once,) = archived(status="failed")
+    assert once.error_message.startswith("outcome unknown: killed by signal 9")
 
 
 def test_a_job_whose_worker_is_killed_while_it_claims_runs_once(
@@ -120,11 +89,11 @@ def test_a_job_whose_worker_is_killed_while_it_claims_runs_once(
     run = runworkers("--threads", "1", *LEASE)
     (pid,) = run.started()
     worker = Worker.objects.get(pid=pid, state="running")
-    operations.pause(["tests.sample.write"])
+    operations.pause([jobs.write.name])
     jobs.write.enqueue(journal, "a")
     with locked(own, "jobqueue_queuedjob"):
-        operations.resume(["tests.sample.write"])
-        eventually(blocked("jobqueue dispatcher"), what="the claim to wait")
+        operations.resume([jobs.write.name])
+        eventually(lambda: waiting_for_locks("jobqueue dispatcher"), what="the claim")
         kill(pid)
         eventually(lambda: Worker.objects.get(id=worker.id).state == "lost")
     eventually(all_archived(1))
@@ -132,94 +101,53 @@ def test_a_job_whose_worker_is_killed_while_it_claims_runs_once(
     assert archived()[0].crashes <= 1
 
 
-def test_a_worker_killed_at_completion_leaves_one_archived_job(
+def test_a_worker_killed_at_completion_leaves_what_each_sort_of_job_promises(
     runworkers: Run, journal: str, own: OwnConnection
 ) -> None:
-    run = runworkers("--threads", "1", *LEASE)
+    """The completion waits for a lock on the server: after the effects, before they are
+    committed."""
+    run = runworkers("--threads", "4", *LEASE)
     (pid,) = run.started()
     with locked(own, "jobqueue_archivedjob"):
         jobs.write.enqueue(journal, "a")
-        eventually(blocked("jobqueue completer"), what="the completion to wait")
-        assert ends(journal) == {"a": 1}
+        jobs.write_once.enqueue(journal, "once")
+        jobs.write_atomic.enqueue(journal, "atomic")
+        link = jobs.link_a.enqueue(7)
+        eventually(lambda: ends(journal) == {"a": 1, "once": 1})
+        eventually(lambda: ["wrote", "atomic"] in jobs.notes(journal))
+        eventually(lambda: waiting_for_locks("jobqueue completer"))
         kill(pid)
-    eventually(all_archived(1))
-    assert ends(journal) == {"a": 2}  # at least once: its completion was not written
-    assert archived()[0].status == "succeeded"
+    eventually(all_archived(8))
+
+    assert ends(journal) == {"a": 2, "once": 1}  # at least, and at most once
+    statuses = {job.job_type_id: job.status for job in archived()}
+    assert statuses[jobs.write.name] == "succeeded"
+    assert statuses[jobs.write_once.name] == "failed"
+    assert jobs.notes(journal).count(["wrote", "atomic"]) == 2
+    assert [group.name for group in Group.objects.all()] == ["atomic"]  # exactly once
+    assert statuses[jobs.write_atomic.name] == "succeeded"
+    assert followed("link_b") == {link.id: 1}  # exactly one follower
+    assert [row.result for row in archived(job_type="tests.sample.link_c")] == [7]
 
 
-@pytest.mark.parametrize("at", ["before", "in", "completion"])
-def test_an_at_most_once_job_is_never_started_again(
-    runworkers: Run, journal: str, own: OwnConnection, at: str
-) -> None:
-    env = {"SAMPLE_KILL_BEFORE": "a"} if at == "before" else {}
-    run = runworkers("--threads", "1", *LEASE, **env)
-    (pid,) = run.started()
-    if at == "completion":
-        with locked(own, "jobqueue_archivedjob"):
-            jobs.write_once.enqueue(journal, "a")
-            eventually(blocked("jobqueue completer"))
-            kill(pid)
-    else:
-        jobs.write_once.enqueue(journal, "a", seconds=60)
-        if at == "in":
-            eventually(lambda: starts(journal))
-            kill(pid)
-
-    eventually(all_archived(1))
-    (job,) = archived()
-    assert (job.status, job.attempts, job.crashes) == ("failed", 1, 1)
-    assert job.error_message.startswith("outcome unknown: killed by signal 9")
-    assert starts(journal)["a"] == (0 if at == "before" else 1)
-
-
-def test_the_effects_of_an_atomic_job_happen_exactly_once(
-    runworkers: Run, journal: str, own: OwnConnection
-) -> None:
-    run = runworkers("--threads", "2", *LEASE)
-    (pid,) = run.started()
-    with locked(own, "jobqueue_archivedjob"):
-        jobs.write_atomic.enqueue(journal, "first")
-        eventually(lambda: ["wrote", "first"] in jobs.notes(journal))
-        kill(pid)  # after its effects, before the commit
-    eventually(all_archived(1))
-
-    assert jobs.notes(journal) == [["wrote", "first"]] * 2
-    assert [group.name for group in Group.objects.all()] == ["first"]
-    assert archived()[0].status == "succeeded"
-
-
-def test_a_poison_job_is_archived_and_its_neighbours_are_not(
+def test_a_job_that_ends_its_process_fails_in_the_end_and_its_neighbours_do_not(
     runworkers: Run, journal: str
 ) -> None:
-    run = runworkers("--threads", "4", "--processes", "1", *LEASE)
+    run = runworkers("--threads", "4", *LEASE, constants=BRISK)
     run.started()
     for word in "abc":
-        jobs.write.enqueue(journal, word, seconds=0.3)
-    jobs.die.enqueue(journal)
-    eventually(all_archived(4))
-
-    by_type = {job.job_type_id: job for job in archived()}
-    poison = by_type["tests.sample.die"]
-    assert (poison.status, poison.crashes) == ("failed", 3)
-    assert poison.error_message == "killed by signal 9 (SIGKILL)"
-    assert starts(journal)["die"] == 3
-    innocent = archived(job_type="tests.sample.write")
+        jobs.write.enqueue(journal, word, seconds=0.1)
+    for over, (how, reason) in enumerate(
+        {"kill": "killed by signal 9 (SIGKILL)", "0": "exited with code 0"}.items()
+    ):
+        poison = jobs.die.enqueue(journal, how)
+        eventually(lambda n=over: len(archived(job_type=jobs.die.name)) == n + 1)
+        (job,) = archived(id=poison.id)
+        assert (job.status, job.crashes, job.error_message) == ("failed", 3, reason)
+        assert starts(journal)["die"] == 3 * (over + 1)
+    eventually(all_archived(5))
+    innocent = archived(job_type=jobs.write.name)
     assert [job.status for job in innocent] == ["succeeded"] * 3
-
-
-@pytest.mark.parametrize(
-    ("how", "reason"), [("3", "exited with code 3"), ("0", "exited with code 0")]
-)
-def test_a_handler_that_ends_its_process_is_a_crash(
-    runworkers: Run, journal: str, how: str, reason: str
-) -> None:
-    run = runworkers("--threads", "1", *LEASE)
-    run.started()
-    jobs.die.enqueue(journal, how)
-    eventually(all_archived(1))
-    (job,) = archived()
-    assert (job.status, job.error_message) == ("failed", reason)
-    assert starts(journal) == {"die": 3}
 
 
 def test_workers_that_die_at_once_are_replaced_later_and_later(
@@ -227,65 +155,50 @@ def test_workers_that_die_at_once_are_replaced_later_and_later(
 ) -> None:
     runworkers("--threads", "1", *LEASE)
     jobs.die_again.enqueue(journal)
-    eventually(lambda: Worker.objects.count() >= 5, within=60)
-    starts = Worker.objects.order_by("id").values_list("started_at", flat=True)[:5]
-    # From the second death on there is a rest: 0.4, 0.8 and 1.6 s so far.
-    assert (starts[4] - starts[1]).total_seconds() > 2.5
+    eventually(lambda: Worker.objects.count() >= 3, within=60)
+    starts = Worker.objects.order_by("id").values_list("started_at", flat=True)
+    assert (starts[2] - starts[1]).total_seconds() > 0.4  # the first rest
 
 
 def test_children_die_with_a_killed_supervisor_and_its_successor_takes_over(
     runworkers: Run, journal: str
 ) -> None:
+    """Also one that hears of nothing, as a handler holds the interpreter's lock."""
     first = runworkers("--threads", "2", *LEASE)
     (pid,) = first.started()
-    jobs.write.enqueue(journal, "a", seconds=60)
-    jobs.write_once.enqueue(journal, "b", seconds=60)
-    eventually(lambda: sum(starts(journal).values()) == 2)
+    jobs.linger.enqueue(journal, "a")
+    eventually(lambda: starts(journal)["a"])
+    jobs.hold_lock_once.enqueue(journal, "asleep in C")
+    eventually(lambda: starts(journal)["hold"])
     first.process.kill()
     first.process.wait()
     eventually(lambda: is_gone(pid), what="the worker to die")
     assert [job.status for job in queued()] == ["running", "running"]
 
     second = runworkers("--threads", "2", *LEASE)
-    eventually(lambda: starts(journal)["a"] == 2)
-    eventually(lambda: len(archived()) == 1)
-    assert archived()[0].error_message == "outcome unknown: its supervisor died"
-    assert starts(journal) == {"a": 2, "b": 1}
+    eventually(all_archived(2))
+    (lost,) = archived(status="failed")
+    assert lost.error_message == "outcome unknown: its supervisor died"
+    assert starts(journal) == {"a": 2, "hold": 1}
     states = dict(Host.objects.values_list("name", "state"))
     names = [f"{socket.gethostname()}:{run.process.pid}" for run in (first, second)]
     assert [states[name] for name in names] == ["lost", "running"]
-    second.close()
-
-
-def test_a_child_that_hears_nothing_dies_with_a_killed_supervisor_as_well(
-    runworkers: Run, journal: str, tmp_path: Path
-) -> None:
-    gate = tmp_path / "gate"
-    os.mkfifo(gate)
-    run = runworkers("--threads", "1", *LEASE)
-    (pid,) = run.started()
-    jobs.hold.enqueue(journal, str(gate))
-    eventually(lambda: starts(journal) == {"hold": 1})
-    run.process.kill()
-    try:
-        eventually(lambda: is_gone(pid), what="the worker to die")
-    finally:
-        os.close(os.open(gate, os.O_RDWR))
 
 
 def test_another_host_takes_over_when_the_lease_has_lapsed(
-    runworkers: Run, journal: str, monkeypatch: pytest.MonkeyPatch
+    runworkers: Run, journal: str
 ) -> None:
     # Another host name, so that nothing but the lease can tell.
     lost = runworkers("--threads", "1", "--lease", "2", SAMPLE_HOST="lost")
     lost.started()
-    jobs.write.enqueue(journal, "a", seconds=60)
+    jobs.linger.enqueue(journal, "a")
     eventually(lambda: starts(journal))
     other = runworkers("--threads", "1", "--lease", "2")
     other.started()
     lost.close()  # kills all its processes
 
-    eventually(lambda: starts(journal)["a"] == 2)
+    eventually(all_archived(1))
+    assert starts(journal)["a"] == 2
     (failure,) = Failure.objects.all()
     assert failure.reason.startswith("its lease lapsed")
     assert failure.worker.startswith("lost:")
@@ -294,9 +207,9 @@ def test_another_host_takes_over_when_the_lease_has_lapsed(
 def test_a_stopped_worker_process_is_killed_and_its_jobs_run_elsewhere(
     runworkers: Run, journal: str
 ) -> None:
-    run = runworkers("--threads", "1", *LEASE)
+    run = runworkers("--threads", "1", *LEASE, constants=BRISK)
     (pid,) = run.started()
-    jobs.write.enqueue(journal, "a", seconds=0.5)
+    jobs.linger.enqueue(journal, "a")
     eventually(lambda: starts(journal))
     os.kill(pid, signal.SIGSTOP)
 
@@ -306,18 +219,28 @@ def test_a_stopped_worker_process_is_killed_and_its_jobs_run_elsewhere(
     assert is_gone(pid)
 
 
-def test_a_killed_maintenance_process_is_replaced(
+def test_a_maintenance_process_that_is_killed_or_stopped_is_replaced(
     runworkers: Run, journal: str
 ) -> None:
-    run = runworkers("--threads", "1", "--lease", "2")
-    (pid,) = run.started()
-    maintenance = next(child for child in children(run.process.pid) if child != pid)
-    kill(maintenance)
-    jobs.write.enqueue(journal, "a", seconds=4.0)  # longer than the lease
+    """Its successors renew the lease of a job that goes on."""
+    run = runworkers("--threads", "1", "--lease", "2", constants=BRISK)
+    (worker,) = run.started()
+    jobs.await_leave.enqueue(journal, "a")
+    eventually(lambda: starts(journal))
+    for number in (signal.SIGKILL, signal.SIGSTOP):
+        maintenance = maintenance_of(run)
+        os.kill(maintenance, number)
+        eventually(lambda pid=maintenance: is_gone(pid))
+        before = Worker.objects.get().renewed_at
+        eventually(lambda at=before: Worker.objects.get().renewed_at > at)
+    jobs.give_leave(journal, "a")
 
     eventually(all_archived(1))
     assert starts(journal) == {"a": 1}
+    assert run.workers() == [worker]
     assert "starting another" in run.output
+    killed = f"The maintenance process {maintenance} is stopped (SIGSTOP); killing it"
+    assert killed in run.output
 
 
 def test_a_host_that_lost_all_its_processes_at_once_starts_them_again(
@@ -337,40 +260,9 @@ def test_a_host_that_lost_all_its_processes_at_once_starts_them_again(
     assert run.stop() == 0
 
 
-def test_a_stopped_maintenance_process_is_killed_and_replaced(
-    runworkers: Run, journal: str
-) -> None:
-    run = runworkers("--threads", "1")
-    (pid,) = run.started()
-    maintenance = next(child for child in children(run.process.pid) if child != pid)
-    os.kill(maintenance, signal.SIGSTOP)
-
-    eventually(lambda: "starting another" in run.output)
-    killed = f"The maintenance process {maintenance} is stopped (SIGSTOP); killing it"
-    assert killed in run.output
-    assert run.workers() == [pid]
-    jobs.write.enqueue(journal, "a")
-    eventually(all_archived(1))
-
-
-def is_gone(pid: int) -> bool:
-    """Whether a process has ended; one that nobody reaped has."""
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] == "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-
-
 def threads_of(pid: int) -> list[str]:
     """The threads of a process that have not ended; its main one stays to the last."""
     return os.listdir(f"/proc/{pid}/task")
-
-
-def children(pid: int) -> list[int]:
-    """Process ids of a process's children."""
-    with open(f"/proc/{pid}/task/{pid}/children") as file:
-        return [int(word) for word in file.read().split()]
 
 
 LINKS = ("link_a", "link_b", "link_c", "link_end")
@@ -382,6 +274,7 @@ def followed(name: str) -> Counter[object]:
     return Counter(row.follows for row in over)
 
 
+@pytest.mark.slow("a thousand jobs; a storm has followers, too")
 def test_every_job_has_its_followers_once_whenever_workers_are_killed(
     runworkers: Run,
 ) -> None:
@@ -410,18 +303,3 @@ def test_every_job_has_its_followers_once_whenever_workers_are_killed(
     assert followed("link_c") == dict.fromkeys(of_type["link_b"], 1)
     ends = dict.fromkeys(starts | of_type["link_c"], 1)
     assert followed("link_end") == ends
-
-
-def test_a_worker_killed_at_completion_leaves_one_follower(
-    runworkers: Run, own: OwnConnection
-) -> None:
-    """Its completion waits for a lock on the server, and is undone or done there."""
-    run = runworkers("--threads", "1", *LEASE)
-    (pid,) = run.started()
-    with locked(own, "jobqueue_archivedjob"):
-        made = jobs.link_a.enqueue(7)
-        eventually(blocked("jobqueue completer"), what="the completion to wait")
-        kill(pid)
-    eventually(all_archived(5), within=60)
-    assert followed("link_b") == {made.id: 1}
-    assert [row.result for row in archived(job_type="tests.sample.link_c")] == [7]

@@ -6,21 +6,25 @@ import json
 import os
 import signal
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from django_jobqueue import operations
 from django_jobqueue.models import Worker
-from tests.crashes.test_kills import all_archived, ends, is_gone, starts
+from tests.crashes.seen import all_archived, ends, is_gone, starts
 from tests.sample import jobs
+from tests.sample.programs import programs, use_program
 from tests.support.rows import archived, queued
-from tests.support.run_workers import RunWorkers
+from tests.support.run_workers import BRISK, RunWorkers
+from tests.support.selection import some_slow
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
 
 Run = Callable[..., RunWorkers]
+AT_ONCE = ("--grace", "0.1", "--cancel-grace", "0.1")
 
 
 def ask(worker: Worker, what: str, state: str) -> None:
@@ -34,69 +38,72 @@ def test_the_first_signal_lets_running_jobs_finish(
 ) -> None:
     run = runworkers("--threads", "1")
     run.started()
-    jobs.write.enqueue(journal, "running", seconds=0.5)
+    jobs.await_leave.enqueue(journal, "running")
     eventually(lambda: starts(journal))
     jobs.write.enqueue(journal, "waiting")
     run.signal(signal.SIGTERM)
+    eventually(lambda: "stopping. No job is claimed any more" in run.output)
+    jobs.give_leave(journal, "running")
 
     assert run.wait() == 0
     assert ends(journal) == {"running": 1}
     assert [job.status for job in archived()] == ["succeeded"]
     (waiting,) = queued()
     assert (waiting.status, waiting.attempts) == ("queued", 0)
-    assert "stopping. No job is claimed any more" in run.output
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number",
+    some_slow(
+        [signal.SIGINT, signal.SIGTERM, signal.SIGHUP],
+        [signal.SIGINT],
+        "further signals",
+    ),
+)
 def test_a_signal_to_the_whole_group_is_left_to_the_supervisor(
     runworkers: Run, journal: str, number: int
 ) -> None:
-    run = runworkers("--threads", "1", "--processes", "2")
+    """As Ctrl-C in a terminal does: jobs have their grace, and so have the programs
+    that they started."""
+    run = runworkers("--threads", "2", "--processes", "2")
     pids = run.started(2)
-    jobs.write.enqueue(journal, "a", seconds=0.5)
-    eventually(lambda: starts(journal))
+    jobs.await_leave.enqueue(journal, "a")
+    program = use_program.enqueue(journal, 60)
+    eventually(lambda: starts(journal)["a"] and programs(journal))
     os.killpg(run.process.pid, number)
+    eventually(lambda: "stopping" in run.output)
+    os.kill(programs(journal)[0], signal.SIGUSR1)  # nothing else has ended it
+    jobs.give_leave(journal, "a")
 
     assert run.wait() == 0
     assert ends(journal) == {"a": 1}
+    assert archived(id=program.id)[0].result == -signal.SIGUSR1
     assert all(is_gone(pid) for pid in pids)
 
 
 def test_after_the_grace_jobs_are_cancelled_then_released(
     runworkers: Run, journal: str
 ) -> None:
-    run = runworkers("--threads", "2", "--grace", "0.2", "--cancel-grace", "0.2")
+    """And one that may run at most once is not put back; the log lists the others."""
+    run = runworkers("--threads", "2", *AT_ONCE)
     run.started()
     jobs.write.enqueue(journal, "stubborn", seconds=60)  # asleep outside of Python
     jobs.awrite.enqueue(journal, "obedient", seconds=60)
-    eventually(lambda: len(starts(journal)) == 2)
+    jobs.write_once.enqueue(journal, "once", seconds=60)
+    eventually(lambda: len(starts(journal)) == 3)
     run.signal(signal.SIGTERM)
 
     assert run.wait() == 0
-    left = queued()
-    assert {job.job_type_id for job in left} == {
-        "tests.sample.write",
-        "tests.sample.awrite",
-    }
-    for job in left:
+    left = {job.job_type_id: job for job in queued()}
+    assert left.keys() == {"tests.sample.write", "tests.sample.awrite"}
+    for job in left.values():
         assert (job.status, job.attempts, job.crashes) == ("queued", 0, 0)
         assert job.worker_id is None
-
-
-def test_an_at_most_once_job_that_is_cut_off_is_not_put_back(
-    runworkers: Run, journal: str
-) -> None:
-    run = runworkers("--threads", "1", "--grace", "0.1", "--cancel-grace", "0.1")
-    run.started()
-    jobs.write_once.enqueue(journal, "a", seconds=60)
-    eventually(lambda: starts(journal))
-    run.signal(signal.SIGTERM)
-
-    assert run.wait() == 0
-    assert queued() == []
-    (job,) = archived()
-    assert (job.status, job.crashes) == ("failed", 0)
-    assert job.error_message.startswith("outcome unknown: ")
+    (once,) = archived()
+    assert (once.status, once.crashes) == ("failed", 0)
+    assert once.error_message.startswith("outcome unknown: ")
+    stubborn = left["tests.sample.write"]
+    assert f"{stubborn.id} (tests.sample.write, ran " in run.output
 
 
 def test_the_second_signal_releases_at_once_and_writes_a_dump(
@@ -125,110 +132,72 @@ def test_the_second_signal_releases_at_once_and_writes_a_dump(
     assert list(tmp_path.glob("*.part")) == []
 
 
-def test_without_a_folder_the_log_lists_what_a_stop_cut_off(
-    runworkers: Run, journal: str
-) -> None:
-    run = runworkers("--grace", "0.1", "--cancel-grace", "0.1")
-    run.started()
-    job = jobs.write.enqueue(journal, "stubborn", seconds=60)
-    eventually(lambda: starts(journal))
-    run.signal(signal.SIGTERM)
-
-    assert run.wait() == 0
-    assert f"1 unfinished jobs: {job.id} (tests.sample.write, ran " in run.output
-
-
-@pytest.mark.parametrize("folder", ["/dev/null", "/proc/self", "/not/there"])
-def test_deploys_with_a_folder_that_cannot_be_written_to_are_no_crashes(
+@pytest.mark.parametrize(
+    "folder",
+    some_slow(["/dev/null", "/proc/self", "/not/there"], ["/dev/null"]),
+)
+def test_a_stop_with_a_folder_that_cannot_be_written_to_is_no_crash(
     runworkers: Run, journal: str, folder: str
 ) -> None:
-    """As where the container is read-only: MAX_CRASHES is 3."""
-    flags = ("--grace", "0.1", "--cancel-grace", "0.1", "--dump-dir", folder)
+    """As where the container is read-only."""
+    run = runworkers(*AT_ONCE, "--dump-dir", folder)
     jobs.write.enqueue(journal, "innocent", seconds=60)
-    for deploys in range(1, 4):
-        run = runworkers(*flags)
-        eventually(lambda done=deploys: starts(journal)["innocent"] == done)
-        run.signal(signal.SIGTERM)
-        assert run.wait() == 0, run.output
-        assert "jobqueue.W008" in run.output
-        assert "1 unfinished jobs: " in run.output
-        assert "Traceback" not in run.output
+    eventually(lambda: starts(journal))
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 0, run.output
+    assert "jobqueue.W008" in run.output
+    assert "1 unfinished jobs: " in run.output
+    assert "Traceback" not in run.output
     (job,) = queued()
     assert (job.status, job.attempts, job.crashes) == ("queued", 0, 0)
 
 
 def test_drain_ends_when_nothing_can_be_run_now(runworkers: Run, journal: str) -> None:
-    from datetime import timedelta
-
-    jobs.write.enqueue(journal, "now")
+    """Each end of a job makes room for others of a limited type, also the last one
+    before all are idle; and what kills its worker is run alone."""
     jobs.write.using(run_after=timedelta(hours=1)).enqueue(journal, "later")
-    run = runworkers("--drain", "--processes", "2")
-
-    assert run.wait() == 0
-    assert starts(journal) == {"now": 1}
-    assert len(queued()) == 1
-
-
-def test_drain_runs_all_jobs_of_a_limited_type(runworkers: Run, journal: str) -> None:
-    """Each end makes room for others, also the last one before all are at rest."""
-    jobs.write_limited.enqueue_many(
-        {"journal": journal, "word": str(number)} for number in range(200)
-    )
-    for _ in range(2):
-        run = runworkers("--drain", "--processes", "2")
-        assert run.wait() == 0
-        assert len(archived()) == 200
-
-
-def test_drain_runs_jobs_that_must_run_alone(runworkers: Run, journal: str) -> None:
     jobs.die.enqueue(journal)
-    run = runworkers("--drain", "--threads", "1")
+    words = [str(number) for number in range(40)]
+    jobs.write_limited.enqueue_many({"journal": journal, "word": n} for n in words)
+    run = runworkers("--drain", "--processes", "2", constants=BRISK)
 
     assert run.wait() == 0
-    assert starts(journal) == {"die": 3}
-    assert archived()[0].status == "failed"
+    assert [job.data["word"] for job in queued()] == ["later"]
+    assert starts(journal).keys() == {*words, "die"}
+    assert starts(journal)["die"] == 3
+    failed = archived(status="failed")
+    assert [job.job_type_id for job in failed] == ["tests.sample.die"]
+    assert len(archived(status="succeeded")) == len(words)
 
 
-def test_a_hanging_handler_is_timed_out_and_its_slot_comes_back(
+def test_a_hanging_handler_is_timed_out_and_its_neighbours_finish(
     runworkers: Run, journal: str
 ) -> None:
-    run = runworkers("--threads", "1", "--cancel-grace", "0.2")
+    run = runworkers("--threads", "2", "--cancel-grace", "0.1", constants=BRISK)
     run.started()
+    jobs.await_leave.enqueue(journal, "sibling")
     jobs.hang.enqueue(journal)
-    eventually(lambda: starts(journal))
+    eventually(lambda: len(starts(journal)) == 2)
     jobs.write.enqueue(journal, "behind")
+    eventually(lambda: ends(journal)["behind"])
+    jobs.give_leave(journal, "sibling")
 
-    eventually(all_archived(2))
+    eventually(all_archived(3))
     by_type = {job.job_type_id: job for job in archived()}
-    unresponsive = by_type["tests.sample.hang"]
-    assert (unresponsive.status, unresponsive.attempts, unresponsive.crashes) == (
-        "failed",
-        2,
-        0,
-    )
-    assert unresponsive.error_class == "django_jobqueue.exceptions.JobTimeout"
-    assert "did not stop when told" in unresponsive.error_message
-    assert starts(journal)["hang"] == 2
-    assert by_type["tests.sample.write"].status == "succeeded"
-
-
-def test_a_sibling_of_a_hanging_handler_finishes(runworkers: Run, journal: str) -> None:
-    run = runworkers("--threads", "2", "--cancel-grace", "0.2")
-    run.started()
-    jobs.write.enqueue(journal, "sibling", seconds=2.0)
-    jobs.hang.enqueue(journal)
-
-    eventually(all_archived(2))
-    assert starts(journal)["sibling"] == 1
-    assert archived(job_type="tests.sample.write")[0].status == "succeeded"
+    hung = by_type["tests.sample.hang"]
+    assert (hung.status, hung.attempts, hung.crashes) == ("failed", 2, 0)
+    assert hung.error_class == "django_jobqueue.exceptions.JobTimeout"
+    assert "did not stop when told" in hung.error_message
+    assert starts(journal) == {"hang": 2, "behind": 1, "sibling": 1}
+    assert by_type["tests.sample.await_leave"].status == "succeeded"
 
 
 def test_workers_obey_what_operators_ask(runworkers: Run, journal: str) -> None:
-    run = runworkers("--threads", "1", "--lease", "2")
+    run = runworkers("--threads", "1", constants=BRISK)
     (pid,) = run.started()
     row = Worker.objects.get(pid=pid, state="running")
 
-    for _ in range(5):  # it is the same process that goes on
+    for _ in range(2):  # it is the same process that goes on
         ask(row, "drain", "draining")
         ask(row, "resume", "running")
     ask(row, "drain", "draining")
@@ -241,20 +210,6 @@ def test_workers_obey_what_operators_ask(runworkers: Run, journal: str) -> None:
     eventually(lambda: is_gone(pid))
 
     row = Worker.objects.get(pid=successor, state="running")
+    ask(row, "drain", "draining")
     operations.ask_workers([row.id], "stop")
     assert run.wait() == 0  # it was the last one
-
-
-def test_a_worker_that_operators_drained_ends_when_it_is_told_to(
-    runworkers: Run,
-) -> None:
-    run = runworkers("--processes", "2", "--threads", "1")
-    (first, second) = sorted(run.started(2))
-    row = Worker.objects.get(pid=first, state="running")
-    ask(row, "drain", "draining")
-    operations.ask_workers([row.id], "stop")
-    eventually(lambda: is_gone(first))
-    assert run.workers() == [second]
-    row = Worker.objects.get(pid=second, state="running")
-    ask(row, "drain", "draining")
-    assert run.stop() == 0

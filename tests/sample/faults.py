@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import signal
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from django_jobqueue.host.maintenance.maintenance_process import MaintenanceProcess
 from django_jobqueue.host.maintenance.renewer import Renewer
 from django_jobqueue.host.maintenance.rescuer import Rescuer
-from django_jobqueue.processes import identity, idle
+from django_jobqueue.processes import identity
 from django_jobqueue.signals import attempt_started
-from django_jobqueue.workers import worker_main
 from tests.sample import endpoints, forks, inherited
+from tests.sample.jobs import note, notes
 
 _open: list[int] = []  # descriptors that are there for their number
 
 
 def install() -> None:
     """Arrange for what the environment asks."""
-    if word := os.environ.get("SAMPLE_KILL_BEFORE"):
-        _kill_before(word)
-    _calm()
+    if words := os.environ.get("SAMPLE_KILL_BEFORE"):
+        _kill_before(*words.split())
+    if constants := os.environ.get("SAMPLE_CONSTANTS"):
+        _change_constants(json.loads(constants))
     if host := os.environ.get("SAMPLE_HOST"):
         identity.host = lambda: host
     if fault := os.environ.get("SAMPLE_KEEPERS"):
@@ -35,7 +38,7 @@ def install() -> None:
         endpoints.declare()
     if os.environ.get("SAMPLE_FORKS"):
         forks.connect_receivers()
-    if name := os.environ.get("SAMPLE_INHERITED"):
+    for name in os.environ.get("SAMPLE_INHERITED", "").split():
         inherited.BEFORE_THE_FORK[name]()
     if count := int(os.environ.get("SAMPLE_OPEN_FILES", 0)):
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -43,11 +46,13 @@ def install() -> None:
         _open.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(count))
 
 
-def _kill_before(word: str) -> None:
-    """Kill the process that starts a job with this word."""
+def _kill_before(*words: str) -> None:
+    """Kill the process that first starts a job with one of these words."""
 
     def kill(context: Any, **kwargs: Any) -> None:
-        if context.data.get("word") == word:
+        word = context.data.get("word")
+        if word in words and ["killed", word] not in notes(context.data["journal"]):
+            note(context.data["journal"], "killed", word)
             os.kill(os.getpid(), signal.SIGKILL)
 
     attempt_started.connect(kill, weak=False)
@@ -60,12 +65,13 @@ STEPS: dict[str, tuple[type, str]] = {
 }
 
 
-def _calm() -> None:
-    """Have idle workers look around more seldom."""
-    if looks := os.environ.get("SAMPLE_CALM_LOOKS"):
-        worker_main.IDLE_CHECKS = float(looks)  # type: ignore[misc]
-    if os.environ.get("SAMPLE_SELDOM_POLLS"):
-        idle.FIRST = ()  # type: ignore[misc]
+def _change_constants(values: dict[str, Any]) -> None:
+    """Have other periods and pauses: by ``module.NAME`` within the package. A module
+    that imported the name from another one has its own."""
+    for path, value in values.items():
+        module, _, name = f"django_jobqueue.{path}".rpartition(".")
+        assert hasattr(import_module(module), name), path
+        setattr(import_module(module), name, value)
 
 
 def _spoil_maintenance(how: str, step: str, first: str, last: str, file: str) -> None:

@@ -106,6 +106,30 @@ async def awrite(journal: str, word: str = "ran", seconds: float = 0.0) -> None:
     note(journal, "end", word)
 
 
+@job
+def linger(journal: str, word: str = "ran") -> None:
+    """Take a minute in the first attempt, and no time in the next ones."""
+    is_first = ["start", word] not in notes(journal)
+    note(journal, "start", word)
+    if is_first:
+        time.sleep(60)
+    note(journal, "end", word)
+
+
+@job
+def await_leave(journal: str, word: str = "ran") -> None:
+    """Go on until the test gives leave to end."""
+    note(journal, "start", word)
+    while not Path(f"{journal}.{word}").exists():
+        time.sleep(0.005)
+    note(journal, "end", word)
+
+
+def give_leave(journal: str, word: str = "ran") -> None:
+    """Let the job with this word end."""
+    Path(f"{journal}.{word}").touch()
+
+
 LEAKED: list[bytearray] = []
 
 
@@ -246,7 +270,7 @@ async def aslow(seconds: float = 5.0) -> None:
     await asyncio.sleep(seconds)
 
 
-@job(timeout=0.5, max_attempts=2, backoff=0.1)
+@job(timeout=0.2, max_attempts=2, backoff="immediate")
 def hang(journal: str) -> None:
     """Ignore whatever it is told."""
     note(journal, "start", "hang")
@@ -290,24 +314,22 @@ def hold_lock_for_good(journal: str, how: str = "computing") -> None:
     keep_lock(how)
 
 
-@job(timeout=1, max_attempts=2, backoff="immediate")
+@job(timeout=0.5, max_attempts=2, backoff="immediate")
 async def block_loop(journal: str) -> None:
     """Keep the event loop, and not the interpreter's lock."""
     note(journal, "start", "block")
     time.sleep(600)
 
 
-@job(timeout=3, max_attempts=3, backoff="immediate")
-def write_in_time(journal: str, word: str = "ran", seconds: float = 0.0) -> None:
-    """Like write, with a short timeout."""
-    note(journal, "start", word)
-    time.sleep(seconds)
-    note(journal, "end", word)
-
-
 @job(timeout=1, max_attempts=3, backoff="immediate")
+def linger_in_time(journal: str, word: str = "ran") -> None:
+    """Like linger, with a short timeout."""
+    linger.function(journal, word)
+
+
+@job(timeout=0.5, max_attempts=3, backoff="immediate")
 async def awrite_in_time(journal: str, word: str = "ran", seconds: float = 0.0) -> None:
-    """The same without a thread."""
+    """Like awrite, with a short timeout."""
     note(journal, "start", word)
     await asyncio.sleep(seconds)
     note(journal, "end", word)

@@ -1,4 +1,4 @@
-"""Commands of ``manage.py`` in processes of their own.
+"""Commands of ``manage.py``, and other programs, in processes of their own.
 
 Most are forked from a process in which everything is imported, which saves nine tenths
 of a start; see ``prepared_process.py``. Those whose settings differ by the environment
@@ -13,26 +13,19 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import cache
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from django.db import connections
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MARK = "STARTED_FOR"  # in the environment, with the file of the output
 PREPARED = "tests.support.prepared_process"
-# What the settings, or apps while they load, read from the environment.
-READ_AT_START = (
-    "DJANGO_SETTINGS_MODULE",
-    "JOBQUEUE_POOL",
-    "JOBQUEUE_THEME",
-    "SAMPLE_INHERITED",
-    "SAMPLE_JOBS_DATABASE",
-    "SAMPLE_SCHEDULES",
-    "SAMPLE_SECOND_DATABASE",
-)
+# What a process cannot read again after it has loaded its apps.
+READ_AT_START = ("DJANGO_SETTINGS_MODULE", "JOBQUEUE_THEME")
 
 
 class Process(Protocol):
@@ -49,16 +42,10 @@ class Process(Protocol):
 
 
 class ForkedProcess:
-    """A command that was forked from the prepared process."""
+    """A function of a module that runs in a fork of the prepared process."""
 
-    def __init__(
-        self, arguments: list[str], env: dict[str, str], output: Path, errors: Path
-    ) -> None:
-        from tests.support.prepared_process import run_command
-
-        self._process = _fork_server().Process(
-            target=run_command, args=(arguments, env, str(output), str(errors))
-        )
+    def __init__(self, function: Callable[..., object], *arguments: Any) -> None:
+        self._process = _fork_server().Process(target=function, args=arguments)
         self._process.start()
         assert self._process.pid is not None
         self.pid = self._process.pid
@@ -86,7 +73,7 @@ class ForkedProcess:
         self._process.join(timeout)
         code = self._process.exitcode
         if code is None:
-            raise subprocess.TimeoutExpired("a forked command", timeout or 0)
+            raise subprocess.TimeoutExpired("a forked process", timeout or 0)
         return code
 
 
@@ -103,7 +90,11 @@ def start_command(
     environment = {**worker_environment(), **env, MARK: str(output)}
     errors = errors or output
     if not within and not any(name in env for name in READ_AT_START):
-        return ForkedProcess([*arguments], environment, output, errors)
+        from tests.support.prepared_process import run_command
+
+        return ForkedProcess(
+            run_command, [*arguments], environment, str(output), str(errors)
+        )
     with output.open("ab") as out, errors.open("ab") as err:
         return subprocess.Popen(
             [*within, sys.executable, "-m", "django", *arguments],
@@ -113,6 +104,15 @@ def start_command(
             stderr=err,
             start_new_session=True,
         )
+
+
+def start_code(code: str, output: Path) -> Process:
+    """Start a program of this code, as the leader of a session of its own, on the
+    database of the test. What it writes is added to a file."""
+    from tests.support.prepared_process import run_code
+
+    environment = {**worker_environment(), MARK: str(output)}
+    return ForkedProcess(run_code, code, environment, str(output), str(output))
 
 
 def kill_all(output: Path) -> list[int]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
 from django.db import connection
@@ -14,14 +16,34 @@ from tests.support.commands import kill_all, start_command
 from tests.support.waiting import eventually
 
 
+# Everybody looks around more often, and gives up sooner what stands still.
+BRISK: Final[Mapping[str, float]] = {
+    "host.maintenance.renewer.CHECK_EVERY": 0.05,
+    "host.process_health.CHECK_EVERY": 0.05,
+    "host.process_health.PAUSED_TOO_LONG": 0.2,
+    "host.restarts.LONGEST_PAUSE": 0.05,
+    "host.supervisor.CHECK_EVERY": 0.05,
+    "workers.watchdog.CHECK_EVERY": 0.05,
+    "workers.worker_main.BEAT": 0.05,
+    "workers.worker_main.IDLE_BEAT": 0.05,
+}
+
+
 class RunWorkers:
     """A supervisor and its workers, in processes of their own."""
 
     def __init__(
-        self, log: Path, *flags: str, within: tuple[str, ...] = (), **env: str
+        self,
+        log: Path,
+        *flags: str,
+        within: tuple[str, ...] = (),
+        constants: Mapping[str, float] | None = None,
+        **env: str,
     ) -> None:
         self.log = log
         log.touch()
+        if constants:
+            env["SAMPLE_CONSTANTS"] = json.dumps(constants)
         self.process = start_command(
             "runworkers", *flags, output=log, within=within, **env
         )
@@ -74,12 +96,13 @@ def runworkers(
     transactional_db: None, tmp_path: Path
 ) -> Iterator[Callable[..., RunWorkers]]:
     """Start real workers: ``runworkers("--threads", "2")``; ``within`` is a command
-    that starts others."""
+    that starts others, ``constants`` are other values than those of the package:
+    ``{"host.process_health.PAUSED_TOO_LONG": 0.2}``."""
     made: list[RunWorkers] = []
 
-    def start(*flags: str, within: tuple[str, ...] = (), **env: str) -> RunWorkers:
+    def start(*flags: str, **options: Any) -> RunWorkers:
         log = tmp_path / f"runworkers-{len(made)}.log"
-        made.append(RunWorkers(log, *flags, within=within, **env))
+        made.append(RunWorkers(log, *flags, **options))
         return made[-1]
 
     yield start
