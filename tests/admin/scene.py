@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
+from django.db import connection
+from django.db.models import Model
 from django.utils import timezone
 
 from django_jobqueue.domain.endpoint_answers import class_of
+from django_jobqueue.domain.ids import new_id
 from django_jobqueue.models import (
     ArchivedJob,
     Failure,
@@ -50,23 +54,77 @@ class Scene:
     hosts: dict[str, UUID] = field(default_factory=dict)
 
 
+Columns = dict[str, Any]  # of a row that is not inserted yet; others have their default
+
+
+def insert_all(model: type[Model], rows: Sequence[Columns]) -> list[Any]:
+    """Insert rows in one statement; returns their keys.
+
+    ``bulk_create`` resolves the default of each column of each row, which took most of
+    the time of a scene.
+    """
+    meta = model._meta
+    fields = {
+        key: one for one in meta.concrete_fields for key in (one.name, one.attname)
+    }
+    given = list(dict.fromkeys(fields[name] for row in rows for name in row))
+    cells, values = [], []
+    for row in rows:
+        by_field = {fields[name]: value for name, value in row.items()}
+        cells.append([("%s" if one in by_field else "DEFAULT") for one in given])
+        values += [
+            one.get_db_prep_save(by_field[one], connection)
+            for one in given
+            if one in by_field
+        ]
+    columns = ", ".join(f'"{one.column}"' for one in given)
+    lines = ", ".join(f"({', '.join(line)})" for line in cells)
+    assert meta.pk is not None
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO {meta.db_table} ({columns}) VALUES {lines}"
+            f" RETURNING {meta.pk.column or 'NULL'}",  # NULL: a key of several columns
+            values,
+        )
+        return [key for (key,) in cursor.fetchall()]
+
+
+def insert(model: type[Model], row: Columns) -> Any:
+    """Insert one row; returns its key."""
+    return insert_all(model, [row])[0]
+
+
+def insert_named(model: type[Model], rows: Mapping[str, Columns]) -> dict[str, Any]:
+    """Insert rows in one statement; returns their keys by these names."""
+    return dict(zip(rows, insert_all(model, list(rows.values())), strict=True))
+
+
+def queued_row(job_type: str = ADD, **columns: Any) -> Columns:
+    """A queued job."""
+    return {"id": new_id(), "job_type": job_type, **columns}
+
+
 def queued(job_type: str = ADD, **columns: Any) -> UUID:
     """Insert a queued job; returns its id."""
-    made: UUID = QueuedJob.objects.create(job_type_id=job_type, **columns).id
-    return made
+    return insert(QueuedJob, queued_row(job_type, **columns))
+
+
+def archived_row(
+    job_type: str = ADD, status: str = "succeeded", **columns: Any
+) -> Columns:
+    """An archived job."""
+    return {"id": new_id(), "job_type": job_type, "status": status, **columns}
 
 
 def archived(job_type: str = ADD, status: str = "succeeded", **columns: Any) -> UUID:
     """Insert an archived job; returns its id."""
-    made: UUID = ArchivedJob.objects.create(
-        job_type_id=job_type, status=status, **columns
-    ).id
-    return made
+    return insert(ArchivedJob, archived_row(job_type, status, **columns))
 
 
-def worker(name: str = "web-1:4100", **columns: Any) -> int:
-    """Insert a worker; returns its id."""
-    defaults = {
+def worker_row(name: str = "web-1:4100", **columns: Any) -> Columns:
+    """A worker."""
+    return {
+        "name": name,
         "host": "web-1",
         "pid": 4100,
         "threads": 4,
@@ -74,9 +132,13 @@ def worker(name: str = "web-1:4100", **columns: Any) -> int:
         "versions": {"python": "3.13.1"},
         "lease_until": timezone.now() + 60 * MINUTE,  # longer than any test takes
         "rss": 80_000_000,
+        **columns,
     }
-    made: int = Worker.objects.create(name=name, **{**defaults, **columns}).pk
-    return made
+
+
+def worker(name: str = "web-1:4100", **columns: Any) -> int:
+    """Insert a worker; returns its id."""
+    return insert(Worker, worker_row(name, **columns))
 
 
 def endpoint(
@@ -122,6 +184,7 @@ def build() -> Scene:
     _workers(scene)
     _queued(scene)
     _archived(scene)
+    _failures(scene)
     _reports(scene)
     _schedules(scene)
     _leases(scene)
@@ -131,56 +194,73 @@ def build() -> Scene:
     JobType.objects.filter(name=LEAK).update(
         paused=True, paused_at=now, paused_by="carl", paused_reason="leaks"
     )
-    Queue.objects.create(
-        name="mail", paused=True, paused_at=now, paused_by="carl", paused_reason="spam"
-    )
-    Queue.objects.create(name="images")
+    paused = {"paused_at": now, "paused_by": "carl", "paused_reason": "spam"}
+    insert_all(Queue, [{"name": "mail", "paused": True, **paused}, {"name": "images"}])
     return scene
 
 
-def lease(name: str, left: timedelta = 60 * MINUTE, **columns: Any) -> str:
-    """Insert a lease that somebody took a minute ago; returns its name."""
+def lease_row(name: str, left: timedelta = 60 * MINUTE, **columns: Any) -> Columns:
+    """A lease that somebody took a minute ago."""
     now = timezone.now()
     values = {"token": uuid4(), "holder": "web-1:4711", "host": "web-1", "fence": 41}
     moments = {"taken_at": now - MINUTE, "lease_until": now + left}
-    Lease.objects.create(name=name, **{**values, **moments, **columns})
-    return name
+    return {"name": name, **values, **moments, **columns}
+
+
+def lease(name: str, left: timedelta = 60 * MINUTE, **columns: Any) -> str:
+    """Insert a lease; returns its name."""
+    return insert(Lease, lease_row(name, left, **columns))
 
 
 def _leases(scene: Scene) -> None:
-    scene.leases = {
-        "held": lease("import"),
-        "lapsed": lease("report", left=-MINUTE, holder="web-2:9"),
-        "free": lease("reindex", left=-MINUTE, token=None),
-        "standby": lease("runworkers:main", awaited=True),
-    }
+    scene.leases = insert_named(
+        Lease,
+        {
+            "held": lease_row("import"),
+            "lapsed": lease_row("report", left=-MINUTE, holder="web-2:9"),
+            "free": lease_row("reindex", left=-MINUTE, token=None),
+            "standby": lease_row("runworkers:main", awaited=True),
+        },
+    )
+
+
+def token_row(name: str, **columns: Any) -> Columns:
+    """A token of the HTTP API."""
+    values = {"digest": "0" * 64, "scopes": ["enqueue", "read"], "created_by": "bert"}
+    return {"name": name, **values, **columns}
 
 
 def token(name: str, **columns: Any) -> int:
-    """Insert a token of the HTTP API; returns its id."""
-    values = {"digest": "0" * 64, "scopes": ["enqueue", "read"], "created_by": "bert"}
-    return Token.objects.create(name=name, **{**values, **columns}).pk
+    """Insert a token; returns its id."""
+    return insert(Token, token_row(name, **columns))
 
 
 def _tokens(scene: Scene) -> None:
     now = timezone.now()
-    scene.tokens = {
-        "billing": token("billing", job_types=["shop.*"], expires_at=now + 90 * DAY),
-        "soon": token("soon", expires_at=now + DAY, last_used_at=now - HOUR),
-        "expired": token("expired", expires_at=now - DAY),
-        "revoked": token("billing", revoked_at=now - DAY, revoked_by="anna"),
-    }
+    until = {"expires_at": now + 90 * DAY}
+    revoked = {"revoked_at": now - DAY, "revoked_by": "anna"}
+    scene.tokens = insert_named(
+        Token,
+        {
+            "billing": token_row("billing", job_types=["shop.*"], **until),
+            "soon": token_row("soon", expires_at=now + DAY, last_used_at=now - HOUR),
+            "expired": token_row("expired", expires_at=now - DAY),
+            "revoked": token_row("billing", **revoked),
+        },
+    )
+
+
+def host_row(name: str, left: timedelta = 60 * MINUTE, **columns: Any) -> Columns:
+    """A host."""
+    values = {"host": name.partition(":")[0], "processes": 2, "threads": 4}
+    slots = {"async_slots": 100, "release": "r7", "queues": ["default", "mail"]}
+    lease = {"lease_until": timezone.now() + left}
+    return {"id": uuid4(), "name": name, **values, **slots, **lease, **columns}
 
 
 def host(name: str, left: timedelta = 60 * MINUTE, **columns: Any) -> UUID:
     """Insert a host; returns its id."""
-    values = {"host": name.partition(":")[0], "processes": 2, "threads": 4}
-    slots = {"async_slots": 100, "release": "r7", "queues": ["default", "mail"]}
-    lease = {"lease_until": timezone.now() + left}
-    made: UUID = Host.objects.create(
-        id=uuid4(), name=name, **{**values, **slots, **lease, **columns}
-    ).pk
-    return made
+    return insert(Host, host_row(name, left, **columns))
 
 
 def _hosts(scene: Scene) -> None:
@@ -189,117 +269,134 @@ def _hosts(scene: Scene) -> None:
     refused = (
         "The code does not start: ModuleNotFoundError: No module named 'shop.mail'"
     )
-    scene.hosts = {
-        "asked": host("web-1:900", desired=asked, applied=done),
-        "draining": host("web-2:900", state="draining", desired={"draining": True}),
-        "embedded": host("web-1:77/embedded", embedded=True, processes=1, queues=None),
-        "lapsed": host("web-3:900", left=-MINUTE),
-        "parked": host("web-4:900", state="parked", processes=0),
-        "refused": host("web-5:900", desired={"restart": 1}, error=refused),
-        "restarting": host("web-6:900", state="restarting"),
-        "standby": host("web-7:900", state="standby"),
-        "stopped": host("web-8:900", state="stopped", stopped_at=timezone.now()),
-    }
+    embedded = {"embedded": True, "processes": 1, "queues": None}
+    scene.hosts = insert_named(
+        Host,
+        {
+            "asked": host_row("web-1:900", desired=asked, applied=done),
+            "draining": host_row(
+                "web-2:900", state="draining", desired={"draining": True}
+            ),
+            "embedded": host_row("web-1:77/embedded", **embedded),
+            "lapsed": host_row("web-3:900", left=-MINUTE),
+            "parked": host_row("web-4:900", state="parked", processes=0),
+            "refused": host_row("web-5:900", desired={"restart": 1}, error=refused),
+            "restarting": host_row("web-6:900", state="restarting"),
+            "standby": host_row("web-7:900", state="standby"),
+            "stopped": host_row(
+                "web-8:900", state="stopped", stopped_at=timezone.now()
+            ),
+        },
+    )
 
 
 def _workers(scene: Scene) -> None:
     now = timezone.now()
-    scene.workers = {
-        "running": worker(
-            "web-1:1",
-            running=1,
-            queues=["default", "mail"],
-            supervisor="web-1:900",
-        ),
-        "draining": worker("web-1:2", state="draining", desired="drain"),
-        "lapsed": worker("web-1:3", lease_until=now - MINUTE),
-        "stopped": worker("web-1:4", state="stopped", stopped_at=now, end="SIGTERM"),
-        "lost": worker("web-1:5", state="lost", stopped_at=now, end="killed: 9"),
-    }
+    busy = {"running": 1, "queues": ["default", "mail"], "supervisor": "web-1:900"}
+    scene.workers = insert_named(
+        Worker,
+        {
+            "running": worker_row("web-1:1", **busy),
+            "draining": worker_row("web-1:2", state="draining", desired="drain"),
+            "lapsed": worker_row("web-1:3", lease_until=now - MINUTE),
+            "stopped": worker_row(
+                "web-1:4", state="stopped", stopped_at=now, end="SIGTERM"
+            ),
+            "lost": worker_row(
+                "web-1:5", state="lost", stopped_at=now, end="killed: 9"
+            ),
+        },
+    )
 
 
 def _queued(scene: Scene) -> None:
     now = timezone.now()
-    hour = timedelta(hours=1)
     running = {"status": "running", "started_at": now - MINUTE, "attempts": 1}
     live, lapsed = scene.workers["running"], scene.workers["lapsed"]
-    scene.queued = {
-        "ready": queued(data={"a": 1}),
-        "later": queued(run_after=now + hour),
-        "retrying": queued(FAIL, run_after=now + hour, attempts=2, crashes=1),
-        "expiring": queued(expires_at=now - MINUTE),
-        "paused": queued(LEAK, data={"token": SECRET}),
-        "running": queued(worker_id=live, **running),
-        "cancelling": queued(worker_id=live, cancel_requested_at=now, **running),
-        "lapsed": queued(worker_id=lapsed, **running),
-        "unclaimed": queued(worker_id=None, **running),
-    }
-    Failure.objects.create(
-        job_id=scene.queued["retrying"],
-        job_type=FAIL,
-        number=2,
-        end="failed",
-        started_at=now - MINUTE,
-        error_class="builtins.ValueError",
-        error_message="no luck",
-        traceback="Traceback (most recent call last):\n  ValueError: no luck",
-        worker="web-1:1",
-        fingerprint=scene.group,
+    scene.queued = insert_named(
+        QueuedJob,
+        {
+            "ready": queued_row(data={"a": 1}),
+            "later": queued_row(run_after=now + HOUR),
+            "retrying": queued_row(FAIL, run_after=now + HOUR, attempts=2, crashes=1),
+            "expiring": queued_row(expires_at=now - MINUTE),
+            "paused": queued_row(LEAK, data={"token": SECRET}),
+            "running": queued_row(worker_id=live, **running),
+            "cancelling": queued_row(
+                worker_id=live, cancel_requested_at=now, **running
+            ),
+            "lapsed": queued_row(worker_id=lapsed, **running),
+            "unclaimed": queued_row(worker_id=None, **running),
+        },
     )
 
 
 def _archived(scene: Scene) -> None:
     now = timezone.now()
     ran = {"started_at": now - MINUTE, "wait_ms": 12, "run_ms": 2_400, "attempts": 1}
-    failed = {
+    error = {"error_class": "builtins.ValueError", "error_message": "no luck"}
+    failed = {"status": "failed", "fingerprint": scene.group, **ran, **error}
+    scene.archived = insert_named(
+        ArchivedJob,
+        {
+            "succeeded": archived_row(result={"sum": 3}, data={"a": 1, "b": 2}, **ran),
+            "failed": archived_row(FAIL, effective_max_attempts=3, **failed),
+            "expired": archived_row(status="expired", expires_at=now - MINUTE),
+            "cancelled": archived_row(status="cancelled", error_message="not wanted"),
+            "once": archived_row(ONCE, **failed),
+            "secret": archived_row(LEAK, data={"token": SECRET}, **failed),
+            "gone": archived_row("shop.removed", **failed),
+        },
+    )
+
+
+def _failures(scene: Scene) -> None:
+    began = timezone.now() - MINUTE
+    attempt = {
+        "job_type": FAIL,
+        "end": "failed",
+        "started_at": began,
         "error_class": "builtins.ValueError",
         "error_message": "no luck",
+        "traceback": "Traceback (most recent call last):\n  ValueError: no luck",
+        "worker": "web-1:1",
         "fingerprint": scene.group,
     }
-    scene.archived = {
-        "succeeded": archived(result={"sum": 3}, data={"a": 1, "b": 2}, **ran),
-        "failed": archived(FAIL, "failed", effective_max_attempts=3, **ran, **failed),
-        "expired": archived(status="expired", expires_at=now - MINUTE),
-        "cancelled": archived(status="cancelled", error_message="not wanted"),
-        "once": archived(ONCE, "failed", **ran, **failed),
-        "secret": archived(LEAK, "failed", data={"token": SECRET}, **ran, **failed),
-        "gone": archived("shop.removed", "failed", **ran, **failed),
-    }
-    Failure.objects.create(
-        job_id=scene.archived["failed"],
-        job_type=FAIL,
-        number=1,
-        end="failed",
-        started_at=now - MINUTE,
-        error_class="builtins.ValueError",
-        error_message="no luck",
-        traceback="Traceback (most recent call last):\n  ValueError: no luck",
-        worker="web-1:1",
-        release="r7",
-        fingerprint=scene.group,
-        log_tail="half way there",
+    last = {"number": 1, "release": "r7", "log_tail": "half way there"}
+    insert_all(
+        Failure,
+        [
+            {"job_id": scene.queued["retrying"], "number": 2, **attempt},
+            {"job_id": scene.archived["failed"], **last, **attempt},
+        ],
     )
-    FailureGroup.objects.create(
-        fingerprint=scene.group,
-        coarse=scene.group,
-        error_class="builtins.ValueError",
-        frame="tests.sample.jobs:fail",
-        template="no luck",
-    )
+    group = {"error_class": "builtins.ValueError", "frame": "tests.sample.jobs:fail"}
+    ids = {"fingerprint": scene.group, "coarse": scene.group}
+    insert(FailureGroup, {"template": "no luck", **ids, **group})
+
+
+def schedule_row(name: str, job_type: str = ADD, **columns: Any) -> Columns:
+    """A schedule that fires each hour."""
+    values = {"rule": "every 3600", "time_zone": "UTC", "data": {"a": 1}, **columns}
+    return {"name": name, "job_type": job_type, **values}
 
 
 def schedule(name: str, job_type: str = ADD, **columns: Any) -> str:
-    """Insert a schedule that fires each hour; returns its name."""
-    values = {"rule": "every 3600", "time_zone": "UTC", "data": {"a": 1}, **columns}
-    Schedule.objects.create(name=name, job_type_id=job_type, **values)
-    return name
+    """Insert a schedule; returns its name."""
+    return insert(Schedule, schedule_row(name, job_type, **columns))
+
+
+def firing_row(
+    schedule: str, ago: timedelta, job: UUID | None, **columns: Any
+) -> Columns:
+    """A firing so long ago, with this job."""
+    values = {"outcome": "fired", "fires_at": timezone.now() - ago, **columns}
+    return {"schedule": schedule, "job_id": job, **values}
 
 
 def fired(schedule: str, ago: timedelta, job: UUID | None, **columns: Any) -> None:
-    """Insert a firing so long ago, with this job."""
-    values = {"outcome": "fired", **columns}
-    moment = timezone.now() - ago
-    Firing.objects.create(schedule=schedule, fires_at=moment, job_id=job, **values)
+    """Insert a firing."""
+    insert(Firing, firing_row(schedule, ago, job, **columns))
 
 
 def _schedules(scene: Scene) -> None:
@@ -308,37 +405,46 @@ def _schedules(scene: Scene) -> None:
     code = {"origin": "code", "declared_at": now}
     night = {"rule": "cron 30 2 * * *", "time_zone": "Europe/Berlin"}
     pause = {"paused_at": now, "paused_by": "carl", "paused_reason": "moved"}
-    leak = {"job_type": LEAK, "data": {"token": SECRET}}
-    scene.schedules = {
-        "code": schedule("nightly-report", **code, **night),
-        "overridden": schedule("prices", rule_override="every 300", **code, **leak),
-        "made": schedule("clean-up", data={"a": 1, "b": 2}, options={"priority": 3}),
-        "paused": schedule("newsletter", paused=True, **pause, **code),
-        "gone": schedule("old", gone_at=now, **code),
-        "broken": schedule("broken", rule="cron 61 * * * *"),
-        "ended": schedule("advent", ends_at=now - MINUTE),
-    }
+    overridden = {"rule_override": "every 300", "data": {"token": SECRET}}
+    made = {"data": {"a": 1, "b": 2}, "options": {"priority": 3}}
+    scene.schedules = insert_named(
+        Schedule,
+        {
+            "code": schedule_row("nightly-report", **code, **night),
+            "overridden": schedule_row("prices", LEAK, **code, **overridden),
+            "made": schedule_row("clean-up", **made),
+            "paused": schedule_row("newsletter", paused=True, **pause, **code),
+            "gone": schedule_row("old", gone_at=now, **code),
+            "broken": schedule_row("broken", rule="cron 61 * * * *"),
+            "ended": schedule_row("advent", ends_at=now - MINUTE),
+        },
+    )
     name = scene.schedules["code"]
-    fired(name, MINUTE, scene.queued["ready"])
-    fired(name, 2 * MINUTE, scene.archived["failed"], outcome="late")
-    fired(name, 3 * MINUTE, uuid4(), outcome="manual", by="carl")
-    fired(name, 4 * MINUTE, None, outcome="skipped")
-    fired(name, 5 * MINUTE, None, outcome="missed", number=12)
+    insert_all(
+        Firing,
+        [
+            firing_row(name, MINUTE, scene.queued["ready"]),
+            firing_row(name, 2 * MINUTE, scene.archived["failed"], outcome="late"),
+            firing_row(name, 3 * MINUTE, uuid4(), outcome="manual", by="carl"),
+            firing_row(name, 4 * MINUTE, None, outcome="skipped"),
+            firing_row(name, 5 * MINUTE, None, outcome="missed", number=12),
+        ],
+    )
 
 
 def _reports(scene: Scene) -> None:
     began = timezone.now() - MINUTE
-    for id in (scene.queued["running"], scene.archived["succeeded"]):
-        Report.objects.create(
-            job_id=id,
-            fence=0,
-            number=1,
-            done=30,
-            total=120,
-            note="asking the carrier",
-            lines=[[began.timestamp(), "info", "a line"]],
-            dropped=2,
-            queries=12,
-            query_ms=34.5,
-            started_at=began,
-        )
+    said = {
+        "fence": 0,
+        "number": 1,
+        "done": 30,
+        "total": 120,
+        "note": "asking the carrier",
+        "lines": [[began.timestamp(), "info", "a line"]],
+        "dropped": 2,
+        "queries": 12,
+        "query_ms": 34.5,
+        "started_at": began,
+    }
+    jobs = (scene.queued["running"], scene.archived["succeeded"])
+    insert_all(Report, [{"job_id": id, **said} for id in jobs])
