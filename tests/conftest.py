@@ -27,6 +27,8 @@ from django_jobqueue.store.connection import PINNED, OwnConnection
 from tests.support import database, failure_report, selection
 from tests.support.hand_driven import make_worker as make_worker
 from tests.support.hand_driven import worker as worker
+from tests.support.kept_connections import NAME, KeptConnection
+from tests.support.kept_connections import kept_connections as kept_connections
 from tests.support.run_workers import runworkers as runworkers
 from tests.support.steadiness import steadiness as steadiness
 from tests.support.waiting import eventually
@@ -38,6 +40,9 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("busy")
 
 TransactionTestCase._fixture_teardown = database.empty  # type: ignore[method-assign]
+TransactionTestCase._should_reload_connections = classmethod(  # type: ignore[method-assign]
+    lambda cls: cls.databases != {"default"}
+)
 
 # Whoever starts the tests in the background may have them ignore Ctrl-C, and whatever
 # they start would inherit that.
@@ -114,7 +119,8 @@ def _other_sessions() -> list[Any]:
         cursor.execute(
             "SELECT pid, application_name, state, query FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-            " AND backend_type = 'client backend'"
+            " AND backend_type = 'client backend' AND application_name <> %s",
+            [NAME],
         )
         return cursor.fetchall()
 
@@ -148,16 +154,16 @@ def caplog(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixtur
 
 
 @pytest.fixture
-def own(transactional_db: None) -> Iterator[OwnConnection]:
+def own(transactional_db: None, kept_connections: None) -> Iterator[OwnConnection]:
     """A connection of the machinery's own, beside Django's."""
-    with contextlib.closing(OwnConnection("tests", plans=PINNED)) as made:
+    with contextlib.closing(KeptConnection("tests", plans=PINNED)) as made:
         yield made
 
 
 @pytest.fixture
-def other(transactional_db: None) -> Iterator[OwnConnection]:
+def other(transactional_db: None, kept_connections: None) -> Iterator[OwnConnection]:
     """Another one."""
-    with contextlib.closing(OwnConnection("tests", plans=PINNED)) as made:
+    with contextlib.closing(KeptConnection("tests", plans=PINNED)) as made:
         yield made
 
 

@@ -18,7 +18,7 @@ import django
 import psycopg
 from django.conf import settings
 from django.core.management import call_command
-from django.db import ProgrammingError, connections, transaction
+from django.db import DatabaseError, ProgrammingError, connections, transaction
 from django.test import TransactionTestCase
 from fasteners import InterProcessLock
 from psycopg.sql import SQL, Identifier
@@ -26,6 +26,7 @@ from psycopg.sql import SQL, Identifier
 from django_jobqueue.apps import _declare
 from django_jobqueue.domain.registry import Declaration, registry
 from tests.support.commands import ROOT
+from tests.support.kept_connections import TIDY
 
 CODE: Final = ("django_jobqueue", "testproject/shop", "tests/sample")
 PREFIX: Final = "jobqueue_migrated_"
@@ -78,6 +79,7 @@ def own_database(alias: str, name: str) -> Iterator[None]:
             )
         )
     with _named(alias, name):
+        remember_empty(alias)
         yield
     with _server() as server:
         _drop(server, name)
@@ -140,17 +142,17 @@ def _named(alias: str, name: str) -> Iterator[None]:
         connections.settings[alias] = connections[alias].settings_dict = before
 
 
-def remember_empty() -> None:
+def remember_empty(alias: str) -> None:
     """Make a function in the database that empties it: it deletes all rows, and
     restores those that are declared if they have changed."""
-    connection = connections["default"]
+    connection = connections[alias]
     tables = connection.introspection.django_table_names(only_existing=True)
     names = sorted(set(tables) - KEPT)
-    with transaction.atomic(), connection.cursor() as cursor:
+    with transaction.atomic(using=alias), connection.cursor() as cursor:
         cursor.execute(f"TRUNCATE {', '.join(names)}")
         cursor.execute("DROP SCHEMA IF EXISTS empty CASCADE; CREATE SCHEMA empty")
-    _declare(using="default")
-    with transaction.atomic(), connection.cursor() as cursor:
+    _declare(using=alias)
+    with transaction.atomic(using=alias), connection.cursor() as cursor:
         steps = ""
         for name in names:
             cursor.execute(f"SELECT EXISTS (SELECT FROM {name})")
@@ -158,24 +160,42 @@ def remember_empty() -> None:
                 cursor.execute(f"CREATE TABLE empty.{name} AS TABLE {name}")
                 steps += RESTORE.format(name=name)
             else:
-                steps += DELETE.format(name=name)
-        cursor.execute(FUNCTION.format(steps=steps, large=LARGE))
-    _declared.update(registry._by_name)  # private: iterating makes lazy declarations
+                steps += DELETE.format(name=name, large=LARGE)
+        cursor.execute(FUNCTION.format(steps=steps))
+    if alias == "default":
+        _declared.clear()
+        _declared.update(registry._by_name)  # private: iterating declares lazy ones
 
 
 def empty(test: TransactionTestCase) -> None:
     """Delete all rows but those that are declared."""
-    if type(test).databases != {"default"} or not _is_emptied():
+    if not all(map(_is_emptied, set(connections).intersection(type(test).databases))):
         flush(test)
-    elif registry._by_name != _declared:  # private: as above
+    if registry._by_name != _declared:  # private: as above
         _declare(using="default")
+    keep_session()
 
 
-def _is_emptied() -> bool:
+def _is_emptied(alias: str) -> bool:
     """Whether the function is there, and knows all tables."""
     try:
-        with connections["default"].cursor() as cursor:
+        with connections[alias].cursor() as cursor:
             cursor.execute("SELECT empty.all_tables()")
     except ProgrammingError:
         return False
     return True
+
+
+def keep_session() -> None:
+    """Leave Django's session to the next test if it is sound, but nothing that was set
+    there. Django itself makes another one for each test."""
+    connection: Any = connections["default"]
+    try:
+        if connection.connection is not None and connection.pool is None:
+            with connection.cursor() as cursor:
+                cursor.execute(TIDY)
+            connection.init_connection_state()
+            return
+    except DatabaseError:
+        pass
+    connection.close()

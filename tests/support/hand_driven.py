@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from django_jobqueue import logs
 from django_jobqueue.processes.lane_progress import SharedLaneProgress
 from django_jobqueue.processes.worker_config import WorkerConfig
+from django_jobqueue.workers import worker as worker_module
 from django_jobqueue.workers.worker import Worker
+from tests.support.kept_connections import KeptConnection
 from tests.support.waiting import eventually
 
 
@@ -20,9 +23,10 @@ class HandDriven:
     def __init__(
         self, config: WorkerConfig, lane_progress: SharedLaneProgress | None = None
     ) -> None:
-        self.worker = Worker(config, lane_progress=lane_progress)
-        self.worker.register()
-        self.worker.build()
+        with patch.object(worker_module, "OwnConnection", KeptConnection):
+            self.worker = Worker(config, lane_progress=lane_progress)
+            self.worker.register()
+            self.worker.build()
         # On a busy machine a scan is taken for a long one, and the next one put off.
         scanner = self.worker.dispatcher._scanner
         scanner._full_scans.took = lambda seconds, **instead_of: None  # type: ignore[method-assign]
@@ -59,13 +63,15 @@ class HandDriven:
         self.worker.dispatcher.close()
         self.worker.completer.close()
         self.worker.reporter.close()
-        if self.worker.config.listen:
+        if self.worker.listener is not None:
             self.worker.listener.close()
 
 
 @pytest.fixture
 def make_worker(
-    transactional_db: None, monkeypatch: pytest.MonkeyPatch
+    transactional_db: None,
+    kept_connections: None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Callable[..., HandDriven]]:
     """Make hand-driven workers: ``make_worker(threads=2)``; of one host, if they share
     the progress of lanes."""
@@ -76,7 +82,7 @@ def make_worker(
     def make(
         lane_progress: SharedLaneProgress | None = None, **config: Any
     ) -> HandDriven:
-        defaults: dict[str, Any] = {"threads": 4, "async_slots": 10, "listen": False}
+        defaults: dict[str, Any] = {"threads": 4, "async_slots": 10}
         made.append(HandDriven(WorkerConfig(**{**defaults, **config}), lane_progress))
         return made[-1]
 
