@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
 import psycopg
@@ -31,15 +32,22 @@ _idle: dict[Hashable, list[BoundedConnection]] = defaultdict(list)
 class KeptConnection(OwnConnection):
     """Takes over the session that its like has left, perhaps in a test before."""
 
+    _was_given_out = False  # to whom may have listened, or done anything else
+
+    def raw(self) -> AbstractContextManager[BoundedConnection]:
+        """As always; but such a session goes to nobody else."""
+        self._was_given_out = True
+        return super().raw()
+
     def close(self) -> None:
         """Leave the session to the next one, if it is sound."""
         connection, self._connection = self._connection, None
         if connection is None:
             return
         idle = _idle[self._kind]
+        is_idle = connection.info.transaction_status is TransactionStatus.IDLE
         try:
-            is_idle = connection.info.transaction_status is TransactionStatus.IDLE
-            if is_idle and len(idle) < MOST:
+            if is_idle and not self._was_given_out and len(idle) < MOST:
                 name = f"SET application_name = '{NAME}'"
                 connection.execute(f"{TIDY}; {name}", prepare=False)
                 idle.append(connection)
