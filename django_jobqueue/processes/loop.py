@@ -108,6 +108,11 @@ class Loop:
             self._woken.set()
 
     @property
+    def is_woken(self) -> bool:
+        """Whether the next rest ends at once."""
+        return self._woken.is_set()
+
+    @property
     def has_started(self) -> bool:
         """Whether it has a thread of its own."""
         return self._thread is not None

@@ -44,11 +44,11 @@ class Watchdog(Loop):
         self._on_unresponsive = on_unresponsive
         self._on_broken = on_broken  # an executor cannot go on
         self._held_at = time.monotonic()
-        self._sleeps = False
+        self.sleeps = False
 
     def rouse(self) -> None:
         """End a long sleep: the worker holds a job."""
-        if self._sleeps:
+        if self.sleeps:
             self.wake()
 
     def tick(self) -> float:
@@ -70,12 +70,12 @@ class Watchdog(Loop):
         return max(soonest, 0.005)
 
     def _longest_wait(self, now: float) -> float:
-        self._sleeps = True  # said first: see Activity
+        self.sleeps = True  # said first: see Activity
         if self._held:
-            self._held_at, self._sleeps = now, False
+            self._held_at, self.sleeps = now, False
             return CHECK_EVERY
-        self._sleeps = now - self._held_at > SLEEP_AFTER
-        return LONGEST_SLEEP if self._sleeps else CHECK_EVERY_IDLE
+        self.sleeps = now - self._held_at > SLEEP_AFTER
+        return LONGEST_SLEEP if self.sleeps else CHECK_EVERY_IDLE
 
     def _check(
         self, attempt: Attempt, now: float, unresponsive: list[Attempt]

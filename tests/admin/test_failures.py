@@ -680,7 +680,7 @@ def test_a_flood_is_seen_understood_replayed_resolved_and_regresses(
     for number in range(30):
         jobs.fail.enqueue(message=f"card {number} is refused")
     worker.work()
-    worker.worker.completer._write_counters()
+    worker.worker.completer.write_counters()
     (fingerprint,) = listed(get(anna, LIST, state="open"))
     page = get(anna, page_of("failuregroup", fingerprint))
     assert "24 hours: 30 failed, 60 retried." in labels(page)

@@ -170,7 +170,7 @@ def test_a_hook_that_fails_after_the_commit_fails_neither_the_job_nor_other_hook
     monkeypatch.setattr(jobs, "note", hooks.register)
     made = jobs.write_atomic.enqueue(journal, "name")
     worker.work()
-    worker.worker.completer._write_counters()
+    worker.worker.completer.write_counters()
     assert hooks.called == [0, 1, 2]
     assert [(job.status, job.attempts) for job in archived()] == [("succeeded", 1)]
     (record,) = [r for r in caplog.records if r.name.startswith("django_jobqueue")]

@@ -48,7 +48,7 @@ def test_every_connection_reads_the_same_histograms_of_a_type_in_several_queues(
     for queue in ("mail", "reports", "reports"):
         jobs.add.using(queue=queue).enqueue(1)
     worker.work()
-    worker.worker.completer._write_counters()
+    worker.worker.completer.write_counters()
     histograms = [
         {name: values[f"jobqueue_{name}", ADD] for name in HISTOGRAMS}
         for values in (read(own), read(DjangoDatabase()))
@@ -67,7 +67,7 @@ def test_the_figures_are_those_of_the_catalogue_and_true(
     jobs.add.enqueue(1)
     jobs.fail.enqueue()
     worker.work()
-    worker.worker.completer._write_counters()
+    worker.worker.completer.write_counters()
     make_many(3, ADD)
     make(ADD, run_after=ago(-60))
     make(ADD, run_after=ago(-60), attempts=1)

@@ -54,7 +54,7 @@ def attempts(own: OwnConnection) -> Counter[str]:
 
 def write_counts(worker: HandDriven) -> None:
     """What the completer does every ten seconds."""
-    worker.worker.completer._write_counters()
+    worker.worker.completer.write_counters()
 
 
 def lose(own: OwnConnection, ids: list[UUID], *, crashed: bool) -> None:

@@ -21,7 +21,7 @@ def watchdog(worker: HandDriven) -> Iterator[Watchdog]:
     watchdog = worker.worker.watchdog
     watchdog._held_at -= 2 * SLEEP_AFTER
     watchdog.start()
-    eventually(lambda: watchdog._sleeps, what="the watchdog to sleep")
+    eventually(lambda: watchdog.sleeps, what="the watchdog to sleep")
     yield watchdog
     watchdog.stop(5)
 
@@ -50,11 +50,11 @@ def test_a_timer_does_not_sleep_while_something_is_held(worker: HandDriven) -> N
     worker.claim()
     watchdog._held_at -= 2 * SLEEP_AFTER
     watchdog.tick()
-    assert not watchdog._sleeps
+    assert not watchdog.sleeps
     worker.work()
     watchdog._held_at -= 2 * SLEEP_AFTER
     watchdog.tick()
-    assert watchdog._sleeps
+    assert watchdog.sleeps
 
 
 def test_a_timer_looks_again_when_the_next_timeout_is_reached(

@@ -58,7 +58,7 @@ def counts(answers: dict[str, Any]) -> tuple[int, int]:
 
 def write(worker: HandDriven) -> None:
     """Let the completer write what is due every ten seconds."""
-    worker.worker.completer._write_counters()
+    worker.worker.completer.write_counters()
 
 
 def answer(status: int = 200, age: float = 0.0) -> EndpointAnswer:

@@ -192,7 +192,7 @@ def test_an_endpoint_holds_back_all_that_share_its_rate(
         worker.run()
         worker.finish()
         time.sleep(0.01)  # one more may start
-        worker.worker.dispatcher._lane_selection.next_starts.ask_all()
+        worker.worker.dispatcher.lane_selection.next_starts.ask_all()
     assert len(shipping.received) == started
 
 

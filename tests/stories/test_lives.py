@@ -58,7 +58,7 @@ def test_a_handler_that_asks_to_be_retried_has_not_failed(worker: HandDriven) ->
     assert attempt.error_message == "again"
     assert attempt.fingerprint is None
     assert not FailureGroup.objects.exists()
-    worker.worker.completer._write_counters()
+    worker.worker.completer.write_counters()
     assert not FailureRollup.objects.exists()
 
 

@@ -28,8 +28,8 @@ class HandDriven:
             self.worker.register()
             self.worker.build()
         # On a busy machine a scan is taken for a long one, and the next one put off.
-        scanner = self.worker.dispatcher._scanner
-        scanner._full_scans.took = lambda seconds, **instead_of: None  # type: ignore[method-assign]
+        scanner = self.worker.dispatcher.scanner
+        scanner.full_scans.took = lambda seconds, **instead_of: None  # type: ignore[method-assign]
 
     def claim(self) -> float:
         """One round of the dispatcher; returns the rest it asks for."""

@@ -351,7 +351,7 @@ def test_counts_that_cannot_be_written_hold_up_no_outcome(
     assert len(archived(status="succeeded")) == 3
     jobs.add.enqueue(3)
     worker.work()
-    worker.worker.completer._write_counters()
+    worker.worker.completer.write_counters()
     counted = sum(Rollup.objects.values_list("succeeded", flat=True))
     assert counted == (1 if how == "refused" else 4)
 
@@ -385,7 +385,7 @@ def test_attempts_are_counted_in_the_roll_up(worker: HandDriven) -> None:
         jobs.add.enqueue(number)
     jobs.fail.enqueue()
     worker.work()
-    worker.worker.completer._write_counters()
+    worker.worker.completer.write_counters()
     counts = {
         rollup.job_type: (rollup.succeeded, rollup.failed, rollup.retried)
         for rollup in Rollup.objects.all()
@@ -432,9 +432,9 @@ def test_counts_that_cannot_be_written_are_kept(
 
     with monkeypatch.context() as patch:
         patch.setattr("django_jobqueue.store.failure_rollup.add", refuse)
-        worker.worker.completer._write_counters()
+        worker.worker.completer.write_counters()
     assert not FailureRollup.objects.exists()
-    worker.worker.completer._write_counters()
+    worker.worker.completer.write_counters()
     assert FailureRollup.objects.get().failed == 1
     assert Rollup.objects.get().failed == 1
 

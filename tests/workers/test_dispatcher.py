@@ -315,7 +315,7 @@ def test_jobs_of_a_claim_without_an_answer_are_given_back(
     worker.claim()
     worker.run()  # held, its outcome not written yet
     lost = jobs.add.enqueue(2)
-    claimer: Claimer = worker.worker.dispatcher._claimer
+    claimer: Claimer = worker.worker.dispatcher.claimer
     lanes = claimer.lane_selection.lanes.marks()
     assert [job.id for job in claim.claim(own, worker.worker.id, lanes, 9)] == [lost.id]
 
@@ -384,7 +384,7 @@ def test_whatever_goes_wrong_behind_a_claim_its_jobs_are_given_back(
     made = jobs.add.enqueue(1)
     worker.claim()
     worker.work()
-    claimer: Claimer = worker.worker.dispatcher._claimer
+    claimer: Claimer = worker.worker.dispatcher.claimer
 
     def fail(*args: object) -> None:
         raise MemoryError
@@ -600,8 +600,8 @@ def test_what_is_claimed_in_a_round_that_fails_later_is_watched(
     jobs.add.enqueue(1)
     dispatcher = worker.worker.dispatcher
     dispatcher.jobs_arrived()
-    monkeypatch.setattr(dispatcher._scanner, "next_at", 0.0)
-    monkeypatch.setattr(dispatcher._scanner, "scan", gone)
+    monkeypatch.setattr(dispatcher.scanner, "next_at", 0.0)
+    monkeypatch.setattr(dispatcher.scanner, "scan", gone)
     worker.worker.activity.last = 0.0
     with pytest.raises(StoreUnavailable):
         worker.claim()

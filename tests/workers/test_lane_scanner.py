@@ -112,7 +112,7 @@ def test_a_job_behind_the_mark_is_found_when_there_is_time_for_a_sweep(
 
     jobs.add.enqueue(2)
     QueuedJob.objects.update(run_after=OLD)
-    looks._full_scans.took(0.2)
+    looks.full_scans.took(0.2)
     looks.want_full_scan()
     assert not looks.is_due
     assert looks.scan() == []
@@ -150,4 +150,4 @@ def test_a_sweep_that_fails_is_repeated_no_sooner_than_one_that_does_not(
         time.now += 0.05
     assert sweeps <= 4  # 15 s each in a twentieth of the time
     monkeypatch.undo()
-    assert looks._full_scans.is_wanted
+    assert looks.full_scans.is_wanted

@@ -70,8 +70,8 @@ def wake(worker: HandDriven, monkeypatch: pytest.MonkeyPatch) -> Wake:
         dispatcher.jobs_arrived()
         noted = Noted()
         with monkeypatch.context() as patch:
-            patch.setattr(dispatcher._scanner, "next_at", inf)  # that of every second
-            for owner in (dispatcher._claimer, dispatcher._scanner):
+            patch.setattr(dispatcher.scanner, "next_at", inf)  # that of every second
+            for owner in (dispatcher.claimer, dispatcher.scanner):
                 patch.setattr(owner, "_connection", noted)
             worker.claim()
         noted.close()

@@ -57,7 +57,7 @@ def test_what_follows_a_retry_waits_for_it(
     handler.enqueue_many({"order": n, "event": "paid"} for n in (1, 2))
     worker.work()
     assert sorted(ran) == ["1-created", "2-paid"]
-    selection = worker.worker.dispatcher._lane_selection
+    selection = worker.worker.dispatcher.lane_selection
     assert 0 < selection.next_starts.seconds <= 1.1
     assert worker.worker.is_idle  # a drain does not wait for it
 
@@ -75,7 +75,7 @@ def test_the_retry_starts_when_it_is_due(
     handler.enqueue(1, "created", fails=2, wait=0.3)
     handler.enqueue(1, "paid")
     worker.work()
-    asked_for = worker.worker.dispatcher._lane_selection.next_starts.seconds
+    asked_for = worker.worker.dispatcher.lane_selection.next_starts.seconds
     assert asked_for <= 0.31
 
     def is_over() -> bool:

@@ -25,7 +25,7 @@ def enqueue(count: int) -> None:
 
 def limited(worker: HandDriven) -> set[str]:
     """The types that it holds to be at their limit."""
-    return set(worker.worker.dispatcher._claimer.lane_selection.limited_until)
+    return set(worker.worker.dispatcher.claimer.lane_selection.limited_until)
 
 
 def test_a_type_at_its_limit_is_left_alone_until_something_of_it_ends(
@@ -66,8 +66,8 @@ def test_what_ends_while_a_limited_type_is_claimed_makes_room_at_once(
     enqueue(3)
     worker.claim()
     worker.run()
-    worker.worker.dispatcher._scanner.scan()  # there is one more
-    worker.worker.dispatcher._claimer.lane_selection.limited_until.clear()
+    worker.worker.dispatcher.scanner.scan()  # there is one more
+    worker.worker.dispatcher.claimer.lane_selection.limited_until.clear()
     worker.worker.dispatcher.jobs_arrived()
     claiming = threading.Thread(target=worker.claim)
     with open_transaction(own) as transaction:

@@ -171,7 +171,7 @@ def test_jobs_that_are_given_back_wait_for_no_locked_one(
     worker: HandDriven, own: OwnConnection
 ) -> None:
     locked, *others = [make(data={"a": n}) for n in range(4)]
-    claimer = worker.worker.dispatcher._claimer
+    claimer = worker.worker.dispatcher.claimer
     worker.claim()
     with open_transaction(own) as transaction_:
         transaction_.fetch(
@@ -323,7 +323,7 @@ def test_a_job_expires_by_the_clock_of_its_claim_however_late_that_is_answered(
     worker: HandDriven, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = make(data={"a": 1}, expires_at=ago(-0.5))
-    claimer = worker.worker.dispatcher._claimer
+    claimer = worker.worker.dispatcher.claimer
     claim_lanes = claimer._claim_lanes
 
     def claim_late(statement: Callable[..., list[object]], *args: object) -> object:

@@ -99,7 +99,7 @@ def test_a_lone_job_costs_one_look_and_a_claim_of_its_lane(
     worker: HandDriven, statements: Statements, queue: str, left: float, scans: int
 ) -> None:
     """Where there is no time left for full scans, the marks are used."""
-    worker.worker.dispatcher._scanner._full_scans._left = left
+    worker.worker.dispatcher.scanner.full_scans._left = left
     enqueue(queue)
     worker.worker.dispatcher.jobs_arrived()
     worker.claim()

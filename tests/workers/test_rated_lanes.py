@@ -89,7 +89,7 @@ def test_a_lane_rests_until_the_next_start_is_permitted(
         worker.worker.dispatcher.jobs_arrived()
         worker.claim()
     assert held(worker) == 0
-    selection = worker.worker.dispatcher._lane_selection
+    selection = worker.worker.dispatcher.lane_selection
     assert 0 < selection.next_starts.seconds <= gap(SLOW).total_seconds()
     assert worker.worker.is_empty
     assert not worker.worker.is_idle  # a drain waits
@@ -127,7 +127,7 @@ def test_a_job_may_hold_back_all_that_share_its_rate(
         worker.claim()
         worker.run()
         worker.finish()
-        worker.worker.dispatcher._lane_selection.next_starts.ask_all()
+        worker.worker.dispatcher.lane_selection.next_starts.ask_all()
     assert QueuedJob.objects.filter(attempts=1).count() == started
 
 
@@ -167,7 +167,7 @@ def test_a_claim_in_vain_is_not_repeated_at_once(
 ) -> None:
     handler = declare(of_number, rate=Rate(10_000, per=1, burst=1))
     worker = make_worker()
-    selection = worker.worker.dispatcher._lane_selection
+    selection = worker.worker.dispatcher.lane_selection
     began = time.monotonic()
 
     selection.wait_for_start(handler.name, 0.0001, got_none=True)
@@ -340,7 +340,7 @@ def test_each_key_has_a_rate_and_new_keys_start_at_once(
     worker.claim()
 
     assert of_keys(worker) == "3"
-    selection = worker.worker.dispatcher._lane_selection
+    selection = worker.worker.dispatcher.lane_selection
     assert 0 < selection.next_starts.seconds <= 1.1
 
 
@@ -353,18 +353,18 @@ def test_who_waits_for_a_rate_does_not_scan_the_lanes_each_time(
     first.claim()
     second.claim()
     dispatcher = second.worker.dispatcher
-    scanner, scans = dispatcher._scanner, Counter[str]()
+    scanner, scans = dispatcher.scanner, Counter[str]()
     scan = scanner.scan
     monkeypatch.setattr(scanner, "scan", lambda busy: scans.update(["scan"]) or scan())
     monkeypatch.setattr(scanner, "next_at", time.monotonic() + 60)
     for _ in range(5):
-        dispatcher._lane_selection.next_starts.ask_all()
+        dispatcher.lane_selection.next_starts.ask_all()
         second.claim()
     assert not scans
     assert not second.worker.is_idle  # a drain waits
 
     scanner._due_at = time.monotonic()  # a job of another lane is due
-    dispatcher._lane_selection.next_starts.ask_all()
+    dispatcher.lane_selection.next_starts.ask_all()
     second.claim()
     assert scans["scan"] == 1
 
@@ -376,7 +376,7 @@ def test_others_are_not_woken_for_jobs_that_a_rate_holds_back(
     worker = make_worker(threads=2)
     handler.enqueue_many({"number": number} for number in range(5))
     worker.claim()
-    selection = worker.worker.dispatcher._lane_selection
+    selection = worker.worker.dispatcher.lane_selection
     assert len(worker.worker.held) == 2
     assert not selection.may_have_more
     jobs.add.enqueue(1)
@@ -393,7 +393,7 @@ def test_a_lane_by_key_rests_for_the_rate_of_its_type(
     handler.enqueue_many({"number": number} for number in (1, 2, 3, 4))
     worker.claim()
     assert len(of_keys(worker)) == 2
-    selection = worker.worker.dispatcher._lane_selection
+    selection = worker.worker.dispatcher.lane_selection
     assert set(selection.next_starts._at) == {handler.name}
 
     operations.override(handler, rate="unlimited")

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def start_of(worker: HandDriven) -> LaneMark:
     """Where the next claim of this worker starts; it has seen one lane."""
-    lanes = worker.worker.dispatcher._lane_selection.lanes
+    lanes = worker.worker.dispatcher.lane_selection.lanes
     (start,) = lanes.starts(lanes)
     return start
 
@@ -47,7 +47,7 @@ def test_a_claim_starts_where_that_of_another_process_ended(make_worker: Make) -
     alone = make_worker(threads=2)
     jobs.add.enqueue_many([{"a": number} for number in range(6)])
     for worker in (second, alone):
-        worker.worker.dispatcher._scanner.scan()
+        worker.worker.dispatcher.scanner.scan()
     first.claim()
     assert start_of(second).mark == position(1)
     assert start_of(alone).mark == position(0)
@@ -62,7 +62,7 @@ def test_of_a_busy_host_one_process_scans_all_that_is_behind_the_marks(
     make_worker: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shared = SharedLaneProgress()
-    scanners = [make_worker(shared).worker.dispatcher._scanner for _ in range(3)]
+    scanners = [make_worker(shared).worker.dispatcher.scanner for _ in range(3)]
     full_scans: list[LaneScanner] = []
     full_scan = LaneScanner._full_scan
 
@@ -144,7 +144,7 @@ def test_no_job_is_left_whatever_the_processes_do(
                 )
             case 2:
                 taken = dispatcher.executors[0].take_back()
-                dispatcher._claimer.give_back(taken)
+                dispatcher.claimer.give_back(taken)
             case 3:
                 worker.run()
                 worker.finish()

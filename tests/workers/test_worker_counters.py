@@ -51,7 +51,7 @@ def test_every_outcome_is_counted_and_none_is_lost_when_counts_are_handed_over(
         counts, gauges = published()
         expected = {("default", "metrics.end", how): times for how in ENDS}
         assert counts[ATTEMPTS] == expected
-        driven.worker.completer._write_counters()
+        driven.worker.completer.write_counters()
         assert published()[0] == counts
     durations = counts["jobqueue_worker_attempt_duration_seconds"]["metrics.end",]
     delays = counts["jobqueue_worker_outcome_delay_seconds"][()]

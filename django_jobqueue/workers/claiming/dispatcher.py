@@ -66,9 +66,9 @@ class Dispatcher(Loop):
         self.executors: list[Executor] = []
         self._listening = ListeningFlag(worker, connection)
         self._connection = connection
-        self._claimer = claimer
-        self._lane_selection = claimer.lane_selection
-        self._scanner = LaneScanner(connection, claimer.lane_selection.lanes)
+        self.claimer = claimer
+        self.lane_selection = claimer.lane_selection
+        self.scanner = LaneScanner(connection, claimer.lane_selection.lanes)
         self._reader = PolicyReader(worker, connection, policies)
         self._cancellation_poll = cancellation_poll
         self._gets_notifications = gets_notifications
@@ -94,7 +94,7 @@ class Dispatcher(Loop):
         """There are new jobs; ``behind``: perhaps where a claim has passed already."""
         self._news = True
         if behind:
-            self._scanner.want_full_scan()
+            self.scanner.want_full_scan()
         self.wake()
 
     def policies_changed(self) -> None:
@@ -111,7 +111,7 @@ class Dispatcher(Loop):
         """These are finished, so that a type at its limit may have room."""
         self._finished += 1
         self.slot_free()  # perhaps too many outcomes waited to be written
-        selection = self._lane_selection
+        selection = self.lane_selection
         if selection.limited_until and selection.finished(attempts):
             self._hungry = True
             self.wake()
@@ -136,7 +136,7 @@ class Dispatcher(Loop):
     def tick(self) -> float:
         """Claim what there are slots for."""
         if self._host_news is None:
-            return min(self._round(), self._claimer.unconfirmed.seconds_until_due)
+            return min(self._round(), self.claimer.unconfirmed.seconds_until_due)
         return self._answering_round(self._host_news)
 
     def wake(self) -> None:
@@ -186,11 +186,11 @@ class Dispatcher(Loop):
             self._news = True
         if behind != self._behind_heard:
             self._behind_heard = behind
-            self._scanner.want_full_scan()
+            self.scanner.want_full_scan()
         was_woken, can_claim = self._news, self._open and self._has_room
-        wait = min(self._round(), self._claimer.unconfirmed.seconds_until_due)
+        wait = min(self._round(), self.claimer.unconfirmed.seconds_until_due)
         hands_on = self._taken or was_woken
-        if self._full and hands_on and self._lane_selection.may_have_more:
+        if self._full and hands_on and self.lane_selection.may_have_more:
             news.pass_on(MORE if self._taken else NO_ROOM, _room_of(self._full))
         if can_claim:  # last: with all answers, the listener takes the jobs for claimed
             self._heard = heard
@@ -208,22 +208,22 @@ class Dispatcher(Loop):
         news = self._news
         if news:
             self._news = False
-            self._lane_selection.jobs_arrived()
-        starts = self._lane_selection.starts_are_permitted()
+            self.lane_selection.jobs_arrived()
+        starts = self.lane_selection.starts_are_permitted()
         taken = self._claim(news=news) if news or self._hungry or starts else 0
-        scanned = self._scanner.has_scanned_since(began)
+        scanned = self.scanner.has_scanned_since(began)
         if (
             not scanned
             and self._should_scan(taken, news=news, starts=starts)
             and self._scan()
         ):
             taken += self._claim(has_scanned=True)
-        waits = self._hungry or self._lane_selection.waits_for_start
+        waits = self._hungry or self.lane_selection.waits_for_start
         if not taken and not waits:
             self._idle_at = finished
         self._taken = taken
         self._bursts.see(taken, began, time.monotonic())
-        return min(self._wait(taken), self._lane_selection.next_starts.seconds)
+        return min(self._wait(taken), self.lane_selection.next_starts.seconds)
 
     def _closed_wait(self) -> float:
         """Seconds to wait while nothing may be claimed. What runs can be cancelled."""
@@ -241,11 +241,11 @@ class Dispatcher(Loop):
 
     def _catch_up(self) -> None:
         """Bring policies, cancels and unconfirmed claims up to date before a claim."""
-        self._claimer.release_unconfirmed()
+        self.claimer.release_unconfirmed()
         now = time.monotonic()
         for executor in self.executors:
             if not self._open or executor.oldest_wait(now) > STALE:
-                self._claimer.give_back(executor.take_back())
+                self.claimer.give_back(executor.take_back())
             executor.nudge()
         if not self._open:
             return
@@ -255,12 +255,12 @@ class Dispatcher(Loop):
 
     def _load_policies(self, now: float) -> None:
         if not self._next_reload:
-            self._claimer.warm_up()
+            self.claimer.warm_up()
         self._reload = False
         self._reader.read()
-        self._lane_selection.limited_until.clear()
-        self._lane_selection.next_starts.ask_all()
-        self._lane_selection.resting.end_waits()
+        self.lane_selection.limited_until.clear()
+        self.lane_selection.next_starts.ask_all()
+        self.lane_selection.resting.end_waits()
         self._next_reload = now + (
             RELOAD_EVERY if self._gets_notifications() else RELOAD_UNHEARD
         )
@@ -269,16 +269,16 @@ class Dispatcher(Loop):
         """Claim for each executor; return how many jobs there were. Where more than one
         statement could find some, a probe says first which lanes have jobs. While many
         lanes have more, what was found of late is enough."""
-        are_many = self._lane_selection.lanes.are_many
+        are_many = self.lane_selection.lanes.are_many
         goes_on = are_many and not (news or has_scanned)
         began, was_hungry, self._hungry = time.monotonic(), self._hungry, False
         taken, self._full = 0, []
         wanting = [executor for executor in self.executors if executor.wants_more]
-        probe = self._lane_selection.takes_several_statements(wanting)
+        probe = self.lane_selection.takes_several_statements(wanting)
         if probe and not (goes_on or has_scanned):
-            self._scanner.probe()
+            self.scanner.probe()
         for executor in self.executors:
-            got, more = self._claimer.fill(executor, due=probe or are_many)
+            got, more = self.claimer.fill(executor, due=probe or are_many)
             taken += got
             self._full += [executor] * more
         self._hungry = self._hungry or bool(self._full)
@@ -287,22 +287,22 @@ class Dispatcher(Loop):
         return taken
 
     def _should_scan(self, taken: int, *, news: bool, starts: bool) -> bool:
-        if self._scanner.is_due or self._is_out_of_lanes:
+        if self.scanner.is_due or self._is_out_of_lanes:
             return self._has_room or bool(taken)
-        if self._lane_selection.may_have_left_jobs:
+        if self.lane_selection.may_have_left_jobs:
             return self._has_room
         if taken or not self._has_room:
             return False
-        if starts and not self._scanner.is_job_due:
+        if starts and not self.scanner.is_job_due:
             return news  # it was awake for a rate, up to 50 times a second
         return news or not self._hungry
 
     def _scan(self) -> bool:
         """Scan the lanes; True if there is something to claim."""
-        due = self._scanner.scan(busy=self._hungry)
-        self._lane_selection.may_have_left_jobs = False
+        due = self.scanner.scan(busy=self._hungry)
+        self.lane_selection.may_have_left_jobs = False
         return any(
-            self._lane_selection.runs(lane, e) for lane in due for e in self.executors
+            self.lane_selection.runs(lane, e) for lane in due for e in self.executors
         )
 
     @property
@@ -330,10 +330,10 @@ class Dispatcher(Loop):
             if self._gets_notifications() and self._listening.is_out
             else LONGEST_UNHEARD
         )
-        longest = min(conf.poll_interval, unheard, self._lane_selection.resting.seconds)
-        if self._lane_selection.limited_until:
+        longest = min(conf.poll_interval, unheard, self.lane_selection.resting.seconds)
+        if self.lane_selection.limited_until:
             longest = min(longest, LIMIT_RETRY)
-        return self._idle_backoff.next(min(longest, self._scanner.longest_wait))
+        return self._idle_backoff.next(min(longest, self.scanner.longest_wait))
 
     def _poll_soon(self) -> None:
         """Poll often at first when there is nothing more, unless we were told of it."""
@@ -351,7 +351,7 @@ class Dispatcher(Loop):
         if any(executor.buffered for executor in self.executors):
             return NUDGE_EVERY
         if self._has_room:
-            return max(0.0, self._scanner.next_at - time.monotonic())
+            return max(0.0, self.scanner.next_at - time.monotonic())
         return conf.poll_interval
 
 

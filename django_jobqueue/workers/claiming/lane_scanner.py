@@ -302,19 +302,19 @@ class LaneScanner:
         self._connection = connection
         self._known = known
         self._scanned_at = -math.inf  # time.monotonic()
-        self._full_scans = FullScans(known.shared)
+        self.full_scans = FullScans(known.shared)
         self._due_at = math.inf  # time.monotonic(), of the first future job
 
     def want_full_scan(self) -> None:
         """There may be jobs behind a mark."""
-        self._full_scans.want()
+        self.full_scans.want()
 
     @property
     def is_due(self) -> bool:
         """Whether to scan even while claims from known lanes find jobs."""
         if time.monotonic() >= self.next_at:
             return True
-        return self._full_scans.is_wanted and self._full_scans.may_begin()
+        return self.full_scans.is_wanted and self.full_scans.may_begin()
 
     def has_scanned_since(self, moment: float) -> bool:
         """Whether the last scan was not before this, by time.monotonic()."""
@@ -324,7 +324,7 @@ class LaneScanner:
     def longest_wait(self) -> float:
         """Seconds until a scan is due, even without a notification."""
         due_in = max(0.001, self._due_at - time.monotonic())
-        return min(SCAN_EVERY if self._full_scans.is_wanted else math.inf, due_in)
+        return min(SCAN_EVERY if self.full_scans.is_wanted else math.inf, due_in)
 
     @property
     def is_job_due(self) -> bool:
@@ -335,7 +335,7 @@ class LaneScanner:
         """Learn which of the known lanes have a job to run now; of many, by a full scan
         if there is time, which passes the empty ones at once. Raises
         StoreUnavailable."""
-        if self._known.are_many and self._full_scans.may_begin():
+        if self._known.are_many and self.full_scans.may_begin():
             self.scan()
             return
         marks = self._known.marks()
@@ -343,7 +343,7 @@ class LaneScanner:
 
     def scan(self, *, busy: bool = False) -> list[Lane]:
         """The lanes that have a job to run now. Raises StoreUnavailable."""
-        full_scans, began = self._full_scans, time.monotonic()
+        full_scans, began = self.full_scans, time.monotonic()
         wanted = full_scans.is_due or self._known.are_many or not busy
         if wanted and full_scans.may_begin():
             heads = self._full_scan()
@@ -362,16 +362,16 @@ class LaneScanner:
         as well, and is still wanted: after one that the server cut off at 15 s, the
         next must wait for its share."""
         began = time.monotonic()
-        self._full_scans.begins()  # first: it may be asked for meanwhile
+        self.full_scans.begins()  # first: it may be asked for meanwhile
         if not self._known.are_many:  # to hear of all would take longer than the scan
             self._known.marks()
         try:
             heads, empty = lanes.full_scan(self._connection)
         except BaseException:
-            self._full_scans.want()
+            self.full_scans.want()
             raise
         finally:
             instead_of = len(self._known) * SCAN_OF_LANE
-            self._full_scans.took(time.monotonic() - began, instead_of=instead_of)
+            self.full_scans.took(time.monotonic() - began, instead_of=instead_of)
         self._known.learn(heads, empty)
         return heads

@@ -26,9 +26,9 @@ class QuarantineDispatcher(Dispatcher):
         self._catch_up()
         if not self._open:
             return self._closed_wait()
-        if self._claimer.holds_any:
+        if self.claimer.holds_any:
             return CLAIM_EVERY
-        attempt = self._claimer.take_quarantined()
+        attempt = self.claimer.take_quarantined()
         if attempt is None:
             self._idle_at = finished
         else:

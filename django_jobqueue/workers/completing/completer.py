@@ -86,7 +86,7 @@ class Completer(Loop):
         self._series: CompletedSeries | None = None
         self._stripped: set[Attempt] = set()  # to be written without their content
         self._may_be_written = False  # the answer to the last write was lost
-        self._gather_for = SHORTEST_GATHER
+        self.gather_for = SHORTEST_GATHER  # seconds, if more outcomes are about to come
         self._last_write = -math.inf  # time.monotonic()
         self._is_closing = False
 
@@ -124,21 +124,21 @@ class Completer(Loop):
         """Write what has gathered."""
         if not self._writing and self._gathered:
             if self._more_will_end() and len(self._gathered) < BATCH:
-                self._full.wait(self._gather_for)
+                self._full.wait(self.gather_for)
             self._full.clear()
             self._writing = self._take()
         if self._writing:
             began = time.monotonic()
             self._write(self._writing)
             took = time.monotonic() - began
-            self._gather_for = min(max(took, SHORTEST_GATHER), LONGEST_GATHER)
+            self.gather_for = min(max(took, SHORTEST_GATHER), LONGEST_GATHER)
         if self._deferred and (due := self._deferred.due()):
             self._write(due)
         if (
             self._has_counts
             and time.monotonic() - self._counters_written_at >= COUNTERS_EVERY
         ):
-            self._write_counters()
+            self.write_counters()
         due_in = math.inf if self._series is None else self._series.refresh()
         if self._gathered:
             return 0.0
@@ -155,7 +155,7 @@ class Completer(Loop):
             if self._deferred:
                 self._write(self._deferred.items)
             if self._has_counts:
-                self._write_counters()
+                self.write_counters()
         except StoreUnavailable:
             logger.warning("The database is unavailable while the worker stops")
         if self._series is not None:
@@ -356,7 +356,7 @@ class Completer(Loop):
                 in_a_line(left.error),
             )
 
-    def _write_counters(self) -> None:
+    def write_counters(self) -> None:
         """Add the counts to the roll-ups, and what endpoints answered to their rows; no
         outcome waits for that."""
         self._counters_written_at = now = time.monotonic()
