@@ -181,6 +181,12 @@ class Worker:
         return not self.held and self.completer.is_done
 
     @property
+    def may_end(self) -> bool:
+        """Whether it holds no job and no claim is under way, so that it will hold none
+        if it was drained before."""
+        return self.dispatcher.is_resting and self.is_empty
+
+    @property
     def is_idle(self) -> bool:
         """Whether it holds no job and could claim none."""
         return self.is_empty and self.dispatcher.is_idle

@@ -258,7 +258,7 @@ class WorkerMain:
         """The exit code, if it is time to exit."""
         if worker.unresponsive or worker.problem:
             return self._exit_code_if_unresponsive(worker)
-        if self._is_stopping and worker.is_empty:
+        if self._is_stopping and worker.may_end:
             return ENDED
         if self._config.drain and worker.finish_drain():
             return ENDED

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 from collections import Counter
@@ -14,9 +13,14 @@ import pytest
 
 from django_jobqueue import operations
 from django_jobqueue.models import ArchivedJob, Host, Worker
+from django_jobqueue.store import host_rows
+from django_jobqueue.store.connection import DjangoDatabase
+from tests.crashes.seen import ends, starts
+from tests.crashes.test_exporter import ANY_PORT, get, url
 from tests.sample import jobs
 from tests.support.rows import queued
-from tests.support.run_workers import RunWorkers
+from tests.support.run_workers import BRISK, RunWorkers
+from tests.support.selection import some_slow
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
@@ -58,6 +62,14 @@ def asked(run: RunWorkers, what: str, **columns: Any) -> Host:
     return applied(run, **columns)
 
 
+def asked_to_stop(run: RunWorkers) -> int:
+    """Ask the host to stop; returns its exit code."""
+    operations.ask_hosts(the_host().pk, "stop")
+    code = run.wait()
+    assert Host.objects.get().state == "stopped"
+    return code
+
+
 def test_each_job_runs_once_while_a_host_is_scaled_up_parked_and_scaled_again(
     runworkers: Run, journal: str
 ) -> None:
@@ -66,27 +78,26 @@ def test_each_job_runs_once_while_a_host_is_scaled_up_parked_and_scaled_again(
             {"journal": journal, "word": str(n), "seconds": 0.02} for n in numbers
         )
 
-    enqueue(range(900))
-    run = runworkers("--processes", "1", "--threads", "4")
+    enqueue(range(400))
+    run = runworkers("--processes", "1", "--threads", "4", constants=BRISK)
     run.started()
-    scaled(run, processes=4)
-    assert len(run.started(4)) == 4
+    scaled(run, processes=3)
+    assert len(run.started(3)) == 3
     parked = scaled(run, processes=0)
     assert parked.state == "parked"
     eventually(lambda: not run.workers(), what=lambda: run.output)
     assert run.process.poll() is None
     before = ArchivedJob.objects.count()
-    enqueue(range(900, 1_000))
+    enqueue(range(400, 450))
     scaled(run, processes=2, threads=2, async_slots=5)
     assert list(
         Worker.objects.filter(state="running").values_list("threads", "async_slots")
     ) == [(2, 5), (2, 5)]
     eventually(
-        lambda: ArchivedJob.objects.count() == 1_000, within=60, what=lambda: run.output
+        lambda: ArchivedJob.objects.count() == 450, within=60, what=lambda: run.output
     )
-    assert before <= 900
-    ends = Counter(words[1] for words in jobs.notes(journal) if words[0] == "end")
-    assert ends == {str(n): 1 for n in range(1_000)}
+    assert before <= 400
+    assert ends(journal) == {str(n): 1 for n in range(450)}
     assert set(ArchivedJob.objects.values_list("status", "attempts", "crashes")) == {
         ("succeeded", 1, 0)
     }
@@ -98,16 +109,19 @@ def test_each_job_runs_once_while_a_host_is_scaled_up_parked_and_scaled_again(
 def test_other_slots_and_queues_come_with_successors_that_start_first(
     runworkers: Run, journal: str
 ) -> None:
-    run = runworkers("--processes", "2", "--threads", "1", "--queues", "default")
+    run = runworkers(
+        *("--processes", "2", "--threads", "1", "--queues", "default"), constants=BRISK
+    )
     first = set(run.started(2))
-    jobs.write.enqueue(journal, "long", seconds=6.0)
-    eventually(lambda: jobs.notes(journal))
+    jobs.await_leave.enqueue(journal, "long")
+    eventually(lambda: starts(journal))
     jobs.write.using(queue="mail").enqueue(journal, "mail")
     row = scaled(run, threads=2, queues=["default", "mail"])
     assert (row.processes, row.async_slots) == (2, 100)
-    eventually(lambda: ["end", "mail"] in jobs.notes(journal), what=lambda: run.output)
+    eventually(lambda: ends(journal)["mail"], what=lambda: run.output)
     eventually(lambda: not set(run.workers()) & first, what=lambda: run.output)
-    eventually(lambda: ["end", "long"] in jobs.notes(journal))
+    jobs.give_leave(journal, "long")
+    eventually(lambda: ends(journal)["long"])
     eventually(lambda: not any(map(jobs.is_running, first)), what=lambda: run.output)
     assert set(ArchivedJob.objects.values_list("attempts", "crashes")) == {(1, 0)}
     first_ones = Worker.objects.filter(threads=1)
@@ -116,121 +130,110 @@ def test_other_slots_and_queues_come_with_successors_that_start_first(
     new = list(Worker.objects.filter(threads=2).order_by("started_at"))
     old = list(first_ones.order_by("stopped_at"))
     assert all(n.started_at < o.stopped_at for n, o in zip(new, old, strict=True))
-    assert run.stop() == 0
 
 
-def test_a_drained_host_claims_nothing_until_it_is_resumed_even_after_a_restart(
-    runworkers: Run, journal: str
-) -> None:
-    run = runworkers("--threads", "1")
-    run.started()
-    asked(run, "drain", state="draining")
-    jobs.write.enqueue(journal, "waits")
-    pid = run.process.pid
-    before = the_host()
-    restarted = asked(run, "restart", state="draining")
-    assert (restarted.pk, restarted.error) == (before.pk, "")
-    assert restarted.started_at > before.started_at
-    assert (run.process.pid, run.process.poll()) == (pid, None)
-    assert not jobs.notes(journal), run.output
-    asked(run, "resume", state="running")
-    eventually(lambda: ["end", "waits"] in jobs.notes(journal), what=lambda: run.output)
-    assert asked_to_stop(run) == 0
-
-
+@pytest.mark.parametrize(
+    "restarts", some_slow([False, True], [False], "a restart starts Python twice")
+)
 def test_a_host_that_drains_its_queues_obeys_operators_and_then_goes_on(
-    runworkers: Run, journal: str
+    runworkers: Run, journal: str, restarts: bool
 ) -> None:
     """With --drain it would end, were it not drained: jobs are left."""
     jobs.write.enqueue_many(
-        {"journal": journal, "word": str(n), "seconds": 0.1} for n in range(80)
+        {"journal": journal, "word": str(n), "seconds": 0.05} for n in range(60)
     )
-    run = runworkers("--drain", "--threads", "1")
+    run = runworkers("--drain", "--threads", "1", constants=BRISK)
     run.started()
     scaled(run, threads=2)
     asked(run, "drain", state="draining")
-    left = eventually(lambda: [job.id for job in queued(status="queued")])
-    asked(run, "restart", state="draining")
+    eventually(lambda: not queued(status="running"))
+    left = queued(status="queued")
+    assert left
+    if restarts:
+        asked(run, "restart", state="draining")
     assert run.process.poll() is None
-    assert {job.id for job in queued()} <= set(left)
+    assert queued() == left
     asked(run, "resume", state="running")
     assert run.wait() == 0
     words = Counter(words[1] for words in jobs.notes(journal) if words[0] == "end")
-    assert words == {str(n): 1 for n in range(80)}
+    assert words == {str(n): 1 for n in range(60)}
     assert "Operators ask this host: threads 2\n" in run.output
     assert "Operators ask this host: drain\n" in run.output
 
 
-def test_a_host_that_drains_its_queues_can_be_stopped_before(
-    runworkers: Run, journal: str
+@pytest.mark.parametrize("drains", [True, False])
+def test_a_stop_lets_running_jobs_end_and_a_signal_after_it_is_the_first_one(
+    runworkers: Run, journal: str, drains: bool
 ) -> None:
-    jobs.write.enqueue_many(
-        {"journal": journal, "word": str(n), "seconds": 0.2} for n in range(200)
-    )
-    run = runworkers("--drain", "--threads", "1")
-    eventually(lambda: jobs.notes(journal), what=lambda: run.output)
-    assert asked_to_stop(run) == 0
-    assert queued(status="queued")
-    assert not queued(status="running")
-
-
-def asked_to_stop(run: RunWorkers) -> int:
-    """Ask the host to stop; returns its exit code."""
+    run = runworkers("--threads", "1", *["--drain"] * drains)
+    jobs.await_leave.enqueue(journal, "long")
+    eventually(lambda: starts(journal))
+    jobs.write.enqueue(journal, "left")
     operations.ask_hosts(the_host().pk, "stop")
-    code = run.wait()
+    eventually(lambda: "An operator stops this host" in run.output)
+    if not drains:
+        run.signal(signal.SIGTERM)
+        eventually(lambda: "SIGTERM: stopping" in run.output)
+    jobs.give_leave(journal, "long")
+    assert run.wait() == 0
+    assert jobs.notes(journal) == [["start", "long"], ["end", "long"]]
+    assert [job.status for job in queued()] == ["queued"]
     assert Host.objects.get().state == "stopped"
-    return code
+
+
+CODE = """
+from django_jobqueue import job
+
+@job(name="sample.say_version")
+def say(journal: str) -> None:
+    with open(journal, "a") as file:
+        file.write("VERSION\\n")
+"""
 
 
 def test_code_that_does_not_start_leaves_the_old_code_at_work_and_new_code_is_loaded(
     runworkers: Run, tmp_path: Path, journal: str
 ) -> None:
-    folder = tmp_path / "code"
-    app = folder / "restarted"
-    app.mkdir(parents=True)
-    (app / "__init__.py").touch()
-    module = app / "jobs.py"
-    code = (
-        "from django_jobqueue import job\n\n\n"
-        "@job\n"
-        "def say(journal: str) -> None:\n"
-        "    with open(journal, 'a') as file:\n"
-        "        file.write('WORD\\n')\n"
-    )
-    module.write_text(code.replace("WORD", "first version"))
-    settings = folder / "restarted_settings.py"
-    settings.write_text(
-        "from tests.settings import *\n\n"
-        "INSTALLED_APPS = [*INSTALLED_APPS, 'restarted']\n"
-    )
-    paths = os.pathsep.join([str(folder), str(Path(__file__).parents[2])])
+    """The same process goes on, serves metrics at the port that it had, and stays
+    drained until it is resumed."""
+    module = tmp_path / "code.py"
+    module.write_text(CODE.replace("VERSION", "first"))
     run = runworkers(
-        "--threads",
-        "1",
-        PYTHONPATH=paths,
-        DJANGO_SETTINGS_MODULE="restarted_settings",
-        PYTHONDONTWRITEBYTECODE="1",
+        *("--threads", "1", *ANY_PORT), constants=BRISK, SAMPLE_CODE=str(module)
     )
-    (worker,) = eventually(run.workers, within=60, what=lambda: run.output)
+    (worker,) = run.started()
+    port, pid = url(run), run.process.pid
 
-    def say() -> list[str]:
-        path, count = Path(journal), ArchivedJob.objects.count()
-        operations.enqueue("restarted.say", {"journal": journal})
-        eventually(lambda: ArchivedJob.objects.count() > count, what=lambda: run.output)
-        return path.read_text().splitlines()
+    def say() -> None:
+        operations.enqueue("sample.say_version", {"journal": journal})
 
-    assert say() == ["first version"]
-    module.write_text(code + "\nimport no_such_module\n")
+    def said(*words: str) -> bool:
+        return Path(journal).exists() and Path(journal).read_text().split() == [*words]
+
+    say()
+    eventually(lambda: said("first"), what=lambda: run.output)
+    module.write_text(CODE + "import no_such_module\n")
     row = asked(run, "restart", state="running")
     assert "No module named 'no_such_module'" in row.error
     assert "restart" not in row.applied
     assert run.workers() == [worker]
-    assert say() == ["first version"] * 2
-    module.write_text(code.replace("WORD", "second version"))
-    row = asked(run, "restart", state="running")
-    assert row.error == ""
+    say()
+    eventually(lambda: said("first", "first"), what=lambda: run.output)
+
+    module.write_text(CODE.replace("VERSION", "second"))
+    asked(run, "drain", state="draining")
+    say()
+    before = the_host()
+    row = asked(run, "restart", state="draining")
+    assert (row.pk, row.error) == (before.pk, "")
+    assert row.started_at > before.started_at
     assert row.applied["restart"] == row.desired["restart"]
-    assert say() == ["first version"] * 2 + ["second version"]
+    assert (run.process.pid, run.process.poll()) == (pid, None)
+    assert said("first", "first"), run.output
+    assert run.output.count(f"INFO Metrics at {port}/metrics") == 2
+    assert get(run, "/healthz").status == 200
+    asked(run, "resume", state="running")
+    eventually(lambda: said("first", "first", "second"), what=lambda: run.output)
     assert run.workers() != [worker]
     assert asked_to_stop(run) == 0
 
@@ -238,6 +241,7 @@ def test_code_that_does_not_start_leaves_the_old_code_at_work_and_new_code_is_lo
 CONTAINER = ("unshare", "--fork", "--pid", "--mount-proc", "--kill-child")
 
 
+@pytest.mark.slow("a restart starts Python twice")
 def test_the_first_process_of_a_container_is_restarted(
     runworkers: Run, journal: str
 ) -> None:
@@ -247,44 +251,34 @@ def test_the_first_process_of_a_container_is_restarted(
     ).returncode:
         pytest.skip("needs the right to make a container")
     run = runworkers("--threads", "1", within=CONTAINER)
-    eventually(lambda: Worker.objects.filter(state="running"), what=lambda: run.output)
+    eventually(
+        lambda: Worker.objects.filter(state="running"),
+        within=60,
+        what=lambda: run.output,
+    )
     before = the_host()
     assert before.name.endswith(":1")
     restarted = asked(run, "restart", state="running")
     assert (restarted.pk, restarted.error) == (before.pk, "")
     assert restarted.started_at > before.started_at
     jobs.write.enqueue(journal, "after")
-    eventually(lambda: ["end", "after"] in jobs.notes(journal), what=lambda: run.output)
+    eventually(lambda: ends(journal)["after"], what=lambda: run.output)
     assert asked_to_stop(run) == 0
 
 
-def test_a_stop_lets_running_jobs_end_and_a_signal_after_it_is_the_first_one(
-    runworkers: Run, journal: str
+def test_a_plan_that_operations_would_refuse_is_refused_by_the_host(
+    runworkers: Run,
 ) -> None:
     run = runworkers("--threads", "1")
-    run.started()
-    jobs.write.enqueue(journal, "long", seconds=3.0)
-    eventually(lambda: jobs.notes(journal))
-    operations.ask_hosts(the_host().pk, "stop")
-    eventually(lambda: "An operator stops this host" in run.output)
-    run.signal(signal.SIGTERM)
-    assert run.wait() == 0
-    assert jobs.notes(journal) == [["start", "long"], ["end", "long"]]
-
-
-def test_a_plan_written_by_hand_is_refused_by_the_host(runworkers: Run) -> None:
-    run = runworkers("--threads", "1")
     (worker,) = run.started()
-    for number, (plan, problem) in enumerate(
-        [
-            ({"threads": 5_000}, "threads must be a whole number from 0 to 1,000"),
-            ({"processes": "many"}, "processes must be a whole number from 0 to 100"),
-            ({"threads": 0, "async_slots": 0}, "With 0 threads and 0 async slots"),
-            ({"queues": "mail"}, "queues must be a list of names"),
-        ],
-        start=1,
-    ):
-        Host.objects.update(desired={**plan, "number": number})
+    for plan, problem in [
+        ({"threads": 5_000}, "threads must be a whole number from 0 to 1,000"),
+        ({"processes": "many"}, "processes must be a whole number from 0 to 100"),
+        ({"threads": 0, "async_slots": 0}, "With 0 threads and 0 async slots"),
+        ({"queues": "mail"}, "queues must be a list of names"),
+    ]:
+        Host.objects.update(desired={})
+        host_rows.ask(DjangoDatabase(), [the_host().pk], request=plan)
         eventually(lambda p=problem: p in the_host().error, what=lambda: run.output)
     row = scaled(run, processes=1, threads=1, async_slots=100, queues=None)
     assert row.error == ""

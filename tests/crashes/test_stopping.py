@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from django_jobqueue import operations
-from django_jobqueue.models import Worker
+from django_jobqueue.models import Failure, Worker
 from tests.crashes.seen import all_archived, ends, is_gone, starts
 from tests.sample import jobs
 from tests.sample.programs import programs, use_program
@@ -50,6 +50,23 @@ def test_the_first_signal_lets_running_jobs_finish(
     assert [job.status for job in archived()] == ["succeeded"]
     (waiting,) = queued()
     assert (waiting.status, waiting.attempts) == ("queued", 0)
+
+
+def test_a_job_that_is_being_claimed_when_the_signal_arrives_is_not_cut_off(
+    runworkers: Run, journal: str
+) -> None:
+    """The claim is committed, but the worker does not hold the job yet."""
+    run = runworkers("--threads", "1", SAMPLE_SLOW_CLAIMS="0.3")
+    run.started()
+    jobs.write_once.enqueue(journal)
+    eventually(lambda: queued(status="running"))
+    run.signal(signal.SIGTERM)
+
+    assert run.wait() == 0
+    assert not Failure.objects.exists()
+    left = [(job.status, job.attempts) for job in queued()]
+    assert left == [("queued", 0)] * (1 - starts(journal)["ran"])
+    assert ends(journal) == starts(journal)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import signal
+import time
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +17,7 @@ from django_jobqueue.host.maintenance.renewer import Renewer
 from django_jobqueue.host.maintenance.rescuer import Rescuer
 from django_jobqueue.processes import identity
 from django_jobqueue.signals import attempt_started
+from django_jobqueue.workers.worker import Worker
 from tests.sample import endpoints, forks, inherited
 from tests.sample.jobs import note, notes
 
@@ -30,12 +32,21 @@ def install() -> None:
         _change_constants(json.loads(constants))
     if host := os.environ.get("SAMPLE_HOST"):
         identity.host = lambda: host
+    if seconds := float(os.environ.get("SAMPLE_SLOW_CLAIMS", 0)):
+        _slow_down_claims(seconds)
     if fault := os.environ.get("SAMPLE_KEEPERS"):
         _spoil_maintenance(*fault.split())
     if count := int(os.environ.get("SAMPLE_FORKS_FAIL", 0)):
         _spoil_forks(count)
+    _change_project()
+
+
+def _change_project() -> None:
+    """What the code of a project may have or do."""
     if os.environ.get("SAMPLE_ENDPOINTS"):
         endpoints.declare()
+    if path := os.environ.get("SAMPLE_CODE"):  # not cached: it may change at once
+        exec(compile(Path(path).read_text(), path, "exec"), {"__name__": "sample_code"})
     if os.environ.get("SAMPLE_FORKS"):
         forks.connect_receivers()
     for name in os.environ.get("SAMPLE_INHERITED", "").split():
@@ -72,6 +83,17 @@ def _change_constants(values: dict[str, Any]) -> None:
         module, _, name = f"django_jobqueue.{path}".rpartition(".")
         assert hasattr(import_module(module), name), path
         setattr(import_module(module), name, value)
+
+
+def _slow_down_claims(seconds: float) -> None:
+    """Let a worker hear late of each job that it has claimed."""
+    make = Worker._make
+
+    def slow(self: Worker, *args: Any) -> Any:
+        time.sleep(seconds)
+        return make(self, *args)
+
+    Worker._make = slow  # type: ignore[method-assign]
 
 
 def _spoil_maintenance(how: str, step: str, first: str, last: str, file: str) -> None:

@@ -15,7 +15,6 @@ from django.db import connection
 from tests.support.commands import kill_all, start_command
 from tests.support.waiting import eventually
 
-
 # Everybody looks around more often, and gives up sooner what stands still.
 BRISK: Final[Mapping[str, float]] = {
     "host.maintenance.renewer.CHECK_EVERY": 0.05,
