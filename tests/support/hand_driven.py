@@ -12,6 +12,9 @@ from django_jobqueue import logs
 from django_jobqueue.processes.lane_progress import SharedLaneProgress
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.workers import worker as worker_module
+from django_jobqueue.workers.claiming.dispatcher import Dispatcher
+from django_jobqueue.workers.completing.completer import Completer
+from django_jobqueue.workers.executors.runtime_estimate import SAMPLES
 from django_jobqueue.workers.worker import Worker
 from tests.support.kept_connections import KeptConnection
 from tests.support.waiting import eventually
@@ -31,9 +34,35 @@ class HandDriven:
         scanner = self.worker.dispatcher.scanner
         scanner.full_scans.took = lambda seconds, **instead_of: None  # type: ignore[method-assign]
 
+    @property
+    def dispatcher(self) -> Dispatcher:
+        """The loop that claims."""
+        return self.worker.dispatcher
+
+    @property
+    def completer(self) -> Completer:
+        """The loop that writes outcomes."""
+        return self.worker.completer
+
+    @property
+    def held(self) -> int:
+        """How many jobs it has."""
+        return len(self.worker.held)
+
+    def get_notifications(self) -> None:
+        """Believe from now on that somebody tells it of jobs."""
+        assert self.worker.listener is not None
+        self.worker.listener.hears = True
+
+    def has_run(self, handler: Any, seconds: float) -> None:
+        """Know that jobs of this handler take so long: short ones are prefetched."""
+        for _ in range(SAMPLES):
+            self.worker.executors[0].runtimes.ran(handler.name, seconds)
+
     def claim(self) -> float:
         """One round of the dispatcher; returns the rest it asks for."""
-        return self.worker.dispatcher.tick()
+        self.dispatcher._woken.clear()  # private: as the loop does between two rounds
+        return self.dispatcher.tick()
 
     def run(self) -> None:
         """Wait until every claimed handler has ended."""
@@ -46,12 +75,16 @@ class HandDriven:
         """One round of the completer."""
         self.worker.completer.tick()
 
+    def turn(self) -> None:
+        """Claim, run and finish once."""
+        self.claim()
+        self.run()
+        self.finish()
+
     def work(self) -> None:
         """Claim, run and finish until nothing can be claimed any more."""
         for _ in range(100):
-            self.claim()
-            self.run()
-            self.finish()
+            self.turn()
             if self.worker.is_idle:
                 return
         raise AssertionError("the worker found no end")

@@ -14,7 +14,7 @@ def eventually(
     what: str | Callable[[], Any] = "",
 ) -> Any:
     """Wait until the condition holds, and return what it returned."""
-    deadline = time.monotonic() + within
+    deadline, pause = time.monotonic() + within, 0.0005
     while True:
         value = condition()
         if value:
@@ -22,4 +22,5 @@ def eventually(
         if time.monotonic() > deadline:
             seen = what() if callable(what) else what
             raise AssertionError(f"not within {within} s: {seen or condition}")
-        time.sleep(0.005)
+        time.sleep(pause)
+        pause = min(2 * pause, 0.005)

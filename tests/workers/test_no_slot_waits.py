@@ -9,17 +9,18 @@ from typing import Any
 import pytest
 
 from django_jobqueue import PerKey, job
+from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.processes.idle import ListeningFlag
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.workers.claiming.lane_scanner import SCAN_EVERY
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven
 from tests.support.rows import queued
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-Make = Callable[..., HandDriven]
 POLICIES: dict[str, dict[str, Any]] = {
     "plain": {},
     "limited": {"concurrency": 2},
@@ -44,39 +45,54 @@ def handler(request: pytest.FixtureRequest, transactional_db: None) -> Iterator[
     registry.remove(handler.name)
 
 
-@pytest.fixture
-def told(make_worker: Make, monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
-    """A worker that is told of every new job, and so does not poll. The function has
-    one round of all its loops, and returns whether it goes on by itself."""
+def test_no_slot_is_idle_until_a_poll_while_a_job_may_run(
+    handler: Any,
+    make_worker: Callable[..., HandDriven],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Neither of the first jobs, nor when they came and were seen together."""
     monkeypatch.setattr(ListeningFlag, "is_known", True)
     worker = make_worker(threads=8, async_slots=0)
-    dispatcher = worker.worker.dispatcher
-    dispatcher._gets_notifications = lambda: True
+    worker.get_notifications()
 
-    def round() -> bool:
-        dispatcher._woken.clear()
+    def goes_on() -> bool:
+        """Have one round of all its loops; whether it has another one by itself."""
         seconds = worker.claim()
         worker.run()
         worker.finish()
-        return seconds == 0 or dispatcher._woken.is_set()
+        return seconds == 0 or worker.dispatcher.is_woken
 
-    while round():
-        pass
-    dispatcher.jobs_arrived()
-    return round
+    waiting: list[tuple[int, int, int]] = []
+    for other_lanes in (0, 3):
+        for number in range(other_lanes):
+            jobs.add.using(queue=f"other-{number}").enqueue(1)
+        worker.work()
+        for keys in (1, 2, 5):
+            for round in (1, 2):
+                handler.enqueue_many([{"key": n % keys} for n in range(12)])
+                if round == 1:
+                    worker.dispatcher.jobs_arrived()
+                while goes_on():
+                    pass
+                if queued():
+                    waiting.append((other_lanes, keys, round))
+                    worker.work()
+    assert waiting == []
 
 
-@pytest.mark.parametrize("other_lanes", [0, 3])
-@pytest.mark.parametrize("keys", [1, 2, 5])
-def test_no_slot_is_idle_until_a_poll_while_a_job_may_run(
-    handler: Any, told: Callable[[], bool], keys: int, other_lanes: int
+def test_a_lane_that_the_worker_did_not_know_waits_for_a_scan_and_not_for_a_poll(
+    worker: HandDriven, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither of the first jobs, nor when they came and were seen together."""
-    for number in range(other_lanes):
-        jobs.add.using(queue=f"other-{number}").enqueue(1)
-    for _ in range(2):
-        for number in range(12):
-            handler.enqueue(number % keys)
-        while told():
-            pass
-        assert not queued()
+    """It is told of it together with another one, and finds jobs of that one."""
+    monkeypatch.setattr(ListeningFlag, "is_known", True)
+    worker.get_notifications()
+    jobs.add.enqueue(1)
+    worker.work()
+    while worker.claim() < conf.poll_interval:
+        pass
+    jobs.add.using(queue="new").enqueue(1)
+    jobs.add.enqueue(1)
+    worker.dispatcher.jobs_arrived()
+    assert worker.claim() <= SCAN_EVERY
+    worker.work()
+    assert not queued()

@@ -31,7 +31,7 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import News, parse
 from django_jobqueue.workers.claiming.cancellation_poll import CancellationPoll
 from django_jobqueue.workers.claiming.claimer import LIMIT_RETRY, Claimer
-from django_jobqueue.workers.claiming.lane_scanner import LaneScanner
+from django_jobqueue.workers.claiming.lane_scanner import SCAN_EVERY, LaneScanner
 from django_jobqueue.workers.claiming.policies import Policies, PolicyReader
 from django_jobqueue.workers.executors.base import STALE, Executor
 
@@ -223,7 +223,10 @@ class Dispatcher(Loop):
             self._idle_at = finished
         self._taken = taken
         self._bursts.see(taken, began, time.monotonic())
-        return min(self._wait(taken), self.lane_selection.next_starts.seconds)
+        wait = min(self._wait(taken), self.lane_selection.next_starts.seconds)
+        if taken and self._has_room and not self.scanner.has_scanned_since(began):
+            wait = min(wait, SCAN_EVERY)  # it may be told of lanes that it does not know
+        return wait
 
     def _closed_wait(self) -> float:
         """Seconds to wait while nothing may be claimed. What runs can be cancelled."""
