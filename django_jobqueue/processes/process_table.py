@@ -24,9 +24,8 @@ DESIRES: Final = ("", "drain", "resume", "stop", "restart")
 LIMITS: Final = ("", "MAX_JOBS", "MAX_AGE", "MAX_MEMORY")  # settings
 ORDERS_SIZE: Final = 1 << 16  # bytes of what operators ask, and of a host's report
 FENCE_AT: Final = 0.85  # of a lease without renewal
-IDLE_EXTENSION: Final = (
-    2  # leases by which the renewal of a worker that has no job is longer
-)
+IDLE_AFTER: Final = 1.0  # leases without a job, after which a worker is idle
+IDLE_EXTENSION: Final = 2  # leases by which the renewal of an idle one is longer
 
 
 class ProcessEntry(NamedTuple):
@@ -242,7 +241,7 @@ class ProcessTable:
     def is_idle(self, now: float, lease: float) -> bool:
         """Whether no process has had work for as long as a lease. Without notifications
         nobody would hear of new work, so it is False."""
-        return self.can_listen and now - self.last_activity_at > lease
+        return self.can_listen and now - self.last_activity_at > lease * IDLE_AFTER
 
     def may_idle(self, now: float, lease: float) -> bool:
         """Whether it is idle, and its loops are woken when it no longer is."""
@@ -252,7 +251,7 @@ class ProcessTable:
         """Somebody has something to do. Who may rest is woken: it was idle for a lease
         then, so for more than half of one now."""
         before, self.last_activity_at = self.last_activity_at, now
-        if self._wakeups is not None and now - before > lease / 2:
+        if self._wakeups is not None and now - before > lease * IDLE_AFTER / 2:
             self._wakeups.supervisor.ring()
             self._wakeups.maintenance.ring()
 

@@ -21,7 +21,7 @@ from django_jobqueue.operations import bulk_slice  # noqa: F401  # loaded before
 from django_jobqueue.processes import forking, identity
 from django_jobqueue.processes.idle import WakeupPipe
 from django_jobqueue.processes.lease_clock import lease_time
-from django_jobqueue.processes.process_table import LIMITS, ProcessTable
+from django_jobqueue.processes.process_table import IDLE_AFTER, LIMITS, ProcessTable
 from django_jobqueue.processes.shared_value import SharedValue
 from django_jobqueue.processes.shutdown import WORKER_STOPS, WORKER_WRITES
 from django_jobqueue.processes.worker_config import WorkerConfig
@@ -209,7 +209,8 @@ class WorkerMain:
     def _may_idle(self, worker: Worker) -> bool:
         """Whether it has had nothing to do for a lease, and hears when it has."""
         self._is_idle = True  # said first: see Activity
-        is_idle = time.monotonic() - worker.activity.last > conf.lease
+        seconds = time.monotonic() - worker.activity.last
+        is_idle = seconds > conf.lease * IDLE_AFTER
         self._is_idle = is_idle and self._config.listen and not worker.held
         return self._is_idle
 

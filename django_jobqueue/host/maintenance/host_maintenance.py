@@ -133,6 +133,7 @@ class HostMaintenance:
             raise
         self.has_started = True
         self.process_table.maintenance_is_ready = True
+        self.process_table.call_supervisor()
 
     def change_config(self, config: WorkerConfig) -> None:
         """Workers have other slots or queues from now on."""
