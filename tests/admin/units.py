@@ -44,6 +44,11 @@ def answer(
     return unwrap(found.func)(request, *found.args, **found.kwargs)
 
 
+def context(client: Client, model: str, key: object, **query: Any) -> Any:
+    """What the template of an object's page gets."""
+    return answer(client, page_of(model, key), **query).context_data
+
+
 def question(client: Client, model: str, verb: str, *keys: object) -> str:
     """What the page says that asks about these objects."""
     asked = answer(client, verb_of(model, verb), keys=joined(keys))
@@ -59,8 +64,13 @@ def problems(client: Client, model: str, verb: str, *keys: object, **said: Any) 
 
 def errors_of(response: Any) -> str:
     """What the form of this answer complains about."""
-    text: str = response.context_data["form"].errors.as_text()
-    return text
+    errors = response.context_data["form"].errors.as_data()
+    return "\n".join(
+        f"{name}: {message}"
+        for name, found in errors.items()
+        for error in found
+        for message in error.messages
+    )
 
 
 def press(client: Client, address: str, **said: Any) -> str:
@@ -100,6 +110,6 @@ def following(client: Client, model: str, link: str) -> Any:
 
 def buttons(client: Client, model: str, key: object) -> set[str]:
     """The names of the actions that the page of this object offers."""
-    context = answer(client, page_of(model, key)).context_data
-    urls = (one.url for one in (*context["buttons"], *context["post_buttons"]))
+    found = context(client, model, key)
+    urls = (one.url for one in (*found["buttons"], *found["post_buttons"]))
     return {url.partition("?")[0].rstrip("/").rpartition("/")[2] for url in urls}
