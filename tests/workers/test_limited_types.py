@@ -48,14 +48,17 @@ def test_a_type_at_its_limit_is_left_alone_until_something_of_it_ends(
     assert len(first.worker.held) == 2
 
 
+@pytest.mark.parametrize("threads", [1, 4], ids=["full", "with room"])
 def test_a_limited_type_that_has_no_more_jobs_is_not_at_its_limit(
-    worker: HandDriven,
+    make_worker: Make, threads: int
 ) -> None:
+    worker = make_worker(threads=threads)
     for count in (1, 2):
         enqueue(1)
-        worker.worker.dispatcher.jobs_arrived()
-        worker.work()
+        worker.dispatcher.jobs_arrived()
+        worker.turn()
         assert len(archived()) == count
+        worker.claim()  # in vain
         assert limited(worker) == set()
 
 

@@ -12,12 +12,12 @@ from django.test import override_settings
 from django_jobqueue import PerKey, Rate, job, operations
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing.handler import Handler
-from django_jobqueue.models import ArchivedJob
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase
 from tests.support.hand_driven import HandDriven
+from tests.support.selection import some_slow
 
-ROUNDS = 40  # what doubles each time does not fit into 32 bits
+ROUNDS = 34  # what doubles each time does not fit into 32 bits
 FAST = Rate(1_000_000, per=1, burst=400_000)
 BY_KEY = Rate(1_000_000, per=1, burst=400_000, weight="key")
 KINDS: dict[str, dict[str, Any]] = {
@@ -33,33 +33,46 @@ KINDS: dict[str, dict[str, Any]] = {
     "strict": {"per_key": PerKey("key", concurrency=1, strict=True)},
     "key rate": {"per_key": PerKey("key", rate=FAST)},
 }
+ALONE = some_slow(KINDS, ["plain", "limited", "turns with shares"], "further kinds")
 
 
 def work(key: int = 1) -> None: ...
 
 
-@pytest.fixture(params=KINDS)
-def handler(
-    request: pytest.FixtureRequest, transactional_db: None
-) -> Iterator[Handler[..., Any]]:
-    """A job type of each kind."""
-    declared = job(**KINDS[request.param])(work)
-    job_types.declare(DjangoDatabase(), [declared.declaration])
-    if request.param == "turns with shares":
-        operations.override_key_share(declared, 1_000, key="1")
-    if request.param == "capped but one":
-        operations.override_limit(declared, -1, key="1")
-    yield declared
-    registry.remove(declared.name)
+@pytest.fixture
+def declare(transactional_db: None) -> Iterator[Callable[[str], Handler[..., Any]]]:
+    """Declare a job type of this kind."""
+    names: list[str] = []
+
+    def declare(kind: str) -> Handler[..., Any]:
+        declared = job(name=f"tests.lone_{len(names)}", **KINDS[kind])(work)
+        names.append(declared.name)
+        job_types.declare(DjangoDatabase(), [declared.declaration])
+        if kind == "turns with shares":
+            operations.override_key_share(declared, 1_000, key="1")
+        if kind == "capped but one":
+            operations.override_limit(declared, -1, key="1")
+        return declared
+
+    yield declare
+    for name in names:
+        registry.remove(name)
 
 
+@pytest.mark.parametrize("kinds", [*ALONE, "all beside each other"])
 def test_they_are_all_run(
-    handler: Handler[..., Any], make_worker: Callable[..., HandDriven]
+    declare: Callable[[str], Handler[..., Any]],
+    make_worker: Callable[..., HandDriven],
+    kinds: str,
 ) -> None:
+    handlers = [declare(kind) for kind in ([kinds] if kinds in KINDS else KINDS)]
     with override_settings(JOBQUEUE={"QUEUE_WEIGHTS": {"default": 5}, "AGEING": 60}):
-        worker = make_worker(threads=4)
+        worker = make_worker(threads=len(handlers))
     for number in range(ROUNDS):
-        handler.enqueue(1 + number % 3)
-        worker.worker.dispatcher.jobs_arrived()
-        worker.work()
-        assert ArchivedJob.objects.count() == number + 1
+        for handler in handlers:
+            handler.enqueue(1 + number % 3)
+        worker.dispatcher.jobs_arrived()
+        worker.turn()
+        assert worker.worker.finished == (number + 1) * len(handlers)
+        worker.claim()  # finds nothing more
+        assert worker.worker.is_idle

@@ -8,10 +8,12 @@ from random import Random
 
 import pytest
 
-from django_jobqueue.models import QueuedJob
+from django_jobqueue.models import ArchivedJob, QueuedJob
+from django_jobqueue.processes import lane_progress
 from django_jobqueue.processes.lane_progress import SharedLaneProgress
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.queue.lanes import Head, LaneMark
+from django_jobqueue.store.queue import lanes
+from django_jobqueue.store.queue.lanes import LaneMark
 from django_jobqueue.store.rows import Lane
 from django_jobqueue.workers.claiming import lane_scanner, lane_selection
 from django_jobqueue.workers.claiming.lane_scanner import (
@@ -22,6 +24,8 @@ from django_jobqueue.workers.claiming.lane_scanner import (
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven
 from tests.support.rows import archived, queued
+from tests.support.selection import some_slow
+from tests.workers.stopped_clock import StoppedClock
 
 Make = Callable[..., HandDriven]
 
@@ -30,8 +34,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def start_of(worker: HandDriven) -> LaneMark:
     """Where the next claim of this worker starts; it has seen one lane."""
-    lanes = worker.worker.dispatcher.lane_selection.lanes
-    (start,) = lanes.starts(lanes)
+    known = worker.dispatcher.lane_selection.lanes
+    (start,) = known.starts(known)
     return start
 
 
@@ -47,7 +51,7 @@ def test_a_claim_starts_where_that_of_another_process_ended(make_worker: Make) -
     alone = make_worker(threads=2)
     jobs.add.enqueue_many([{"a": number} for number in range(6)])
     for worker in (second, alone):
-        worker.worker.dispatcher.scanner.scan()
+        worker.dispatcher.scanner.scan()
     first.claim()
     assert start_of(second).mark == position(1)
     assert start_of(alone).mark == position(0)
@@ -61,58 +65,56 @@ def test_a_claim_starts_where_that_of_another_process_ended(make_worker: Make) -
 def test_of_a_busy_host_one_process_scans_all_that_is_behind_the_marks(
     make_worker: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shared = SharedLaneProgress()
-    scanners = [make_worker(shared).worker.dispatcher.scanner for _ in range(3)]
-    full_scans: list[LaneScanner] = []
-    full_scan = LaneScanner._full_scan
+    shared, clock = SharedLaneProgress(), StoppedClock()
+    for module in (lane_progress, lane_scanner):
+        monkeypatch.setattr(module, "time", clock)
+    scanners = [make_worker(shared).dispatcher.scanner for _ in range(3)]
+    full_scan, full_scans = lanes.full_scan, list[object]()
+    monkeypatch.setattr(
+        lanes, "full_scan", lambda db: full_scans.append(db) or full_scan(db)
+    )
 
-    def counted(scanner: LaneScanner) -> list[Head]:
-        full_scans.append(scanner)
-        return full_scan(scanner)
+    def scan(*numbers: int, busy: bool = True) -> list[int]:
+        """Let these scan in turn; those that make a full scan."""
+        made = []
+        for number in numbers:
+            before = len(full_scans)
+            clock.now += 0.001
+            scanners[number].scan(busy=busy)
+            made += [number] * (len(full_scans) - before)
+        return made
 
-    monkeypatch.setattr(LaneScanner, "_full_scan", counted)
-    for _ in range(5):
-        for scanner in scanners:
-            scanner.scan(busy=True)
-    assert full_scans == scanners[:1]
-
+    assert scan(*[0, 1, 2] * 5) == [0]
     for scanner in scanners:  # as all of them hear that a job was released
         scanner.want_full_scan()
-    for scanner in reversed(scanners):
-        scanner.scan(busy=True)
-    assert full_scans[1:] == scanners[2:]
-
-    scanners[1].scan()  # it has nothing to do, and may go idle
-    assert full_scans[2:] == scanners[1:2]
-
-    shared._full_scan_at[0] -= SCAN_EVERY
-    for scanner in scanners:
-        scanner.scan(busy=True)
-    assert full_scans[3:] == scanners[:1]
+    assert scan(2, 1, 0) == [2]
+    assert scan(1, busy=False) == [1]  # it has nothing to do, and may go idle
+    clock.now += SCAN_EVERY
+    assert scan(0, 1, 2) == [0]
 
 
 def test_a_clock_that_was_set_back_is_known_to_all(own: OwnConnection) -> None:
     shared = SharedLaneProgress()
     one, other = Lanes(shared=shared), Lanes(shared=shared)
     jobs.add.enqueue(1)
-    for lanes in (one, other):
-        LaneScanner(own, lanes).scan()
+    for each in (one, other):
+        LaneScanner(own, each).scan()
     (known,) = one
     ahead = lane_scanner.LaneProgress(
         (datetime.max.astimezone(), known.progress.mark[1])
     )
     shared.write(known.lane, ahead)
     QueuedJob.objects.all().delete()
-    for lanes in (one, other):
-        assert lanes.starts(lanes)[0].mark == ahead.mark
+    for each in (one, other):
+        assert each.starts(each)[0].mark == ahead.mark
     LaneScanner(own, one).scan()
     assert other.starts(other)[0].mark < ahead.mark
 
 
 @pytest.mark.parametrize("are_many", [False, True], ids=["one lane", "many lanes"])
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("rounds", some_slow([3, 30], [3], "more orders of steps"))
 def test_no_job_is_left_whatever_the_processes_do(
-    make_worker: Make, monkeypatch: pytest.MonkeyPatch, seed: int, are_many: bool
+    make_worker: Make, monkeypatch: pytest.MonkeyPatch, rounds: int, are_many: bool
 ) -> None:
     """Jobs arrive late, and before the mark; some are given back; each process sees
     only a part. In the end none that rests behind a mark is overlooked."""
@@ -120,43 +122,49 @@ def test_no_job_is_left_whatever_the_processes_do(
         monkeypatch.setattr(lane_scanner, "MANY", 2)
         monkeypatch.setattr(lane_selection, "MANY", 2)
     queues = ["a", "b", "c", "d", "e"] if are_many else ["default"]
-    draw, shared = Random(seed), SharedLaneProgress()
+    draw, shared = Random(rounds), SharedLaneProgress()
     workers = [make_worker(shared, threads=2, async_slots=0) for _ in range(3)]
     for worker in workers:
-        for _ in range(20):
-            worker.worker.executors[0].runtimes.ran(jobs.add.name, 0.001)
+        worker.has_run(jobs.add, 0.001)
     expected = 0
-    for _ in range(60):
-        worker = draw.choice(workers)
-        dispatcher = worker.worker.dispatcher
-        match draw.randrange(6):
-            case 0:
-                count = draw.choice([1, 3, 150])
-                expected += count
-                added = jobs.add.using(queue=draw.choice(queues))
-                added.enqueue_many([{"a": number} for number in range(count)])
-                dispatcher.jobs_arrived()
-            case 1:
-                expected += 1
-                early = jobs.add.using(queue=draw.choice(queues)).enqueue(1)
-                QueuedJob.objects.filter(id=early.id).update(
-                    run_after=datetime(2020, 1, 1).astimezone()
-                )
-            case 2:
-                taken = dispatcher.executors[0].take_back()
-                dispatcher.claimer.give_back(taken)
-            case 3:
-                worker.run()
-                worker.finish()
-            case _:
-                worker.claim()
-    workers[seed % 3].worker.dispatcher.jobs_arrived()
-    for worker in workers[seed % 3 :] + workers[: seed % 3]:
-        worker.run()
-        worker.finish()
-        worker.work()
-    assert not queued()
-    assert len(archived(status="succeeded", attempts=1)) == expected
+    for round in range(rounds):
+        for _ in range(50):
+            expected += step(draw, draw.choice(workers), draw.choice(queues))
+        last = draw.randrange(3)
+        workers[last].dispatcher.jobs_arrived()
+        for worker in workers[last:] + workers[:last]:
+            worker.run()
+            worker.finish()
+            worker.work()
+        assert not queued(), f"after round {round}"
+    done = ArchivedJob.objects.filter(status="succeeded", attempts=1)
+    assert done.count() == expected
+
+
+def step(draw: Random, worker: HandDriven, queue: str) -> int:
+    """Something happens, perhaps to this worker; returns how many jobs were added."""
+    match draw.randrange(6):
+        case 0:
+            count = draw.choice([1, 3, 60])
+            rows = [{"a": number} for number in range(count)]
+            jobs.add.using(queue=queue).enqueue_many(rows)
+            worker.dispatcher.jobs_arrived()
+            return count
+        case 1:
+            early = jobs.add.using(queue=queue).enqueue(1)
+            QueuedJob.objects.filter(id=early.id).update(
+                run_after=datetime(2020, 1, 1).astimezone()
+            )
+            return 1
+        case 2:
+            taken = worker.worker.executors[0].take_back()
+            worker.dispatcher.claimer.give_back(taken)
+        case 3:
+            worker.run()
+            worker.finish()
+        case _:
+            worker.claim()
+    return 0
 
 
 def test_lanes_are_known_by_all_three_parts_of_their_name() -> None:

@@ -303,6 +303,7 @@ class Dispatcher(Loop):
     def _scan(self) -> bool:
         """Scan the lanes; True if there is something to claim."""
         due = self.scanner.scan(busy=self._hungry)
+        self.lane_selection.forget_limits_of_no_jobs()
         self.lane_selection.may_have_left_jobs = False
         return any(
             self.lane_selection.runs(lane, e) for lane in due for e in self.executors

@@ -129,6 +129,15 @@ class LaneSelection:
         if limited in self.limited_until:
             self.limited_until[limited] = 0.0
 
+    def forget_limits_of_no_jobs(self) -> None:
+        """After a scan: a claim that got nothing, where there was nothing, says nothing
+        of a limit. The next job is not to wait for it."""
+        if self.limited_until:
+            due = {self.limited(known.lane) for known in self.lanes if known.due}
+            for limited in list(self.limited_until):
+                if limited not in due:
+                    self.limited_until.pop(limited, None)
+
     def gave_some(self, limited: str | Lane, *, is_limited: bool) -> None:
         """A claim got some jobs, perhaps all that there were; if not, an end says when
         to ask. Where nothing was known of them, a scan says whether there are more."""
