@@ -4,6 +4,7 @@ beside each other."""
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -14,8 +15,11 @@ from django_jobqueue import operations
 from django_jobqueue.models import FailureGroup, FailureRollup
 from tests.admin.conftest import VIEWS, LogIn
 from tests.admin.pages import Page, get, list_of, page_of, verb_of
-from tests.admin.scene import ADD, FAIL, Scene
+from tests.admin.scene import ADD, FAIL, archived, insert
 from tests.admin.test_job_types import happened, histogram
+from tests.admin.units import context, following
+
+pytestmark = pytest.mark.django_db
 
 MATRIX = verb_of("failuregroup", "matrix")
 RELEASES = verb_of("jobtype", "releases")
@@ -28,65 +32,56 @@ def drawn(page: Page, summary: str) -> list[str]:
     return [text for text in page.texts if " succeeded, " in text and ":" in text]
 
 
-@pytest.mark.parametrize("model", ["jobtype", "queue"])
-def test_curves_are_of_one_object_alone(anna: Client, scene: Scene, model: str) -> None:
-    happened(2 * HOUR, succeeded=7, failed=2)
-    happened(2 * HOUR, FAIL, queue="other", succeeded=1_000)
-    page = get(anna, page_of(model, ADD if model == "jobtype" else "default"))
-    summary = "last 24 hours: 7 succeeded, 2 failed, 0 ended otherwise"
-    assert drawn(page, summary)
+def curves(client: Client, model: str, key: str, **query: str) -> Any:
+    """The curves on the page of an object."""
+    return context(client, model, key, **query)["page"].curves
 
 
-@pytest.mark.parametrize(
-    ("window", "words"),
-    [
-        ("1h", "last hour: 1 succeeded"),
-        ("24h", "last 24 hours: 3 succeeded"),
-        ("7d", "last 7 days: 7 succeeded"),
-        ("30d", "last 30 days: 15 succeeded"),
-        ("nonsense", "last 24 hours: 3 succeeded"),
-    ],
-)
-def test_each_window_has_what_ended_in_it(
-    anna: Client, scene: Scene, window: str, words: str
-) -> None:
+def test_curves_are_of_one_object_alone_and_of_one_window(anna: Client) -> None:
     for succeeded, ago in ((1, HOUR / 2), (2, 20 * HOUR), (4, 6 * DAY), (8, 25 * DAY)):
         happened(ago, succeeded=succeeded)
-    page = get(anna, page_of("jobtype", ADD), window=window)
-    assert drawn(page, words)
+    happened(2 * HOUR, failed=2, succeeded=4)
+    happened(2 * HOUR, FAIL, queue="other", succeeded=1_000)
+    for model, key in (("jobtype", ADD), ("queue", "default")):
+        page = get(anna, page_of(model, key))
+        summary = "last 24 hours: 7 succeeded, 2 failed, 0 ended otherwise"
+        assert drawn(page, summary), model
+    for window, words in (
+        ("1h", "last hour: 1 succeeded"),
+        ("24h", "last 24 hours: 7 succeeded"),
+        ("7d", "last 7 days: 11 succeeded"),
+        ("30d", "last 30 days: 19 succeeded"),
+        ("nonsense", "last 24 hours: 7 succeeded"),
+    ):
+        page = get(anna, page_of("jobtype", ADD), window=window)
+        assert drawn(page, words), window
 
 
-def test_one_release_can_be_looked_at(anna: Client, scene: Scene) -> None:
+def test_releases_deploys_and_acts_are_marked_and_chosen(
+    anna: Client, log_in: LogIn
+) -> None:
+    happened(30 * HOUR, succeeded=1, release="1.0")
     happened(5 * HOUR, succeeded=5, release="1.0")
     happened(HOUR, succeeded=3, release="1.1")
-    page = get(anna, page_of("jobtype", ADD))
-    assert drawn(page, "last 24 hours: 8 succeeded")
-    (link,) = [link for link in page.links if "release=1.1" in link]
-    page = get(anna, page_of("jobtype", ADD) + link)
-    assert drawn(page, "last 24 hours: 3 succeeded")
-    assert "window=7d" in "".join(link for link in page.links if "release=1.1" in link)
-
-
-def test_a_deploy_and_an_act_are_marked(anna: Client, scene: Scene) -> None:
-    happened(30 * HOUR, succeeded=1, release="1.0")
-    happened(5 * HOUR, succeeded=1, release="1.0")
-    happened(HOUR, succeeded=1, release="1.1")
     operations.pause([ADD], by="carl", reason="too many")
     page = get(anna, page_of("jobtype", ADD))
+    assert drawn(page, "last 24 hours: 8 succeeded")
     assert "release 1.1 began" in page.text
     assert "release 1.0 began" not in page.text
     assert "carl: pause" in page.text
     assert len(page.all("path", **{"class": "jq-at-deploy"})) == 2  # in each chart
     assert len(page.all("path", **{"class": "jq-at-act"})) == 2
-
-
-def test_acts_are_for_those_who_see_the_audit(log_in: LogIn, scene: Scene) -> None:
-    operations.pause([ADD], by="carl", reason="too many")
+    (link,) = [link for link in page.links if "release=1.1" in link]
+    page = get(anna, page_of("jobtype", ADD) + link)
+    assert drawn(page, "last 24 hours: 3 succeeded")
+    windows = curves(anna, "jobtype", ADD, window="7d").releases
+    assert "window=7d" in next(one.url for one in windows if "release=1.1" in one.url)
+    # Acts are for those who see the audit.
     client = log_in(*(view for view in VIEWS if view != "view_auditentry"))
-    assert "carl: pause" not in get(client, page_of("jobtype", ADD)).text
+    assert "carl" not in str(curves(client, "jobtype", ADD).events)
 
 
-def test_the_day_before_is_drawn_beside(anna: Client, scene: Scene) -> None:
+def test_the_day_before_is_drawn_beside(anna: Client) -> None:
     happened(HOUR, succeeded=3)
     happened(25 * HOUR, succeeded=6)
     page = get(anna, page_of("jobtype", ADD))
@@ -112,21 +107,16 @@ def failed(
 ) -> None:
     """So many failures of a group in an hour."""
     hour = (timezone.now() - ago).replace(minute=0, second=0, microsecond=0)
-    FailureRollup.objects.create(
-        fingerprint=group, bucket=hour, failed=count, release=release, **more
-    )
+    row = {"fingerprint": group, "bucket": hour, "failed": count, "release": release}
+    FailureRollup.objects.create(**row, **more)
 
 
 def group(name: str, seen: timedelta = HOUR) -> UUID:
     """A group that was first seen so long ago."""
     key = UUID(int=int.from_bytes(name.encode().ljust(16)))
-    FailureGroup.objects.create(
-        fingerprint=key,
-        coarse=key,
-        error_class=f"shop.{name}",
-        frame="shop.jobs:sell",
-        first_seen=timezone.now() - seen,
-    )
+    row = {"fingerprint": key, "coarse": key, "error_class": f"shop.{name}"}
+    first = {"frame": "shop.jobs:sell", "first_seen": timezone.now() - seen}
+    insert(FailureGroup, {**row, **first})
     return key
 
 
@@ -140,21 +130,29 @@ def rows_of(page: Page) -> list[list[str]]:
     return rows
 
 
-@pytest.mark.django_db
 def test_the_most_frequent_failure_is_the_first_row(anna: Client) -> None:
     rare, often = group("Rare", 40 * DAY), group("Often")
     failed(HOUR, 2, rare)
     failed(HOUR, 30, often)
     failed(3 * HOUR, 12, often)
     failed(30 * HOUR, 500, rare)  # before the window
-    rows = rows_of(get(anna, MATRIX))
+    known = {"status": "failed", "fingerprint": often}
+    job = archived(finished_at=timezone.now() - HOUR, **known)
+    archived(finished_at=timezone.now() - 5 * HOUR, **known)
+    page = get(anna, MATRIX)
+    rows = rows_of(page)
     assert [(row[0], row[1]) for row in rows] == [("Often new", "42"), ("Rare", "2")]
     assert len(rows[0]) == 2 + 24
     assert rows[0][-2] == "30"  # of the hour before this one
     assert rows[0][-4] == "12"
+    # A number leads to its jobs.
+    links = [link for link in page.links if f"fingerprint={often}" in link]
+    listed = following(anna, "archivedjob", links[-1].partition("?")[2])
+    assert [row.pk for row in listed.result_list] == [job]
 
 
-def test_releases_are_columns(anna: Client, db: None) -> None:
+def test_releases_are_columns(anna: Client) -> None:
+    assert "Nothing failed." in get(anna, MATRIX).text
     key = group("Often")
     failed(30 * HOUR, 4, key, "1.0")
     failed(HOUR, 6, key, "1.1")
@@ -164,30 +162,10 @@ def test_releases_are_columns(anna: Client, db: None) -> None:
     assert any("release%3A%221.1%22" in link for link in page.links)
 
 
-def test_a_number_leads_to_its_jobs(anna: Client, scene: Scene) -> None:
-    from tests.admin.scene import archived
-
-    key = group("Often")
-    job = archived(status="failed", fingerprint=key, finished_at=timezone.now() - HOUR)
-    archived(status="failed", fingerprint=key, finished_at=timezone.now() - 5 * HOUR)
-    failed(HOUR, 1, key)
-    links = [link for link in get(anna, MATRIX).links if f"fingerprint={key}" in link]
-    assert get(anna, links[0]).rows == [str(job)]
-
-
-def test_nothing_failed(anna: Client, db: None) -> None:
-    assert "Nothing failed." in get(anna, MATRIX).text
-
-
 # Releases beside each other.
 
 
-def test_what_is_worse_in_the_newer_release_comes_first(
-    anna: Client, scene: Scene
-) -> None:
-    def ran(seconds: str, count: int) -> list[int]:
-        return histogram(**{f"s{seconds}": count})
-
+def test_what_is_worse_in_the_newer_release_comes_first(anna: Client) -> None:
     for name, release, failures, seconds in (
         (ADD, "1.0", 1, "1"),
         (ADD, "1.1", 1, "1"),
@@ -195,7 +173,7 @@ def test_what_is_worse_in_the_newer_release_comes_first(
         (FAIL, "1.1", 40, "10"),
     ):
         ago = DAY if release == "1.0" else HOUR
-        runs = ran(seconds, 100)
+        runs = histogram(**{f"s{seconds}": 100})
         counts = {"succeeded": 100 - failures, "failed": failures}
         happened(ago, name, release=release, run_histogram=runs, **counts)
     rows = rows_of(get(anna, RELEASES))
@@ -208,10 +186,11 @@ def test_what_is_worse_in_the_newer_release_comes_first(
 
 
 def test_groups_are_told_by_the_release_that_they_fail_in(
-    anna: Client, scene: Scene
+    anna: Client, log_in: LogIn
 ) -> None:
-    happened(DAY, succeeded=1, release="1.0")
     happened(HOUR, succeeded=1, release="1.1")
+    assert "Fewer than two releases" in get(anna, RELEASES).text
+    happened(DAY, succeeded=1, release="1.0")
     for name, of in (("Old", ["1.0"]), ("Both", ["1.0", "1.1"]), ("New", ["1.1"])):
         key = group(name)
         for release in of:
@@ -223,31 +202,16 @@ def test_groups_are_told_by_the_release_that_they_fail_in(
     assert "New 0 3" in text[new:both]
     assert "Both 3 3" in text[both:old]
     assert "Old 3 0" in text[old:]
-
-
-def test_groups_are_for_those_who_see_them(log_in: LogIn, scene: Scene) -> None:
-    happened(DAY, succeeded=1, release="1.0")
-    happened(HOUR, succeeded=1, release="1.1")
-    failed(HOUR, 3, group("New"), "1.1")
+    # Groups are for those who see them.
     client = log_in("view_jobtype")
     assert "Fails in the newer release only" not in get(client, RELEASES).text
+    # A release that there is not is shown as nothing.
+    for name in ("\x00", "<script>", "no such release", "'"):
+        page = get(anna, RELEASES, old=name, new="1.1")
+        assert "<script>" not in page.html
 
 
-def test_one_release_is_not_compared(anna: Client, scene: Scene) -> None:
-    happened(HOUR, succeeded=1, release="1.0")
-    assert "Fewer than two releases" in get(anna, RELEASES).text
-
-
-@pytest.mark.parametrize("name", ["\x00", "<script>", "no such release", "'"])
-def test_a_release_that_there_is_not_is_shown_as_nothing(
-    anna: Client, scene: Scene, name: str
-) -> None:
-    happened(HOUR, succeeded=1, release="1.0")
-    page = get(anna, RELEASES, old=name, new="1.0")
-    assert "<script>" not in page.html
-
-
-def test_the_lists_lead_there(anna: Client, scene: Scene) -> None:
-    assert MATRIX in get(anna, list_of("failuregroup")).links
-    assert RELEASES in get(anna, list_of("failuregroup")).links
+def test_the_lists_lead_there(anna: Client) -> None:
+    links = get(anna, list_of("failuregroup")).links
+    assert {MATRIX, RELEASES} <= {*links}
     assert RELEASES in get(anna, list_of("jobtype")).links

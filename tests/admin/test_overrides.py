@@ -1,4 +1,4 @@
-"""The forms: overrides of a job type, and what is decided about a failure group."""
+"""The form of a job type's overrides, and how they are cleared."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from django_jobqueue import operations
+from django_jobqueue.admin.types.overrides import OverridesForm
 from django_jobqueue.models import JobType
 from django_jobqueue.store.connection import OwnConnection
-from tests.admin.pages import confirm, get, page_of, post, select
-from tests.admin.scene import ADD, FAIL, ONCE, Scene
+from tests.admin.pages import get, page_of, post
+from tests.admin.scene import ADD, FAIL, ONCE
+from tests.admin.units import act, context, press, problems, question
 from tests.store.meanwhile import Hearing
+
+pytestmark = pytest.mark.django_db
 
 EMPTY = {
     "priority_override": "",
@@ -26,20 +30,23 @@ EMPTY = {
     "keep_unsuccessful_override": "",
     "_continue": "Save",
 }
+DRIFT = "The override has the value of the code."
 
 
-def test_overrides_are_saved_and_shown_beside_the_code(
-    anna: Client, scene: Scene
-) -> None:
+def save(client: Client, name: str = FAIL, **said: str) -> str:
+    """Save the form: what is told."""
+    return press(client, page_of("jobtype", name), **{**EMPTY, **said})
+
+
+def test_overrides_are_saved_and_shown_beside_the_code(anna: Client) -> None:
     said = {
-        **EMPTY,
         "priority_override": "-7",
         "max_attempts_override": "-1",
         "timeout_override": "90",
         "concurrency_override": "0",
         "keep_succeeded_override": "2 00:00:00",
     }
-    page = post(anna, page_of("jobtype", FAIL), said)
+    page = post(anna, page_of("jobtype", FAIL), {**EMPTY, **said})
     row = JobType.objects.get(pk=FAIL)
     assert (row.priority_override, row.max_attempts_override) == (-7, -1)
     assert (row.concurrency_override, row.keep_unsuccessful_override) == (0, None)
@@ -64,33 +71,38 @@ def test_overrides_are_saved_and_shown_beside_the_code(
 
 
 def test_workers_are_told_of_an_override_at_once(
-    transactional_db: None, scene: Scene, other: OwnConnection
+    transactional_db: None, other: OwnConnection
 ) -> None:
     user = get_user_model().objects.create_superuser("anna", "", "x")
     client = Client()
     client.force_login(user)
     ear = Hearing(other)
-    post(client, page_of("jobtype", FAIL), {**EMPTY, "priority_override": "3"})
+    save(client, priority_override="3")
     assert ear.heard() == ["t:"]
 
 
-def test_an_empty_override_is_the_code_again(anna: Client, scene: Scene) -> None:
-    JobType.objects.filter(pk=FAIL).update(max_attempts_override=9)
-    assert "Max attempts 9 override 3" in get(anna, page_of("jobtype", FAIL)).text
-    page = post(anna, page_of("jobtype", FAIL), EMPTY)
-    assert JobType.objects.get(pk=FAIL).max_attempts_override is None
-    assert "Max attempts 3 code 3" in page.text
-
-
-def test_a_form_that_changes_nothing_is_no_history(anna: Client, scene: Scene) -> None:
-    post(anna, page_of("jobtype", FAIL), EMPTY)
-    assert LogEntry.objects.count() == 0
+def test_an_empty_override_is_the_code_again(anna: Client) -> None:
+    row = JobType.objects.filter(pk=FAIL)
+    row.update(max_attempts_override=9)
+    page = get(anna, page_of("jobtype", FAIL))
+    assert "Max attempts 9 override 3" in page.text
+    assert DRIFT not in page.text
+    row.update(max_attempts_override=3)  # which is what the code says
+    assert DRIFT in get(anna, page_of("jobtype", FAIL)).text
+    save(anna)
+    assert row.get().max_attempts_override is None
+    assert "Max attempts 3 code 3" in get(anna, page_of("jobtype", FAIL)).text
+    assert LogEntry.objects.count() == 1
+    save(anna)  # changes nothing
+    assert LogEntry.objects.count() == 1
 
 
 def test_a_form_leaves_what_others_overrode_since_it_was_opened(
-    anna: Client, scene: Scene, monkeypatch: pytest.MonkeyPatch
+    anna: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between the look at the row and the saving of the form."""
+    """Between the look at the row and the saving of the form; nor does it write what
+    somebody adds to the form."""
+    before = JobType.objects.filter(pk=FAIL).values().get()
     override = operations.override
 
     def slowly(name: str, **said: Any) -> Any:
@@ -98,25 +110,15 @@ def test_a_form_leaves_what_others_overrode_since_it_was_opened(
         return override(name, **said)
 
     monkeypatch.setattr(operations, "override", slowly)
-    post(anna, page_of("jobtype", FAIL), {**EMPTY, "priority_override": "3"})
-    row = JobType.objects.get(pk=FAIL)
-    assert (row.priority_override, row.concurrency_override) == (3, 4)
+    said = {"priority_override": "3", "queue": "x", "paused": "on", "name": "y"}
+    press(anna, page_of("jobtype", FAIL), **{**EMPTY, **said})
+    after = JobType.objects.filter(pk=FAIL).values().get()
+    assert after == {**before, "priority_override": 3, "concurrency_override": 4}
 
 
-def test_an_override_that_says_what_the_code_says_is_pointed_out(
-    anna: Client, scene: Scene
-) -> None:
-    drift = "The override has the value of the code."
-    JobType.objects.filter(pk=FAIL).update(max_attempts_override=4)
-    assert drift not in get(anna, page_of("jobtype", FAIL)).text
-    JobType.objects.filter(pk=FAIL).update(max_attempts_override=3)
-    assert drift in get(anna, page_of("jobtype", FAIL)).text
-
-
-def test_an_override_is_cleared_alone(anna: Client, scene: Scene) -> None:
-    JobType.objects.filter(pk=FAIL).update(
-        max_attempts_override=9, concurrency_override=2
-    )
+def test_overrides_are_cleared_alone_and_of_several_job_types(anna: Client) -> None:
+    row = JobType.objects.filter(pk=FAIL)
+    row.update(max_attempts_override=9, concurrency_override=2)
     page = get(anna, page_of("jobtype", FAIL))
     links = [link for link in page.links if "override=" in link]
     assert len(links) == 2
@@ -126,81 +128,56 @@ def test_an_override_is_cleared_alone(anna: Client, scene: Scene) -> None:
         "max_attempts": False,
         "concurrency": True,
     }
-    assert JobType.objects.get(pk=FAIL).concurrency_override == 2
-
-    page = confirm(anna, "jobtype", "clear", FAIL, override=["concurrency"])
-    assert "1 override was cleared." in page.text
-    row = JobType.objects.get(pk=FAIL)
-    assert (row.max_attempts_override, row.concurrency_override) == (9, None)
+    assert row.get().concurrency_override == 2
+    # Only those that there are.
+    wrong = problems(anna, "jobtype", "clear", FAIL, override=["timeout"])
+    assert "Select a valid choice" in wrong
+    told = act(anna, "jobtype", "clear", FAIL, override=["concurrency"])
+    assert told == "1 override was cleared."
+    values = row.values_list("max_attempts_override", "concurrency_override")
+    assert values.get() == (9, None)
     (entry,) = LogEntry.objects.all()
     assert entry.get_change_message() == "Changed Concurrency: 2 → –."
 
-
-def test_overrides_of_several_job_types_are_cleared_from_the_list(
-    anna: Client, scene: Scene
-) -> None:
+    LogEntry.objects.all().delete()
     JobType.objects.filter(pk__in=[ADD, FAIL]).update(priority_override=9)
-    page = select(anna, "jobtype", "clear", ADD, FAIL, ONCE)
-    assert "Clear overrides of these 3" in page.text
-    page = confirm(anna, "jobtype", "clear", ADD, FAIL, ONCE, override=["priority"])
-    assert "2 overrides were cleared." in page.text
+    several = (ADD, FAIL, ONCE)
+    assert "Clear overrides of these 3" in question(anna, "jobtype", "clear", *several)
+    told = act(anna, "jobtype", "clear", *several, override=["priority"])
+    assert told == "2 overrides were cleared."
     assert not JobType.objects.filter(priority_override__isnull=False).exists()
     assert {entry.object_id for entry in LogEntry.objects.all()} == {ADD, FAIL}
 
 
-def test_only_overrides_that_there_are_can_be_cleared(
-    anna: Client, scene: Scene
-) -> None:
-    JobType.objects.filter(pk=FAIL).update(priority_override=9)
-    page = confirm(anna, "jobtype", "clear", FAIL, override=["timeout"])
-    assert "Select a valid choice" in page.text
-    assert JobType.objects.get(pk=FAIL).priority_override == 9
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "text"),
-    [
-        ("priority_override", "101", "From -100 to 100."),
-        ("priority_override", "-101", "From -100 to 100."),
-        ("priority_override", "x", "Enter a whole number."),
-        ("max_attempts_override", "0", "From 1 to 2147483647, or -1 for unlimited."),
-        ("max_attempts_override", "-2", "From 1 to 2147483647, or -1 for unlimited."),
-        ("max_attempts_override", "9" * 12, "From 1 to 2147483647, or -1"),
-        ("concurrency_override", "-2", "From 0 to 2147483647, or -1 for unlimited."),
-        ("concurrency_override", "1.5", "Enter a whole number."),
-        ("timeout_override", "-5", "From zero to 36500 days."),
-        ("timeout_override", "soon", "Enter a valid duration."),
-        ("keep_succeeded_override", "-1", "From zero to 36500 days."),
-        ("keep_unsuccessful_override", "-1", "From zero to 36500 days."),
-        ("keep_unsuccessful_override", "9" * 30, "The number of days must be"),
-    ],
-)
-def test_an_override_that_cannot_be_is_refused(
-    anna: Client, scene: Scene, name: str, value: str, text: str
-) -> None:
-    page = post(anna, page_of("jobtype", FAIL), {**EMPTY, name: value})
-    assert text in page.text
-    assert getattr(JobType.objects.get(pk=FAIL), name) is None
+def test_an_override_that_cannot_be_is_refused(anna: Client) -> None:
+    attempts = "From 1 to 2147483647, or -1 for unlimited."
+    days = "From zero to 36500 days."
+    for name, value, text in (
+        ("priority", "101", "From -100 to 100."),
+        ("priority", "-101", "From -100 to 100."),
+        ("priority", "x", "Enter a whole number."),
+        ("max_attempts", "0", attempts),
+        ("max_attempts", "-2", attempts),
+        ("max_attempts", "9" * 12, "From 1 to 2147483647, or -1"),
+        ("concurrency", "-2", "From 0 to 2147483647, or -1 for unlimited."),
+        ("concurrency", "1.5", "Enter a whole number."),
+        ("timeout", "-5", days),
+        ("timeout", "soon", "Enter a valid duration."),
+        ("keep_succeeded", "-1", days),
+        ("keep_unsuccessful", "-1", days),
+        ("keep_unsuccessful", "9" * 30, "The number of days must be"),
+    ):
+        said = {**EMPTY, f"{name}_override": value}
+        form = OverridesForm(said, instance=JobType.objects.get(pk=FAIL))
+        assert text in str(form.errors.as_data()[f"{name}_override"]), name
+    page = post(anna, page_of("jobtype", FAIL), {**EMPTY, "priority_override": "x"})
+    assert "Enter a whole number." in page.text
     assert LogEntry.objects.count() == 0
 
 
-def test_a_form_writes_nothing_but_overrides(anna: Client, scene: Scene) -> None:
-    """Neither what a deployment said meanwhile, nor what somebody adds to the form."""
-    before = JobType.objects.filter(pk=FAIL).values().get()
-    said = {
-        **EMPTY,
-        "priority_override": "3",
-        "queue": "x",
-        "paused": "on",
-        "name": "y",
-    }
-    post(anna, page_of("jobtype", FAIL), said)
-    after = JobType.objects.filter(pk=FAIL).values().get()
-    assert after == {**before, "priority_override": 3}
-
-
 def test_an_at_most_once_type_has_one_attempt_whatever_is_written(
-    anna: Client, scene: Scene
+    anna: Client,
 ) -> None:
-    page = post(anna, page_of("jobtype", ONCE), {**EMPTY, "max_attempts_override": "9"})
-    assert "has one attempt, whatever is written here" in page.text
+    save(anna, ONCE, max_attempts_override="9")
+    text = "has one attempt, whatever is written here"
+    assert text in str(context(anna, "jobtype", ONCE)["policy"])
