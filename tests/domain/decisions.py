@@ -7,8 +7,6 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from django_jobqueue import (
     Cancel,
     Fail,
@@ -35,18 +33,8 @@ from django_jobqueue.domain.states import AttemptEnd, Delivery
 from tests.domain.made import context
 
 HOUR = timedelta(hours=1)
-SIGNATURE = "the data does not fit the handler"
-NOT_JSON = "the result is not JSON"
-ONCE = {"delivery": Delivery.AT_MOST_ONCE}
-STOPPED = {"asked": StopReason.STOP}
-CANCELLED = {"asked": StopReason.CANCEL}
-TIMED_OUT = {"asked": StopReason.TIME_OUT}
 NO_STOCK = ValueError("no stock")
-NOTHING = {"retry": {BaseException: False}}
-ONLY_OS_ERRORS = {"retry": {OSError: True, Exception: False}}
-OWN = "the wait of this job"
 CONTEXT = context(crashes=1)
-NO_ATTEMPT = "no attempt is left"
 AWAY = NotDelivered("shipping is away")
 NEWER = UnknownParameters("send() has no parameter 'copy'.")
 
@@ -60,9 +48,14 @@ def seconds_of_attempt(attempt: int) -> timedelta:
     return timedelta(seconds=attempt)
 
 
-def seconds_in_error(attempt: int, exception: BaseException, job: Context) -> float:
+def in_error(attempt: int, exception: BaseException, job: Context) -> float:
     """A backoff that reads the error."""
     return float(str(exception))
+
+
+def by_crashes(attempt: int, exception: BaseException, job: Context) -> int:
+    """A backoff that reads the job."""
+    return job.crashes + 7
 
 
 def nothing(attempt: int, exception: BaseException, job: Context) -> None:
@@ -124,9 +117,18 @@ def retried(
     return Outcome(verb=Verb.RETRY, wait=seconds, end=end, reason=reason)
 
 
+def by_rule(wait: float, name: str) -> Outcome:
+    """Retried after the wait of the rule of this class."""
+    return retried(wait, reason=f"the wait for {name}")
+
+
 def put_off(wait: float = 2, reason: str = "") -> Outcome:
     """Retried because the handler asked for it."""
     return replace(retried(wait, reason=reason), handler_requested=True)
+
+
+def failed(reason: str, end: AttemptEnd = AttemptEnd.FAILED) -> Outcome:
+    return Outcome(verb=Verb.FAIL, end=end, reason=reason)
 
 
 def never(name: str) -> Outcome:
@@ -134,424 +136,260 @@ def never(name: str) -> Outcome:
     return failed(f"{name} is not retried")
 
 
-def failed(reason: str, end: AttemptEnd = AttemptEnd.FAILED) -> Outcome:
-    return Outcome(verb=Verb.FAIL, end=end, reason=reason)
-
-
 def cancelled(reason: str) -> Outcome:
     return Outcome(verb=Verb.CANCEL, end=AttemptEnd.CANCELLED, reason=reason)
 
 
-def snoozed(wait: timedelta, reason: str = "") -> Outcome:
+def snoozed(wait: timedelta | float, reason: str = "") -> Outcome:
+    wait = wait if isinstance(wait, timedelta) else timedelta(seconds=wait)
     return Outcome(verb=Verb.SNOOZE, wait=wait, end=AttemptEnd.SNOOZED, reason=reason)
-
-
-def released() -> Outcome:
-    return Outcome(verb=Verb.RELEASE, end=AttemptEnd.RELEASED, reason="stopped")
-
-
-def case(
-    name: str, error: BaseException | None, given: dict[str, Any], outcome: Outcome
-) -> Any:
-    return pytest.param(error, given, outcome, id=name)
 
 
 def left(wait: float) -> Outcome:
     """To newer code."""
-    return snoozed(timedelta(seconds=wait), f"left to newer code: {NEWER}")
+    return snoozed(wait, f"left to newer code: {NEWER}")
 
 
 def away(wait: float) -> Outcome:
     """To when the endpoint can be reached."""
-    return snoozed(timedelta(seconds=wait), "shipping is away")
+    return snoozed(wait, "shipping is away")
 
 
-CASES = [
-    case("unknown parameter", NEWER, {}, left(1)),
-    case("unknown parameter, last attempt", NEWER, {"attempt": 5}, left(1)),
-    case("unknown parameter, at most once", NEWER, ONCE, left(1)),
-    case("unknown parameter again", NEWER, {"given_back": 4}, left(16)),
-    case("unknown parameter, the last time", NEWER, {"given_back": 9}, left(60)),
-    case(
-        "unknown parameter too often",
-        NEWER,
-        {"given_back": 10},
-        failed("the data does not fit the handler"),
-    ),
-    case(
-        "unknown parameter, at most once, too often",
-        NEWER,
-        {**ONCE, "given_back": 10},
-        failed(AT_MOST_ONCE),
-    ),
-    case(
-        "unknown parameter, without a claim",
-        NEWER,
-        {"given_back": -1},
-        failed("the data does not fit the handler"),
-    ),
-    case("not delivered", AWAY, {}, retried()),
-    case("not delivered, the last time", AWAY, {"attempt": 5}, failed(NO_ATTEMPT)),
-    case("not delivered, at most once", AWAY, ONCE, away(1)),
-    case(
-        "not delivered, at most once, again", AWAY, {**ONCE, "given_back": 63}, away(60)
-    ),
-    case(
-        "not delivered, at most once, for an hour",
-        AWAY,
-        {**ONCE, "given_back": 64},
-        failed(AT_MOST_ONCE),
-    ),
-    case(
-        "not delivered, at most once, without a claim",
-        AWAY,
-        {**ONCE, "given_back": -1},
-        failed(AT_MOST_ONCE),
-    ),
-    case("nothing raised", None, {}, succeeded()),
-    case("nothing raised, last attempt", None, {"attempt": 5}, succeeded()),
-    case("nothing raised, told to stop", None, STOPPED, succeeded()),
-    case("nothing raised, cancelled too late", None, CANCELLED, succeeded()),
-    case("nothing raised, timed out too late", None, TIMED_OUT, succeeded()),
-    case("at most once, nothing raised", None, ONCE, succeeded()),
+RELEASED = Outcome(verb=Verb.RELEASE, end=AttemptEnd.RELEASED, reason="stopped")
+OF_TIME = retried(end=AttemptEnd.TIMED_OUT)
+LOST = failed(AT_MOST_ONCE)
+USED_UP = failed("no attempt is left")
+SAID_SO = failed("the handler said so")
+ENOUGH = failed("the backoff policy said so")
+MISFIT = failed("the data does not fit the handler")
+NOT_JSON = failed("the result is not JSON")
+
+# What is given, besides what was raised.
+LAST: dict[str, Any] = {"attempt": 5}
+UNLIMITED: dict[str, Any] = {"max_attempts": None}
+ONCE: dict[str, Any] = {"delivery": Delivery.AT_MOST_ONCE}
+STOPPED: dict[str, Any] = {"asked": StopReason.STOP}
+CANCELLED: dict[str, Any] = {"asked": StopReason.CANCEL}
+TIMED_OUT: dict[str, Any] = {"asked": StopReason.TIME_OUT}
+OWN: dict[str, Any] = {"own": 60}
+NOTHING: dict[str, Any] = {"retry": {BaseException: False}}
+ONLY_OS_ERRORS: dict[str, Any] = {"retry": {OSError: True, Exception: False}}
+NO_KEYS: dict[str, Any] = {"retry": {KeyError: False}}
+LEAVES_IT: dict[str, Any] = {"retry": {ValueError: nothing}}
+RESETS: dict[str, Any] = {
+    "retry": {Exception: False, ConnectionError: "immediate", OSError: False}
+}
+FILES: dict[str, Any] = {
+    "retry": {OSError: HOUR, FileNotFoundError: False, Exception: HOUR}
+}
+
+
+def ruled(most: int, of: type[Exception] = OSError) -> dict[str, Any]:
+    """A rule of so many attempts."""
+    return {"retry": {of: RetryRule(max_attempts=most)}}
+
+
+# Names of classes and functions that occur often, so that a case is a line.
+Told, Error, Slow = asyncio.CancelledError, ValueError, JobTimeout
+OF_JOB = "the wait of this job"
+OF_OS = failed("no attempt is left for OSError")
+
+Case = tuple[str, BaseException | None, dict[str, Any], Outcome]
+CASES: list[Case] = [
+    ("unknown parameter", NEWER, {}, left(1)),
+    ("unknown parameter, last attempt", NEWER, LAST, left(1)),
+    ("unknown parameter, at most once", NEWER, ONCE, left(1)),
+    ("unknown parameter again", NEWER, {"given_back": 4}, left(16)),
+    ("unknown parameter, the last time", NEWER, {"given_back": 9}, left(60)),
+    ("unknown parameter too often", NEWER, {"given_back": 10}, MISFIT),
+    ("the same, at most once", NEWER, {**ONCE, "given_back": 10}, LOST),
+    ("unknown parameter, without a claim", NEWER, {"given_back": -1}, MISFIT),
+    ("not delivered", AWAY, {}, retried()),
+    ("not delivered, the last time", AWAY, LAST, USED_UP),
+    ("not delivered, once", AWAY, ONCE, away(1)),
+    ("not delivered, once, again", AWAY, {**ONCE, "given_back": 63}, away(60)),
+    ("not delivered, once, for an hour", AWAY, {**ONCE, "given_back": 64}, LOST),
+    ("not delivered, once, unclaimed", AWAY, {**ONCE, "given_back": -1}, LOST),
+    ("nothing raised", None, {}, succeeded()),
+    ("nothing raised, last attempt", None, LAST, succeeded()),
+    ("nothing raised, told to stop", None, STOPPED, succeeded()),
+    ("nothing raised, cancelled too late", None, CANCELLED, succeeded()),
+    ("nothing raised, timed out too late", None, TIMED_OUT, succeeded()),
+    ("at most once, nothing raised", None, ONCE, succeeded()),
     # An exception of the handler's.
-    case("any exception", ValueError("no"), {}, retried()),
-    case("the first attempt", ValueError(), {"attempt": 1}, retried(1)),
-    case(
-        "the last attempt", ValueError(), {"attempt": 5}, failed("no attempt is left")
-    ),
-    case(
-        "more attempts than allowed, after the limit was lowered",
-        ValueError(),
-        {"attempt": 7},
-        failed("no attempt is left"),
-    ),
-    case(
-        "one attempt allowed",
-        ValueError(),
-        {"attempt": 1, "max_attempts": 1},
-        failed("no attempt is left"),
-    ),
-    case(
-        "attempts without end",
-        ValueError(),
-        {"attempt": 9_999, "max_attempts": None},
-        retried(9_999),
-    ),
-    case("sys.exit()", SystemExit(0), {}, retried()),
-    case("Ctrl-C raised by the handler", KeyboardInterrupt(), {}, retried()),
-    case("GeneratorExit", GeneratorExit(), {}, retried()),
-    case("out of memory", MemoryError(), {}, retried()),
-    case("CancelledError of its own", asyncio.CancelledError(), {}, retried()),
-    case("a group", ExceptionGroup("two", [ValueError()]), {}, retried()),
+    ("any exception", Error("no"), {}, retried()),
+    ("the first attempt", Error(), {"attempt": 1}, retried(1)),
+    ("the last attempt", Error(), LAST, USED_UP),
+    ("after the limit was lowered", Error(), {"attempt": 7}, USED_UP),
+    ("one attempt allowed", Error(), {"attempt": 1, "max_attempts": 1}, USED_UP),
+    ("unlimited", Error(), {"attempt": 9_999, **UNLIMITED}, retried(9_999)),
+    ("sys.exit()", SystemExit(0), {}, retried()),
+    ("Ctrl-C raised by the handler", KeyboardInterrupt(), {}, retried()),
+    ("GeneratorExit", GeneratorExit(), {}, retried()),
+    ("out of memory", MemoryError(), {}, retried()),
+    ("CancelledError of its own", Told(), {}, retried()),
+    ("a group", ExceptionGroup("two", [Error()]), {}, retried()),
     # The four words.
-    case("Cancel", Cancel("sold out"), {}, cancelled("sold out")),
-    case("Cancel without a reason", Cancel(), {}, cancelled("cancelled")),
-    case("Cancel in the last attempt", Cancel("x"), {"attempt": 5}, cancelled("x")),
-    case("Cancel, at most once", Cancel("x"), ONCE, cancelled("x")),
-    case("Cancel, not retried", Cancel("x"), NOTHING, cancelled("x")),
-    case("Snooze", Snooze(HOUR, "later"), {}, snoozed(HOUR, "later")),
-    case("Snooze in seconds", Snooze(90), {}, snoozed(timedelta(seconds=90))),
-    case("Snooze into the past", Snooze(-1), {}, snoozed(timedelta(0))),
-    case("Snooze in the last attempt", Snooze(HOUR), {"attempt": 5}, snoozed(HOUR)),
-    case(
-        "Snooze, not retried",
-        Snooze(9),
-        NOTHING,
-        snoozed(timedelta(seconds=9)),
-    ),
-    case("Snooze, at most once", Snooze(HOUR), ONCE, failed(AT_MOST_ONCE)),
-    case("Fail", Fail("no such order"), {}, failed("the handler said so")),
-    case(
-        "a backoff that raises Fail",
-        ValueError(),
-        {"backoff": no_more},
-        failed("the backoff policy said so"),
-    ),
-    case("Fail, at most once", Fail("no"), ONCE, failed("the handler said so")),
-    case(
-        "Fail, and every exception is retried",
-        Fail("no"),
-        {"retry": {BaseException: True}},
-        failed("the handler said so"),
-    ),
-    case("Retry", Retry("again"), {}, put_off()),
-    case("Retry after seconds", Retry(after=60), {}, put_off(60)),
-    case("Retry after a timedelta", Retry(after=HOUR), {}, put_off(3_600)),
-    case("Retry at once", Retry(after=0), {}, put_off(0)),
-    case("Retry into the past", Retry(after=-5), {}, put_off(0)),
-    case(
-        "Retry, attempts used up",
-        Retry(after=60),
-        {"attempt": 5},
-        failed("no attempt is left"),
-    ),
-    case(
-        "Retry, attempts without end",
-        Retry(after=60),
-        {"attempt": 5, "max_attempts": None},
-        put_off(60),
-    ),
-    case("Retry because of an exception", caused(Retry(after=60)), {}, retried(60)),
-    case("Retry while another is handled", handling(Retry()), {}, retried()),
-    case("Retry from None", caused(Retry(), None), {}, put_off()),
-    case("Retry, at most once", Retry(after=60), ONCE, failed(AT_MOST_ONCE)),
-    case("Retry, where nothing is retried", Retry(), NOTHING, put_off()),
-    case("Retry because of one that is not", caused(Retry()), NOTHING, retried()),
+    ("Cancel", Cancel("sold out"), {}, cancelled("sold out")),
+    ("Cancel without a reason", Cancel(), {}, cancelled("cancelled")),
+    ("Cancel in the last attempt", Cancel("x"), LAST, cancelled("x")),
+    ("Cancel, at most once", Cancel("x"), ONCE, cancelled("x")),
+    ("Cancel, not retried", Cancel("x"), NOTHING, cancelled("x")),
+    ("Snooze", Snooze(HOUR, "later"), {}, snoozed(HOUR, "later")),
+    ("Snooze in seconds", Snooze(90), {}, snoozed(90)),
+    ("Snooze into the past", Snooze(-1), {}, snoozed(0)),
+    ("Snooze in the last attempt", Snooze(HOUR), LAST, snoozed(HOUR)),
+    ("Snooze, not retried", Snooze(9), NOTHING, snoozed(9)),
+    ("Snooze, at most once", Snooze(HOUR), ONCE, LOST),
+    ("Fail", Fail("no such order"), {}, SAID_SO),
+    ("a backoff that raises Fail", Error(), {"backoff": no_more}, ENOUGH),
+    ("Fail, at most once", Fail("no"), ONCE, SAID_SO),
+    ("Fail, all retried", Fail("no"), {"retry": {BaseException: True}}, SAID_SO),
+    ("Retry", Retry("again"), {}, put_off()),
+    ("Retry after seconds", Retry(after=60), {}, put_off(60)),
+    ("Retry after a timedelta", Retry(after=HOUR), {}, put_off(3_600)),
+    ("Retry at once", Retry(after=0), {}, put_off(0)),
+    ("Retry into the past", Retry(after=-5), {}, put_off(0)),
+    ("Retry, attempts used up", Retry(after=60), LAST, USED_UP),
+    ("Retry, unlimited", Retry(after=60), {**LAST, **UNLIMITED}, put_off(60)),
+    ("Retry because of an exception", caused(Retry(after=60)), {}, retried(60)),
+    ("Retry while another is handled", handling(Retry()), {}, retried()),
+    ("Retry from None", caused(Retry(), None), {}, put_off()),
+    ("Retry, at most once", Retry(after=60), ONCE, LOST),
+    ("Retry, where nothing is retried", Retry(), NOTHING, put_off()),
+    ("Retry because of one that is not", caused(Retry()), NOTHING, retried()),
     # What a job type says about exceptions.
-    case("not retried", KeyError("x"), {"retry": {KeyError: False}}, never("KeyError")),
-    case(
+    ("not retried", KeyError("x"), NO_KEYS, never("KeyError")),
+    (
         "a subclass of one that is not",
         KeyError("x"),
         {"retry": {(ValueError, LookupError): False}},
         never("LookupError"),
     ),
-    case("no rule fits", ValueError(), {"retry": {LookupError: False}}, retried()),
-    case("the only one that is retried", OSError(), ONLY_OS_ERRORS, retried()),
-    case("a subclass of that", ConnectionError(), ONLY_OS_ERRORS, retried()),
-    case("another one", ValueError(), ONLY_OS_ERRORS, never("Exception")),
-    case("sys.exit() is no Exception", SystemExit(1), ONLY_OS_ERRORS, retried()),
-    case("sys.exit()", SystemExit(1), NOTHING, never("BaseException")),
-    case(
-        "the nearest class",
-        FileNotFoundError(),
-        {"retry": {OSError: HOUR, FileNotFoundError: False, Exception: HOUR}},
-        never("FileNotFoundError"),
-    ),
-    case(
-        "the nearest class, in another order",
-        ConnectionResetError(),
-        {"retry": {Exception: False, ConnectionError: "immediate", OSError: False}},
-        retried(0, reason="the wait for ConnectionError"),
-    ),
-    case(
+    ("no rule fits", Error(), {"retry": {LookupError: False}}, retried()),
+    ("the only one that is retried", OSError(), ONLY_OS_ERRORS, retried()),
+    ("a subclass of that", ConnectionError(), ONLY_OS_ERRORS, retried()),
+    ("another one", Error(), ONLY_OS_ERRORS, never("Exception")),
+    ("sys.exit() is no Exception", SystemExit(1), ONLY_OS_ERRORS, retried()),
+    ("sys.exit(), not retried", SystemExit(1), NOTHING, never("BaseException")),
+    ("the nearest class", FileNotFoundError(), FILES, never("FileNotFoundError")),
+    ("in any order", ConnectionResetError(), RESETS, by_rule(0, "ConnectionError")),
+    (
         "the first base of two",
         TwoBases(),
         {"retry": {OSError: False, ValueError: "immediate"}},
-        retried(0, reason="the wait for ValueError"),
+        by_rule(0, "ValueError"),
     ),
-    case(
-        "not retried, in the last attempt",
-        KeyError("x"),
-        {"retry": {KeyError: False}, "attempt": 5},
-        never("KeyError"),
-    ),
-    case(
+    ("not retried, last", KeyError("x"), {**NO_KEYS, **LAST}, never("KeyError")),
+    (
         "retried, attempts used up",
         OSError(),
-        {"retry": {OSError: RetryRule(backoff=5)}, "attempt": 5},
-        failed("no attempt is left"),
+        {"retry": {OSError: RetryRule(backoff=5)}, **LAST},
+        USED_UP,
     ),
-    case(
-        "attempts of the rule left",
-        OSError(),
-        {"retry": {OSError: RetryRule(max_attempts=3)}},
-        retried(),
-    ),
-    case(
-        "attempts of the rule used up",
-        OSError(),
-        {"retry": {OSError: RetryRule(max_attempts=2)}},
-        failed("no attempt is left for OSError"),
-    ),
-    case(
-        "attempts of the rule used up, and none for the job",
-        OSError(),
-        {"retry": {OSError: RetryRule(max_attempts=2)}, "max_attempts": None},
-        failed("no attempt is left for OSError"),
-    ),
-    case(
-        "more attempts by the rule than by the job",
-        OSError(),
-        {"retry": {OSError: RetryRule(max_attempts=9)}, "attempt": 5},
-        failed("no attempt is left"),
-    ),
-    case(
-        "attempts of the rule used up by another exception",
-        ValueError(),
-        {"retry": {OSError: RetryRule(max_attempts=1)}},
-        retried(),
-    ),
-    case(
-        "Retry, attempts of a rule used up",
-        Retry(after=1),
-        {"retry": {Exception: RetryRule(max_attempts=1)}},
-        put_off(1),
-    ),
+    ("attempts of the rule left", OSError(), ruled(3), retried()),
+    ("attempts of the rule used up", OSError(), ruled(2), OF_OS),
+    ("none for the job either", OSError(), {**ruled(2), **UNLIMITED}, OF_OS),
+    ("more by the rule than by the job", OSError(), {**ruled(9), **LAST}, USED_UP),
+    ("attempts of another rule used up", Error(), ruled(1), retried()),
+    ("Retry, rule used up", Retry(after=1), ruled(1, Exception), put_off(1)),
     # Which wait.
-    case("a wait of the job", ValueError(), {"own": 60}, retried(60, reason=OWN)),
-    case(
+    ("a wait of the job", Error(), OWN, retried(60, reason=OF_JOB)),
+    (
         "a wait of the rule, and of the job",
         OSError(),
-        {"retry": {OSError: HOUR}, "own": 60},
-        retried(3_600, reason="the wait for OSError"),
+        {"retry": {OSError: HOUR}, **OWN},
+        by_rule(3_600, "OSError"),
     ),
-    case("Retry, a wait of the job", Retry(), {"own": 60}, put_off(60, OWN)),
-    case("Retry after, a wait of the job", Retry(after=5), {"own": 60}, put_off(5)),
-    case(
-        "a function of the error",
-        ValueError("12"),
-        {"backoff": seconds_in_error},
-        retried(12),
-    ),
-    case(
-        "a function of the job",
-        ValueError("x"),
-        {"backoff": lambda attempt, exception, job: job.crashes + 7},
-        retried(8),
-    ),
-    case(
+    ("Retry, a wait of the job", Retry(), OWN, put_off(60, OF_JOB)),
+    ("Retry after, a wait of the job", Retry(after=5), OWN, put_off(5)),
+    ("a function of the error", Error("12"), {"backoff": in_error}, retried(12)),
+    ("a function of the job", Error(), {"backoff": by_crashes}, retried(8)),
+    (
         "a function that leaves it to the job",
-        ValueError("x"),
-        {"retry": {ValueError: nothing}, "own": 60},
-        retried(60, reason=OWN),
+        Error("x"),
+        {**LEAVES_IT, **OWN},
+        retried(60, reason=OF_JOB),
     ),
-    case(
-        "a function that leaves it to the type",
-        ValueError("x"),
-        {"retry": {ValueError: nothing}},
-        retried(),
-    ),
-    case(
+    ("a function that leaves it to the type", Error("x"), LEAVES_IT, retried()),
+    (
         "a rule that wants no further attempt",
-        ValueError("x"),
-        {"retry": {ValueError: no_more}, "own": 60},
-        failed("the backoff policy said so"),
+        Error("x"),
+        {"retry": {ValueError: no_more}, **OWN},
+        ENOUGH,
     ),
-    case("at most once", ValueError(), ONCE, failed(AT_MOST_ONCE)),
-    case("at most once, sys.exit()", SystemExit(1), ONCE, failed(AT_MOST_ONCE)),
-    case(
-        "at most once, not retried",
-        KeyError("x"),
-        {**ONCE, "retry": {KeyError: False}},
-        failed(AT_MOST_ONCE),
-    ),
-    case(
+    ("at most once", Error(), ONCE, LOST),
+    ("at most once, sys.exit()", SystemExit(1), ONCE, LOST),
+    ("at most once, not retried", KeyError("x"), {**ONCE, **NO_KEYS}, LOST),
+    (
         "at most once, attempts left by a mistake",
-        ValueError(),
-        {**ONCE, "attempt": 1, "max_attempts": None},
-        failed(AT_MOST_ONCE),
+        Error(),
+        {**ONCE, "attempt": 1, **UNLIMITED},
+        LOST,
     ),
-    case("wrong data", InvalidArguments("no 'x'"), {}, failed(SIGNATURE)),
-    case("wrong result", InvalidResult("a set"), {}, failed(NOT_JSON)),
-    case("wrong result, once", InvalidResult("a set"), ONCE, failed(NOT_JSON)),
-    case(
+    ("wrong data", InvalidArguments("no 'x'"), {}, MISFIT),
+    ("wrong result", InvalidResult("a set"), {}, NOT_JSON),
+    ("wrong result, once", InvalidResult("a set"), ONCE, NOT_JSON),
+    (
         "wrong result, to be retried",
         InvalidResult("a set"),
-        {"retry": {TypeError: True}, "max_attempts": None},
-        failed(NOT_JSON),
+        {"retry": {TypeError: True}, **UNLIMITED},
+        NOT_JSON,
     ),
-    case(
+    (
         "wrong data, and its class is retried",
         InvalidArguments("no 'x'"),
         {"retry": {ValueError: True}},
-        failed(SIGNATURE),
+        MISFIT,
     ),
-    case("wrong data, at most once", InvalidArguments("x"), ONCE, failed(AT_MOST_ONCE)),
+    ("wrong data, at most once", InvalidArguments("x"), ONCE, LOST),
     # What a running handler was told.
-    case("cancelled, a thread", Cancel("asked to"), CANCELLED, cancelled("asked to")),
-    case("cancelled, a coroutine", asyncio.CancelledError(), CANCELLED, cancelled("")),
-    case(
-        "cancelled, at most once",
-        asyncio.CancelledError(),
-        {**ONCE, **CANCELLED},
-        cancelled(""),
-    ),
-    case(
-        "cancelled in the last attempt",
-        asyncio.CancelledError(),
-        {**CANCELLED, "attempt": 5},
-        cancelled(""),
-    ),
-    case("cancelled, but failed instead", ValueError(), CANCELLED, retried()),
-    case("stopped, a coroutine", asyncio.CancelledError(), STOPPED, released()),
-    case(
-        "stopped, a thread",
-        Cancel("the worker stops"),
-        STOPPED,
-        released(),
-    ),
-    case(
-        "stopped in the last attempt",
-        asyncio.CancelledError(),
-        {**STOPPED, "attempt": 5},
-        released(),
-    ),
-    case(
-        "stopped, CancelledError is not retried",
-        asyncio.CancelledError(),
-        {**STOPPED, **NOTHING},
-        released(),
-    ),
-    case(
-        "stopped, at most once, a coroutine",
-        asyncio.CancelledError(),
-        {**STOPPED, **ONCE},
-        failed(AT_MOST_ONCE),
-    ),
-    case(
-        "stopped, at most once, a thread",
-        Cancel("the worker stops"),
-        {**STOPPED, **ONCE},
-        failed(AT_MOST_ONCE),
-    ),
-    case("stopped, but failed instead", ValueError(), STOPPED, retried()),
-    case("stopped, but snoozed instead", Snooze(HOUR), STOPPED, snoozed(HOUR)),
-    case("stopped, but asked for a retry", Retry(after=60), STOPPED, put_off(60)),
+    ("cancelled, a thread", Cancel("asked to"), CANCELLED, cancelled("asked to")),
+    ("cancelled, a coroutine", Told(), CANCELLED, cancelled("")),
+    ("cancelled, at most once", Told(), {**ONCE, **CANCELLED}, cancelled("")),
+    ("cancelled in the last attempt", Told(), {**CANCELLED, **LAST}, cancelled("")),
+    ("cancelled, but failed instead", Error(), CANCELLED, retried()),
+    ("stopped, a coroutine", Told(), STOPPED, RELEASED),
+    ("stopped, a thread", Cancel("the worker stops"), STOPPED, RELEASED),
+    ("stopped in the last attempt", Told(), {**STOPPED, **LAST}, RELEASED),
+    ("stopped, not retried", Told(), {**STOPPED, **NOTHING}, RELEASED),
+    ("stopped, at most once, a coroutine", Told(), {**STOPPED, **ONCE}, LOST),
+    ("stopped, at most once, a thread", Cancel(), {**STOPPED, **ONCE}, LOST),
+    ("stopped, but failed instead", Error(), STOPPED, retried()),
+    ("stopped, but snoozed instead", Snooze(HOUR), STOPPED, snoozed(HOUR)),
+    ("stopped, but asked for a retry", Retry(after=60), STOPPED, put_off(60)),
     # Timeouts.
-    case(
-        "JobTimeout", JobTimeout("slow"), TIMED_OUT, retried(end=AttemptEnd.TIMED_OUT)
-    ),
-    case(
-        "JobTimeout that the handler raised itself",
-        JobTimeout("slow"),
-        {},
-        retried(end=AttemptEnd.TIMED_OUT),
-    ),
-    case(
-        "timed out, a coroutine",
-        asyncio.CancelledError(),
-        TIMED_OUT,
-        retried(end=AttemptEnd.TIMED_OUT),
-    ),
-    case(
-        "timed out, the handler cancels its job",
-        Cancel("too slow"),
-        TIMED_OUT,
-        cancelled("too slow"),
-    ),
-    case(
+    ("JobTimeout", Slow("slow"), TIMED_OUT, OF_TIME),
+    ("JobTimeout that the handler raised itself", Slow("slow"), {}, OF_TIME),
+    ("timed out, a coroutine", Told(), TIMED_OUT, OF_TIME),
+    ("timed out, cancels its job", Cancel("slow"), TIMED_OUT, cancelled("slow")),
+    (
         "timed out in the last attempt",
-        JobTimeout("slow"),
-        {**TIMED_OUT, "attempt": 5},
+        Slow("slow"),
+        {**TIMED_OUT, **LAST},
         failed("no attempt is left", AttemptEnd.TIMED_OUT),
     ),
-    case(
+    (
         "timed out, at most once",
-        JobTimeout("slow"),
+        Slow("slow"),
         {**TIMED_OUT, **ONCE},
         failed(AT_MOST_ONCE, AttemptEnd.TIMED_OUT),
     ),
-    case(
+    (
         "timed out, timeouts are not retried",
-        JobTimeout("slow"),
+        Slow("slow"),
         {**TIMED_OUT, "retry": {TimeoutError: False}},
         failed("TimeoutError is not retried", AttemptEnd.TIMED_OUT),
     ),
-    case(
+    (
         "timed out, and timeouts have a wait",
-        JobTimeout("slow"),
+        Slow("slow"),
         {**TIMED_OUT, "retry": {OSError: False, JobTimeout: HOUR}},
         replace(
-            retried(3_600, reason="the wait for django_jobqueue.exceptions.JobTimeout"),
+            by_rule(3_600, "django_jobqueue.exceptions.JobTimeout"),
             end=AttemptEnd.TIMED_OUT,
         ),
     ),
-    case("timed out, but failed instead", ValueError(), TIMED_OUT, retried()),
-    case(
-        "stopped, then timed out",
-        JobTimeout("x"),
-        STOPPED,
-        retried(2, AttemptEnd.TIMED_OUT),
-    ),
+    ("timed out, but failed instead", Error(), TIMED_OUT, retried()),
+    ("stopped, then timed out", Slow("x"), STOPPED, OF_TIME),
 ]

@@ -24,6 +24,7 @@ from django_jobqueue.domain.arguments import (
     result_to_json,
     to_json,
 )
+from tests.support.tables import differing, refusal
 
 PLENTY = 10_000_000
 ASK = "pass a string, a number or a key, and let the handler look it up."
@@ -54,9 +55,8 @@ def bind(function: Callable[..., Any], *args: Any, **kwargs: Any) -> dict[str, A
 
 def why_not(function: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
     """Why this call is refused, without the module of the function."""
-    with pytest.raises(InvalidArguments) as caught:
-        parameters(function).bind(args, kwargs)
-    return str(caught.value).removeprefix(f"{__name__}.")
+    said = refusal(InvalidArguments, parameters(function).bind, args, kwargs)
+    return said.removeprefix(f"{__name__}.")
 
 
 def test_a_call_becomes_data_with_a_key_for_each_argument() -> None:
@@ -64,54 +64,43 @@ def test_a_call_becomes_data_with_a_key_for_each_argument() -> None:
     assert bind(charge, 5, "CHF") == {"amount": 5, "currency": "CHF"}
     assert bind(charge, currency="CHF", amount=5) == {"amount": 5, "currency": "CHF"}
     assert bind(send, 7, urgent=True) == {"order_id": 7, "urgent": True}
+    assert bind(anything, 1, colour="red") == {"first": 1, "colour": "red"}
 
 
 def test_defaults_are_left_to_the_code_that_runs_later() -> None:
     assert bind(charge, amount=5) == {"amount": 5}
 
 
-def test_a_wrong_name_is_refused_with_the_one_that_was_meant() -> None:
-    assert why_not(send, 7, urgnet=True) == (
-        "send() has no parameter 'urgnet'. Did you mean 'urgent'?"
-    )
-    assert why_not(send, 7, zzz=1) == "send() has no parameter 'zzz'."
-
-
-def test_missing_arguments_are_refused_by_name() -> None:
-    assert why_not(send) == "send() is missing 'order_id'."
-    assert why_not(send, urgent=True) == "send() is missing 'order_id'."
-
-
-def test_an_argument_given_twice_is_refused() -> None:
-    assert why_not(charge, 5, amount=6) == "charge() got 'amount' twice."
-    assert why_not(charge, 5, "CHF", currency="EUR") == "charge() got 'currency' twice."
-
-
-def test_too_many_arguments_are_refused_with_both_numbers() -> None:
-    assert why_not(charge, 1, "EUR", 3) == (
-        "charge() takes at most 2 positional arguments, not 3."
-    )
-    assert why_not(send, 1, "anna") == (
-        "send() takes at most 1 positional argument, not 2."
-    )
-
-
-def test_a_handler_with_keywords_takes_any_name_but_misses_none() -> None:
-    assert bind(anything, 1, colour="red") == {"first": 1, "colour": "red"}
-    assert why_not(anything, colour="red") == "anything() is missing 'first'."
+def test_a_call_that_does_not_fit_is_refused_with_the_reason() -> None:
+    refused: list[tuple[str, str]] = [
+        (
+            why_not(send, 7, urgnet=True),
+            "send() has no parameter 'urgnet'. Did you mean 'urgent'?",
+        ),
+        (why_not(send, 7, zzz=1), "send() has no parameter 'zzz'."),
+        (why_not(send), "send() is missing 'order_id'."),
+        (why_not(send, urgent=True), "send() is missing 'order_id'."),
+        (why_not(anything, colour="red"), "anything() is missing 'first'."),
+        (why_not(charge, 5, amount=6), "charge() got 'amount' twice."),
+        (why_not(charge, 5, "CHF", currency="E"), "charge() got 'currency' twice."),
+        (
+            why_not(charge, 1, "EUR", 3),
+            "charge() takes at most 2 positional arguments, not 3.",
+        ),
+        (
+            why_not(send, 1, "anna"),
+            "send() takes at most 1 positional argument, not 2.",
+        ),
+    ]
+    assert differing(refused, str) == []
 
 
 def test_the_context_is_no_argument_of_a_job() -> None:
     bound = parameters(look, context=True)
     assert bound.bind((7,), {}) == {"order_id": 7}
-    with pytest.raises(InvalidArguments) as caught:
-        bound.bind((), {"context": 1})
-    assert str(caught.value) == (
+    assert refusal(InvalidArguments, bound.bind, (), {"context": 1}) == (
         f"{__name__}.look() is given its 'context' by the worker."
     )
-
-
-def test_the_context_is_no_argument_of_a_handler_with_keywords_either() -> None:
     bound = parameters(look_around, context=True)
     assert bound.problem({"colour": "red"}) is None
     assert bound.problem({"colour": "red", "context": 1}) == (
@@ -120,47 +109,36 @@ def test_the_context_is_no_argument_of_a_handler_with_keywords_either() -> None:
 
 
 def test_a_handler_that_takes_the_context_names_it() -> None:
-    with pytest.raises(ImproperlyConfigured) as caught:
-        parameters(charge, context=True)
-    assert str(caught.value) == (
+    def declare(function: Any) -> Parameters:
+        return parameters(function, context=True)
+
+    assert refusal(ImproperlyConfigured, declare, charge) == (
         f"@job on {__name__}.charge: with takes_context=True the first parameter must "
         "be named 'context'."
     )
-
-
-def test_a_handler_without_any_parameter_cannot_take_the_context() -> None:
-    with pytest.raises(ImproperlyConfigured, match="must be named 'context'"):
-        parameters(lambda: None, context=True)
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        pytest.param(lambda *numbers: None, id="*args"),
-        pytest.param(lambda number, /: None, id="positional-only"),
-        pytest.param(lambda first, *numbers, **rest: None, id="*args and **kwargs"),
-    ],
-)
-def test_a_handler_whose_arguments_have_no_names_is_refused(
-    function: Callable[..., Any],
-) -> None:
-    with pytest.raises(ImproperlyConfigured) as caught:
-        parameters(function)
-    assert str(caught.value).endswith(
-        ": a job's data is kept by name, so the handler cannot take *args or "
-        "positional-only parameters."
+    assert "must be named 'context'" in refusal(
+        ImproperlyConfigured, declare, lambda: None
     )
 
 
-@pytest.mark.parametrize("data", [None, [], "text", 5])
-def test_data_that_is_no_object_does_not_fit_a_handler(data: Any) -> None:
-    assert parameters(charge).problem(data) == (
-        f"The data for {__name__}.charge() must be an object with a key for each "
-        f"parameter, not {type(data).__name__}."
-    )
+def test_a_handler_whose_arguments_have_no_names_is_refused() -> None:
+    for function in (
+        lambda *numbers: None,
+        lambda number, /: None,
+        lambda first, *numbers, **rest: None,
+    ):
+        assert refusal(ImproperlyConfigured, parameters, function).endswith(
+            ": a job's data is kept by name, so the handler cannot take *args or "
+            "positional-only parameters."
+        )
 
 
-def test_arguments_by_position_are_answered_with_their_names() -> None:
+def test_data_that_is_no_object_does_not_fit_a_handler() -> None:
+    for data in (None, [], "text", 5):
+        assert parameters(charge).problem(data) == (
+            f"The data for {__name__}.charge() must be an object with a key for each "
+            f"parameter, not {type(data).__name__}."
+        )
     assert (parameters(charge).problem([5, "EUR"]) or "").endswith(
         "not list. Write {'amount': …, 'currency': …}."
     )
@@ -170,9 +148,6 @@ def test_data_fits_if_every_needed_key_is_there_and_no_unknown_one() -> None:
     assert parameters(charge).problem({"amount": 5}) is None
     assert parameters(charge).problem({"amount": 5, "currency": "CHF"}) is None
     assert "is missing 'amount'" in (parameters(charge).problem({}) or "")
-
-
-def test_keys_that_are_no_strings_are_refused_with_a_sentence() -> None:
     assert parameters(charge).problem({1: 1, "zzz": 2, "amount": 5}) == (
         f"{__name__}.charge() has no parameter 1. It has no parameter 'zzz'."
     )
@@ -197,9 +172,9 @@ FAITHFUL: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("data", FAITHFUL, ids=lambda data: repr(data)[:40])
-def test_what_is_accepted_comes_back_as_it_was_given(data: Any) -> None:
-    assert from_json(to_json(data, limit=PLENTY)) == data
+def test_what_is_accepted_comes_back_as_it_was_given() -> None:
+    rows = [(data, data) for data in FAITHFUL]
+    assert differing(rows, lambda data: from_json(to_json(data, limit=PLENTY))) == []
 
 
 def nested(levels: int) -> list[Any]:
@@ -252,36 +227,24 @@ REFUSED: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("data", "problem"), REFUSED, ids=[problem[:50] for _, problem in REFUSED]
-)
-def test_what_would_not_come_back_is_refused_with_its_place(
-    data: Any, problem: str
-) -> None:
-    with pytest.raises(InvalidArguments) as caught:
-        to_json(data, limit=PLENTY)
-    assert str(caught.value).startswith(problem)
+def refused(data: Any) -> str:
+    """Why data cannot be written."""
+    return refusal(InvalidArguments, lambda: to_json(data, limit=PLENTY))
 
 
-@pytest.mark.parametrize("key", [1, 1.5, None, True])
-def test_the_keys_of_flat_data_are_strings(key: Any) -> None:
-    with pytest.raises(InvalidArguments, match="JSON keys are strings"):
-        to_json({key: "x"}, limit=PLENTY)
+def test_what_would_not_come_back_is_refused_with_its_place() -> None:
+    assert differing(REFUSED, refused, str.startswith) == []
+    for key in (1, 1.5, None, True):
+        assert "JSON keys are strings" in refused({key: "x"})
 
 
-@pytest.mark.parametrize(
-    "data", [nested(MAX_DEPTH + 2), nested(1_500), nested(100_000), circle()]
-)
-def test_data_that_is_nested_too_deep_is_refused(data: Any) -> None:
-    with pytest.raises(InvalidArguments) as caught:
-        to_json(data, limit=PLENTY)
-    assert str(caught.value).endswith(f"is nested deeper than {MAX_DEPTH} levels.")
-    assert len(str(caught.value)) < 300
-
-
-def test_data_may_be_nested_as_deep_as_the_limit() -> None:
-    data = nested(MAX_DEPTH + 1)
-    assert from_json(to_json(data, limit=PLENTY)) == data
+def test_data_that_is_nested_too_deep_is_refused() -> None:
+    allowed = nested(MAX_DEPTH + 1)
+    assert from_json(to_json(allowed, limit=PLENTY)) == allowed
+    for data in (nested(MAX_DEPTH + 2), nested(1_500), nested(100_000), circle()):
+        said = refused(data)
+        assert said.endswith(f"is nested deeper than {MAX_DEPTH} levels.")
+        assert len(said) < 300
 
 
 class Colour(StrEnum):
@@ -300,6 +263,11 @@ def test_data_over_the_limit_is_refused_with_both_sizes_and_the_setting() -> Non
         "data is 2,011 bytes of JSON; at most 1,000 are allowed. Store it elsewhere "
         "and pass a key, or raise JOBQUEUE['MAX_DATA_BYTES']."
     )
+    with pytest.raises(InvalidArguments) as caught:
+        to_json(["x" * 100], limit=50, what="tags", advice="Use fewer.")
+    assert str(caught.value) == (
+        "tags is 104 bytes of JSON; at most 50 are allowed. Use fewer."
+    )
 
 
 def test_the_limit_counts_bytes_and_is_allowed_itself() -> None:
@@ -310,76 +278,50 @@ def test_the_limit_counts_bytes_and_is_allowed_itself() -> None:
         to_json(data, limit=size - 1)
 
 
-def test_only_data_is_told_about_the_setting_for_data() -> None:
-    with pytest.raises(InvalidArguments) as caught:
-        to_json(["x" * 100], limit=50, what="tags", advice="Use fewer.")
-    assert str(caught.value) == (
-        "tags is 104 bytes of JSON; at most 50 are allowed. Use fewer."
-    )
+def result(value: Any) -> str:
+    """The text of a result."""
+    return result_to_json(value, limit=PLENTY)
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
+def test_a_result_is_kept_as_json_has_it() -> None:
+    kept = [
         (None, "null"),
         ({"a": [1, 2.5, "ü"]}, '{"a":[1,2.5,"ü"]}'),
         ((1, 2), "[1,2]"),
         ({1: "x"}, '{"1":"x"}'),
         (1e300, "1e+300"),
-    ],
-)
-def test_a_result_is_kept_as_json_has_it(value: Any, text: str) -> None:
-    assert result_to_json(value, limit=PLENTY) == text
+    ]
+    assert differing(kept, result) == []
+    for text in ("\\u0000", "\\\\u0000", "\\\\\\u0000"):  # escapes for a NUL, as text
+        assert json.loads(result((text,))) == [text]
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        object(),
-        {1, 2},
-        math.nan,
-        "\x00",
-        {"a": ["\x00"]},
-        "\ud800",
-        10**5_000,
-        circle(),
-        nested(200_000),
-    ],
-    ids=lambda value: repr(value)[:20] if not isinstance(value, list | int) else "",
-)
-def test_a_result_that_json_does_not_have_is_refused_with_its_place(value: Any) -> None:
-    with pytest.raises(InvalidResult, match=r"^(a key of )?result") as caught:
-        result_to_json({"rows": [0, value]}, limit=PLENTY)
-    assert str(caught.value).startswith("result['rows'][1]")
-    assert caught.value.__cause__ is None
-    assert len(str(caught.value)) < 400
+def test_a_result_that_json_does_not_have_is_refused_with_its_place() -> None:
+    values = [object(), {1, 2}, math.nan, "\x00", {"a": ["\x00"]}, "\ud800", 10**5_000]
+    for value in (*values, "\\\x00", "\x00\\", circle(), nested(200_000)):
+        with pytest.raises(InvalidResult, match=r"^(a key of )?result") as caught:
+            result({"rows": [0, value]})
+        assert str(caught.value).startswith("result['rows'][1]")
+        assert caught.value.__cause__ is None
+        assert len(str(caught.value)) < 400
 
 
 async def coroutine() -> None: ...
 
 
-@pytest.mark.parametrize(
-    ("value", "problem"),
-    [
-        (
-            datetime(2026, 1, 1),
-            "result is a datetime, which JSON does not have. Re",
-        ),
+def test_a_refused_result_says_what_to_return() -> None:
+    said = [
+        (datetime(2026, 1, 1), "result is a datetime, which JSON does not have. Re"),
         ({"a": {"b": (1, {2})}}, "result['a']['b'][1] is a set, which JSON does not "),
-        (
-            (n for n in "ab"),
-            "result is a generator, which JSON does not have. R",
-        ),
+        ((n for n in "ab"), "result is a generator, which JSON does not have. R"),
         ({(1, 2): 3}, "result has a key that is a tuple; JSON keys are strings."),
         ({"a\x00": 3}, "a key of result has a NUL character, which PostgreSQL cannot"),
         ([math.inf], "result[0] is inf, which JSON does not have."),
         (circle(), "result[0][0][0]"),
-    ],
-)
-def test_a_refused_result_says_what_to_return(value: Any, problem: str) -> None:
-    with pytest.raises(InvalidResult) as caught:
-        result_to_json(value, limit=PLENTY)
-    assert str(caught.value).startswith(problem)
+        ("\\u0000\x00", "result has a NUL character"),
+    ]
+    rows = [(InvalidResult, result, *row) for row in said]
+    assert differing(rows, refusal, str.startswith) == []
 
 
 def test_a_result_that_nobody_awaits_says_so() -> None:
@@ -389,17 +331,6 @@ def test_a_result_that_nobody_awaits_says_so() -> None:
     never.close()
 
 
-@pytest.mark.parametrize("text", ["\\u0000", "\\\\u0000", "\\\\\\u0000"])
-def test_a_result_with_an_escape_for_nul_in_its_text_is_kept(text: str) -> None:
-    assert json.loads(result_to_json((text,), limit=PLENTY)) == [text]
-
-
-@pytest.mark.parametrize("text", ["\\\x00", "\\u0000\x00", "\x00\\"])
-def test_a_nul_after_a_backslash_is_a_nul(text: str) -> None:
-    with pytest.raises(TypeError, match="has a NUL character"):
-        result_to_json(text, limit=PLENTY)
-
-
 def test_of_a_result_over_the_limit_only_the_size_is_kept() -> None:
     text = result_to_json("x" * 100_000, limit=65_536)
     assert json.loads(text) == {
@@ -407,20 +338,17 @@ def test_of_a_result_over_the_limit_only_the_size_is_kept() -> None:
     }
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1,]", "[" * 200_000])
-def test_text_that_is_no_json_is_a_value_error(text: str) -> None:
-    with pytest.raises(ValueError, match=r"."):
-        from_json(text)
+def test_text_that_is_no_json_is_a_value_error() -> None:
+    for text in ("", "{", "[1,]", "[" * 200_000):
+        with pytest.raises(ValueError, match=r"."):
+            from_json(text)
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
+def test_flat_data_are_written_as_json_writes_them() -> None:
+    for data in (
         {},
         {"a": 1, "b": -(10**30), "c": True, "d": False, "e": None},
         {"": '"\\/\b\f\n\r\t\x1f\x7f', "ü\n": "日本😀\u2028"},
-    ],
-)
-def test_flat_data_are_written_as_json_writes_them(data: dict[str, Any]) -> None:
-    plain = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-    assert to_json(data, limit=1_000) == plain
+    ):
+        plain = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+        assert to_json(data, limit=1_000) == plain

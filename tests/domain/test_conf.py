@@ -9,24 +9,19 @@ import pytest
 from django.test import override_settings
 
 from django_jobqueue.conf import DAY, Conf, Setting, conf
-
-NAMES = sorted(Conf.settings)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_default_passes_its_own_check(name: str) -> None:
-    setting = Conf.settings[name]
-    assert setting.problem(setting.default) is None
+from tests.support.tables import differing
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_setting_is_described_and_read_as_an_attribute(name: str) -> None:
-    setting = Conf.settings[name]
-    assert setting.help.endswith(".")
-    assert setting.described_as
-    with override_settings(JOBQUEUE={}):
+@override_settings(JOBQUEUE={})
+def test_every_setting_is_described_and_has_a_right_default() -> None:
+    for name, setting in Conf.settings.items():
+        assert setting.problem(setting.default) is None, name
+        assert setting.help.endswith("."), name
+        assert setting.described_as, name
         assert getattr(conf, name.lower()) == setting.convert(setting.default)
-    assert getattr(Conf, name.lower()) is setting
+        assert getattr(Conf, name.lower()) is setting
+    assert isinstance(Conf.lease, Setting)
+    assert Conf.lease.name == "LEASE"
 
 
 def test_every_setting_has_a_flag_of_its_name() -> None:
@@ -53,8 +48,6 @@ def test_without_the_dict_every_default_holds() -> None:
 
         del settings.JOBQUEUE
         assert Conf().lease == 15.0
-    with override_settings(JOBQUEUE=None):
-        assert conf.lease == 15.0
 
 
 def test_a_flag_wins_over_the_setting_and_the_setting_over_the_default() -> None:
@@ -64,13 +57,9 @@ def test_a_flag_wins_over_the_setting_and_the_setting_over_the_default() -> None
         assert (own.lease, own.threads, own.processes) == (9, 2, 1)
     with override_settings(JOBQUEUE={"LEASE": 8}):
         assert (own.lease, own.threads) == (9, 4)
-
-
-def test_a_later_flag_wins_over_an_earlier_one() -> None:
-    own = Conf()
-    own.override({"LEASE": 9, "THREADS": 1})
-    own.override({"LEASE": 10})
-    assert (own.lease, own.threads) == (10, 1)
+        own.override({"LEASE": 10, "THREADS": 1})
+        own.override({"LEASE": 11})
+        assert (own.lease, own.threads) == (11, 1)
 
 
 def test_a_retention_keeps_the_defaults_of_the_statuses_that_it_leaves_out() -> None:
@@ -122,42 +111,34 @@ WRONG: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value", "problem"), WRONG)
-def test_a_wrong_value_is_told_in_words(name: str, value: Any, problem: str) -> None:
-    assert Conf.settings[name].problem(value) == problem
+RIGHT: list[tuple[str, Any, None]] = [
+    ("LEASE", 2, None),
+    ("LEASE", 15.5, None),
+    ("MAX_ATTEMPTS", None, None),
+    ("TIMEOUT", None, None),
+    ("LISTEN", None, None),
+    ("LISTEN", False, None),
+    ("QUEUES", None, None),
+    ("QUEUES", ("a", "b"), None),
+    ("PROJECT_ROOTS", ["/srv/shop"], None),
+    ("DUMP_DIR", "/srv/" + "d" * 200, None),
+    ("THREADS", 0, None),
+    ("RETENTION", {}, None),
+    ("RETENTION", {"failed": None, "succeeded": 0}, None),
+]
 
 
-@pytest.mark.parametrize("given", [5, "LEASE", ["LEASE"], {"LEASE": "7"}, {5: 5}])
-def test_what_is_of_another_kind_counts_as_not_given(given: Any) -> None:
-    with override_settings(JOBQUEUE=given):
-        assert conf.lease == 15.0
+def test_a_wrong_value_is_told_in_words_and_a_right_one_accepted() -> None:
+    def problem(name: str, value: Any) -> str | None:
+        return Conf.settings[name].problem(value)
+
+    assert differing([*WRONG, *RIGHT], problem) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("LEASE", 2),
-        ("LEASE", 15.5),
-        ("MAX_ATTEMPTS", None),
-        ("TIMEOUT", None),
-        ("LISTEN", None),
-        ("LISTEN", False),
-        ("QUEUES", None),
-        ("QUEUES", ("a", "b")),
-        ("PROJECT_ROOTS", ["/srv/shop"]),
-        ("DUMP_DIR", "/srv/" + "d" * 200),
-        ("THREADS", 0),
-        ("RETENTION", {}),
-        ("RETENTION", {"failed": None, "succeeded": 0}),
-    ],
-)
-def test_a_right_value_is_accepted(name: str, value: Any) -> None:
-    assert Conf.settings[name].problem(value) is None
-
-
-def test_a_setting_of_the_class_is_the_setting_itself() -> None:
-    assert isinstance(Conf.lease, Setting)
-    assert Conf.lease.name == "LEASE"
+def test_what_is_of_another_kind_counts_as_not_given() -> None:
+    for given in (None, 5, "LEASE", ["LEASE"], {"LEASE": "7"}, {5: 5}):
+        with override_settings(JOBQUEUE=given):
+            assert conf.lease == 15.0
 
 
 def test_an_override_ends_with_its_block() -> None:

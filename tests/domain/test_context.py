@@ -15,34 +15,25 @@ def test_a_handler_knows_its_attempt() -> None:
     assert (found.attempt, found.max_attempts, found.crashes) == (3, None, 1)
 
 
-def test_without_a_timeout_there_is_no_time_left_to_tell() -> None:
-    assert context().seconds_left is None
-
-
-def test_the_time_left_ends_at_zero() -> None:
+def test_the_time_left_counts_down_to_the_deadline_and_ends_at_zero() -> None:
+    assert context().seconds_left is None  # without a timeout
     assert context(deadline=time.monotonic() - 60).seconds_left == 0.0
-
-
-def test_the_time_left_counts_down_to_the_deadline() -> None:
     found = context(deadline=time.monotonic() + 3_600)
-    first = found.seconds_left
-    second = found.seconds_left
+    first, second = found.seconds_left, found.seconds_left
     assert first is not None
     assert second is not None
     assert 0 < second <= first <= 3_600
 
 
-def test_a_job_that_nobody_cancelled_goes_on() -> None:
+def test_a_job_that_was_cancelled_is_told_when_it_asks() -> None:
     found = context()
     found.check_cancelled()
     assert found.cancelled is False
-
-
-def test_a_job_that_was_cancelled_is_told_when_it_asks() -> None:
     found = context(_cancelled=True)
     assert found.cancelled is True
     with pytest.raises(Cancel, match="^the handler was asked to stop$"):
         found.check_cancelled()
+    assert "_cancelled" not in repr(found)  # the worker's own mark
 
 
 def test_two_contexts_are_never_the_same_attempt() -> None:
@@ -54,7 +45,3 @@ def test_two_contexts_are_never_the_same_attempt() -> None:
 def test_a_handler_cannot_invent_attributes() -> None:
     with pytest.raises(AttributeError):
         context().note = "x"  # type: ignore[attr-defined]
-
-
-def test_the_worker_s_own_mark_is_not_shown() -> None:
-    assert "_cancelled" not in repr(context(_cancelled=True))

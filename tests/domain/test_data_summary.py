@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from django_jobqueue import job
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.text import data_summary
 from django_jobqueue.text.data_summary import summary
+from tests.support.tables import differing, refusal
 
 ORDER = {"order_id": 4711, "customer": {"name": "Ann  Lee", "vip": True}, "lines": [1]}
 
 
-@pytest.mark.parametrize(
-    ("template", "text"),
-    [
+def test_a_template_is_filled_from_the_data() -> None:
+    filled = [
         ("order {order_id}", "order 4711"),
         ("{customer.name}: {order_id}", "Ann Lee: 4711"),
         ("{customer}", '{"name": "Ann Lee", "vip": true}'),
@@ -25,10 +24,8 @@ ORDER = {"order_id": 4711, "customer": {"name": "Ann  Lee", "vip": True}, "lines
         ("{{x}} {customer.vip}", "{x} true"),
         (None, "order_id 4711"),
         ("{broken", "order_id 4711"),  # written by plain SQL
-    ],
-)
-def test_a_template_is_filled_from_the_data(template: str | None, text: str) -> None:
-    assert summary(template, ORDER) == text
+    ]
+    assert differing(filled, lambda template: summary(template, ORDER)) == []
 
 
 def test_without_a_template_the_first_short_values_are_shown() -> None:
@@ -48,28 +45,29 @@ def test_the_keys_of_a_template_are_known() -> None:
     assert data_summary.keys_of(None) == data_summary.keys_of("{") == set()
 
 
-@pytest.mark.parametrize(
-    ("value", "problem"),
-    [
-        (7, "must be a text like 'order {order_id}', not 7."),
-        ("", "must be a line of text, not ''."),
-        ("a\nb", "must be a line of text"),
-        ("x" * 201, "must have at most 200 characters."),
-        ("{a", "cannot be read: "),
-        ("{}", "takes names like {order_id} or {customer.name}, not {}."),
-        ("{a[0]}", "not {a[0]}."),
-        ("{a:>10}", "not {a:>10}."),
-        ("{a!r}", "not {a!r}."),
-        ("{a..b}", "not {a..b}."),
-        ("{order}", "summary names 'order', which is no parameter. Did you mean"),
-    ],
-)
-def test_a_summary_that_cannot_be_filled_is_refused(value: Any, problem: str) -> None:
+PROBLEMS: list[tuple[Any, str]] = [
+    (7, "must be a text like 'order {order_id}', not 7."),
+    ("", "must be a line of text, not ''."),
+    ("a\nb", "must be a line of text"),
+    ("x" * 201, "must have at most 200 characters."),
+    ("{a", "cannot be read: "),
+    ("{}", "takes names like {order_id} or {customer.name}, not {}."),
+    ("{a[0]}", "not {a[0]}."),
+    ("{a:>10}", "not {a:>10}."),
+    ("{a!r}", "not {a!r}."),
+    ("{a..b}", "not {a..b}."),
+    ("{order}", "summary names 'order', which is no parameter. Did you mean"),
+]
+
+
+def test_a_summary_that_cannot_be_filled_is_refused() -> None:
     def send(order_id: int, customer: str = "") -> None: ...
 
-    with pytest.raises(ImproperlyConfigured) as refused:
-        job(name="summaries.send", summary=value)(send)
-    assert problem in str(refused.value)
+    def refused(value: Any) -> str:
+        declare = job(name="summaries.send", summary=value)
+        return refusal(ImproperlyConfigured, declare, send)
+
+    assert differing(PROBLEMS, refused, str.__contains__) == []
     assert registry.get("summaries.send") is None
 
 

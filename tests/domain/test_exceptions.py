@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
 
 import django_jobqueue
 from django_jobqueue import exceptions
-from django_jobqueue.domain.ids import new_id
 from django_jobqueue.exceptions import (
     AlreadyArchived,
     Cancel,
@@ -30,37 +30,30 @@ from django_jobqueue.exceptions import (
 )
 from django_jobqueue.retries import LONGEST
 from tests.domain.made import queued_job
+from tests.support.tables import differing
 
 ID = UUID("019aa2f0-0000-7000-8000-000000000001")
 
 
-@pytest.mark.parametrize(
-    ("error", "parents"),
-    [
-        (UnknownJobType, (EnqueueError, JobQueueError)),
-        (InvalidArguments, (EnqueueError, JobQueueError, ValueError)),
-        (DuplicateJob, (EnqueueError, JobQueueError)),
-        (AlreadyArchived, (EnqueueError, JobQueueError)),
-        (JobNotFound, (JobQueueError, LookupError)),
-        (ClaimLost, (JobQueueError,)),
-        (NotReplayable, (JobQueueError,)),
-        (StoreUnavailable, (JobQueueError,)),
-        (JobTimeout, (TimeoutError,)),
-    ],
-)
-def test_the_tree_of_errors_is_as_it_is_drawn(
-    error: type[Exception], parents: tuple[type[Exception], ...]
-) -> None:
-    for parent in parents:
-        assert issubclass(error, parent)
+PARENTS: dict[type[Exception], tuple[type[Exception], ...]] = {
+    UnknownJobType: (EnqueueError, JobQueueError),
+    InvalidArguments: (EnqueueError, JobQueueError, ValueError),
+    DuplicateJob: (EnqueueError, JobQueueError),
+    AlreadyArchived: (EnqueueError, JobQueueError),
+    JobNotFound: (JobQueueError, LookupError),
+    ClaimLost: (JobQueueError,),
+    NotReplayable: (JobQueueError,),
+    StoreUnavailable: (JobQueueError,),
+    JobTimeout: (TimeoutError,),
+}
 
 
-@pytest.mark.parametrize("word", [Retry, Snooze, Fail, Cancel])
-def test_a_word_of_a_handler_is_no_failure_of_the_job_queue(
-    word: type[Exception],
-) -> None:
-    assert issubclass(word, JobControl)
-    assert not issubclass(word, JobQueueError)
+def test_the_tree_of_errors_is_as_it_is_drawn() -> None:
+    for error, parents in PARENTS.items():
+        assert all(issubclass(error, parent) for parent in parents), error
+    for word in (Retry, Snooze, Fail, Cancel):
+        assert issubclass(word, JobControl)
+        assert not issubclass(word, JobQueueError)
 
 
 def test_every_error_is_a_public_name_and_drawn_in_the_docstring() -> None:
@@ -96,40 +89,27 @@ def test_a_duplicate_carries_the_job_that_it_duplicates() -> None:
     assert error.job is job
 
 
-def test_an_id_whose_job_is_over_says_how_to_go_on() -> None:
-    error = AlreadyArchived(ID, "failed")
-    assert str(error) == (
+def test_an_error_about_a_job_says_what_it_means_and_how_to_go_on() -> None:
+    archived, missing = AlreadyArchived(ID, "failed"), JobNotFound(ID)
+    lost, running = ClaimLost(ID), NotReplayable(ID, "running")
+    assert str(archived) == (
         f"Job {ID} is over already (failed), so its id cannot be enqueued again. "
         "Replay it, or use a new id."
     )
-    assert (error.id, error.status) == (ID, "failed")
-
-
-def test_a_job_that_is_not_there_says_why_it_may_not_be() -> None:
-    error = JobNotFound(ID)
-    assert str(error) == (
+    assert str(missing) == (
         f"There is no job {ID}, neither queued nor archived. It may have been pruned, "
         "or the transaction that enqueued it was rolled back."
     )
-    assert error.id == ID
-
-
-def test_a_lost_lease_says_that_nothing_was_written() -> None:
-    error = ClaimLost(ID)
-    assert str(error) == (
+    assert str(lost) == (
         f"The claim on job {ID} was lost while it ran: its worker was taken for dead "
         "and the job given to another. Nothing of this attempt was written."
     )
-    assert error.id == ID
-
-
-def test_a_job_that_cannot_be_replayed_says_what_state_it_is_in() -> None:
-    error = NotReplayable(ID, "running")
-    assert str(error) == (
+    assert str(running) == (
         f"Job {ID} is running; only a job that is over can be replayed. Wait for it to "
         "end, or cancel it first."
     )
-    assert (error.id, error.status) == (ID, "running")
+    assert [error.id for error in (archived, missing, lost, running)] == [ID] * 4
+    assert (archived.status, running.status) == ("failed", "running")
 
 
 def test_an_unavailable_store_says_when_to_try_again() -> None:
@@ -138,56 +118,21 @@ def test_an_unavailable_store_says_when_to_try_again() -> None:
     assert error.retry_in == 1.5
 
 
-@pytest.mark.parametrize(
-    ("given", "after"),
-    [
-        (None, None),
-        (90, timedelta(seconds=90)),
-        (0.5, timedelta(milliseconds=500)),
-        (timedelta(hours=2), timedelta(hours=2)),
-    ],
-)
-def test_retry_takes_its_wait_in_seconds_or_as_a_timedelta(
-    given: timedelta | float | None, after: timedelta | None
-) -> None:
-    assert Retry(after=given).after == after
-
-
 def test_the_words_have_texts_of_their_own_where_no_reason_is_given() -> None:
     assert str(Retry()) == "the handler asked to be retried"
+    assert Retry().after is None
     assert str(Snooze(90)) == "snoozed for 0:01:30"
     assert str(Cancel()) == "cancelled"
-
-
-def test_the_words_carry_the_reason_that_is_given() -> None:
     for word in (Retry("r"), Snooze(1, "r"), Fail("r"), Cancel("r")):
         assert (str(word), word.reason) == ("r", "r")
 
 
-def test_snooze_takes_its_wait_in_seconds_or_as_a_timedelta() -> None:
-    assert Snooze(60).for_ == Snooze(timedelta(minutes=1)).for_ == timedelta(minutes=1)
-    assert Snooze(0).for_ == timedelta(0)
-
-
-def test_a_wait_that_is_no_time_is_an_error_of_the_handler() -> None:
-    with pytest.raises(TypeError):
-        Snooze("60")  # type: ignore[arg-type]
-    with pytest.raises(TypeError):
-        Retry(after="60")  # type: ignore[arg-type]
-
-
-def test_ids_in_messages_are_whole() -> None:
-    id = new_id()
-    for error in (JobNotFound(id), ClaimLost(id), NotReplayable(id, "queued")):
-        assert str(id) in str(error)
-
-
-NAN = float("nan")
-
-
-@pytest.mark.parametrize(
-    ("given", "kept"),
-    [
+def test_a_wait_is_seconds_or_a_timedelta_and_forced_into_what_can_be() -> None:
+    waits: list[tuple[float | timedelta, timedelta]] = [
+        (90, timedelta(seconds=90)),
+        (0.5, timedelta(milliseconds=500)),
+        (timedelta(hours=2), timedelta(hours=2)),
+        (0, timedelta(0)),
         (-1, timedelta(0)),
         (-5.5, timedelta(0)),
         (float("-inf"), timedelta(0)),
@@ -196,17 +141,16 @@ NAN = float("nan")
         (float("inf"), LONGEST),
         (1e300, LONGEST),
         (timedelta.max, LONGEST),
-    ],
-)
-def test_a_wait_that_cannot_be_is_the_nearest_that_can(
-    given: float | timedelta, kept: timedelta
-) -> None:
-    assert Retry(after=given).after == kept
-    assert Snooze(given).for_ == kept
-    assert str(Snooze(given)) == f"snoozed for {kept}"
+    ]
+    assert differing(waits, lambda given: Retry(after=given).after) == []
+    assert differing(waits, lambda given: Snooze(given).for_) == []
+    for given, kept in waits:
+        assert str(Snooze(given)) == f"snoozed for {kept}"
 
 
-def test_what_is_no_number_is_no_wait() -> None:
-    for call in (lambda: Retry(after=NAN), lambda: Snooze(NAN)):
-        with pytest.raises(TypeError, match="a number of seconds, not nan"):
-            call()
+def test_a_wait_that_is_no_time_is_an_error_of_the_handler() -> None:
+    wrong: Any
+    for wrong, said in (("60", None), (float("nan"), "a number of seconds, not nan")):
+        for call in (lambda w=wrong: Retry(after=w), lambda w=wrong: Snooze(w)):
+            with pytest.raises(TypeError, match=said):
+                call()

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from django_jobqueue.domain.personal_value import (
     ERASED,
     Holds,
     PersonalValue,
     problem_of,
 )
+from tests.support.tables import differing
 
 MAIL = "anna@example.com"
 
@@ -28,9 +27,8 @@ def data(value: str, content: Any, key: str = "") -> Any:
     return json.loads(found)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
+def test_a_text_is_without_the_value() -> None:
+    for content in (
         MAIL,
         "Anna@Example.com",
         f"no mailbox <{MAIL}>.",
@@ -41,29 +39,18 @@ def data(value: str, content: Any, key: str = "") -> Any:
         "GET /u%3Fmail%3Danna%40example.com",
         f"{MAIL} is not anna",
         f"mailto:{MAIL}",
-    ],
-)
-def test_a_text_is_without_the_value(content: str) -> None:
-    erased = text(MAIL, content)
-    assert ERASED in erased
-    assert MAIL not in erased.lower()
-    assert "anna%40" not in erased
+    ):
+        erased = text(MAIL, content)
+        assert ERASED in erased
+        assert MAIL not in erased.lower()
+        assert "anna%40" not in erased
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        f"jo{MAIL}",
-        f"mary.{MAIL}",
-        f"jo+{MAIL}",
-        f"{MAIL}.br",
-        f"{MAIL}munity",
-        "anna@example.org",
-    ],
-)
-def test_the_address_of_another_person_stays(content: str) -> None:
-    assert text(MAIL, content) == content
-    assert data(MAIL, {"to": content}) == {"to": content}
+def test_the_address_of_another_person_stays() -> None:
+    others = [f"jo{MAIL}", f"mary.{MAIL}", f"jo+{MAIL}", f"{MAIL}.br", f"{MAIL}munity"]
+    for content in (*others, "anna@example.org"):
+        assert text(MAIL, content) == content
+        assert data(MAIL, {"to": content}) == {"to": content}
 
 
 def test_a_number_is_a_whole_word_of_a_text() -> None:
@@ -106,17 +93,14 @@ def test_data_nested_too_deeply_are_erased_as_a_whole() -> None:
     assert PersonalValue(MAIL).erased(Holds.DATA, content) == json.dumps(ERASED)
 
 
-@pytest.mark.parametrize(
-    ("key", "erased"),
-    [
+def test_with_a_key_only_its_values_are_erased() -> None:
+    before = {"id": 7, "customer": {"id": [7]}, "seats": 7}
+    erased = [
         ("id", {"id": ERASED, "customer": {"id": [ERASED]}, "seats": 7}),
         ("customer.id", {"id": 7, "customer": {"id": [ERASED]}, "seats": 7}),
         ("seats", {"id": 7, "customer": {"id": [7]}, "seats": ERASED}),
-    ],
-)
-def test_with_a_key_only_its_values_are_erased(key: str, erased: Any) -> None:
-    before = {"id": 7, "customer": {"id": [7]}, "seats": 7}
-    assert data("7", before, key) == erased
+    ]
+    assert differing(erased, lambda key: data("7", before, key)) == []
 
 
 def test_with_a_key_free_texts_stay() -> None:
@@ -142,24 +126,19 @@ def test_a_selection_is_without_the_value_and_remains_one() -> None:
     assert erased == selection
 
 
-@pytest.mark.parametrize(
-    "value", [MAIL, "Anna Müller", 'O"Brien\\x', "O'Brien", "4711"]
-)
-def test_each_row_that_is_erased_has_one_of_the_spellings(value: str) -> None:
-    personal = PersonalValue(value)
-    forms = [repr(value), json.dumps(value), json.dumps({"a": value})]
-    for one in [value, *forms]:
-        row = json.dumps([1.5, one], ensure_ascii=False)  # as the text of jsonb
-        for holds, content in ((Holds.TEXT, one), (Holds.TEXTS, row)):
-            assert personal.erased(holds, content) != content, content
-            assert any(s.lower() in content.lower() for s in personal.spellings)
+def test_each_row_that_is_erased_has_one_of_the_spellings() -> None:
+    for value in (MAIL, "Anna Müller", 'O"Brien\\x', "O'Brien", "4711"):
+        personal = PersonalValue(value)
+        forms = [repr(value), json.dumps(value), json.dumps({"a": value})]
+        for one in [value, *forms]:
+            row = json.dumps([1.5, one], ensure_ascii=False)  # as the text of jsonb
+            for holds, content in ((Holds.TEXT, one), (Holds.TEXTS, row)):
+                assert personal.erased(holds, content) != content, content
+                assert any(s.lower() in content.lower() for s in personal.spellings)
 
 
-@pytest.mark.parametrize(
-    ("value", "key"),
-    [("", ""), ("abc", ""), ("x" * 501, ""), ("a\0bcd", ""), ("7", "k" * 201)],
-)
-def test_what_is_in_too_many_rows_or_in_none_is_refused(value: str, key: str) -> None:
-    assert problem_of(value, key)
+def test_what_is_in_too_many_rows_or_in_none_is_refused() -> None:
+    wrong = (("", ""), ("abc", ""), ("x" * 501, ""), ("a\0bcd", ""), ("7", "k" * 201))
+    assert [given for given in wrong if not problem_of(*given)] == []
     assert not problem_of("7", "customer_id")
     assert not problem_of("4711")

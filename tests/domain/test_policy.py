@@ -24,9 +24,11 @@ from django_jobqueue.domain.policy import (
 from django_jobqueue.domain.retry_rules import ExceptionRule
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.retries import exponential, fixed, quartic
+from tests.support.tables import differing, refusal
 
 WHERE = "shop.jobs.send_receipt"
 LONG = "q" * 101
+HUGE = (math.inf, 1e300, 10**400, timedelta.max)
 POLICIES = "exponential, quartic, decorrelated, fixed, immediate, rickover"
 
 DICT = (
@@ -40,17 +42,27 @@ def two(attempt: int, exception: BaseException) -> float:
     return 5
 
 
+def without_attempt() -> float:
+    return 5
+
+
 async def asynchronous(attempt: int) -> float:
     return 5
 
 
 def refused(**options: Any) -> str:
     """Why these options are refused, without the name of the function."""
-    with pytest.raises(ImproperlyConfigured) as caught:
-        policy_of(WHERE, options)
-    start, _, problem = str(caught.value).partition(": ")
+    said = refusal(ImproperlyConfigured, policy_of, WHERE, options)
+    start, _, problem = said.partition(": ")
     assert start == f"@job on {WHERE}"
     return problem
+
+
+RULE = "has a key that is no exception class"
+FOLLOWER = "must be a handler, or the name of a job type, or a lis"
+NAMES = "must be a tuple of names of parameters or keys, not"
+CAPTURE = "must be a tuple out of 'language' and 'time_zone', not"
+NEVER = "cannot have a rule for django_jobqueue.exceptions"
 
 
 WRONG: list[tuple[str, Any, str]] = [
@@ -109,31 +121,15 @@ WRONG: list[tuple[str, Any, str]] = [
         f"{DICT}, not (<class 'OSError'>,). Write {{SomeError: True, Exception: "
         "False} to retry nothing else.",
     ),
-    ("retry", {"OSError": 5}, "has a key that is no exception class: 'OSError'."),
-    ("retry", {int: False}, "has a key that is no exception class: <class 'int'>."),
-    ("retry", {(): False}, "has a key that is no exception class: ()."),
-    ("retry", {OSError(): False}, "has a key that is no exception class: OSError()."),
-    (
-        "retry",
-        {(OSError, int): False},
-        "has a key that is no exception class: (<class 'OSError'>, <class 'int'>).",
-    ),
+    ("retry", {"OSError": 5}, f"{RULE}: 'OSError'."),
+    ("retry", {int: False}, f"{RULE}: <class 'int'>."),
+    ("retry", {(): False}, f"{RULE}: ()."),
+    ("retry", {OSError(): False}, f"{RULE}: OSError()."),
+    ("retry", {(OSError, int): False}, f"{RULE}: (<class 'OSError'>, <class 'int'>)."),
     ("retry", {OSError: 5, (KeyError, OSError): 6}, "of OSError must be a rule, not 5"),
-    (
-        "retry",
-        {OSError: False, (KeyError, OSError): True},
-        "has two rules for OSError.",
-    ),
-    (
-        "retry",
-        {Snooze: False},
-        "cannot have a rule for django_jobqueue.exceptions.Snooze, which is never",
-    ),
-    (
-        "retry",
-        {InvalidArguments: True},
-        "cannot have a rule for django_jobqueue.exceptions.InvalidArguments, which",
-    ),
+    ("retry", {OSError: False, (KeyError, OSError): True}, "has two rules for OSError"),
+    ("retry", {Snooze: False}, f"{NEVER}.Snooze, which is never"),
+    ("retry", {InvalidArguments: True}, f"{NEVER}.InvalidArguments, which"),
     (
         "retry",
         {OSError: 5},
@@ -161,14 +157,11 @@ WRONG: list[tuple[str, Any, str]] = [
         {OSError: RetryRule(backoff=-1)},
         "of OSError has a backoff that must be a policy's name, a wait, or a function",
     ),
+    ("retry", "", "must be "),
     ("takes_context", "yes", "must be True or False, not 'yes'."),
-    (
-        "sensitive",
-        "token",
-        "must be a tuple of names of parameters or keys, not 'token'",
-    ),
-    ("sensitive", (1,), "must be a tuple of names of parameters or keys, not (1,)."),
-    ("sensitive", None, "must be a tuple of names of parameters or keys, not None."),
+    ("sensitive", "token", f"{NAMES} 'token'"),
+    ("sensitive", (1,), f"{NAMES} (1,)."),
+    ("sensitive", None, f"{NAMES} None."),
     ("unique", 1, "must be True, or a tuple of names of parameters, not 1."),
     ("unique", (), "must be True, or a tuple of names of parameters, not ()."),
     ("unique", "a", "must be True, or a tuple of names of parameters, not 'a'."),
@@ -178,11 +171,7 @@ WRONG: list[tuple[str, Any, str]] = [
         "must be 'finished', 'started' or 'forever', not 'finish'. Did you mean "
         "'finished'?",
     ),
-    (
-        "on_duplicate",
-        "ignore",
-        "must be 'raise', 'return' or 'replace', not 'ignore'.",
-    ),
+    ("on_duplicate", "ignore", "must be 'raise', 'return' or 'replace', not 'ignore'."),
     (
         "unique_until",
         0,
@@ -191,108 +180,68 @@ WRONG: list[tuple[str, Any, str]] = [
     ),
     ("debounce", "soon", "must be a timedelta or a number of seconds, not 'soon'."),
     ("debounce_max", -1, "must be more than zero, not -1."),
-    (
-        "on_complete",
-        5,
-        "must be a handler, or the name of a job type, or a lis",
-    ),
-    (
-        "on_complete",
-        "",
-        "must be a handler, or the name of a job type, or a lis",
-    ),
-    ("on_success", ["a", 5], "must be a handler, or the name of a job type, or a lis"),
+    ("on_complete", 5, FOLLOWER),
+    ("on_complete", "", FOLLOWER),
+    ("on_success", ["a", 5], FOLLOWER),
     ("on_failure", ("a", "a b"), "must have no space and no control character: 'a b'"),
     ("on_complete", "a b", "must have no space and no control character: 'a b'."),
-    (
-        "capture",
-        ("timezone",),
-        "must be a tuple out of 'language' and 'time_zone', not ('timezone',). Did you "
-        "mean 'time_zone'?",
-    ),
-    ("capture", "language", "must be a tuple out of 'language' and 'time_zone', not"),
-    ("capture", None, "must be a tuple out of 'language' and 'time_zone', not None."),
+    ("capture", ("timezone",), f"{CAPTURE} ('timezone',). Did you mean 'time_zone'?"),
+    ("capture", "language", CAPTURE),
+    ("capture", None, f"{CAPTURE} None."),
     ("middleware", "a.b", "must be a tuple of dotted paths or callables, not 'a.b'."),
     ("middleware", (1,), "must be a tuple of dotted paths or callables, not (1,)."),
+    *(("backoff", value, "must be ") for value in (None, UNSET, math.inf)),
+    *(("timeout", value, "must be ") for value in HUGE),
+    ("max_attempts", 2**31, "must be "),
+    *(("expires_in", value, "must be ") for value in (math.inf, UNSET)),
+    ("concurrency", UNSET, "must be "),
+    *((field.name, object(), "must be ") for field in fields(Policy)),
 ]
 
 
-@pytest.mark.parametrize(
-    ("option", "value", "problem"),
-    WRONG,
-    ids=lambda value: repr(value)[:40],
-)
-def test_a_wrong_value_is_refused_with_the_option_and_the_reason(
-    option: str, value: Any, problem: str
-) -> None:
-    assert refused(**{option: value}).startswith(f"{option} {problem}")
+def test_a_wrong_value_is_refused_with_the_option_and_the_reason() -> None:
+    def said(option: str, value: Any) -> str:
+        return refused(**{option: value})
+
+    rows = [(option, value, f"{option} {problem}") for option, value, problem in WRONG]
+    assert differing(rows, said, str.startswith) == []
 
 
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        ("backoff", None),
-        ("backoff", UNSET),
-        ("backoff", math.inf),
-        ("timeout", math.inf),
-        ("timeout", 1e300),
-        ("timeout", 10**400),
-        ("timeout", timedelta.max),
-        ("max_attempts", 2**31),
-        ("expires_in", math.inf),
-        ("expires_in", UNSET),
-        ("concurrency", UNSET),
-        ("retry", ""),
-    ],
-)
-def test_a_value_that_has_no_meaning_is_refused_with_a_sentence(
-    option: str, value: Any
-) -> None:
-    assert refused(**{option: value}).startswith(f"{option} must be ")
-
-
-@pytest.mark.parametrize(
-    ("option", "items", "kept"),
-    [
+def test_nothing_is_lost_of_an_option_that_is_a_generator() -> None:
+    kept: list[tuple[str, list[Any], Any]] = [
         ("sensitive", ["token"], frozenset({"token"})),
         ("unique", ["order_id"], ("order_id",)),
         ("capture", ["language"], ("language",)),
         ("middleware", ["shop.timed", print], ("shop.timed", print)),
-    ],
-)
-def test_nothing_is_lost_of_an_option_that_is_a_generator(
-    option: str, items: list[Any], kept: Any
-) -> None:
-    policy = policy_of(WHERE, {option: (item for item in items)})
-    assert getattr(policy, option) == kept
+    ]
+
+    def policy(option: str, items: list[Any]) -> Any:
+        made = policy_of(WHERE, {option: (item for item in items)})
+        return getattr(made, option)
+
+    assert differing(kept, policy) == []
 
 
-@pytest.mark.parametrize(
-    ("function", "problem"),
-    [
-        pytest.param(two, f"{FUNCTION}, and two is not: ", id="two"),
-        pytest.param(lambda: 5, f"{FUNCTION}, and <lambda> is not: too", id="none"),
-        pytest.param(partial(two, 1, 2), f"{FUNCTION}, and two is not", id="bound"),
-        pytest.param(
-            asynchronous, "must not be an async function: asynchronous.", id="async"
-        ),
-        pytest.param(
+def test_a_function_that_is_no_backoff_is_refused() -> None:
+    for function, problem in (
+        (two, f"{FUNCTION}, and two is not: "),
+        (without_attempt, f"{FUNCTION}, and without_attempt is not: too"),
+        (partial(two, 1, 2), f"{FUNCTION}, and two is not"),
+        (asynchronous, "must not be an async function: asynchronous."),
+        (
             partial(exponential, cap="1h"),
             "has wrong arguments: '1h' is neither a timedelta nor a number of seconds.",
-            id="a wrong value",
         ),
-        pytest.param(
+        (
             partial(fixed, waits=5),
             "has wrong arguments: fixed() got an unexpected keyword argument 'waits'",
-            id="a wrong name",
         ),
-    ],
-)
-def test_a_function_that_is_no_backoff_is_refused(function: Any, problem: str) -> None:
-    assert refused(backoff=function).startswith(f"backoff {problem}")
-    assert refused(retry={OSError: function}).startswith(f"retry of OSError {problem}")
-    of_rule = refused(retry={OSError: RetryRule(backoff=function)})
-    assert of_rule.startswith(f"retry of OSError has a backoff that {problem}")
+    ):
+        of_class = refused(retry={OSError: function})
+        of_rule = refused(retry={OSError: RetryRule(backoff=function)})
+        assert refused(backoff=function).startswith(f"backoff {problem}")
+        assert of_class.startswith(f"retry of OSError {problem}")
+        assert of_rule.startswith(f"retry of OSError has a backoff that {problem}")
 
 
 def test_an_option_that_there_is_not_is_refused() -> None:
@@ -302,22 +251,19 @@ def test_an_option_that_there_is_not_is_refused() -> None:
     )
 
 
-def test_there_is_a_check_of_every_option() -> None:
-    for field in fields(Policy):
-        assert refused(**{field.name: object()}).startswith(f"{field.name} must be ")
-
-
-@pytest.mark.parametrize("attempts", [None, 2, 5])
-def test_at_most_once_allows_one_attempt(attempts: int | None) -> None:
-    assert refused(delivery="at_most_once", max_attempts=attempts) == (
-        "delivery='at_most_once' allows one attempt, so max_attempts must be 1."
-    )
-
-
-def test_at_most_once_has_no_exceptions_to_retry() -> None:
+def test_at_most_once_allows_one_attempt_and_no_exceptions_to_retry() -> None:
+    for attempts in (None, 2, 5):
+        assert refused(delivery="at_most_once", max_attempts=attempts) == (
+            "delivery='at_most_once' allows one attempt, so max_attempts must be 1."
+        )
     assert refused(delivery="at_most_once", retry={OSError: True}) == (
         "delivery='at_most_once' never retries, so retry has no effect."
     )
+    policy = policy_of(WHERE, {"delivery": "at_most_once", "max_attempts": 1})
+    assert policy.attempts_allowed == 1
+    with override_settings(JOBQUEUE={"MAX_ATTEMPTS": None}):
+        policy = policy_of(WHERE, {"delivery": "at_most_once"})
+        assert policy.attempts_allowed == 1
 
 
 def test_a_rule_cannot_have_more_attempts_than_the_jobs() -> None:
@@ -349,17 +295,6 @@ def test_a_rule_of_a_tuple_is_one_of_each_class() -> None:
             ("ValueError", None, None),
         )
     ]
-
-
-@pytest.mark.parametrize("name", ["max_attempt", "retries"])
-def test_a_rule_has_no_other_arguments(name: str) -> None:
-    with pytest.raises(TypeError, match=f"RetryRule has no argument '{name}'"):
-        RetryRule(**{name: 3})
-
-
-def test_at_most_once_may_say_that_it_has_one_attempt() -> None:
-    policy = policy_of(WHERE, {"delivery": "at_most_once", "max_attempts": 1})
-    assert policy.attempts_allowed == 1
 
 
 def test_options_are_kept_as_the_engine_uses_them() -> None:
@@ -427,22 +362,11 @@ def test_what_is_said_wins_over_the_settings() -> None:
     assert policy.crashes_allowed == 7
 
 
-def test_at_most_once_has_one_attempt_whatever_the_settings_say() -> None:
-    with override_settings(JOBQUEUE={"MAX_ATTEMPTS": None}):
-        policy = policy_of(WHERE, {"delivery": "at_most_once"})
-        assert policy.attempts_allowed == 1
-
-
-@pytest.mark.parametrize(
-    "name", ["default", "mail", "a-b_c.d", "prio/1", "müll", "q" * 100]
-)
-def test_names_of_queues_may_be_of_any_printable_characters(name: str) -> None:
-    assert queue_problem(name) is None
-
-
-@pytest.mark.parametrize("priority", [-100, 0, 100])
-def test_priorities_include_their_bounds(priority: int) -> None:
-    assert priority_problem(priority) is None
+def test_names_of_queues_and_priorities_include_their_bounds() -> None:
+    for name in ("default", "mail", "a-b_c.d", "prio/1", "müll", "q" * 100):
+        assert queue_problem(name) is None
+    for priority in (-100, 0, 100):
+        assert priority_problem(priority) is None
 
 
 def test_a_policy_cannot_be_changed() -> None:
@@ -453,21 +377,22 @@ def test_a_policy_cannot_be_changed() -> None:
 RULE_VALUES: dict[str, Any] = {"max_attempts": 3, "backoff": 30}
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(RetryRule)])
-def test_each_argument_of_a_retry_rule_is_kept_and_shown(name: str) -> None:
-    assert name in RULE_VALUES, f"add a value of {name} to RULE_VALUES"
-    (stated,) = to_retry({OSError: RetryRule(**{name: RULE_VALUES[name]})})
-    (left_out,) = to_retry({OSError: RetryRule()})
-    assert getattr(stated, name) != getattr(left_out, name), (
-        f"to_retry() in domain/option_checks.py drops {name} of RetryRule"
-    )
-    assert stated.column[name] != left_out.column[name], (
-        f"ExceptionRule.column in domain/retry_rules.py leaves {name} out"
-    )
+def test_each_argument_of_a_retry_rule_is_kept_and_shown() -> None:
+    for name in (field.name for field in fields(RetryRule)):
+        assert name in RULE_VALUES, f"add a value of {name} to RULE_VALUES"
+        (stated,) = to_retry({OSError: RetryRule(**{name: RULE_VALUES[name]})})
+        (left_out,) = to_retry({OSError: RetryRule()})
+        assert getattr(stated, name) != getattr(left_out, name), (
+            f"to_retry() in domain/option_checks.py drops {name} of RetryRule"
+        )
+        assert stated.column[name] != left_out.column[name], (
+            f"ExceptionRule.column in domain/retry_rules.py leaves {name} out"
+        )
 
 
-def test_a_retry_rule_names_its_arguments_in_the_error_of_another_one() -> None:
-    with pytest.raises(TypeError) as caught:
-        RetryRule(colour="red")  # type: ignore[call-arg]
-    for field in fields(RetryRule):
-        assert field.name in str(caught.value)
+def test_a_retry_rule_has_no_other_arguments_and_names_its_own() -> None:
+    rule: Any = RetryRule
+    for wrong in ("max_attempt", "retries", "colour"):
+        said = refusal(TypeError, lambda wrong=wrong: rule(**{wrong: 3}))
+        assert said.startswith(f"RetryRule has no argument '{wrong}'")
+    assert all(field.name in said for field in fields(RetryRule))

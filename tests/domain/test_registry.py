@@ -21,6 +21,7 @@ from django_jobqueue.domain.registry import (
 from django_jobqueue.text.suggestions import near_names
 from tests.architecture.source import parsed
 from tests.sample import jobs
+from tests.support.tables import differing, refusal
 
 
 def send_receipt() -> None:
@@ -99,31 +100,21 @@ def test_a_declaration_describes_its_handler() -> None:
     assert (sync.description, later.description) == ("Send a receipt.", "")
 
 
-@pytest.mark.parametrize(
-    ("module", "name"),
-    [
+def test_the_default_name_is_the_function_s_without_its_module_of_jobs() -> None:
+    names = [
         ("shop.jobs", "shop.send"),
         ("shop.orders.jobs", "shop.orders.send"),
         ("shop.jobs.mail", "shop.jobs.mail.send"),
         ("shop.nojobs", "shop.nojobs.send"),
+        ("shop.cron", "shop.cron.send"),
         ("jobs", "jobs.send"),
-    ],
-)
-def test_the_default_name_is_the_function_s_without_its_module_of_jobs(
-    module: str, name: str
-) -> None:
-    assert default_name(in_module(module)) == name
-
-
-@pytest.mark.parametrize("module", ["shop.jobs", "shop.handlers", "shop.cron", "jobs"])
-@pytest.mark.parametrize("modules", [[], ["jobs"], ["handlers", "cron"], ["shop.jobs"]])
-def test_the_name_of_a_handler_is_the_same_in_processes_of_other_settings(
-    module: str, modules: list[str]
-) -> None:
-    function = in_module(module)
-    with override_settings(JOBQUEUE={"MODULES": modules}):
-        there = default_name(function)
-    assert there == default_name(function)
+    ]
+    assert differing(names, lambda module: default_name(in_module(module))) == []
+    # The same in processes of other settings.
+    for modules in ([], ["nojobs", "cron"], ["shop.jobs"]):
+        with override_settings(JOBQUEUE={"MODULES": modules}):
+            found = differing(names, lambda module: default_name(in_module(module)))
+        assert found == []
 
 
 def nested() -> Callable[..., None]:
@@ -132,40 +123,31 @@ def nested() -> Callable[..., None]:
     return inside
 
 
-@pytest.mark.parametrize("function", [lambda: None, nested()], ids=["lambda", "nested"])
-def test_a_function_that_no_worker_could_find_is_refused(
-    function: Callable[..., Any],
-) -> None:
-    with pytest.raises(ImproperlyConfigured) as caught:
-        default_name(function)
-    assert str(caught.value) == (
-        f"@job on {__name__}.{function.__qualname__}: a handler must be a function of "
-        "a module, so that workers can import it."
-    )
+def test_a_function_that_no_worker_could_find_is_refused() -> None:
+    for function in (lambda: None, nested()):
+        assert refusal(ImproperlyConfigured, default_name, function) == (
+            f"@job on {__name__}.{function.__qualname__}: a handler must be a function "
+            "of a module, so that workers can import it."
+        )
 
 
-@pytest.mark.parametrize(
-    ("name", "problem"),
-    [
+def test_a_name_is_any_printable_text_and_a_bad_one_refused_with_the_reason() -> None:
+    unprintable = "must have no space and no control character"
+    names: list[tuple[object, str]] = [
         ("", "must be a string, not ''."),
         (None, "must be a string, not None."),
         (5, "must be a string, not 5."),
         ("n" * 101, f"must have at most 100 characters; {'n' * 30!r}… has more."),
-        ("a b", "must have no space and no control character: 'a b'."),
-        ("a\nb", "must have no space and no control character: 'a\\nb'."),
-        ("a\x1b[31mb", "must have no space and no control character"),
-        ("a\u00a0b", "must have no space and no control character"),
-        ("a\u202eb", "must have no space and no control character"),
-        ("a\ud800b", "must have no space and no control character"),
-    ],
-)
-def test_a_bad_name_is_refused_with_the_reason(name: object, problem: str) -> None:
-    assert (name_problem(name) or "").startswith(problem)
-
-
-@pytest.mark.parametrize("name", ["a", "shop.send", "os.system", "größe/1", "n" * 100])
-def test_a_name_is_any_printable_text(name: str) -> None:
-    assert name_problem(name) is None
+        ("a b", f"{unprintable}: 'a b'."),
+        ("a\nb", f"{unprintable}: 'a\\nb'."),
+        ("a\x1b[31mb", unprintable),
+        ("a\u00a0b", unprintable),
+        ("a\u202eb", unprintable),
+        ("a\ud800b", unprintable),
+    ]
+    assert differing(names, name_problem, str.startswith) == []
+    for name in ("a", "shop.send", "os.system", "größe/1", "n" * 100):
+        assert name_problem(name) is None
 
 
 def test_the_jobs_of_every_app_are_discovered() -> None:
@@ -183,19 +165,14 @@ def test_the_jobs_of_every_app_are_discovered() -> None:
         assert found.path == f"tests.sample.jobs:{name}"
 
 
-@pytest.mark.parametrize(
-    ("meant", "near"),
-    [
+def test_the_end_of_a_suggested_name_is_alike_and_not_only_its_app() -> None:
+    known = ["accounts.charge", "shop.send_receipt", "shop.send_invoice"]
+    near: list[tuple[str, list[str]]] = [
         ("accounts.refund", []),  # alike in the app alone
         ("accounts.chagre", ["accounts.charge"]),
         ("shop.sendreceipt", ["shop.send_receipt"]),
         ("shop.send_r", ["shop.send_receipt"]),
         ("receipt", ["shop.send_receipt"]),
         ("charge", ["accounts.charge"]),
-    ],
-)
-def test_the_end_of_a_suggested_name_is_alike_and_not_only_its_app(
-    meant: str, near: list[str]
-) -> None:
-    known = ["accounts.charge", "shop.send_receipt", "shop.send_invoice"]
-    assert near_names(meant, known) == near
+    ]
+    assert differing(near, lambda meant: near_names(meant, known)) == []

@@ -31,8 +31,9 @@ from django_jobqueue.retries import (
     wait_after,
 )
 from tests.support import steadiness
+from tests.support.tables import differing
 
-DRAWS = 500
+DRAWS = 200
 HUGE = [40, 41, 64, 1_000, 10**6, 10**30]
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
 
@@ -47,17 +48,16 @@ def draws(policy: Callable[[int], timedelta], attempt: int) -> list[timedelta]:
     return [policy(attempt) for _ in range(DRAWS)]
 
 
-@pytest.mark.parametrize(
-    ("attempt", "bound"),
-    [(1, 10), (2, 20), (3, 40), (9, 2_560), (10, 3_600), (99, 3_600)],
-)
-def test_exponential_draws_from_zero_to_a_bound_that_doubles(
-    attempt: int, bound: int
-) -> None:
-    waits = draws(exponential, attempt)
-    assert all(timedelta(0) <= wait < timedelta(seconds=bound) for wait in waits)
-    assert max(waits) > timedelta(seconds=bound * 0.9)
-    assert min(waits) < timedelta(seconds=bound * 0.1)
+def test_exponential_draws_from_zero_to_a_bound_that_doubles() -> None:
+    for attempt, seconds in (
+        *((1, 10), (2, 20), (3, 40)),
+        *((9, 2_560), (10, 3_600), (99, 3_600)),
+    ):
+        bound = timedelta(seconds=seconds)
+        waits = draws(exponential, attempt)
+        assert all(timedelta(0) <= wait < bound for wait in waits)
+        assert max(waits) > bound * 0.9
+        assert min(waits) < bound * 0.1
 
 
 def test_exponential_without_jitter_is_its_bound() -> None:
@@ -66,13 +66,13 @@ def test_exponential_without_jitter_is_its_bound() -> None:
     assert waits == [*doubled, HOUR, HOUR]
 
 
-@pytest.mark.parametrize("attempt", [1, 2, 3, 10, 50])
-def test_quartic_is_the_formula_of_gocraft(attempt: int) -> None:
-    least = attempt**4 + 15
-    allowed = {timedelta(seconds=least + n * (attempt + 1)) for n in range(30)}
-    seen = set(draws(quartic, attempt))
-    assert seen <= allowed
-    assert len(seen) > 20
+def test_quartic_is_the_formula_of_gocraft() -> None:
+    for attempt in (1, 2, 3, 10, 50):
+        least = attempt**4 + 15
+        allowed = {timedelta(seconds=least + n * (attempt + 1)) for n in range(30)}
+        seen = set(draws(quartic, attempt))
+        assert seen <= allowed
+        assert len(seen) > 20
 
 
 def test_decorrelated_draws_from_its_base_to_three_times_the_wait_before() -> None:
@@ -93,32 +93,20 @@ def test_rickover_doubles_from_two_seconds() -> None:
     assert [rickover(n).total_seconds() for n in (1, 2, 3, 10)] == [2, 4, 8, 1_024]
 
 
-@pytest.mark.parametrize("attempt", HUGE)
-@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
-def test_no_attempt_is_too_many(
-    policy: Callable[[int], timedelta], attempt: int
-) -> None:
-    assert timedelta(0) <= policy(attempt) <= LONGEST
+def test_no_attempt_is_too_many() -> None:
+    for attempt in HUGE:
+        for policy in POLICIES.values():
+            assert timedelta(0) <= policy(attempt) <= LONGEST
+        wait = exponential(attempt, base=timedelta(minutes=5), jitter=False)
+        assert wait == HOUR
 
 
-@pytest.mark.parametrize("attempt", HUGE)
-def test_exponential_is_capped_with_any_base(attempt: int) -> None:
-    wait = exponential(attempt, base=timedelta(minutes=5), jitter=False)
-    assert wait == HOUR
-
-
-@pytest.mark.parametrize("attempt", [1, 5, 10**6])
-@pytest.mark.parametrize("policy", [exponential, decorrelated])
-def test_a_cap_holds_whatever_the_base_is(
-    policy: Callable[..., timedelta], attempt: int
-) -> None:
-    capped = partial(policy, base=SECOND, cap=timedelta(seconds=5))
-    assert max(draws(capped, attempt)) <= timedelta(seconds=5)
-
-
-@pytest.mark.parametrize("policy", [exponential, decorrelated])
-def test_a_cap_below_the_base_is_a_cap(policy: Callable[..., timedelta]) -> None:
-    assert policy(3, base=HOUR, cap=SECOND) <= SECOND
+def test_a_cap_holds_whatever_the_base_is() -> None:
+    cap = timedelta(seconds=5)
+    for policy in (exponential, decorrelated):
+        for attempt in (1, 5, 10**6):
+            assert max(draws(partial(policy, base=SECOND, cap=cap), attempt)) <= cap
+        assert policy(3, base=HOUR, cap=SECOND) <= SECOND
 
 
 def wait_of(backoff: Backoff, attempt: int = 1) -> timedelta | None:
@@ -126,22 +114,23 @@ def wait_of(backoff: Backoff, attempt: int = 1) -> timedelta | None:
     return wait_after(backoff, attempt, ValueError(), None)
 
 
-@pytest.mark.parametrize("returned", ["60", True, math.nan, [], 5j])
-def test_a_policy_must_return_a_wait(returned: Any) -> None:
-    def mine(attempt: int) -> Any:
-        return returned
+def test_a_policy_must_return_a_wait() -> None:
+    wrong: tuple[Any, ...] = ("60", True, math.nan, [], 5j)
+    for returned in wrong:
 
-    with pytest.raises(TypeError) as caught:
-        wait_of(mine)
-    assert str(caught.value) == (
-        "The backoff test_a_policy_must_return_a_wait.<locals>.mine returned "
-        f"{returned!r}; it must return seconds, a timedelta or None."
-    )
+        def mine(attempt: int, returned: Any = returned) -> Any:
+            return returned
+
+        with pytest.raises(TypeError) as caught:
+            wait_of(mine)
+        assert str(caught.value) == (
+            "The backoff test_a_policy_must_return_a_wait.<locals>.mine returned "
+            f"{returned!r}; it must return seconds, a timedelta or None."
+        )
 
 
-@pytest.mark.parametrize(
-    ("returned", "wait"),
-    [
+def test_a_wait_is_forced_into_what_a_database_can_add() -> None:
+    waits: list[tuple[Any, timedelta | None]] = [
         (timedelta(seconds=-1), timedelta(0)),
         (timedelta.min, timedelta(0)),
         (timedelta.max, LONGEST),
@@ -153,12 +142,8 @@ def test_a_policy_must_return_a_wait(returned: Any) -> None:
         (math.inf, LONGEST),
         (10**400, LONGEST),
         (None, None),
-    ],
-)
-def test_a_wait_is_forced_into_what_a_database_can_add(
-    returned: Any, wait: timedelta | None
-) -> None:
-    assert wait_of(lambda attempt: returned) == wait
+    ]
+    assert differing(waits, lambda wait: wait_of(lambda attempt: wait)) == []
 
 
 def one(attempt: int) -> float:
@@ -184,69 +169,52 @@ class OfThree:
         return attempt
 
 
-@pytest.mark.parametrize(
-    ("function", "sees"),
-    [
-        *((policy, False) for policy in POLICIES.values()),
-        (partial(exponential, base=1), False),
-        (one, False),
-        (one_and_default, False),
-        (partial(one_and_default, most=5), False),
-        (three, True),
-        (three_and_default, True),
-        (partial(three_and_default, most=5), True),
-        (OfThree(), True),
-        (respect_retry_after, True),
-        (partial(respect_retry_after, cap=60), True),
-        (lambda *everything: 5, True),
-    ],
-    ids=lambda value: describe(value) if callable(value) else str(value),
-)
-def test_a_function_is_called_with_what_it_takes(
-    function: Callable[..., Any], sees: bool
-) -> None:
-    assert function_problem(function) is None
-    assert sees_exception(function) is sees
-    wait_after(function, 4, ValueError(), object)
+def test_a_function_is_called_with_what_it_takes() -> None:
+    of_attempts = [
+        *POLICIES.values(),
+        partial(exponential, base=1),
+        one,
+        one_and_default,
+        partial(one_and_default, most=5),
+    ]
+    of_exceptions: list[Any] = [
+        three,
+        three_and_default,
+        partial(three_and_default, most=5),
+        OfThree(),
+        respect_retry_after,
+        partial(respect_retry_after, cap=60),
+        lambda *everything: 5,
+    ]
+    functions: tuple[Any, ...] = (*of_attempts, *of_exceptions)
+    for function in functions:
+        assert function_problem(function) is None
+        assert sees_exception(function) is (function in of_exceptions)
+        wait_after(function, 4, ValueError(), object)
 
 
-STORED = [
-    *((policy, {"policy": name}) for name, policy in POLICIES.items()),
-    (partial(fixed, wait=HOUR), {"policy": "fixed", "wait": 3600.0}),
-    (partial(fixed, wait=5), {"policy": "fixed", "wait": 5}),
-    (
-        partial(exponential, base=1, cap=HOUR, jitter=False),
-        {"policy": "exponential", "base": 1, "cap": 3600.0, "jitter": False},
-    ),
-]
+def test_a_named_policy_can_be_stored_and_read_again() -> None:
+    forms: list[tuple[Any, dict[str, Any]]] = [
+        *((policy, {"policy": name}) for name, policy in POLICIES.items()),
+        (partial(fixed, wait=HOUR), {"policy": "fixed", "wait": 3600.0}),
+        (partial(fixed, wait=5), {"policy": "fixed", "wait": 5}),
+        (
+            partial(exponential, base=1, cap=HOUR, jitter=False),
+            {"policy": "exponential", "base": 1, "cap": 3600.0, "jitter": False},
+        ),
+    ]
+    assert differing(forms, stored_form) == []
+    for _, stored in forms:
+        text = json.dumps(stored, allow_nan=False)
+        assert stored_form(from_stored_form(json.loads(text))) == stored
+    functions: tuple[Any, ...] = (one, three, OfThree(), respect_retry_after)
+    for function in (*functions, partial(one_and_default, most=5)):
+        assert stored_form(function) is None
 
 
-@pytest.mark.parametrize(("backoff", "stored"), STORED)
-def test_a_named_policy_can_be_stored_and_read_again(
-    backoff: Any, stored: dict[str, Any]
-) -> None:
-    assert stored_form(backoff) == stored
-    text = json.dumps(stored, allow_nan=False)
-    again = from_stored_form(json.loads(text))
-    assert stored_form(again) == stored
-
-
-@pytest.mark.parametrize(
-    "backoff",
-    [one, three, OfThree(), partial(one_and_default, most=5), respect_retry_after],
-)
-def test_a_function_cannot_be_stored(backoff: Any) -> None:
-    assert stored_form(backoff) is None
-
-
-@pytest.mark.parametrize(
-    "stored",
-    [
-        None,
-        5,
-        "fixed",
-        [],
-        {},
+def test_what_plain_sql_stores_instead_of_a_policy_is_refused() -> None:
+    wrong: tuple[Any, ...] = (
+        *(None, 5, "fixed", [], {}),
         {"policy": "mine"},
         {"policy": []},
         {"policy": "fixed", "wait": "5"},
@@ -254,35 +222,22 @@ def test_a_function_cannot_be_stored(backoff: Any) -> None:
         {"policy": "fixed", "waits": 5},
         {"policy": "immediate", "attempt": 5},
         {"policy": "exponential", "jitter": 1, "cap": []},
-    ],
-)
-def test_what_plain_sql_stores_instead_of_a_policy_is_refused(stored: Any) -> None:
-    with pytest.raises(ValueError, match="is no backoff"):
-        from_stored_form(stored)
+    )
+    for stored in wrong:
+        with pytest.raises(ValueError, match="is no backoff"):
+            from_stored_form(stored)
 
 
-class Mine:
-    def __call__(self, attempt: int) -> timedelta:
-        return HOUR
-
-
-def mine(attempt: int) -> timedelta:
-    return HOUR
-
-
-@pytest.mark.parametrize(
-    ("policy", "name"),
-    [
+def test_a_policy_has_a_name_for_people() -> None:
+    names: list[tuple[Any, str]] = [
         *((policy, name) for name, policy in POLICIES.items()),
         (partial(fixed, wait=HOUR), "fixed(wait=1:00:00)"),
         (
             partial(exponential, base=SECOND, jitter=False),
             "exponential(base=0:00:01, jitter=False)",
         ),
-        (mine, "mine"),
-        (Mine(), "Mine"),
-        (lambda attempt: HOUR, "<lambda>"),
-    ],
-)
-def test_a_policy_has_a_name_for_people(policy: Backoff, name: str) -> None:
-    assert describe(policy) == name
+        (one, "one"),
+        (OfThree(), "OfThree"),
+    ]
+    assert differing(names, describe) == []
+    assert describe(lambda attempt: HOUR).endswith("<lambda>")

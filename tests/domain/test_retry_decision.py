@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -12,52 +11,52 @@ import pytest
 from django_jobqueue import Cancel, Context, Retry, Snooze
 from django_jobqueue.domain.job_options import policy_of
 from django_jobqueue.domain.option_checks import to_backoff
-from django_jobqueue.domain.retry_decision import Outcome, Verb, decide
+from django_jobqueue.domain.retry_decision import Verb, decide
 from django_jobqueue.retries import LONGEST, describe
 from tests.domain.decisions import CASES, CONTEXT, HOUR, decided
+from tests.support.tables import differing
+
+DEFAULT = "the default wait"
 
 
-@pytest.mark.parametrize(("error", "given", "outcome"), CASES)
-def test_the_decision_table(
-    error: BaseException | None, given: dict[str, Any], outcome: Outcome
-) -> None:
-    assert decided(error, **given) == outcome
+def test_the_decision_table() -> None:
+    assert differing(CASES, lambda name, error, given: decided(error, **given)) == []
 
 
 def raises_value_error(attempt: int) -> timedelta:
     raise ValueError("a bad policy")
 
 
-@pytest.mark.parametrize(
-    "backoff",
-    [
-        pytest.param(raises_value_error, id="raises"),
-        pytest.param(lambda attempt: "soon", id="a string"),
-        pytest.param(lambda attempt: float("nan"), id="not a number"),
-        pytest.param(lambda a, exception, job: exception.response, id="no such value"),
-        pytest.param(lambda a, exception, job: not job, id="a bool"),
-    ],
-)
+WRONG: dict[str, Any] = {
+    "raises": raises_value_error,
+    "a string": lambda attempt: "soon",
+    "not a number": lambda attempt: float("nan"),
+    "no such value": lambda a, exception, job: exception.response,
+    "a bool": lambda a, exception, job: not job,
+}
+
+
 def test_a_backoff_that_is_wrong_is_logged_and_the_next_one_used(
-    backoff: Callable[..., Any], caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    rules = {"retry": {ValueError: backoff}, "backoff": backoff}
-    outcome = decided(ValueError(), attempt=1, **rules)
-    assert outcome.verb is Verb.RETRY
-    assert timedelta(0) <= outcome.wait <= timedelta(seconds=10)
-    assert outcome.reason == "the default wait"
-    name = describe(backoff)
-    assert [(record.levelno, record.getMessage()) for record in caplog.records] == [
-        (logging.ERROR, f"The backoff {name} failed; the next one is used")
-    ] * 2
-    assert all(record.exc_info for record in caplog.records)
+    for what, backoff in WRONG.items():
+        caplog.clear()
+        rules = {"retry": {ValueError: backoff}, "backoff": backoff}
+        outcome = decided(ValueError(), attempt=1, **rules)
+        assert (outcome.verb, outcome.reason) == (Verb.RETRY, DEFAULT), what
+        assert timedelta(0) <= outcome.wait <= timedelta(seconds=10), what
+        name = describe(backoff)
+        assert [(record.levelno, record.getMessage()) for record in caplog.records] == [
+            (logging.ERROR, f"The backoff {name} failed; the next one is used")
+        ] * 2
+        assert all(record.exc_info for record in caplog.records)
 
 
 def test_a_backoff_that_returns_none_leaves_the_wait_to_the_default_one(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     outcome = decided(ValueError(), attempt=1, backoff=lambda attempt: None)
-    assert outcome.reason == "the default wait"
+    assert outcome.reason == DEFAULT
     assert timedelta(0) <= outcome.wait <= timedelta(seconds=10)
     assert not caplog.records
 
@@ -67,25 +66,22 @@ def test_an_async_result_is_no_wait_and_leaves_nothing_to_await() -> None:
         return 5
 
     outcome = decided(ValueError(), backoff=lambda attempt: later(attempt))
-    assert outcome.reason == "the default wait"
+    assert outcome.reason == DEFAULT
 
 
-@pytest.mark.parametrize("own", [None, 60])
-def test_no_function_is_called_where_no_code_of_the_project_may_run(
-    own: int | None,
-) -> None:
+def test_no_function_is_called_where_no_code_of_the_project_may_run() -> None:
     def hang(attempt: int) -> timedelta:
         raise AssertionError("it is called")
 
-    outcome = decide(
-        OSError(),
-        policy=policy_of("tests", {"backoff": hang, "retry": {OSError: hang}}),
-        attempt=1,
-        max_attempts=5,
-        backoff=to_backoff(own),
-    )
-    assert outcome.verb is Verb.RETRY
-    assert outcome.reason == ("the wait of this job" if own else "the default wait")
+    for own, reason in ((None, DEFAULT), (60, "the wait of this job")):
+        outcome = decide(
+            OSError(),
+            policy=policy_of("tests", {"backoff": hang, "retry": {OSError: hang}}),
+            attempt=1,
+            max_attempts=5,
+            backoff=to_backoff(own),
+        )
+        assert (outcome.verb, outcome.reason) == (Verb.RETRY, reason)
 
 
 def test_a_function_gets_the_attempt_the_exception_and_the_job() -> None:
@@ -100,14 +96,16 @@ def test_a_function_gets_the_attempt_the_exception_and_the_job() -> None:
     assert asked == [3, error, CONTEXT]
 
 
-@pytest.mark.parametrize(
-    ("returned", "wait"),
-    [(timedelta(days=-3), timedelta(0)), (timedelta.max, LONGEST), (HOUR, HOUR)],
-)
-def test_a_backoff_out_of_bounds_is_forced_into_them(
-    returned: timedelta, wait: timedelta
-) -> None:
-    assert decided(ValueError(), backoff=lambda attempt: returned).wait == wait
+def test_a_backoff_out_of_bounds_is_forced_into_them() -> None:
+    for returned, wait in (
+        (timedelta(days=-3), timedelta(0)),
+        (timedelta.max, LONGEST),
+        (HOUR, HOUR),
+    ):
+        outcome = decided(ValueError(), backoff=lambda attempt, wait=returned: wait)
+        assert outcome.wait == wait
+    for word in (Snooze(timedelta.max), Retry(after=timedelta.max)):
+        assert decided(word).wait <= LONGEST
 
 
 def test_a_backoff_that_exits_does_not_end_the_worker() -> None:
@@ -115,13 +113,6 @@ def test_a_backoff_that_exits_does_not_end_the_worker() -> None:
         raise SystemExit(1)
 
     assert decided(ValueError(), backoff=leave).verb is Verb.RETRY
-
-
-@pytest.mark.parametrize("word", [Snooze(timedelta.max), Retry(after=timedelta.max)])
-def test_a_wait_that_a_handler_asks_for_is_one_that_a_database_can_add(
-    word: Exception,
-) -> None:
-    assert decided(word).wait <= LONGEST
 
 
 class Unprintable(Cancel):
@@ -135,21 +126,16 @@ def test_a_cancel_that_cannot_be_formatted_is_a_cancel_all_the_same() -> None:
     assert decided(Unprintable()).verb is Verb.CANCEL
 
 
-@pytest.mark.parametrize(
-    "word",
-    [
-        pytest.param(Cancel("a\x00b"), id="Cancel, NUL"),
-        pytest.param(Cancel("\ud800"), id="Cancel, surrogate"),
-        pytest.param(Cancel("x" * 1_000_000), id="Cancel, a megabyte"),
-        pytest.param(Snooze(1, "a\x00b"), id="Snooze, NUL"),
-        pytest.param(Snooze(1, "x" * 1_000_000), id="Snooze, a megabyte"),
-        pytest.param(Snooze(1, ValueError("busy")), id="Snooze, an exception"),  # type: ignore[arg-type]
-    ],
-)
-def test_the_reason_of_a_word_is_text_that_a_database_can_store(
-    word: Exception,
-) -> None:
-    reason = decided(word).reason
-    assert isinstance(reason, str)
-    assert "\x00" not in reason
-    assert len(reason.encode()) <= 2_000
+def test_the_reason_of_a_word_is_text_that_a_database_can_store() -> None:
+    for word in (
+        Cancel("a\x00b"),
+        Cancel("\ud800"),
+        Cancel("x" * 1_000_000),
+        Snooze(1, "a\x00b"),
+        Snooze(1, "x" * 1_000_000),
+        Snooze(1, ValueError("busy")),  # type: ignore[arg-type]
+    ):
+        reason = decided(word).reason
+        assert isinstance(reason, str)
+        assert "\x00" not in reason
+        assert len(reason.encode()) <= 2_000

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from django_jobqueue.text.redaction import MASK, mask_end, mask_start
 from django_jobqueue.text.sanitizing import clean, storable, text_of
+from tests.support.tables import differing
 
 SECRET = "the-secret-of-forty-characters-01234567"
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"
@@ -22,18 +21,14 @@ def test_the_text_of_anything_is_text() -> None:
     assert text_of(Unprintable()) == "<this cannot be formatted>"
 
 
-@pytest.mark.parametrize(
-    ("text", "stored"),
-    [
+def test_what_postgresql_refuses_is_escaped() -> None:
+    stored = [
         ("plain ü 🎉\n", "plain ü 🎉\n"),
         ("a\x00b", "a\\x00b"),
         ("\ud800", "\\ud800"),
         ("", ""),
-    ],
-    ids=["plain", "NUL", "surrogate", "empty"],
-)
-def test_what_postgresql_refuses_is_escaped(text: str, stored: str) -> None:
-    assert storable(text) == stored
+    ]
+    assert differing(stored, storable) == []
 
 
 def test_a_short_text_is_kept_as_it_is() -> None:
@@ -41,13 +36,13 @@ def test_a_short_text_is_kept_as_it_is() -> None:
     assert clean("x" * 100, 100) == "x" * 100
 
 
-@pytest.mark.parametrize("letter", ["x", "ü", "\U0001f389", "\x00"], ids=ascii)
-def test_a_long_text_keeps_both_ends_within_its_bytes(letter: str) -> None:
-    kept = clean(f"begin{letter * 10_000}end", 300)
-    assert len(kept.encode()) <= 300
-    assert kept.startswith("begin")
-    assert kept.endswith("end")
-    assert "\n… 10,008 characters, cut here …\n" in kept
+def test_a_long_text_keeps_both_ends_within_its_bytes() -> None:
+    for letter in ("x", "ü", "\U0001f389", "\x00"):
+        kept = clean(f"begin{letter * 10_000}end", 300)
+        assert len(kept.encode()) <= 300
+        assert kept.startswith("begin")
+        assert kept.endswith("end")
+        assert "\n… 10,008 characters, cut here …\n" in kept
 
 
 def test_a_text_whose_bytes_alone_are_too_many_is_cut_too() -> None:
@@ -56,17 +51,18 @@ def test_a_text_whose_bytes_alone_are_too_many_is_cut_too() -> None:
     assert "200 characters, cut here" in kept
 
 
-@pytest.mark.parametrize(("secret", "given"), [(SECRET, {SECRET}), (JWT, set())])
-def test_no_half_of_a_secret_is_left_at_a_cut(secret: str, given: set[str]) -> None:
-    for offset in range(0, 200, 3):
-        text = "x" * offset + f" {secret} " + "y" * 9_000
-        for shown in (
-            mask_start(text, 100, given),
-            mask_end(text[::-1].replace(secret[::-1], secret), 100, given),
-            clean(text, 256, given),
-        ):
-            assert secret[:8] not in shown
-            assert secret[-8:] not in shown
+def test_no_half_of_a_secret_is_left_at_a_cut() -> None:
+    wholes: tuple[tuple[str, set[str]], ...] = ((SECRET, {SECRET}), (JWT, set()))
+    for secret, given in wholes:
+        for offset in range(0, 200, 7):
+            text = "x" * offset + f" {secret} " + "y" * 1_000
+            for shown in (
+                mask_start(text, 100, given),
+                mask_end(text[::-1].replace(secret[::-1], secret), 100, given),
+                clean(text, 256, given),
+            ):
+                assert secret[:8] not in shown
+                assert secret[-8:] not in shown
 
 
 def test_a_text_full_of_secrets_is_all_masked() -> None:

@@ -14,6 +14,7 @@ from django_jobqueue.domain.due_firings import Missed
 from django_jobqueue.domain.schedules import Overlap, schedules
 from django_jobqueue.exceptions import InvalidArguments
 from tests.sample import jobs
+from tests.support.tables import differing, refusal
 
 
 def test_a_schedule_has_the_arguments_and_options_that_it_is_given() -> None:
@@ -62,49 +63,38 @@ def test_the_decorator_refuses_a_handler_that_needs_arguments() -> None:
         job(name="schedules.refused", schedule=every(minutes=5))(sync_stock)
 
 
-@pytest.mark.parametrize(
-    ("rule", "options", "problem"),
-    [
-        ("30 2 * * *", {}, "takes a rule, such as cron"),
-        (every(hours=1), {"nmae": "x"}, "no option 'nmae'. Did you mean 'name'?"),
-        (every(hours=1), {"tz": "UTC"}, "The rule has it: cron("),
-        (every(hours=1), {"queue": "mail"}, "before it: .using(queue=…).at(…)"),
-        (every(hours=1), {"missed": "some"}, "missed must be 'once', 'skip' or 'all'"),
-        (every(hours=1), {"missed_most": 1_001}, "missed_most must be at most 1,000"),
-        (every(hours=1), {"missed_within": -1}, "missed_within must be more than"),
-        (every(hours=1), {"overlap": "queue"}, "overlap must be 'allow' or 'skip'"),
-        (every(hours=1), {"jitter": "1m"}, "jitter must be a timedelta or a number"),
-        (every(hours=1), {"name": "a b"}, "name must have no space"),
-        (every(hours=1), {"starts": datetime(2026, 1, 1)}, "with its time zone"),
-        (
-            every(hours=1),
-            {
-                "starts": datetime(2026, 1, 2, tzinfo=UTC),
-                "ends": datetime(2026, 1, 1, tzinfo=UTC),
-            },
-            "ends must not be before starts",
-        ),
-    ],
-)
-def test_mistakes_are_told(rule: Any, options: dict[str, Any], problem: str) -> None:
-    with pytest.raises(ImproperlyConfigured) as refused:
-        jobs.add.at(rule, **options)
-    assert problem in str(refused.value)
+HOURLY = every(hours=1)
+FIRST, SECOND = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
+MISTAKES: list[tuple[Any, dict[str, Any], str]] = [
+    ("30 2 * * *", {}, "takes a rule, such as cron"),
+    (HOURLY, {"nmae": "x"}, "no option 'nmae'. Did you mean 'name'?"),
+    (HOURLY, {"tz": "UTC"}, "The rule has it: cron("),
+    (HOURLY, {"queue": "mail"}, "before it: .using(queue=…).at(…)"),
+    (HOURLY, {"missed": "some"}, "missed must be 'once', 'skip' or 'all'"),
+    (HOURLY, {"missed_most": 1_001}, "missed_most must be at most 1,000"),
+    (HOURLY, {"missed_within": -1}, "missed_within must be more than"),
+    (HOURLY, {"overlap": "queue"}, "overlap must be 'allow' or 'skip'"),
+    (HOURLY, {"jitter": "1m"}, "jitter must be a timedelta or a number"),
+    (HOURLY, {"name": "a b"}, "name must have no space"),
+    (HOURLY, {"starts": datetime(2026, 1, 1)}, "with its time zone"),
+    (HOURLY, {"starts": SECOND, "ends": FIRST}, "ends must not be before starts"),
+]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"run_after": timezone.now()},
-        {"expires_at": timezone.now()},
-        {"id": "01890000-0000-7000-8000-000000000000"},
-        {"using": "default"},
-    ],
-)
-def test_options_of_a_single_job_are_refused(options: dict[str, Any]) -> None:
-    (name,) = options
-    with pytest.raises(ImproperlyConfigured, match=f"cannot have {name}: "):
-        jobs.add.using(**options).at(every(hours=1))
+def test_mistakes_are_told() -> None:
+    def why(rule: Any, options: dict[str, Any]) -> str:
+        return refusal(ImproperlyConfigured, lambda: jobs.add.at(rule, **options))
+
+    assert differing(MISTAKES, why, str.__contains__) == []
+
+
+def test_options_of_a_single_job_are_refused() -> None:
+    moment = timezone.now()
+    id = "01890000-0000-7000-8000-000000000000"
+    single: dict[str, Any] = {"run_after": moment, "expires_at": moment, "id": id}
+    for name, value in {**single, "using": "default"}.items():
+        with pytest.raises(ImproperlyConfigured, match=f"cannot have {name}: "):
+            jobs.add.using(**{name: value}).at(HOURLY)
 
 
 def test_arguments_are_checked_as_those_of_an_enqueue() -> None:

@@ -8,22 +8,12 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from django_jobqueue.domain import unique_keys
-from django_jobqueue.domain.arguments import Parameters
-from django_jobqueue.domain.job_options import policy_of
-from django_jobqueue.domain.registry import Declaration, registry
+from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing.handler import job
+from tests.support.tables import differing
 
 
 def send(order_id: int, language: str = "en", copy: Any = ()) -> None: ...
-
-
-def declared(function: Any = send, name: str = "shop.send", **options: Any) -> Any:
-    return Declaration(
-        name=name,
-        function=function,
-        policy=policy_of("shop", options),
-        parameters=Parameters.of(function, takes_context=False),
-    )
 
 
 def test_a_parameter_that_there_is_not_is_refused_when_it_is_declared() -> None:
@@ -36,8 +26,6 @@ def test_a_parameter_that_there_is_not_is_refused_when_it_is_declared() -> None:
     assert registry.get("words.unique") is None
 
 
-@pytest.mark.parametrize(
-    ("given", "text"), [(True, "data"), (("a", "b"), "a, b"), (False, "")]
-)
-def test_what_they_are_unique_by_is_said_in_words(given: Any, text: str) -> None:
-    assert unique_keys.described(given) == text
+def test_what_they_are_unique_by_is_said_in_words() -> None:
+    words: list[tuple[Any, str]] = [(True, "data"), (("a", "b"), "a, b"), (False, "")]
+    assert differing(words, unique_keys.described) == []
