@@ -59,19 +59,22 @@ def _many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lane_scanner, "SCAN_SHARE", 1e-9)
 
 
-@pytest.fixture(params=[False, True], ids=["long jobs", "short jobs"])
+@pytest.fixture
 def are_short(request: pytest.FixtureRequest) -> bool:
     """Whether jobs are claimed ahead of free slots."""
-    return bool(request.param)
+    return bool(getattr(request, "param", False))
+
+
+long_and_short = pytest.mark.parametrize(
+    "are_short", [False, True], ids=["long jobs", "short jobs"], indirect=True
+)
 
 
 @pytest.fixture
 def worker(make_worker: Callable[..., HandDriven], are_short: bool) -> HandDriven:
     """It knows many lanes, which are empty."""
     worker = make_worker(threads=4, async_slots=0)
-    for _ in range(20):
-        seconds = 0.001 if are_short else 1.0
-        worker.worker.executors[0].runtimes.ran(jobs.add.name, seconds)
+    worker.has_run(jobs.add, 0.001 if are_short else 1.0)
     enqueue(*QUEUES)
     worker.work()
     assert len(archived()) == len(QUEUES)
@@ -89,29 +92,31 @@ def enqueue(*queues: str) -> None:
         jobs.add.using(queue=queue).enqueue(1)
 
 
-@pytest.mark.parametrize("queue", [QUEUES[0], "new"])
-@pytest.mark.parametrize(
-    ("left", "scans"),
-    [(1.0, 1), (-3_600.0, 0)],
-    ids=["full scan", "an old snapshot makes full scans slow"],
-)
-def test_a_lone_job_costs_one_look_and_a_claim_of_its_lane(
-    worker: HandDriven, statements: Statements, queue: str, left: float, scans: int
+@long_and_short
+def test_a_lone_job_costs_one_scan_and_a_claim_of_its_lane(
+    worker: HandDriven, statements: Statements, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where there is no time left for full scans, the marks are used."""
-    worker.worker.dispatcher.scanner.full_scans._left = left
-    enqueue(queue)
-    worker.worker.dispatcher.jobs_arrived()
-    worker.claim()
-    assert len(worker.worker.held) == 1
-    assert statements.claimed == [1]
-    assert statements.scans == scans
+    for full_scans in (1, 0):
+        if not full_scans:  # an old snapshot makes them slow
+            scanner = worker.dispatcher.scanner
+            monkeypatch.setattr(scanner.full_scans, "may_begin", lambda: False)
+        for queue in (QUEUES[0], f"new-{full_scans}"):
+            statements.clear()
+            enqueue(queue)
+            worker.dispatcher.jobs_arrived()
+            worker.claim()
+            assert worker.held == 1
+            assert statements.claimed == [1]
+            assert statements.scans == full_scans
+            worker.run()
+            worker.finish()
 
 
 def test_a_worker_that_finds_nothing_scans_once_and_claims_nothing(
     worker: HandDriven, statements: Statements
 ) -> None:
-    worker.worker.dispatcher.jobs_arrived()
+    worker.dispatcher.jobs_arrived()
     worker.claim()
     assert statements.claimed == []
     assert statements.scans == 1
@@ -124,30 +129,30 @@ def test_no_statement_asks_more_lanes_than_are_many(
     worker = make_worker(threads=50, async_slots=0)
     enqueue(*QUEUES, *QUEUES)
     worker.claim()
-    assert len(worker.worker.held) == 2 * len(QUEUES)
+    assert worker.held == 2 * len(QUEUES)
     assert max(statements.claimed) == MANY
 
 
+@long_and_short
 def test_while_lanes_have_more_nothing_is_scanned(
     worker: HandDriven, statements: Statements, are_short: bool
 ) -> None:
     enqueue(*QUEUES, *QUEUES)
-    worker.worker.dispatcher.jobs_arrived()
+    worker.dispatcher.jobs_arrived()
     for _ in range(2):
-        worker.claim()
-        worker.run()
-        worker.finish()
+        worker.turn()
     assert len(archived()) == len(QUEUES) + (2 * len(QUEUES) if are_short else 8)
     assert statements.scans == (2 if are_short else 1)  # when there are no more
     assert max(statements.claimed) <= MANY
 
 
+@long_and_short
 def test_when_these_lanes_are_empty_others_are_looked_for_at_once(
     worker: HandDriven, statements: Statements
 ) -> None:
     """The worker was not told of the last job."""
     enqueue(*QUEUES[:5])
-    worker.worker.dispatcher.jobs_arrived()
+    worker.dispatcher.jobs_arrived()
     worker.claim()
     worker.run()
     enqueue("new")
@@ -163,8 +168,8 @@ def test_a_lone_job_beside_a_backlog_is_found_by_a_scan_that_costs_little(
 ) -> None:
     """Nobody tells a worker that has been busy for long."""
     monkeypatch.setattr(lane_scanner, "SCAN_SHARE", 1e9)
-    jobs.add.using(queue=QUEUES[0]).enqueue_many([{"a": 1}] * 1_000)
-    worker.worker.dispatcher.jobs_arrived()
+    jobs.add.using(queue=QUEUES[0]).enqueue_many([{"a": 1}] * 300)
+    worker.dispatcher.jobs_arrived()
     worker.claim()
     worker.run()
     lone = jobs.add.using(queue=QUEUES[1]).enqueue(1)
@@ -172,7 +177,7 @@ def test_a_lone_job_beside_a_backlog_is_found_by_a_scan_that_costs_little(
         worker.claim()
         worker.run()
     assert lone.id in statements.jobs
-    assert len(statements.jobs) < 1_000
+    assert len(statements.jobs) < 300
 
 
 def test_news_of_a_more_urgent_job_go_before_lanes_that_have_more(
@@ -180,13 +185,11 @@ def test_news_of_a_more_urgent_job_go_before_lanes_that_have_more(
 ) -> None:
     worker.worker.executors[0].slots = 1
     enqueue(*QUEUES)
-    worker.worker.dispatcher.jobs_arrived()
-    worker.claim()
-    worker.run()
-    worker.finish()
+    worker.dispatcher.jobs_arrived()
+    worker.turn()
     statements.clear()
     urgent = jobs.add.using(queue=QUEUES[-1], priority=9).enqueue(1)
-    worker.worker.dispatcher.jobs_arrived()
+    worker.dispatcher.jobs_arrived()
     worker.claim()
     assert urgent.id in statements.jobs[:MANY]  # of one claim, in any order
 
@@ -204,12 +207,12 @@ def test_lanes_that_must_be_asked_by_themselves_are_only_if_they_are_due(
     monkeypatch.setattr(claim, "claim_limited", count)
     for queue in QUEUES:
         jobs.write_limited.using(queue=queue).enqueue(os.devnull)
-    worker.worker.dispatcher.jobs_arrived()
+    worker.dispatcher.jobs_arrived()
     worker.work()
     limited.clear()
     statements.clear()
     jobs.write_limited.using(queue=QUEUES[0]).enqueue(os.devnull)
-    worker.worker.dispatcher.jobs_arrived()
+    worker.dispatcher.jobs_arrived()
     worker.work()
     assert not queued()
     assert limited == [1]
