@@ -33,10 +33,15 @@ from tests.support.run_workers import runworkers as runworkers
 from tests.support.steadiness import steadiness as steadiness
 from tests.support.waiting import eventually
 
-# A busy machine makes no test fail: values are only slow to be made.
-hypothesis.settings.register_profile(
-    "busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-)
+# A busy machine makes no test fail: values are only slow to be made. "make test-all"
+# tries more of them, by --hypothesis-profile=thorough.
+for profile, examples in (("thorough", 1_000), ("busy", 50)):
+    hypothesis.settings.register_profile(
+        profile,
+        deadline=None,
+        max_examples=examples,
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    )
 hypothesis.settings.load_profile("busy")
 
 TransactionTestCase._fixture_teardown = database.empty  # type: ignore[method-assign]

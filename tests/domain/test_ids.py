@@ -34,6 +34,8 @@ def test_ids_ascend_also_within_a_millisecond_and_as_texts() -> None:
     assert new_id() > made[-1]
     texts = [str(id) for id in made]
     assert texts == sorted(texts)
+    mixed = [id for count in (1, 300, 0) for id in (new_id(), *new_ids(count))]
+    assert mixed == sorted(mixed)
 
 
 def test_a_clock_that_is_set_back_does_not_change_the_order(

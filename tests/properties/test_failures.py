@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from itertools import groupby
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from django_jobqueue.conf import conf
@@ -72,7 +72,6 @@ def check_bounds(failure: Failure) -> None:
         text.encode()
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.lists(values.groups, min_size=1, max_size=3),
     st.integers(0, 60),
@@ -85,7 +84,6 @@ def test_whatever_is_raised_is_kept_within_bounds(
     check_bounds(failure)
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(values.any_text, max_size=6), secrets)
 def test_no_given_secret_comes_through(parts: list[str], secrets: list[str]) -> None:
     text = "".join(
@@ -96,8 +94,10 @@ def test_no_given_secret_comes_through(parts: list[str], secrets: list[str]) -> 
         assert secret not in masked
 
 
-@settings(max_examples=100, deadline=None)
-@given(values.objects, st.sampled_from(["token", "TOKEN"]))
+@given(
+    st.dictionaries(values.any_text, values.scalars, max_size=6),
+    st.sampled_from(["token", "TOKEN"]),
+)
 def test_every_value_under_a_sensitive_key_is_a_secret(
     data: dict[str, object], key: str
 ) -> None:
@@ -110,7 +110,6 @@ def test_every_value_under_a_sensitive_key_is_a_secret(
 few = st.text("ab'", min_size=1, max_size=4)
 
 
-@settings(max_examples=500, deadline=None)
 @given(st.sets(few, max_size=5), st.text("ab'", max_size=14))
 def test_each_character_of_a_secret_is_masked_and_no_other(
     texts: set[str], text: str

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from django_jobqueue import Cancel, Fail, JobTimeout, Retry, Snooze
 from django_jobqueue.domain.policy import Policy
 from django_jobqueue.domain.retry_decision import Outcome, StopReason, Verb, decide
 from django_jobqueue.domain.states import AttemptEnd, Delivery
-from django_jobqueue.retries import LONGEST, POLICIES, Backoff, wait_after
+from django_jobqueue.retries import LONGEST, POLICIES, Backoff
 from tests.domain.made import context
 from tests.properties import values
 
@@ -50,7 +50,6 @@ decisions = {
 }
 
 
-@settings(max_examples=400, deadline=None)
 @given(**decisions)
 def test_every_decision_is_consistent(
     error: BaseException | None,
@@ -119,29 +118,3 @@ def check_words(
         assert isinstance(error, JobTimeout) or asked is StopReason.TIME_OUT
     if isinstance(error, Retry) and outcome.verb is Verb.RETRY and error.after:
         assert outcome.wait == max(error.after, timedelta(0))
-
-
-def wait_of(backoff: Backoff, attempt: int) -> timedelta:
-    """The wait that this policy returns."""
-    wait = wait_after(backoff, attempt, ValueError(), context)
-    assert wait is not None
-    return wait
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.sampled_from(list(POLICIES.values())), values.attempts)
-def test_the_wait_of_every_named_policy_is_within_bounds(
-    backoff: Backoff, attempt: int
-) -> None:
-    assert timedelta(0) <= wait_of(backoff, attempt) <= LONGEST
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.timedeltas(), values.attempts)
-def test_any_timedelta_of_a_policy_is_forced_into_bounds(
-    wait: timedelta, attempt: int
-) -> None:
-    found = wait_of(lambda attempt: wait, attempt)
-    assert timedelta(0) <= found <= LONGEST
-    if timedelta(0) <= wait <= LONGEST:
-        assert found == wait

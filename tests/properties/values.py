@@ -40,7 +40,6 @@ json_values: st.SearchStrategy[Any] = st.recursive(
     ),
     max_leaves=25,
 )
-objects = st.dictionaries(any_text, json_values, max_size=6)
 
 not_json = st.sampled_from(
     [(1, 2), {3}, b"x", Decimal("1.5"), datetime.now(UTC), object(), {4: 5}, ((),)]
