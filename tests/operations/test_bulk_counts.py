@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from itertools import product
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import pytest
@@ -24,6 +25,7 @@ from django_jobqueue.models import (
 )
 from django_jobqueue.operations import bulk, bulk_counting, bulk_steps
 from django_jobqueue.search.selection import Selection, Table, Term
+from django_jobqueue.store.bulk import count_jobs
 from django_jobqueue.store.bulk import operation_rows as bulk_operations
 from django_jobqueue.store.bulk.draft_counts import Counted
 from django_jobqueue.store.bulk.skips import planned
@@ -31,17 +33,19 @@ from django_jobqueue.store.connection import DjangoDatabase
 from tests.commands.conftest import jobqueue
 from tests.store.rows import ADD, ONCE, ago, archive, make, make_many
 from tests.support.selection import some_slow
+from tests.support.undone import check_each, undone
 
 pytestmark = pytest.mark.django_db
 
-ALL = Selection(Table.ARCHIVED)
-FAILED = Selection(Table.ARCHIVED, (Term("status", "failed"),))
-WAITING = Selection(Table.QUEUED, (Term("type", ADD),))
-GONE = "shop.removed"
+ALL: Final = Selection(Table.ARCHIVED)
+FAILED: Final = Selection(Table.ARCHIVED, (Term("status", "failed"),))
+WAITING: Final = Selection(Table.QUEUED, (Term("type", ADD),))
+GONE: Final = "shop.removed"
+TO_BE_CHECKED: Final = ("cells", "examined", "oldest", "newest", "job_types", "is_most")
 
 # What can have become of a replay, and whether it counts as one: the columns of its
 # row, in the queue or in the archive.
-REPLAYS: dict[str, tuple[bool, str, dict[str, Any]]] = {
+REPLAYS: Final[dict[str, tuple[bool, str, dict[str, Any]]]] = {
     "none": (False, "", {}),
     "waiting": (True, "queued", {}),
     "running": (True, "queued", {"status": "running", "attempts": 1}),
@@ -65,8 +69,10 @@ def replayed_as(state: str, job: UUID) -> list[Any]:
     return [model(id=new_id(), job_type_id=ADD, replay_of=job, **columns)]
 
 
-def population() -> None:
-    """A failed job of every kind: its type, its replay, its expiry."""
+@pytest.fixture
+def _population(db: None) -> None:
+    """A failed job of every kind: its type, its replay, its expiry; and a job of every
+    kind that waits or runs."""
     jobs: list[Any] = []
     for job_type, state, expires in product(
         (ADD, ONCE, GONE), REPLAYS, (None, ago(60), ago(-600))
@@ -82,18 +88,17 @@ def population() -> None:
         jobs += [job, *replayed_as(state, job.id)]
     for model in (ArchivedJob, QueuedJob):
         model.objects.bulk_create(job for job in jobs if type(job) is model)
-
-
-def queue() -> None:
-    """A job of every kind that waits or runs."""
     later = timezone.now() + timedelta(days=1)
-    for expires in (None, later + timedelta(days=1)):
-        make_many(3, expires_at=expires)
-        make_many(2, expires_at=expires, run_after=later)
+    for expires_at in (None, later + timedelta(days=1)):
+        make_many(3, expires_at=expires_at)
+        make_many(2, expires_at=expires_at, run_after=later)
     make(status="running", attempts=1, started_at=timezone.now())
 
 
-def done(operation: bulk_operations.Operation, max_rows: int = 7) -> BulkOperation:
+populated = pytest.mark.usefixtures("_population")
+
+
+def done(operation: bulk_operations.Operation, max_rows: int = 40) -> BulkOperation:
     """The row after all of its chunks."""
     while (
         chunk := bulk_steps.step(operation.id, max_rows=max_rows)
@@ -102,29 +107,19 @@ def done(operation: bulk_operations.Operation, max_rows: int = 7) -> BulkOperati
     return BulkOperation.objects.get(pk=operation.id)
 
 
-def one_of_each() -> list[tuple[str, Selection, dict[str, Any]]]:
+def of_each_kind() -> Iterator[tuple[str, Selection, dict[str, Any]]]:
     """Every kind with every choice that skips jobs."""
-    replays = [
-        ("replay", chosen, {"skip_replayed": skip, "skip_at_most_once": once})
-        for chosen in (ALL, FAILED)
-        for skip in tuple(SkipReplayed)
-        for once in (True, False)
-    ]
-    moved = {"priority": 9}
-    queued = [
-        (kind, chosen, moved if kind == "reschedule" else {})
-        for kind in ("cancel", "run_now", "reschedule")
-        for chosen in (Selection(Table.QUEUED), WAITING)
-    ]
-    return [*replays, *queued, ("prune", ALL, {}), ("prune", FAILED, {})]
+    for chosen, skip, once in product((ALL, FAILED), SkipReplayed, (True, False)):
+        yield "replay", chosen, {"skip_replayed": skip, "skip_at_most_once": once}
+    for chosen in (Selection(Table.QUEUED), WAITING):
+        yield "cancel", chosen, {}
+        yield "run_now", chosen, {}
+        yield "reschedule", chosen, {"priority": 9}
+    yield "prune", ALL, {}
+    yield "prune", FAILED, {}
 
 
-@pytest.mark.parametrize(("kind", "selection", "options"), one_of_each())
-def test_what_is_counted_is_what_is_done(
-    kind: str, selection: Selection, options: dict[str, Any]
-) -> None:
-    population()
-    queue()
+def check_what_is_done(kind: str, selection: Selection, options: Any) -> None:
     made = bulk.draft(kind, selection, **options)
     changes, skipped = planned(kind, made.counted, made.options)
     assert made.total == made.counted.number == changes + skipped.total()
@@ -133,13 +128,9 @@ def test_what_is_counted_is_what_is_done(
     assert (row.state, row.changed, row.skipped) == ("done", changes, dict(skipped))
 
 
-@pytest.mark.parametrize(("kind", "selection", "options"), one_of_each())
-@pytest.mark.parametrize("max_rows", some_slow([1, 5, 10_000], [5]))
-def test_a_count_in_chunks_is_that_of_one(
-    kind: str, selection: Selection, options: dict[str, Any], max_rows: int
+def check_count_in_chunks(
+    max_rows: int, kind: str, selection: Selection, options: Any
 ) -> None:
-    population()
-    queue()
     at_once = bulk.draft(kind, selection, **options)
     BulkOperation.objects.filter(pk=at_once.id).update(counted=None, total=None)
     while (
@@ -148,39 +139,71 @@ def test_a_count_in_chunks_is_that_of_one(
         assert bulk.get(at_once.id).total is None
     counted = bulk.get(at_once.id).counted
     assert counted.over
-    for name in ("cells", "examined", "oldest", "newest", "job_types", "is_most"):
-        assert getattr(counted, name) == getattr(at_once.counted, name)
+    for name in TO_BE_CHECKED:
+        assert getattr(counted, name) == getattr(at_once.counted, name), name
+
+
+@populated
+def test_what_is_counted_is_what_is_done() -> None:
+    check_each(undone(check_what_is_done), of_each_kind(), least=20)
+
+
+@populated
+@pytest.mark.parametrize("max_rows", some_slow([1, 5, 40, 10_000], [40]))
+def test_a_count_in_chunks_is_that_of_one(max_rows: int) -> None:
+    cases = ((max_rows, *case) for case in of_each_kind())
+    check_each(undone(check_count_in_chunks), cases, least=20)
+
+
+def check_no_more_than_confirmed(kind: str, max_rows: int) -> None:
+    selection = ALL if kind in ("replay", "prune") else WAITING
+    made = bulk.draft(kind, selection, **({"priority": 9} if "re" in kind else {}))
+    assert bulk.start(made.id)
+    BulkOperation.objects.filter(pk=made.id).update(confirmed=3)
+    row = done(made, max_rows=max_rows)
+    assert (row.state, row.changed) == ("stopped", 3)
+    assert row.skipped["unconfirmed"] >= 1
+
+
+@populated
+def test_no_operation_changes_more_than_was_confirmed() -> None:
+    kinds = ["replay", "cancel", "run_now", "reschedule", "prune"]
+    check_each(undone(check_no_more_than_confirmed), product(kinds, (2, 3, 100)))
 
 
 @pytest.mark.parametrize("kind", ["replay", "prune"])
-def test_statistics_of_an_earlier_time_change_no_number(kind: str) -> None:
+def test_statistics_of_an_earlier_time_change_no_number(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The planner's, of when the table was nearly empty."""
+    monkeypatch.setattr(count_jobs, "FEW", 5)
     archive(ADD, "failed")
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE jobqueue_archivedjob")
     ArchivedJob.objects.bulk_create(
         ArchivedJob(job_type_id=ADD, status="failed", data={"customer": n % 3})
-        for n in range(3_000)
+        for n in range(60)
     )
     rare = Selection(Table.ARCHIVED, (Term("data", 1, path=("customer",)),))
     made = bulk.draft(kind, rare)
-    assert (made.total, made.counted.is_most) == (1_000, False)
+    assert (made.total, made.counted.is_most) == (20, False)
     assert bulk.start(made.id)
-    assert done(made, max_rows=1_000).changed == 1_000
+    assert done(made).changed == 20
 
 
-@pytest.mark.parametrize(
-    ("chosen", "others", "is_most"),
-    [(1_000, 0, False), (1_001, 1_000, True), (1_001, 1_001, False)],
-)
-def test_most_of_the_table_is_counted_too(
-    chosen: int, others: int, is_most: bool
+def test_most_of_the_table_is_told_unless_it_is_only_a_few_jobs(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for status, number in (("failed", chosen), ("succeeded", others)):
-        ArchivedJob.objects.bulk_create(
-            ArchivedJob(job_type_id=ADD, status=status) for _ in range(number)
-        )
-    assert bulk.draft("replay", FAILED).counted.is_most is is_most
+    db = DjangoDatabase()
+    assert count_jobs.is_most(db, Table.ARCHIVED, 1_000) is False
+    assert count_jobs.is_most(db, Table.ARCHIVED, 1_001) is True
+    monkeypatch.setattr(count_jobs, "FEW", 2)
+    for status, count in (("failed", 3), ("succeeded", 2)):
+        for _ in range(count):
+            archive(ADD, status)
+    assert bulk.draft("replay", FAILED).counted.is_most is True
+    archive(ADD, "succeeded")
+    assert bulk.draft("replay", FAILED).counted.is_most is False
 
 
 def test_what_joins_later_is_left_alone_and_the_operation_stops() -> None:
@@ -195,20 +218,6 @@ def test_what_joins_later_is_left_alone_and_the_operation_stops() -> None:
     left = ArchivedJob.objects.filter(status="failed").values_list("pk", flat=True)
     assert set(left) == set(archived[2:])
     assert bulk_steps.step(made.id, max_rows=9) is None
-
-
-@pytest.mark.parametrize("kind", ["replay", "cancel", "run_now", "reschedule", "prune"])
-@pytest.mark.parametrize("max_rows", [1, 2, 3, 100])
-def test_no_operation_changes_more_than_was_confirmed(kind: str, max_rows: int) -> None:
-    population()
-    queue()
-    selection = ALL if kind in ("replay", "prune") else WAITING
-    made = bulk.draft(kind, selection, **({"priority": 9} if "re" in kind else {}))
-    assert bulk.start(made.id)
-    BulkOperation.objects.filter(pk=made.id).update(confirmed=3)
-    row = done(made, max_rows=max_rows)
-    assert (row.state, row.changed) == ("stopped", 3)
-    assert row.skipped["unconfirmed"] >= 1
 
 
 def test_an_operation_on_nothing_is_done_at_once() -> None:
@@ -246,9 +255,7 @@ def test_a_prune_that_is_not_counted_does_not_start() -> None:
     assert done(made).changed == 1
 
 
-@pytest.mark.usefixtures("_slow")
-@pytest.mark.parametrize("kind", ["replay", "cancel", "run_now", "reschedule"])
-def test_what_can_be_taken_back_may_start_uncounted(kind: str) -> None:
+def check_starts_uncounted(kind: str) -> None:
     archive(ADD, "failed")
     make()
     chosen = FAILED if kind == "replay" else WAITING
@@ -259,8 +266,14 @@ def test_what_can_be_taken_back_may_start_uncounted(kind: str) -> None:
     assert (row.state, row.changed, row.confirmed) == ("done", 1, None)
 
 
+@pytest.mark.usefixtures("_slow")
+def test_what_can_be_taken_back_may_start_uncounted() -> None:
+    kinds = ["replay", "cancel", "run_now", "reschedule"]
+    check_each(undone(check_starts_uncounted), ((kind,) for kind in kinds))
+
+
+@populated
 def test_what_was_counted_survives_as_json() -> None:
-    population()
     made = bulk.draft("replay", FAILED)
     assert Counted.from_json(BulkOperation.objects.get().counted) == made.counted
     assert made.counted.having("failed") == made.total
@@ -278,10 +291,7 @@ def test_a_draft_remembers_the_first_and_the_last_of_all_its_jobs() -> None:
 # A replay that did nothing is none, wherever somebody asks.
 
 
-@pytest.mark.parametrize("state", REPLAYS)
-def test_all_who_ask_agree_on_what_was_replayed(
-    state: str,
-) -> None:
+def check_all_who_ask_agree(state: str) -> None:
     job = archive(ADD, "failed", attempts=1)
     for replay in replayed_as(state, job):
         replay.save(force_insert=True)
@@ -300,6 +310,10 @@ def test_all_who_ask_agree_on_what_was_replayed(
     jobqueue("replay", "--status", "failed", "--type", ADD, "--limit", "1", "--yes")
     after = QueuedJob.objects.filter(replay_of=job).count()
     assert after - before == (0 if counts else 1)
+
+
+def test_all_who_ask_agree_on_what_was_replayed() -> None:
+    check_each(undone(check_all_who_ask_agree), ((state,) for state in REPLAYS))
 
 
 def test_an_undone_replay_can_be_repeated() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -52,6 +53,9 @@ SAMPLES: dict[str, Sample] = {
 }
 
 
+NUMBERS = count()  # so that no unique job is a duplicate of another
+
+
 def row_of(id: UUID) -> Row:
     (row,) = QueuedJob.objects.filter(pk=id).values()
     return row
@@ -80,19 +84,20 @@ def many(**options: Any) -> UUID:
 
 
 def unique(**options: Any) -> UUID:
-    return jobs.add_alone.using(**options).enqueue(1).id
+    return jobs.add_alone.using(**options).enqueue(next(NUMBERS)).id
 
 
 def many_unique(**options: Any) -> UUID:
-    return jobs.add_alone.using(**options).enqueue_many([{"a": 1}, {"a": 2}])[1]
+    calls = [{"a": next(NUMBERS)} for _ in range(2)]
+    return jobs.add_alone.using(**options).enqueue_many(calls)[1]
 
 
 def replacing(**options: Any) -> UUID:
-    return jobs.render.using(**options).enqueue(1).id
+    return jobs.render.using(**options).enqueue(next(NUMBERS)).id
 
 
 def windowed(**options: Any) -> UUID:
-    return jobs.remind.using(**options).enqueue(1).id
+    return jobs.remind.using(**options).enqueue(next(NUMBERS)).id
 
 
 WAYS = (alone, again, with_an_id, by_name, many, unique, many_unique, replacing)
@@ -101,6 +106,7 @@ WAYS = (alone, again, with_an_id, by_name, many, unique, many_unique, replacing)
 @pytest.fixture
 def declare(own: OwnConnection, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Writes the rows of the schedules of a test; there are no others."""
+    # private: no others than those of the test
     monkeypatch.setattr(schedules, "_by_name", {})
     Schedule.objects.all().delete()
 
@@ -109,21 +115,6 @@ def declare(own: OwnConnection, monkeypatch: pytest.MonkeyPatch) -> Callable[[],
         declare_schedules.declare(own, schedules, [each.name for each in registry])
 
     return write
-
-
-@pytest.fixture
-def fired(own: OwnConnection, declare: Callable[[], None]) -> Callable[..., UUID]:
-    """Enqueues by a schedule that fires."""
-
-    def enqueue_by_schedule(**options: Any) -> UUID:
-        jobs.add.using(**options).at(every(days=1_000), name="rare")(1)
-        declare()
-        fire(own, fire_store.due(own, ["rare"]))  # plans it
-        Schedule.objects.update(next_at=timezone.now())
-        (id,) = fire(own, fire_store.due(own, ["rare"]))
-        return id
-
-    return enqueue_by_schedule
 
 
 OF_SCHEDULES: dict[str, tuple[Any, str]] = {  # a value, and its column
@@ -138,12 +129,11 @@ OF_SCHEDULES: dict[str, tuple[Any, str]] = {  # a value, and its column
 }
 
 
-def check(option: str, enqueue_with: Callable[..., UUID]) -> None:
-    """The option is in the row that this way of enqueueing inserts."""
-    given, read, expected = SAMPLES[option]
-    id = enqueue_with(**{option: given})
-    row = row_of(id)
-    assert read(row) == expected, f"{option} is lost on its way into the row: {row}"
+def lost(option: str, row: Row) -> str:
+    """Says that the option is not in the row, if it is not."""
+    _given, read, expected = SAMPLES[option]
+    is_there = read(row) == expected
+    return "" if is_there else f"{option} is lost on its way into the row: {row}"
 
 
 def has_an_id() -> bool:
@@ -170,7 +160,8 @@ def is_unique_until_it_starts() -> bool:
 
 
 def returns_a_duplicate() -> bool:
-    return unique(on_duplicate="return") == unique(on_duplicate="return")
+    returned = jobs.add_alone.using(on_duplicate="return")
+    return returned.enqueue(-1).id == returned.enqueue(-1).id
 
 
 def is_debounced() -> bool:
@@ -180,9 +171,9 @@ def is_debounced() -> bool:
 
 def is_debounced_at_most() -> bool:
     """The wait of the second call would end later than the longest wait of the job."""
-    longest = {"debounce": MINUTE, "debounce_max": MINUTE}
-    unique(**longest)
-    row = row_of(unique(**longest))
+    longest = jobs.add_alone.using(debounce=MINUTE, debounce_max=MINUTE)
+    longest.enqueue(-2)
+    row = row_of(longest.enqueue(-2).id)
     return bool(row["run_after"] <= row["created_at"] + MINUTE)
 
 
@@ -212,36 +203,47 @@ def test_each_option_of_one_job_is_tried() -> None:
     assert SAMPLES.keys() | EFFECTS.keys() == OF_JOB.keys()
 
 
-@pytest.mark.parametrize("option", EFFECTS)
-def test_an_option_has_its_effect(option: str) -> None:
-    assert EFFECTS[option](), f"{option} is lost on its way into the row"
+def test_each_option_has_its_effect() -> None:
+    assert [option for option, effect in EFFECTS.items() if not effect()] == []
 
 
-@pytest.mark.parametrize("way", [*WAYS, windowed], ids=lambda way: way.__name__)
-@pytest.mark.parametrize("option", SAMPLES)
-def test_an_option_is_in_the_row(option: str, way: Callable[..., UUID]) -> None:
-    check(option, way)
+def test_each_option_is_in_the_row_whichever_way_it_is_inserted() -> None:
+    ids = {
+        (way.__name__, option): way(**{option: given})
+        for way in (*WAYS, windowed)
+        for option, (given, _, _) in SAMPLES.items()
+    }
+    rows = {row["id"]: row for row in QueuedJob.objects.values()}
+    found = [(way, lost(option, rows[id])) for (way, option), id in ids.items()]
+    assert [one for one in found if one[1]] == []
 
 
-@pytest.mark.parametrize("option", sorted(SAMPLES.keys() - NOT_OF_SCHEDULES.keys()))
-def test_an_option_is_in_the_row_that_a_schedule_makes(
-    option: str, fired: Callable[..., UUID]
+def test_each_option_is_in_the_row_that_a_schedule_makes(
+    own: OwnConnection, declare: Callable[[], None]
 ) -> None:
-    check(option, fired)
+    names = sorted(SAMPLES.keys() - NOT_OF_SCHEDULES.keys())
+    for name in names:
+        jobs.add.using(**{name: SAMPLES[name][0]}).at(every(days=1_000), name=name)(1)
+    declare()
+    fire(own, fire_store.due(own, names))  # plans them
+    Schedule.objects.update(next_at=timezone.now())
+    assert len(fire(own, fire_store.due(own, names))) == len(names)
+    rows = {row["metadata"]["schedule"]: row for row in QueuedJob.objects.values()}
+    assert list(filter(None, (lost(name, rows[name]) for name in names))) == []
 
 
 def test_each_option_of_a_schedule_is_tried() -> None:
-    options = ScheduleOptions.__annotations__.keys()
-    assert options - OF_SCHEDULES.keys() == set(), "add a value and column of each"
-    assert OF_SCHEDULES.keys() == options
+    assert OF_SCHEDULES.keys() == ScheduleOptions.__annotations__.keys(), (
+        "add a value and column of each"
+    )
 
 
-@pytest.mark.parametrize("option", OF_SCHEDULES)
-def test_an_option_of_a_schedule_is_in_its_row(
-    option: str, declare: Callable[[], None]
-) -> None:
-    given, column = OF_SCHEDULES[option]
-    jobs.add.at(every(days=1_000), **{"name": "chosen", option: given})(1)
+def test_each_option_of_a_schedule_is_in_its_row(declare: Callable[[], None]) -> None:
+    for option, (given, _) in OF_SCHEDULES.items():
+        jobs.add.at(every(days=1_000), **{"name": option, option: given})(1)
     declare()
-    (row,) = Schedule.objects.values()
-    assert row[column] == given, f"{option} of at() is lost on its way into the row"
+    rows = {row["name"]: row for row in Schedule.objects.values()}
+    assert {
+        option: rows["chosen" if option == "name" else option][column]
+        for option, (_, column) in OF_SCHEDULES.items()
+    } == {option: given for option, (given, _) in OF_SCHEDULES.items()}

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from django_jobqueue import (
     Fail,
+    Handler,
     InvalidArguments,
     cancel,
     enqueue,
@@ -24,6 +25,7 @@ from django_jobqueue import (
     replay,
 )
 from django_jobqueue.domain import followers
+from django_jobqueue.domain.ids import new_id
 from django_jobqueue.domain.job_options import OF_JOB
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing.follower_rows import ALLOWED, follower_job
@@ -38,6 +40,7 @@ from django_jobqueue.testing import drain
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven
 from tests.support.rows import archived, queued
+from tests.support.undone import check_each
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -79,13 +82,14 @@ def work(worker: HandDriven, *words: str) -> UUID:
     return made.id
 
 
-def lose(worker: HandDriven, own: OwnConnection, made: Any) -> UUID:
-    """The worker dies while it runs this job."""
+def lose(worker: HandDriven, own: OwnConnection, handler: Handler[..., Any]) -> UUID:
+    """The worker dies while it runs a job."""
+    worker.work()
+    id = handler.enqueue().id
     worker.claim()
-    holder = queued(id=made.id)[0].worker_id
+    holder = queued(id=id)[0].worker_id
     assert holder is not None
     rescue.rescue(own, [holder], crashed=True, reason="killed")
-    id: UUID = made.id
     return id
 
 
@@ -97,7 +101,9 @@ def expired() -> UUID:
 
 
 def ended_by(verb: Callable[[list[UUID]], object]) -> UUID:
+    """By an operator, who asks twice."""
     made = jobs.end_with.enqueue()
+    verb([made.id])
     verb([made.id])
     return made.id
 
@@ -120,40 +126,33 @@ def drained() -> UUID:
     return made.id
 
 
-ENDS: dict[str, tuple[Callable[[HandDriven, OwnConnection], UUID], str]] = {
-    "it returns": (lambda w, o: work(w), "succeeded"),
-    "it is drained": (lambda w, o: drained(), "succeeded"),
-    "its last attempt fails": (lambda w, o: work(w, "error"), "failed"),
-    "it raises Fail": (lambda w, o: work(w, "fail"), "failed"),
-    "it raises Cancel": (lambda w, o: work(w, "cancel"), "cancelled"),
-    "it crashes too often": (
-        lambda w, o: lose(w, o, jobs.end_with.enqueue()),
-        "failed",
-    ),
-    "it expires": (lambda w, o: expired(), "expired"),
-    "an operator cancels it": (lambda w, o: ended_by(cancel), "cancelled"),
-    "a bulk operation cancels it": (
-        lambda w, o: ended_by(cancelled_in_bulk),
-        "cancelled",
-    ),
-    "an operator fails it": (lambda w, o: ended_by(failed_by_hand), "failed"),
-}
-
-
-@pytest.mark.parametrize("end", ENDS)
 def test_each_end_enqueues_its_followers(
-    worker: HandDriven, own: OwnConnection, end: str
+    worker: HandDriven, own: OwnConnection
 ) -> None:
-    bring_about, status = ENDS[end]
-    id = bring_about(worker, own)
-    assert archived(id=id)[0].status == status
-    assert enqueued(id) == FOLLOWED_BY[status]
+    def check(bring_about: Callable[[], UUID], status: str) -> None:
+        id = bring_about()
+        assert archived(id=id)[0].status == status
+        assert enqueued(id) == FOLLOWED_BY[status]
+
+    ends: list[tuple[Callable[[], UUID], str]] = [
+        (lambda: work(worker), "succeeded"),
+        (drained, "succeeded"),
+        (lambda: work(worker, "error"), "failed"),  # its last attempt
+        (lambda: work(worker, "fail"), "failed"),
+        (lambda: work(worker, "cancel"), "cancelled"),
+        (expired, "expired"),
+        (lambda: ended_by(cancel), "cancelled"),
+        (lambda: ended_by(cancelled_in_bulk), "cancelled"),
+        (lambda: ended_by(failed_by_hand), "failed"),
+        (lambda: lose(worker, own, jobs.end_with), "failed"),
+    ]
+    check_each(check, ends)
 
 
 def test_an_at_most_once_job_that_is_lost_is_a_failure(
     worker: HandDriven, own: OwnConnection
 ) -> None:
-    id = lose(worker, own, jobs.end_once.enqueue())
+    id = lose(worker, own, jobs.end_once)
     assert enqueued(id) == {("on_failure", "on_bad")}
     (follower,) = queued(follows=id)
     assert follower.data == {
@@ -163,48 +162,46 @@ def test_an_at_most_once_job_that_is_lost_is_a_failure(
     }
 
 
-@pytest.mark.parametrize("status", FOLLOWED_BY)
-def test_immediate_mode_and_the_database_follow_the_same_table(status: str) -> None:
-    row = ArchivedJob.objects.create(
-        job_type_id="tests.sample.end_with",
-        status=status,
-        followers={
-            "on_success": ["tests.sample.on_good"],
-            "on_failure": ["tests.sample.on_bad", "tests.sample.without_arguments"],
-            "on_complete": ["tests.sample.on_any"],
-        },
-    )
-    here = followers.on_status(row.followers, status)
-    pairs = {(option, short(one.job_type)) for one, option in here.items()}
-    assert enqueued(row.pk) == pairs == FOLLOWED_BY[status]
-
-
-@pytest.mark.parametrize(
-    ("word", "expected"),
-    [("", GOOD), ("error", BAD), ("fail", BAD), ("cancel", NEITHER)],
-)
-def test_jobs_that_run_at_once_have_the_same_followers_and_arguments(
-    worker: HandDriven, word: str, expected: set[tuple[str, str]]
-) -> None:
-    first = work(worker, *filter(None, [word]))
-    there = {row.job_type_id: row for row in archived(follows=first)}
-    assert {(row.enqueued_by, short(row.job_type_id)) for row in there.values()} == (
-        expected
-    )
-    with override_settings(JOBQUEUE={"MODE": "immediate"}):
-        raised = {"error": ValueError, "fail": Fail}.get(word)
-        with pytest.raises(raised) if raised else nullcontext():
-            jobs.end_with.enqueue(word)
-        made, *here = [one.job for one in memory]
-        memory.clear()
-    assert {short(one.job_type) for one in here} == {name for _, name in expected}
-    for one in here:
-        row = there[one.job_type]
-        data = {**row.data, "job": str(made.id)} if "job" in row.data else row.data
-        assert (one.data, one.result) == (
-            data,
-            {**row.result, "job": str(made.id)} if "job" in data else row.result,
+def test_immediate_mode_and_the_database_follow_the_same_table() -> None:
+    def check(status: str) -> None:
+        row = ArchivedJob.objects.create(
+            job_type_id="tests.sample.end_with",
+            status=status,
+            followers={
+                "on_success": ["tests.sample.on_good"],
+                "on_failure": ["tests.sample.on_bad", "tests.sample.without_arguments"],
+                "on_complete": ["tests.sample.on_any"],
+            },
         )
+        here = followers.on_status(row.followers, status)
+        pairs = {(option, short(one.job_type)) for one, option in here.items()}
+        assert enqueued(row.pk) == pairs == FOLLOWED_BY[status]
+
+    check_each(check, ((status,) for status in FOLLOWED_BY))
+
+
+def test_jobs_that_run_at_once_have_the_same_followers_and_arguments(
+    worker: HandDriven,
+) -> None:
+    def check(word: str, expected: set[tuple[str, str]]) -> None:
+        first = work(worker, *filter(None, [word]))
+        there = {row.job_type_id: row for row in archived(follows=first)}
+        pairs = {(row.enqueued_by, short(row.job_type_id)) for row in there.values()}
+        assert pairs == expected
+        with override_settings(JOBQUEUE={"MODE": "immediate"}):
+            raised = {"error": ValueError, "fail": Fail}.get(word)
+            with pytest.raises(raised) if raised else nullcontext():
+                jobs.end_with.enqueue(word)
+            made, *here = [one.job for one in memory]
+            memory.clear()
+        assert {short(one.job_type) for one in here} == {name for _, name in expected}
+        for one in here:
+            row = there[one.job_type]
+            of_here = {"job": str(made.id)} if "job" in row.data else {}
+            assert one.data == {**row.data, **of_here}
+            assert one.result == ({**row.result, **of_here} if of_here else row.result)
+
+    check_each(check, [("", GOOD), ("error", BAD), ("fail", BAD), ("cancel", NEITHER)])
 
 
 def test_every_follower_runs_at_once_though_one_of_them_fails() -> None:
@@ -339,7 +336,7 @@ ONLY: Final = {
     "weight": ("tests.sample.write_weighed",),
 }
 CASES: Final = [
-    pytest.param(given, taker, id=f"{given}-{taker}")
+    (given, taker)
     for name, some in OPTIONS.items()
     for given in some
     for taker in ONLY.get(name, TAKERS)
@@ -359,19 +356,21 @@ def columns(row: QueuedJob) -> dict[str, Any]:
     return {**{name: getattr(row, name) for name in SAME}, "end": end}
 
 
-@pytest.mark.parametrize("name", OF_JOB)
-def test_an_option_of_one_job_is_one_of_a_follower_or_refused(name: str) -> None:
-    assert (name in ALLOWED) == (name in OPTIONS)
-    if name not in ALLOWED:
-        values: dict[str, Any] = {
-            "id": "0" * 32,
-            "enqueued_by": "anna",
-            "using": "default",
-            "on_duplicate": "return",
-            "debounce": 5,
-            "debounce_max": 5,
-        }
-        taker = jobs.without_arguments.using(**{name: values[name]})
+NOT_OF_FOLLOWERS: Final[dict[str, Any]] = {
+    "id": "0" * 32,
+    "enqueued_by": "anna",
+    "using": "default",
+    "on_duplicate": "return",
+    "debounce": 5,
+    "debounce_max": 5,
+}
+
+
+def test_an_option_of_one_job_is_one_of_a_follower_or_refused() -> None:
+    assert {*OPTIONS} == {*ALLOWED}
+    assert {*NOT_OF_FOLLOWERS} == {*OF_JOB} - {*ALLOWED}
+    for name, value in NOT_OF_FOLLOWERS.items():
+        taker = jobs.without_arguments.using(**{name: value})
         with pytest.raises(InvalidArguments) as caught:
             jobs.add.using(on_success=taker)
         assert str(caught.value) == (
@@ -385,11 +384,8 @@ def test_an_option_of_one_job_is_one_of_a_follower_or_refused(name: str) -> None
 def print_nothing() -> None: ...
 
 
-@pytest.mark.parametrize(("given", "taker"), CASES)
-def test_a_follower_has_its_options_as_if_it_were_enqueued(
-    given: dict[str, Any], taker: str
-) -> None:
-    """By the trigger, by an enqueue and in immediate mode."""
+def check_options(given: dict[str, Any], taker: str) -> None:
+    QueuedJob.objects.all().delete()
     declared: Any = registry.sender(taker)
     handler = declared.using(**given)
     direct = queued(id=handler.enqueue().id)[0]
@@ -412,11 +408,16 @@ def test_a_follower_has_its_options_as_if_it_were_enqueued(
     new = follower_job(
         handler.as_follower(), declaration, enqueued_by="on_success", metadata=None
     )
-    inserted = insert(DjangoDatabase(), new, UUID(int=7), {}, "{}")
+    inserted = insert(DjangoDatabase(), new, new_id(), {}, "{}")
     assert inserted is not None
     here = columns(queued(id=inserted.id)[0])
     without_key = {"unique_key": None, "unique_until_started": False}
     assert here == {**columns(direct), **without_key}
+
+
+def test_a_follower_has_its_options_as_if_it_were_enqueued() -> None:
+    """By the trigger, by an enqueue and in immediate mode."""
+    check_each(check_options, CASES, least=40)
 
 
 def archive(id: UUID, status: str) -> int:
@@ -468,16 +469,14 @@ def test_a_duplicate_of_a_unique_follower_is_skipped_and_the_others_are_not(
     assert len(queued(job_type_id="tests.sample.without_arguments")) == 1
 
 
-@pytest.mark.parametrize(
-    "followers",
-    [7, "x", [], [1], {"on_success": "x"}, {"on_success": {"job_type": "x"}}]
-    + [{"on_success": [7, None, "x", {"a": 1}, {"job_type": None}, ["x"]]}],
-    ids=str,
-)
 def test_what_plain_sql_wrote_of_followers_keeps_no_job_from_ending(
-    worker: HandDriven, followers: Any
+    worker: HandDriven,
 ) -> None:
-    made = jobs.add.enqueue(1)
-    QueuedJob.objects.update(followers=followers)
+    written: list[Any] = [7, "x", [], [1], {"on_success": "x"}]
+    written += [{"on_success": {"job_type": "x"}}]
+    written += [{"on_success": [7, None, "x", {"a": 1}, {"job_type": None}, ["x"]]}]
+    for value in written:
+        id = jobs.add.enqueue(1).id
+        QueuedJob.objects.filter(id=id).update(followers=value)
     worker.work()
-    assert archived(id=made.id)[0].status == "succeeded"
+    assert [row.status for row in archived()] == ["succeeded"] * len(written)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
 from datetime import timedelta
-from typing import Any
+from itertools import product
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import pytest
@@ -35,16 +35,21 @@ from django_jobqueue.operations import bulk_steps
 from django_jobqueue.search.selection import Selection, Table
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import is_conflict
+from django_jobqueue.store.queue import claim
 from tests.sample import jobs
-from tests.store.meanwhile import open_transaction, submit, until_waiting
+from tests.store.meanwhile import open_transaction, submit, together, until_waiting
+from tests.store.rows import lane, register
 from tests.support.hand_driven import HandDriven
 from tests.support.rows import archived, queued
+from tests.support.selection import some_slow
+from tests.support.undone import check_each
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-LEVELS = ["read uncommitted", "read committed", "repeatable read", "serializable"]
-PAST = LEVELS[2:]  # those in which a transaction sees the past
+PAST = ["repeatable read", "serializable"]  # in these a transaction sees the past
+LEVELS = [*PAST, "read uncommitted", "read committed"]
 ID = UUID(int=7)
+ADD = jobs.add.name
 
 
 @contextmanager
@@ -64,7 +69,9 @@ def default_of_the_server(level: str) -> Iterator[None]:
         run(f'ALTER DATABASE "{name}" RESET default_transaction_isolation')
 
 
-@pytest.fixture(params=LEVELS)
+@pytest.fixture(
+    params=some_slow(LEVELS, PAST, "the level that all other tests have, and its like")
+)
 def level(request: pytest.FixtureRequest, transactional_db: None) -> Iterator[str]:
     """The level of whoever connects."""
     with default_of_the_server(request.param):
@@ -77,6 +84,15 @@ def pool() -> Iterator[ThreadPoolExecutor]:
     """A thread beside this one."""
     with ThreadPoolExecutor(1) as made:
         yield made
+
+
+def delete_all() -> None:
+    """As after a test."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT empty.all_tables()")
+
+
+def nothing() -> None: ...
 
 
 def a_queued_job() -> UUID:
@@ -101,11 +117,9 @@ def a_worker() -> int:
     return made
 
 
-@dataclass(frozen=True)
-class Verb:
+class Verb(NamedTuple):
     """A verb, what it is about, and how to see that it was done."""
 
-    name: str
     setup: Callable[[], Any]
     do: Callable[[Any], Any]
     touch: str  # a change of the row by somebody else, which is no obstacle
@@ -126,165 +140,148 @@ NEXT_WEEK = timezone.now() + timedelta(days=7)
 
 
 def add_type() -> JobType:
-    return JobType.objects.get(name=jobs.add.name)
+    return JobType.objects.get(name=ADD)
 
 
 def group() -> FailureGroup:
     return FailureGroup.objects.get()
 
 
-def a_paused_type() -> None:
-    operations.pause([jobs.add.name])
+def is_replaced() -> bool:
+    return [job.data["why"] for job in queued()] == ["new"]
 
 
-VERBS = [
-    Verb(
-        "cancel",
+def are_two() -> bool:
+    return len(queued()) == 2
+
+
+VERBS = {
+    "cancel": Verb(
         a_queued_job,
         lambda id: operations.cancel([id], reason="no"),
         QUEUED,
         lambda: [job.status for job in archived()] == ["cancelled"],
     ),
-    Verb(
-        "edit data",
+    "edit data": Verb(
         a_queued_job,
         lambda id: operations.edit_data(id, {"a": 2}),
         QUEUED,
         lambda: queued()[0].data == {"a": 2},
     ),
-    Verb(
-        "pause",
-        lambda: None,
-        lambda _: operations.pause([jobs.add.name], reason="tea"),
-        TYPE,
-        lambda: add_type().paused,
+    "pause": Verb(
+        nothing, lambda _: operations.pause([ADD]), TYPE, lambda: add_type().paused
     ),
-    Verb(
-        "resume",
-        a_paused_type,
-        lambda _: operations.resume([jobs.add.name]),
+    "resume": Verb(
+        lambda: operations.pause([ADD]),
+        lambda _: operations.resume([ADD]),
         TYPE,
         lambda: not add_type().paused,
     ),
-    Verb(
-        "pause a queue",
+    "pause a queue": Verb(
         lambda: operations.pause(["mail"], queues=True),
         lambda _: operations.pause(["mail"], queues=True, reason="again"),
         "UPDATE jobqueue_queue SET paused_by = 'x'",
         lambda: Queue.objects.get().paused_reason == "again",
     ),
-    Verb(
-        "override",
-        lambda: None,
-        lambda _: operations.override(jobs.add.name, max_attempts=9),
+    "override": Verb(
+        nothing,
+        lambda _: operations.override(ADD, max_attempts=9),
         TYPE,
         lambda: add_type().max_attempts_override == 9,
     ),
-    Verb(
-        "prune",
+    "prune": Verb(
         an_archived_job,
         lambda id: operations.prune_jobs([id]),
         "UPDATE jobqueue_archivedjob SET worker = 'x'",
         lambda: archived() == [],
     ),
-    Verb(
-        "resolve",
+    "resolve": Verb(
         a_group,
         lambda id: operations.resolve([id]),
         GROUP,
         lambda: group().state == "resolved",
     ),
-    Verb(
-        "ignore",
+    "ignore": Verb(
         a_group,
         lambda id: operations.ignore([id]),
         GROUP,
         lambda: group().state == "ignored",
     ),
-    Verb(
-        "note",
+    "note": Verb(
         a_group,
         lambda id: operations.note([id], "seen it", by="anna"),
         GROUP,
         lambda: "seen it" in group().notes,
     ),
-    Verb(
-        "assign",
+    "assign": Verb(
         a_group,
         lambda id: operations.assign([id], "anna"),
         GROUP,
         lambda: group().assignee == "anna",
     ),
-    Verb(
-        "ask workers",
+    "ask workers": Verb(
         a_worker,
         lambda id: operations.ask_workers([id], "drain"),
         WORKER,
         lambda: Worker.objects.get().desired == "drain",
     ),
-    Verb(
-        "replace",
-        lambda: jobs.render.enqueue(7, why="old"),
-        lambda _: jobs.render.enqueue(7, why="new"),
-        QUEUED,
-        lambda: [job.data["why"] for job in queued()] == ["new"],
-    ),
-    Verb(
-        "replace many",
-        lambda: jobs.settle.enqueue(7, why="old"),
-        lambda _: jobs.settle.enqueue_many([{"document": 7, "why": "new"}]),
-        QUEUED,
-        lambda: [job.data["why"] for job in queued()] == ["new"],
-    ),
-    Verb(
-        "take a window",
-        a_window_that_is_over,
-        lambda _: jobs.remind.enqueue(1),
-        WINDOW,
-        lambda: len(queued()) == 2,
-    ),
-    Verb(
-        "take many windows",
-        a_window_that_is_over,
-        lambda _: jobs.remind.enqueue_many([{"user": 1}]),
-        WINDOW,
-        lambda: len(queued()) == 2,
-    ),
-    Verb(
-        "free a key",
-        lambda: jobs.settle.enqueue(7).id,
-        lambda id: operations.free_keys([id]),
-        QUEUED,
-        lambda: queued()[0].unique_key is None,
-    ),
-    Verb(
-        "close a window",
-        lambda: jobs.remind.enqueue(7).id,
-        lambda id: operations.free_keys([id]),
-        WINDOW,
-        lambda: not UniqueWindow.objects.exists(),
-    ),
-    Verb(
-        "ask where",
+    "ask where": Verb(
         a_worker,
         lambda id: operations.request_stack_dumps([id]),
         WORKER,
         lambda: "stack_request" in (Worker.objects.get().request or {}),
     ),
-]
+    "replace": Verb(
+        lambda: jobs.render.enqueue(7, why="old"),
+        lambda _: jobs.render.enqueue(7, why="new"),
+        QUEUED,
+        is_replaced,
+    ),
+    "replace many": Verb(
+        lambda: jobs.settle.enqueue(7, why="old"),
+        lambda _: jobs.settle.enqueue_many([{"document": 7, "why": "new"}]),
+        QUEUED,
+        is_replaced,
+    ),
+    "take a window": Verb(
+        a_window_that_is_over, lambda _: jobs.remind.enqueue(1), WINDOW, are_two
+    ),
+    "take many windows": Verb(
+        a_window_that_is_over,
+        lambda _: jobs.remind.enqueue_many([{"user": 1}]),
+        WINDOW,
+        are_two,
+    ),
+    "free a key": Verb(
+        lambda: jobs.settle.enqueue(7).id,
+        lambda id: operations.free_keys([id]),
+        QUEUED,
+        lambda: queued()[0].unique_key is None,
+    ),
+    "close a window": Verb(
+        lambda: jobs.remind.enqueue(7).id,
+        lambda id: operations.free_keys([id]),
+        WINDOW,
+        lambda: not UniqueWindow.objects.exists(),
+    ),
+}
 
 
-@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
 def test_a_verb_by_itself_waits_for_who_changes_its_row_and_is_done(
-    verb: Verb, level: str, own: OwnConnection, pool: ThreadPoolExecutor
+    level: str, own: OwnConnection, pool: ThreadPoolExecutor
 ) -> None:
-    made = verb.setup()
-    with open_transaction(own) as other:
-        other.run(verb.touch)
-        future = submit(pool, lambda: verb.do(made))
-        until_waiting()
-    future.result(20)
-    assert verb.is_done()
+    def check(name: str) -> None:
+        delete_all()
+        verb = VERBS[name]
+        made = verb.setup()
+        with open_transaction(own) as other:
+            other.run(verb.touch)
+            future = submit(pool, lambda: verb.do(made))
+            until_waiting()
+        future.result(20)
+        assert verb.is_done()
+
+    check_each(check, ((name,) for name in VERBS))
 
 
 def conflict_of(meanwhile: Callable[[], Any], do: Callable[[], Any]) -> bool:
@@ -301,36 +298,36 @@ def conflict_of(meanwhile: Callable[[], Any], do: Callable[[], Any]) -> bool:
     return False
 
 
-@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
 def test_in_a_transaction_a_verb_is_done_or_its_conflict_is_told(
-    verb: Verb, level: str, own: OwnConnection
+    level: str, own: OwnConnection
 ) -> None:
-    made = verb.setup()
-    told = conflict_of(lambda: own.run(verb.touch), lambda: verb.do(made))
-    if told:
-        assert level in PAST
-        assert not verb.is_done()
-        verb.do(made)  # as whoever was told does
-    assert verb.is_done()
+    def check(name: str) -> None:
+        delete_all()
+        verb = VERBS[name]
+        made = verb.setup()
+        if conflict_of(lambda: own.run(verb.touch), lambda: verb.do(made)):
+            assert level in PAST
+            assert not verb.is_done()
+            verb.do(made)  # as whoever was told does
+        assert verb.is_done()
+
+    check_each(check, ((name,) for name in VERBS))
 
 
 SKIPPING: dict[str, Callable[[UUID], list[UUID]]] = {
     "run now": lambda id: operations.run_now([id]),
     "reschedule": lambda id: operations.reschedule([id], run_after=NEXT_WEEK),
-    "fail": lambda id: operations.fail([id], reason="no"),
     "allow attempts": lambda id: operations.allow_attempts([id], 9),
+    "fail": lambda id: operations.fail([id], reason="no"),
 }
 
 
-@pytest.mark.parametrize("name", SKIPPING)
-def test_what_leaves_busy_jobs_alone_does_so_under_each_level(
-    name: str, level: str, own: OwnConnection
-) -> None:
+def test_what_leaves_busy_jobs_alone_does_so(level: str, own: OwnConnection) -> None:
     id = a_queued_job()
     with open_transaction(own) as other:
         other.run(QUEUED)
-        assert SKIPPING[name](id) == []
-    assert SKIPPING[name](id) == [id]
+        assert [skips(id) for skips in SKIPPING.values()] == [[]] * len(SKIPPING)
+    assert [skips(id) for skips in SKIPPING.values()] == [[id]] * len(SKIPPING)
 
 
 def move(own: OwnConnection) -> None:
@@ -356,43 +353,50 @@ ENQUEUES: dict[str, Enqueue] = {
 }
 
 
-@pytest.mark.parametrize("name", ENQUEUES)
 def test_an_id_that_is_archived_this_moment_is_not_enqueued_again(
-    name: str, level: str, own: OwnConnection, pool: ThreadPoolExecutor
+    level: str, own: OwnConnection, pool: ThreadPoolExecutor
 ) -> None:
-    ENQUEUES[name]()
-    with own.raw() as raw, raw.transaction():
-        move(own)
-        future: Future[Any] = submit(pool, ENQUEUES[name])
-        until_waiting()
-    with pytest.raises(AlreadyArchived):
-        future.result(20)
-    assert where_it_is() == ["succeeded"]
+    def check(name: str) -> None:
+        delete_all()
+        ENQUEUES[name]()
+        with own.raw() as raw, raw.transaction():
+            move(own)
+            future: Future[Any] = submit(pool, ENQUEUES[name])
+            until_waiting()
+        with pytest.raises(AlreadyArchived):
+            future.result(20)
+        assert where_it_is() == ["succeeded"]
+
+    check_each(check, ((name,) for name in ENQUEUES))
 
 
-@pytest.mark.parametrize("looked_up", [True, False], ids=["seen queued", "not seen"])
-@pytest.mark.parametrize("name", ENQUEUES)
 def test_nor_in_a_transaction_that_sees_the_past(
-    name: str, looked_up: bool, level: str, own: OwnConnection
+    level: str, own: OwnConnection
 ) -> None:
-    if looked_up:
-        ENQUEUES[name]()
+    """Whether the job was seen in the queue, or not."""
 
-    def done_meanwhile() -> None:
-        if not looked_up:
-            own.run(
-                "INSERT INTO jobqueue_queuedjob (id, job_type) VALUES (%(id)s, "
-                "'tests.sample.add')",
-                {"id": ID},
-            )
-        move(own)
+    def check(name: str, seen_queued: bool) -> None:
+        delete_all()
+        if seen_queued:
+            ENQUEUES[name]()
 
-    told = False
-    with pytest.raises(AlreadyArchived):  # noqa: PT012 - the second time, if told
-        told = conflict_of(done_meanwhile, ENQUEUES[name])
-        ENQUEUES[name]()
-    assert level in PAST or not told
-    assert where_it_is() == ["succeeded"]
+        def done_meanwhile() -> None:
+            if not seen_queued:
+                own.run(
+                    "INSERT INTO jobqueue_queuedjob (id, job_type) VALUES (%(id)s, "
+                    "'tests.sample.add')",
+                    {"id": ID},
+                )
+            move(own)
+
+        told = False
+        with pytest.raises(AlreadyArchived):  # noqa: PT012 - the second time, if told
+            told = conflict_of(done_meanwhile, ENQUEUES[name])
+            ENQUEUES[name]()
+        assert level in PAST or not told
+        assert where_it_is() == ["succeeded"]
+
+    check_each(check, product(ENQUEUES, (True, False)))
 
 
 def test_what_the_check_of_the_archive_tried_is_not_left(
@@ -458,25 +462,15 @@ def test_two_bulk_replays_at_once_replay_each_job_once(
 
 
 @pytest.mark.parametrize("pooled", [False, True])
-def test_a_limit_holds_under_each_level(
-    level: str, pooled: bool, make_worker: Callable[..., HandDriven], journal: str
-) -> None:
-    from django_jobqueue.store.queue import claim
-    from tests.store.meanwhile import together
-    from tests.store.rows import lane, register
-
+def test_a_limit_holds_under_each_level(level: str, pooled: bool) -> None:
     limited = jobs.write_limited
-    for n in range(8):
-        limited.enqueue(journal, str(n))
+    for _ in range(8):
+        limited.enqueue("/dev/null")
 
     def claim_some() -> int:
-        own = OwnConnection("tests", pooled=pooled)
-        try:
-            worker = register(own)
-            found = claim.claim_limited(own, worker, [lane(limited.name)], 2)
-            return len(found)
-        finally:
-            own.close()
+        with closing(OwnConnection("tests", pooled=pooled)) as own:
+            claimed = claim.claim_limited(own, register(own), [lane(limited.name)], 2)
+            return len(claimed)
 
     for _ in range(3):
         together([claim_some] * 4)

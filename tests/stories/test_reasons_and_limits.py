@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from datetime import timedelta
+from itertools import product
 
 import pytest
 from django.utils import timezone
@@ -17,6 +18,7 @@ from django_jobqueue.store.queue.rescue import rescue
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven
 from tests.support.rows import archived, queued
+from tests.support.undone import check_each
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -101,18 +103,14 @@ def test_the_reason_is_kept_when_the_job_was_not_started(
     assert [(j.status, j.error_message) for j in archived()] == [("cancelled", WHY)]
 
 
-@pytest.mark.parametrize("own_limit", [None, 2])
-def test_the_archive_keeps_the_limit_that_applied(
-    worker: HandDriven, own_limit: int | None
-) -> None:
-    fail = jobs.fail if own_limit is None else jobs.fail.using(max_attempts=own_limit)
-    fail.enqueue()
+def test_the_archive_keeps_the_limit_that_applied(worker: HandDriven) -> None:
+    jobs.fail.enqueue()
+    jobs.fail.using(max_attempts=2).enqueue()
     worker.work()
     JobType.objects.filter(name=jobs.fail.name).update(max_attempts_override=9)
-    (job,) = archived()
-    limit = own_limit or 3
-    assert (job.attempts, job.effective_max_attempts) == (limit, limit)
-    assert job.max_attempts == own_limit, "of this job alone, for a replay"
+    kept = {(j.attempts, j.effective_max_attempts, j.max_attempts) for j in archived()}
+    # The last one is of the job alone, for a replay.
+    assert kept == {(3, 3, None), (2, 2, 2)}
 
 
 def end_by_hand(id: object) -> None:
@@ -129,21 +127,21 @@ def end_by_expiry(id: object) -> None:
     expire.expire(DjangoDatabase())
 
 
-@pytest.mark.parametrize("end", [end_by_hand, end_by_cancelling, end_by_expiry])
-@pytest.mark.parametrize(
-    ("override", "own_limit", "limit"),
-    [(None, None, 3), (9, None, 9), (-1, None, None), (9, 4, 4), (None, 4, 4)],
-)
-def test_so_it_does_where_no_worker_archives(
-    end: Callable[[object], None],
-    override: int | None,
-    own_limit: int | None,
-    limit: int | None,
-) -> None:
-    JobType.objects.filter(name=jobs.fail.name).update(max_attempts_override=override)
-    made = jobs.fail.using(max_attempts=own_limit).enqueue()
-    end(made.id)
-    assert [job.effective_max_attempts for job in archived()] == [limit]
+def test_so_it_does_where_no_worker_archives() -> None:
+    def check(
+        end: Callable[[object], None],
+        limits: tuple[int | None, int | None, int | None],
+    ) -> None:
+        override, own_limit, limit = limits
+        type_of_job = JobType.objects.filter(name=jobs.fail.name)
+        type_of_job.update(max_attempts_override=override)
+        made = jobs.fail.using(max_attempts=own_limit).enqueue()
+        end(made.id)
+        assert [job.effective_max_attempts for job in archived(id=made.id)] == [limit]
+
+    ends = (end_by_hand, end_by_cancelling, end_by_expiry)
+    limits = [(None, None, 3), (9, None, 9), (-1, None, None), (9, 4, 4), (None, 4, 4)]
+    check_each(check, product(ends, limits))
 
 
 def test_and_where_a_worker_died(worker: HandDriven, own: OwnConnection) -> None:

@@ -3,9 +3,13 @@ job has for itself: every two of them meet."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from itertools import count, product
+from types import FunctionType
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -33,19 +37,22 @@ from django_jobqueue.backends import task
 from django_jobqueue.backends.compat import InvalidTask
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.models import ArchivedJob, Failure, JobType, QueuedJob
-from django_jobqueue.testing import crash, drain, lose_lease, perform
+from django_jobqueue.testing import clock, crash, drain, lose_lease, perform
 from tests.pairwise import pairwise
 from tests.sample import jobs, tasks
+from tests.support.hand_driven import HandDriven
+from tests.support.undone import check_each
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 NAME = "tests.retry_rules"
-LIMITS: list[float | None] = []  # the seconds that each attempt had
+# The seconds that each attempt of a job had.
+LIMITS: dict[UUID, list[float | None]] = defaultdict(list)
 
 
 def of_three(attempt: int, exception: BaseException, job: Context) -> float:
     """A wait by all that there is."""
-    assert job.job_type == (NAME if job.job_type == NAME else TASK)
+    assert job.job_type.startswith((NAME, __name__))
     return attempt + float(str(exception)) + job.data["ten"]
 
 
@@ -105,7 +112,7 @@ ENDS: dict[str, Callable[[], BaseException]] = {
 def end_by(how: str) -> None:
     """End as it says; a worker dies, or its claim is lost, before the first end."""
     here = current_job()
-    LIMITS.append(here.seconds_left)
+    LIMITS[here.id].append(here.seconds_left)
     if here.crashes == 0:
         {"crash": crash, "lease": lose_lease}.get(how, lambda: None)()
     raise ENDS[how]()
@@ -119,18 +126,30 @@ async def ahandle(how: str, ten: int = 10) -> None:
     end_by(how)
 
 
-TASK = f"{__name__}.handle"
+NUMBERS = count()  # of the job types
+
+
+def as_task(number: int, **options: Any) -> Any:
+    """The handler as a task of this module."""
+    copied: Any = FunctionType(handle.__code__, globals(), f"handle_{number}")
+    copied.__qualname__ = copied.__name__
+    copied.__annotations__ = handle.__annotations__
+    copied.__defaults__ = handle.__defaults__
+    globals()[copied.__name__] = declared = task(**options)(copied)
+    return declared
 
 
 def enqueue(kind: str, rule: str, own: str, how: str) -> Any:
     """Enqueue such a job of a new type; its id."""
     options: dict[str, Any] = {"max_attempts": 2, "backoff": 20, **RULES[rule]}
+    number = next(NUMBERS)
     if kind == "task":
-        made: Any = task(**options)(handle).using(**OWN[own]).enqueue(how=how, ten=10)
-        return made.id
+        declared = as_task(number, **options)
+        return UUID(declared.using(**OWN[own]).enqueue(how=how, ten=10).id)
     if kind == "once":
         options |= {"delivery": "at_most_once", "max_attempts": 1}
-    declare: Any = job(name=NAME, atomic=kind == "atomic", **options)
+    name = f"{NAME}.{number}"
+    declare: Any = job(name=name, atomic=kind == "atomic", **options)
     handler = declare(ahandle if kind == "async" else handle)
     return handler.using(**OWN[own]).enqueue(how=how, ten=10).id
 
@@ -180,40 +199,44 @@ def expected(kind: str, rule: str, own: str, how: str) -> tuple[Any, ...]:
 
 @pytest.fixture(autouse=True)
 def _forget(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Each test has its own job type, and the same draws."""
+    """Each test has its own job types, and the same draws."""
     monkeypatch.setattr(retries.random, "random", lambda: 0.5)
     LIMITS.clear()
+    before = {declared.name for declared in registry}
     yield
-    for name in (NAME, TASK):
+    for name in {declared.name for declared in registry} - before:
         registry.remove(name)
 
 
-CASES = pairwise({"kind": KINDS, "rule": RULES, "own": OWN, "how": ENDS})
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: ", ".join(case.values()))
-def test_a_rule_holds_whatever_ends_the_attempt(case: dict[str, str]) -> None:
-    kind, rule, own, how = case.values()
-    if is_refused(kind, rule, own):
-        with pytest.raises((ImproperlyConfigured, InvalidArguments, InvalidTask)):
-            enqueue(**case)
-        return
-    id = enqueue(**case)
-    drain(raise_errors=False)
+def check(id: UUID, kind: str, rule: str, own: str, how: str) -> None:
+    """The job is as the case wants it, where time stands still."""
     found = get_job(id)
-    wait = None
-    if not found.is_over:
-        wait = (found.run_after - timezone.now()).total_seconds()
-        assert 0 < wait < 78
-    status, attempts, seconds = expected(**case)
+    wait = None if found.is_over else found.run_after - timezone.now()
+    status, attempts, seconds = expected(kind, rule, own, how)
     assert (found.status, found.attempts) == (status, attempts)
-    assert wait is None if seconds is None else wait == pytest.approx(seconds, abs=2)
+    assert wait == (None if seconds is None else timedelta(seconds=seconds))
     assert found.crashes == int(how in ("crash", "lease"))
     limited = own in ("a timeout", "all")
-    assert all((left is not None and left <= 5) == limited for left in LIMITS)
+    assert all((left is not None and left <= 5) == limited for left in LIMITS[id])
 
 
-def test_a_worker_applies_the_same_rules(worker: Any) -> None:
+def test_a_rule_holds_whatever_ends_the_attempt() -> None:
+    """Every two values of kind, rule, own options and end meet."""
+    made = {}
+    with clock():
+        for case in pairwise({"kind": KINDS, "rule": RULES, "own": OWN, "how": ENDS}):
+            kind, rule, own, _how = case.values()
+            if is_refused(kind, rule, own):
+                refused = (ImproperlyConfigured, InvalidArguments, InvalidTask)
+                with pytest.raises(refused):
+                    enqueue(**case)
+            else:
+                made[enqueue(**case)] = case.values()
+        drain(raise_errors=False)
+        check_each(check, ((id, *case) for id, case in made.items()), least=100)
+
+
+def test_a_worker_applies_the_same_rules(worker: HandDriven) -> None:
     id = enqueue("async", "a function", "all", "error")
     worker.work()
     found = get_job(id)
@@ -237,68 +260,62 @@ def test_a_replay_keeps_the_options_of_the_job() -> None:
     assert (again.timeout, again.max_attempts) == (timedelta(seconds=5), 3)
     assert again.backoff == {"policy": "fixed"}
     drain(raise_errors=False)
-    assert len(LIMITS) == 2
-    assert max(left or 0 for left in LIMITS) <= 5
+    limits = [left or 0 for left in LIMITS[id] + LIMITS[again.id]]
+    assert len(limits) == 2
+    assert max(limits) <= 5
 
 
 def test_an_override_is_for_jobs_without_options_of_their_own() -> None:
     ids = [enqueue("sync", "none", own, "error") for own in ("nothing", "all")]
-    operations.override(NAME, timeout=timedelta(seconds=50), max_attempts=1)
+    for id in ids:
+        operations.override(
+            get_job(id).job_type, timeout=timedelta(seconds=50), max_attempts=1
+        )
     drain(raise_errors=False)
     assert [get_job(id).status for id in ids] == ["failed", "queued"]
-    assert [left is not None and round(left, -1) for left in LIMITS] == [50, 0]
+    limits = [left for id in ids for left in LIMITS[id]]
+    assert [left is not None and round(left, -1) for left in limits] == [50, 0]
 
 
-@pytest.mark.parametrize("many", [1, 3])
-@pytest.mark.parametrize("unique", [False, True])
-def test_jobs_enqueued_together_have_the_same_options(many: int, unique: bool) -> None:
-    handler = job(name=NAME, unique=unique)(handle)
+def test_jobs_enqueued_together_have_the_same_options() -> None:
     backoff = retries.partial(retries.exponential, base=2, cap=timedelta(minutes=1))
-    chosen = handler.using(timeout=0.5, backoff=backoff, max_attempts=4)
-    ids = chosen.enqueue_many([{"how": "error", "ten": n} for n in range(many)])
-    assert {
-        (row.timeout, row.max_attempts, str(row.backoff))
-        for row in QueuedJob.objects.filter(id__in=ids)
-    } == {
-        (
-            timedelta(seconds=0.5),
-            4,
-            str({"cap": 60.0, "base": 2, "policy": "exponential"}),
+    for number, (many, unique) in enumerate(product((1, 3), (False, True))):
+        handler = job(name=f"{NAME}.{number}", unique=unique)(handle)
+        chosen = handler.using(timeout=0.5, backoff=backoff, max_attempts=4)
+        chosen.enqueue_many([{"how": "error", "ten": n} for n in range(many)])
+    rows = QueuedJob.objects.values_list("timeout", "max_attempts", "backoff")
+    stored = {"cap": 60.0, "base": 2, "policy": "exponential"}
+    assert list(rows) == [(timedelta(seconds=0.5), 4, stored)] * 8
+
+
+def test_a_function_is_refused_as_an_option_of_one_job() -> None:
+    handlers: tuple[Any, ...] = (jobs.fail, tasks.add)
+    for handler, function in product(handlers, (of_one, retries.respect_retry_after)):
+        with pytest.raises(InvalidArguments) as caught:
+            handler.using(backoff=function).enqueue(1)
+        said = str(caught.value)
+        assert said.startswith("backoff must be a policy's name, one with arg")
+        assert said.endswith(
+            "a function cannot be stored with the job. State it where the handler is "
+            "declared, for all of its jobs."
         )
-    }
 
 
-@pytest.mark.parametrize("handler", [jobs.fail, tasks.add])
-@pytest.mark.parametrize("function", [of_one, of_three, retries.respect_retry_after])
-def test_a_function_is_refused_as_an_option_of_one_job(
-    handler: Any, function: Any
-) -> None:
-    with pytest.raises(InvalidArguments) as caught:
-        handler.using(backoff=function).enqueue(1)
-    assert str(caught.value).startswith("backoff must be a policy's name, one with arg")
-    assert str(caught.value).endswith(
-        "a function cannot be stored with the job. State it where the handler is "
-        "declared, for all of its jobs."
-    )
+def test_a_backoff_that_plain_sql_wrote_does_not_count() -> None:
+    stored = ["5", '"fixed"', '{"policy": "mine"}', "[]", "null"]
+    with clock(), connection.cursor() as cursor:
+        ids = [enqueue("sync", "none", "nothing", "error") for _ in stored]
+        cursor.executemany(
+            "UPDATE jobqueue_queuedjob SET backoff = %s::jsonb WHERE id = %s",
+            list(zip(stored, ids, strict=True)),
+        )
+        drain(raise_errors=False)
+        check_each(check, ((id, "sync", "none", "nothing", "error") for id in ids))
 
 
-@pytest.mark.parametrize("stored", ["5", '"fixed"', '{"policy": "mine"}', "[]", "null"])
-def test_a_backoff_that_plain_sql_wrote_does_not_count(stored: str) -> None:
-    id = enqueue("sync", "none", "nothing", "error")
-    with connection.cursor() as cursor:
-        cursor.execute("UPDATE jobqueue_queuedjob SET backoff = %s::jsonb", [stored])
-    drain(raise_errors=False)
-    found = get_job(id)
-    assert (found.status, found.attempts) == ("queued", 1)
-    assert (found.run_after - timezone.now()).total_seconds() == pytest.approx(
-        20, abs=2
-    )
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_perform_and_immediate_mode_apply_the_rules(rule: str) -> None:
+def check_performed(rule: str) -> None:
     options: dict[str, Any] = {"max_attempts": 2, "backoff": 20, **RULES[rule]}
-    handler = job(name=NAME, **options)(handle)
+    handler = job(name=f"{NAME}.{rule}".replace(" ", "_"), **options)(handle)
     status, _, seconds = expected("sync", rule, "nothing", "error")
     outcome = perform(handler, {"how": "error", "ten": 10})
     assert (outcome.verb.value == "retry") == (status == "queued")
@@ -308,12 +325,20 @@ def test_perform_and_immediate_mode_apply_the_rules(rule: str) -> None:
         pytest.raises(ConnectionError),
     ):
         handler.using(timeout=5, backoff=40).enqueue(how="error", ten=10)
-    assert [left is not None and left <= 5 for left in LIMITS] == [False, True]
+    performed, at_once = (left for limits in LIMITS.values() for left in limits)
+    LIMITS.clear()
+    assert performed is None or performed > 5
+    assert at_once is not None
+    assert at_once <= 5
+
+
+def test_perform_and_immediate_mode_apply_the_rules() -> None:
+    check_each(check_performed, ((rule,) for rule in RULES))
 
 
 def test_the_row_of_the_type_tells_the_rules() -> None:
-    enqueue("sync", "a wait", "nothing", "error")
-    assert JobType.objects.get(name=NAME).retry == [
+    id = enqueue("sync", "a wait", "nothing", "error")
+    assert JobType.objects.get(name=get_job(id).job_type).retry == [
         {
             "exception": name,
             "retry": True,
