@@ -1,8 +1,8 @@
 """A wrong argument of an enqueue is an error in the editor: mypy and pyright find it.
 
-mypy is in the extra ``lint``. Pyright is tried where it is installed: its package on
-PyPI downloads the checker itself when it is first run. ``basedpyright`` is the same
-checker with all that it needs in its wheel.
+``make types`` runs this. mypy is in the extra ``lint``. Pyright is tried where it is
+installed: its package on PyPI downloads the checker itself when it is first run.
+``basedpyright`` is the same checker with all that it needs in its wheel.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import ROOT
+
+pytestmark = [pytest.mark.slow("make types runs it"), pytest.mark.processes]
 
 CALLS = Path(__file__).with_name("calls.py")
 
@@ -37,10 +39,10 @@ def said(*words: str) -> str:
     return done.stdout
 
 
-def test_mypy_finds_what_is_wrong_and_nothing_else(tmp_path: Path) -> None:
-    pytest.importorskip("mypy")
-    pytest.importorskip("mypy_django_plugin")
-    output = said("mypy", f"--cache-dir={tmp_path}", str(CALLS))
+def test_mypy_finds_what_is_wrong_and_nothing_else() -> None:
+    pytest.importorskip("mypy", reason="needs mypy")
+    pytest.importorskip("mypy_django_plugin", reason="needs django-stubs")
+    output = said("mypy", str(CALLS))
     errors = re.findall(r"^tests/typed/calls\.py:(\d+): error: ", output, re.MULTILINE)
     assert {int(line) for line in errors} == marked(), output
 
@@ -50,7 +52,7 @@ def test_pyright_finds_what_is_wrong_and_nothing_else(
     checker: str, tmp_path: Path
 ) -> None:
     if find_spec(checker) is None:
-        pytest.skip(f"{checker} is not installed")
+        pytest.skip(f"needs {checker}")
     config = tmp_path / "pyrightconfig.json"
     config.write_text(
         json.dumps(
