@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.db import connection
@@ -14,7 +15,7 @@ from django.utils import timezone
 from django_jobqueue.models import ArchivedJob, BulkOperation, Failure, QueuedJob
 from django_jobqueue.operations import bulk
 from django_jobqueue.search.selection import Selection, Table, Term
-from tests.crashes.test_kills import kill
+from tests.crashes.seen import LEASE, kill
 from tests.store.rows import ADD
 from tests.support.run_workers import RunWorkers
 from tests.support.waiting import eventually
@@ -22,9 +23,10 @@ from tests.support.waiting import eventually
 pytestmark = pytest.mark.processes
 
 Run = Callable[..., RunWorkers]
-JOBS = 40_000
-PER_MINUTE = 20 * JOBS  # so that its middle is long enough to be seen
-LEASE = ("--lease", "60", "--threads", "2")
+JOBS = 1_000
+PER_MINUTE = 40 * JOBS  # so that its middle is long enough to be seen
+SMALL_STEPS = {"domain.throttle.TICK": 0.1}
+FLAGS = ("--threads", "2", *LEASE)
 FAILED = Selection(Table.ARCHIVED, (Term("status", "failed"),))
 ARCHIVE = """
 INSERT INTO jobqueue_archivedjob (id, job_type, status, finished_at)
@@ -33,7 +35,7 @@ SELECT jobqueue_uuidv7(), %s, 'failed', now() - n * interval '1 second'
 """
 
 
-def replaying() -> None:
+def replay() -> None:
     """Start to replay many jobs, which are to run much later."""
     with connection.cursor() as cursor:
         cursor.execute(ARCHIVE, [ADD, JOBS])
@@ -42,12 +44,36 @@ def replaying() -> None:
     assert bulk.start(draft.id)
 
 
-def changed() -> int:
-    return BulkOperation.objects.get().changed
+def has_changed(part: float) -> bool:
+    return BulkOperation.objects.get().changed >= part * JOBS
 
 
-def each_was_replayed_once() -> None:
-    """What is there, against what there should be."""
+def is_in_the_middle() -> bool:
+    return 0 < BulkOperation.objects.get().changed < JOBS
+
+
+def test_kills_and_a_stop_in_the_middle_lose_nothing_and_repeat_nothing(
+    runworkers: Run,
+) -> None:
+    run = runworkers(*FLAGS, "--grace", "0", constants=SMALL_STEPS)
+    killed = set()
+    (pid,) = run.started()
+    replay()
+    for part in (0.1, 0.3):
+        eventually(partial(has_changed, part))
+        kill(pid)
+        killed.add(pid)
+        assert is_in_the_middle()
+        (pid,) = eventually(lambda: set(run.workers()) - killed)
+    eventually(partial(has_changed, 0.5))
+    run.stop()
+    assert is_in_the_middle()
+    row = BulkOperation.objects.get()
+    assert row.state == "running"
+    assert QueuedJob.objects.filter(pk=row.job_id, status="queued").exists()
+    runworkers(*FLAGS, constants=SMALL_STEPS)
+    eventually(lambda: BulkOperation.objects.get().state == "done", within=60)
+
     row = BulkOperation.objects.get()
     assert (row.total, row.seen, row.changed) == (JOBS, JOBS, JOBS)
     assert row.skipped == {}
@@ -55,44 +81,8 @@ def each_was_replayed_once() -> None:
     assert made.count() == JOBS
     twice = made.values("replay_of").annotate(n=Count("id")).filter(n__gt=1)
     assert not twice.exists()
-
-
-def over(state: str = "done") -> Callable[[], bool]:
-    return lambda: BulkOperation.objects.get().state == state
-
-
-def test_a_kill_in_the_middle_loses_nothing_and_repeats_nothing(
-    runworkers: Run,
-) -> None:
-    run = runworkers(*LEASE)
-    killed = set()
-    (pid,) = run.started()
-    replaying()
-    for part in (1, 3):
-        eventually(lambda part=part: changed() >= part * JOBS // 8)
-        kill(pid)
-        killed.add(pid)
-        assert 0 < changed() < JOBS
-        (pid,) = eventually(lambda: set(run.workers()) - killed)
-    eventually(over(), within=60)
-    each_was_replayed_once()
-    reasons = Failure.objects.filter(job_type="jobqueue.bulk")
+    reasons = Failure.objects.filter(job_type="jobqueue.bulk", end="crashed")
     assert {failure.reason for failure in reasons} == {"killed by signal 9 (SIGKILL)"}
     its_job = ArchivedJob.objects.filter(job_type_id="jobqueue.bulk", crashes=2)
     ended = eventually(its_job.first)
     assert ended.status == "succeeded"
-
-
-def test_a_stop_in_the_middle_ends_no_operation(runworkers: Run) -> None:
-    run = runworkers(*LEASE, "--grace", "0")
-    run.started()
-    replaying()
-    eventually(lambda: changed() > 0)
-    run.stop()
-    assert 0 < changed() < JOBS
-    row = BulkOperation.objects.get()
-    assert row.state == "running"
-    assert QueuedJob.objects.filter(pk=row.job_id, status="queued").exists()
-    runworkers(*LEASE)
-    eventually(over(), within=60)
-    each_was_replayed_once()

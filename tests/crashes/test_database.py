@@ -1,175 +1,209 @@
-"""The database goes away under load: nobody exits, and no job is run again for it."""
+"""The database goes away under load: nobody exits, and no job is run again for it.
+
+One server and one host serve these tests, and are as before when each has ended; hosts
+with other flags serve another queue.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import psycopg
 import pytest
 
-from tests.crashes.test_kills import children, ends, is_gone, starts
-from tests.support.doomed_server import Doomed
-from tests.support.run_workers import RunWorkers
+from tests.crashes.seen import children, ends, is_gone, starts
+from tests.sample import jobs
+from tests.support.doomed_server import Doomed, doomed_server
+from tests.support.run_workers import BRISK, RunWorkers
 from tests.support.waiting import eventually
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.servers]
 
 WORDS = "abcd"
-SQL = "INSERT INTO jobqueue_queuedjob (job_type) VALUES (%s)"
+OTHERS = ("--queues", "others", "--threads", "5", "--lease", "2")
 
 
-def running(doomed: Doomed, journal: str, run: RunWorkers, seconds: float) -> list[int]:
-    """Have one job for each of four threads running; return the workers' pids."""
+@pytest.fixture(scope="module")
+def server() -> Iterator[Doomed]:
+    with doomed_server() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def host(server: Doomed) -> RunWorkers:
+    """Four threads, and handlers that have used the database."""
+    run = server.runworkers("--threads", "4", "--queues", "default", constants=BRISK)
+    server.started(run)
+    use_the_database(server)
+    return run
+
+
+def use_the_database(server: Doomed) -> None:
+    """In both kinds of handlers."""
+    for handler in ("see_session", "aquery"):
+        server.enqueue(handler)
+    eventually(server.is_empty)
+    assert set(server.statuses()) == {"succeeded"}
+
+
+def running(server: Doomed, run: RunWorkers, journal: str, handler: str) -> list[int]:
+    """Have one job for each of four threads running; return the host's processes."""
+    queue = "others" if "queues: others" in run.output else "default"
     for word in WORDS:
-        doomed.enqueue("write", journal, word, seconds)
-    eventually(lambda: len(starts(journal)) == len(WORDS), what=run.output)
+        server.enqueue(handler, journal, word, queue)
+    eventually(lambda: len(starts(journal)) == len(WORDS), what=lambda: run.output)
     return children(run.process.pid)
 
 
-def kill_postmaster(doomed: Doomed) -> None:
-    os.kill(doomed.server.pid, signal.SIGKILL)
-    eventually(lambda: is_gone(doomed.server.pid))
+def end_once_each(server: Doomed, run: RunWorkers, journal: str) -> None:
+    """Wait until all jobs are over; none was run again."""
+    eventually(server.is_empty, what=lambda: run.output)
+    assert starts(journal) == ends(journal) == dict.fromkeys(WORDS, 1)
+    assert set(server.statuses()) == {"succeeded"}
 
 
-@pytest.mark.parametrize(
-    "bring_down",
-    [
-        pytest.param(lambda doomed: doomed.server.stop("immediate"), id="immediate"),
-        pytest.param(kill_postmaster, id="kill -9"),
-    ],
-)
-def test_jobs_that_run_across_a_restart_are_not_run_again(
-    doomed: Doomed, journal: str, bring_down: Callable[[Doomed], None]
-) -> None:
-    run = doomed.runworkers("--threads", "4")
-    processes = running(doomed, journal, run, 1.0)
-    bring_down(doomed)
-    eventually(lambda: len(ends(journal)) == len(WORDS))  # they end in the outage
-    eventually(lambda: is_started(doomed), what="the server to start again")
-
-    eventually(doomed.is_empty)
-    assert doomed.statuses() == ["succeeded"] * len(WORDS)
-    assert starts(journal) == dict.fromkeys(WORDS, 1)
-    doomed.enqueue("write", journal, "after", 0)
-    eventually(lambda: ends(journal)["after"])
-    assert children(run.process.pid) == processes  # nobody exited
-    assert run.stop() == 0
+def stop_at_once(server: Doomed) -> None:
+    server.server.stop("immediate")
 
 
-def is_started(doomed: Doomed) -> bool:
+def kill_postmaster(server: Doomed) -> None:
+    os.kill(server.server.pid, signal.SIGKILL)
+    eventually(lambda: is_gone(server.server.pid))
+
+
+def is_started(server: Doomed) -> bool:
     """Start it; after a kill -9 its old processes may still hold its memory."""
     try:
-        doomed.server.start_again()
-        doomed.query("SELECT 1")
+        server.server.start_again()
+        server.query("SELECT 1")
     except (subprocess.CalledProcessError, psycopg.OperationalError):
         return False
     return True
 
 
-def test_handlers_get_a_new_connection_after_a_restart(doomed: Doomed) -> None:
-    run = doomed.runworkers("--threads", "1")
-    for handler in ("see_session", "aquery"):
-        doomed.query(SQL, f"tests.sample.{handler}")
-    eventually(lambda: len(doomed.statuses()) == 2, what=run.output)
-    doomed.server.stop("immediate")
-    doomed.server.start_again()
-    for handler in ("see_session", "aquery"):
-        doomed.query(SQL, f"tests.sample.{handler}")
-    eventually(lambda: len(doomed.statuses()) == 4, what=run.output)
-    assert doomed.query("SELECT max(attempts) FROM jobqueue_archivedjob") == [(1,)]
-    assert doomed.statuses() == ["succeeded"] * 4
-
-
-def test_terminated_connections_run_no_job_again(doomed: Doomed, journal: str) -> None:
-    run = doomed.runworkers("--threads", "4")
-    words = [f"w{number}" for number in range(60)]
-    for word in words:
-        doomed.enqueue("write", journal, word, 0.05)
-    for _ in range(8):
-        seen = sum(starts(journal).values())
-        doomed.query(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            "WHERE application_name LIKE 'jobqueue %'"
-        )
-        eventually(
-            lambda seen=seen: sum(starts(journal).values()) > seen or doomed.is_empty(),
-            what=run.output,
-        )
-    eventually(doomed.is_empty)
-    assert doomed.statuses() == ["succeeded"] * len(words)
-    assert starts(journal) == dict.fromkeys(words, 1)
-
-
-def test_workers_wait_for_a_read_only_database_to_become_writable(
-    doomed: Doomed, journal: str
+@pytest.mark.parametrize("bring_down", [stop_at_once, kill_postmaster])
+def test_jobs_that_run_across_a_restart_are_not_run_again(
+    server: Doomed,
+    host: RunWorkers,
+    journal: str,
+    bring_down: Callable[[Doomed], None],
 ) -> None:
-    run = doomed.runworkers("--threads", "4")
-    processes = running(doomed, journal, run, 0.5)
-    demote(doomed, "on")
-    eventually(lambda: "read-only" in run.output)
-    demote(doomed, "off")
+    """And handlers get new connections afterwards."""
+    processes = running(server, host, journal, "await_leave")
+    bring_down(server)
+    for word in WORDS:
+        jobs.give_leave(journal, word)
+    eventually(lambda: len(ends(journal)) == len(WORDS))  # they end in the outage
+    eventually(lambda: is_started(server), what="the server to start again")
 
-    eventually(doomed.is_empty)
-    assert doomed.statuses() == ["succeeded"] * len(WORDS)
-    assert starts(journal) == dict.fromkeys(WORDS, 1)
-    assert children(run.process.pid) == processes
+    end_once_each(server, host, journal)
+    use_the_database(server)
+    assert server.query("SELECT max(attempts) FROM jobqueue_archivedjob") == [(1,)]
+    assert children(host.process.pid) == processes  # nobody exited
 
 
-def demote(doomed: Doomed, read_only: str) -> None:
-    doomed.query(
-        f"ALTER DATABASE postgres SET default_transaction_read_only = {read_only}"
-    )
-    doomed.query(
+def terminate_connections(server: Doomed) -> None:
+    server.query(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
         "WHERE application_name LIKE 'jobqueue %'"
     )
 
 
-def test_a_host_that_cannot_renew_kills_its_handlers_before_others_may_start_them(
-    doomed: Doomed, journal: str
+def test_terminated_connections_run_no_job_again(
+    server: Doomed, host: RunWorkers, journal: str
 ) -> None:
-    run = doomed.runworkers("--threads", "4", "--lease", "2")
-    before = running(doomed, journal, run, 60)
-    doomed.server.stop("immediate")
-    eventually(lambda: "could not be renewed in time" in run.output)
-    eventually(lambda: set(children(run.process.pid)) - set(before))
-    doomed.server.start_again()
+    words = [f"w{number}" for number in range(30)]
+    for word in words:
+        server.enqueue("write_slowly", journal, word)
+    for _ in range(5):
+        seen = sum(starts(journal).values())
+        terminate_connections(server)
+        eventually(
+            lambda seen=seen: sum(starts(journal).values()) > seen or server.is_empty(),
+            what=lambda: host.output,
+        )
+    eventually(server.is_empty, what=lambda: host.output)
+    assert starts(journal) == dict.fromkeys(words, 1)
+    assert set(server.statuses()) == {"succeeded"}
 
-    eventually(lambda: sum(starts(journal).values()) == 2 * len(WORDS))
-    ((crashes,),) = doomed.query("SELECT max(crashes) FROM jobqueue_queuedjob")
+
+def test_workers_wait_for_a_read_only_database_to_become_writable(
+    server: Doomed, host: RunWorkers, journal: str
+) -> None:
+    processes = running(server, host, journal, "await_leave")
+    make_read_only(server, "on")
+    for word in WORDS:
+        jobs.give_leave(journal, word)
+    eventually(lambda: "read-only" in host.output)
+    make_read_only(server, "off")
+
+    end_once_each(server, host, journal)
+    assert children(host.process.pid) == processes
+
+
+def make_read_only(server: Doomed, read_only: str) -> None:
+    server.query(
+        f"ALTER DATABASE postgres SET default_transaction_read_only = {read_only}"
+    )
+    terminate_connections(server)
+
+
+def test_a_host_that_cannot_renew_kills_its_handlers_before_others_may_start_them(
+    server: Doomed, journal: str
+) -> None:
+    """Also one that holds the interpreter's lock, so that its process hears nothing."""
+    run = server.runworkers(*OTHERS, "--cancel-grace", "60", constants=BRISK)
+    server.started(run)
+    before = running(server, run, journal, "linger")
+    server.enqueue("hold_lock_once", journal, queue="others")
+    eventually(lambda: starts(journal)["hold"])
+    server.server.stop("immediate")
+    eventually(lambda: "could not be renewed in time; killing it" in run.output)
+    eventually(lambda: set(children(run.process.pid)) - set(before))
+    server.server.start_again()
+
+    eventually(server.is_empty, what=lambda: run.output)
+    assert starts(journal) == {**dict.fromkeys(WORDS, 2), "hold": 1}
+    assert ends(journal) == dict.fromkeys(WORDS, 1)
+    ((crashes,),) = server.query("SELECT max(crashes) FROM jobqueue_archivedjob")
     assert crashes <= 1  # by which host it was rescued decides
+    server.query("DELETE FROM jobqueue_archivedjob WHERE status = 'failed'")
+    assert run.stop() == 0
 
 
 def test_a_paused_host_changes_nothing_when_it_wakes_up(
-    doomed: Doomed, journal: str
+    server: Doomed, journal: str
 ) -> None:
-    asleep = doomed.runworkers("--threads", "4", "--lease", "2", SAMPLE_HOST="asleep")
-    pids = running(doomed, journal, asleep, 8.0)
-    awake = doomed.runworkers("--threads", "4", "--lease", "2")
+    asleep = server.runworkers(*OTHERS, SAMPLE_HOST="asleep")
+    server.started(asleep)
+    pids = running(server, asleep, journal, "linger")
+    awake = server.runworkers(*OTHERS, constants=BRISK)
+    server.started(awake)
     for pid in [asleep.process.pid, *pids]:
         os.kill(pid, signal.SIGSTOP)
-    eventually(lambda: sum(starts(journal).values()) == 2 * len(WORDS))
+    eventually(server.is_empty, what=lambda: awake.output)
     for pid in [*pids, asleep.process.pid]:
         os.kill(pid, signal.SIGCONT)
 
-    eventually(doomed.is_empty, within=30)
+    eventually(lambda: "killing it" in asleep.output)
+    server.started(asleep)
+    assert starts(journal) == dict.fromkeys(WORDS, 2)
     assert ends(journal) == dict.fromkeys(WORDS, 1)  # the old handlers were killed
-    assert doomed.statuses() == ["succeeded"] * len(WORDS)
-    assert awake.stop() == 0
-    assert "killing it" in asleep.output
+    assert set(server.statuses()) == {"succeeded"}
+    assert (asleep.stop(), awake.stop()) == (0, 0)
 
 
 def test_workers_wait_for_a_migration_that_is_missing(
-    doomed: Doomed, journal: str
+    server: Doomed, journal: str
 ) -> None:
-    doomed.query("ALTER TABLE jobqueue_worker RENAME TO jobqueue_hidden")
-    run = doomed.runworkers("--threads", "1")
+    server.query("ALTER TABLE jobqueue_worker RENAME TO jobqueue_hidden")
+    run = server.runworkers(*OTHERS)
     eventually(lambda: "run manage.py migrate" in run.output)
-    doomed.query("ALTER TABLE jobqueue_hidden RENAME TO jobqueue_worker")
-    doomed.enqueue("write", journal, "a", 0)
+    server.query("ALTER TABLE jobqueue_hidden RENAME TO jobqueue_worker")
+    server.enqueue("write", journal, "a", "others")
 
-    eventually(lambda: ends(journal)["a"])
+    eventually(lambda: ends(journal)["a"], what=lambda: run.output)
     assert run.stop() == 0

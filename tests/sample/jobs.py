@@ -99,6 +99,12 @@ def write(journal: str, word: str = "ran", seconds: float = 0.0) -> None:
 
 
 @job
+def write_slowly(journal: str, word: str = "ran") -> None:
+    """The same in a twentieth of a second."""
+    write.function(journal, word, seconds=0.05)
+
+
+@job
 async def awrite(journal: str, word: str = "ran", seconds: float = 0.0) -> None:
     """The same without a thread."""
     note(journal, "start", word)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from testproject.postgres import Server, database_settings
 from tests.support.commands import ROOT
 from tests.support.database import fingerprint
 from tests.support.run_workers import RunWorkers
+from tests.support.waiting import eventually
 
 VERSION = int(os.environ.get("JOBQUEUE_POSTGRES", "18"))
 CACHE = ROOT / ".cache"
@@ -46,6 +49,7 @@ def migrated_folder() -> Path:
                         },
                         check=True,
                     )
+                    _drop_templates(server.url("postgres"))
                 finally:
                     server.stop()
                 _copy(Path(made) / "pg", CACHE / "unfinished")
@@ -57,6 +61,25 @@ def _copy(source: Path, target: Path) -> None:
     """With the owners of its files."""
     shutil.rmtree(target, ignore_errors=True)
     subprocess.run(["cp", "-a", str(source), str(target)], check=True)
+
+
+def _drop_templates(url: str) -> None:
+    """Half of the files that are copied are theirs."""
+    with _connected(url) as connection:
+        for name in ("template0", "template1"):
+            connection.execute(f"ALTER DATABASE {name} IS_TEMPLATE false")
+            connection.execute(f"DROP DATABASE {name}")
+
+
+def _connected(url: str) -> psycopg.Connection[Any]:
+    parts = database_settings(url)
+    return psycopg.connect(
+        host=parts["HOST"],
+        user=parts["USER"],
+        dbname=parts["NAME"],
+        options="-c default_transaction_read_only=off",
+        autocommit=True,
+    )
 
 
 class Doomed:
@@ -79,28 +102,36 @@ class Doomed:
 
     def query(self, statement: str, *params: Any) -> list[tuple[Any, ...]]:
         """Run a statement on a new connection."""
-        parts = database_settings(self.url)
-        with psycopg.connect(
-            host=parts["HOST"],
-            user=parts["USER"],
-            dbname=parts["NAME"],
-            options="-c default_transaction_read_only=off",
-            autocommit=True,
-        ) as connection:
+        with _connected(self.url) as connection:
             cursor = connection.execute(statement, params or None)
             return cursor.fetchall() if cursor.description else []
 
-    def enqueue(self, handler: str, journal: str, word: str, seconds: float) -> None:
+    def enqueue(
+        self, handler: str, journal: str = "", word: str = "", queue: str = "default"
+    ) -> None:
         """Enqueue with plain SQL: a job is a row."""
+        given = {"journal": journal, "word": word}
+        data = {name: value for name, value in given.items() if value}
         self.query(
-            "INSERT INTO jobqueue_queuedjob (job_type, data) VALUES (%s, "
-            "jsonb_build_object('journal', %s::text, 'word', %s::text, "
-            "'seconds', %s::float8))",
+            "INSERT INTO jobqueue_queuedjob (job_type, queue, data)"
+            " VALUES (%s, %s, %s::jsonb)",
             f"tests.sample.{handler}",
-            journal,
-            word,
-            seconds,
+            queue,
+            json.dumps(data),
         )
+
+    def started(self, run: RunWorkers) -> list[int]:
+        """Wait until workers of this host are there; return their process ids."""
+        name = f"%:{run.process.pid}"
+        rows: list[tuple[int]] = eventually(
+            lambda: self.query(
+                "SELECT pid FROM jobqueue_worker"
+                " WHERE state = 'running' AND supervisor LIKE %s",
+                name,
+            ),
+            what=lambda: run.output,
+        )
+        return [pid for (pid,) in rows]
 
     def statuses(self) -> list[str]:
         """The statuses of all archived jobs."""
@@ -118,10 +149,19 @@ class Doomed:
         self.server.stop("immediate")
 
 
+@contextmanager
+def doomed_server(**options: str) -> Iterator[Doomed]:
+    """A server that may be treated badly, with these options."""
+    with tempfile.TemporaryDirectory(prefix="jq-") as folder:
+        made = Doomed(Path(folder) / "pg", **options)
+        try:
+            yield made
+        finally:
+            made.close()
+
+
 @pytest.fixture
 def doomed() -> Iterator[Doomed]:
-    """A server that may be treated badly."""
-    with tempfile.TemporaryDirectory(prefix="jq-") as folder:
-        made = Doomed(Path(folder) / "pg")
+    """A server of this test alone."""
+    with doomed_server() as made:
         yield made
-        made.close()
