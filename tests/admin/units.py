@@ -41,7 +41,9 @@ def answer(
     """What the view of this address answers, with its context, and not rendered."""
     found = resolve(address)
     request = request_of(client, address, data, **query)
-    return unwrap(found.func)(request, *found.args, **found.kwargs)
+    response = unwrap(found.func)(request, *found.args, **found.kwargs)
+    response.wsgi_request = request  # as Django's test client has it
+    return response
 
 
 def context(client: Client, model: str, key: object, **query: Any) -> Any:
@@ -78,6 +80,11 @@ def press(client: Client, address: str, **said: Any) -> str:
     client.cookies.pop("messages", None)  # what was told before, and not shown
     response = client.post(address, said)
     assert response.status_code == 302, (address, response.status_code)
+    return told(response)
+
+
+def told(response: Any) -> str:
+    """What the page after this answer would tell."""
     return " ".join(map(str, get_messages(response.wsgi_request)))
 
 
