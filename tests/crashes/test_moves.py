@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import random
-import subprocess
-import sys
+import signal
 import time
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from django.db import connections
 
 from django_jobqueue.models import ArchivedJob, QueuedJob, Worker
 from tests.commands.conftest import jobqueue
+from tests.crashes.seen import starts
 from tests.sample import jobs
-from tests.sample.jobs import notes
-from tests.support.commands import worker_environment
+from tests.support.commands import start_command, worker_environment
 from tests.support.run_workers import RunWorkers
 from tests.support.second_database import SECOND, second  # noqa: F401
 from tests.support.waiting import eventually
@@ -26,13 +27,14 @@ pytestmark = [
     pytest.mark.django_db(transaction=True, databases=["default", SECOND]),
 ]
 
-JOBS = 1_000
-KILLS = 6
+JOBS = 400
+KILLS = 4
 MOVE = ("move", "--to", SECOND, "--queue", "default", "--yes")
+SMALL = {"store.bulk.moving_jobs.BATCH": 20}
 
 
 def test_workers_on_both_sides_and_kills_at_random_run_each_job_once(
-    runworkers: Callable[..., RunWorkers], journal: str
+    runworkers: Callable[..., RunWorkers], journal: str, tmp_path: Path
 ) -> None:
     names = [connections[alias].settings_dict["NAME"] for alias in ("default", SECOND)]
     first = worker_environment()["DATABASE_URL"]
@@ -45,19 +47,20 @@ def test_workers_on_both_sides_and_kills_at_random_run_each_job_once(
     runworkers("--threads", "1", DATABASE_URL=other)
 
     # Some before they hold anything, most while they do.
-    chance = random.Random(1)
+    chance, ends = random.Random(1), set()
     for _ in range(KILLS):
-        process = subprocess.Popen(
-            [sys.executable, "-m", "django", "jobqueue", *MOVE],
-            env={**worker_environment(), "SAMPLE_SECOND_DATABASE": other},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+        process = start_command(
+            *("jobqueue", *MOVE),
+            output=tmp_path / "moves.log",
+            SAMPLE_SECOND_DATABASE=other,
+            SAMPLE_CONSTANTS=json.dumps(SMALL),
         )
         moves = Worker.objects.filter(state="moving", pid=process.pid)
         eventually(lambda: process.poll() is not None or moves.exists())  # noqa: B023
-        time.sleep(chance.uniform(0, 0.05))
+        time.sleep(chance.uniform(0, 0.03))
         process.kill()
-        process.wait()
+        ends.add(process.wait())
+    assert -signal.SIGKILL in ends
     jobqueue(*MOVE)
 
     def are_over() -> bool:
@@ -66,8 +69,7 @@ def test_workers_on_both_sides_and_kills_at_random_run_each_job_once(
         )
 
     eventually(are_over, within=60)
-    starts = Counter(word for what, word in notes(journal) if what == "start")
-    assert starts == Counter(words)
+    assert starts(journal) == Counter(words)
     over = [ArchivedJob.objects.using(alias).all() for alias in ("default", SECOND)]
     ids = [set(rows.values_list("id", flat=True)) for rows in over]
     assert len(ids[0]) + len(ids[1]) == JOBS == len(ids[0] | ids[1])

@@ -11,7 +11,7 @@ import pytest
 
 from django_jobqueue.models import ArchivedJob, Worker
 from tests.sample import jobs
-from tests.support.run_workers import RunWorkers
+from tests.support.run_workers import BRISK, RunWorkers
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
@@ -27,11 +27,12 @@ def processes(journal: str) -> set[str]:
 def test_jobs_run_once_each_while_their_processes_are_replaced(
     runworkers: Run, journal: str
 ) -> None:
-    count = 2_000
+    count = 400
     jobs.write.enqueue_many(
         {"journal": journal, "word": str(n), "seconds": 0.02} for n in range(count)
     )
-    run = runworkers("--processes", "2", "--threads", "4", "--max-jobs", "100")
+    flags = ("--processes", "2", "--threads", "4", "--max-jobs", "50")
+    run = runworkers(*flags, constants=BRISK)
     eventually(
         lambda: ArchivedJob.objects.count() == count, within=60, what=lambda: run.output
     )
@@ -56,13 +57,15 @@ def test_jobs_run_once_each_while_their_processes_are_replaced(
 def test_a_process_whose_handlers_leak_is_replaced_and_its_long_job_finishes(
     runworkers: Run, journal: str
 ) -> None:
-    run = runworkers("--threads", "2", "--max-memory", "150MB")
+    run = runworkers("--threads", "2", "--max-memory", "150MB", constants=BRISK)
     (first,) = run.started()
-    jobs.write.enqueue(journal, "long", seconds=4.0)
+    jobs.await_leave.enqueue(journal, "long")
     eventually(lambda: jobs.notes(journal))
-    jobs.leak_memory.enqueue(300)
+    jobs.leak_memory.enqueue(200)
     eventually(lambda: "has reached MAX_MEMORY" in run.output)
-    eventually(lambda: not jobs.is_running(first), within=40, what=lambda: run.output)
+    eventually(lambda: first not in run.workers(), what=lambda: run.output)
+    jobs.give_leave(journal, "long")
+    eventually(lambda: not jobs.is_running(first), what=lambda: run.output)
     assert jobs.notes(journal) == [["start", "long"], ["end", "long"]]
     assert set(ArchivedJob.objects.values_list("status", "attempts")) == {
         ("succeeded", 1)
@@ -74,16 +77,15 @@ def test_a_process_whose_handlers_leak_is_replaced_and_its_long_job_finishes(
 
 
 def test_an_idle_process_is_replaced_when_it_is_old(runworkers: Run) -> None:
-    run = runworkers("--threads", "1", "--max-age", "2")
+    run = runworkers("--threads", "1", "--max-age", "1", constants=BRISK)
     (first,) = run.started()
     eventually(
         lambda: (new := run.workers()) and first not in new, what=lambda: run.output
     )
-    assert run.stop() == 0
 
 
 def test_a_drain_is_over_whatever_the_limits_are(runworkers: Run, journal: str) -> None:
-    jobs.write.enqueue_many({"journal": journal, "word": str(n)} for n in range(50))
+    jobs.write.enqueue_many({"journal": journal, "word": str(n)} for n in range(20))
     run = runworkers("--drain", "--threads", "1", "--max-jobs", "1", "--max-age", "1")
     assert run.wait() == 0
-    assert ArchivedJob.objects.filter(status="succeeded").count() == 50
+    assert ArchivedJob.objects.filter(status="succeeded").count() == 20
