@@ -4,32 +4,22 @@ from __future__ import annotations
 
 import io
 import signal
-import subprocess
-import sys
 from dataclasses import fields
 from typing import Any
 
 import pytest
-from django.core.management.base import CommandError
 
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.management.jobqueue import bench, bench_run
 from django_jobqueue.management.jobqueue.bench_run import NAME, Figures
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob, Rollup, Total
 from django_jobqueue.store.connection import OwnConnection
-from tests.commands.conftest import Terminal, jobqueue
+from tests.commands.conftest import Manage, Terminal, jobqueue, refusal
 from tests.store.rows import ADD, job_type, make, register
-from tests.support.commands import worker_environment
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
-FEW = ("bench", "--jobs", "60", "--threads", "2", "--yes")
-
-
-@pytest.fixture(autouse=True)
-def few_pickups(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that a test is short."""
-    monkeypatch.setattr(bench_run, "PICKUPS", 3)
+FEW = "bench --jobs 60 --threads 2 --yes"
 
 
 def rows() -> dict[str, int]:
@@ -44,9 +34,18 @@ def rows() -> dict[str, int]:
     }
 
 
-def test_it_measures_everything_and_leaves_nothing(own: OwnConnection) -> None:
+def leave_a_job(**columns: Any) -> None:
+    """As a bench does while it runs."""
+    job_type(NAME)
+    make(NAME, queue="jobqueue.bench.1", **columns)
+
+
+def test_it_measures_everything_and_leaves_nothing(
+    own: OwnConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench_run, "PICKUPS", 3)
     other = make(ADD)
-    measured = jobqueue(*FEW, "--format", "json").json
+    measured = jobqueue(f"{FEW} --format json").json
 
     assert (measured["jobs"], measured["threads"]) == (60, 2)
     names = [field.name for field in fields(Figures)]
@@ -59,11 +58,11 @@ def test_it_measures_everything_and_leaves_nothing(own: OwnConnection) -> None:
     assert QueuedJob.objects.get().pk == other
 
 
-def test_people_see_both_machines_in_a_table(own: OwnConnection) -> None:
-    out = jobqueue(*FEW).out
-    lines = out.splitlines()
-    assert lines[0].split() == ["Measured", "Here", "Benchmark", "machine"]
-    assert [line.split("  ")[0] for line in lines[1:]] == list(bench.LABELS.values())
+def test_people_see_both_machines_in_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "measure", lambda *arguments: bench.REFERENCE)
+    head, *lines = jobqueue(FEW).out.splitlines()
+    assert head.split() == ["Measured", "Here", "Benchmark", "machine"]
+    assert [line.split("  ")[0] for line in lines] == list(bench.LABELS.values())
 
 
 @pytest.mark.parametrize(
@@ -71,63 +70,44 @@ def test_people_see_both_machines_in_a_table(own: OwnConnection) -> None:
     [(KeyboardInterrupt(), "Interrupted."), (TimeoutError("Too long."), "Too long.")],
 )
 def test_what_ends_it_early_leaves_nothing(
-    own: OwnConnection,
-    monkeypatch: pytest.MonkeyPatch,
-    error: BaseException,
-    message: str,
+    monkeypatch: pytest.MonkeyPatch, error: BaseException, message: str
 ) -> None:
     def interrupted(*arguments: Any) -> Any:
-        assert rows()["archived"]
+        leave_a_job()
         raise error
 
-    monkeypatch.setattr(bench_run, "_pickups", interrupted)
-    with pytest.raises(CommandError, match=message):
-        jobqueue(*FEW)
+    monkeypatch.setattr(bench, "measure", interrupted)
+    assert refusal(FEW) == message
     assert not any(rows().values())
 
 
-def test_a_signal_ends_a_process_that_cleans_up(own: OwnConnection) -> None:
-    command = [sys.executable, "-m", "django", "jobqueue", *FEW[:2], "1000000"]
-    process = subprocess.Popen(
-        [*command, "--yes"],
-        env=worker_environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    try:
-        eventually(lambda: QueuedJob.objects.filter(job_type=NAME).exists())
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
-    finally:
-        process.kill()
-    assert process.returncode not in (0, -signal.SIGTERM)
+@pytest.mark.processes
+def test_a_signal_ends_a_process_that_cleans_up(manage: Manage) -> None:
+    started = manage("jobqueue bench --jobs 1000000 --yes")
+    eventually(lambda: QueuedJob.objects.filter(job_type=NAME).exists())
+    started.process.send_signal(signal.SIGTERM)
+    assert started.wait() == 130
     assert not any(rows().values())
 
 
-def test_what_a_killed_one_left_is_deleted_when_asked(own: OwnConnection) -> None:
-    job_type(NAME)
-    make(NAME, queue="jobqueue.bench.1")
-    with pytest.raises(CommandError, match="jobqueue bench --clean"):
-        jobqueue(*FEW)
-    jobqueue("bench", "--clean")
+def test_what_a_killed_one_left_is_deleted_when_asked() -> None:
+    leave_a_job()
+    assert "jobqueue bench --clean" in refusal(FEW)
+    jobqueue("bench --clean")
     assert not any(rows().values())
 
 
 def test_jobs_that_run_are_left_and_told(own: OwnConnection) -> None:
-    holder = register(own)
-    job_type(NAME)
-    make(NAME, queue="jobqueue.bench.1", status="running", worker_id=holder)
-    assert "Some jobs run" in jobqueue("bench", "--clean").err
+    leave_a_job(status="running", worker_id=register(own))
+    assert "Some jobs run" in jobqueue("bench --clean").err
     assert rows()["queued"] == 1
 
 
 def test_where_debug_is_off_somebody_must_agree(
-    own: OwnConnection, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO())
-    with pytest.raises(CommandError, match="Nobody is here to confirm: say --yes."):
-        jobqueue("bench", "--jobs", "60")
+    assert refusal("bench --jobs 60") == "Nobody is here to confirm: say --yes."
     monkeypatch.setattr("sys.stdin", Terminal("n\n"))
-    with pytest.raises(CommandError, match="Nothing was measured."):
-        jobqueue("bench", "--jobs", "60")
+    assert refusal("bench --jobs 60") == "Nothing was measured."
     assert not any(rows().values())

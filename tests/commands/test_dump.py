@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 
 from django_jobqueue.models import ArchivedJob, AuditEntry, JobType, QueuedJob
 from tests.admin.scene import ADD, LEAK, SECRET, build
-from tests.commands.conftest import jobqueue, make_archived
+from tests.commands.conftest import jobqueue, make_archived, refusal
 from tests.sample import jobs
 
 pytestmark = pytest.mark.django_db
@@ -68,13 +68,12 @@ def test_jobs_come_back_with_every_column_but_the_claim(tmp_path: Path) -> None:
 
 def test_secrets_are_masked_and_what_was_masked_is_not_loaded(tmp_path: Path) -> None:
     build()
-    said = jobqueue("dump", "--type", LEAK)
+    said = jobqueue(f"dump --type {LEAK}")
     assert SECRET not in said.out
     assert said.err == "1 job.\n"
     with pytest.raises(CommandError, match="Line 1: its secrets are masked"):
         load(lines("--type", LEAK), tmp_path / "a")
-    with pytest.raises(CommandError, match="Say --yes"):
-        jobqueue("dump", "--secrets")
+    assert "Say --yes" in refusal("dump --secrets")
     assert not AuditEntry.objects.exists()
 
 
@@ -132,9 +131,8 @@ def test_it_reads_standard_input_and_names_a_file_that_is_not_there(
     JobType.objects.get(pk="tests.sample.add")
     make_archived()
     jobs.add.enqueue(1)
-    text = jobqueue("dump", "--where", "add").out
+    text = jobqueue("dump --where add").out
     QueuedJob.objects.all().delete()
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
-    assert jobqueue("load", "-").out == "1 job was loaded.\n"
-    with pytest.raises(CommandError, match=r"'no\.such' cannot be read"):
-        jobqueue("load", "no.such")
+    assert jobqueue("load -").out == "1 job was loaded.\n"
+    assert "'no.such' cannot be read" in refusal("load no.such")

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command, execute_from_command_line
+from django.core.management import CommandError, execute_from_command_line
 from django.db import OperationalError, connection
 from django.test import override_settings
 from django.utils import timezone
@@ -17,17 +17,17 @@ from django.utils import timezone
 from django_jobqueue import job, operations
 from django_jobqueue.models import FailureGroup
 from django_jobqueue.testing import crash, drain
-from tests.commands.conftest import jobqueue
+from tests.commands.conftest import jobqueue, refusal
 from tests.stats.rows import ago, queued, rollup, worker
 
 pytestmark = pytest.mark.django_db
 
 
-def health(*flags: str, command: tuple[str, ...] = ("health",)) -> tuple[int, str]:
+def health(line: str = "health") -> tuple[int, str]:
     """Exit code and output."""
     out = io.StringIO()
     with pytest.raises(SystemExit) as ended:
-        call_command("jobqueue", *command, *flags, stdout=out, stderr=io.StringIO())
+        jobqueue(line, stdout=out)
     return int(ended.value.code or 0), out.getvalue()
 
 
@@ -42,35 +42,39 @@ def test_a_healthy_queue_is_one_line_and_exit_code_0() -> None:
 def test_a_queue_that_is_not_says_why_with_exit_code_2() -> None:
     worker()
     queued(queue="mail", run_after=ago(minutes=7, seconds=1))
-    code, text = health("--max-ready", "50")
+    code, text = health("health --max-ready 50")
     assert code == 2
     line, _, figures = text.partition(" | ")
     assert line == "JOBQUEUE CRITICAL - mail: oldest ready job 7 m"
     assert "ready_mail=1;;50" in figures.split()
 
+    code, text = health("health --format json")
+    found = json.loads(text)
+    assert (code, found["status"]) == (2, "critical")
+    message = {"code": "old_job", "message": "mail: oldest ready job 7 m"}
+    assert found["problems"] == [{**message, "queue": "mail", "job_type": None}]
+    workers = {"name": "workers", "of": None, "value": 1, "unit": "", "limit": 1}
+    assert found["figures"][0] == workers
 
-@pytest.mark.parametrize(
-    ("flags", "code"),
-    [
-        ((), 2),
-        (("--max-age", "10m"), 0),
-        (("--max-age", "10m", "--max-ready", "1"), 2),
-        (("--max-age", "10m", "--min-workers", "2"), 2),
-        (("--queues", "slow, night"), 0),
-        (("--max-age", "10m", "--max-failed", "10%"), 0),
-        (("--max-age", "10m", "--max-failed", "9"), 2),
-        (("--max-age", "10m", "--max-failed", "9", "--window", "1m"), 0),
-    ],
-)
-def test_the_thresholds_are_those_of_the_flags(
-    flags: tuple[str, ...], code: int
-) -> None:
+
+def test_the_thresholds_are_those_of_the_flags() -> None:
     worker()
     queued(2, queue="mail", run_after=ago(minutes=7))
     rollup(ago(minutes=5), queue="mail", succeeded=90, failed=10)
-    flags = flags if "--max-failed" in flags else (*flags, "--max-failed", "100")
-    assert health(*flags)[0] == code
-    assert health("--check", *flags, command=("status",))[0] == code
+    codes = {
+        "--max-failed 100": 2,
+        "--max-failed 100 --max-age 10m": 0,
+        "--max-failed 100 --max-age 10m --max-ready 1": 2,
+        "--max-failed 100 --max-age 10m --min-workers 2": 2,
+        "--max-failed 100 --queues 'slow, night'": 0,
+        "--max-age 10m --max-failed 10%": 0,
+        "--max-age 10m --max-failed 9": 2,
+        "--max-age 10m --max-failed 9 --window 1m": 0,
+    }
+    for command in ("health", "status --check"):
+        assert {each: health(f"{command} {each}")[0] for each in codes} == codes
+    with override_settings(JOBQUEUE={"ALERT_WAIT": 600, "ALERT_FAILED": 10}):
+        assert health()[0] == 0  # as the overview's warnings
 
 
 @job(backoff="immediate")
@@ -83,21 +87,13 @@ def test_a_job_that_killed_its_workers_is_critical_until_its_group_is_ignored() 
     worker()
     poison.enqueue()
     drain()
-    code, text = health("--max-failed", "100")
+    code, text = health("health --max-failed 100")
     assert code == 2
     assert f"{poison.name}: 3 attempts ended with the death of the worker" in text
     assert f"crashes_{poison.name}=3;;2" in text.split()
-    assert health("--max-crashes", "3")[0] == 0
+    assert health("health --max-crashes 3")[0] == 0
     FailureGroup.objects.update(state="ignored")
-    assert health("--max-failed", "100")[0] == 0
-
-
-@override_settings(JOBQUEUE={"ALERT_WAIT": 600, "ALERT_FAILED": 50})
-def test_the_defaults_are_those_of_the_overview_s_warnings() -> None:
-    worker()
-    queued(run_after=ago(minutes=7))
-    rollup(ago(minutes=5), succeeded=60, failed=40)
-    assert health()[0] == 0
+    assert health("health --max-failed 100")[0] == 0
 
 
 def test_what_was_paused_is_left_out() -> None:
@@ -126,35 +122,12 @@ def test_of_many_problems_the_first_line_has_three() -> None:
     assert [line.partition(":")[0] for line in lines[1:]] == ["tenant-1", "tenant-0"]
 
 
-def test_json_has_the_same() -> None:
-    worker()
-    queued(queue="mail", run_after=ago(minutes=7, seconds=1))
-    code, text = health("--format", "json")
-    found = json.loads(text)
-    assert (code, found["status"]) == (2, "critical")
-    assert found["problems"] == [
-        {
-            "code": "old_job",
-            "message": "mail: oldest ready job 7 m",
-            "queue": "mail",
-            "job_type": None,
-        }
-    ]
-    assert found["figures"][0] == {
-        "name": "workers",
-        "of": None,
-        "value": 1,
-        "unit": "",
-        "limit": 1,
-    }
-
-
 def test_status_shows_its_tables_below_the_line() -> None:
-    code, text = health("--check", command=("status",))
+    code, text = health("status --check")
     assert code == 2
     assert text.startswith("JOBQUEUE CRITICAL - no worker claims jobs | ")
     assert "Job queue in database 'default'" in text
-    code, text = health("--check", "--format", "json", command=("status",))
+    code, text = health("status --check --format json")
     assert json.loads(text)["health"]["status"] == "critical"
 
 
@@ -165,13 +138,13 @@ def test_a_database_that_does_not_answer_is_exit_code_3(
         raise OperationalError("connection refused")
 
     monkeypatch.setattr("django_jobqueue.store.reading.stats.workers", broken)
-    for command in (("health",), ("status", "--check")):
-        code, text = health(command=command)
+    for command in ("health", "status --check"):
+        code, text = health(command)
         assert code == 3
         assert text.startswith(
             "JOBQUEUE UNKNOWN - The database 'default' cannot be used: "
         )
-        code, text = health("--format", "json", command=command)
+        code, text = health(f"{command} --format json")
         assert (code, json.loads(text)["status"]) == (3, "unknown")
 
 
@@ -188,41 +161,31 @@ def test_a_missing_migration_is_exit_code_3() -> None:
     assert "run manage.py migrate" in text
 
 
-@pytest.mark.parametrize(
-    ("flags", "text"),
-    [
-        (["--max-age", "soon"], "--max-age: 'soon' is no duration."),
-        (["--max-failed", "101%"], "--max-failed: write a share from 0% to 100%"),
-        (["--max-failed", "few"], "--max-failed: write a share from 0% to 100%"),
-        (["--min-workers", "-1"], "--min-workers: must be at least 0, not -1."),
-        (["--max-crashes", "-1"], "--max-crashes: must be at least 0, not -1."),
-        (["--window", "x"], "--window: 'x' is no duration."),
-    ],
-)
-def test_a_wrong_value_is_exit_code_3(flags: list[str], text: str) -> None:
-    with pytest.raises(CommandError, match=text) as refused:
-        jobqueue("health", *flags)
-    assert refused.value.returncode == 3
+def test_a_wrong_value_is_exit_code_3() -> None:
+    for flags, text in {
+        "--max-age soon": "--max-age: 'soon' is no duration.",
+        "--max-failed 101%": "--max-failed: write a share from 0% to 100%",
+        "--max-failed few": "--max-failed: write a share from 0% to 100%",
+        "--min-workers -1": "--min-workers: must be at least 0, not -1.",
+        "--max-crashes -1": "--max-crashes: must be at least 0, not -1.",
+        "--window x": "--window: 'x' is no duration.",
+    }.items():
+        with pytest.raises(CommandError, match=text) as refused:
+            jobqueue(f"health {flags}")
+        assert refused.value.returncode == 3
 
 
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        (["health", "--max-old", "5m"], "no option '--max-old'"),
-        (["health", "--max-ready", "10001"], "must be at most 10,000"),
-        (["status", "--check", "--max-ready", "some"], "whole number of at least 1"),
-    ],
-)
 def test_a_wrong_command_line_is_exit_code_3(
-    arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """And not 2, which means that the queue is not healthy."""
-    with pytest.raises(SystemExit) as ended:
-        execute_from_command_line([sys.argv[0], "jobqueue", *arguments])
-    assert ended.value.code == 3
-    assert text in capsys.readouterr().err
-
-
-def test_a_check_is_not_watched() -> None:
-    with pytest.raises(CommandError, match="--check and --watch exclude each other"):
-        jobqueue("status", "--check", "--watch")
+    for line, text in {
+        "health --max-old 5m": "no option '--max-old'",
+        "health --max-ready 10001": "must be at most 10,000",
+        "status --check --max-ready some": "whole number of at least 1",
+    }.items():
+        with pytest.raises(SystemExit) as ended:
+            execute_from_command_line([sys.argv[0], "jobqueue", *line.split()])
+        assert ended.value.code == 3
+        assert text in capsys.readouterr().err
+    assert "--check and --watch exclude each other" in refusal("status --check --watch")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-from argparse import _SubParsersAction
+import sys
 
 import pytest
 from django.core.management import call_command
-from django.core.management.base import CommandError
 from django.db import connection
 
 from django_jobqueue.management.commands.jobqueue import (
@@ -15,7 +14,8 @@ from django_jobqueue.management.commands.jobqueue import (
     SUBCOMMANDS,
     Command,
 )
-from tests.commands.conftest import Manage, jobqueue
+from tests.commands.conftest import Manage, Said, parser, refusal
+from tests.support.commands import worker_environment
 
 NAMES = (
     "status, top, health, doctor, metrics, show, why, types, workers, hosts, "
@@ -26,171 +26,141 @@ NAMES = (
 )
 
 
-def refusal(*arguments: str) -> str:
-    """What the command says when it refuses."""
-    with pytest.raises(CommandError) as refused:
-        jobqueue(*arguments)
-    return str(refused.value)
-
-
-def test_an_unknown_subcommand_is_answered_with_the_nearest() -> None:
+def test_an_unknown_subcommand_is_answered_with_those_that_there_are() -> None:
     assert refusal("stats") == (
         "Error: There is no subcommand 'stats'. Did you mean 'status'? The "
         f"subcommands are {NAMES}."
     )
-
-
-def test_an_unknown_subcommand_like_none_is_answered_with_all() -> None:
     assert refusal("xyzzy") == (
         f"Error: There is no subcommand 'xyzzy'. The subcommands are {NAMES}."
     )
-
-
-def test_without_a_subcommand_it_says_which_there_are() -> None:
-    assert refusal() == (
+    assert refusal("") == (
         f"Error: Say what to do: {NAMES}. See manage.py jobqueue --help."
     )
 
 
-@pytest.mark.parametrize(
-    ("words", "hint"),
-    [
-        (["status", "--wach"], "'--wach'. Did you mean '--watch'?"),
-        (
-            ["enqueue", "x", "--rum-after", "1"],
-            "'--rum-after'. Did you mean '--run-after'?",
-        ),
-        (["enqueue", "x", "--countdown", "5"], "'--countdown'. Write --run-after 10m."),
-        (["enqueue", "x", "--countdown=5"], "'--countdown'. Write --run-after 10m."),
-        (["enqueue", "x", "a=1", "--failed"], "'--failed'."),
-        (["cancel", "--error", "x"], "'--error'. It is an option of replay."),
-        (["replay", "--failed"], "'--failed'. Write --status failed."),
-        (["replay", "--job-type", "x"], "'--job-type'. Did you mean '--type'?"),
-        (["cancel", "--xyzzy"], "'--xyzzy'."),
-    ],
-)
-def test_an_unknown_option_is_answered_with_the_nearest(
-    words: list[str], hint: str
-) -> None:
-    assert refusal(*words) == f"Error: There is no option {hint}"
+def test_an_unknown_option_is_answered_with_the_nearest() -> None:
+    hints = {
+        "status --wach": "'--wach'. Did you mean '--watch'?",
+        "enqueue x --rum-after 1": "'--rum-after'. Did you mean '--run-after'?",
+        "enqueue x --countdown 5": "'--countdown'. Write --run-after 10m.",
+        "enqueue x --countdown=5": "'--countdown'. Write --run-after 10m.",
+        "enqueue x a=1 --failed": "'--failed'.",
+        "cancel --error x": "'--error'. It is an option of replay.",
+        "replay --failed": "'--failed'. Write --status failed.",
+        "replay --job-type x": "'--job-type'. Did you mean '--type'?",
+        "cancel --xyzzy": "'--xyzzy'.",
+    }
+    told = {line: f"Error: There is no option {hint}" for line, hint in hints.items()}
+    assert {line: refusal(line) for line in hints} == told
 
 
-@pytest.mark.parametrize("name", SUBCOMMANDS)
 def test_an_unknown_option_shows_the_usage_of_its_subcommand(
-    name: str, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     command = Command()
-    command._called_from_command_line = True
-    parser = command.create_parser("manage.py", "jobqueue")
-    with pytest.raises(SystemExit):
-        parser.parse_args([name, "x", "--xyzzy"])
-    said = capsys.readouterr().err
-    assert said.startswith(f"usage: manage.py jobqueue {name} ")
-    assert "There is no option '--xyzzy'." in said
+    command._called_from_command_line = True  # private: as Django sets it
+    own = command.create_parser("manage.py", "jobqueue")
+    for name in SUBCOMMANDS:
+        with pytest.raises(SystemExit):
+            own.parse_args([name, "x", "--xyzzy"])
+        said = capsys.readouterr().err
+        assert said.startswith(f"usage: manage.py jobqueue {name} ")
+        assert "There is no option '--xyzzy'." in said
 
 
 def test_only_the_job_queue_s_own_system_checks_are_run() -> None:
     assert list(Command.requires_system_checks) == ["jobqueue"]
 
 
-@pytest.mark.parametrize("name", ["", *SUBCOMMANDS])
-def test_every_help_fits_eighty_columns(
-    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_every_help_fits_eighty_columns_and_explains_each_option(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    with pytest.raises(SystemExit) as ended:
-        call_command("jobqueue", *filter(None, [name]), "--help")
-    text = capsys.readouterr().out
-    assert ended.value.code == 0
-    assert [line for line in text.splitlines() if len(line) > 80] == []
+    actions = parser()._actions  # private: argparse has no other list of them
+    (choices,) = (a.choices for a in actions if a.dest == "subcommand")
+    texts = {}
+    for name, own in {"": parser(), **choices}.items():
+        with pytest.raises(SystemExit) as ended:
+            parser().parse_args([*filter(None, [name]), "--help"])
+        assert ended.value.code == 0
+        texts[name] = capsys.readouterr().out
+        below_the_usage = texts[name].partition("\n\n")[2].splitlines()
+        assert [line for line in below_the_usage if len(line) > 80] == []
+        assert not own.allow_abbrev  # --data would be taken for --database
+        if name:
+            # private: see above
+            assert [action.dest for action in own._actions if not action.help] == []
+    for name, subcommand in SUBCOMMANDS.items():
+        assert subcommand.summary in texts[""]
+        assert subcommand.description.splitlines()[0] in texts[name]
 
 
-def test_the_help_of_the_command_lists_every_subcommand(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    with pytest.raises(SystemExit):
-        call_command("jobqueue", "--help")
-    text = capsys.readouterr().out
-    for subcommand in SUBCOMMANDS.values():
-        assert subcommand.summary in text
-
-
-@pytest.mark.parametrize("name", SUBCOMMANDS)
-def test_the_help_of_a_subcommand_explains_each_of_its_options(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    parser = Command().create_parser("manage.py", "jobqueue")
-    (choices,) = (a.choices for a in parser._actions if a.dest == "subcommand")
-    own = choices[name]
-    own.print_help()
-    text = capsys.readouterr().out
-    assert SUBCOMMANDS[name].description.splitlines()[0] in text
-    assert [action.dest for action in own._actions if not action.help] == []
+def test_code_can_call_it(capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("jobqueue", "completion", "zsh", no_color=True)
+    assert "compinit" in capsys.readouterr().out
 
 
 @pytest.mark.django_db
-def test_missing_tables_are_answered_with_migrate() -> None:
+@pytest.mark.parametrize(
+    ("change", "command"),
+    [
+        ("RENAME TO elsewhere", "status"),
+        ("RENAME COLUMN resume_at TO gone", "pause tests.sample.add"),
+    ],
+)
+def test_missing_tables_or_columns_are_answered_with_migrate(
+    change: str, command: str
+) -> None:
     with connection.cursor() as cursor:
-        cursor.execute("ALTER TABLE jobqueue_jobtype RENAME TO elsewhere")
-    assert refusal("status") == (
+        cursor.execute(f"ALTER TABLE jobqueue_jobtype {change}")
+    assert refusal(command) == (
         "The tables of the job queue are missing or not up to date: run manage.py "
         "migrate."
     )
 
 
-@pytest.mark.django_db
-def test_a_missing_column_is_answered_with_migrate() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("ALTER TABLE jobqueue_jobtype RENAME COLUMN resume_at TO gone")
-    assert "run manage.py migrate" in refusal("pause", "tests.sample.add")
+@pytest.mark.processes
+def test_mistakes_and_a_database_that_is_away_end_with_an_exit_code_and_one_line(
+    manage: Manage,
+) -> None:
+    away = "postgresql://x@127.0.0.1:1/none"
+    unreachable = manage("jobqueue status", DATABASE_URL=away)
+    mistaken = manage("jobqueue prune --older-than old")
+    for started, message in (
+        (unreachable, "CommandError: The database 'default' cannot be used: "),
+        (mistaken, "CommandError: --older-than: 'old' is no duration."),
+    ):
+        assert started.wait() == 1
+        assert started.said.out == ""
+        assert started.said.err.startswith(message)
+        assert len(started.said.err.splitlines()) == 1
 
 
-def test_a_database_that_cannot_be_reached_is_named(manage: Manage) -> None:
-    process = manage(
-        "jobqueue", "status", DATABASE_URL="postgresql://x@127.0.0.1:1/none"
-    )
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, out) == (1, "")
-    assert err.startswith("CommandError: The database 'default' cannot be used: ")
-    assert len(err.splitlines()) == 1
-
-
+@pytest.mark.processes
 def test_common_options_are_understood_before_and_after_the_subcommand(
     manage: Manage,
 ) -> None:
-    flags = ["--verbosity", "0", "--settings", "tests.settings", "--no-color"]
-    before = manage("jobqueue", *flags, "resume", "--queue", "mail")
-    after = manage("jobqueue", "resume", "--queue", "mail", *flags, "--traceback")
-    for process in (before, after):
-        assert process.communicate(timeout=60) == ("", "")
-        assert process.returncode == 0
+    flags = "--verbosity 0 --settings tests.settings --no-color"
+    before = manage(f"jobqueue {flags} resume --queue mail")
+    after = manage(f"jobqueue resume --queue mail {flags} --traceback")
+    for started in (before, after):
+        assert (started.wait(), started.said) == (0, Said("", ""))
 
 
-def test_a_mistake_on_the_command_line_ends_with_an_exit_code(manage: Manage) -> None:
-    process: subprocess.Popen[str] = manage("jobqueue", "prune", "--older-than", "old")
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, out) == (1, "")
-    assert "CommandError: --older-than: 'old' is no duration." in err
-
-
-@pytest.mark.parametrize("subcommand", ["status", "types"])
-def test_a_reader_that_goes_away_ends_the_command_quietly(
-    manage: Manage, subcommand: str
-) -> None:
-    process = manage("jobqueue", subcommand)
-    assert process.stdout is not None
-    assert process.stderr is not None
-    process.stdout.close()
-    assert process.stderr.read() == ""
-    assert process.wait(60) == ENDED_BY_PIPE
-
-
-@pytest.mark.parametrize("name", SUBCOMMANDS)
-def test_no_option_can_be_abbreviated(name: str) -> None:
-    """--data for --database would be taken for the name of a database."""
-    parser = Command().create_parser("manage.py", "jobqueue")
-    (subparsers,) = (
-        action for action in parser._actions if isinstance(action, _SubParsersAction)
-    )
-    assert not parser.allow_abbrev
-    assert not subparsers.choices[name].allow_abbrev
+@pytest.mark.processes
+@pytest.mark.django_db(transaction=True)
+def test_a_reader_that_goes_away_ends_the_command_quietly() -> None:
+    """At the end of an interpreter of its own, which writes what is left."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "django", "jobqueue", "types"],
+        env=worker_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait(60) == ENDED_BY_PIPE

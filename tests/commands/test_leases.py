@@ -8,11 +8,10 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.core.management.base import CommandError
 from django.utils import timezone
 
 from django_jobqueue.models import AuditEntry, Lease
-from tests.commands.conftest import jobqueue
+from tests.commands.conftest import jobqueue, not_refused
 
 pytestmark = pytest.mark.django_db
 
@@ -41,14 +40,14 @@ def test_the_list_says_who_holds_which_lease_and_for_how_long() -> None:
         ["report", "lapsed", "web-2:9"],
     ]
     assert lines[1][-1] == "1,234"
-    assert "free" in jobqueue("leases", "list", "--all").out
+    assert "free" in jobqueue("leases list --all").out
     Lease.objects.all().delete()
     assert jobqueue("leases").out == "Nobody holds a lease.\n"
 
 
 def test_the_list_for_programs_has_stable_keys() -> None:
     row = leased("import")
-    (one,) = jobqueue("leases", "--format", "json").json
+    (one,) = jobqueue("leases --format json").json
     assert 0 < one.pop("left") < 10
     assert one == {
         "name": "import",
@@ -63,40 +62,33 @@ def test_the_list_for_programs_has_stable_keys() -> None:
 
 def test_a_lease_is_taken_away_and_the_audit_says_by_whom() -> None:
     leased("import")
-    assert jobqueue("leases", "take-away", "import").out == "1 lease was taken away.\n"
+    assert jobqueue("leases take-away import").out == "1 lease was taken away.\n"
     row = Lease.objects.get()
     assert (row.token, row.fence) == (None, 1_235)
     entry = AuditEntry.objects.get()
     assert (entry.verb, entry.about) == ("take away leases", ["import"])
     assert entry.by == f"command line ({getpass.getuser()})"
-    again = jobqueue("leases", "take-away", "import")
+    again = jobqueue("leases take-away import")
     assert (again.out, again.err) == ("", "Nobody held the lease 'import'.\n")
 
 
 def test_programs_are_told_the_names_that_were_taken_away() -> None:
     leased("import")
     leased("free", token=None)
-    answer = jobqueue("leases", "take-away", "import", "free", "--format", "json")
+    answer = jobqueue("leases take-away import free --format json")
     assert answer.json == ["import"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        (("take-away",), "Name the leases to take away"),
-        (
-            ("take-away", "imports"),
-            "There is no lease 'imports'. Did you mean 'import'",
-        ),
-        (("list", "import"), "list takes no name"),
-        (("take-away", "import", "--all"), "--all goes with list alone"),
-        (("steal", "import"), "has no verb 'steal'"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(arguments: tuple[str, ...], text: str) -> None:
+def test_what_makes_no_sense_is_refused() -> None:
     leased("import")
-    with pytest.raises(CommandError, match=text):
-        jobqueue("leases", *arguments)
+    reasons = {
+        "take-away": "Name the leases to take away",
+        "take-away imports": "There is no lease 'imports'. Did you mean 'import'",
+        "list import": "list takes no name",
+        "take-away import --all": "--all goes with list alone",
+        "steal import": "has no verb 'steal'",
+    }
+    assert not_refused("leases", reasons) == {}
     assert Lease.objects.get().fence == 1_234
 
 
@@ -111,6 +103,6 @@ def test_the_status_says_which_host_is_active() -> None:
     assert [line.split()[0] for line in lines] == ["main", "reports"]
     assert "web-1:7" in lines[0]
     assert "none (the last one was web-2:9)" in lines[1]
-    main, reports = jobqueue("status", "--format", "json").json["standby"]
+    main, reports = jobqueue("status --format json").json["standby"]
     assert (main["name"], main["active"], main["fence"]) == ("main", "web-1:7", 1_234)
     assert (reports["active"], reports["host"]) == (None, "web-1")

@@ -11,7 +11,8 @@ from django_jobqueue.models import JobType
 pytestmark = pytest.mark.django_db(transaction=True)
 
 OURS = """
-SELECT 'relation ' || relname FROM pg_class WHERE relname LIKE 'jobqueue%'
+SELECT 'relation ' || relname FROM pg_class
+  WHERE relname LIKE 'jobqueue%' AND pg_table_is_visible(oid)
  UNION ALL SELECT 'function ' || proname FROM pg_proc WHERE proname LIKE 'jobqueue%'
  UNION ALL SELECT 'trigger ' || tgname FROM pg_trigger WHERE tgname LIKE 'jobqueue%'
 """

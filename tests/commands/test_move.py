@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -24,32 +24,32 @@ from django_jobqueue.operations import moving
 from django_jobqueue.store import worker_rows
 from django_jobqueue.store.bulk import moving_jobs
 from django_jobqueue.store.connection import DjangoDatabase
-from tests.commands.conftest import Manage, Terminal, jobqueue
+from tests.commands.conftest import Manage, Said, Terminal, jobqueue, refusal
 from tests.sample import jobs
 from tests.store.rows import ADD, LIMITED, ONCE, ago, archive, job_type, make, make_many
-from tests.support.commands import worker_environment
+from tests.support.commands import ForkedProcess, worker_environment
 from tests.support.hand_driven import HandDriven
+from tests.support.prepared_process import run_code
 from tests.support.second_database import SECOND, second  # noqa: F401
 from tests.support.selection import some_slow
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", SECOND])
 
-TO = ("move", "--to", SECOND)
-ALL = (*TO, "--queue", "default", "--yes")
+TO = f"move --to {SECOND}"
+ALL = f"{TO} --queue default --yes"
 
 
-def move(*arguments: str) -> dict[str, Any]:
+@pytest.fixture(autouse=True)
+def batches_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that few jobs are several batches."""
+    for module in (moving, moving_jobs):
+        monkeypatch.setattr(module, "BATCH", 2)
+
+
+def move(which: str) -> dict[str, Any]:
     """What a move prints for a program."""
-    said = jobqueue(*TO, "--yes", "--format", "json", *arguments).json
-    assert isinstance(said, dict)
+    said: dict[str, Any] = jobqueue(f"{TO} --yes --format json {which}").json
     return said
-
-
-def refusal(*arguments: str) -> str:
-    """What the command says when it refuses."""
-    with pytest.raises(CommandError) as refused:
-        jobqueue(*arguments)
-    return str(refused.value)
 
 
 def here(**filters: Any) -> set[UUID]:
@@ -104,22 +104,21 @@ def test_jobs_arrive_with_every_column_but_the_claim() -> None:
     )
     before = {row["id"]: row for row in QueuedJob.objects.values()}
 
-    said = move("--queue", "default")
+    said = move("--queue default")
 
     assert (said["verb"], said["count"], said["skipped"]) == ("move", 3, {})
     assert here() == set()
     after = {row["id"]: row for row in QueuedJob.objects.using(SECOND).values()}
     assert after.keys() == before.keys() == {plain, rich.id, tried}
     for id, row in before.items():
-        assert {**after[id], "fence": 0, "announce": True} == {
-            **row,
+        assert after[id]["fence"] > row["fence"]
+        assert after[id] | {"fence": 0, "announce": True} == row | {
             "fence": 0,
             "announce": True,
         }
-        assert after[id]["fence"] > row["fence"]
     assert holders() == 0
-    audit = AuditEntry.objects.get()
-    assert (audit.verb, audit.count, audit.details) == ("move", 3, {"to": SECOND})
+    audit = AuditEntry.objects.order_by("id").values_list("verb", "count", "details")
+    assert [*audit] == [("move", count, {"to": SECOND}) for count in (2, 1)]
 
 
 def test_numbers_keep_all_their_digits() -> None:
@@ -149,19 +148,19 @@ def test_a_worker_there_runs_what_was_moved(
 
 
 def test_it_takes_several_batches_and_those_of_the_filter_alone() -> None:
-    chosen = make_many(moving_jobs.BATCH * 2 + 3, queue="mail")
+    chosen = make_many(5, queue="mail")
     other = make(queue="web")
-    said = jobqueue(*TO, "--where", "queue:mail", "--yes")
-    assert said.out == "403 jobs were moved to second.\n"
+    said = jobqueue(f"{TO} --where queue:mail --yes")
+    assert said.out == "5 jobs were moved to second.\n"
     assert (here(), there()) == ({other}, set(chosen))
 
 
 def test_a_dry_run_changes_nothing() -> None:
     (first, *_) = ids = make_many(3)
-    said = jobqueue(*TO, "--type", ADD, "--dry-run")
+    said = jobqueue(f"{TO} --type {ADD} --dry-run")
     assert said.out.startswith("3 jobs would be moved to second.\nFor example:\n")
     assert str(first) in said.out
-    values = move("--type", ADD, "--dry-run")
+    values = move(f"--type {ADD} --dry-run")
     assert (values["dry_run"], values["count"]) == (True, 3)
     assert set(values["ids"]) == set(map(str, ids))
     assert (here(), there(), holders()) == (set(ids), set(), 0)
@@ -171,15 +170,14 @@ def test_more_than_one_job_needs_a_confirmation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ids = set(make_many(2))
-    assert "2 jobs would be moved to second. More than one needs a confirmation" in (
-        refusal(*TO, "--type", ADD)
-    )
-    typed = Terminal("n\n")
-    monkeypatch.setattr(sys, "stdin", typed)
-    assert refusal(*TO, "--type", ADD) == "Nothing was moved to second."
+    line = f"{TO} --type {ADD}"
+    why = "2 jobs would be moved to second. More than one needs a confirmation"
+    assert why in refusal(line)
+    monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
+    assert refusal(line) == "Nothing was moved to second."
     assert (here(), there()) == (ids, set())
     monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
-    jobqueue(*TO, "--type", ADD)
+    jobqueue(line)
     assert (here(), there()) == (set(), ids)
 
 
@@ -189,19 +187,18 @@ def test_ids_come_from_standard_input_and_each_that_stays_is_named(
     waiting, over = make(), archive()
     running = make(status="running", worker_id=1)
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{waiting} {over}\n{running}"))
-    said = refusal(*TO, "-")
-    assert said == (
+    assert refusal(f"{TO} -") == (
         f"Job {over} has finished already (succeeded).\n"
         f"Job {running} is running; only a job that waits can be moved."
     )
     assert (here(), there()) == ({running}, {waiting})
-    assert refusal(*TO, str(waiting)) == f"Job {waiting} is in second already."
+    assert refusal(f"{TO} {waiting}") == f"Job {waiting} is in second already."
 
 
 def test_running_jobs_are_left_alone() -> None:
     running = make(status="running", worker_id=1, fence=4)
     waiting = make()
-    move("--queue", "default")
+    move("--queue default")
     assert (here(), there()) == ({running}, {waiting})
     assert QueuedJob.objects.get().fence == 4
 
@@ -212,17 +209,17 @@ def test_jobs_of_at_most_once_types_stay_with_the_reason() -> None:
         "1 job stays: between two databases nobody can promise that a handler is "
         "started at most once, as their types do."
     )
-    assert refusal(*TO, "--type", ONCE, "--yes") == f"Nothing was moved. {why}"
-    dry = jobqueue(*TO, "--queue", "default", "--dry-run").out
+    assert refusal(f"{TO} --type {ONCE} --yes") == f"Nothing was moved. {why}"
+    dry = jobqueue(f"{TO} --queue default --dry-run").out
     assert dry.startswith(f"1 job would be moved to second. {why}\n")
-    assert move("--queue", "default")["skipped"] == {"at_most_once": 1}
+    assert move("--queue default")["skipped"] == {"at_most_once": 1}
     assert (here(), there()) == ({once}, {waiting})
 
 
 def test_jobs_of_the_queue_itself_stay() -> None:
     job_type("jobqueue.bulk")
     own = make("jobqueue.bulk", queue="jobqueue")
-    assert "of the job queue itself" in refusal(*TO, str(own))
+    assert "of the job queue itself" in refusal(f"{TO} {own}")
     assert (here(), there()) == ({own}, set())
 
 
@@ -233,28 +230,27 @@ def test_ids_that_are_there_stay_here() -> None:
     ArchivedJob.objects.using(SECOND).create(
         id=over, job_type_id=ADD, status="succeeded"
     )
-    said = move("--queue", "default")
+    said = move("--queue default")
     assert (said["count"], said["skipped"]) == (1, {"id_exists": 2})
     assert here(status="queued", attempts=0) == {queued, over}
     assert there(status="queued") == {queued, free}
-    said_by_id = refusal(*TO, str(over))
-    assert said_by_id == f"Job {over} stays: a job with this id is in second already."
+    assert refusal(f"{TO} {over}") == (
+        f"Job {over} stays: a job with this id is in second already."
+    )
 
 
 def test_unique_keys_that_are_there_stay_here_and_stay_unique() -> None:
     mine = jobs.add_alone.enqueue(1)
     jobs.add_alone.using(using=SECOND).enqueue(1)
     other = jobs.add_alone.enqueue(2)
-    said = jobqueue(*ALL)
-    assert said.out == (
+    assert jobqueue(ALL).out == (
         "1 job was moved to second. 1 job stays: other jobs there have their unique "
         "keys.\n"
     )
     assert here(status="queued", attempts=0) == {mine.id}
     assert other.id in there()
-    assert QueuedJob.objects.get().unique_key is not None
-    moved = QueuedJob.objects.using(SECOND).get(id=other.id)
-    assert moved.unique_key is not None
+    for alias in ("default", SECOND):
+        assert not QueuedJob.objects.using(alias).filter(unique_key=None).exists()
 
 
 def test_a_key_that_is_free_when_the_job_starts_is_not_free_while_it_moves(
@@ -263,11 +259,8 @@ def test_a_key_that_is_free_when_the_job_starts_is_not_free_while_it_moves(
     made = jobs.index.enqueue(1)
     key = QueuedJob.objects.get().unique_key
     keys: list[Any] = []
-    during(
-        monkeypatch,
-        "stage",
-        lambda: keys.append(QueuedJob.objects.get().unique_key),
-    )
+    look = lambda: keys.append(QueuedJob.objects.get().unique_key)  # noqa: E731
+    during(monkeypatch, "stage", look)
     move(str(made.id))
     assert keys == [key]
     assert QueuedJob.objects.using(SECOND).get().unique_key == key
@@ -276,7 +269,7 @@ def test_a_key_that_is_free_when_the_job_starts_is_not_free_while_it_moves(
 def test_a_type_that_is_not_there_is_declared_if_the_code_has_it() -> None:
     JobType.objects.using(SECOND).all().delete()
     id = make()
-    move("--type", ADD, "--dry-run")
+    move(f"--type {ADD} --dry-run")
     assert not JobType.objects.using(SECOND).exists()
     move(str(id))
     declared = JobType.objects.using(SECOND).get()
@@ -287,7 +280,7 @@ def test_a_type_that_is_not_there_is_declared_if_the_code_has_it() -> None:
 def test_a_type_that_nobody_declares_refuses_all() -> None:
     job_type("gone.away")
     ids = {make("gone.away"), make()}
-    said = refusal(*ALL)
+    said = refusal(ALL)
     assert said.startswith("In the database 'second' there is no job type 'gone.away'")
     assert "manage.py migrate --database second" in said
     assert (here(), there()) == (ids, set())
@@ -297,41 +290,40 @@ def test_what_is_paused_here_alone_is_remarked_on() -> None:
     make(queue="mail")
     operations.pause([ADD])
     operations.pause(["mail"], queues=True)
-    assert jobqueue(*TO, "--queue", "mail", "--dry-run").err == (
+    mail = f"{TO} --queue mail --dry-run"
+    assert jobqueue(mail).err == (
         "tests.sample.add is paused here, and not in second: its jobs run there at "
         "once.\nmail is paused here, and not in second: its jobs run there at once.\n"
     )
     JobType.objects.using(SECOND).get_or_create(name=ADD)
     operations.pause([ADD], using=SECOND)
     operations.pause(["mail"], queues=True, using=SECOND)
-    assert jobqueue(*TO, "--queue", "mail", "--dry-run").err == ""
+    assert jobqueue(mail).err == ""
 
 
 def test_databases_that_cannot_be_are_refused() -> None:
     make()
-    assert refusal("move", "--to", "secnd", "--queue", "default") == (
+    assert refusal("move --to secnd --queue default") == (
         "--to: there is no database 'secnd' in DATABASES. Did you mean 'second'?"
     )
-    assert refusal("move", "--queue", "default") == (
+    assert refusal("move --queue default") == (
         "Say where to: --to, with an alias of DATABASES."
     )
-    assert refusal("move", "--to", "default", "--queue", "default") == (
+    assert refusal("move --to default --queue default") == (
         "The jobs are in the database 'default' already: name another one."
     )
     with transaction.atomic():
-        assert "A transaction is open on the database 'default'." in refusal(*ALL)
+        assert "A transaction is open on the database 'default'." in refusal(ALL)
 
 
 @pytest.mark.processes
 def test_another_alias_of_the_same_database_is_refused(manage: Manage) -> None:
     id = make()
     url = worker_environment()["DATABASE_URL"]
-    process = manage("jobqueue", *ALL, SAMPLE_SECOND_DATABASE=url)
-    _, error = process.communicate(timeout=60)
-    assert error == (
-        "CommandError: The jobs are in the database 'second' already: name another "
-        "one.\n"
-    )
+    started = manage(f"jobqueue {ALL}", SAMPLE_SECOND_DATABASE=url)
+    assert started.wait() == 1
+    why = "The jobs are in the database 'second' already: name another one."
+    assert started.said == Said("", f"CommandError: {why}\n")
     assert (here(status="queued"), holders()) == ({id}, 0)
 
 
@@ -342,7 +334,7 @@ def test_a_cancel_meanwhile_cancels_the_job_here(
         with monkeypatch.context() as patched:
             id = make()
             during(patched, step, lambda id=id: operations.cancel([id]))
-            assert move("--queue", "default")["count"] == 0
+            assert move("--queue default")["count"] == 0
         job = ArchivedJob.objects.get(pk=id)
         assert (job.status, job.attempts) == ("cancelled", 0)
     assert (here(), there(), holders()) == (set(), set(), 0)
@@ -353,7 +345,7 @@ def test_a_cancel_there_before_it_waits_cancels_it_there(
 ) -> None:
     id = make()
     during(monkeypatch, "delete", lambda: operations.cancel([id], using=SECOND))
-    assert move("--queue", "default")["count"] == 1
+    assert move("--queue default")["count"] == 1
     job = ArchivedJob.objects.using(SECOND).get()
     assert (job.pk, job.status, job.attempts) == (id, "cancelled", 0)
     assert (here(), there()) == (set(), set())
@@ -373,7 +365,7 @@ def test_workers_and_rescues_leave_alone_what_is_held(
         seen.append(here(status="running") == there(status="running") == {id})
 
     during(monkeypatch, "delete", look_around)
-    assert move("--queue", "default")["count"] == 1
+    assert move("--queue default")["count"] == 1
     assert seen == [[], [], [], [], True]
     assert there(status="queued", attempts=0, crashes=0) == {id}
 
@@ -389,18 +381,18 @@ def test_the_admin_shows_who_holds_a_job(
             pages.append(admin_client.get(f"/admin/jobqueue/{name}/").text)
 
     during(monkeypatch, "stage", visit)
-    move("--queue", "default")
+    move("--queue default")
     assert "running on move to second" in pages[0]
     assert "move to second" in pages[1]
 
 
 def test_ctrl_c_ends_it_between_two_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    ids = set(make_many(moving_jobs.BATCH + 1))
+    ids = set(make_many(3))
     during(monkeypatch, "stage", lambda: os.kill(os.getpid(), signal.SIGINT))
     with pytest.raises(CommandError) as interrupted:
-        jobqueue(*ALL)
+        jobqueue(ALL)
     assert interrupted.value.returncode == 128 + signal.SIGINT
-    assert str(interrupted.value) == "Interrupted. 200 jobs were moved to second."
+    assert str(interrupted.value) == "Interrupted. 2 jobs were moved to second."
     assert here(status="queued") | there(status="queued") == ids
     assert (len(here()), holders()) == (1, 0)
 
@@ -412,12 +404,12 @@ def test_a_database_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None
         raise OperationalError("connection lost")
 
     during(monkeypatch, "stage", fail)
-    assert refusal(*ALL) == (
+    assert refusal(ALL) == (
         "The database 'second' cannot be used: connection lost. Jobs that were moving "
         "are held: the next jobqueue move --to second goes on with them."
     )
     lapse()
-    assert move("--queue", "default")["count"] == 2
+    assert move("--queue default")["count"] == 2
     assert (here(), there(status="queued"), holders()) == (set(), ids, 0)
 
 
@@ -426,7 +418,6 @@ def test_what_others_have_locked_is_released_by_the_next_move(
 ) -> None:
     monkeypatch.setattr(moving, "PATIENCE", 0.0)
     id = make()
-    parameters = connections[SECOND].get_connection_params()
     locking = connections[SECOND].copy(SECOND)
 
     def lock() -> None:
@@ -435,10 +426,8 @@ def test_what_others_have_locked_is_released_by_the_next_move(
             "SELECT FROM jobqueue_queuedjob WHERE id = %s FOR UPDATE", [id]
         )
 
-    assert parameters
     during(monkeypatch, "recover", lock, moving.release)
-    said = jobqueue(*ALL)
-    assert said.err == (
+    assert jobqueue(ALL).err == (
         "1 job could not be released, since others have locked their rows. Write "
         "later: jobqueue move --to second\n"
     )
@@ -446,8 +435,7 @@ def test_what_others_have_locked_is_released_by_the_next_move(
     locking.close()
     assert (here(), there(status="running")) == (set(), {id})
     lapse()
-    said = jobqueue(*TO)
-    assert said.out == "1 job was moved to second.\n"
+    assert jobqueue(TO).out == "1 job was moved to second.\n"
     assert there(status="queued", attempts=0) == {id}
     assert holders() == 0
 
@@ -468,15 +456,14 @@ def test_a_move_that_was_taken_for_dead_neither_loses_nor_doubles(
 
     def take_over() -> None:
         lapse()
-        jobqueue(*ALL)
+        jobqueue(ALL)
         assert (here(), there(status="queued")) == (set(), ids)
 
     module: Any = moving.release if step == "recover" else moving_jobs
     with monkeypatch.context() as patched:
-        patched.setattr(moving, "BATCH", 2)
         during(patched, step, take_over, module)
         try:
-            jobqueue(*ALL)
+            jobqueue(ALL)
         except CommandError as error:
             assert "Another move has taken over" in str(error)  # noqa: PT017
     assert (here(), there(status="queued", attempts=0)) == (set(), ids)
@@ -487,45 +474,41 @@ def test_a_move_that_goes_on_keeps_what_it_holds(
 ) -> None:
     first, second_one = make(queue="mail"), make(queue="web")
     seen: list[str] = []
-    during(
-        monkeypatch,
-        "stage",
-        lambda: seen.append(jobqueue(*TO, "--queue", "web", "--yes").err),
-    )
-    jobqueue(*TO, "--queue", "mail", "--yes")
+
+    def move_another() -> None:
+        seen.append(jobqueue(f"{TO} --queue web --yes").err)
+
+    during(monkeypatch, "stage", move_another)
+    jobqueue(f"{TO} --queue mail --yes")
     assert seen[0].startswith("Another move to this database goes on, or died less")
     assert there(status="queued", attempts=0) == {first, second_one}
     assert holders() == 0
 
 
 KILLED = """
-import os, signal, sys
-import django
-django.setup()
+import os, signal
 from django.core.management import call_command
+from django_jobqueue.operations import moving
 from django_jobqueue.store.bulk import moving_jobs
 from django_jobqueue.store.queue import release
 
-step, at, when = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-module = release if step == "recover" else moving_jobs
-real, calls = getattr(module, step), 0
+module = release if {step!r} == "recover" else moving_jobs
+real, calls = getattr(module, {step!r}), 0
 
 
 def killing(*arguments):
     global calls
     calls += 1
-    if calls == at and when == "before":
+    if calls == {call} and {when!r} == "before":
         os.kill(os.getpid(), signal.SIGKILL)
     result = real(*arguments)
-    if calls == at:
+    if calls == {call}:
         os.kill(os.getpid(), signal.SIGKILL)
     return result
 
 
-setattr(module, step, killing)
-moving_jobs.BATCH = 2
-from django_jobqueue.operations import moving
-moving.BATCH = 2
+setattr(module, {step!r}, killing)
+moving.BATCH = moving_jobs.BATCH = 2
 call_command("jobqueue", "move", "--to", "second", "--queue", "default", "--yes")
 """
 # The step, and which of its calls: some are for one database and then for the other.
@@ -548,30 +531,29 @@ ALWAYS = [kill for kill in KILLS if kill[1:] == (1, "after")]  # the others are 
 
 
 @pytest.fixture
-def second_url() -> str:
-    """The address of the second database."""
-    name = connections["default"].settings_dict["NAME"]
-    url = worker_environment()["DATABASE_URL"]
-    assert url.endswith(f"/{name}")
-    return url.removesuffix(name) + connections[SECOND].settings_dict["NAME"]
+def killed(tmp_path: Path) -> Callable[..., None]:
+    """Start a move that is killed at a step."""
+    names = [connections[alias].settings_dict["NAME"] for alias in ("default", SECOND)]
+    environment = worker_environment()
+    url = environment["DATABASE_URL"].removesuffix(names[0]) + names[1]
+    environment["SAMPLE_SECOND_DATABASE"] = url
+    log = tmp_path / "killed.log"
+
+    def kill(step: str, call: int, when: str) -> None:
+        code = KILLED.format(step=step, call=call, when=when)
+        process = ForkedProcess(run_code, code, environment, str(log), str(log))
+        assert process.wait(60) == -signal.SIGKILL, log.read_text()
+
+    return kill
 
 
 @pytest.mark.processes
 @pytest.mark.parametrize(("step", "call", "when"), some_slow(KILLS, ALWAYS))
 def test_kill_9_at_any_step_neither_loses_nor_doubles(
-    step: str, call: int, when: str, second_url: str
+    step: str, call: int, when: str, killed: Callable[..., None]
 ) -> None:
     ids = set(make_many(3, attempts=1, run_after=ago(60)))
-    environment = {**worker_environment(), "SAMPLE_SECOND_DATABASE": second_url}
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED, step, str(call), when],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    killed(step, call, when)
 
     # Nobody can claim a job twice, and the rescue takes none.
     assert here() | there() == ids
@@ -580,26 +562,22 @@ def test_kill_9_at_any_step_neither_loses_nor_doubles(
     for alias in ("default", SECOND):
         assert worker_rows.strays(DjangoDatabase(alias)) == []
 
-    jobqueue(*ALL)
+    jobqueue(ALL)
     assert here() == set()
     assert there(status="queued", attempts=1, crashes=0, worker_id=None) == ids
     assert holders() == 0
 
 
 @pytest.mark.processes
-def test_without_a_filter_it_only_ends_what_was_killed(second_url: str) -> None:
+def test_without_a_filter_it_only_ends_what_was_killed(
+    killed: Callable[..., None],
+) -> None:
     ids = set(make_many(3))
-    subprocess.run(
-        [sys.executable, "-c", KILLED, "delete", "1", "after"],
-        env={**worker_environment(), "SAMPLE_SECOND_DATABASE": second_url},
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    said = jobqueue(*TO, "--dry-run")
+    killed("delete", 1, "after")
+    said = jobqueue(f"{TO} --dry-run")
     assert said.err.startswith("2 jobs more are held by a move that goes on, or was ki")
     assert there(status="queued") == set()
-    assert jobqueue(*TO).out == "2 jobs were moved to second.\n"
+    assert jobqueue(TO).out == "2 jobs were moved to second.\n"
     assert here(status="queued") | there(status="queued") == ids
     assert len(there()) == 2
-    assert jobqueue(*TO).out == "0 jobs were moved to second.\n"
+    assert jobqueue(TO).out == "0 jobs were moved to second.\n"

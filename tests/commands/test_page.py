@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from pathlib import Path
 
 import pytest
 from django.core.management import load_command_class
 
 from django_jobqueue.management.commands.jobqueue import SUBCOMMANDS
-from tests.commands.conftest import jobqueue
+from tests.commands.conftest import jobqueue, parser
+from tests.support.commands import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = (ROOT / "docs" / "reference" / "commands.md").read_text()
 TYPED = re.findall(r"^\$ python manage\.py (.*)$", PAGE, re.MULTILINE)
 WRONG = {"jobqueue stats"}  # shown for its error
@@ -25,19 +24,22 @@ def words_of(line: str) -> list[str]:
     return words[: ends[0]] if ends else words
 
 
-@pytest.mark.parametrize("line", sorted(set(TYPED) - WRONG))
-def test_every_command_line_is_understood(line: str) -> None:
-    name, *words = words_of(line)
-    command = load_command_class("django_jobqueue", name)
-    command.create_parser("manage.py", name).parse_args(words)
+def test_every_command_line_is_understood() -> None:
+    runworkers = load_command_class("django_jobqueue", "runworkers")
+    parsers = {
+        "jobqueue": parser(),
+        "runworkers": runworkers.create_parser("manage.py", "runworkers"),
+    }
+    assert len(TYPED) > 50
+    for line in set(TYPED) - WRONG:
+        name, *words = words_of(line)
+        assert parsers[name].parse_args(words), line
 
 
-@pytest.mark.parametrize(
-    "name", ["runworkers", *(f"jobqueue {n}" for n in SUBCOMMANDS)]
-)
-def test_every_command_is_shown_with_its_help_and_an_example(name: str) -> None:
-    assert f":::{{jobqueue-help}} {name}\n" in PAGE
-    assert any(line.startswith(name) for line in TYPED)
+def test_every_command_is_shown_with_its_help_and_an_example() -> None:
+    for name in ("runworkers", *(f"jobqueue {name}" for name in SUBCOMMANDS)):
+        assert f":::{{jobqueue-help}} {name}\n" in PAGE
+        assert any(line.startswith(name) for line in TYPED), name
 
 
 @pytest.mark.django_db

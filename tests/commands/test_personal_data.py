@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 
 from django_jobqueue.domain.personal_value import ERASED
 from django_jobqueue.models import ArchivedJob, AuditEntry, Erasure, QueuedJob
-from tests.commands.conftest import Terminal, jobqueue
+from tests.commands.conftest import Terminal, jobqueue, refusal
 from tests.operations.planted import tables_with
 from tests.store.rows import ago, archive, make
 
@@ -37,7 +37,7 @@ def test_it_finds_and_leaves_nothing_behind() -> None:
 
 def test_it_says_how_many_rows_hold_the_value() -> None:
     archive(data={"to": MAIL})
-    out = jobqueue("personal-data", "find", MAIL).out
+    out = jobqueue(f"personal-data find {MAIL}").out
     assert "archived  1" in out.replace("     ", "  ")
     assert "holds the value" in out
 
@@ -70,7 +70,7 @@ def test_with_a_key_it_takes_short_values() -> None:
 
 def test_running_jobs_are_left_to_a_worker() -> None:
     make(data={"to": MAIL}, status="running", started_at=ago(5), attempts=1)
-    out = jobqueue("personal-data", "erase", MAIL, "--yes").out
+    out = jobqueue(f"personal-data erase {MAIL} --yes").out
     assert "Left: 1 running job. A worker goes on" in out
     row = Erasure.objects.get()
     assert (row.state, row.value) == ("running", MAIL)
@@ -81,14 +81,12 @@ def test_nothing_is_erased_without_a_confirmation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     archive(data={"to": MAIL})
-    with pytest.raises(CommandError, match="say --yes"):
-        jobqueue("personal-data", "erase", MAIL)
+    assert "say --yes" in refusal(f"personal-data erase {MAIL}")
     monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
-    with pytest.raises(CommandError, match="Nothing was changed"):
-        jobqueue("personal-data", "erase", MAIL)
+    assert "Nothing was changed" in refusal(f"personal-data erase {MAIL}")
     assert not Erasure.objects.exists()
     monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
-    jobqueue("personal-data", "erase", MAIL)
+    jobqueue(f"personal-data erase {MAIL}")
     assert tables_with(MAIL) == []
 
 
@@ -104,7 +102,7 @@ def test_what_was_erased_is_listed_without_values() -> None:
     personal_data("erase", MAIL, "--yes")
     (one,) = personal_data("list")
     assert (one["act"], one["state"]) == ("erase", "done")
-    out = jobqueue("personal-data", "list").out
+    out = jobqueue("personal-data list").out
     assert one["erasure"] in out
     assert MAIL not in out
 
@@ -116,5 +114,4 @@ def test_it_takes_one_value(words: list[str]) -> None:
 
 
 def test_what_cannot_be_found_is_refused() -> None:
-    with pytest.raises(CommandError, match="name the key"):
-        jobqueue("personal-data", "find", "abc")
+    assert "name the key" in refusal("personal-data find abc")

@@ -16,7 +16,7 @@ from django_jobqueue.domain.schedule_rules import every
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.models import Firing, JobType, QueuedJob, Schedule
 from django_jobqueue.operations import schedules as operations
-from tests.commands.conftest import Terminal, jobqueue
+from tests.commands.conftest import Terminal, jobqueue, not_refused, refusal
 from tests.stats.rows import ADD, fired, schedule, worker
 
 pytestmark = pytest.mark.django_db
@@ -45,20 +45,13 @@ def words(name: str) -> list[str]:
 
 def facts(name: str) -> dict[str, str]:
     """The facts of one schedule."""
-    head = jobqueue("schedule", name).out.partition("\n\n")[0].splitlines()
+    head = jobqueue(f"schedule {name}").out.partition("\n\n")[0].splitlines()
     return dict(re.split(r"\s{2,}", line, maxsplit=1) for line in head)  # type: ignore[misc]
 
 
-def as_json(*arguments: str) -> Any:
+def as_json(line: str) -> Any:
     """What a program reads."""
-    return jobqueue(*arguments, "--format", "json").json
-
-
-def refusal(*arguments: str) -> str:
-    """Why a command was refused."""
-    with pytest.raises(CommandError) as refused:
-        jobqueue(*arguments)
-    return str(refused.value)
+    return jobqueue(f"{line} --format json").json
 
 
 # The list.
@@ -85,7 +78,7 @@ def test_schedules_are_listed_with_what_holds_and_what_is_wrong() -> None:
 def test_without_schedules_the_list_says_so() -> None:
     text = "No schedules. Those of the code begin when runworkers starts: "
     assert jobqueue("schedules").out.startswith(text)
-    assert jobqueue("schedules", "--next", "3").out == "No schedule fires.\n"
+    assert jobqueue("schedules --next 3").out == "No schedule fires.\n"
     assert as_json("schedules") == []
 
 
@@ -113,7 +106,7 @@ def test_the_next_firings_of_all_are_listed_in_their_order() -> None:
     schedule("daily", rule="cron 0 12 * * *", time_zone="UTC")
     schedule("off", rule="every 1", paused=True)
     schedule("late", rule="cron 0 0 1 1 *", due=-5 * MINUTE)
-    found = as_json("schedules", "--next", "5")
+    found = as_json("schedules --next 5")
     moments = [datetime.fromisoformat(one["fires_at"]) for one in found]
     assert moments == sorted(moments)
     assert found[0]["schedule"] == "late"
@@ -123,13 +116,13 @@ def test_the_next_firings_of_all_are_listed_in_their_order() -> None:
     for one in found:
         if one["schedule"] == "nightly":
             assert "T02:30:00" in one["local"]
-    text = jobqueue("schedules", "--next", "5").out
+    text = jobqueue("schedules --next 5").out
     assert len(text.splitlines()) == 6
     assert "off" not in text
 
 
 def test_a_number_of_firings_is_at_least_one() -> None:
-    assert "at least 1" in refusal("schedules", "--next", "0")
+    assert "at least 1" in refusal("schedules --next 0")
 
 
 # One of them.
@@ -148,19 +141,19 @@ def test_one_is_shown_with_its_next_moments_and_its_last_firings() -> None:
     assert found["Time zone"] == "Europe/Berlin"
     assert found["Overridden"] == "time_zone"
     assert found["Data"] == '{"a": 1}'
-    text = jobqueue("schedule", "nightly", "--next", "3").out
+    text = jobqueue("schedule nightly --next 3").out
     _facts, following, firings = text.split("\n\n")
     assert len(following.splitlines()) == 4
     assert str(job) in firings
     assert "missed  12 of them" in firings
-    shown = as_json("schedule", "nightly", "--next", "3")
+    shown = as_json("schedule nightly --next 3")
     assert len(shown["next"]) == 3
     assert [one["outcome"] for one in shown["firings"]] == ["fired", "missed"]
 
 
 def test_an_unknown_one_is_answered_with_the_nearest() -> None:
     schedule("nightly-report")
-    assert refusal("schedule", "nightly-reprot", "--run") == (
+    assert refusal("schedule nightly-reprot --run") == (
         "There is no schedule 'nightly-reprot'. Did you mean 'nightly-report'?"
     )
     assert not QueuedJob.objects.exists()
@@ -168,66 +161,61 @@ def test_an_unknown_one_is_answered_with_the_nearest() -> None:
 
 def test_it_is_run_now() -> None:
     schedule(data={"a": 4})
-    said = jobqueue("schedule", "nightly", "--run").out
+    said = jobqueue("schedule nightly --run").out
     (job,) = QueuedJob.objects.all()
     assert said == f"Enqueued the job {job.pk} of type {ADD}.\n"
     assert (job.data, job.metadata["schedule"]) == ({"a": 4}, "nightly")
     firing = Firing.objects.get()
     assert (firing.outcome, firing.job_id) == ("manual", job.pk)
     assert firing.by.startswith("command line (")
-    second = as_json("schedule", "nightly", "--run")
+    second = as_json("schedule nightly --run")
     assert QueuedJob.objects.filter(pk=second["job_id"]).exists()
 
 
 def test_one_that_skips_overlaps_is_not_run_twice() -> None:
     schedule(data={"a": 4}, overlap="skip")
-    jobqueue("schedule", "nightly", "--run")
-    with pytest.raises(CommandError):
-        jobqueue("schedule", "nightly", "--run")
+    jobqueue("schedule nightly --run")
+    assert refusal("schedule nightly --run")
     assert QueuedJob.objects.count() == Firing.objects.count() == 1
 
 
 def test_it_is_paused_with_a_reason_and_resumed() -> None:
     schedule()
-    arguments = ("schedule", "nightly", "--pause", "--reason", "disk is full")
-    assert jobqueue(*arguments).out == "Paused nightly.\n"
+    pause = "schedule nightly --pause"
+    assert jobqueue(f"{pause} --reason 'disk is full'").out == "Paused nightly.\n"
     row = Schedule.objects.get()
     assert (row.paused, row.paused_reason) == (True, "disk is full")
-    again = jobqueue("schedule", "nightly", "--pause")
-    assert again.out == "nightly was paused already.\n"
+    assert jobqueue(pause).out == "nightly was paused already.\n"
     row.refresh_from_db()
     assert row.paused_reason == "disk is full"
-    again = jobqueue(*arguments[:3], "--reason", "disk is being replaced")
+    again = jobqueue(f"{pause} --reason 'disk is being replaced'")
     assert again.out == "Paused nightly.\n"
     row.refresh_from_db()
     assert row.paused_reason == "disk is being replaced"
-    assert as_json("schedule", "nightly", "--resume")["state"] == "active"
-    assert (
-        jobqueue("schedule", "nightly", "--resume").out == "nightly was not paused.\n"
-    )
+    assert as_json("schedule nightly --resume")["state"] == "active"
+    assert jobqueue("schedule nightly --resume").out == "nightly was not paused.\n"
 
 
 def test_a_rule_and_zone_of_the_code_are_overridden_and_cleared() -> None:
     schedule(**CODE)
-    rule = ("--rule", "30 4 * * *", "--tz", "Europe/Berlin")
-    said = jobqueue("schedule", "nightly", *rule).out
+    said = jobqueue("schedule nightly --rule '30 4 * * *' --tz Europe/Berlin").out
     assert said.startswith("nightly: 30 4 * * * (Europe/Berlin), next at 2")
     row = Schedule.objects.get()
     assert (row.rule, row.rule_override) == ("every 3600", "cron 30 4 * * *")
     assert row.time_zone_override == "Europe/Berlin"
-    jobqueue("schedule", "nightly", "--rule", "code")
+    jobqueue("schedule nightly --rule code")
     row.refresh_from_db()
     assert (row.rule_override, row.time_zone_override) == (None, "Europe/Berlin")
     jobqueue("schedule", "nightly", "--data", '{"a": 9}')
-    assert as_json("schedule", "nightly")["data"] == {"a": 9}
-    assert as_json("schedule", "nightly", "--reset")["overridden"] == []
+    assert as_json("schedule nightly")["data"] == {"a": 9}
+    assert as_json("schedule nightly --reset")["overridden"] == []
 
 
 @pytest.mark.parametrize("data", ['{"a": "nine"', "[1]", '{"b": 1}'])
 def test_data_that_its_jobs_cannot_have_is_refused(data: str) -> None:
     schedule(**CODE)
     with pytest.raises(CommandError):
-        jobqueue("schedule", "nightly", "--data", data)
+        jobqueue(f"schedule nightly --data {data}")
     assert Schedule.objects.get().data_override is None
 
 
@@ -243,39 +231,34 @@ def test_the_rule_of_an_operators_own_is_its_rule_and_the_rest_stays() -> None:
         missed="all",
     )
     before = Schedule.objects.values().get()
-    jobqueue("schedule", "mine", "--rule", "every 10 minutes")
+    jobqueue("schedule mine --rule 'every 10 minutes'")
     after = Schedule.objects.values().get()
     assert after == {**before, "rule": "every 600"}
-    assert refusal("schedule", "mine", "--rule", "code") == (
+    assert refusal("schedule mine --rule code") == (
         "No code declares mine: it has no overrides to clear."
     )
-    assert "was made by an operator" not in refusal("schedule", "mine", "--reset")
+    assert "was made by an operator" not in refusal("schedule mine --reset")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "why"),
-    [
-        (("--rule", "30 4 * *"), "has 4 fields"),
-        (("--rule", "every moon"), "write for example every 5 minutes"),
-        (("--tz", "Europe/Berlim"), "Did you mean 'Europe/Berlin'?"),
-        (("--tz", ""), "there is no time zone ''"),
-        (("--rule", ""), "rule"),
-        (("--reason", "why"), "--reason goes with --pause alone."),
-        (("--yes",), "--yes goes with --delete alone."),
-        (("--run", "--rule", "every 5 minutes"), "--rule does not go with --run."),
-        (("--run", "--pause"), "not allowed with"),
-        (("--puase",), "Did you mean '--pause'?"),
-        (("--json",), "Write --format json."),
-        (("--delete",), "is declared by the code"),
-        (("--delete", "--yes"), "is declared by the code"),
-    ],
-)
-def test_what_cannot_be_is_refused_and_nothing_changes(
-    arguments: tuple[str, ...], why: str
-) -> None:
+def test_what_cannot_be_is_refused_and_nothing_changes() -> None:
     schedule(**CODE)
     before = Schedule.objects.values().get()
-    assert why in refusal("schedule", "nightly", *arguments)
+    reasons = {
+        "--rule '30 4 * *'": "has 4 fields",
+        "--rule 'every moon'": "write for example every 5 minutes",
+        "--tz Europe/Berlim": "Did you mean 'Europe/Berlin'?",
+        "--tz ''": "there is no time zone ''",
+        "--rule ''": "rule",
+        "--reason why": "--reason goes with --pause alone.",
+        "--yes": "--yes goes with --delete alone.",
+        "--run --rule 'every 5 minutes'": "--rule does not go with --run.",
+        "--run --pause": "not allowed with",
+        "--puase": "Did you mean '--pause'?",
+        "--json": "Write --format json.",
+        "--delete": "is declared by the code",
+        "--delete --yes": "is declared by the code",
+    }
+    assert not_refused("schedule nightly", reasons) == {}
     assert Schedule.objects.values().get() == before
 
 
@@ -285,17 +268,17 @@ def test_one_that_no_code_declares_is_deleted_once_it_is_confirmed(
     schedule("old", gone_at=timezone.now(), **CODE)
     fired(MINUTE, name="old")
     for verb in ("--pause", "--run"):
-        assert "No code declares it any more" in jobqueue("schedule", "old", verb).out
-    refused = refusal("schedule", "old", "--delete")
+        assert "No code declares it any more" in jobqueue(f"schedule old {verb}").out
+    refused = refusal("schedule old --delete")
     assert refused == "Nobody is here to confirm: write --yes."
     monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
-    assert refusal("schedule", "old", "--delete") == "Nothing was deleted."
+    assert refusal("schedule old --delete") == "Nothing was deleted."
     monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
-    assert jobqueue("schedule", "old", "--delete").out == "Deleted the schedule old.\n"
+    assert jobqueue("schedule old --delete").out == "Deleted the schedule old.\n"
     assert not Schedule.objects.exists()
     assert not Firing.objects.exists()
     schedule("mine")
-    assert as_json("schedule", "mine", "--delete", "--yes") == {"deleted": "mine"}
+    assert as_json("schedule mine --delete --yes") == {"deleted": "mine"}
 
 
 @pytest.mark.parametrize(
@@ -310,9 +293,9 @@ def test_a_schedule_whose_handler_is_gone_too_is_deleted(
     lease = timezone.now() + timedelta(seconds=seconds)
     worker("elsewhere", job_types=["old.report"], lease_until=lease)
     if refused:
-        assert "is declared by" in refusal("schedule", "weekly", "--delete", "--yes")
+        assert "is declared by" in refusal("schedule weekly --delete --yes")
     else:
-        jobqueue("schedule", "weekly", "--delete", "--yes")
+        jobqueue("schedule weekly --delete --yes")
     assert Schedule.objects.filter(pk="weekly").exists() is refused
 
 

@@ -19,6 +19,7 @@ from django.utils import timezone
 
 pytest.importorskip("textual")
 
+from textual.events import Key
 from textual.widgets import DataTable, Static, Tabs
 
 from django_jobqueue import operations
@@ -36,11 +37,12 @@ from django_jobqueue.models import (
     QueuedJob,
     Worker,
 )
-from tests.commands.conftest import jobqueue
+from tests.commands.conftest import Terminal, jobqueue, refusal
 from tests.store.rows import ADD, FAIL, ago, make, make_many
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
+LETTERS = {"slash": "/"}
 HOSTILE = "[bold]mail[/bold]\x1b[31m"
 Asked = tuple[Callable[[], Awaitable[Any]], "Future[Any]"]
 
@@ -48,7 +50,7 @@ Asked = tuple[Callable[[], Awaitable[Any]], "Future[Any]"]
 class Played:
     """The screen in a thread of its own, whose event loop does what a test asks."""
 
-    def __init__(self, size: tuple[int, int]) -> None:
+    def __init__(self, size: tuple[int, int] = (80, 24)) -> None:
         self._size = size
         self._begun = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._play()))
@@ -68,6 +70,7 @@ class Played:
         self._loop = asyncio.get_running_loop()
         self._asked: asyncio.Queue[Asked | None] = asyncio.Queue()
         self._app = Top(every=0.3)
+        self._app.animation_level = "none"
         async with self._app.run_test(size=self._size) as self._pilot:
             self._begun.set()
             while (asked := await self._asked.get()) is not None:
@@ -83,8 +86,23 @@ class Played:
         return answer.result(30)
 
     def press(self, *keys: str) -> None:
-        """Press these keys, one after the other."""
-        self._ask(lambda: self._pilot.press(*keys))
+        """Press these keys, one after the other. The pilot itself would wait until the
+        whole process is idle, test included."""
+
+        async def press() -> None:
+            for key in keys:
+                letter = LETTERS.get(key, key if len(key) == 1 else None)
+                self._app.post_message(Key(key, letter))
+                await self._pilot.pause(0)
+
+        self._ask(press)
+
+    def confirm(self, key: str) -> None:
+        """Press a key, and answer its question with yes."""
+        self.press(key)
+        self.until_shown(Question)
+        self.press("y")
+        self.until(lambda app: not isinstance(app.screen, Question))
 
     def see(self, look: Callable[[Top], Any]) -> Any:
         """Look at the application in its own thread."""
@@ -96,7 +114,13 @@ class Played:
 
     def until(self, is_so: Callable[[Top], object]) -> None:
         """Wait for it."""
-        eventually(lambda: bool(self.see(is_so)))
+
+        async def wait() -> None:
+            async with asyncio.timeout(20):
+                while not is_so(self._app):
+                    await asyncio.sleep(0.01)
+
+        self._ask(wait)
 
     def until_shown(self, dialog: type[Question] | type[Details]) -> None:
         """Wait for what is laid over the screen."""
@@ -108,11 +132,6 @@ class Played:
             lambda app: str(app.screen.query_one(f"#{name}", Static).render())
         )
         return text
-
-
-def play(size: tuple[int, int] = (120, 40)) -> Played:
-    """Run the screen in this size."""
-    return Played(size)
 
 
 def rows(app: Top) -> list[list[str]]:
@@ -131,7 +150,7 @@ def first_cells(app: Top) -> list[str]:
 
 def said(app: Top) -> list[str]:
     """What it says for some seconds."""
-    return [note.message for note in app._notifications]
+    return [note.message for note in app._notifications]  # private: Textual shows it
 
 
 @pytest.fixture
@@ -147,40 +166,63 @@ def worker() -> Worker:
     )
 
 
-@pytest.mark.parametrize("size", [(80, 24), (160, 50)])
-def test_queues_are_shown_those_with_most_jobs_first(
-    worker: Worker, size: tuple[int, int]
-) -> None:
+def test_queues_with_most_jobs_come_first_and_are_paused_after_a_question() -> None:
     make_many(3, ADD, queue="mail", run_after=ago(90))
     make_many(5, ADD, queue="reports")
     make(ADD, queue="mail", run_after=ago(-60))
 
-    with play(size) as screen:
+    def paused() -> list[str]:
+        return [queue.name for queue in Queue.objects.filter(paused=True)]
+
+    with Played((160, 50)) as screen:
         screen.until(rows)
         assert screen.see(first_cells) == ["reports", "mail"]
         assert screen.see(rows)[1][1:5] == ["3", "1", "0", "1 m"]
-        figures = screen.text("figures")
-        assert "ready 8" in figures
-        assert "workers 1 (8 slots)" in figures
+        assert "ready 8" in screen.text("figures")
         assert screen.see(lambda app: app.query_one(DataTable).size.height) > 5
+        screen.until(lambda app: app.query_one("#warning").display)
+        assert "No worker is alive" in screen.text("warning")
+        for answer in ("escape", "enter"):
+            screen.press("p")
+            screen.until_shown(Question)
+            assert "jobqueue pause --queue reports" in screen.text("question")
+            screen.press(answer)
+            screen.until(lambda app: not isinstance(app.screen, Question))
+        assert paused() == []
+        screen.confirm("p")
+        screen.until(lambda app: rows(app)[0][-1] == "paused")
+        assert paused() == ["reports"]
+        screen.confirm("p")
+        screen.until(lambda app: rows(app)[0][-1] == "")
+        assert paused() == []
+    entries = AuditEntry.objects.order_by("id")
+    assert [entry.verb for entry in entries] == ["pause", "resume"]
+    assert all(entry.by.startswith("command line") for entry in entries)
 
 
 def test_tab_and_numbers_choose_the_pane_and_lines_are_sorted_and_filtered() -> None:
     make_many(3, ADD, queue="mail")
     make_many(5, FAIL, queue="mail")
 
-    with play() as screen:
+    with Played() as screen:
         screen.press("tab")
         screen.until(lambda app: first_cells(app) == [FAIL, ADD])
         screen.press(*"s" * 7)  # around to the first column
         screen.until(lambda app: first_cells(app) == [ADD, FAIL])
         screen.press("S")
         screen.until(lambda app: first_cells(app) == [FAIL, ADD])
-        screen.press("slash", *"sample.a", "enter")
+        screen.press("slash", *"e.a", "enter")
         screen.until(lambda app: first_cells(app) == [ADD])
         make(ADD, queue="mail")  # the filter outlives a refresh
         screen.until(lambda app: rows(app)[0][1] == "4")
         assert screen.see(first_cells) == [ADD]
+        screen.press("enter")
+        screen.until_shown(Details)
+        assert ADD in screen.text("details")
+        screen.press("escape")
+        screen.confirm("p")
+        screen.until(lambda app: rows(app)[0][-1] == "paused")
+        assert JobType.objects.get(pk=ADD).paused
         screen.press("escape")
         screen.until(lambda app: len(rows(app)) == 2)
         for number, name in enumerate(("Queues", "Types", "Workers", "Running"), 1):
@@ -193,75 +235,48 @@ def test_the_chosen_line_stays_chosen_when_lines_move() -> None:
     make_many(3, ADD, queue="a")
     make_many(2, ADD, queue="b")
 
-    with play() as screen:
+    def chosen(app: Top) -> str:
+        return first_cells(app)[app.query_one(DataTable).cursor_row]
+
+    with Played() as screen:
         screen.until(lambda app: first_cells(app) == ["a", "b"])
         screen.press("down")
         make_many(5, ADD, queue="b")
         make_many(9, ADD, queue="c")
         screen.until(lambda app: first_cells(app) == ["c", "b", "a"])
-        assert screen.see(lambda app: app._line.key) == "b"
+        screen.until(lambda app: chosen(app) == "b")
 
 
-def test_a_queue_is_paused_and_resumed_after_a_question() -> None:
-    make(ADD, queue="mail")
+def test_a_running_job_is_explained_and_cancelled_and_its_worker_drained(
+    worker: Worker,
+) -> None:
+    columns: dict[str, Any] = {"status": "running", "worker_id": worker.pk}
+    id = make(ADD, started_at=ago(30), attempts=1, **columns)
 
-    def is_paused() -> bool:
-        return Queue.objects.filter(name="mail", paused=True).exists()
+    def asked() -> bool:
+        return QueuedJob.objects.exclude(cancel_requested_at=None).exists()
 
-    with play() as screen:
-        screen.until(rows)
-        for answer in ("n", "escape", "enter"):
-            screen.press("p")
-            screen.until_shown(Question)
-            assert "jobqueue pause --queue mail" in screen.text("question")
-            screen.press(answer)
-            screen.until(lambda app: not isinstance(app.screen, Question))
-        assert not is_paused()
-        screen.press("p", "y")
-        screen.until(lambda app: rows(app)[0][-1] == "paused")
-        assert is_paused()
-        screen.press("p", "y")
-        screen.until(lambda app: rows(app)[0][-1] == "")
-        assert not is_paused()
-    entries = AuditEntry.objects.order_by("id")
-    assert [entry.verb for entry in entries] == ["pause", "resume"]
-    assert all(entry.by.startswith("command line") for entry in entries)
-
-
-def test_a_job_type_is_paused_and_shown() -> None:
-    make(ADD)
-
-    with play() as screen:
-        screen.press("2")
-        screen.until(lambda app: first_cells(app) == [ADD])
-        screen.press("enter")
-        screen.until_shown(Details)
-        assert ADD in screen.text("details")
-        screen.press("escape", "p", "y")
-        screen.until(lambda app: rows(app)[0][-1] == "paused")
-    assert JobType.objects.get(pk=ADD).paused
-
-
-def test_a_running_job_is_explained_and_cancelled(worker: Worker) -> None:
-    id = make(
-        ADD, status="running", worker_id=worker.pk, started_at=ago(30), attempts=1
-    )
-
-    with play() as screen:
+    with Played() as screen:
         screen.press("4")
         screen.until(lambda app: rows(app) and rows(app)[0][-1] == str(id))
+        assert "workers 1 (8 slots)" in screen.text("figures")
         assert screen.see(rows)[0][2:5] == [ADD, "default", "web-1:7"]
         screen.press("enter")
         screen.until_shown(Details)
         assert str(id) in screen.text("details")
-        screen.press("q", "c", "n")
-        assert not QueuedJob.objects.exclude(cancel_requested_at=None).exists()
-        screen.press("c", "y")
-        eventually(lambda: QueuedJob.objects.exclude(cancel_requested_at=None).exists())
+        screen.press("q", "c")
+        screen.until_shown(Question)
+        screen.press("n")
+        assert not asked()
+        screen.confirm("c")
+        eventually(asked)
 
+        screen.press("c")
+        screen.until_shown(Question)
+        QueuedJob.objects.all().delete()
+        screen.press("y")
+        screen.until(lambda app: any("no job" in text for text in said(app)))
 
-def test_a_worker_is_drained(worker: Worker) -> None:
-    with play() as screen:
         screen.press("3")
         screen.until(lambda app: first_cells(app) == ["web-1:7"])
         screen.press("c")  # nothing to cancel: it says so, and asks nothing
@@ -282,7 +297,7 @@ def test_a_failure_group_is_shown_with_its_facts() -> None:
         template="no such order",
     )
 
-    with play() as screen:
+    with Played() as screen:
         screen.press("5")
         screen.until(lambda app: first_cells(app) == ["0f0e0d0c"])
         assert "no such order" in screen.see(rows)[0]
@@ -294,7 +309,7 @@ def test_a_failure_group_is_shown_with_its_facts() -> None:
 def test_texts_of_rows_are_neither_markup_nor_codes_of_the_terminal() -> None:
     make(ADD, queue=HOSTILE)
 
-    with play() as screen:
+    with Played() as screen:
         screen.until(rows)
         assert screen.see(first_cells) == ["[bold]mail[/bold]\\x1b[31m"]
         screen.press("p")
@@ -306,57 +321,38 @@ def test_texts_of_rows_are_neither_markup_nor_codes_of_the_terminal() -> None:
     assert not Queue.objects.filter(paused=True).exists()
 
 
-def test_during_an_outage_the_figures_stay_and_it_goes_on_after_it(
+def test_during_an_outage_the_figures_stay_and_a_silent_server_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     make(ADD, queue="mail")
+    silent, real = threading.Event(), reader.read
 
     def fail(**needs: bool) -> None:
         raise OperationalError("the server\nis gone")
-
-    with play() as screen:
-        screen.until(rows)
-        with monkeypatch.context() as patched:
-            patched.setattr(reader, "read", fail)
-            screen.until(lambda app: app.query_one("#problem").display)
-            assert "cannot be used: the server is gone" in screen.text("problem")
-            assert screen.see(first_cells) == ["mail"]
-        screen.until(lambda app: not app.query_one("#problem").display)
-
-
-def test_a_silent_server_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    make(ADD, queue="mail")
-    silent = threading.Event()
-    real = reader.read
 
     def wait(**needs: bool) -> Any:
         silent.wait(30)
         return real(**needs)
 
-    with play() as screen:
+    with Played() as screen:
         screen.until(rows)
+        # private: the patience of its user, in seconds
         screen.see(lambda app: setattr(app, "_patience", 0.5))
-        with monkeypatch.context() as patched:
-            patched.setattr(reader, "read", wait)
-            screen.until(lambda app: app.query_one("#problem").display)
-            assert "has not answered for" in screen.text("problem")
-            assert screen.see(first_cells) == ["mail"]
+        for read, problem in (
+            (fail, "cannot be used: the server is gone"),
+            (wait, "has not answered for"),
+        ):
+            with monkeypatch.context() as patched:
+                patched.setattr(reader, "read", read)
+                screen.until(lambda app: app.query_one("#problem").display)
+                assert problem in screen.text("problem")
+                assert screen.see(first_cells) == ["mail"]
             silent.set()
-        screen.until(lambda app: not app.query_one("#problem").display)
-
-
-def test_it_warns_of_what_is_wrong() -> None:
-    make(ADD, queue="mail")
-    with play() as screen:
-        screen.until(lambda app: app.query_one("#warning").display)
-        assert "No worker is alive" in screen.text("warning")
+            screen.until(lambda app: not app.query_one("#problem").display)
+            silent.clear()
 
 
 def test_logs_are_not_written_over_the_screen() -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
     terminal, file = Terminal(), io.StringIO()
     handlers = [logging.StreamHandler(stream) for stream in (terminal, file)]
     logger = logging.getLogger("tests.top")
@@ -371,27 +367,11 @@ def test_logs_are_not_written_over_the_screen() -> None:
     assert file.getvalue() == "on the screen\nafter it\n"
 
 
-def test_what_cannot_be_done_is_said(worker: Worker) -> None:
-    id = make(ADD, status="running", worker_id=worker.pk, started_at=ago(30))
-
-    with play() as screen:
-        screen.press("4")
-        screen.until(rows)
-        screen.press("c")
-        screen.until_shown(Question)
-        QueuedJob.objects.filter(pk=id).delete()
-        screen.press("y")
-        screen.until(said)
-        assert "no job" in str(screen.see(said))
-
-
 def test_without_a_terminal_or_the_extra_it_says_what_to_do(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with pytest.raises(CommandError, match="jobqueue top needs a terminal"):
-        jobqueue("top")
-    with pytest.raises(CommandError, match="--every: must be at least"):
-        jobqueue("top", "--every", "0")
+    assert "jobqueue top needs a terminal" in refusal("top")
+    assert "--every: must be at least" in refusal("top --every 0")
     real = builtins.__import__
 
     def without(name: str, *args: Any) -> Any:
@@ -407,6 +387,6 @@ def test_without_a_terminal_or_the_extra_it_says_what_to_do(
 def test_once_prints_what_status_prints() -> None:
     make_many(3, ADD, queue="mail")
     operations.pause([ADD])
-    said = jobqueue("top", "--once").out
+    said = jobqueue("top --once").out
     assert "mail" in said
     assert "Paused" in said
