@@ -20,6 +20,7 @@ from django_jobqueue.operations import bulk, bulk_steps
 from django_jobqueue.search.selection import Selection, Table
 from tests.admin.pages import get, page_of
 from tests.admin.scene import ADD, archived
+from tests.admin.units import context
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven
 
@@ -62,29 +63,28 @@ WAYS: dict[str, Callable[[], Any]] = {
 }
 
 
-def steps_of(page: Any) -> list[str]:
-    """The labels on the page, in order."""
-    section = page.html.split('class="jq-timeline"')[1].split("</ol>")[0]
-    return [part.split("</b>")[0] for part in section.split("<b>")[1:]]
-
-
 @pytest.mark.django_db
-@pytest.mark.parametrize("way", WAYS)
 def test_however_it_was_enqueued_it_is_created_first(
-    anna: Client, worker: HandDriven, way: str
+    anna: Client, worker: HandDriven
 ) -> None:
-    WAYS[way]()
-    made = QueuedJob.objects.filter(job_type_id=ADD).latest("created_at")
-    page = get(anna, page_of("queuedjob", made.pk))
-    assert steps_of(page)[0] == "created"
-    if way != "run now":
-        assert steps_of(page) == ["created"]
-        assert "due at once" in page.text
-    worker.work()
-    assert ArchivedJob.objects.get(pk=made.pk).status == "succeeded"
-    shown = steps_of(get(anna, page_of("archivedjob", made.pk)))
-    assert shown[0] == "created"
-    assert shown[-2:] == ["started", "succeeded"]
+    for way, enqueue in WAYS.items():
+        enqueue()
+        made = QueuedJob.objects.filter(job_type_id=ADD).latest("created_at")
+        steps = context(anna, "queuedjob", made.pk)["page"].timeline
+        assert steps[0].label == "created", way
+        if way != "run now":
+            assert len(steps) == 1, way
+            assert steps[0].note == "due at once", way
+        worker.work()
+        assert ArchivedJob.objects.get(pk=made.pk).status == "succeeded"
+        steps = context(anna, "archivedjob", made.pk)["page"].timeline
+        labels = [str(step.label) for step in steps]
+        assert labels[0] == "created", way
+        assert labels[-2:] == ["started", "succeeded"], way
+    page = get(anna, page_of("archivedjob", made.pk))
+    section = page.html.split('class="jq-timeline"')[1].split("</ol>")[0]
+    shown = [part.split("</b>")[0] for part in section.split("<b>")[1:]]
+    assert shown == labels
 
 
 class Job:
@@ -115,22 +115,20 @@ DUE += [SECOND / 2, SECOND * 3, timedelta(hours=1)]
 STARTS: list[tuple[timedelta, ...]] = [(), (SECOND,), (SECOND, 5 * SECOND)]
 
 
-@pytest.mark.parametrize(("due", "starts"), list(product(DUE, STARTS)))
-@pytest.mark.parametrize("over", [True, False])
-def test_time_goes_on_from_the_creation_to_the_end(
-    due: timedelta, starts: tuple[timedelta, ...], over: bool
-) -> None:
-    end = Step("over", NOW + 9 * SECOND, style="failed") if over else None
-    found = timeline(Job(due), [], attempts(*starts), end)
-    labels = [step.label for step in found]
-    assert labels[0] == "created"
-    assert labels.count("created") == 1
-    assert not over or labels[-1] == "over"
-    assert all(one.at <= other.at for one, other in pairwise(found))
-    assert "due" in labels or "due" in found[0].note
-    assert [label for label in labels if "attempt" in label] == [
-        f"attempt {number}" for number in range(1, len(starts) + 1)
-    ]
+def test_time_goes_on_from_the_creation_to_the_end() -> None:
+    for due, starts, over in product(DUE, STARTS, (True, False)):
+        end = Step("over", NOW + 9 * SECOND, style="failed") if over else None
+        found = timeline(Job(due), [], attempts(*starts), end)
+        labels = [step.label for step in found]
+        case = (due, starts, over, labels)
+        assert labels[0] == "created", case
+        assert labels.count("created") == 1, case
+        assert not over or labels[-1] == "over", case
+        assert all(one.at <= other.at for one, other in pairwise(found)), case
+        assert "due" in labels or "due" in found[0].note, case
+        assert [label for label in labels if "attempt" in label] == [
+            f"attempt {number}" for number in range(1, len(starts) + 1)
+        ], case
 
 
 def test_attempts_with_one_number_are_not_a_range() -> None:
