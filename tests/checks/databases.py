@@ -19,7 +19,6 @@ def database(alias: str, **changes: Any) -> Iterator[None]:
         with override_settings(JOBQUEUE={"DATABASE": alias}):
             yield
     finally:
-        if hasattr(connections._connections, alias):
-            connections[alias].close()
-            del connections[alias]
+        connections[alias].close()
+        del connections[alias]
         del connections.settings[alias]

@@ -13,6 +13,7 @@ from django_jobqueue.checks.project_settings import check_settings
 from django_jobqueue.conf import conf
 from django_jobqueue.conf.alert_channels import CONDITIONS
 from django_jobqueue.domain.states import AlertCondition
+from tests.support.tables import differing
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 HOOK = {"to": "webhook", "url": "https://x.example/s3cret", "secrets": [SECRET]}
@@ -49,38 +50,42 @@ def test_right_entries_are_right() -> None:
         ]
 
 
-@pytest.mark.parametrize(
-    ("alerts", "problem"),
-    [
-        ("mail", "must be a list of dicts, not a str"),
-        (["mail"], "entry 1 a str: it must be a dict"),
-        ([HOOK, {}], 'entry 2 no "to"'),
-        ([{"to": "slak"}], "'slak' for 'to'"),
-        ([{"to": "slak"}], "did you mean 'slack'?"),
-        ([{"to": "mail", "adresses": []}], "did you mean 'addresses'?"),
-        ([{"to": "mail", "addresses": "a@b.example"}], "no list of mail addresses"),
-        ([{"to": "mail", "on": ["regresion"]}], "did you mean 'regression'?"),
-        ([{"to": "mail", "on": []}], "no list of conditions"),
-        ([{"to": "mail", "name": "a\nb"}], "no printable text"),
-        ([{"to": "slack"}], "no 'url', which slack needs"),
-        ([{"to": "webhook", "url": "https://x.example"}], "no 'secrets'"),
-        ([{**HOOK, "url": "ftp://x.example"}], "without http:// or https://"),
-        ([{**HOOK, "url": "https://u:p@x.example"}], "a user in the address"),
-        ([{**HOOK, "url": "https://x.example:99999"}], "no address"),
-        ([{**HOOK, "secrets": ["s3cret"]}], "a secret that is not whsec_"),
-        ([{**HOOK, "secrets": ["whsec_s3cret!"]}], "a secret that is not whsec_"),
-        ([{**HOOK, "secrets": ["whsec_czNjcmV0"]}], "24 to 64 bytes"),
-        ([{"to": "mail", "name": "a"}, {**HOOK, "name": "a"}], "the name 'a'"),
-    ],
-)
-def test_a_mistake_is_named_without_what_may_be_secret(
-    alerts: Any, problem: str
-) -> None:
-    (message,) = found(alerts)
+PROBLEMS: list[tuple[Any, str]] = [
+    ("mail", "must be a list of dicts, not a str"),
+    (["mail"], "entry 1 a str: it must be a dict"),
+    ([HOOK, {}], 'entry 2 no "to"'),
+    ([{"to": "slak"}], "'slak' for 'to'"),
+    ([{"to": "slak"}], "did you mean 'slack'?"),
+    ([{"to": "mail", "adresses": []}], "did you mean 'addresses'?"),
+    ([{"to": "mail", "addresses": "a@b.example"}], "no list of mail addresses"),
+    ([{"to": "mail", "on": ["regresion"]}], "did you mean 'regression'?"),
+    ([{"to": "mail", "on": []}], "no list of conditions"),
+    ([{"to": "mail", "name": "a\nb"}], "no printable text"),
+    ([{"to": "slack"}], "no 'url', which slack needs"),
+    ([{"to": "webhook", "url": "https://x.example"}], "no 'secrets'"),
+    ([{**HOOK, "url": "ftp://x.example"}], "without http:// or https://"),
+    ([{**HOOK, "url": "https://u:p@x.example"}], "a user in the address"),
+    ([{**HOOK, "url": "https://x.example:99999"}], "no address"),
+    ([{**HOOK, "secrets": ["s3cret"]}], "a secret that is not whsec_"),
+    ([{**HOOK, "secrets": ["whsec_s3cret!"]}], "a secret that is not whsec_"),
+    ([{**HOOK, "secrets": ["whsec_czNjcmV0"]}], "24 to 64 bytes"),
+    ([{"to": "mail", "name": "a"}, {**HOOK, "name": "a"}], "the name 'a'"),
+]
+
+
+def e003(alerts: Any, **others: Any) -> str:
+    """The only mistake, which repeats nothing that may be secret."""
+    (message,) = found(alerts, **others)
     assert message.id == "jobqueue.E003"
-    assert problem in message.msg
     for secret in (SECRET, "s3cret", "czNjcmV0", "u:p"):
         assert secret not in f"{message.msg} {message.hint}"
+    return message.msg
+
+
+def test_a_mistake_is_named_without_what_may_be_secret() -> None:
+    assert differing(PROBLEMS, e003, str.__contains__) == []
+    for name in ("SITE_URL", "HEARTBEAT_URL"):
+        assert name in e003([], **{name: "shop.example/s3cret"})
 
 
 def test_e040_a_callable_that_is_not_there_is_named() -> None:
@@ -101,13 +106,6 @@ def test_w040_w041_mail_to_nobody_and_unsigned_webhooks_are_warned_of() -> None:
     assert message.id == "jobqueue.W040"
     (message,) = found([{**HOOK, "secrets": []}])
     assert message.id == "jobqueue.W041"
-    assert "s3cret" not in message.msg
-
-
-@pytest.mark.parametrize("name", ["SITE_URL", "HEARTBEAT_URL"])
-def test_an_address_that_cannot_be_used_is_not_repeated(name: str) -> None:
-    (message,) = found([], **{name: "shop.example/s3cret"})
-    assert message.id == "jobqueue.E003"
     assert "s3cret" not in message.msg
 
 

@@ -12,9 +12,10 @@ from django.core.management import CommandError, call_command
 from django.test import override_settings
 
 from django_jobqueue.checks.project_settings import check_settings
-from django_jobqueue.conf import Conf, Setting, conf
+from django_jobqueue.conf import Conf, conf
 from django_jobqueue.conf.alert_channels import CONDITIONS, ChannelConfig
 from django_jobqueue.conf.endpoints import Endpoint
+from tests.support.tables import differing
 
 # One text for each setting that a test of all of them may use, and what it means.
 TEXTS: dict[str, tuple[str, Any]] = {
@@ -80,20 +81,20 @@ def reread(**jobqueue: Any) -> override_settings:
     return override_settings(JOBQUEUE=jobqueue)
 
 
-@pytest.mark.parametrize("setting", Conf.settings.values(), ids=lambda s: s.name)
-def test_every_setting_has_a_variable(
-    environ: pytest.MonkeyPatch, setting: Setting[Any]
-) -> None:
-    if setting.name == "RETENTION_COUNT":
-        text, value = "failed=60", {**conf.retention_count, "failed": 60}
-    elif setting.name == "RETENTION":
-        text, value = "failed=60", {**conf.retention, "failed": 60.0}
-    else:
-        text, value = TEXTS.get(setting.name, ("256", 256))
-    environ.setenv(f"JOBQUEUE_{setting.name}", text)
+def test_every_setting_has_a_variable(environ: pytest.MonkeyPatch) -> None:
+    texts = {
+        **TEXTS,
+        "RETENTION_COUNT": ("failed=60", {**conf.retention_count, "failed": 60}),
+        "RETENTION": ("failed=60", {**conf.retention, "failed": 60.0}),
+    }
+    rows = []
+    for name, setting in Conf.settings.items():
+        text, value = texts.get(name, ("256", 256))
+        environ.setenv(f"JOBQUEUE_{name}", text)
+        rows.append((name.lower(), value))
+        assert setting.problem(setting.parse(text)) is None, name
     with reread():
-        assert getattr(conf, setting.name.lower()) == value
-        assert setting.problem(setting.parse(text)) is None
+        assert differing(rows, lambda name: getattr(conf, name)) == []
 
 
 def test_a_variable_wins_over_the_dict_and_a_flag_over_both(
@@ -120,31 +121,32 @@ def test_an_empty_variable_is_not_set(environ: pytest.MonkeyPatch) -> None:
     environ.setenv("JOBQUEUE_THREADS", "")
     environ.setenv("JOBQUEUE_TIMEOUT", "none")
     with reread(THREADS=7, TIMEOUT=3):
-        assert conf.threads == 7
-        assert conf.timeout is None
+        assert (conf.threads, conf.timeout) == (7, None)
         assert check_settings(None) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [
+def test_a_wrong_variable_does_not_count_and_is_reported(
+    environ: pytest.MonkeyPatch,
+) -> None:
+    wrong = [
         ("LEASE", "soon", "must be a number of seconds, not 'soon'"),
         ("LEASE", "1", "must be at least 2, not 1.0"),
         ("THREADS", "1.5", "must be a whole number, not '1.5'"),
         ("LISTEN", "maybe", "must be True or False, not 'maybe'"),
         ("RETENTION", "eternal=1", "must be a dict of seconds"),
         ("MODE", "fast", "must be queue, immediate or on_commit, not 'fast'"),
-    ],
-)
-def test_a_wrong_variable_does_not_count_and_is_reported(
-    environ: pytest.MonkeyPatch, name: str, text: str, said: str
-) -> None:
-    environ.setenv(f"JOBQUEUE_{name}", text)
-    with reread():
-        assert getattr(conf, name.lower()) == Conf.settings[name].default
-        (message,) = check_settings(None)
-    assert message.id == "jobqueue.E003"
-    assert message.msg.startswith(f"The environment variable JOBQUEUE_{name} {said}")
+    ]
+
+    def said(name: str, text: str) -> str:
+        with environ.context() as variables:
+            variables.setenv(f"JOBQUEUE_{name}", text)
+            with reread():
+                assert getattr(conf, name.lower()) == Conf.settings[name].default
+                (message,) = check_settings(None)
+        assert message.id == "jobqueue.E003"
+        return message.msg.removeprefix(f"The environment variable JOBQUEUE_{name} ")
+
+    assert differing(wrong, said, str.startswith) == []
 
 
 def test_runworkers_refuses_a_wrong_variable(environ: pytest.MonkeyPatch) -> None:
@@ -164,10 +166,10 @@ def test_w016_a_mistyped_variable_is_reported_and_other_names_are_not(
     assert message.hint == "Did you mean JOBQUEUE_PROCESSES?"
 
 
-@pytest.mark.parametrize("text", ["high=0", "high=x", "high", "high=1,high=2", "=3"])
-def test_a_weight_that_is_none_is_refused_with_an_example(text: str) -> None:
+def test_a_weight_that_is_none_is_refused_with_an_example() -> None:
     setting = Conf.settings["QUEUE_WEIGHTS"]
-    problem = setting.problem(setting.parse(text))
-    assert problem is not None
-    assert "from 1 to 1,000 by queue, such as" in problem
-    assert "high=5,default=3" in problem
+    for text in ("high=0", "high=x", "high", "high=1,high=2", "=3"):
+        problem = setting.problem(setting.parse(text))
+        assert problem is not None
+        assert "from 1 to 1,000 by queue, such as" in problem
+        assert "high=5,default=3" in problem

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from django_jobqueue import PerKey, Rate, job
 from django_jobqueue.checks.key_limits import check_shared_limits
 from django_jobqueue.domain.registry import registry
+from tests.support.tables import differing
 
 
 def charge(account: str) -> None: ...
@@ -25,34 +27,26 @@ def _types_are_gone() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_types_are_gone")
-@pytest.mark.parametrize(("number", "ids"), [(4, []), (5, ["jobqueue.E026"])])
-def test_e026_job_types_that_share_a_limit_state_one_number(
-    number: int, ids: list[str]
-) -> None:
-    for function, concurrency in ((charge, 4), (refund, number)):
-        per_key = PerKey("account", concurrency=concurrency, name="stripe")
-        job(name=function.__name__, per_key=per_key)(function)
+def test_e026_job_types_that_share_a_limit_state_the_same() -> None:
+    limits: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+        ({"concurrency": 4}, {"concurrency": 4}, ""),
+        ({"concurrency": 4}, {"concurrency": 5}, "4 of charge"),
+        ({"rate": Rate(10, per=1)}, {"rate": Rate(20, per=1)}, "10/1s burst 1 of char"),
+        (
+            {"concurrency": 1, "strict": True},
+            {"concurrency": 1, "strict": False},
+            "1 in strict order of charge",
+        ),
+    ]
 
-    assert [message.id for message in check_shared_limits(None)] == ids
+    def said(*both: dict[str, Any]) -> str:
+        for function, limit in zip((charge, refund), both, strict=True):
+            per_key = PerKey("account", name="stripe", **limit)
+            registry.remove(function.__name__)
+            job(name=function.__name__, per_key=per_key)(function)
+        messages = list(check_shared_limits(None))
+        assert {message.id for message in messages} <= {"jobqueue.E026"}
+        return " ".join(message.msg for message in messages) or "nothing"
 
-
-@pytest.mark.usefixtures("_types_are_gone")
-def test_job_types_that_share_a_limit_state_one_rate() -> None:
-    for function, limit in ((charge, 10), (refund, 20)):
-        per_key = PerKey("account", rate=Rate(limit, per=1), name="stripe")
-        job(name=function.__name__, per_key=per_key)(function)
-
-    (message,) = check_shared_limits(None)
-
-    assert "10/1s burst 1 of charge" in message.msg
-
-
-@pytest.mark.usefixtures("_types_are_gone")
-def test_job_types_that_share_a_limit_agree_whether_its_order_is_strict() -> None:
-    for function, strict in ((charge, True), (refund, False)):
-        per_key = PerKey("account", concurrency=1, name="stripe", strict=strict)
-        job(name=function.__name__, per_key=per_key)(function)
-
-    (message,) = check_shared_limits(None)
-
-    assert "1 in strict order of charge" in message.msg
+    rows = [(*both, part or "nothing") for *both, part in limits]
+    assert differing(rows, said, str.__contains__) == []

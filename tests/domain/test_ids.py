@@ -77,7 +77,7 @@ def test_a_child_of_a_fork_makes_other_ids_also_if_its_parent_was_making_some() 
         if pid == 0:
             signal.alarm(20)
             os.write(writer, b"".join(id.bytes for id in new_ids(2_000)))
-            os._exit(0)
+            os._exit(0)  # private: no clean-up in the child
     os.close(writer)
     with open(reader, "rb") as pipe:
         sent = pipe.read()
