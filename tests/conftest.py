@@ -44,6 +44,8 @@ for profile, examples in (("thorough", 1_000), ("busy", 50)):
     )
 hypothesis.settings.load_profile("busy")
 
+FEW = 4
+
 TransactionTestCase._fixture_teardown = database.empty  # type: ignore[method-assign]
 TransactionTestCase._should_reload_connections = classmethod(  # type: ignore[method-assign]
     lambda cls: cls.databases != {"default"}
@@ -66,9 +68,14 @@ pytest_collection_modifyitems = selection.pytest_collection_modifyitems
 pytest_runtest_makereport = failure_report.pytest_runtest_makereport
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """Two for each core: half the time tests wait for the database and processes."""
-    return 2 * (os.cpu_count() or 1)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Two for each core: half the time tests wait for the database and processes. A few
+    files run in this process, as others would only start after it."""
+    files = 0
+    for argument in config.args:
+        path = Path(argument.partition("::")[0])
+        files += len(list(path.rglob("test_*.py"))) if path.is_dir() else 1
+    return 0 if files <= FEW else 2 * (os.cpu_count() or 1)
 
 
 @pytest.hookimpl(wrapper=True)
