@@ -17,31 +17,18 @@ from django_jobqueue.domain.ids import new_id
 from django_jobqueue.exceptions import Cancel, Fail
 from django_jobqueue.models import ArchivedJob, BulkOperation, Failure, QueuedJob
 from django_jobqueue.operations import bulk, bulk_counting, bulk_slice, bulk_steps
-from django_jobqueue.operations.bulk_slice import SLICE, Slice
+from django_jobqueue.operations.bulk_slice import Slice
 from django_jobqueue.search.selection import Selection, Table, Term
 from tests.store.rows import ADD, ago, make_many
 from tests.support.hand_driven import HandDriven
+from tests.workers.slices import SHORT, Clock, cancelled, context_of
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("small_chunks"),
+]
 
 FAILED = Selection(Table.ARCHIVED, (Term("status", "failed"),))
-
-
-class Clock:
-    """Time that passes when somebody rests, and a little with every look."""
-
-    def __init__(self, step: float = 0.01) -> None:
-        self.now = 0.0
-        self.step = step
-        self.rests: list[float] = []
-
-    def __call__(self) -> float:
-        self.now += self.step
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.rests.append(seconds)
-        self.now += seconds
 
 
 def archive_failed(count: int) -> None:
@@ -66,28 +53,19 @@ def replaying(count: int, **options: Any) -> UUID:
     return id
 
 
-def context_of(id: UUID, **values: Any) -> Context:
+def job_of(id: UUID, **values: Any) -> Context:
     """What the job of this operation is given."""
-    job = BulkOperation.objects.get(pk=id).job_id
-    assert job is not None
-    defaults: dict[str, Any] = {
-        "id": job,
-        "job_type": "jobqueue.bulk",
-        "queue": "default",
-        "attempt": 1,
-        "max_attempts": 10,
-        "crashes": 0,
-        "data": {},
-        "run_after": timezone.now(),
-        "created_at": timezone.now(),
-        "worker": "host:1",
-    }
-    return Context(**{**defaults, **values})
+    return context_of(BulkOperation.objects.get(pk=id).job_id, **values)
 
 
-def work(id: UUID, clock: Clock, **values: Any) -> None:
+def work(id: UUID, clock: Clock | None = None, **values: Any) -> None:
     """Run one job of the operation."""
-    context = context_of(id, **values)
+    run(id, job_of(id, **values), clock)
+
+
+def run(id: UUID, context: Context, clock: Clock | None = None) -> None:
+    """Run this job of it."""
+    clock = clock or Clock()
     Slice(context, id, clock=clock, sleep=clock.sleep).work()
 
 
@@ -96,39 +74,34 @@ def copies() -> int:
 
 
 def test_a_worker_works_it_off(worker: HandDriven) -> None:
-    id = replaying(1_200)
+    id = replaying(25)
     worker.work()
     row = BulkOperation.objects.get()
-    assert (row.state, row.total, row.seen, row.changed) == (
-        "done",
-        1_200,
-        1_200,
-        1_200,
-    )
+    assert (row.state, row.total, row.seen, row.changed) == ("done", 25, 25, 25)
     job = ArchivedJob.objects.get(id=row.job_id)
     assert (job.status, job.attempts) == ("succeeded", 1)
     made = ArchivedJob.objects.filter(bulk_operation_id=id)
-    assert made.count() == 1_200  # and they ran
+    assert made.count() == 25  # and they ran
 
 
 def test_a_slice_that_is_over_hands_over_to_another_job() -> None:
-    id = replaying(2_000)
+    id = replaying(60)
     first = BulkOperation.objects.get().job_id
-    work(id, Clock(step=SLICE / 3))
+    work(id, Clock(step=SHORT))
     row = BulkOperation.objects.get()
     assert row.state == "running"
-    assert 0 < row.changed < 2_000
+    assert 0 < row.changed < 60
     assert row.job_id != first
     assert QueuedJob.objects.filter(id=row.job_id).exists()
     while BulkOperation.objects.get().state == "running":
-        work(id, Clock(step=SLICE / 3))
-    assert copies() == 2_000
+        work(id, Clock(step=SHORT))
+    assert copies() == 60
 
 
 def test_jobs_too_many_to_count_for_the_draft_are_counted_by_the_worker() -> None:
     id = replaying(30)
     BulkOperation.objects.update(total=None, counted=None)
-    work(id, Clock())
+    work(id)
     row = BulkOperation.objects.get()
     assert (row.total, row.seen) == (30, 30)
 
@@ -147,51 +120,49 @@ def drafted(count: int) -> UUID:
 
 @pytest.mark.usefixtures("_slow")
 def test_a_draft_of_many_jobs_is_counted_by_a_worker(worker: HandDriven) -> None:
-    id = drafted(1_200)
+    id = drafted(25)
     assert bulk.get(id).total is None
     worker.work()
-    assert bulk.get(id).total == 1_200
+    assert bulk.get(id).total == 25
     assert copies() == 0
     assert bulk.start(id)
     worker.work()
-    assert BulkOperation.objects.get().changed == 1_200
+    assert BulkOperation.objects.get().changed == 25
 
 
 @pytest.mark.usefixtures("_slow")
 def test_a_count_that_takes_long_hands_over_to_another_job() -> None:
-    id = drafted(2_000)
+    id = drafted(60)
     first = BulkOperation.objects.get().job_id
-    work(id, Clock(step=SLICE / 3))
+    work(id, Clock(step=SHORT))
     row = BulkOperation.objects.get()
     assert row.total is None
     assert row.job_id != first
     while bulk.get(id).total is None:
-        work(id, Clock(step=SLICE / 3))
-    assert bulk.get(id).total == 2_000
+        work(id, Clock(step=SHORT))
+    assert bulk.get(id).total == 60
 
 
 @pytest.mark.usefixtures("_slow")
 def test_a_draft_that_is_started_or_discarded_is_counted_no_further() -> None:
-    counting = context_of(id := drafted(20))
+    counting = job_of(id := drafted(20))
     bulk.stop(id)
-    clock = Clock()
-    Slice(counting, id, clock=clock, sleep=clock.sleep).work()
+    run(id, counting)
     assert bulk.get(id).total is None
 
     id = drafted(0)
-    counting = context_of(id)
+    counting = job_of(id)
     bulk.start(id)
-    Slice(counting, id, clock=clock, sleep=clock.sleep).work()
+    run(id, counting)
     assert (bulk.get(id).state, copies()) == ("queued", 0)
 
 
 def test_a_job_that_was_succeeded_by_another_does_nothing_more() -> None:
     id = replaying(20)
-    old = context_of(id)
+    old = job_of(id)
     bulk.pause(id)
     bulk.resume(id)
-    clock = Clock()
-    Slice(old, id, clock=clock, sleep=clock.sleep).work()
+    run(id, old)
     assert copies() == 0
 
 
@@ -199,25 +170,22 @@ def test_a_paused_operation_ends_its_job_and_keeps_its_place() -> None:
     id = replaying(5)
     bulk_steps.step(id, max_rows=2)
     bulk.pause(id)
-    work(id, Clock())
+    work(id)
     row = BulkOperation.objects.get()
     assert (row.state, row.changed) == ("paused", 2)
     bulk.resume(id)
-    work(id, Clock())
+    work(id)
     assert copies() == 5
 
 
 def test_a_worker_that_stops_gives_the_job_back_and_nothing_is_lost() -> None:
     id = replaying(5)
     bulk_steps.step(id, max_rows=2)
-    stopping = context_of(id)
-    stopping._cancelled = True
-    clock = Clock()
     with pytest.raises(Cancel):
-        Slice(stopping, id, clock=clock, sleep=clock.sleep).work()
+        run(id, cancelled(job_of(id)))
     row = BulkOperation.objects.get()
     assert (row.state, row.changed, row.error) == ("running", 2, "")
-    work(id, Clock())
+    work(id)
     assert copies() == 5
 
 
@@ -229,9 +197,9 @@ def test_a_rate_is_kept_without_keeping_a_slot() -> None:
     assert all(pause < 0.5 for pause in clock.rests)
     job = QueuedJob.objects.get(id=BulkOperation.objects.get().job_id)
     assert job.run_after > before + timedelta(seconds=0.8)
-    work(id, Clock())
+    work(id)
     assert copies() == 20
-    work(id, Clock())
+    work(id)
     assert copies() == 25
     assert BulkOperation.objects.get().state == "done"
 
@@ -247,28 +215,29 @@ def test_an_error_leaves_it_failed_with_its_message(
     with monkeypatch.context() as patch:
         patch.setattr(bulk_slice.bulk_steps, "step", broken)
         with pytest.raises(Fail, match="ValueError: no luck"):
-            work(id, Clock())
+            work(id)
     row = BulkOperation.objects.get()
     assert row.state == "failed"
     assert row.error == "ValueError: no luck, password=••••"
     bulk.resume(id)
-    work(id, Clock())
+    work(id)
     assert copies() == 3
 
 
-@pytest.mark.parametrize(("attempt", "state"), [(1, "queued"), (10, "failed")])
-def test_what_passes_is_tried_again(
-    monkeypatch: pytest.MonkeyPatch, attempt: int, state: str
-) -> None:
+def test_what_passes_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     id = replaying(3)
 
     def deadlock(*args: Any, **kwargs: Any) -> None:
         raise OperationalError("deadlock") from errors.DeadlockDetected()
 
     monkeypatch.setattr(bulk_slice.bulk_steps, "step", deadlock)
-    with pytest.raises(OperationalError if state == "queued" else Fail):
-        work(id, Clock(), attempt=attempt)
-    assert BulkOperation.objects.get().state == state
+    for attempt, error, state in (
+        (1, OperationalError, "queued"),
+        (10, Fail, "failed"),
+    ):
+        with pytest.raises(error):
+            work(id, attempt=attempt)
+        assert BulkOperation.objects.get().state == state
 
 
 def test_an_operation_that_is_gone_fails_its_job_once(worker: HandDriven) -> None:
@@ -290,17 +259,15 @@ def test_cancelling_through_a_worker(worker: HandDriven) -> None:
     assert {job.id for job in found} == set(ids)
 
 
-Make = Callable[..., HandDriven]
-
-
-def test_two_workers_share_nothing(make_worker: Make) -> None:
-    replaying(300)
-    one, two = make_worker(), make_worker()
-    one.claim()
-    two.claim()
-    one.run(), two.run()
-    one.finish(), two.finish()
-    one.work()
-    assert BulkOperation.objects.get().changed == 300
+def test_two_workers_share_nothing(make_worker: Callable[..., HandDriven]) -> None:
+    replaying(30)
+    workers = [make_worker(), make_worker()]
+    for worker in workers:
+        worker.claim()
+    for worker in workers:
+        worker.run()
+        worker.finish()
+    worker.work()
+    assert BulkOperation.objects.get().changed == 30
     jobs = ArchivedJob.objects.filter(job_type_id="jobqueue.bulk")
     assert [job.attempts for job in jobs] == [1]

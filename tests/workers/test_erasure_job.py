@@ -10,18 +10,16 @@ from django.db import OperationalError
 from django.utils import timezone
 from psycopg import errors
 
-from django_jobqueue.domain.context import Context
 from django_jobqueue.exceptions import Fail, Retry
 from django_jobqueue.host.maintenance.pruner import Pruner
 from django_jobqueue.models import ArchivedJob, AuditEntry, Erasure, Failure, QueuedJob
 from django_jobqueue.operations import erasure_chunks, erasure_steps, personal_data
-from django_jobqueue.operations.bulk_slice import SLICE
 from django_jobqueue.operations.erasure_steps import ErasureSlice
 from django_jobqueue.store.connection import OwnConnection
 from tests.operations.planted import tables_with
 from tests.store.rows import ADD, ago, archive, make
 from tests.support.hand_driven import HandDriven
-from tests.workers.test_bulk_job import Clock
+from tests.workers.slices import SHORT, Clock, context_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -37,23 +35,10 @@ def erasing(count: int = 3) -> UUID:
     return id
 
 
-def work(id: UUID, clock: Clock, **values: Any) -> None:
+def work(id: UUID, step: float = 0.01, **values: Any) -> None:
     """Run one job of the erasure."""
-    job = Erasure.objects.get(pk=id).job_id
-    assert job is not None
-    defaults: dict[str, Any] = {
-        "id": job,
-        "job_type": "jobqueue.bulk",
-        "queue": "default",
-        "attempt": 1,
-        "max_attempts": 10,
-        "crashes": 0,
-        "data": {},
-        "run_after": timezone.now(),
-        "created_at": timezone.now(),
-        "worker": "host:1",
-    }
-    context = Context(**{**defaults, **values})
+    clock = Clock(step)
+    context = context_of(Erasure.objects.get(pk=id).job_id, **values)
     ErasureSlice(context, id, clock=clock, sleep=clock.sleep).work()
 
 
@@ -81,7 +66,7 @@ def test_a_worker_counts_what_took_too_long(
 def test_a_slice_that_is_over_hands_over_to_another_job() -> None:
     id = erasing()
     first = Erasure.objects.get().job_id
-    work(id, Clock(step=SLICE / 3))
+    work(id, SHORT)
     row = Erasure.objects.get()
     assert row.state == "running"
     assert row.job_id != first
@@ -91,7 +76,7 @@ def test_a_slice_that_is_over_hands_over_to_another_job() -> None:
 def test_another_job_goes_on_when_the_running_jobs_may_be_over() -> None:
     make(data={"to": MAIL}, status="running", started_at=ago(5), attempts=1)
     id = erasing()
-    work(id, Clock())
+    work(id)
     row = Erasure.objects.get()
     assert (row.state, row.remaining) == ("running", {"running": 1})
     successor = QueuedJob.objects.get(pk=row.job_id)
@@ -126,12 +111,12 @@ def test_an_error_that_passes_is_tried_again_and_kept_without_the_value(
     id = erasing()
     failing(monkeypatch, errors.DeadlockDetected(f"row ({MAIL})"))
     with pytest.raises(Retry) as raised:
-        work(id, Clock())
+        work(id)
     assert MAIL not in str(raised.value)
     assert raised.value.__context__ is None
     assert Erasure.objects.get().state == "queued"
     with pytest.raises(Fail):
-        work(id, Clock(), attempt=10)
+        work(id, attempt=10)
     assert Erasure.objects.get().state == "failed"
 
 

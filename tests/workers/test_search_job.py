@@ -15,15 +15,18 @@ from django_jobqueue.domain.ids import new_id
 from django_jobqueue.exceptions import Cancel, Fail, InvalidArguments, Retry
 from django_jobqueue.models import ArchivedJob, JobSearch, QueuedJob
 from django_jobqueue.operations import job_searches, search_slice
-from django_jobqueue.operations.bulk_slice import SLICE
 from django_jobqueue.operations.search_slice import SearchSlice
 from django_jobqueue.search.selection import Selection, Table, Term
+from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.searching import search_chunk, search_rows
 from tests.store.rows import ADD, ago, make_many
 from tests.support.hand_driven import HandDriven
-from tests.workers.test_bulk_job import Clock
+from tests.workers.slices import SHORT, Clock, cancelled, context_of
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("small_chunks"),
+]
 
 ORDER = Term("data", 7, path=("order",))
 BOTH = {table: Selection(table, (ORDER,)) for table in Table}
@@ -58,29 +61,26 @@ def finish(id: UUID, max_rows: int = 100) -> JobSearch:
     raise AssertionError("the search found no end")
 
 
-def context_of(id: UUID, **values: Any) -> Context:
+def work(id: UUID, clock: Clock | None = None, **values: Any) -> None:
+    """Run one job of the search."""
+    run(id, job_of(id, **values), clock)
+
+
+def job_of(id: UUID, **values: Any) -> Context:
     """What the job of this search is given."""
-    job = JobSearch.objects.get(pk=id).job_id
-    assert job is not None
-    defaults: dict[str, Any] = {
-        "id": job,
-        "job_type": "jobqueue.bulk",
-        "queue": "default",
-        "attempt": 1,
-        "max_attempts": 10,
-        "crashes": 0,
-        "data": {},
-        "run_after": ago(0),
-        "created_at": ago(0),
-        "worker": "host:1",
-    }
-    return Context(**{**defaults, **values})
+    return context_of(JobSearch.objects.get(pk=id).job_id, **values)
+
+
+def run(id: UUID, context: Context, clock: Clock | None = None) -> None:
+    """Run this job of it."""
+    clock = clock or Clock()
+    SearchSlice(context, id, clock=clock, sleep=clock.sleep).work()
 
 
 def test_a_worker_finds_all_that_match_in_both_tables(worker: HandDriven) -> None:
-    archive(300, 1)
+    archive(25, 1)
     old = archive(3, 7, seconds=1_000)
-    archive(300, 2, seconds=2_000)
+    archive(25, 2, seconds=2_000)
     make_many(5, run_after=ago(-9_999))
     QueuedJob.objects.update(data={"order": 3})
     waiting = QueuedJob.objects.latest("id")
@@ -95,37 +95,34 @@ def test_a_worker_finds_all_that_match_in_both_tables(worker: HandDriven) -> Non
         "archived": [str(one) for one in old],
     }
     # The job that searches is one of the queue.
-    assert row.examined == 603 + 6
+    assert row.examined == 53 + 6
     assert row.finished_at is not None
     assert ArchivedJob.objects.get(id=row.job_id).status == "succeeded"
 
 
-@pytest.mark.parametrize("max_rows", [1, 2, 7, 50])
-def test_chunks_of_any_size_examine_each_job_once(max_rows: int) -> None:
-    same = ago(100)
+def test_chunks_of_any_size_examine_each_job_once() -> None:
     expected = archive(4, 7) + archive(4, 1, seconds=10)
-    ArchivedJob.objects.update(finished_at=same)  # the id alone tells them apart
+    ArchivedJob.objects.update(finished_at=ago(100))  # the id alone tells them apart
     wanted = sorted((str(one) for one in expected[:4]), reverse=True)
-    row = finish(searching({Table.ARCHIVED: BOTH[Table.ARCHIVED]}), max_rows)
-    assert (row.examined, row.matched) == (8, {"archived": 4})
-    assert row.newest == {"archived": wanted}
+    for max_rows in (1, 2, 7, 50):
+        row = finish(searching({Table.ARCHIVED: BOTH[Table.ARCHIVED]}), max_rows)
+        assert (row.examined, row.matched) == (8, {"archived": 4})
+        assert row.newest == {"archived": wanted}
 
 
-@pytest.mark.parametrize(
-    "terms",
-    [
-        (Term("status", "failed"), ORDER),
-        (Term("type", ADD), Term("status", "failed"), ORDER),
-        (Term("finished", ago(5_000), "<"), ORDER),
-    ],
-)
-def test_an_index_spares_the_jobs_of_others(terms: tuple[Term, ...]) -> None:
+def test_an_index_spares_the_jobs_of_others() -> None:
     archive(30, 7)
     failed = archive(3, 7, seconds=10_000, status="failed")
     archive(2, 1, seconds=20_000, status="failed")
-    row = finish(searching({Table.ARCHIVED: Selection(Table.ARCHIVED, terms)}))
-    assert row.examined == 5
-    assert row.newest["archived"] == [str(one) for one in failed]
+    is_failed = Term("status", "failed")
+    for terms in (
+        (is_failed, ORDER),
+        (Term("type", ADD), is_failed, ORDER),
+        (Term("finished", ago(5_000), "<"), ORDER),
+    ):
+        row = finish(searching({Table.ARCHIVED: Selection(Table.ARCHIVED, terms)}))
+        assert row.examined == 5
+        assert row.newest["archived"] == [str(one) for one in failed]
 
 
 def test_no_more_ids_are_kept_than_can_be_shown(
@@ -146,30 +143,24 @@ def test_a_job_that_is_archived_after_the_queue_was_searched_is_found() -> None:
     assert row.newest["archived"] == [str(moved[0])]
 
 
-def test_a_slice_that_is_over_hands_over_to_another_job(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    archive(2_000, 1)
+def test_a_slice_that_is_over_hands_over_to_another_job() -> None:
+    archive(60, 1)
     archive(1, 7, seconds=9_000)
     id = searching()
-    first = JobSearch.objects.get().job_id
-    jobs = set()
+    jobs = [JobSearch.objects.get().job_id]
     while (row := JobSearch.objects.get()).state in ("queued", "running"):
-        jobs.add(row.job_id)
-        clock = Clock(step=SLICE / 3)
-        SearchSlice(context_of(id), id, clock=clock, sleep=clock.sleep).work()
-    assert first in jobs
-    assert len(jobs) > 1
+        jobs.append(row.job_id)
+        work(id, Clock(step=SHORT))
+    assert len(set(jobs)) > 1
     assert (row.state, row.matched["archived"]) == ("done", 1)
 
 
 def test_a_job_that_was_thought_dead_does_nothing_any_more() -> None:
     archive(10, 7)
     id = searching()
-    before = context_of(id)
-    search_rows_of = JobSearch.objects.filter(pk=id)
-    search_rows_of.update(job_id=new_id())
-    SearchSlice(before, id).work()
+    before = job_of(id)
+    JobSearch.objects.filter(pk=id).update(job_id=new_id())
+    run(id, before)
     row = JobSearch.objects.get()
     assert (row.state, row.examined) == ("queued", 0)
 
@@ -183,17 +174,15 @@ def test_a_stop_ends_it_and_keeps_what_it_found() -> None:
     assert job_searches.step(id, max_rows=4) is None
     row = JobSearch.objects.get()
     assert (row.state, row.examined, row.matched) == ("stopped", 4, {"archived": 4})
-    SearchSlice(context_of(id), id).work()  # its job finds nothing to do
+    work(id)  # its job finds nothing to do
     assert JobSearch.objects.get().examined == 4
 
 
 def test_a_cancelled_job_stops_at_once() -> None:
     archive(10, 7)
     id = searching()
-    context = context_of(id)
-    context._cancelled = True
     with pytest.raises(Cancel):
-        SearchSlice(context, id).work()
+        run(id, cancelled(job_of(id)))
     assert JobSearch.objects.get().examined == 0
 
 
@@ -210,7 +199,7 @@ def test_an_error_ends_it_and_tells_no_value(monkeypatch: pytest.MonkeyPatch) ->
         search_slice, "step", raising(errors.InvalidTextRepresentation("Ann"))
     )
     with pytest.raises(Fail) as raised:
-        SearchSlice(context_of(id), id).work()
+        work(id)
     assert "Ann" not in str(raised.value)
     row = JobSearch.objects.get()
     assert row.state == "failed"
@@ -222,10 +211,10 @@ def test_an_error_that_passes_is_tried_again(monkeypatch: pytest.MonkeyPatch) ->
     id = searching()
     monkeypatch.setattr(search_slice, "step", raising(errors.AdminShutdown("Ann")))
     with pytest.raises(Retry):
-        SearchSlice(context_of(id), id).work()
+        work(id)
     assert JobSearch.objects.get().state == "queued"
     with pytest.raises(Fail):
-        SearchSlice(context_of(id, attempt=10), id).work()
+        work(id, attempt=10)
 
 
 def test_one_person_has_a_few_searches_at_once() -> None:
@@ -245,11 +234,11 @@ def test_a_filter_that_was_not_understood_is_no_search_of_everything() -> None:
     assert not JobSearch.objects.exists()
 
 
-def test_searches_are_deleted_after_a_week(worker: HandDriven) -> None:
+def test_searches_are_deleted_after_a_week(own: OwnConnection) -> None:
     old, new = searching(), searching()
     JobSearch.objects.filter(pk=old).update(created_at=ago(8 * 86_400))
     JobSearch.objects.filter(pk=new).update(created_at=ago(6 * 86_400))
-    search_rows.drop(worker.worker.dispatcher._connection)
+    search_rows.drop(own)
     assert [row.pk for row in JobSearch.objects.all()] == [new]
     assert job_searches.get(new).examined == 0
     with pytest.raises(LookupError):

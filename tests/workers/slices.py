@@ -1,0 +1,54 @@
+"""Jobs of the queue's own that work for some seconds, then hand over to another one."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from django_jobqueue.domain.context import Context
+from django_jobqueue.operations.bulk_slice import SLICE
+
+SHORT = SLICE / 3  # seconds between two looks at the clock, of which few fit into one
+
+
+class Clock:
+    """Time that passes when somebody rests, and a little with every look."""
+
+    def __init__(self, step: float = 0.01) -> None:
+        self.now = 0.0
+        self.step = step
+        self.rests: list[float] = []
+
+    def __call__(self) -> float:
+        self.now += self.step
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.rests.append(seconds)
+        self.now += seconds
+
+
+def context_of(job: UUID | None, **values: Any) -> Context:
+    """What a job with this id is given."""
+    assert job is not None
+    defaults: dict[str, Any] = {
+        "id": job,
+        "job_type": "jobqueue.bulk",
+        "queue": "default",
+        "attempt": 1,
+        "max_attempts": 10,
+        "crashes": 0,
+        "data": {},
+        "run_after": timezone.now(),
+        "created_at": timezone.now(),
+        "worker": "host:1",
+    }
+    return Context(**{**defaults, **values})
+
+
+def cancelled(context: Context) -> Context:
+    """The same, whose worker was asked to stop it."""
+    context._cancelled = True  # private: of what an attempt sets, as of a thread
+    return context
