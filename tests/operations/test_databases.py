@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -23,6 +25,7 @@ from django_jobqueue import (
 from django_jobqueue.conf import conf
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.testing import assert_enqueued, drain
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven
 from tests.support.second_database import SECOND, second  # noqa: F401
@@ -164,6 +167,19 @@ def test_a_worker_serves_the_database_of_its_settings(
         assert get_job(there.id).result == 1
         worker.close()
     assert get_job(here.id).status == "queued"
+
+
+@pytest.mark.parametrize("commits", [False, True])
+def test_so_do_the_helpers_of_tests(commits: bool) -> None:
+    hour = timedelta(hours=1)
+    with override_settings(JOBQUEUE={"DATABASE": SECOND}), ExitStack() as stack:
+        if not commits:
+            stack.enter_context(transaction.atomic(using=SECOND))
+        transaction.on_commit(lambda: jobs.add.enqueue(1))
+        jobs.add.using(run_after=hour).enqueue(2)
+        assert [ran.verb for ran in drain(until=2 * hour)] == ["succeed"] * 2
+        assert_enqueued(jobs.add, data={"a": 2}, status="succeeded")
+    assert counts() == (0, 0)
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,6 @@ from pathlib import Path
 
 from tests.support.commands import ROOT
 
-SQLITE = """
-DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}
-"""
 SETTINGS = """
 SECRET_KEY = "tests"
 USE_TZ = True

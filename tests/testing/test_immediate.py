@@ -1,10 +1,10 @@
-"""Jobs that run when they are enqueued: at once, or on commit; also on SQLite."""
+"""Jobs that run when they are enqueued: at once, or on commit."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
+from unittest import TestCase
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -21,9 +21,11 @@ from django_jobqueue import (
     get_job,
 )
 from django_jobqueue.domain.ids import new_id
-from django_jobqueue.enqueueing.immediate_jobs import LARGEST, memory
+from django_jobqueue.enqueueing import immediate_jobs
+from django_jobqueue.enqueueing.immediate_jobs import memory
+from django_jobqueue.testing import JobQueueTestMixin
 from tests.support.rows import archived, queued
-from tests.testing import jobs, project
+from tests.testing import jobs
 
 
 @pytest.fixture(autouse=True)
@@ -85,12 +87,10 @@ def test_what_the_handler_raises_reaches_the_caller() -> None:
     assert kept.job.error_message == "no such order"
 
 
-@pytest.mark.parametrize(
-    ("word", "status"),
-    [("retry", "queued"), ("snooze", "queued"), ("cancel", "cancelled")],
-)
-def test_words_are_no_errors_and_there_is_one_attempt(word: str, status: str) -> None:
-    assert jobs.say.enqueue(word).status == status
+def test_words_are_no_errors_and_there_is_one_attempt() -> None:
+    ends = [("retry", "queued"), ("snooze", "queued"), ("cancel", "cancelled")]
+    for word, status in ends:
+        assert jobs.say.enqueue(word).status == status
 
 
 def test_fail_is_an_error() -> None:
@@ -127,12 +127,23 @@ def test_what_follows_on_a_job_runs_after_it() -> None:
     assert jobs.heard == ["succeeded"]
 
 
-def test_only_the_last_jobs_are_kept() -> None:
+def test_only_the_last_jobs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(immediate_jobs, "LARGEST", 9)
     first = jobs.look.enqueue()
-    jobs.look.enqueue_many({} for _ in range(LARGEST))
-    assert len(list(memory)) == LARGEST
+    jobs.look.enqueue_many({} for _ in range(9))
+    assert len(list(memory)) == 9
     with pytest.raises(JobNotFound):
         get_job(first.id)
+
+
+def test_the_mixin_forgets_jobs_that_another_test_ran() -> None:
+    class Case(JobQueueTestMixin, TestCase):
+        def runTest(self) -> None:
+            assert list(memory) == []
+
+    jobs.look.enqueue()
+    Case().debug()
+    assert list(memory) == []
 
 
 @pytest.mark.django_db(transaction=True)
@@ -153,92 +164,3 @@ def test_on_commit_a_job_of_a_transaction_that_is_rolled_back_never_runs() -> No
         jobs.hear.enqueue("a")
         raise ZeroDivisionError
     assert jobs.heard == []
-
-
-TESTS = """
-from django.contrib.auth.models import User
-from django.db import connection
-from django.test import TestCase, TransactionTestCase
-
-from django_jobqueue import get_job
-from shop.jobs import greet
-
-class Greeting(TestCase):
-    def test_it(self):
-        job = greet.enqueue("anna")
-        self.assertEqual(get_job(job.id).result, "Hello, anna!")
-        self.assertTrue(User.objects.filter(username="anna").exists())
-        names = connection.introspection.table_names()
-        self.assertFalse([n for n in names if n.startswith("jobqueue_")])
-
-class Committed(TransactionTestCase):
-    serialized_rollback = True
-
-    def test_it(self):
-        self.assertEqual(greet.enqueue("ben").status, "succeeded")
-"""
-
-
-def test_a_project_on_sqlite_migrates_and_runs_its_tests(tmp_path: Path) -> None:
-    settings = project.SQLITE + 'JOBQUEUE = {"MODE": "immediate"}\n'
-    project.make(tmp_path, {"shop/tests.py": TESTS}, settings=settings)
-    done = project.run(tmp_path, "-W", "error", "-m", "django", "test", "-v", "1")
-    assert done.returncode == 0, done.stderr
-    assert "Ran 2 tests" in done.stderr
-    done = project.run(tmp_path, "-m", "django", "makemigrations", "--check")
-    assert done.returncode == 0, done.stdout
-
-
-def test_migrations_are_undone_on_sqlite_as_well(tmp_path: Path) -> None:
-    file = project.SQLITE.replace(":memory:", str(tmp_path / "site.sqlite3"))
-    project.make(tmp_path, {}, settings=file + 'JOBQUEUE = {"MODE": "immediate"}\n')
-    for target in ([], ["jobqueue", "0001"], ["jobqueue", "zero"], []):
-        done = project.run(tmp_path, "-m", "django", "migrate", *target)
-        assert done.returncode == 0, done.stderr
-
-
-ADMIN = """
-INSTALLED_APPS += [
-    "django.contrib.admin", "django.contrib.messages", "django.contrib.sessions",
-]
-MIDDLEWARE = [
-    "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
-]
-NAMES = "django.contrib.auth", "django.contrib.messages"
-TEMPLATES = [{
-    "BACKEND": "django.template.backends.django.DjangoTemplates",
-    "APP_DIRS": True,
-    "OPTIONS": {"context_processors": [
-        "django.template.context_processors.request",
-        *(f"{name}.context_processors.{name.rpartition('.')[2]}" for name in NAMES),
-    ]},
-}]
-ROOT_URLCONF = "urls"
-STATIC_URL = "static/"
-JOBQUEUE = {"MODE": "immediate"}
-"""
-URLS = """
-from django.contrib import admin
-from django.urls import path
-urlpatterns = [path("admin/", admin.site.urls)]
-"""
-VISIT = """
-from django.contrib.auth.models import User
-from django.test import TestCase
-
-class Visit(TestCase):
-    def test_it(self):
-        self.client.force_login(User.objects.create_superuser("anna"))
-        page = self.client.get("/admin/")
-        self.assertContains(page, "/admin/auth/user/")
-        self.assertNotContains(page, "/admin/jobqueue/")
-"""
-
-
-def test_the_admin_offers_no_pages_of_tables_that_are_not_there(tmp_path: Path) -> None:
-    files = {"urls.py": URLS, "shop/tests.py": VISIT}
-    project.make(tmp_path, files, settings=project.SQLITE + ADMIN)
-    done = project.run(tmp_path, "-W", "error", "-m", "django", "test")
-    assert done.returncode == 0, done.stderr
