@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from typing import Any
+
 import pytest
 
+from django_jobqueue import job
 from django_jobqueue.domain import throttle
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.enqueueing.handler import Handler
+from django_jobqueue.store import job_types
+from django_jobqueue.store.connection import DjangoDatabase
 
 
 @pytest.fixture
@@ -12,3 +20,19 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Long work is divided into chunks of ten rows, not of hundreds."""
     monkeypatch.setattr(throttle, "FIRST", 10)
     monkeypatch.setattr(throttle, "SMALLEST", 10)
+
+
+@pytest.fixture
+def declare(transactional_db: None) -> Iterator[Callable[..., Handler[..., Any]]]:
+    """Declare a handler for this test, here and in the database."""
+    names: list[str] = []
+
+    def declare(function: Callable[..., Any], **options: Any) -> Handler[..., Any]:
+        handler = job(**options)(function)
+        names.append(handler.name)
+        job_types.declare(DjangoDatabase(), [handler.declaration])
+        return handler
+
+    yield declare
+    for name in names:
+        registry.remove(name)

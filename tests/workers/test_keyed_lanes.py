@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
-from django.db import connection
 
 from django_jobqueue import (
     InvalidArguments,
@@ -20,44 +18,29 @@ from django_jobqueue import (
     operations,
     replay,
 )
-from django_jobqueue.domain.registry import registry
 from django_jobqueue.models import JobType, KeyLimit, KeyOverride, QueuedJob
 from django_jobqueue.operations import edit_data
-from django_jobqueue.store import job_types
-from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
+from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.testing import drain
 from tests.sample import jobs
 from tests.store.meanwhile import Hearing
-from tests.store.rows import KEYED
+from tests.store.rows import KEYED, make
 from tests.support.hand_driven import HandDriven
 from tests.support.rows import archived
+from tests.support.tables import differing, refusal
 
+Declare = Callable[..., Any]
 Make = Callable[..., HandDriven]
 NULL = "/dev/null"
 
 
-def of_customer(customer: int) -> None: ...
+def of_customer(customer: Any) -> None: ...
 
 
 def of_job(job: str, status: str) -> None: ...
 
 
-def of_key(key: object) -> None: ...
-
-
-@pytest.fixture
-def declare() -> Iterator[Callable[..., Any]]:
-    """Declare a handler for this test."""
-    names: list[str] = []
-
-    def declare(function: Callable[..., Any], **options: Any) -> Any:
-        handler = job(**options)(function)
-        names.append(handler.name)
-        return handler
-
-    yield declare
-    for name in names:
-        registry.remove(name)
+def of_document(customer: int, document: str = "") -> None: ...
 
 
 def put(keys: str) -> None:
@@ -71,13 +54,10 @@ def held(worker: HandDriven) -> str:
     return "".join(sorted(found))
 
 
-def keys() -> list[str | None]:
-    """The keys of all jobs in the queue, in order."""
+def keys() -> list[str]:
+    """The keys of all jobs in the queue, without the name of the limit, in order."""
     found = QueuedJob.objects.order_by("run_after", "id")
-    return [
-        key and key.removeprefix(f"{KEYED} ")
-        for key in found.values_list("limit_key", flat=True)
-    ]
+    return [str(job.limit_key).partition(" ")[2] for job in found]
 
 
 def test_a_worker_fills_its_slots_as_far_as_each_key_allows(make_worker: Make) -> None:
@@ -89,7 +69,7 @@ def test_a_worker_fills_its_slots_as_far_as_each_key_allows(make_worker: Make) -
     second.claim()
     assert held(second) == ""
     put("c")
-    second.worker.dispatcher.jobs_arrived()
+    second.dispatcher.jobs_arrived()
     second.claim()
     assert held(second) == "c"
     first.run()
@@ -106,9 +86,7 @@ def test_one_key_without_a_limit_fills_all_slots(make_worker: Make) -> None:
     KeyLimit.objects.update(concurrency=None)
     worker = make_worker(threads=7)
     put("a" * 9 + "b")
-
     worker.claim()
-
     assert held(worker) == "aaaaaab"
 
 
@@ -118,13 +96,13 @@ def test_an_operators_number_of_one_key_goes_before_that_of_all(
     worker = make_worker(threads=16)
     operations.override_limit(KEYED, 0, key="a")
     operations.override_limit(jobs.write_keyed, 4, key="b")
-    worker.worker.dispatcher.policies_changed()
+    worker.dispatcher.policies_changed()
     put("aabbbbbcccd")
 
     worker.claim()
     assert held(worker) == "bbbbccd"
     operations.override_limit(KEYED, None, key="a")
-    worker.worker.dispatcher.policies_changed()
+    worker.dispatcher.policies_changed()
     worker.claim()
     assert held(worker) == "aabbbbccd"
 
@@ -152,26 +130,19 @@ def test_a_worker_that_took_a_limit_for_unlimited_follows_at_once(
     worker.claim()
     assert held(worker) == ""  # it would not lock the limit
     assert "t:" in hearing.heard()
-    worker.worker.dispatcher.policies_changed()
+    worker.dispatcher.policies_changed()
     worker.claim()
     assert held(worker) == "a"
 
 
-def test_a_worker_gives_jobs_of_before_the_limit_their_key(worker: HandDriven) -> None:
-    put("aab")
-    QueuedJob.objects.update(limit_key=None)
-
-    worker.work()
-
-    assert {job.limit_key for job in archived()} == {f"{KEYED} a", f"{KEYED} b"}
-
-
-def test_a_drain_runs_jobs_that_have_a_limit_by_key(db: None) -> None:
-    KeyLimit.objects.update(concurrency=1)
-    put("aabb")
-    QueuedJob.objects.filter(limit_key__endswith="b").update(limit_key=None)
-
-    assert len(drain()) == 4
+def test_jobs_of_before_the_limit_get_their_key(worker: HandDriven) -> None:
+    for run in (worker.work, drain):
+        put("aab")
+        QueuedJob.objects.update(limit_key=None)
+        run()
+        found = sorted(job.limit_key for job in archived())
+        assert set(found) == {f"{KEYED} a", f"{KEYED} b"}
+    assert len(found) == 6
 
 
 @pytest.mark.usefixtures("transactional_db")
@@ -183,22 +154,12 @@ def test_every_way_into_the_queue_gives_a_job_its_key() -> None:
     jobs.write_keyed.using(unique_key="u").enqueue(NULL, "unique")
     enqueue(KEYED, {"journal": NULL, "key": "named"})
     enqueue_many(KEYED, [{"journal": NULL, "key": "many"}])
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO jobqueue_queuedjob (job_type, data) VALUES (%s, %s)",
-            [KEYED, json.dumps({"key": True})],
-        )
-        cursor.execute(
-            "INSERT INTO jobqueue_queuedjob (job_type, data) VALUES (%s, %s)",
-            [KEYED, json.dumps({"key": "l" * 400})],
-        )
+    make(KEYED, data={"key": True})
+    make(KEYED, data={"key": "l" * 400})
 
     *others, long = keys()
-
-    assert others == [
-        "7", "all", "", "own", "unique", "named", "many", "true"
-    ]  # fmt: skip
-    assert long is not None
+    wanted = ["7", "all", "", "own", "unique", "named", "many", "true"]
+    assert others == wanted
     assert len(long) < 150
 
 
@@ -212,106 +173,76 @@ def test_a_replay_keeps_the_key_and_other_data_give_another_one() -> None:
 
     for old in archived():
         replay(old.id)
-    assert sorted(map(str, keys())) == ["b", "own"]
+    assert sorted(keys()) == ["b", "own"]
     replay(old.id, data={"journal": NULL, "key": "c"})
-
     assert "c" in keys()
 
 
-def test_a_follower_has_the_key_of_its_own_arguments(
-    db: None, declare: Callable[..., Any]
+def test_followers_and_firings_have_the_key_of_their_own_arguments(
+    declare: Declare,
 ) -> None:
     follow = declare(of_job, per_key=PerKey("job", concurrency=1))
-    job_types.declare(DjangoDatabase(), [follow.declaration])
     first = jobs.add.using(on_success=follow).enqueue(1)
     drain(limit=1)
+    assert keys() == [str(first.id)]
 
-    (key,) = QueuedJob.objects.values_list("limit_key", flat=True)
+    handler = declare(of_document, per_key=PerKey("customer", concurrency=2))
+    schedules = operations.schedules
+    schedules.create("mine", handler, rule="every 7 minutes", data={"customer": 5})
+    schedules.run_now("mine")
+    assert "5" in keys()
 
-    assert key == f"{follow.name} {first.id}"
 
-
-@pytest.mark.parametrize(
-    "key", [1.5, ["a"], {"a": 1}, "k" * 151], ids=["float", "list", "dict", "long"]
-)
 def test_an_argument_that_cannot_be_a_key_is_refused_at_the_enqueue(
-    db: None, declare: Callable[..., Any], key: object
+    declare: Declare,
 ) -> None:
-    by_anything = declare(of_key, per_key=PerKey("key"))
-    for call in (
-        lambda: by_anything.enqueue(key),
-        lambda: by_anything.enqueue_many([{"key": 1}, {"key": key}]),
-    ):
-        with pytest.raises(InvalidArguments, match="key"):
-            call()
-    assert not QueuedJob.objects.exists()
-
-
-def test_a_key_for_a_job_whose_type_has_no_limit_is_refused() -> None:
+    by_anything = declare(of_customer, per_key=PerKey("customer"))
+    for key in (1.5, ["a"], {"a": 1}, "k" * 151):
+        for call in (
+            lambda key=key: by_anything.enqueue(key),
+            lambda key=key: by_anything.enqueue_many(
+                [{"customer": 1}, {"customer": key}]
+            ),
+        ):
+            with pytest.raises(InvalidArguments, match="key"):
+                call()
     with pytest.raises(InvalidArguments, match="no limit by key"):
         jobs.add.using(limit_key="a").enqueue(1)
     with pytest.raises(InvalidArguments, match="limit_key must be a text"):
         jobs.write_keyed.using(limit_key=7)  # type: ignore[arg-type]
+    assert not QueuedJob.objects.exists()
 
 
-@pytest.mark.parametrize(
-    ("per_key", "message"),
-    [
-        (PerKey("customr"), "customr.*no parameter.*customer"),
+def test_a_wrong_limit_by_key_is_refused_where_it_is_declared() -> None:
+    rows: list[tuple[Any, str]] = [
+        (PerKey("customr"), "customr"),
+        (PerKey("customr"), "customer"),
         (PerKey("customer", concurrency=0), "at least 1"),
         (PerKey(()), "names no parameter"),
         (PerKey("customer", name="a b"), "no space"),
         (PerKey("customer", strict=True), "add concurrency=1"),
         (PerKey("customer", concurrency=2, strict=True), "add concurrency=1"),
-        (
-            PerKey("customer", concurrency=1, strict=1),  # type: ignore[arg-type]
-            "must be True or False",
-        ),
+        (PerKey("customer", concurrency=1, strict=1), "must be True or False"),  # type: ignore[arg-type]
         (PerKey(7), "must name parameters"),  # type: ignore[arg-type]
         ("customer", "must be a PerKey"),
-    ],
-)
-def test_a_wrong_limit_by_key_is_refused_where_it_is_declared(
-    per_key: PerKey, message: str
-) -> None:
-    with pytest.raises(ImproperlyConfigured, match=message):
-        job(per_key=per_key)(of_customer)
+    ]
+
+    def declared(per_key: Any) -> str:
+        return refusal(ImproperlyConfigured, lambda: job(per_key=per_key)(of_customer))
+
+    assert differing(rows, declared, lambda got, wanted: wanted in got) == []
 
 
 def test_a_declared_limit_is_written_and_leaves_the_operators_number(
-    db: None, declare: Callable[..., Any]
+    declare: Declare,
 ) -> None:
-    per_key = PerKey("customer", concurrency=3, name="exports")
-    export = declare(of_customer, per_key=per_key)
     KeyLimit.objects.create(name="exports", concurrency=1, concurrency_override=2)
-    job_types.declare(DjangoDatabase(), [export.declaration])
-
+    export = declare(
+        of_customer, per_key=PerKey("customer", concurrency=3, name="exports")
+    )
     limit = KeyLimit.objects.get(name="exports")
     assert (limit.concurrency, limit.concurrency_override) == (3, 2)
     assert JobType.objects.get(name=export.name).limit_name == "exports"
-
-
-def of_document(customer: int, document: str = "") -> None: ...
-
-
-KEYED_BY = PerKey("customer", concurrency=2)
-
-
-def last_key() -> str:
-    """Of the newest job, without the name of its limit."""
-    row = QueuedJob.objects.latest("created_at")
-    return str(row.limit_key).partition(" ")[2]
-
-
-def test_a_firing_of_a_schedule_has_its_key(
-    db: None, declare: Callable[..., Any]
-) -> None:
-    handler = declare(of_document, per_key=KEYED_BY)
-    job_types.declare(DjangoDatabase(), [handler.declaration])
-    schedules = operations.schedules
-    schedules.create("mine", handler, rule="every 7 minutes", data={"customer": 5})
-    schedules.run_now("mine")
-    assert last_key() == "5"
 
 
 @pytest.mark.parametrize(
@@ -325,19 +256,17 @@ def test_a_firing_of_a_schedule_has_its_key(
     ids=["replace", "debounce", "window", "until started"],
 )
 def test_a_unique_job_has_the_key_of_the_data_that_it_holds(
-    db: None, declare: Callable[..., Any], options: dict[str, Any], second: str
+    declare: Declare, options: dict[str, Any], second: str
 ) -> None:
-    handler = declare(of_document, per_key=KEYED_BY, unique=("document",), **options)
-    job_types.declare(DjangoDatabase(), [handler.declaration])
+    per_key = PerKey("customer", concurrency=2)
+    handler = declare(of_document, per_key=per_key, unique=("document",), **options)
     handler.enqueue(customer=1, document="a")
-    assert last_key() == "1"
+    assert keys() == ["1"]
     handler.enqueue(customer=2, document="a")
-    assert QueuedJob.objects.count() == 1
-    assert last_key() == second
+    assert keys() == [second]
     handler.enqueue_many([{"customer": 3, "document": "b"}])
-    assert last_key() == "3"
     handler.using(limit_key="vip").enqueue(customer=4, document="c")
-    assert last_key() == "vip"
+    assert sorted(keys()) == [second, "3", "vip"]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 5])
@@ -364,9 +293,7 @@ def test_a_share_keeps_to_the_limit_of_the_key(make_worker: Make) -> None:
     operations.override_key_share(KEYED, 5, key="a")  # 2 at once
     put("aaaaaab")
     worker = make_worker(threads=20)
-
     worker.claim()
-
     assert held(worker) == "aab"
 
 
@@ -379,7 +306,5 @@ def test_a_share_is_cleared(make_worker: Make) -> None:
     assert not KeyOverride.objects.exists()
     put("bbbaaa")
     worker = make_worker(threads=2)
-
     worker.claim()
-
     assert held(worker) == "ab"

@@ -22,27 +22,18 @@ from tests.store.rows import make
 from tests.support.hand_driven import HandDriven
 from tests.support.rows import archived, queued
 from tests.support.waiting import eventually
+from tests.workers.stopped_clock import StoppedClock
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-class Clock:
-    """A clock that stands until it is moved."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
+@pytest.fixture
+def clock() -> StoppedClock:
+    return StoppedClock()
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def reporter(own: OwnConnection, clock: Clock) -> Reporter:
+def reporter(own: OwnConnection, clock: StoppedClock) -> Reporter:
     return Reporter("here:1", own, clock=clock)
 
 
@@ -69,17 +60,8 @@ def told(attempt: Attempt) -> Any:
     return Report.objects.get(job_id=attempt.job.id)
 
 
-def test_the_first_thing_is_written_at_once(
-    reporter: Reporter, telling: Callable[[], Attempt]
-) -> None:
-    attempt = telling()
-    attempt.here().checkin("began")
-    reporter.tick()
-    assert told(attempt).note == "began"
-
-
-def test_what_follows_waits_for_its_second(
-    reporter: Reporter, clock: Clock, telling: Callable[[], Attempt]
+def test_the_first_thing_is_written_at_once_and_what_follows_waits_for_its_second(
+    reporter: Reporter, clock: StoppedClock, telling: Callable[[], Attempt]
 ) -> None:
     attempt = telling()
     attempt.here().progress(1, 10)
@@ -93,9 +75,14 @@ def test_what_follows_waits_for_its_second(
     reporter.tick()
     assert told(attempt).done == 3.0
 
+    before = told(attempt).updated_at
+    clock.now += WRITE_EVERY
+    reporter.tick()
+    assert told(attempt).updated_at == before  # it told nothing more
+
 
 def test_statements_of_a_process_are_apart(
-    reporter: Reporter, clock: Clock, telling: Callable[[], Attempt]
+    reporter: Reporter, clock: StoppedClock, telling: Callable[[], Attempt]
 ) -> None:
     one, two, three = telling(), telling(), telling()
     one.here().checkin("one")
@@ -109,82 +96,47 @@ def test_statements_of_a_process_are_apart(
     assert Report.objects.count() == 3
 
 
-def test_an_attempt_that_tells_nothing_more_is_not_written_again(
-    reporter: Reporter, clock: Clock, telling: Callable[[], Attempt]
-) -> None:
-    attempt = telling()
-    attempt.here().checkin("began")
-    reporter.tick()
-    first = told(attempt).updated_at
-    clock.now += WRITE_EVERY
-    reporter.tick()
-    assert told(attempt).updated_at == first
-
-
+@pytest.mark.parametrize("follows", [["after it"], []])
 def test_what_could_not_be_written_is_written_later(
     telling: Callable[[], Attempt],
     reporter: Reporter,
-    clock: Clock,
+    clock: StoppedClock,
     own: OwnConnection,
+    monkeypatch: pytest.MonkeyPatch,
+    follows: list[str],
 ) -> None:
+    def refuse(*given: object) -> Any:
+        raise StoreUnavailable("no database", retry_in=1.0)
+
     attempt = telling()
     attempt.here().log("before the outage")
-    own.close()
-    own._connect = _refuse  # type: ignore[method-assign]
-    with pytest.raises(StoreUnavailable):
-        reporter.tick()
-    attempt.here().log("after it")
-    del own._connect  # type: ignore[method-assign]
+    with monkeypatch.context() as patch:
+        for way in ("run", "fetch", "fetch_all"):
+            patch.setattr(own, way, refuse)
+        with pytest.raises(StoreUnavailable):
+            reporter.tick()
+        for line in follows:
+            attempt.here().log(line)
     clock.now += WRITE_EVERY
     reporter.tick()
-    assert [text for _, _, text in told(attempt).lines] == [
-        "before the outage",
-        "after it",
-    ]
+    texts = [text for _, _, text in told(attempt).lines]
+    assert texts == ["before the outage", *follows]
 
 
-def test_what_could_not_be_written_is_written_though_nothing_follows(
-    telling: Callable[[], Attempt],
-    reporter: Reporter,
-    clock: Clock,
-    own: OwnConnection,
+@pytest.mark.parametrize("handler", [jobs.tell, jobs.atell], ids=["sync", "async"])
+def test_the_last_state_is_there_when_the_job_is_over(
+    worker: HandDriven, handler: Any
 ) -> None:
-    attempt = telling()
-    attempt.here().log("before the outage")
-    own.close()
-    own._connect = _refuse  # type: ignore[method-assign]
-    with pytest.raises(StoreUnavailable):
-        reporter.tick()
-    del own._connect  # type: ignore[method-assign]
-    clock.now += WRITE_EVERY
-    reporter.tick()
-    assert [text for _, _, text in told(attempt).lines] == ["before the outage"]
-
-
-def _refuse() -> Any:
-    raise StoreUnavailable("no database", retry_in=1.0)
-
-
-def test_the_last_state_is_there_when_the_job_is_over(worker: HandDriven) -> None:
-    id = jobs.tell.enqueue(lines=3).id
+    jobs.add.enqueue(a=1)  # which tells nothing, and has no row
+    id = handler.enqueue(lines=3).id
     worker.work()
-    (row,) = Report.objects.filter(job_id=id)
+    row = Report.objects.get()
     assert archived(id=id)[0].status == "succeeded"
-    assert (row.number, row.done, row.total, row.note) == (1, 3.0, 3.0, "done")
-    assert [line[1:] for line in row.lines] == [["info", f"line {n}"] for n in range(3)]
-
-
-def test_an_async_handler_tells_likewise(worker: HandDriven) -> None:
-    id = jobs.atell.enqueue(lines=3).id
-    worker.work()
-    (row,) = Report.objects.filter(job_id=id)
-    assert (row.done, row.total, row.note) == (3.0, 3.0, "done")
-
-
-def test_an_attempt_that_told_nothing_has_no_row(worker: HandDriven) -> None:
-    jobs.add.enqueue(a=1)
-    worker.work()
-    assert not Report.objects.exists()
+    assert (row.job_id, row.number, row.done, row.total) == (id, 1, 3.0, 3.0)
+    assert row.note == "done"
+    if handler is jobs.tell:
+        lines = [line[1:] for line in row.lines]
+        assert lines == [["info", f"line {n}"] for n in range(3)]
 
 
 def test_each_attempt_has_its_own_report(worker: HandDriven) -> None:
@@ -212,8 +164,10 @@ def test_an_atomic_job_is_seen_while_its_transaction_is_open(
     try:
         id = jobs.tell_atomically.enqueue(gate="atomic").id
         worker.claim()
-        eventually(lambda: worker.worker.reporter._added, what="the handler to tell")
-        worker.worker.reporter.tick()
+        eventually(
+            lambda: worker.worker.reporter.tick() and Report.objects.exists(),
+            what="the handler to tell",
+        )
         assert Report.objects.get(job_id=id).note == "inside"
     finally:
         gate.set()

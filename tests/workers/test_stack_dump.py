@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -24,7 +24,6 @@ from tests.support.hand_driven import HandDriven
 from tests.support.run_workers import RunWorkers
 from tests.support.waiting import eventually
 
-Make = Callable[..., HandDriven]
 SECRET = "hunter2-is-not-a-password"
 
 
@@ -51,23 +50,26 @@ def functions(stack: str) -> list[str]:
     return [line.rpartition(" in ")[2] for line in places]
 
 
-def interrupt(driven: HandDriven) -> None:
-    """End what runs."""
+@pytest.fixture
+def worker(make_worker: Callable[..., HandDriven]) -> Iterator[HandDriven]:
+    """Its jobs are interrupted at the end."""
+    driven = make_worker()
+    yield driven
     driven.worker.interrupt()
     driven.run()
     driven.finish()
 
 
-def test_a_thread_tells_where_its_handler_is(worker: HandDriven) -> None:
+def test_a_thread_tells_where_its_handler_is_and_no_value(worker: HandDriven) -> None:
     before = time.monotonic()
-    made = jobs.slow.enqueue()
+    made = jobs.slow.enqueue(word=SECRET)
     claimed(worker)
     (one,) = of_jobs(worker)
     assert (one["job_id"], one["job_type"]) == (str(made.id), "tests.sample.slow")
     assert 0 <= one["seconds"] <= time.monotonic() - before
     assert functions(one["stack"])[0] == "slow"
     assert "tests/sample/jobs.py" in one["stack"]
-    interrupt(worker)
+    assert SECRET not in json.dumps(stacks(worker.worker.executors))
 
 
 def test_a_coroutine_tells_what_it_waits_for(worker: HandDriven) -> None:
@@ -82,20 +84,20 @@ def test_a_coroutine_tells_what_it_waits_for(worker: HandDriven) -> None:
     assert {one["job_id"] for one in found} == set(map(str, made))
     for one in found:
         assert functions(one["stack"]) == ["aslow", "sleep"]
-    interrupt(worker)
 
 
 def test_the_job_that_has_run_longest_is_told_first(worker: HandDriven) -> None:
     made = [jobs.slow.enqueue().id]
     claimed(worker)
     made.append(jobs.aslow.enqueue().id)
-    worker.worker.dispatcher.jobs_arrived()
+    worker.dispatcher.jobs_arrived()
     claimed(worker, 2)
     assert [one["job_id"] for one in of_jobs(worker)] == list(map(str, made))
-    interrupt(worker)
 
 
-def test_other_threads_tell_where_they_are_without_jobs(worker: HandDriven) -> None:
+def test_other_threads_tell_where_they_are_without_jobs_or_secrets(
+    worker: HandDriven, monkeypatch: pytest.MonkeyPatch
+) -> None:
     jobs.aadd.enqueue(1)
     worker.work()
     found = stacks(worker.worker.executors)["stacks"]
@@ -103,19 +105,6 @@ def test_other_threads_tell_where_they_are_without_jobs(worker: HandDriven) -> N
     (loop,) = [one for one in found if one["thread"] == "jobs-async"]
     assert "run_forever" in functions(loop["stack"])
 
-
-def test_no_value_of_a_variable_is_told(worker: HandDriven) -> None:
-    jobs.slow.enqueue(word=SECRET)
-    claimed(worker)
-    assert SECRET not in json.dumps(stacks(worker.worker.executors))
-    interrupt(worker)
-
-
-def test_what_looks_like_a_secret_in_the_code_is_masked(
-    worker: HandDriven, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    jobs.add.enqueue(1)
-    worker.work()  # it has a thread now
     code = ['  File "a.py", line 1, in f\n    connect("postgres://shop:s3cr3t@db")\n']
     monkeypatch.setattr("traceback.StackSummary.format", lambda self: code)
     told = json.dumps(stacks(worker.worker.executors))
@@ -136,7 +125,6 @@ def test_an_answer_is_bounded(
     assert 0 < len(told["stacks"]) < len(whole["stacks"])
     assert len(told["stacks"]) + told["left_out"] == len(whole["stacks"])
     assert sum(len(one["stack"]) for one in told["stacks"]) < 1_200
-    interrupt(worker)
 
 
 def test_a_question_reaches_the_worker_with_its_heartbeat_and_is_answered_once(
@@ -150,31 +138,22 @@ def test_a_question_reaches_the_worker_with_its_heartbeat_and_is_answered_once(
     assert stack_request > 0
 
     stack_dumper = worker.worker.stack_dumper
-    stack_dumper._requested = stack_request
-    assert stack_dumper.tick() == FOREVER
+    assert not stack_dumper.has_started
+    stack_dumper.request(0)
+    assert not stack_dumper.has_started  # nobody has asked
+    stack_dumper.request(stack_request)
+    eventually(lambda: Worker.objects.get(pk=id).stack_dump)
     row = Worker.objects.get(pk=id)
-    assert (
-        row.stack_dump["stack_request"] == row.request["stack_request"] == stack_request
-    )
+    asked = row.request["stack_request"]
+    assert row.stack_dump["stack_request"] == asked == stack_request
     assert row.stack_dump["left_out"] == 0
+    assert stack_dumper.stop(10)
     Worker.objects.update(stack_dump=None)
-    stack_dumper.tick()
+    assert stack_dumper.tick() == FOREVER
     assert Worker.objects.get(pk=id).stack_dump is None
 
     operations.request_stack_dumps([id])
     assert worker_rows.renew(own, beat, 15)[id].stack_request > stack_request
-
-
-def test_a_worker_that_is_asked_nothing_has_no_thread_for_it(
-    worker: HandDriven,
-) -> None:
-    stack_dumper = worker.worker.stack_dumper
-    stack_dumper.request(0)
-    assert not stack_dumper.has_started
-    stack_dumper.request(7)
-    assert stack_dumper.has_started
-    eventually(lambda: Worker.objects.get().stack_dump)
-    assert stack_dumper.stop(10)
 
 
 def test_a_host_says_when_it_heard_what_is_asked(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +36,31 @@ def path_of(dump: UnfinishedJobsDump) -> Path:
     return dump.path
 
 
+@pytest.fixture
+def dump(tmp_path: Path) -> UnfinishedJobsDump:
+    """One to this folder, that knows of a job."""
+    made = UnfinishedJobsDump(str(tmp_path), "web-3:7")
+    made.add("8", unfinished("a"))
+    return made
+
+
+def beside(dump: UnfinishedJobsDump, suffix: str) -> Path:
+    """The path of one of its parts."""
+    return path_of(dump).with_suffix(suffix)
+
+
 def test_what_processes_know_of_a_job_is_merged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     dump = UnfinishedJobsDump(str(tmp_path), "web-3:7")
+    dump.add("8", [])
+    dump.merge()
+    assert list(tmp_path.iterdir()) == []
+
     dump.add("8", unfinished("a", "b", attempt=2))
-    dump.add("9", [])
     dump.add("maintenance", unfinished("a", became="queued"))
+    # One that was cut off while it was written.
+    beside(dump, ".9.part.unfinished").write_text('[{"id": "b')
     dump.merge()
     assert listed(tmp_path) == {
         "a": {"id": "a", "job_type": "shop.pay", "attempt": 2, "became": "queued"},
@@ -51,13 +68,6 @@ def test_what_processes_know_of_a_job_is_merged(
     }
     assert [file.name for file in tmp_path.iterdir()] == [path_of(dump).name]
     assert caplog.messages == [f"2 unfinished jobs were released; see {dump.path}"]
-
-
-def test_where_nothing_is_unfinished_no_file_is_written(tmp_path: Path) -> None:
-    dump = UnfinishedJobsDump(str(tmp_path), "web-3:7")
-    dump.add("8", [])
-    dump.merge()
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_only_its_owner_can_read_a_part_or_the_file(tmp_path: Path) -> None:
@@ -72,43 +82,35 @@ def test_only_its_owner_can_read_a_part_or_the_file(tmp_path: Path) -> None:
         os.umask(before)
 
 
-@pytest.mark.parametrize("folder", [None, ""])
 def test_without_a_folder_the_log_has_the_list(
-    folder: str | None, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    dump = UnfinishedJobsDump(folder, "web-3:7")
-    dump.add("8", unfinished("a", started=True, ran_seconds=2.5, data="secret"))
-    dump.add("9", unfinished(*map(str, range(LOGGED + 3)), started=False))
-    dump.merge()
-    first, second = caplog.messages
-    assert first == "1 unfinished jobs: a (shop.pay, ran 2.5 s)"
-    assert second.startswith("23 unfinished jobs: 0 (shop.pay), 1 (shop.pay), ")
-    assert second.endswith("19 (shop.pay), and 3 more")
-    assert dump.where == "this log"
+    for folder in (None, ""):
+        dump = UnfinishedJobsDump(folder, "web-3:7")
+        dump.add("8", unfinished("a", started=True, ran_seconds=2.5, data="secret"))
+        dump.add("9", unfinished(*map(str, range(LOGGED + 3)), started=False))
+        dump.merge()
+        first, second = caplog.messages
+        assert first == "1 unfinished jobs: a (shop.pay, ran 2.5 s)"
+        assert second.startswith("23 unfinished jobs: 0 (shop.pay), 1 (shop.pay), ")
+        assert second.endswith("19 (shop.pay), and 3 more")
+        assert dump.where == "this log"
+        caplog.clear()
 
 
-UNUSABLE: dict[str, Callable[[Path], Path]] = {
-    "is not there": lambda folder: folder / "none",
-    "is a file": lambda folder: Path(__file__),
-    "is no place for files": lambda folder: Path("/proc/self"),
-}
-
-
-@pytest.mark.parametrize("how", UNUSABLE)
 def test_a_folder_that_cannot_be_written_to_is_a_warning(
-    how: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    folder = UNUSABLE[how](tmp_path)
-    assert problem(str(folder))
-    dump = UnfinishedJobsDump(str(folder), "web-3:7")
-    dump.add("8", unfinished("a"))
-    dump.merge()
-    assert {record.levelname for record in caplog.records} == {"WARNING"}
-    assert caplog.messages[0].startswith("No list of unfinished jobs is written: ")
-    assert caplog.messages[1] == "1 unfinished jobs: a (shop.pay)"
-
-
-def test_a_folder_that_can_be_written_to_is_no_problem(tmp_path: Path) -> None:
+    for folder in (tmp_path / "none", Path(__file__), Path("/proc/self")):
+        assert problem(str(folder))
+        dump = UnfinishedJobsDump(str(folder), "web-3:7")
+        dump.add("8", unfinished("a"))
+        dump.merge()
+        assert {record.levelname for record in caplog.records} == {"WARNING"}
+        why, jobs = caplog.messages
+        assert why.startswith("No list of unfinished jobs is written: ")
+        assert jobs == "1 unfinished jobs: a (shop.pay)"
+        caplog.clear()
     assert problem(str(tmp_path)) is None
     assert list(tmp_path.iterdir()) == []
 
@@ -124,30 +126,30 @@ NO_PARTS: dict[str, bytes] = {
 }
 
 
-@pytest.mark.parametrize("how", NO_PARTS)
 def test_a_part_that_cannot_be_read_is_left_and_the_others_are_merged(
-    how: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    dump: UnfinishedJobsDump, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    dump = UnfinishedJobsDump(str(tmp_path), "web-3:7")
-    dump.add("8", unfinished("a"))
-    bad = path_of(dump).with_suffix(".9.part")
-    bad.write_bytes(NO_PARTS[how])
-    dump.merge()
-    assert set(listed(tmp_path)) == {"a"}
-    assert sorted(tmp_path.glob("*.part")) == [bad]
-    assert caplog.messages[0].startswith(f"{bad} is no list of jobs, and is left: ")
+    for content in NO_PARTS.values():
+        bad = beside(dump, ".9.part")
+        bad.write_bytes(content)
+        dump.add("8", unfinished("a"))
+        dump.merge()
+        assert set(listed(tmp_path)) == {"a"}
+        assert sorted(tmp_path.glob("*.part")) == [bad]
+        assert caplog.messages[0].startswith(f"{bad} is no list of jobs, and is left: ")
+        caplog.clear()
 
 
-def test_what_others_put_into_the_folder_is_not_read(tmp_path: Path) -> None:
+def test_what_others_put_into_the_folder_is_not_read(
+    dump: UnfinishedJobsDump, tmp_path: Path
+) -> None:
     """To read a pipe would be to wait for ever."""
-    dump = UnfinishedJobsDump(str(tmp_path), "web-3:7")
-    dump.add("8", unfinished("a"))
-    os.mkfifo(path_of(dump).with_suffix(".9.part"))
+    os.mkfifo(beside(dump, ".9.part"))
     aside = tmp_path / "aside"
     aside.write_text(json.dumps(unfinished("b")))
-    path_of(dump).with_suffix(".10.part").symlink_to(aside)
+    beside(dump, ".10.part").symlink_to(aside)
     if os.geteuid() == 0:
-        foreign = path_of(dump).with_suffix(".11.part")
+        foreign = beside(dump, ".11.part")
         foreign.write_text(json.dumps(unfinished("c")))
         os.chown(foreign, 65_534, 65_534)
     dump.merge()
@@ -158,7 +160,7 @@ def test_a_file_that_somebody_put_in_the_way_is_not_written_to(tmp_path: Path) -
     dump = UnfinishedJobsDump(str(tmp_path), "web-3:7")
     theirs = tmp_path / "theirs"
     theirs.write_text("theirs")
-    part = path_of(dump).with_suffix(".8.part")
+    part = beside(dump, ".8.part")
     part.symlink_to(theirs)
     part.with_name(f"{part.name}.unfinished").symlink_to(theirs)
     dump.add("8", unfinished("a"))
@@ -169,22 +171,12 @@ def test_a_file_that_somebody_put_in_the_way_is_not_written_to(tmp_path: Path) -
     assert set(listed(tmp_path)) == {"b"}
 
 
-def test_a_part_that_was_cut_off_while_it_was_written_is_removed(
-    tmp_path: Path,
-) -> None:
-    dump = UnfinishedJobsDump(str(tmp_path), "web-3:7")
-    dump.add("8", unfinished("a"))
-    path_of(dump).with_suffix(".9.part.unfinished").write_text('[{"id": "b')
-    dump.merge()
-    assert [file.name for file in tmp_path.iterdir()] == [path_of(dump).name]
-
-
 def test_a_full_disk_leaves_no_half_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    dump: UnfinishedJobsDump,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    dump = UnfinishedJobsDump(str(tmp_path), "web-3:7")
-    dump.add("8", unfinished("a"))
-
     def full(path: Path, to: Path) -> Path:
         raise OSError(28, "No space left on device")
 

@@ -16,7 +16,6 @@ from django_jobqueue import (
     job,
     operations,
 )
-from django_jobqueue.domain.rates import Rate as RateOfDomain
 from django_jobqueue.models import ArchivedJob, Bucket, JobType, QueuedJob, Report
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase
@@ -24,9 +23,9 @@ from django_jobqueue.testing import drain
 from tests.store.rates import gap
 from tests.support.hand_driven import HandDriven
 from tests.support.rows import archived
-from tests.workers.test_rated_lanes import declare, held, pass_time
+from tests.support.tables import differing, refusal
+from tests.workers.test_rated_lanes import pass_time
 
-__all__ = ["declare"]  # the fixture
 Declare = Callable[..., Any]
 Make = Callable[..., HandDriven]
 BY_TOKENS = Rate(1_000, per=3_600, burst=10, weight="tokens")
@@ -40,7 +39,7 @@ def spends(units: Any = 0) -> None:
     current_job().spend(units)
 
 
-def owed(handler: Any, rate: RateOfDomain = BY_TOKENS) -> int:
+def owed(handler: Any, rate: Any = BY_TOKENS) -> int:
     """How much of the type's bucket is gone."""
     bucket = Bucket.objects.get(pk=handler.name)
     return round((bucket.full_at - job_types.clock_time(DjangoDatabase())) / gap(rate))
@@ -55,23 +54,21 @@ def test_jobs_start_as_long_as_their_tokens_fit(
         handler.enqueue(tokens=tokens)
 
     worker.claim()
-    assert held(worker) == 2
+    assert worker.held == 2
     assert owed(handler) == 7
-    selection = worker.worker.dispatcher._lane_selection
-    seconds = selection.next_starts.seconds
-    assert 0 < seconds <= 2 * gap(BY_TOKENS).total_seconds()
+    next_starts = worker.dispatcher.lane_selection.next_starts
+    assert 0 < next_starts.seconds <= 2 * gap(BY_TOKENS).total_seconds()
     pass_time(2 * gap(BY_TOKENS).total_seconds())
-    selection.next_starts.ask_all()
+    next_starts.ask_all()
     worker.claim()
-    assert held(worker) == 3
+    assert worker.held == 3
 
 
 def test_every_way_into_the_queue_has_a_weight(
     declare: Declare, make_worker: Make
 ) -> None:
-    handler = declare(
-        complete, rate=Rate(100_000, per=3_600, burst=1_000, weight="tokens")
-    )
+    rate = Rate(100_000, per=3_600, burst=1_000, weight="tokens")
+    handler = declare(complete, rate=rate)
     worker = make_worker(threads=99)
     heavy = handler.using(weight=50)
 
@@ -88,159 +85,125 @@ def test_every_way_into_the_queue_has_a_weight(
     QueuedJob.objects.create(job_type_id=handler.name, data={"tokens": 9})
 
     worker.claim()
-    assert held(worker) == 11
+    assert worker.held == 11
     wanted = 3 + 4 + 50 + 8 + 100 + 6 + 50 + 7 + 9
     assert abs(owed(handler, Rate(100_000, per=3_600, burst=1_000)) - wanted) <= 2
 
 
-def test_a_replay_keeps_its_weight_unless_it_has_other_data(
-    declare: Declare, make_worker: Make
+def test_replays_and_followers_keep_their_weight(
+    declare: Declare, worker: HandDriven
 ) -> None:
     handler = declare(complete, rate=BY_TOKENS)
-    job = handler.using(weight=8).enqueue()
-    make_worker().work()
-    assert archived()[0].weight == 8
+    declare(spends, on_success=handler.using(weight=8)).enqueue()
+    worker.work()
+    followed = ArchivedJob.objects.get(job_type=handler.name)
+    assert followed.weight == 8
 
-    again = operations.replay(job.id)
-    other = operations.replay(job.id, data={"tokens": 2})
-
-    assert QueuedJob.objects.get(pk=again.id).weight == 8
-    assert QueuedJob.objects.get(pk=other.id).weight is None
-
-
-def test_a_follower_has_the_weight_of_its_entry(
-    declare: Declare, make_worker: Make
-) -> None:
-    handler = declare(complete, rate=BY_TOKENS)
-    first = declare(spends, on_success=handler.using(weight=9))
-    first.enqueue()
-
-    make_worker().work()
-
-    assert ArchivedJob.objects.get(job_type=handler.name).weight == 9
+    again = operations.replay(followed.id)
+    other = operations.replay(followed.id, data={"tokens": 2})
+    weights = dict(QueuedJob.objects.values_list("id", "weight"))
+    assert weights == {again.id: 8, other.id: None}
 
 
 def test_a_rate_of_tokens_and_one_of_requests_are_both_kept(
     declare: Declare, make_worker: Make
 ) -> None:
-    handler = declare(
-        complete,
-        rate=BY_TOKENS,
-        per_key=PerKey((), name="requests", rate=Rate(100, per=3_600, burst=2)),
-    )
+    requests = PerKey((), name="requests", rate=Rate(100, per=3_600, burst=2))
+    handler = declare(complete, rate=BY_TOKENS, per_key=requests)
     worker = make_worker(threads=9)
     handler.enqueue_many({"tokens": tokens} for tokens in (2, 2, 2))
-
     worker.claim()
-    assert held(worker) == 2  # of 10 tokens 6 would fit
+    assert worker.held == 2  # of 10 tokens 6 would fit
     assert owed(handler) == 4
 
 
-@pytest.mark.parametrize("rate", [BY_TOKENS, Rate(1_000, per=3_600, weight=True)])
 def test_what_a_job_really_used_is_spent_when_it_ends_at_the_latest(
-    declare: Declare, make_worker: Make, rate: RateOfDomain
+    declare: Declare, worker: HandDriven
 ) -> None:
     handler = declare(spends, rate=Rate(1_000, per=3_600, burst=10, weight=True))
-    worker = make_worker()
-    handler.using(weight=2).enqueue(units=5)
-    worker.work()
-    assert owed(handler) == 7
-
-    handler.using(weight=3).enqueue(units=-3)
-    worker.work()
-
-    assert owed(handler) == 7
+    for weight, units in ((2, 5), (3, -3)):
+        handler.using(weight=weight).enqueue(units=units)
+        worker.work()
+        assert owed(handler) == 7
     assert not Report.objects.exists()  # it has told nothing else
+
+    for bad in (1.5, True, "2", None):
+        handler.using(weight=1, max_attempts=1).enqueue(units=bad)
+        pass_time(3_600)
+        worker.dispatcher.lane_selection.next_starts.ask_all()
+        worker.work()
+    refused = [job.error_message for job in archived(status="failed")]
+    assert len(refused) == 4
+    assert all("What a job spends is a whole number" in why for why in refused)
 
 
 def test_a_job_without_such_a_rate_spends_in_vain(
-    declare: Declare, make_worker: Make, caplog: pytest.LogCaptureFixture
+    declare: Declare, worker: HandDriven, caplog: pytest.LogCaptureFixture
 ) -> None:
     handler = declare(spends, rate=PLAIN)
     handler.enqueue(units=5)
-
-    make_worker().work()
-
+    worker.work()
     assert len(archived(status="succeeded")) == 1
     assert f"spend() has no effect: {handler.name} has no rate" in caplog.text
     assert owed(handler) == 1
+    with pytest.raises(InvalidArguments, match="has no rate that counts it"):
+        handler.using(weight=2).enqueue()
 
 
-@pytest.mark.parametrize("units", [1.5, True, "2", None])
-def test_what_is_no_whole_number_cannot_be_spent(
-    declare: Declare, make_worker: Make, units: Any
-) -> None:
-    handler = declare(spends, rate=BY_TOKENS.__class__(10, per=60, weight=True))
-    handler.using(max_attempts=1).enqueue(units=units)
-
-    make_worker().work()
-
-    [failed] = archived(status="failed")
-    assert "What a job spends is a whole number" in failed.error_message
-
-
-def test_drain_does_not_wait_for_weights(declare: Declare) -> None:
+def test_a_drain_of_tests_does_not_wait_for_weights(declare: Declare) -> None:
     handler = declare(complete, rate=BY_TOKENS)
     handler.enqueue_many([{"tokens": 10}] * 3)
-
     assert len(drain()) == 3
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_a_wrong_weight_is_refused_where_it_is_declared() -> None:
+    by_prompt = PerKey("prompt", rate=Rate(100, per=1, weight="prompt"))
+    both = {"rate": Rate(100, per=1, weight="tokens"), "per_key": by_prompt}
+    no_name = "weight must be the name of a param"
+    rows: list[tuple[dict[str, Any], str]] = [
         ({"rate": Rate(10, per=1, weight="tokns")}, "no parameter. Did you mean"),
-        ({"rate": Rate(10, per=1, weight="")}, "weight must be the name of a param"),
-        ({"rate": Rate(10, per=1, weight=3)}, "weight must be the name of a param"),  # type: ignore[arg-type]
-        ({"rate": Rate(10, per=1, weight=False)}, "weight must be the name of a par"),  # type: ignore[arg-type]
-        (
-            {
-                "rate": Rate(100, per=1, weight="tokens"),
-                "per_key": PerKey("prompt", rate=Rate(100, per=1, weight="prompt")),
-            },
-            "rate and per_key count the weights 'prompt' and 'tokens'. A job has one",
-        ),
+        ({"rate": Rate(10, per=1, weight="")}, no_name),
+        ({"rate": Rate(10, per=1, weight=3)}, no_name),  # type: ignore[arg-type]
+        ({"rate": Rate(10, per=1, weight=False)}, no_name),  # type: ignore[arg-type]
+        (both, "rate and per_key count the weights 'prompt' and 'tokens'. A job has"),
         (
             {"rate": Rate(10, per=1, burst=2, weight="tokens")},
             "the default of tokens must be at most 2",
         ),
-    ],
-)
-def test_a_wrong_weight_is_refused_where_it_is_declared(
-    options: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ImproperlyConfigured, match=message):
-        job(**options)(complete)
+    ]
+
+    def declared(options: dict[str, Any]) -> str:
+        return refusal(ImproperlyConfigured, lambda: job(**options)(complete))
+
+    assert differing(rows, declared, lambda got, wanted: wanted in got) == []
 
 
-@pytest.mark.parametrize(
-    ("arguments", "using", "message"),
-    [
+def test_what_could_never_start_is_refused_at_the_enqueue(declare: Declare) -> None:
+    handler = declare(complete, rate=BY_TOKENS)
+    whole = "weight must be a whole number of at least 1, not"
+    rows: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         ({"tokens": 11}, {}, "tokens must be at most 10, the burst of the rate 1000/"),
         ({"tokens": 0}, {}, "tokens is what the job counts with in its rate, so it mu"),
         ({"tokens": 1.5}, {}, "must be a whole number of at least 1, not 1.5"),
         ({}, {"weight": 11}, "weight must be at most 10, the burst"),
-        ({}, {"weight": 0}, "weight must be a whole number of at least 1, not 0"),
-        ({}, {"weight": True}, "weight must be a whole number of at least 1, not Tr"),
-    ],
-)
-def test_what_could_never_start_is_refused_at_the_enqueue(
-    declare: Declare, arguments: dict[str, Any], using: dict[str, Any], message: str
-) -> None:
-    handler = declare(complete, rate=BY_TOKENS)
+        ({}, {"weight": 0}, f"{whole} 0"),
+        ({}, {"weight": True}, f"{whole} Tr"),
+    ]
 
-    with pytest.raises(InvalidArguments, match=message):
-        handler.using(**using).enqueue(**arguments)
-    with pytest.raises(InvalidArguments, match=message):
-        handler.using(**using).enqueue_many([{}, arguments])
+    def one(arguments: dict[str, Any], using: dict[str, Any]) -> str:
+        return refusal(
+            InvalidArguments, lambda: handler.using(**using).enqueue(**arguments)
+        )
+
+    def many(arguments: dict[str, Any], using: dict[str, Any]) -> str:
+        return refusal(
+            InvalidArguments,
+            lambda: handler.using(**using).enqueue_many([{}, arguments]),
+        )
+
+    for enqueue in (one, many):
+        assert differing(rows, enqueue, lambda got, wanted: wanted in got) == []
     assert not QueuedJob.objects.exists()
-
-
-def test_a_weight_without_a_rate_that_counts_it_is_refused(declare: Declare) -> None:
-    handler = declare(complete, rate=PLAIN)
-
-    with pytest.raises(InvalidArguments, match="has no rate that counts it"):
-        handler.using(weight=2).enqueue()
 
 
 def test_what_operators_say_of_the_rate_counts_weights_as_well(
@@ -251,7 +214,5 @@ def test_what_operators_say_of_the_rate_counts_weights_as_well(
     assert JobType.objects.get(pk=handler.name).rate == BY_TOKENS.text
     worker = make_worker(threads=9)
     handler.enqueue_many([{}] * 3)  # of 3 tokens each
-
     worker.claim()
-
-    assert held(worker) == 1
+    assert worker.held == 1
