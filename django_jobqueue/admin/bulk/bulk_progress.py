@@ -83,6 +83,11 @@ class Progress:
         return pill_of(self.operation)
 
     @property
+    def error(self) -> str:
+        """Why it failed."""
+        return display.visible(self.operation.error)
+
+    @property
     def percent(self) -> int | None:
         """The percentage that is done; None if the total is not known."""
         return percent_of(self.operation)

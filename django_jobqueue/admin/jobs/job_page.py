@@ -196,7 +196,7 @@ class Reader:
 
     def _shown(self, value: Any) -> JsonTree:
         if not self.sees_data:
-            return json_tree.of_shape(value)
+            return json_tree.of_shape(value, self._secrets or ())
         tree = json_tree.of_value(
             value, self.sensitive, secrets=self._secrets or (), reveal=self._reveal
         )

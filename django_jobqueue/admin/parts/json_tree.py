@@ -19,7 +19,7 @@ from django_jobqueue.admin.parts.json_text import (
     scalar,
 )
 from django_jobqueue.text import numbers
-from django_jobqueue.text.redaction import Masking
+from django_jobqueue.text.redaction import Masking, mask_text
 
 LONGEST: Final = 64 * 1024  # characters that the page has of a value
 LONGEST_TEXT: Final = 2_000  # characters of a text before the rest folds
@@ -61,14 +61,15 @@ def of_value(
     return replace(_tree(pieces, writer), hides=hides)
 
 
-def of_shape(value: Any) -> JsonTree:
-    """Only keys and types, for users who may not see the values."""
+def of_shape(value: Any, secrets: Collection[str] = ()) -> JsonTree:
+    """Only keys and types, for users who may not see the values; ``secrets`` are masked
+    also in keys."""
     hidden = gettext("Values are hidden: you may see only keys and types.")
     if isinstance(value, Unreadable):
         return JsonTree(note=hidden)
     try:
         writer = _Writer()
-        pieces = list(writer.pieces(_shape(value)))
+        pieces = list(writer.pieces(_shape(value, secrets)))
     except RecursionError:
         return JsonTree(type_of(value), hidden)
     tree = _tree(pieces, writer)
@@ -211,12 +212,12 @@ def _count(value: Any) -> str:
     return text % {"count": numbers.number(len(value))}
 
 
-def _shape(value: Any) -> Any:
+def _shape(value: Any, secrets: Collection[str]) -> Any:
     """The same objects with types for values; of a list its first item."""
     if isinstance(value, dict) and value:
-        return {key: _shape(item) for key, item in value.items()}
+        return {mask_text(k, secrets): _shape(v, secrets) for k, v in value.items()}
     if isinstance(value, list) and value:
-        inner = _shape(value[0])
+        inner = _shape(value[0], secrets)
         if isinstance(inner, _Word):
             return _Word(f"[{numbers.number(len(value))} × {inner}]")
         return [_Word(f"{numbers.number(len(value))} ×"), inner]
