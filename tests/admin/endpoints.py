@@ -1,7 +1,7 @@
 """Every address of the job queue in the admin, as the registered pages say.
 
-Nothing is listed here: a page or a button that is added is found, and with it what
-``test_endpoints`` asks of each.
+A page or a button that is added is found, and with it what ``test_endpoints`` asks of
+each. Only what each of them does is listed, with the role that may do it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from django.apps import apps
@@ -17,9 +18,10 @@ from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import quote
 from django.db import connection, transaction
-from django.test import Client
+from django.db.models import Model
 from django.urls import reverse
 
+from django_jobqueue.management.jobqueue.roles import ROLES
 from django_jobqueue.models import Alert, AuditEntry, SavedView
 from django_jobqueue.operations import bulk, job_searches, personal_data
 from django_jobqueue.search.selection import Selection, Table, Term
@@ -30,6 +32,87 @@ Keys = Mapping[str, object]  # by the lower-case name of the model
 
 # What is done there concerns nobody else: users save views of lists for themselves.
 OWN = ("queuedjob/views/save/", "queuedjob/views/edit/", "queuedjob/views/delete/")
+
+# The first role that may do it. What only shows is everybody's, and is not here.
+FIRST = {
+    "bulkoperation/<uuid:object_id>/start/": "Job operator",
+    "bulkoperation/<uuid:object_id>/pause/": "Job operator",
+    "bulkoperation/<uuid:object_id>/resume/": "Job operator",
+    "bulkoperation/<uuid:object_id>/stop/": "Job operator",
+    "bulkoperation/<uuid:object_id>/undo/": "Job operator",
+    "bulkoperation/<uuid:object_id>/step/": "Job operator",
+    "erasure/find/": "Job admin",
+    "erasure/<uuid:object_id>/erase/": "Job admin",
+    "erasure/<uuid:object_id>/delete-rows/": "Job admin",
+    "erasure/<uuid:object_id>/resume/": "Job admin",
+    "erasure/<uuid:object_id>/step/": "Job admin",
+    "erasure/<uuid:object_id>/stop/": "Job admin",
+    "failuregroup/<path:object_id>/replay-jobs/": "Job operator",
+    "failuregroup/<path:object_id>/resolve-and-replay/": "Job operator",
+    "failuregroup/<path:object_id>/cancel-jobs/": "Job operator",
+    "failuregroup/<path:object_id>/prune-jobs/": "Job admin",
+    "failuregroup/resolve/": "Job operator",
+    "failuregroup/ignore/": "Job operator",
+    "failuregroup/reopen/": "Job operator",
+    "failuregroup/assign/": "Job operator",
+    "failuregroup/note/": "Job operator",
+    "archivedjob/<path:object_id>/replay_edited/": "Job engineer",
+    "archivedjob/<path:object_id>/download/": "Job operator",
+    "archivedjob/<path:object_id>/reveal/": "Job admin",
+    "archivedjob/free_key/": "Job operator",
+    "archivedjob/replay/": "Job operator",
+    "archivedjob/prune/": "Job admin",
+    "queuedjob/<path:object_id>/edit_data/": "Job engineer",
+    "queuedjob/<path:object_id>/download/": "Job operator",
+    "queuedjob/<path:object_id>/reveal/": "Job admin",
+    "queuedjob/run_now/": "Job operator",
+    "queuedjob/reschedule/": "Job operator",
+    "queuedjob/cancel/": "Job operator",
+    "queuedjob/free_key/": "Job operator",
+    "queuedjob/release/": "Job operator",
+    "queuedjob/allow_attempts/": "Job operator",
+    "queuedjob/fail/": "Job operator",
+    "jobsearch/start/": "Job operator",
+    "jobsearch/<uuid:object_id>/stop/": "Job operator",
+    "jobtype/<path:object_id>/new/": "Job engineer",
+    "jobtype/<path:object_id>/change/": "Job engineer",  # overrides; others only look
+    "jobtype/clear/": "Job engineer",
+    "jobtype/pause/": "Job operator",
+    "jobtype/resume/": "Job operator",
+    "keylimit/override/": "Job engineer",
+    "host/drain/": "Job operator",
+    "host/resume/": "Job operator",
+    "host/restart/": "Job operator",
+    "host/scale/": "Job operator",
+    "host/stop/": "Job operator",
+    "lease/take-away/": "Job operator",
+    "queue/pause-by-name/": "Job operator",
+    "queue/pause/": "Job operator",
+    "queue/resume/": "Job operator",
+    "queuedjob/views/save/": "Job viewer",  # for themselves
+    "queuedjob/views/edit/": "Job viewer",
+    "queuedjob/views/delete/": "Job viewer",
+    "schedule/run/": "Job operator",
+    "schedule/pause/": "Job operator",
+    "schedule/resume/": "Job operator",
+    "schedule/<path:object_id>/edit/": "Job engineer",
+    "schedule/reset/": "Job engineer",
+    "schedule/remove/": "Job engineer",
+    "schedule/new/": "Job engineer",
+    "schedule/preview/": "Job engineer",  # a part of the forms
+    "token/create/": "Job admin",
+    "token/revoke/": "Job admin",
+    "worker/drain/": "Job operator",
+    "worker/resume/": "Job operator",
+    "worker/stop/": "Job operator",
+    "worker/restart/": "Job operator",
+    "worker/where/": "Job operator",
+    "worker/<path:object_id>/stack/": "Job operator",
+}
+# All rights of a role: each has those of the one before.
+RIGHTS = dict(
+    zip(ROLES, accumulate(ROLES.values(), lambda more, one: (*more, *one)), strict=True)
+)
 
 PARAMETER = re.compile(r"<(?:(?P<converter>\w+):)?(?P<name>\w+)>")
 WRITES = re.compile(
@@ -53,6 +136,21 @@ class Endpoint:
         """Whether it is a list, or the overview: these take filters, and no form."""
         return not self.route
 
+    @property
+    def is_page(self) -> bool:
+        """Whether it is the page of an object."""
+        return self.route == "<path:object_id>/change/"
+
+    @property
+    def does(self) -> bool:
+        """Whether it is there to do something, which only a POST can."""
+        return str(self) in FIRST
+
+    @property
+    def is_nobodys(self) -> bool:
+        """Whether it is a form of Django's that is for no one."""
+        return self.route in ("add/", "<path:object_id>/delete/")
+
     def address(self, keys: Keys) -> str:
         """The address, about the row with this key."""
         if not self.model:
@@ -65,30 +163,18 @@ class Endpoint:
 def endpoints() -> Iterator[Endpoint]:
     """All of them."""
     yield Endpoint("", "")  # the overview
-    for model, model_admin in admin.site._registry.items():
-        if model._meta.app_label != "jobqueue":
-            continue
-        for pattern in model_admin.get_urls():
+    for model in models_with_pages():
+        for pattern in admin.site.get_model_admin(model).get_urls():
             yield Endpoint(str(model._meta.model_name), str(pattern.pattern))
 
 
+def models_with_pages() -> list[type[Model]]:
+    """All models of the job queue that have pages."""
+    found = apps.get_app_config("jobqueue").get_models()
+    return [model for model in found if admin.site.is_registered(model)]
+
+
 ALL = list(endpoints())
-# To be tried together where nothing changes: to make the rows takes longer than a page.
-OF_MODEL = {
-    model or "overview page": [one for one in ALL if one.model == model]
-    for model in dict.fromkeys(one.model for one in ALL)
-}
-
-
-def actions() -> list[tuple[str, str]]:
-    """Every action of every list: its model and its name."""
-    return [
-        (str(model._meta.model_name), str(action.__name__))
-        for model, model_admin in admin.site._registry.items()
-        if model._meta.app_label == "jobqueue"
-        for action in model_admin.actions or ()
-        if callable(action)
-    ]
 
 
 def keys_of(scene: Scene) -> Keys:
@@ -185,8 +271,9 @@ def everything() -> dict[str, list[dict[str, Any]]]:
 
 
 @contextmanager
-def nothing_written() -> Iterator[None]:
-    """No row may change, and no statement may write or lock one."""
+def nothing_written() -> Iterator[list[str]]:
+    """No row may change, and no statement may write or lock one; gives those that did,
+    for who wants to know at once."""
     before = everything()
     written: list[str] = []
 
@@ -198,7 +285,7 @@ def nothing_written() -> Iterator[None]:
         return execute(sql, params, many, context)
 
     with connection.execute_wrapper(look):
-        yield
+        yield written
     assert written == []
     assert everything() == before
 
@@ -209,10 +296,3 @@ def undone() -> Iterator[None]:
     with transaction.atomic():
         yield
         transaction.set_rollback(True)
-
-
-def answers(client: Client, endpoint: Endpoint, keys: Keys) -> list[Any]:
-    """What a GET and a POST that say everything are answered with."""
-    address, form = endpoint.address(keys), said(endpoint, keys)
-    query = {} if endpoint.is_list else form
-    return [client.get(address, query), client.post(address, form)]

@@ -76,7 +76,7 @@ def infect(text: str, name: str = "") -> Keys:
         pid=1,
         desired="drain",
         running=1,
-        lease_until=now + rows.MINUTE,
+        lease_until=now + rows.HOUR,
     )
     group = rows.uuid4()
     _insert(
@@ -129,6 +129,7 @@ def infect(text: str, name: str = "") -> Keys:
         queues=[text],
         desired={"processes": text, "queues": [text], "restart": text},
         applied={},
+        lease_until=now + rows.HOUR,
     )
     lease = _insert(Lease, text, name=name, token=rows.uuid4())
     limit = _insert(KeyLimit, text, name=name.replace(" ", "_"))

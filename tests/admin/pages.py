@@ -8,7 +8,11 @@ from html.parser import HTMLParser
 from typing import Any
 
 from django.contrib.admin.utils import quote
-from django.test import Client
+from django.contrib.auth import get_user
+from django.contrib.messages.middleware import MessageMiddleware
+from django.core.handlers.wsgi import WSGIRequest
+from django.http import HttpResponse
+from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
@@ -17,6 +21,8 @@ MODELS = (
     *("host", "keylimit", "lease", "token", "worker"),
 )
 
+RAW = ("pre", "textarea", "script", "style", "code", "option")
+SAID = ("title", "aria-label")  # attributes that are read to people
 FRAME = re.compile(
     r"SAVEPOINT|RELEASE|ROLLBACK|\s*SELECT set_config\('statement_timeout'", re.ASCII
 )
@@ -44,7 +50,9 @@ class Page(HTMLParser):
     html: str
     elements: list[tuple[str, dict[str, str | None]]] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
+    shown: list[str] = field(default_factory=list)  # without code and values of jobs
     _goes_on: bool = False
+    _raw: int = 0
 
     def __post_init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -55,9 +63,16 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))
+        self.shown += [value or "" for name, value in attrs if name in SAID]
         self._goes_on = tag == "wbr"
+        self._raw += tag in RAW
+
+    def handle_endtag(self, tag: str) -> None:
+        self._raw -= tag in RAW
 
     def handle_data(self, data: str) -> None:
+        if not self._raw:
+            self.shown.append(" ".join(data.split()))
         if self._goes_on and self.texts:
             self.texts[-1] += data  # the same word, which may be broken here
         else:
@@ -86,6 +101,29 @@ class Page(HTMLParser):
     def rows(self) -> list[str]:
         """The keys of the rows of a list, where they can be selected."""
         return [str(box["value"]) for box in self.all("input", name="_selected_action")]
+
+
+def tabs_of(page: Page) -> dict[str, bool]:
+    """Where the tabs of a page lead, and whether it is the page itself."""
+    return {
+        str(one["href"]): one.get("aria-current") == "page"
+        for one in page.all("a")
+        if "data-jq-key" in one
+    }
+
+
+def current_tabs(page: Page) -> list[str]:
+    """The tabs of the page that is looked at."""
+    return [address for address, is_current in tabs_of(page).items() if is_current]
+
+
+def request_of(client: Client, address: str, **query: Any) -> WSGIRequest:
+    """The request of this user, as the admin's methods take it."""
+    request = RequestFactory().get(address, query)
+    request.session = client.session
+    request.user = get_user(request)  # type: ignore[arg-type]
+    MessageMiddleware(lambda _request: HttpResponse()).process_request(request)
+    return request
 
 
 def statements(captured: CaptureQueriesContext) -> list[str]:

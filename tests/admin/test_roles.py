@@ -1,169 +1,223 @@
-"""Each ready-made role, and each address: who may do what."""
+"""Each ready-made role, and each address: who may do what, and what is told of it."""
 
 from __future__ import annotations
 
-from itertools import accumulate
+from typing import Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.messages import get_messages
+from django.db import connection
 from django.test import Client
+from django.utils.html import conditional_escape
 
-from django_jobqueue.management.jobqueue.roles import ROLES
+from django_jobqueue.models import BulkOperation, JobType, QueuedJob, SavedView
 from django_jobqueue.operations import bulk
 from django_jobqueue.store.bulk.operation_rows import Options
 from django_jobqueue.store.bulk.skips import planned
 from tests.admin.conftest import LogIn
-from tests.admin.endpoints import ALL, OF_MODEL, Endpoint, Keys, keys_of, said, undone
+from tests.admin.crowd import code, crowd, told
+from tests.admin.endpoints import (
+    ALL,
+    FIRST,
+    OWN,
+    RIGHTS,
+    Endpoint,
+    Keys,
+    keys_of,
+    models_with_pages,
+    operation,
+    said,
+    undone,
+)
+from tests.admin.pages import Page
 from tests.admin.scene import Scene
 
-# The first role that may do it. What only shows is everybody's, and is left out here.
-FIRST = {
-    "bulkoperation/<uuid:object_id>/start/": "Job operator",
-    "bulkoperation/<uuid:object_id>/pause/": "Job operator",
-    "bulkoperation/<uuid:object_id>/resume/": "Job operator",
-    "bulkoperation/<uuid:object_id>/stop/": "Job operator",
-    "bulkoperation/<uuid:object_id>/undo/": "Job operator",
-    "bulkoperation/<uuid:object_id>/step/": "Job operator",
-    "erasure/find/": "Job admin",
-    "erasure/<uuid:object_id>/erase/": "Job admin",
-    "erasure/<uuid:object_id>/delete-rows/": "Job admin",
-    "erasure/<uuid:object_id>/resume/": "Job admin",
-    "erasure/<uuid:object_id>/step/": "Job admin",
-    "erasure/<uuid:object_id>/stop/": "Job admin",
-    "failuregroup/<path:object_id>/replay-jobs/": "Job operator",
-    "failuregroup/<path:object_id>/resolve-and-replay/": "Job operator",
-    "failuregroup/<path:object_id>/cancel-jobs/": "Job operator",
-    "failuregroup/<path:object_id>/prune-jobs/": "Job admin",
-    "failuregroup/resolve/": "Job operator",
-    "failuregroup/ignore/": "Job operator",
-    "failuregroup/reopen/": "Job operator",
-    "failuregroup/assign/": "Job operator",
-    "failuregroup/note/": "Job operator",
-    "archivedjob/<path:object_id>/replay_edited/": "Job engineer",
-    "archivedjob/<path:object_id>/download/": "Job operator",
-    "archivedjob/<path:object_id>/reveal/": "Job admin",
-    "archivedjob/free_key/": "Job operator",
-    "archivedjob/replay/": "Job operator",
-    "archivedjob/prune/": "Job admin",
-    "queuedjob/<path:object_id>/edit_data/": "Job engineer",
-    "queuedjob/<path:object_id>/download/": "Job operator",
-    "queuedjob/<path:object_id>/reveal/": "Job admin",
-    "queuedjob/run_now/": "Job operator",
-    "queuedjob/reschedule/": "Job operator",
-    "queuedjob/cancel/": "Job operator",
-    "queuedjob/free_key/": "Job operator",
-    "queuedjob/release/": "Job operator",
-    "queuedjob/allow_attempts/": "Job operator",
-    "queuedjob/fail/": "Job operator",
-    "jobsearch/start/": "Job operator",
-    "jobsearch/<uuid:object_id>/stop/": "Job operator",
-    "jobtype/<path:object_id>/new/": "Job engineer",
-    "jobtype/<path:object_id>/change/": "Job engineer",  # overrides; others only look
-    "jobtype/clear/": "Job engineer",
-    "jobtype/pause/": "Job operator",
-    "jobtype/resume/": "Job operator",
-    "keylimit/override/": "Job engineer",
-    "host/drain/": "Job operator",
-    "host/resume/": "Job operator",
-    "host/restart/": "Job operator",
-    "host/scale/": "Job operator",
-    "host/stop/": "Job operator",
-    "lease/take-away/": "Job operator",
-    "queue/pause-by-name/": "Job operator",
-    "queue/pause/": "Job operator",
-    "queue/resume/": "Job operator",
-    "queuedjob/views/save/": "Job viewer",  # for themselves
-    "queuedjob/views/edit/": "Job viewer",
-    "queuedjob/views/delete/": "Job viewer",
-    "schedule/run/": "Job operator",
-    "schedule/pause/": "Job operator",
-    "schedule/resume/": "Job operator",
-    "schedule/<path:object_id>/edit/": "Job engineer",
-    "schedule/reset/": "Job engineer",
-    "schedule/remove/": "Job engineer",
-    "schedule/new/": "Job engineer",
-    "schedule/preview/": "Job engineer",  # a part of the forms
-    "token/create/": "Job admin",
-    "token/revoke/": "Job admin",
-    "worker/drain/": "Job operator",
-    "worker/resume/": "Job operator",
-    "worker/stop/": "Job operator",
-    "worker/restart/": "Job operator",
-    "worker/where/": "Job operator",
-    "worker/<path:object_id>/stack/": "Job operator",
-}
-NOBODY = ("add/", "delete/")  # Django's own forms, for no one
-RIGHTS = dict(
-    zip(ROLES, accumulate(ROLES.values(), lambda more, one: (*more, *one)), strict=True)
-)
-
-
-@pytest.fixture
-def keys(scene: Scene) -> Keys:
-    """A row of each model."""
-    return keys_of(scene)
-
-
-def does(endpoint: Endpoint) -> bool:
-    """Whether it is there to do something, which only a POST can."""
-    return str(endpoint) in FIRST
+ROLES = list(RIGHTS)
+LOGGER = "django_jobqueue.operations"
+Log = pytest.LogCaptureFixture
+# What its row has to be for something to be done with a bulk operation.
+STATES = {"start": "draft", "resume": "paused", "undo": "done"}
+CHANGING = 40  # addresses, at least, when all forms say what they can
+# What is only done to rows that are as code and hosts write them.
+DECLARED = ("host/scale/", "schedule/run/", "schedule/reset/")
+DECLARED += ("schedule/<path:object_id>/edit/",)
+# Drafts change nothing yet, and views only their owner sees.
+EFFECTS = {"bulkoperation": "state <> 'draft'", "erasure": "state <> 'draft'"}
+WITHOUT_EFFECT = ("savedview", "overview")
 
 
 def test_every_address_that_does_something_is_in_the_table() -> None:
-    """A POST to any other one is refused, or shows what a GET does."""
     assert set(FIRST) <= {str(endpoint) for endpoint in ALL}
-    others = {str(endpoint) for endpoint in ALL} - set(FIRST)
     shows = ("history/", "change/", "<path:object_id>/", "find/", "<uuid:id>/")
     shows += ("export.csv/", "export.jsonl/", "search/", "matrix/", "releases/")
     shows += ("views/", "names/")
-    lists = {f"{endpoint.model}/" for endpoint in ALL if endpoint.is_list}
-    strangers = others - lists
-    assert {one for one in strangers if not one.endswith((*shows, *NOBODY))} == set()
+    assert [
+        str(one)
+        for one in ALL
+        if not (one.does or one.is_list or one.is_nobodys)
+        and not one.route.endswith(shows)
+    ] == []
 
 
-@pytest.mark.parametrize("endpoints", OF_MODEL.values(), ids=OF_MODEL.keys())
-@pytest.mark.parametrize("role", ROLES)
-def test_a_role_may_do_what_is_its_own_and_no_more(
-    log_in: LogIn, keys: Keys, endpoints: list[Endpoint], role: str
+def make_possible(endpoint: Endpoint, keys: Keys) -> None:
+    """Let there be something to be done."""
+    JobType.objects.update(priority_override=5)
+    verb = endpoint.route.rstrip("/").rpartition("/")[2]
+    BulkOperation.objects.update(state=STATES.get(verb, "running"))
+    made = QueuedJob.objects.filter(pk=keys["queuedjob"])
+    made.update(bulk_operation_id=keys["bulkoperation"])
+
+
+def effects() -> dict[str, str]:
+    """A sum of each table."""
+    tables = {one._meta.db_table for one in models_with_pages()}
+    tables -= {f"jobqueue_{name}" for name in WITHOUT_EFFECT}
+    sums = [
+        f"SELECT '{table}', md5(string_agg(t::text, '' ORDER BY t::text))"
+        f" FROM {table} t WHERE {EFFECTS.get(table.removeprefix('jobqueue_'), 'true')}"
+        for table in sorted(tables)
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(" UNION ALL ".join(sums))
+        return dict(cursor.fetchall())
+
+
+def untold(log: Log, operated: list[Any], who: str, *, is_step: bool) -> str:
+    """What is missing of the records of a change; empty if nothing is."""
+    records = [record for record in log.records if record.name == LOGGER]
+    entries = list(LogEntry.objects.select_related("user"))
+    if is_step:  # of a bulk operation, which its start told
+        return "" if records else "no log record"
+    by = {entry.user.get_username() for entry in entries}
+    if by != {who} or not all(entry.get_change_message() for entry in entries):
+        return f"the history says {entries}"
+    if {record.by for record in records} != {who}:
+        return f"the log says {log.text}"
+    if not all(record.verb and record.count >= 0 for record in records):
+        return f"the log does not say what and how many: {log.text}"
+    if len(operated) != len(records):
+        return f"the signal says {operated}"
+    return ""
+
+
+@pytest.mark.timeout(300)
+def test_the_first_role_that_may_does_it_and_it_is_told_without_secrets(
+    log_in: LogIn, caplog: Log, operated: list[Any]
 ) -> None:
-    client = log_in(*RIGHTS[role])
-    for endpoint in filter(does, endpoints):
-        may = list(ROLES).index(role) >= list(ROLES).index(FIRST[str(endpoint)])
-        form = said(endpoint, keys)
-        if endpoint.route == "<path:object_id>/change/" and not may:
-            form = {"_save": "Save"}
+    """Whatever can be done, in the history, in the log and in a signal; texts stay text
+    in its answer. A POST to an address that only shows changes nothing."""
+    caplog.set_level("CRITICAL", logger="django.request")
+    caplog.set_level("DEBUG", logger="django_jobqueue")
+    rows = crowd(is_large=False)
+    keys = {**rows.code, "bulkoperation": operation()}
+    schedule, host = rows.scene.schedules["overridden"], rows.scene.hosts["asked"]
+    declared = {**keys, "schedule": schedule, "host": host}
+    SavedView.objects.update(owner=ROLES[0])
+    clients = {role: log_in(*rights, name=role) for role, rights in RIGHTS.items()}
+    changing: list[str] = []
+    found: dict[str, list[str]] = {}
+    for endpoint in ALL:
+        role = FIRST.get(str(endpoint), ROLES[-1])
+        caplog.clear()
+        operated.clear()
+        clients[role].cookies.pop("messages", None)
         with undone():
-            answer = client.post(endpoint.address(keys), form).status_code
-        assert answer in ((200, 302) if may else (403, 405)), endpoint
+            make_possible(endpoint, keys)
+            before = effects()
+            response = post(
+                clients[role], endpoint, declared if str(endpoint) in DECLARED else keys
+            )
+            wrong = wrong_with(response, endpoint)
+            if str(endpoint) not in OWN and effects() != before:
+                changing.append(str(endpoint))
+                step = endpoint.route.endswith("/step/")
+                wrong += filter(None, [untold(caplog, operated, role, is_step=step)])
+            texts = [entry.change_message for entry in LogEntry.objects.all()]
+        texts += [str(one.__dict__) + one.getMessage() for one in caplog.records]
+        texts += map(str, operated)
+        if wrong := [*wrong, *(secret for text in texts for secret in told(text))]:
+            found[str(endpoint)] = wrong
+    assert "\n".join(f"{k}: {v}" for k, v in found.items()) == ""
+    assert len(changing) >= CHANGING
+    assert set(changing) <= set(FIRST)
 
 
-@pytest.mark.parametrize("endpoints", OF_MODEL.values(), ids=OF_MODEL.keys())
-@pytest.mark.parametrize("role", ROLES)
-def test_every_role_sees_every_page_that_only_shows(
-    log_in: LogIn, keys: Keys, endpoints: list[Endpoint], role: str
+def post(client: Client, endpoint: Endpoint, keys: Keys) -> Any:
+    """The answer to all that a form could say."""
+    return client.post(endpoint.address(keys), said(endpoint, keys))
+
+
+def wrong_with(response: Any, endpoint: Endpoint) -> list[str]:
+    """What is wrong with the answer to a POST, or with the messages that it leaves."""
+    may = (200, 302) if endpoint.does else (200, 302, 403, 405)
+    wrong = []
+    if response.status_code not in may:
+        wrong.append(f"is answered with {response.status_code}")
+    text = response.getvalue().decode()
+    if "html" in response.headers["Content-Type"]:
+        left = get_messages(response.wsgi_request)
+        text += "".join(conditional_escape(message.message) for message in left)
+        wrong += code(Page(text))
+    return wrong if endpoint.route.endswith("reveal/") else [*wrong, *told(text)]
+
+
+def test_the_role_before_the_first_that_may_does_nothing(
+    log_in: LogIn, scene: Scene, caplog: Log
 ) -> None:
-    client = log_in(*RIGHTS[role])
-    for endpoint in endpoints:
-        if does(endpoint) and "change" not in endpoint.route:
-            continue
-        answer = client.get(endpoint.address(keys)).status_code
-        refused = endpoint.route.endswith(NOBODY)
-        assert answer in ((403,) if refused else (200, 301, 302)), endpoint
+    caplog.set_level("CRITICAL", logger="django.request")
+    keys = keys_of(scene)
+    clients = {role: log_in(*RIGHTS[role], name=role) for role in ROLES}
+    before = effects()
+    answers = {}
+    for endpoint in filter(lambda one: one.does, ALL):
+        if number := ROLES.index(FIRST[str(endpoint)]):
+            form = {"_save": "Save"} if endpoint.is_page else said(endpoint, keys)
+            client = clients[ROLES[number - 1]]
+            status = client.post(endpoint.address(keys), form).status_code
+            answers[str(endpoint)] = status
+    assert {k: v for k, v in answers.items() if v not in (403, 405)} == {}
+    assert effects() == before
+
+
+@pytest.mark.slow("each role at each address, where a role has the rights before it")
+def test_a_role_may_do_what_is_its_own_and_no_more(log_in: LogIn, scene: Scene) -> None:
+    keys = keys_of(scene)
+    found = []
+    for number, role in enumerate(ROLES):
+        client = log_in(*RIGHTS[role], name=role)
+        for endpoint in ALL:
+            may = endpoint.does and number >= ROLES.index(FIRST[str(endpoint)])
+            with undone():
+                if endpoint.does:
+                    form = said(endpoint, keys)
+                    if endpoint.is_page and not may:
+                        form = {"_save": "Save"}
+                    answer = client.post(endpoint.address(keys), form).status_code
+                    expected = (200, 302) if may else (403, 405)
+                else:
+                    answer = client.get(endpoint.address(keys)).status_code
+                    expected = (403,) if endpoint.is_nobodys else (200, 301, 302)
+            if answer not in expected:
+                found.append((role, str(endpoint), answer))
+    assert found == []
 
 
 def test_whoever_is_on_call_finds_what_the_night_needs(
-    log_in: LogIn, keys: Keys
+    log_in: LogIn, scene: Scene
 ) -> None:
     """The tour for operators, with the rights of the operator alone."""
     client = log_in(*RIGHTS["Job operator"])
-    group, job, worker = (keys[k] for k in ("failuregroup", "queuedjob", "worker"))
+    group, job = scene.group, scene.queued["later"]
+    worker = scene.workers["running"]
     offered = {
-        f"/admin/jobqueue/failuregroup/{group}/change/": "Replay failed jobs",
-        f"/admin/jobqueue/queuedjob/{job}/change/": "Cancel",
-        f"/admin/jobqueue/worker/{worker}/change/": "Show stack",
+        f"/admin/jobqueue/failuregroup/{group}/change/": ["Replay failed jobs"],
+        f"/admin/jobqueue/queuedjob/{job}/change/": ["Cancel"],
+        f"/admin/jobqueue/worker/{worker}/change/": ["Show stack", "Drain"],
     }
-    for address, label in offered.items():
-        assert label in client.get(address).content.decode()
-    assert "Drain" in client.get(f"/admin/jobqueue/worker/{worker}/change/").text
+    for address, labels in offered.items():
+        text = client.get(address).content.decode()
+        assert [label for label in labels if label not in text] == []
     draft = client.post(f"/admin/jobqueue/failuregroup/{group}/replay-jobs/")
     assert started(client, draft.headers["Location"])
 
