@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from django.utils.translation.template import templatize
 
-from tests.architecture.source import PACKAGE, modules
+from tests.architecture.source import PACKAGE, parsed
 
 Message = tuple[str, ...]  # singular; and plural, if there is one
 
@@ -32,22 +33,25 @@ IN_TEMPLATE = re.compile(
 )
 
 
+@cache
 def messages() -> dict[Message, str]:
     """Every message, with a file that says it."""
-    found = {}
-    for module in modules():
-        for message in _of_code(module.tree):
-            found[message] = module.path
-    for file in sorted((PACKAGE / "templates").rglob("*.html")):
-        for message in _of_template(file):
-            found[message] = file.relative_to(PACKAGE).as_posix()
-    return found
+    files = [*PACKAGE.rglob("*.py"), *(PACKAGE / "templates").rglob("*.html")]
+    return {
+        message: file.relative_to(PACKAGE).as_posix()
+        for file in sorted(files)
+        for message in (_of_code if file.suffix == ".py" else _of_template)(file)
+    }
 
 
-def _of_code(tree: ast.Module) -> Iterator[Message]:
+def _of_code(file: Path) -> Iterator[Message]:
+    text = file.read_text()
+    if "gettext" not in text:
+        return
+    tree = parsed(text)
     names = {
         alias.asname or alias.name: alias.name
-        for node in ast.walk(tree)
+        for node in tree.body
         if isinstance(node, ast.ImportFrom)
         and node.module == "django.utils.translation"
         for alias in node.names

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
-from pathlib import Path
-
-import pytest
 
 from tests.architecture.source import PACKAGE
 
@@ -39,8 +36,11 @@ class Words(HTMLParser):
         self.found += WORD.findall(data)
 
 
-@pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.name)
-def test_every_word_of_a_template_is_translated(template: Path) -> None:
-    words = Words()
-    words.feed(NO_TEXT.sub("", template.read_text()))
-    assert words.found == []
+def test_every_word_of_a_template_is_translated() -> None:
+    assert len(TEMPLATES) > 50
+    said = {}
+    for template in TEMPLATES:
+        words = Words()
+        words.feed(NO_TEXT.sub("", template.read_text()))
+        said[template.name] = words.found
+    assert {name: found for name, found in said.items() if found} == {}
