@@ -20,8 +20,9 @@ from django_jobqueue.processes.shutdown import WORKER_STOPS, Step, Stopping
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.workers.claiming.policies import Policies
 from django_jobqueue.workers.presence import Presence
+from django_jobqueue.workers.unresponsive_attempts import record_in_thread
 from django_jobqueue.workers.watchdog import waits_for_another
-from django_jobqueue.workers.worker import Worker, record_in_thread
+from django_jobqueue.workers.worker import Worker
 
 logger = logging.getLogger("django_jobqueue.worker")
 

@@ -6,10 +6,9 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
-from django.db import connections
 from django.dispatch import Signal
 
 from django_jobqueue import observers, signals
@@ -18,9 +17,9 @@ from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.retry_decision import StopReason
 from django_jobqueue.execution.atomic import run_atomically
 from django_jobqueue.execution.attempt import Attempt
-from django_jobqueue.execution.attempt_steps import arun, notify_end, run
+from django_jobqueue.execution.attempt_steps import arun, run
 from django_jobqueue.execution.metadata import save_metadata
-from django_jobqueue.execution.observed_attempts import aobserved, observed, report_lost
+from django_jobqueue.execution.observed_attempts import aobserved, observed
 from django_jobqueue.execution.signal_sender import announcer
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.attempt_table import AttemptTable
@@ -52,6 +51,11 @@ from django_jobqueue.workers.executors.coroutines import Coroutines
 from django_jobqueue.workers.executors.threads import Threads
 from django_jobqueue.workers.reporter import Reporter
 from django_jobqueue.workers.stack_dump import StackDumper
+from django_jobqueue.workers.unresponsive_attempts import (
+    log_unresponsive,
+    record_in_thread,
+    report_ended,
+)
 from django_jobqueue.workers.watchdog import Watchdog, waits_for_another
 from django_jobqueue.workers.worker_row import row_of
 
@@ -221,7 +225,7 @@ class Worker:
         for attempt in known:
             self.completer.add(attempt, attempt.finish_ended())
         if known and observers.registered:
-            self._reports.append(in_thread("ended", partial(_report_ended, known)))
+            self._reports.append(in_thread("ended", partial(report_ended, known)))
         if unresponsive:
             unknown = [attempt for attempt in left if not attempt.handed_over]
             hanging = self.unresponsive
@@ -249,7 +253,7 @@ class Worker:
         self.unresponsive += new
         self.drain()
         for attempt in new:  # last, since a handler of log records may be what hangs
-            _log_unresponsive(attempt)
+            log_unresponsive(attempt)
 
     def _break_down(self, why: str) -> None:
         if self.problem is None:
@@ -342,58 +346,6 @@ class Worker:
         if self.config.async_slots:
             slots, run_async = self.config.async_slots, aobserved(arun)
             self.executors.append(Coroutines(slots, callbacks, run=run_async))
-
-
-def record_in_thread(
-    add: Callable[[Attempt, Finished], None],
-    attempts: Sequence[Attempt],
-    within: float,
-    upshot: str = "its worker process was replaced",
-) -> threading.Thread | None:
-    """Record the outcomes of attempts that hang, then notify of them, in a thread of
-    its own, because either step may hang again. Waits at most ``within`` seconds."""
-
-    def record() -> None:
-        recorded, unannounced = [], []
-        for attempt in attempts:
-            if attempt.over:
-                finished = attempt.finish_ended(upshot)
-            elif attempt.asked is not StopReason.NOTHING:
-                finished = attempt.finish_unresponsive(upshot)
-                unannounced.append((attempt, finished))
-            else:
-                continue
-            add(attempt, finished)
-            recorded.append((attempt, finished))
-        for attempt, finished in recorded:
-            report_lost(attempt, finished)
-        for attempt, finished in unannounced:
-            notify_end(attempt, finished)
-        connections.close_all()
-
-    if not attempts:
-        return None
-    recording = in_thread("hung", record)
-    recording.join(within)
-    return recording
-
-
-def _report_ended(attempts: Sequence[Attempt]) -> None:
-    """Report attempts whose outcomes are known to the observers that wait for them."""
-    for attempt in attempts:
-        report_lost(attempt, attempt.finish_ended())
-
-
-def _log_unresponsive(attempt: Attempt) -> None:
-    if waits_for_another(attempt):
-        return
-    what = "What follows on the end of job" if attempt.over else "Job"
-    logger.error(
-        "%s %s (%s) does not stop; this worker will be replaced",
-        what,
-        attempt.job.id,
-        attempt.job.job_type,
-    )
 
 
 def _announce(signal: Signal, worker: Worker) -> None:

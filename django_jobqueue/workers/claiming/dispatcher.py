@@ -225,7 +225,7 @@ class Dispatcher(Loop):
         self._bursts.see(taken, began, time.monotonic())
         wait = min(self._wait(taken), self.lane_selection.next_starts.seconds)
         if taken and self._has_room and not self.scanner.has_scanned_since(began):
-            wait = min(wait, SCAN_EVERY)  # it may be told of lanes that it does not know
+            wait = min(wait, SCAN_EVERY)  # news may be of a lane that it does not know
         return wait
 
     def _closed_wait(self) -> float:
