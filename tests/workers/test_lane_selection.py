@@ -53,46 +53,37 @@ class Noted(OwnConnection):
         return super().fetch_all(statements)
 
 
-Wake = Callable[..., list[str]]
-
-
-@pytest.fixture
-def wake(worker: HandDriven, monkeypatch: pytest.MonkeyPatch) -> Wake:
-    """What an idle worker that knows the lanes of these jobs sends for one more job
-    until it has it."""
-
-    def wake(*known: Callable[[], None], by: Callable[[], None]) -> list[str]:
-        for enqueue in known:
-            enqueue()
-        worker.work()
-        dispatcher = worker.worker.dispatcher
-        by()
-        dispatcher.jobs_arrived()
-        noted = Noted()
-        with monkeypatch.context() as patch:
-            patch.setattr(dispatcher.scanner, "next_at", inf)  # that of every second
-            for owner in (dispatcher.claimer, dispatcher.scanner):
-                patch.setattr(owner, "_connection", noted)
-            worker.claim()
-        noted.close()
-        assert len(worker.worker.held) == 1
-        return noted.sent
-
-    return wake
-
-
-def test_where_one_statement_asks_all_lanes_it_is_sent_at_once(wake: Wake) -> None:
-    assert wake(add, by=add) == [CLAIM]
-
-
-def test_where_more_are_needed_a_glance_says_which_are_worth_it(wake: Wake) -> None:
-    assert wake(add, aadd, once, limited, by=aadd) == [PROBE, CLAIM]
+Enqueue = Callable[[], None]
+ALL = [add, aadd, once, limited]
 
 
 @pytest.mark.parametrize(
-    ("by", "statements"), [(once, [CLAIM]), (limited, [LOCK_TYPE, CLAIM_LIMITED])]
+    ("known", "by", "statements"),
+    [
+        ([add], add, [CLAIM]),  # one statement asks all lanes: it is sent at once
+        (ALL, aadd, [PROBE, CLAIM]),  # else a probe says which are worth it
+        ([once, limited], once, [PROBE, CLAIM]),
+        ([once, limited], limited, [PROBE, LOCK_TYPE, CLAIM_LIMITED]),
+    ],
 )
-def test_a_lane_that_is_asked_by_itself_is_asked_when_it_has_a_job(
-    wake: Wake, by: Callable[[], None], statements: list[str]
+def test_an_idle_worker_sends_few_statements_for_one_more_job(
+    worker: HandDriven,
+    monkeypatch: pytest.MonkeyPatch,
+    known: list[Enqueue],
+    by: Enqueue,
+    statements: list[str],
 ) -> None:
-    assert wake(once, limited, by=by) == [PROBE, *statements]
+    for enqueue in known:
+        enqueue()
+    worker.work()
+    by()
+    worker.dispatcher.jobs_arrived()
+    noted = Noted()
+    with monkeypatch.context() as patch:
+        patch.setattr(worker.dispatcher.scanner, "next_at", inf)  # that of every second
+        for owner in (worker.dispatcher.claimer, worker.dispatcher.scanner):
+            patch.setattr(owner, "_connection", noted)  # private: to see what is sent
+        worker.claim()
+    noted.close()
+    assert worker.held == 1
+    assert noted.sent == statements

@@ -25,22 +25,9 @@ URGENT = Lane("default", 9, "urgent")
 
 def job(lane: Lane, second: int) -> ClaimedJob:
     """A claimed job of this lane, due at this second after noon."""
-    due = NOON + timedelta(seconds=second)
-    return ClaimedJob(
-        UUID(int=second),
-        lane.job_type,
-        lane.queue,
-        lane.priority,
-        "{}",
-        1,
-        None,
-        0,
-        1,
-        due.timestamp(),
-        due.timestamp(),
-        0.0,
-        None,
-    )
+    due = (NOON + timedelta(seconds=second)).timestamp()
+    head = (UUID(int=second), lane.job_type, lane.queue, lane.priority, "{}")
+    return ClaimedJob(*head, 1, None, 0, 1, due, due, 0.0, None)
 
 
 def at(second: int) -> Mark:
@@ -58,8 +45,11 @@ def in_order(lanes: Lanes) -> list[Lane]:
     return [known.lane for known in lanes.in_turn(lambda lane: True)]
 
 
-def test_more_urgent_lanes_come_first() -> None:
-    assert in_order(lanes_of(MAIL, URGENT, BILL))[0] == URGENT
+def test_more_urgent_lanes_come_first_and_unwanted_ones_are_left_out() -> None:
+    lanes = lanes_of(MAIL, URGENT, BILL)
+    assert in_order(lanes)[0] == URGENT
+    wanted = lanes.in_turn(lambda lane: lane.job_type == "bill")
+    assert [known.lane for known in wanted] == [BILL]
 
 
 def test_lanes_of_one_priority_take_turns() -> None:
@@ -70,12 +60,6 @@ def test_lanes_of_one_priority_take_turns() -> None:
         served.append(ordered[0].lane)
         lanes.claimed(ordered, [job(ordered[0].lane, second)], full=True)
     assert served in ([MAIL, BILL] * 2, [BILL, MAIL] * 2)
-
-
-def test_unwanted_lanes_are_left_out() -> None:
-    lanes = lanes_of(MAIL, BILL)
-    wanted = lanes.in_turn(lambda lane: lane.job_type == "bill")
-    assert [known.lane for known in wanted] == [BILL]
 
 
 def claim(lanes: Lanes, *jobs: ClaimedJob, full: bool = True) -> KnownLane | None:
@@ -91,16 +75,15 @@ def start_of(lanes: Lanes) -> LaneMark:
     return start
 
 
-def test_a_claim_moves_the_mark_to_the_last_claimed_job() -> None:
+def test_a_claim_moves_the_mark_of_each_lane_to_its_last_claimed_job() -> None:
     lanes = lanes_of(MAIL)
     assert start_of(lanes) == LaneMark(MAIL, START, START)
     stop = claim(lanes, job(MAIL, 1), job(MAIL, 5))
     assert stop is not None
     assert stop.lane == MAIL
     assert start_of(lanes).mark == at(5)
+    assert lanes.marks() == [LaneMark(MAIL, at(5), at(5))]  # a scan starts there
 
-
-def test_a_claim_on_several_lanes_moves_the_mark_of_each() -> None:
     lanes = lanes_of(MAIL, BILL, URGENT)
     assert in_order(lanes) == [URGENT, MAIL, BILL]
     claim(lanes, job(URGENT, 7), job(BILL, 1), job(BILL, 5))
@@ -108,18 +91,13 @@ def test_a_claim_on_several_lanes_moves_the_mark_of_each() -> None:
     assert marks == {URGENT: at(7), MAIL: START, BILL: at(5)}
 
 
-def test_a_straggler_in_a_lane_that_is_empty_then_does_not_move_the_mark_back() -> None:
+def test_a_claim_goes_on_behind_the_mark_if_there_were_more_than_it_took() -> None:
     lanes = lanes_of(MAIL)
     claim(lanes, job(MAIL, 9))
-    claim(lanes, job(MAIL, 2), full=False)
+    claim(lanes, job(MAIL, 2), full=False)  # a straggler; there are no more
     assert start_of(lanes).mark == at(9)
-
-
-def test_a_claim_that_found_more_than_it_took_goes_on_from_there() -> None:
-    lanes = lanes_of(MAIL)
-    claim(lanes, job(MAIL, 9))
-    claim(lanes, job(MAIL, 2))
-    assert start_of(lanes).mark == at(2)
+    claim(lanes, job(MAIL, 3))
+    assert start_of(lanes).mark == at(3)
     claim(lanes, job(MAIL, 12))
     assert start_of(lanes).mark == at(12)
 
@@ -175,12 +153,6 @@ def test_a_clock_that_was_set_back_takes_the_mark_along() -> None:
     lanes.marks()
     lanes.learn([Head(MAIL, None, at(5))])
     assert start_of(lanes) == LaneMark(MAIL, at(5), START)
-
-
-def test_a_scan_starts_at_the_marks() -> None:
-    lanes = lanes_of(MAIL)
-    claim(lanes, job(MAIL, 9))
-    assert lanes.marks() == [LaneMark(MAIL, at(9), at(9))]
 
 
 def test_a_claim_says_where_it_stopped_and_which_lanes_are_empty() -> None:

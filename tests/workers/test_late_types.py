@@ -41,21 +41,14 @@ def late() -> Iterator[Callable[[], Handler]]:
     registry.remove(NAME)
 
 
-def test_a_worker_runs_a_type_that_is_declared_after_its_start(
+def test_a_worker_runs_a_type_that_is_declared_after_its_start_and_says_so(
     worker: HandDriven, late: Callable[[], Handler]
 ) -> None:
     worker.work()
     late().enqueue()
     worker.work()
     assert [done.result for done in archived()] == ["ran"]
-
-
-def test_its_row_says_so_when_it_next_reads_the_policies(
-    worker: HandDriven, late: Callable[[], Handler]
-) -> None:
-    worker.claim()
-    late()
-    worker.worker.dispatcher.policies_changed()
+    worker.dispatcher.policies_changed()
     worker.claim()
     assert NAME in Worker.objects.get().job_types
 
@@ -66,11 +59,11 @@ def test_what_could_not_be_written_in_its_row_is_written_later(
     worker.claim()
     late()
     own.run("ALTER TABLE jobqueue_worker RENAME job_types TO away")
-    worker.worker.dispatcher.policies_changed()
-    worker.worker.dispatcher.round()
+    worker.dispatcher.policies_changed()
+    worker.dispatcher.round()
     own.run("ALTER TABLE jobqueue_worker RENAME away TO job_types")
-    worker.worker.dispatcher.policies_changed()
-    worker.worker.dispatcher.round()
+    worker.dispatcher.policies_changed()
+    worker.dispatcher.round()
     assert NAME in Worker.objects.get().job_types
 
 
@@ -84,6 +77,7 @@ def test_a_type_whose_module_is_still_being_imported_is_left_to_the_next_look(
     sys.modules[MODULE].__spec__ = spec()  # type: ignore[assignment]
     worker.work()
     assert queued()
+    # private: what Python's import sets
     spec._initializing = False  # type: ignore[attr-defined]
     worker.work()
     assert [done.result for done in archived()] == ["ran"]
@@ -109,7 +103,7 @@ def test_a_drain_of_a_test_runs_what_a_handler_of_it_declared(
         return a
 
     monkeypatch.setitem(
-        registry._by_name,
+        registry._by_name,  # private: to declare another function of this name
         jobs.add.name,
         replace(jobs.add.declaration, function=declare_and_enqueue),
     )

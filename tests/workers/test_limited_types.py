@@ -25,7 +25,7 @@ def enqueue(count: int) -> None:
 
 def limited(worker: HandDriven) -> set[str]:
     """The types that it holds to be at their limit."""
-    return set(worker.worker.dispatcher.claimer.lane_selection.limited_until)
+    return set(worker.dispatcher.lane_selection.limited_until)
 
 
 def test_a_type_at_its_limit_is_left_alone_until_something_of_it_ends(
@@ -35,7 +35,7 @@ def test_a_type_at_its_limit_is_left_alone_until_something_of_it_ends(
     enqueue(4)
     first.claim()
     for _ in range(2):
-        second.worker.dispatcher.jobs_arrived()
+        second.dispatcher.jobs_arrived()
         second.claim()
     assert limited(second) == {LIMITED}
     assert not second.worker.held
@@ -45,7 +45,7 @@ def test_a_type_at_its_limit_is_left_alone_until_something_of_it_ends(
     first.finish()
     assert limited(first) == set()
     first.claim()
-    assert len(first.worker.held) == 2
+    assert first.held == 2
 
 
 @pytest.mark.parametrize("threads", [1, 4], ids=["full", "with room"])
@@ -69,9 +69,9 @@ def test_what_ends_while_a_limited_type_is_claimed_makes_room_at_once(
     enqueue(3)
     worker.claim()
     worker.run()
-    worker.worker.dispatcher.scanner.scan()  # there is one more
-    worker.worker.dispatcher.claimer.lane_selection.limited_until.clear()
-    worker.worker.dispatcher.jobs_arrived()
+    worker.dispatcher.scanner.scan()  # there is one more
+    worker.dispatcher.lane_selection.limited_until.clear()
+    worker.dispatcher.jobs_arrived()
     claiming = threading.Thread(target=worker.claim)
     with open_transaction(own) as transaction:
         transaction.fetch(LOCK_TYPE, {"job_type": LIMITED})
@@ -94,9 +94,9 @@ def test_a_limited_type_with_room_is_asked_for_each_job_that_comes(
     worker.work()
     for count in (1, 2):
         enqueue(1)
-        worker.worker.dispatcher.jobs_arrived()
+        worker.dispatcher.jobs_arrived()
         worker.claim()
-        assert len(worker.worker.held) == count
+        assert worker.held == count
     worker.run()
     worker.finish()
     assert limited(worker) == set()

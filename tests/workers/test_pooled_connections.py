@@ -13,6 +13,7 @@ from django_jobqueue.store.connection import OwnConnection
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven
 from tests.support.rows import archived
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -48,7 +49,6 @@ def test_all_connections_of_a_worker_know_whether_they_are_behind_a_pooler(
     worker = make_worker(listen=listen)
     jobs.tell.enqueue(lines=1)
     worker.work()
-
     assert pooled(made, WORKERS) == dict.fromkeys(WORKERS, {not listen})
 
 
@@ -56,19 +56,14 @@ def test_all_connections_of_a_worker_know_whether_they_are_behind_a_pooler(
 def test_so_do_those_of_a_worker_in_a_process_of_yours(
     made: list[OwnConnection], listen: bool
 ) -> None:
+    jobs.tell.enqueue(lines=1)
     with (
         override_settings(JOBQUEUE={"LISTEN": listen}),
-        django_jobqueue.worker(threads=1) as worker,
+        django_jobqueue.worker(threads=1),
     ):
-        jobs.tell.enqueue(lines=1)
-        worker.wait_idle()
-
-    assert archived()
+        eventually(archived)
     expected = WORKERS | {"renewer"}
     assert pooled(made, expected) == dict.fromkeys(expected, {not listen})
     # The first ones of the maintenance process find out whether there is a pooler.
-    assert [one.pooled for one in made if one.purpose == "maintenance"] == [
-        True,
-        True,
-        not listen,
-    ]
+    maintenance = [one.pooled for one in made if one.purpose == "maintenance"]
+    assert maintenance == [True, True, not listen]

@@ -20,13 +20,13 @@ def pace_of(seconds: float, runs: int = SAMPLES) -> RuntimeEstimate:
     return runtimes
 
 
-def test_nothing_is_claimed_ahead_of_what_is_not_known() -> None:
+def test_neither_what_is_not_known_nor_what_is_long_is_claimed_ahead() -> None:
     assert pace_of(0.001, SAMPLES - 1).prefetch("mail", 4) == 0
     assert RuntimeEstimate().prefetch("mail", 4) == 0
-
-
-def test_long_jobs_are_never_claimed_ahead() -> None:
     assert pace_of(0.5).prefetch("mail", 4) == 0
+    runtimes = pace_of(0.001)
+    runtimes.ran("mail", 5.0)  # it has become long
+    assert not runtimes.is_short("mail")
 
 
 def test_so_many_are_claimed_as_the_slots_do_in_the_time() -> None:
@@ -35,17 +35,8 @@ def test_so_many_are_claimed_as_the_slots_do_in_the_time() -> None:
         assert pace_of(0.000001).prefetch("mail", 4) == 0.05 / OVERHEAD
     with override_settings(JOBQUEUE={"PREFETCH": 60}):
         assert pace_of(0.000001).prefetch("mail", 4) == MOST_PREFETCHED
-
-
-def test_the_setting_switches_it_off() -> None:
-    with override_settings(JOBQUEUE={"PREFETCH": 0}):
+    with override_settings(JOBQUEUE={"PREFETCH": 0}):  # it is switched off
         assert pace_of(0.001).prefetch("mail", 4) == 0
-
-
-def test_jobs_that_became_long_are_not_claimed_ahead_any_more() -> None:
-    runtimes = pace_of(0.001)
-    runtimes.ran("mail", 5.0)
-    assert not runtimes.is_short("mail")
 
 
 def test_the_larger_the_data_of_jobs_is_the_fewer_are_claimed_ahead() -> None:

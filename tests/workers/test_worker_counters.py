@@ -37,7 +37,7 @@ def test_every_outcome_is_counted_and_none_is_lost_when_counts_are_handed_over(
     counters = WorkerCounters(driven.worker, shared)
 
     def published() -> tuple[Series, Series]:
-        series = driven.worker.completer._series
+        series = driven.completer._series  # private: to refresh it at once
         assert series is not None
         series.refresh(at_once=True)
         counters.publish(at_once=True)

@@ -47,8 +47,9 @@ def test_an_end_is_orderly_whatever_fails_in_it(
         dump=dump,
     )
     worker = Failing(process_table)
+    # private: the end of run(), of which the process would exit
     lifecycle._stop(worker, RELEASED)  # type: ignore[arg-type]
     assert worker.was_orderly == [1]
     assert "The end of worker web-3:7 failed" in caplog.text
-    lifecycle._wakeup.close()
+    lifecycle._wakeup.close()  # private: what run() closes
     wakeups.close()
