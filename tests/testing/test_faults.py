@@ -21,8 +21,18 @@ def names() -> list[str]:
 
 
 def test_a_crash_spends_no_attempt_and_the_job_runs_again() -> None:
-    job = jobs.crash_once.enqueue()
-    first, second = drain()
+    told: list[object] = []
+
+    def receive(**arguments: object) -> None:
+        told.append(arguments)
+
+    attempt_failed.connect(receive)
+    try:
+        job = jobs.crash_once.enqueue()
+        first, second = drain()
+    finally:
+        attempt_failed.disconnect(receive)
+    assert told == [], "nobody hears of an attempt that died"
     assert (first.verb, first.outcome, first.crashed) == ("crash", None, True)
     assert (first.job.status, first.job.crashes, first.job.attempts) == ("queued", 1, 0)
     assert (second.verb, second.attempt, second.job.result) == ("succeed", 1, 1)
@@ -40,21 +50,6 @@ def test_a_job_that_always_crashes_ends_alone_and_as_failed() -> None:
         "killed by signal 9 (SIGKILL)"
     ] * 2
     assert {w.state for w in Worker.objects.all()} == {"lost"}
-
-
-def test_nobody_hears_of_an_attempt_that_died() -> None:
-    told: list[object] = []
-
-    def receive(**arguments: object) -> None:
-        told.append(arguments)
-
-    attempt_failed.connect(receive)
-    try:
-        jobs.crash_once.enqueue()
-        drain()
-    finally:
-        attempt_failed.disconnect(receive)
-    assert told == []
 
 
 def test_a_lost_lease_refuses_what_the_handler_came_to() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from unittest import TestCase
 
 import pytest
@@ -37,12 +36,6 @@ def _clean() -> Iterator[None]:
     memory.clear()
 
 
-@pytest.fixture
-def on_commit() -> Iterator[None]:
-    with override_settings(JOBQUEUE={"MODE": "on_commit"}):
-        yield
-
-
 def test_a_job_runs_before_enqueue_returns(db: None) -> None:
     job = jobs.greet.enqueue("anna")
     assert (job.status, job.result, job.attempts) == ("succeeded", "Hello, anna!", 1)
@@ -53,19 +46,15 @@ def test_a_job_runs_before_enqueue_returns(db: None) -> None:
     assert queued() == archived() == []
 
 
-def test_an_async_handler_reaches_the_same_database(db: None) -> None:
-    assert jobs.agreet.enqueue("anna").status == "succeeded"
-    assert Group.objects.get().name == "anna"
-
-
-def test_async_code_enqueues_as_well(db: None) -> None:
+def test_async_handlers_and_async_code_reach_the_same_database(db: None) -> None:
     async def produce() -> list[str]:
         first = await jobs.greet.aenqueue("anna")
         second = await jobs.agreet.aenqueue("ben")
         return [first.status, second.status]
 
     assert async_to_sync(produce)() == ["succeeded", "succeeded"]
-    assert Group.objects.count() == 2
+    assert jobs.agreet.enqueue("carl").status == "succeeded"
+    assert Group.objects.count() == 3
 
 
 def test_enqueue_many_runs_them_in_order(db: None) -> None:
@@ -87,13 +76,10 @@ def test_what_the_handler_raises_reaches_the_caller() -> None:
     assert kept.job.error_message == "no such order"
 
 
-def test_words_are_no_errors_and_there_is_one_attempt() -> None:
+def test_words_but_for_fail_are_no_errors_and_there_is_one_attempt() -> None:
     ends = [("retry", "queued"), ("snooze", "queued"), ("cancel", "cancelled")]
     for word, status in ends:
         assert jobs.say.enqueue(word).status == status
-
-
-def test_fail_is_an_error() -> None:
     with pytest.raises(Exception, match="hopeless"):
         jobs.say.enqueue("fail")
 
@@ -127,40 +113,33 @@ def test_what_follows_on_a_job_runs_after_it() -> None:
     assert jobs.heard == ["succeeded"]
 
 
-def test_only_the_last_jobs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_last_jobs_are_kept_and_none_for_the_next_test(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Case(JobQueueTestMixin, TestCase):
+        def runTest(self) -> None:
+            assert list(memory) == []
+
     monkeypatch.setattr(immediate_jobs, "LARGEST", 9)
     first = jobs.look.enqueue()
     jobs.look.enqueue_many({} for _ in range(9))
     assert len(list(memory)) == 9
     with pytest.raises(JobNotFound):
         get_job(first.id)
-
-
-def test_the_mixin_forgets_jobs_that_another_test_ran() -> None:
-    class Case(JobQueueTestMixin, TestCase):
-        def runTest(self) -> None:
-            assert list(memory) == []
-
-    jobs.look.enqueue()
     Case().debug()
-    assert list(memory) == []
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("on_commit")
 def test_on_commit_a_job_waits_for_the_end_of_the_transaction() -> None:
-    with transaction.atomic():
-        job = jobs.hear.enqueue("a")
-        assert (job.status, jobs.heard) == ("queued", [])
-    assert jobs.heard == ["a", "a committed"]
-    assert get_job(job.id).status == "succeeded"
-    assert jobs.hear.enqueue("b").status == "succeeded"
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("on_commit")
-def test_on_commit_a_job_of_a_transaction_that_is_rolled_back_never_runs() -> None:
-    with suppress(ZeroDivisionError), transaction.atomic():
-        jobs.hear.enqueue("a")
-        raise ZeroDivisionError
-    assert jobs.heard == []
+    with override_settings(JOBQUEUE={"MODE": "on_commit"}):
+        with transaction.atomic():
+            job = jobs.hear.enqueue("a")
+            assert (job.status, jobs.heard) == ("queued", [])
+        assert jobs.heard == ["a", "a committed"]
+        assert get_job(job.id).status == "succeeded"
+        assert jobs.hear.enqueue("b").status == "succeeded"
+        jobs.heard.clear()
+        with transaction.atomic():
+            jobs.hear.enqueue("c")
+            transaction.set_rollback(True)
+        assert jobs.heard == []
