@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import logging
 import os
@@ -168,15 +167,17 @@ def caplog(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixtur
 @pytest.fixture
 def own(transactional_db: None, kept_connections: None) -> Iterator[OwnConnection]:
     """A connection of the machinery's own, beside Django's."""
-    with contextlib.closing(KeptConnection("tests", plans=PINNED)) as made:
-        yield made
+    made = KeptConnection("tests", plans=PINNED)
+    yield made
+    made.leave()
 
 
 @pytest.fixture
 def other(transactional_db: None, kept_connections: None) -> Iterator[OwnConnection]:
     """Another one."""
-    with contextlib.closing(KeptConnection("tests", plans=PINNED)) as made:
-        yield made
+    made = KeptConnection("tests", plans=PINNED)
+    yield made
+    made.leave()
 
 
 @pytest.fixture

@@ -11,12 +11,13 @@ import pytest
 from django_jobqueue import logs
 from django_jobqueue.processes.lane_progress import SharedLaneProgress
 from django_jobqueue.processes.worker_config import WorkerConfig
+from django_jobqueue.processes.worker_relay import WorkerNews
 from django_jobqueue.workers import worker as worker_module
 from django_jobqueue.workers.claiming.dispatcher import Dispatcher
 from django_jobqueue.workers.completing.completer import Completer
 from django_jobqueue.workers.executors.runtime_estimate import SAMPLES
 from django_jobqueue.workers.worker import Worker
-from tests.support.kept_connections import KeptConnection
+from tests.support.kept_connections import KeptConnection, leaving
 from tests.support.waiting import eventually
 
 
@@ -24,10 +25,15 @@ class HandDriven:
     """A worker in this thread."""
 
     def __init__(
-        self, config: WorkerConfig, lane_progress: SharedLaneProgress | None = None
+        self,
+        config: WorkerConfig,
+        lane_progress: SharedLaneProgress | None = None,
+        host_news: WorkerNews | None = None,
     ) -> None:
         with patch.object(worker_module, "OwnConnection", KeptConnection):
-            self.worker = Worker(config, lane_progress=lane_progress)
+            self.worker = Worker(
+                config, lane_progress=lane_progress, host_news=host_news
+            )
             self.worker.register()
             self.worker.build()
         # On a busy machine a scan is taken for a long one, and the next one put off.
@@ -107,21 +113,24 @@ def make_worker(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Callable[..., HandDriven]]:
     """Make hand-driven workers: ``make_worker(threads=2)``; of one host, if they share
-    the progress of lanes."""
+    the progress of lanes; with ``host_news``, their host listens for them."""
     made: list[HandDriven] = []
     # A worker sets it for its process, and would leave it to the tests after.
     monkeypatch.setattr(logs, "shows_successes", False)
 
     def make(
-        lane_progress: SharedLaneProgress | None = None, **config: Any
+        lane_progress: SharedLaneProgress | None = None,
+        host_news: WorkerNews | None = None,
+        **config: Any,
     ) -> HandDriven:
-        defaults: dict[str, Any] = {"threads": 4, "async_slots": 10}
-        made.append(HandDriven(WorkerConfig(**{**defaults, **config}), lane_progress))
+        settings: dict[str, Any] = {"threads": 4, "async_slots": 10, **config}
+        made.append(HandDriven(WorkerConfig(**settings), lane_progress, host_news))
         return made[-1]
 
     yield make
-    for worker in made:
-        worker.close()
+    with leaving():
+        for worker in made:
+            worker.close()
 
 
 @pytest.fixture

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
+from unittest.mock import patch
 
 import psycopg
 import pytest
@@ -25,6 +26,12 @@ TIDY: Final = """
 RESET ROLE; RESET ALL; UNLISTEN *; CLOSE ALL; DISCARD TEMP;
 SELECT pg_advisory_unlock_all()
 """
+# What a session of this database begins with, if a test has altered that.
+ALTERED: Final = """
+SELECT FROM pg_db_role_setting
+  JOIN pg_database ON pg_database.oid = setdatabase
+ WHERE datname = current_database()
+"""
 
 _idle: dict[Hashable, list[BoundedConnection]] = defaultdict(list)
 
@@ -32,29 +39,34 @@ _idle: dict[Hashable, list[BoundedConnection]] = defaultdict(list)
 class KeptConnection(OwnConnection):
     """Takes over the session that its like has left, perhaps in a test before."""
 
-    _was_given_out = False  # to whom may have listened, or done anything else
+    _is_sound = True  # nobody had it in hand, who may have listened, or anything else
 
     def raw(self) -> AbstractContextManager[BoundedConnection]:
         """As always; but such a session goes to nobody else."""
-        self._was_given_out = True
+        self._is_sound = False
         return super().raw()
 
-    def close(self) -> None:
-        """Leave the session to the next one, if it is sound."""
-        connection, self._connection = self._connection, None
+    def leave(self) -> None:
+        """Leave the session to the next one, if it is sound; else close it.
+
+        ``close`` ends it as ever, so that what closes a connection, as each error of
+        an outage does, gets another one.
+        """
+        connection = self._connection
         if connection is None:
             return
         idle = _idle[self._kind]
         is_idle = connection.info.transaction_status is TransactionStatus.IDLE
-        try:
-            if is_idle and not self._was_given_out and len(idle) < MOST:
-                name = f"SET application_name = '{NAME}'"
+        if is_idle and self._is_sound and len(idle) < MOST:
+            name = f"SET application_name = '{NAME}'"
+            try:
                 connection.execute(f"{TIDY}; {name}", prepare=False)
+            except psycopg.Error:
+                pass
+            else:
                 idle.append(connection)
-                return
-        except psycopg.Error:
-            pass
-        connection.close()
+                self._connection = None
+        super().close()
 
     @property
     def _kind(self) -> Hashable:
@@ -71,14 +83,26 @@ class KeptConnection(OwnConnection):
             connection = idle.pop()
             try:
                 connection.execute("RESET application_name", prepare=False)
-                if not self.pooled:
-                    session.configure(connection, self.plans, self._patience)
+                altered = connection.execute(ALTERED, prepare=False)
+                if not altered.rowcount:
+                    if not self.pooled:
+                        session.configure(connection, self.plans, self._patience)
+                    connection.bound = conf.statement_timeout + 5
+                    return connection
             except psycopg.Error:
-                connection.close()
-            else:
-                connection.bound = conf.statement_timeout + 5
-                return connection
-        return super()._connect()
+                pass
+            connection.close()
+        connection = super()._connect()
+        if connection.execute(ALTERED, prepare=False).rowcount:
+            self._is_sound = False
+        return connection
+
+
+@contextmanager
+def leaving() -> Iterator[None]:
+    """Whoever closes a connection meanwhile leaves its session to the next test."""
+    with patch.object(KeptConnection, "close", KeptConnection.leave):
+        yield
 
 
 @pytest.fixture(scope="session")
