@@ -20,7 +20,6 @@ from django_jobqueue.processes.shutdown import Step
 from django_jobqueue.processes.worker_config import WorkerConfig
 from tests.sample import jobs
 from tests.support.rows import archived
-from tests.support.run_workers import RunWorkers
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -87,11 +86,11 @@ class Host:
 
 
 @pytest.fixture
-def host_of(kind: Kind) -> Iterator[Callable[..., Host]]:
-    """Make a host: ``host_of(drain=True)``."""
+def host_of() -> Iterator[Callable[..., Host]]:
+    """Make a host: ``host_of("process", drain=True)``."""
     made: list[Host] = []
 
-    def make(**options: bool) -> Host:
+    def make(kind: Kind, **options: bool) -> Host:
         config = WorkerConfig(threads=1, listen=False, **options)  # type: ignore[arg-type]
         made.append(Host(kind, config))
         return made[-1]
@@ -102,9 +101,9 @@ def host_of(kind: Kind) -> Iterator[Callable[..., Host]]:
 
 
 @pytest.fixture
-def host(host_of: Callable[..., Host]) -> Host:
+def host(host_of: Callable[..., Host], kind: Kind) -> Host:
     """A host of each kind."""
-    return host_of()
+    return host_of(kind)
 
 
 def test_a_worker_is_drained_and_resumed_once_each(host: Host) -> None:
@@ -113,30 +112,16 @@ def test_a_worker_is_drained_and_resumed_once_each(host: Host) -> None:
     assert host.steps == ["drain", "resume", "drain"]
 
 
-def test_a_worker_that_operators_stop_has_no_successor(host: Host) -> None:
-    host.ask("stop")
-    host.fence_and_obey()
-    assert host.steps == ["stop: end"]
-    assert host.control.missing([host.worker]) == 0
-    assert host.control.is_over([], all_recovered=True)
-
-
-def test_a_worker_that_operators_restart_has_a_successor_while_it_ends(
-    host: Host,
-) -> None:
-    host.ask("restart")
-    host.fence_and_obey()
-    assert host.steps == ["stop: end"]
-    assert host.control.missing([host.worker]) == 1
-
-
-@pytest.mark.parametrize("desire", ["stop", "restart"])
-def test_a_request_to_end_sets_running_jobs_no_time_limit(
-    host: Host, desire: str
+@pytest.mark.parametrize(("desire", "missing"), [("stop", 0), ("restart", 1)])
+def test_a_worker_that_is_to_end_has_no_time_limit_and_a_successor_if_it_restarts(
+    host: Host, desire: str, missing: int
 ) -> None:
     host.ask(desire)
+    host.fence_and_obey()
     host.control.proceed([host.worker])
     assert host.steps == ["stop: end"]
+    assert host.control.missing([host.worker]) == missing
+    assert host.control.is_over([], all_recovered=True) is (desire == "stop")
 
 
 def test_stopping_a_worker_for_a_job_that_runs_alone_stops_no_other(host: Host) -> None:
@@ -154,27 +139,21 @@ def test_no_worker_runs_jobs_alone_where_operators_have_stopped_all(host: Host) 
     assert host.control.is_over([], all_recovered=True)
 
 
-@pytest.mark.parametrize("before", ["", "drain", "stop", "restart"])
+@pytest.mark.parametrize("before", ["", "drain", "stop", "restart", "host stops"])
 def test_a_worker_whose_lease_is_lost_is_fenced_once_whatever_it_was_asked(
     host: Host, before: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    host.ask(before)
+    if before == "host stops":
+        host.control.stop_within(100)
+        host.control.proceed([host.worker])
+    else:
+        host.ask(before)
     host.table.write(0, lost=1)
     host.fence_and_obey()
     host.worker.is_killed = True  # as a kill that has an effect does
     host.fence_and_obey()
     assert host.worker.fenced == "was given up"
     assert caplog.text.count("its lease was given up") == 1
-
-
-def test_a_worker_whose_lease_is_lost_is_fenced_while_its_host_stops(
-    host: Host,
-) -> None:
-    host.control.stop_within(100)
-    host.control.proceed([host.worker])
-    host.table.write(0, lost=1)
-    host.fence_and_obey()
-    assert host.worker.fenced == "was given up"
 
 
 @pytest.mark.parametrize(
@@ -207,16 +186,10 @@ def test_a_stop_takes_all_steps_and_a_shorter_one_replaces_it(host: Host) -> Non
     assert host.steps == ["stop: end", *ALL]
 
 
-def test_each_step_of_a_stop_reaches_the_worker(host: Host) -> None:
-    host.control.stop_within(-100)
-    host.control.proceed([host.worker])
-    assert host.steps == ALL
-
-
 def test_a_drain_is_over_when_no_job_is_left_that_must_run_alone(
-    host_of: Callable[..., Host],
+    host_of: Callable[..., Host], kind: Kind
 ) -> None:
-    host = host_of(drain=True)
+    host = host_of(kind, drain=True)
     host.table.write(0, orderly=1)
     host.table.quarantine_seen_at = 1e9
     host.control.ended(host.worker, host.table.entry(0))
@@ -227,18 +200,14 @@ def test_a_drain_is_over_when_no_job_is_left_that_must_run_alone(
     assert host.control.is_over([], all_recovered=True)
 
 
-# Recycling.
+# Recycling: of processes alone, since threads have no limits.
 
 
 @pytest.fixture
-def recycled(
-    host_of: Callable[..., Host], kind: Kind, caplog: pytest.LogCaptureFixture
-) -> Host:
+def recycled(host_of: Callable[..., Host], caplog: pytest.LogCaptureFixture) -> Host:
     """A host whose worker has reached a limit."""
-    if kind == "threads":
-        pytest.skip("threads have no limits")
     caplog.set_level("INFO", "django_jobqueue.supervisor")
-    host = host_of()
+    host = host_of("process")
     host.table.write(0, exceeded=LIMITS.index("MAX_JOBS"))
     host.fence_and_obey()
     return host
@@ -261,19 +230,17 @@ def test_a_worker_at_a_limit_works_until_its_successor_has_registered(
     assert recycled.control.missing(workers[1:]) == 0
 
 
-def test_a_successor_that_dies_first_gets_a_successor(recycled: Host) -> None:
-    assert recycled.control.missing([recycled.worker]) == 1
-    recycled.control.ended(recycled.successor(), recycled.table.entry(1), crashed=True)
-    recycled.control.fence_and_obey([recycled.worker])
-    assert (recycled.steps, recycled.control.missing([recycled.worker])) == ([], 1)
-
-
-def test_a_worker_at_a_limit_that_dies_is_replaced_by_its_successor(
+def test_whichever_of_worker_and_successor_dies_first_one_is_left(
     recycled: Host,
 ) -> None:
+    control = recycled.control
+    assert control.missing([recycled.worker]) == 1
+    control.ended(recycled.successor(), recycled.table.entry(1), crashed=True)
+    control.fence_and_obey([recycled.worker])
+    assert (recycled.steps, control.missing([recycled.worker])) == ([], 1)
     successor = recycled.successor()
-    recycled.control.ended(recycled.worker, recycled.table.entry(0), crashed=True)
-    assert recycled.control.missing([successor]) == 0
+    control.ended(recycled.worker, recycled.table.entry(0), crashed=True)
+    assert control.missing([successor]) == 0
 
 
 def test_a_second_process_is_not_replaced_while_the_first_one_still_ends(
@@ -313,10 +280,8 @@ def test_nobody_is_recycled_by_a_host_that_stops(recycled: Host) -> None:
 def real(kind: Kind, request: pytest.FixtureRequest) -> Iterator[None]:
     """One worker of this kind, whose jobs have no grace when their host stops."""
     if kind == "process":
-        run: RunWorkers = request.getfixturevalue("runworkers")(
-            "--processes", "1", "--threads", "1", "--grace", "0"
-        )
-        run.started()
+        flags = ("--processes", "1", "--threads", "1", "--grace", "0")
+        request.getfixturevalue("runworkers")(*flags).started()
         yield
         return
     worker = EmbeddedWorker(WorkerConfig(threads=1), grace=0)
@@ -330,10 +295,9 @@ def real(kind: Kind, request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.mark.usefixtures("real")
 @pytest.mark.parametrize("desire", ["stop", "restart"])
 def test_running_jobs_finish_after_operators_asked_their_worker_to_end(
-    tmp_path: object, desire: str
+    journal: str, desire: str
 ) -> None:
-    journal = str(tmp_path) + "/journal"
-    jobs.write.enqueue(journal, "ran", 3.0)
+    jobs.write.enqueue(journal, "ran", 0.5)
     eventually(lambda: jobs.notes(journal))
     row = Worker.objects.get()
     operations.ask_workers([row.id], desire)

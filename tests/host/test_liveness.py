@@ -54,12 +54,16 @@ class Systemd:
         self._socket.close()
 
 
-@pytest.fixture(params=["a file", "an abstract name"])
-def systemd(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Systemd]:
-    address = f"@jobqueue-{os.getpid()}-{tmp_path.name}"
-    if request.param == "a file":
-        address = os.path.relpath(tmp_path / "s")
-    made = Systemd(address)
+@pytest.fixture
+def systemd(tmp_path: Path) -> Iterator[Systemd]:
+    made = Systemd(f"@jobqueue-{os.getpid()}-{tmp_path.name}")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def of_file(tmp_path: Path) -> Iterator[Systemd]:
+    made = Systemd(os.path.relpath(tmp_path / "s"))  # the path is too long
     yield made
     made.close()
 
@@ -68,26 +72,21 @@ def liveness(**environment: str) -> Liveness:
     return Liveness(heartbeat_file=None, grace=30.0, environment=environment)
 
 
-def test_systemd_hears_when_it_is_ready_and_what_has_changed(systemd: Systemd) -> None:
-    one = liveness(NOTIFY_SOCKET=systemd.address)
-    for status in (NOT_READY, READY, READY):
-        one.notify(lambda status=status: status)
-    assert systemd.lines() == [
-        "STATUS=not ready: 0 worker processes, 0 jobs",
-        "READY=1",
-        "STATUS=running: 2 worker processes, 3 jobs",
-    ]
-
-
-def test_systemd_waits_for_a_stop_as_long_as_it_may_take(systemd: Systemd) -> None:
-    one = liveness(NOTIFY_SOCKET=systemd.address)
-    for status in (READY, STOPPING, STOPPING):
-        one.notify(lambda status=status: status)
-    assert systemd.lines()[2:] == [
-        "STOPPING=1",
-        "EXTEND_TIMEOUT_USEC=40000000",
-        "STATUS=stopping: 2 worker processes, 1 jobs",
-    ]
+def test_systemd_hears_what_has_changed_and_waits_for_a_stop(
+    systemd: Systemd, of_file: Systemd
+) -> None:
+    for each in (systemd, of_file):
+        one = liveness(NOTIFY_SOCKET=each.address)
+        for status in (NOT_READY, READY, READY, STOPPING, STOPPING):
+            one.notify(lambda status=status: status)
+        assert each.lines() == [
+            "STATUS=not ready: 0 worker processes, 0 jobs",
+            "READY=1",
+            "STATUS=running: 2 worker processes, 3 jobs",
+            "STOPPING=1",
+            "EXTEND_TIMEOUT_USEC=40000000",
+            "STATUS=stopping: 2 worker processes, 1 jobs",
+        ]
 
 
 def test_systemd_does_not_take_a_restart_for_a_stop(systemd: Systemd) -> None:
@@ -113,6 +112,10 @@ def test_a_watchdog_is_fed_twice_as_often_as_it_bites(systemd: Systemd) -> None:
     one.notify(lambda: READY)
     one.notify(lambda: READY)
     assert systemd.lines().count("WATCHDOG=1") == 2
+    # That of another process is not fed.
+    other = {"WATCHDOG_USEC": "4000000", "WATCHDOG_PID": "1"}
+    liveness(NOTIFY_SOCKET=systemd.address, **other).notify(lambda: READY)
+    assert systemd.lines().count("WATCHDOG=1") == 2
 
 
 @pytest.mark.parametrize(
@@ -123,14 +126,6 @@ def test_without_systemd_nothing_is_watched(environment: dict[str, str]) -> None
     one = liveness(**environment)
     one.notify(lambda: READY)
     assert one.longest_pause is None
-
-
-def test_a_watchdog_of_another_process_is_not_fed(systemd: Systemd) -> None:
-    one = liveness(
-        NOTIFY_SOCKET=systemd.address, WATCHDOG_USEC="4000000", WATCHDOG_PID="1"
-    )
-    one.notify(lambda: READY)
-    assert "WATCHDOG=1" not in systemd.lines()
 
 
 def test_programs_of_handlers_do_not_know_the_socket() -> None:
@@ -144,7 +139,9 @@ def test_programs_of_handlers_do_not_know_the_socket() -> None:
     assert environment == {"HOME": "/root"}
 
 
-def test_a_heartbeat_is_a_file_that_ends_with_the_supervisor(tmp_path: Path) -> None:
+def test_a_heartbeat_is_a_file_that_ends_with_the_supervisor(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "beat"
     one = Liveness(heartbeat_file=str(path), grace=1.0, environment={})
     assert one.longest_pause == BEAT
@@ -153,13 +150,8 @@ def test_a_heartbeat_is_a_file_that_ends_with_the_supervisor(tmp_path: Path) -> 
     one.end()
     assert not path.exists()
 
-
-def test_a_heartbeat_that_cannot_be_written_is_a_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    one = Liveness(
-        heartbeat_file=str(tmp_path / "missing" / "beat"), grace=1.0, environment={}
-    )
+    missing = str(tmp_path / "missing" / "beat")
+    one = Liveness(heartbeat_file=missing, grace=1.0, environment={})
     one.notify(lambda: READY)
     one.notify(lambda: READY)
     (record,) = caplog.records
@@ -176,17 +168,44 @@ def test_a_pid_file_is_there_until_the_end(tmp_path: Path) -> None:
         pass
 
 
+def test_only_one_may_hold_a_pid_file_until_it_is_killed(tmp_path: Path) -> None:
+    path = str(tmp_path / "pid")
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:  # a lock is of a process, so another one has to hold it
+        try:
+            with pid_file(path):
+                os.write(writer, b"x")
+                signal.pause()
+        finally:
+            os._exit(0)
+    try:
+        os.read(reader, 1)
+        with (
+            pytest.raises(AlreadyRunning, match=f"Process {child} runs already"),
+            pid_file(path),
+        ):
+            pass
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(reader)
+        os.close(writer)
+    with pid_file(path):
+        assert Path(path).read_text() == f"{os.getpid()}\n"
+
+
 @pytest.mark.processes
 def test_runworkers_tells_systemd_of_its_life_and_its_restart(
-    runworkers: Run, systemd: Systemd, tmp_path: Path
+    runworkers: Run, systemd: Systemd
 ) -> None:
-    address = systemd.address
-    if not address.startswith("@"):
-        address = os.path.abspath(address)
-    run = runworkers(NOTIFY_SOCKET=address, WATCHDOG_USEC="3000000")
+    def is_fed() -> None:
+        fed = systemd.lines().count("WATCHDOG=1")
+        eventually(lambda: systemd.lines().count("WATCHDOG=1") > fed + 1)
+
+    run = runworkers(NOTIFY_SOCKET=systemd.address, WATCHDOG_USEC="1000000")
     eventually(lambda: "READY=1" in systemd.lines(), what=lambda: run.output)
-    fed = systemd.lines().count("WATCHDOG=1")
-    eventually(lambda: systemd.lines().count("WATCHDOG=1") > fed + 1)
+    is_fed()
     operations.ask_hosts(Host.objects.get().pk, "restart")
     eventually(
         lambda: systemd.lines().count("READY=1") == 2,
@@ -195,8 +214,7 @@ def test_runworkers_tells_systemd_of_its_life_and_its_restart(
     )
     assert systemd.lines().index("READY=1") < systemd.lines().index("RELOADING=1")
     assert "STOPPING=1" not in systemd.lines()
-    fed = systemd.lines().count("WATCHDOG=1")
-    eventually(lambda: systemd.lines().count("WATCHDOG=1") > fed + 1)
+    is_fed()
     assert run.stop() == 0
     assert systemd.lines().count("STOPPING=1") == 1
 
@@ -213,67 +231,23 @@ def test_runworkers_keeps_a_heartbeat_and_a_pid_file(
     assert pid.read_text() == f"{run.process.pid}\n"
 
     second = runworkers(*flags)
-    assert second.wait() == 1
+    third = runworkers("--pidfile", str(tmp_path / "missing" / "pid"))
+    assert second.wait() == third.wait() == 1
     assert f"Process {run.process.pid} runs already ({pid})." in second.output
+    assert "--pidfile: " in third.output
+    assert "No such file or directory" in third.output
 
     assert run.stop() == 0
     assert not beat.exists()
     assert not pid.exists()
 
-    third = runworkers("--pidfile", str(tmp_path / "missing" / "pid"))
-    assert third.wait() == 1
-    assert "--pidfile: " in third.output
-    assert "No such file or directory" in third.output
-
 
 @pytest.mark.processes
-def test_the_pid_file_of_a_killed_one_is_free(runworkers: Run, tmp_path: Path) -> None:
-    pid = tmp_path / "pid"
-    first = runworkers("--pidfile", str(pid))
-    first.started()
-    os.kill(first.process.pid, signal.SIGKILL)
-    first.process.wait()
-    second = runworkers("--pidfile", str(pid))
-    eventually(lambda: pid.read_text() == f"{second.process.pid}\n")
-    second.started()
-    assert second.stop() == 0
-
-
-def test_only_one_may_hold_a_pid_file(tmp_path: Path) -> None:
-    path = tmp_path / "pid"
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:  # a lock is of a process, so another one has to hold it
-        try:
-            with pid_file(str(path)):
-                os.write(writer, b"x")
-                signal.pause()
-        finally:
-            os._exit(0)
-    try:
-        os.read(reader, 1)
-        with (
-            pytest.raises(AlreadyRunning, match=f"Process {child} runs already"),
-            pid_file(str(path)),
-        ):
-            pass
-    finally:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        os.close(reader)
-        os.close(writer)
-
-
-@pytest.mark.processes
-@pytest.mark.parametrize("systemd", ["a file"], indirect=True)
 def test_a_host_that_stands_by_is_ready(runworkers: Run, systemd: Systemd) -> None:
     """Its start would time out, as it may wait for days."""
-    address = systemd.address
-    if not address.startswith("@"):
-        address = os.path.abspath(address)
     flags = ("--standby", "main", "--threads", "1")
     runworkers(*flags).started()
-    waiting = runworkers(*flags, NOTIFY_SOCKET=address)
+    waiting = runworkers(*flags, NOTIFY_SOCKET=systemd.address)
     eventually(lambda: "READY=1" in systemd.lines(), what=lambda: waiting.output)
     eventually(lambda: "Standing by" in waiting.output, what=lambda: waiting.output)
     assert waiting.workers() == []

@@ -3,17 +3,13 @@ two claims, it stays able to claim."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.test import override_settings
 
-from django_jobqueue import PerKey, Rate, job, operations
-from django_jobqueue.domain.registry import registry
-from django_jobqueue.enqueueing.handler import Handler
-from django_jobqueue.store import job_types
-from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue import PerKey, Rate, operations
 from tests.support.hand_driven import HandDriven
 from tests.support.selection import some_slow
 
@@ -39,33 +35,18 @@ ALONE = some_slow(KINDS, ["plain", "limited", "turns with shares"], "further kin
 def work(key: int = 1) -> None: ...
 
 
-@pytest.fixture
-def declare(transactional_db: None) -> Iterator[Callable[[str], Handler[..., Any]]]:
-    """Declare a job type of this kind."""
-    names: list[str] = []
-
-    def declare(kind: str) -> Handler[..., Any]:
-        declared = job(name=f"tests.lone_{len(names)}", **KINDS[kind])(work)
-        names.append(declared.name)
-        job_types.declare(DjangoDatabase(), [declared.declaration])
-        if kind == "turns with shares":
-            operations.override_key_share(declared, 1_000, key="1")
-        if kind == "capped but one":
-            operations.override_limit(declared, -1, key="1")
-        return declared
-
-    yield declare
-    for name in names:
-        registry.remove(name)
-
-
 @pytest.mark.parametrize("kinds", [*ALONE, "all beside each other"])
 def test_they_are_all_run(
-    declare: Callable[[str], Handler[..., Any]],
-    make_worker: Callable[..., HandDriven],
-    kinds: str,
+    declare: Callable[..., Any], make_worker: Callable[..., HandDriven], kinds: str
 ) -> None:
-    handlers = [declare(kind) for kind in ([kinds] if kinds in KINDS else KINDS)]
+    handlers = []
+    for kind in [kinds] if kinds in KINDS else KINDS:
+        handler = declare(work, name=f"tests.lone_{len(handlers)}", **KINDS[kind])
+        handlers.append(handler)
+        if kind == "turns with shares":
+            operations.override_key_share(handler, 1_000, key="1")
+        if kind == "capped but one":
+            operations.override_limit(handler, -1, key="1")
     with override_settings(JOBQUEUE={"QUEUE_WEIGHTS": {"default": 5}, "AGEING": 60}):
         worker = make_worker(threads=len(handlers))
     for number in range(ROUNDS):

@@ -27,27 +27,34 @@ class Statements:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.claimed: list[int] = []  # the number of lanes of each claim
+        self.limited: list[int] = []  # the same of claims within a limit
         self.jobs: list[UUID] = []
         self.scans = 0
-        real_claim, real_scan = claim.claim, lanes.full_scan
+        real_claim, real_limited = claim.claim, claim.claim_limited
+        real_scan = lanes.full_scan
 
-        def count_claim(
-            db: Any, worker: int, asked: Sequence[LaneMark], limit: int
-        ) -> Any:
+        def count_claim(db: Any, id: int, asked: Sequence[LaneMark], limit: int) -> Any:
             self.claimed.append(len(asked))
-            jobs = real_claim(db, worker, asked, limit)
+            jobs = real_claim(db, id, asked, limit)
             self.jobs += [job.id for job in jobs]
             return jobs
+
+        def count_limited(
+            db: Any, id: int, asked: Sequence[LaneMark], limit: int
+        ) -> Any:
+            self.limited.append(len(asked))
+            return real_limited(db, id, asked, limit)
 
         def count_scan(*arguments: Any) -> list[Head]:
             self.scans += 1
             return real_scan(*arguments)
 
         monkeypatch.setattr(claim, "claim", count_claim)
+        monkeypatch.setattr(claim, "claim_limited", count_limited)
         monkeypatch.setattr(lanes, "full_scan", count_scan)
 
     def clear(self) -> None:
-        self.claimed, self.jobs, self.scans = [], [], 0
+        self.claimed, self.limited, self.jobs, self.scans = [], [], [], 0
 
 
 @pytest.fixture(autouse=True)
@@ -111,16 +118,11 @@ def test_a_lone_job_costs_one_scan_and_a_claim_of_its_lane(
             assert statements.scans == full_scans
             worker.run()
             worker.finish()
-
-
-def test_a_worker_that_finds_nothing_scans_once_and_claims_nothing(
-    worker: HandDriven, statements: Statements
-) -> None:
-    worker.dispatcher.jobs_arrived()
-    worker.claim()
-    assert statements.claimed == []
-    assert statements.scans == 1
-    assert worker.worker.is_idle
+        statements.clear()
+        worker.dispatcher.jobs_arrived()
+        worker.claim()  # finds nothing
+        assert (statements.claimed, statements.scans) == ([], full_scans)
+        assert worker.worker.is_idle
 
 
 def test_no_statement_asks_more_lanes_than_are_many(
@@ -195,25 +197,14 @@ def test_news_of_a_more_urgent_job_go_before_lanes_that_have_more(
 
 
 def test_lanes_that_must_be_asked_by_themselves_are_only_if_they_are_due(
-    worker: HandDriven, statements: Statements, monkeypatch: pytest.MonkeyPatch
+    worker: HandDriven, statements: Statements
 ) -> None:
-    limited: list[int] = []
-    real = claim.claim_limited
-
-    def count(db: Any, worker: int, asked: Sequence[LaneMark], limit: int) -> Any:
-        limited.append(len(asked))
-        return real(db, worker, asked, limit)
-
-    monkeypatch.setattr(claim, "claim_limited", count)
-    for queue in QUEUES:
-        jobs.write_limited.using(queue=queue).enqueue(os.devnull)
-    worker.dispatcher.jobs_arrived()
-    worker.work()
-    limited.clear()
-    statements.clear()
-    jobs.write_limited.using(queue=QUEUES[0]).enqueue(os.devnull)
-    worker.dispatcher.jobs_arrived()
-    worker.work()
-    assert not queued()
-    assert limited == [1]
+    for queues in (QUEUES, QUEUES[:1]):
+        statements.clear()
+        for queue in queues:
+            jobs.write_limited.using(queue=queue).enqueue(os.devnull)
+        worker.dispatcher.jobs_arrived()
+        worker.work()
+        assert not queued()
+    assert statements.limited == [1]
     assert statements.claimed == []

@@ -14,7 +14,6 @@ from django_jobqueue.processes.lane_progress import SharedLaneProgress
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import lanes
 from django_jobqueue.store.queue.lanes import LaneMark
-from django_jobqueue.store.rows import Lane
 from django_jobqueue.workers.claiming import lane_scanner, lane_selection
 from django_jobqueue.workers.claiming.lane_scanner import (
     SCAN_EVERY,
@@ -128,7 +127,7 @@ def test_no_job_is_left_whatever_the_processes_do(
         worker.has_run(jobs.add, 0.001)
     expected = 0
     for round in range(rounds):
-        for _ in range(50):
+        for _ in range(40):
             expected += step(draw, draw.choice(workers), draw.choice(queues))
         last = draw.randrange(3)
         workers[last].dispatcher.jobs_arrived()
@@ -145,9 +144,8 @@ def step(draw: Random, worker: HandDriven, queue: str) -> int:
     """Something happens, perhaps to this worker; returns how many jobs were added."""
     match draw.randrange(6):
         case 0:
-            count = draw.choice([1, 3, 60])
-            rows = [{"a": number} for number in range(count)]
-            jobs.add.using(queue=queue).enqueue_many(rows)
+            count = draw.choice([1, 3, 40])
+            jobs.add.using(queue=queue).enqueue_many([{"a": 1}] * count)
             worker.dispatcher.jobs_arrived()
             return count
         case 1:
@@ -165,10 +163,3 @@ def step(draw: Random, worker: HandDriven, queue: str) -> int:
         case _:
             worker.claim()
     return 0
-
-
-def test_lanes_are_known_by_all_three_parts_of_their_name() -> None:
-    shared = SharedLaneProgress()
-    shared.write(Lane("a", 0, "b"), lane_scanner.LaneProgress())
-    assert shared.read(Lane("a", 1, "b")) is None
-    assert shared.read(Lane("b", 0, "a")) is None
