@@ -10,42 +10,31 @@ from django.urls import reverse
 from django.utils import translation
 
 from django_jobqueue.models import BulkOperation
-from tests.admin.pages import MODELS, get, list_of, page_of, verb_of
+from tests.admin.pages import MODELS, get, list_of, page_of
 from tests.admin.scene import Scene
+from tests.admin.units import question
 
 
 @pytest.fixture(autouse=True)
 def german() -> Iterator[None]:
-    """Everything is said in German."""
     with translation.override("de"):
         yield
 
 
-def test_the_overview(anna: Client, scene: Scene) -> None:
+def test_pages_are_in_german(anna: Client, scene: Scene) -> None:
     text = get(anna, reverse("admin:app_list", args=["jobqueue"])).text
     assert "Braucht Aufmerksamkeit" in text
     assert "Letzte 24 Stunden" in text
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_lists(anna: Client, scene: Scene, model: str) -> None:
-    text = get(anna, list_of(model)).text
-    assert "Übersicht" in text
-    assert "Overview" not in text
-
-
-def test_the_page_of_a_job(anna: Client, scene: Scene) -> None:
-    for id in scene.archived.values():
-        assert "Verlauf" in get(anna, page_of("archivedjob", id)).text
-    for id in scene.queued.values():
-        assert "Verlauf" in get(anna, page_of("queuedjob", id)).text
-
-
-def test_a_question(anna: Client, scene: Scene) -> None:
-    page = get(anna, verb_of("archivedjob", "replay"), keys=scene.archived["failed"])
-    assert "1 Job wiederholen?" in page.text
-
-
-def test_the_name_of_a_bulk_operation(db: None) -> None:
+    for model in MODELS:
+        text = get(anna, list_of(model)).text
+        assert "Übersicht" in text, model
+        assert "Overview" not in text, model
+    for model, id in (
+        ("archivedjob", scene.archived["failed"]),
+        ("queuedjob", scene.queued["running"]),
+    ):
+        assert "Verlauf" in get(anna, page_of(model, id)).text
+    asked = question(anna, "archivedjob", "replay", scene.archived["failed"])
+    assert "1 Job wiederholen?" in asked
     operation = BulkOperation(kind="replay")
     assert str(operation) == f"wiederholen {operation.pk}"

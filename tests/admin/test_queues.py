@@ -47,7 +47,9 @@ def test_queues_in_use_are_listed_with_and_without_a_row(
     assert "r8" in served()
 
 
-def test_the_page_of_a_queue_without_a_row(anna: Client, scene: Scene) -> None:
+def test_the_page_of_a_queue_without_a_row(
+    anna: Client, log_in: LogIn, db: None
+) -> None:
     queued(queue="parcels", run_after=timezone.now() - timedelta(minutes=7))
     happened(timedelta(hours=2), "shop.removed", queue="parcels", succeeded=3)
     worker("web-4:1", queues=["parcels"])
@@ -58,6 +60,10 @@ def test_the_page_of_a_queue_without_a_row(anna: Client, scene: Scene) -> None:
     assert page_of("jobtype", ADD) in page.links
     assert page_of("jobtype", "shop.removed") not in page.links
     assert f"{list_of('queuedjob')}?queue=parcels" in page.links
+    # Whoever may see only queues is shown no links.
+    page = get(log_in("view_queue"), page_of("queue", "parcels"))
+    there = ("jobtype", "worker", "queuedjob", "archivedjob")
+    assert not [link for link in page.links if any(f"/{one}/" in link for one in there)]
 
 
 def test_a_queue_without_a_row_is_paused_and_resumed(
@@ -72,27 +78,17 @@ def test_a_queue_without_a_row_is_paused_and_resumed(
     assert said.startswith("paused 1 ")
     assert "strike anna" in said
 
+    # One that nobody knows has no page and no pause.
+    told = act(anna, "queue", "pause", "nowhere", reason="x")
+    assert told == "Nothing of what was selected is here any more."
+    assert anna.get(page_of("queue", "nowhere")).status_code == 302
+    assert not Queue.objects.filter(name="nowhere").exists()
+
     act(anna, "queue", "resume", "parcels")
     text = get(anna, page_of("queue", "parcels")).text
     assert "anna Resumed." in text
     assert "anna Paused: strike" in text
     assert LogEntry.objects.count() == 2
-
-
-def test_a_queue_that_nobody_knows_has_no_page_and_no_pause(
-    anna: Client, scene: Scene
-) -> None:
-    response = anna.get(page_of("queue", "nowhere"), follow=True)
-    assert "doesn’t exist" in response.content.decode()
-    told = act(anna, "queue", "pause", "nowhere", reason="x")
-    assert told == "Nothing of what was selected is here any more."
-    assert not Queue.objects.filter(name="nowhere").exists()
-
-
-def test_who_may_see_only_queues_is_shown_no_links(log_in: LogIn, scene: Scene) -> None:
-    page = get(log_in("view_queue"), page_of("queue", "default"))
-    there = ("jobtype", "worker", "queuedjob", "archivedjob")
-    assert not [link for link in page.links if any(f"/{one}/" in link for one in there)]
 
 
 def test_pages_cost_the_same_however_much_there_is(anna: Client, scene: Scene) -> None:

@@ -19,13 +19,11 @@ SHORT = {"ADMIN_STATEMENT_TIMEOUT": 0.1}
 
 
 def sleep(*args: Any, **kwargs: Any) -> Any:
-    """Keep the database busy."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_sleep(20)")
 
 
 def limit() -> str:
-    """What is in force."""
     with connection.cursor() as cursor:
         cursor.execute("SHOW statement_timeout")
         return str(cursor.fetchone()[0])
@@ -33,7 +31,6 @@ def limit() -> str:
 
 @pytest.fixture
 def short(settings: Any) -> None:
-    """Pages have a tenth of a second."""
     settings.JOBQUEUE = {**settings.JOBQUEUE, **SHORT}
 
 
@@ -52,29 +49,25 @@ def test_a_list_that_takes_too_long_says_what_can_be_done(
     assert ArchivedJob.objects.count() == len(scene.archived)
 
 
-def test_what_is_read_while_a_page_is_drawn_is_stopped(
+def test_whatever_takes_too_long_is_stopped(
     anna: Client, scene: Scene, short: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ArchivedJobAdmin, "tries", sleep)
-    page = get(anna, list_of("archivedjob"), code=503)
-    assert "The database may be busy." in page.text
-
-
-def test_the_page_of_a_job_is_stopped_too(
-    anna: Client, scene: Scene, short: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ArchivedJobAdmin, "page", sleep)
-    address = page_of("archivedjob", scene.archived["failed"])
-    assert "This took too long" in get(anna, address, code=503).text
-
-
-def test_a_verb_that_asks_is_stopped_too(
-    anna: Client, scene: Scene, short: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ArchivedJobAdmin, "select", sleep)
-    chosen = {"action": "replay", "_selected_action": [str(scene.archived["failed"])]}
-    response = anna.post(list_of("archivedjob"), chosen)
-    assert response.status_code == 503
+    """Also while a page is drawn, the page of a job, and an action that asks."""
+    key = str(scene.archived["failed"])
+    list_ = list_of("archivedjob")
+    chosen = {"action": "replay", "_selected_action": [key]}
+    for name, request in (
+        ("tries", lambda: anna.get(list_)),
+        ("page", lambda: anna.get(page_of("archivedjob", key))),
+        ("select", lambda: anna.post(list_, chosen)),
+    ):
+        with monkeypatch.context() as patched:
+            patched.setattr(ArchivedJobAdmin, name, sleep)
+            response = request()
+        assert response.status_code == 503, name
+        text = response.content.decode()
+        assert "This took too long" in text
+        assert "The database may be busy." in text
 
 
 def test_other_troubles_of_the_database_are_no_lack_of_time(
