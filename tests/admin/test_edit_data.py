@@ -18,7 +18,7 @@ from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from tests.admin import scene as rows
 from tests.admin.conftest import LogIn
 from tests.admin.pages import Page, get, page_of, post
-from tests.admin.scene import ADD, LEAK, MINUTE, SECRET, Scene
+from tests.admin.scene import ADD, LEAK, SECRET, Scene
 from tests.admin.test_job_page import set_data, view_of
 from tests.admin.units import answer, errors_of, press
 
@@ -38,12 +38,10 @@ def hidden(page: Page) -> dict[str, str]:
 
 
 def asked(client: Client, address: str) -> Any:
-    """The form of the page."""
     return answer(client, address).context_data["form"]
 
 
 def written(client: Client, address: str) -> str:
-    """The text in the editor."""
     return str(asked(client, address)["new_data"].value())
 
 
@@ -61,18 +59,15 @@ def confirmed(compared: Any, text: str, **said: Any) -> dict[str, Any]:
 
 
 def save(client: Client, address: str, text: str, **said: Any) -> str:
-    """Compare, and confirm: what is told."""
     compared = compare(client, address, text, **said)
     return press(client, address, **confirmed(compared, text, **said))
 
 
 def refused(client: Client, address: str, text: str, **said: Any) -> str:
-    """Why this text is not taken."""
     return errors_of(compare(client, address, text, confirmed="1", **said))
 
 
 def edit(id: UUID) -> str:
-    """Where the data of a queued job are edited."""
     return view_of("queuedjob", id, "edit_data")
 
 
@@ -82,7 +77,6 @@ def replay(id: UUID) -> str:
 
 
 def data_of(id: UUID) -> Any:
-    """The data that a queued job has now."""
     return QueuedJob.objects.get(pk=id).data
 
 
@@ -139,8 +133,10 @@ def test_what_does_not_fit_is_said_at_the_field(anna: Client) -> None:
 
 # Secrets.
 
+NEW = "a password that no token contains"
 
-def test_secrets_are_locked_and_a_mark_does_not_tell_them(anna: Client) -> None:
+
+def test_secrets_are_locked_and_stay_or_are_replaced(anna: Client) -> None:
     card, url = {"card": SECRET}, f"p://u:{SECRET}@h"
     data = {"token": SECRET, "list": [card], "n": 1, "url": url}
     id = rows.queued(LEAK, data=data)
@@ -150,7 +146,7 @@ def test_secrets_are_locked_and_a_mark_does_not_tell_them(anna: Client) -> None:
     locked = json.loads(written(anna, edit(id)))
     found = sorted([locked["token"], locked["list"][0]["card"], locked["url"]])
     assert found == ["•••• 1", "•••• 2", "•••• 3"]
-    # Else a short secret could be guessed from it.
+    # The mark does not tell them: else a short secret could be guessed from it.
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT md5(data::text), encode(sha256(data::text::bytea), 'hex') "
@@ -158,31 +154,22 @@ def test_secrets_are_locked_and_a_mark_does_not_tell_them(anna: Client) -> None:
         )
         assert hidden(page)["mark"] not in cursor.fetchone()
 
-
-NEW = "a password that no token contains"
-
-
-def test_a_locked_value_stays_and_another_replaces_it(anna: Client) -> None:
     id = rows.queued(KEEP, data={"a": "x"})
     set_data(id, json.dumps({"a": {"token": SECRET, "password": SECRET, "n": 1.10}}))
     new = json.loads(written(anna, edit(id)))
-    new["a"]["password"] = NEW
-    new["a"]["n"] = 2
+    new["a"] |= {"password": NEW, "n": 2}
     mark = asked(anna, edit(id))["mark"].value()
     page = post(anna, edit(id), {"mark": mark, "new_data": json.dumps(new)})
     assert SECRET not in page.html
     assert NEW not in page.html[: page.html.index("<textarea")]
     save(anna, edit(id), json.dumps(new))
     assert data_of(id) == {"a": {"token": SECRET, "password": NEW, "n": 2}}
-    told = LogEntry.objects.get().get_change_message()
-    assert told == "Edited the data: a."
+    assert LogEntry.objects.get().get_change_message() == "Edited the data: a."
     # Dots that the job itself has stay.
     id = rows.queued(KEEP, data={"a": {"token": "••••", "n": 1}})
     assert save(anna, edit(id), written(anna, edit(id)).replace("1", "2")) == SAVED
     assert data_of(id) == {"a": {"token": "••••", "n": 2}}
-
-
-def test_a_secret_cannot_be_moved_to_where_it_would_be_shown(anna: Client) -> None:
+    # Nobody moves a secret to where it would be shown.
     id = rows.queued("tests.sample.say", data={"word": {"token": SECRET}})
     for text in (
         '{"word": {"note": "•••• 1"}}',
@@ -198,7 +185,6 @@ def test_a_secret_cannot_be_moved_to_where_it_would_be_shown(anna: Client) -> No
 
 
 def history(model: str, id: UUID) -> str:
-    """Where the history of a job is read."""
     return reverse(f"admin:jobqueue_{model}_history", args=[quote(id)])
 
 
@@ -309,34 +295,3 @@ def test_secrets_of_the_old_job_come_along(anna: Client) -> None:
     old = rows.archived("elsewhere.ship", "failed", data={"x": 1})
     save(anna, replay(old), '{"y": [1, 2]}')
     assert QueuedJob.objects.get(replay_of=old).data == {"y": [1, 2]}
-
-
-def test_a_replay_gets_a_new_time_to_live_or_the_moment_that_is_given(
-    anna: Client,
-) -> None:
-    now = timezone.now()
-    moments = {
-        "created_at": now - 120 * MINUTE,
-        "expires_at": now - 60 * MINUTE,
-    }
-    old = rows.archived(data={"a": 1}, status="expired", **moments)
-    assert asked(anna, replay(old))["expires"].value() == "same"
-    save(anna, replay(old), '{"a": 2}', expires="same")
-    new = QueuedJob.objects.get()
-    assert new.expires_at is not None
-    assert new.expires_at - new.run_after == 60 * MINUTE
-
-    old = rows.archived(data={"a": 1})
-    said = {"expires": "new"}
-    assert "Say when." in refused(anna, replay(old), '{"a": 2}', **said)
-    said |= {"run_after": "2031-01-02T00:00", "expires_at": "2031-01-01T00:00"}
-    early = "This is before the job would run."
-    assert early in refused(anna, replay(old), '{"a": 2}', **said)
-    said["expires_at"] = "2031-01-03T00:00"
-    save(anna, replay(old), '{"a": 2}', **said)
-    new = QueuedJob.objects.get(replay_of=old)
-    assert new.expires_at is not None
-    assert (new.run_after.isoformat(), new.expires_at.isoformat()) == (
-        "2031-01-02T00:00:00+00:00",
-        "2031-01-03T00:00:00+00:00",
-    )

@@ -42,39 +42,30 @@ def frames(found: Traceback) -> list[Frame]:
     return [frame for part in found.parts for frame in part.frames]
 
 
-def test_frames_of_the_project_and_of_libraries_are_told_apart() -> None:
+def test_frames_have_their_code_and_words_between_them_stay() -> None:
     found = read(failure_of("{"))
     ours = [f.function for f in frames(found) if f.project]
     libraries = {f.file.rpartition("/")[2] for f in frames(found) if not f.project}
     assert ours == ["wrap", "parse", "failure_of", "wrap"]
     assert libraries == {"__init__.py", "decoder.py"}
     assert found.has_project_frames
-
-
-def test_each_frame_has_its_line_of_code() -> None:
-    found = read(failure_of("{"))
     parsing = next(f for f in frames(found) if f.function == "parse")
     assert parsing.source.splitlines()[0] == "return json.loads(text)"
     assert parsing.line == parse.__code__.co_firstlineno + 1
-
-
-def test_the_words_between_the_frames_stay() -> None:
-    found = read(failure_of("{"))
     texts = "\n".join(part.text for part in found.parts)
     assert "json.decoder.JSONDecodeError: " in texts
     assert texts.endswith("LookupError: no such order")
-
-
-def test_causes_are_told_in_words_and_each_exception_once() -> None:
+    # Causes are told in words, and each exception once.
     kinds = [
         str(part.link) or part.text.partition(":")[0] or "frames"
-        for part in read(failure_of("{")).parts
+        for part in found.parts
     ]
     assert [kind for kind in kinds if kind != "frames"] == [
         "json.decoder.JSONDecodeError",
         "This was the direct cause of:",
         "LookupError",
     ]
+    assert traceback_of(Failure(traceback="", frames=[])) is None
 
 
 def test_an_exception_of_a_handler_is_told_apart_from_one_with_a_cause() -> None:
@@ -82,16 +73,12 @@ def test_an_exception_of_a_handler_is_told_apart_from_one_with_a_cause() -> None
         "Traceback (most recent call last):\n"
         '  File "/srv/shop/jobs.py", line 7, in sell\n'
         "    pay()\n"
-        "KeyError: 'card'\n"
-        "\n"
-        "During handling of the above exception, another exception occurred:\n"
-        "\n"
+        "KeyError: 'card'\n\n"
+        "During handling of the above exception, another exception occurred:\n\n"
         "Traceback (most recent call last):\n"
         '  File "/srv/shop/jobs.py", line 9, in sell\n'
         "    raise Refused\n"
-        "shop.Refused: two\n"
-        "\n"
-        "lines\n"
+        "shop.Refused: two\n\nlines\n"
     )
     parts = read(Failure(traceback=text, frames=[])).parts
     told = [str(part.link or part.text) for part in parts if not part.frames]
@@ -109,29 +96,20 @@ def test_the_frames_of_a_group_are_read_behind_their_bars() -> None:
         "  |     raise group\n"
         "  | ExceptionGroup: two (2 sub-exceptions)\n"
     )
-    found = read(Failure(traceback=text, frames=[]))
-    (frame,) = frames(found)
-    assert (frame.file, frame.line, frame.source) == (
-        "/srv/shop/jobs.py",
-        7,
-        "raise group",
-    )
+    (frame,) = frames(read(Failure(traceback=text, frames=[])))
+    found = (frame.file, frame.line, frame.source)
+    assert found == ("/srv/shop/jobs.py", 7, "raise group")
 
 
-def test_what_the_worker_noted_of_a_file_is_believed() -> None:
+def test_what_the_worker_noted_of_a_file_is_believed_if_it_is_something() -> None:
     text = '  File "/srv/shop/jobs.py", line 7, in sell\n    x\n'
     noted = {"file": "/srv/shop/jobs.py", "line": 7, "function": "Shop.sell"}
     for project in (True, False):
         frames_ = [{**noted, "project": project}]
         (frame,) = frames(read(Failure(traceback=text, frames=frames_)))
         assert (frame.function, frame.project) == ("Shop.sell", project)
-
-
-def test_frames_that_are_none_do_no_harm() -> None:
-    failure = failure_of("{")
-    for noted in ([], [7], [{}], [{"file": "x"}], [None]):
-        failure.frames = noted
-        assert frames(read(failure)), noted
+    for odd in ([], [7], [{}], [{"file": "x"}], [None]):
+        assert frames(read(Failure(traceback=text, frames=odd))), odd
 
 
 def test_a_frame_may_stand_in_no_line() -> None:
@@ -150,10 +128,6 @@ def test_a_frame_may_stand_in_no_line() -> None:
     assert frames(found)[-1].line is None
     assert frames(found)[-1].function.endswith("fail")
     assert "None</code>" not in page
-
-
-def test_no_traceback_is_none() -> None:
-    assert traceback_of(Failure(traceback="", frames=[])) is None
 
 
 def test_hostile_text_is_inert_and_secrets_are_masked() -> None:

@@ -28,22 +28,19 @@ NOW = 1_795_000_000.25
 
 
 def lines(*texts: str, level: str = "info") -> list[list[Any]]:
-    """Lines that a handler wrote, a second each."""
     return [[NOW + second, level, text] for second, text in enumerate(texts)]
 
 
 def failed_attempt(id: UUID, number: int, minutes_ago: int, **columns: Any) -> datetime:
     """An attempt that failed; returns when it began."""
     began = timezone.now() - minutes_ago * MINUTE
-    ended = began + timedelta(seconds=10)
     row = {"job_id": id, "job_type": FAIL, "number": number, "end": "failed"}
-    moments = {"started_at": began, "finished_at": ended}
+    moments = {"started_at": began, "finished_at": began + timedelta(seconds=10)}
     rows.insert(Failure, {**row, **moments, **columns})
     return began
 
 
 def bars(page: Page) -> list[str | None]:
-    """How far the bars of a page are."""
     return [bar["value"] for bar in page.all("progress")]
 
 
@@ -54,17 +51,9 @@ def test_a_running_job_shows_how_far_it_is(anna: Client) -> None:
     assert bars(page) == []
     assert "jq-lines" not in page.html
     assert "Metadata" not in page.text
-    told(
-        id,
-        done=30,
-        total=120,
-        note="resizing",
-        queries=1_200,
-        query_ms=34.4,
-        started_at=began,
-        lines=lines("first", "second"),
-        dropped=3,
-    )
+    said = {"done": 30, "total": 120, "note": "resizing", "dropped": 3}
+    asked = {"queries": 1_200, "query_ms": 34.4, "started_at": began}
+    told(id, lines=lines("first", "second"), **said, **asked)
     page = get(anna, page_of("queuedjob", id))
     assert bars(page) == ["25"]
     for text in (
@@ -88,15 +77,8 @@ def test_each_attempt_has_what_it_told(anna: Client) -> None:
     id = rows.archived(FAIL, "failed", attempts=2)
     for number, minutes in ((1, 30), (2, 20)):
         began = failed_attempt(id, number, minutes, error_message=f"error {number}")
-        told(
-            id,
-            fence=number * 10,
-            number=number,
-            done=number,
-            total=4,
-            started_at=began,
-            lines=lines(f"line of {number}"),
-        )
+        said = {"fence": number * 10, "number": number, "done": number, "total": 4}
+        told(id, **said, started_at=began, lines=lines(f"line of {number}"))
     page = get(anna, page_of("archivedjob", id))
     assert bars(page) == ["50", "25"]
     order = ["error 2", "line of 2", "error 1", "line of 1"]
@@ -127,25 +109,21 @@ def test_a_crash_spends_no_attempt_and_lines_do_not_mix(anna: Client) -> None:
 
 
 def test_attempts_that_failed_alike_keep_their_lines(anna: Client) -> None:
-    id = rows.archived(FAIL, "failed", attempts=3)
+    id = rows.archived(FAIL, "failed", attempts=4)
     same = uuid4()
     for number in (1, 2, 3):
         began = failed_attempt(id, number, 40 - number, fingerprint=same)
         text = f"line of {number}."
         told(id, fence=number, number=number, started_at=began, lines=lines(text))
+    # The log of a failure is shown where no lines are.
+    failed_attempt(id, 4, 30, log_tail="the tail of 4", error_message="4")
+    began = failed_attempt(id, 5, 20, log_tail="the tail of 5", error_message="5")
+    told(id, fence=5, number=5, started_at=began, lines=lines("a line"))
     page = get(anna, page_of("archivedjob", id))
-    assert len(page.all("article")) == 1
+    assert len(page.all("article")) == 3
     assert [page.text.count(f"line of {number}.") for number in (1, 2, 3)] == [1, 1, 1]
-
-
-def test_the_log_of_a_failure_is_shown_where_no_lines_are(anna: Client) -> None:
-    id = rows.archived(FAIL, "failed", attempts=2)
-    failed_attempt(id, 1, 30, log_tail="the tail of 1", error_message="1")
-    began = failed_attempt(id, 2, 20, log_tail="the tail of 2", error_message="2")
-    told(id, fence=2, number=2, started_at=began, lines=lines("a line"))
-    text = get(anna, page_of("archivedjob", id)).text
-    assert "the tail of 1" in text
-    assert "the tail of 2" not in text
+    assert "the tail of 4" in page.text
+    assert "the tail of 5" not in page.text
 
 
 def test_lines_and_notes_are_shown_to_all_and_metadata_as_data_are(
@@ -219,19 +197,6 @@ def test_running_jobs_in_the_list_have_a_bar_by_one_query(anna: Client) -> None:
     assert queries(anna, list_of("queuedjob")) == one
     assert one <= none + 1
     assert Report.objects.count() == 5
-
-
-def test_a_unique_job_says_until_when(anna: Client) -> None:
-    def shown(**columns: Any) -> str:
-        id = rows.queued(**columns)
-        return str(context(anna, "queuedjob", id)["page"].summary)
-
-    key = uuid4()
-    text = get(anna, page_of("queuedjob", rows.queued(unique_key=key))).text
-    assert f"Unique key {key} Copy until it finishes" in text
-    until_it_starts = {"unique_key": uuid4(), "unique_until_started": True}
-    assert "until it starts" in shown(**until_it_starts)
-    assert str(key) not in shown()
 
 
 # Followers.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -13,7 +12,8 @@ from django_jobqueue.domain.histogram import BUCKETS
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob, Worker
 from django_jobqueue.stats import overview, usual_job_types
 from tests.admin.conftest import LogIn
-from tests.admin.pages import Page, get, list_of, page_of, statements, verb_of
+from tests.admin.pages import get, list_of, page_of, statements, verb_of
+from tests.admin.units import listing, shown
 
 LARGEST = 150_000  # bytes of a page
 NAMES = "/admin/jobqueue/jobtype/names/"
@@ -90,9 +90,11 @@ def addresses() -> list[str]:
 
 def asked(client: Client, pages: Iterable[str]) -> dict[str, int]:
     """How many statements each page takes, when what is cached for minutes is there."""
+    usual_job_types.forget()
+    for address in ("/admin/jobqueue/", list_of("queuedjob")):
+        client.get(address)
     numbers = {}
     for number, address in enumerate(pages):
-        client.get(address)
         overview.forget()
         with CaptureQueriesContext(connection) as captured:
             assert client.get(address).status_code == 200, address
@@ -118,88 +120,59 @@ def test_no_page_asks_more_where_there_are_more_job_types(
 
 def test_every_page_is_small_with_3000_job_types(anna: Client, db: None) -> None:
     make(3_000)
-    for address in addresses():
-        overview.forget()
-        response = anna.get(address)
-        assert response.status_code == 200, address
-        assert len(response.content) <= LARGEST, (address, len(response.content))
-
-
-def test_of_many_job_types_the_usual_ones_are_links_and_any_can_be_typed(
-    anna: Client, db: None
-) -> None:
-    make(150)
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE jobqueue_rollup SET succeeded = 5000"
             " WHERE job_type = 'shop.jobs.type_0077'"
         )
     usual_job_types.forget()
-    page = get(anna, list_of("queuedjob"))
+    pages = {}
+    for address in addresses():
+        overview.forget()
+        pages[address] = get(anna, address)
+        assert len(pages[address].html.encode()) <= LARGEST, address
+    # The usual ones are links, and any can be typed.
+    page = pages[list_of("queuedjob")]
     links = [link for link in page.links if "job_type=" in link]
     assert "?job_type=shop.jobs.type_0077" in links
     assert len(links) <= 12
     (field,) = page.all("input", name="job_type")
     assert field["data-jq-names"] == NAMES
     assert not page.all("option", value="shop.jobs.type_0149")
+    (field,) = pages[verb_of("schedule", "new")].all("input", name="job_type")
+    assert field["data-jq-names"] == NAMES
+    # A worker names the first of its handlers, and a queue the busiest job types.
+    text = pages[page_of("worker", Worker.objects.get().pk)].text
+    assert f"It has handlers for {JobType.objects.count():,} job types." in text
+    assert text.count("shop.jobs.") <= 200
+    assert "more job types with fewer jobs" in pages[page_of("queue", "queue_1")].text
 
 
-@pytest.mark.parametrize("model", ["queuedjob", "archivedjob"])
-@pytest.mark.parametrize("typed", ["type_0149", "shop.jobs.type_0149", "0149"])
-def test_a_part_of_the_name_is_enough_to_type(
-    anna: Client, db: None, model: str, typed: str
+def test_a_job_type_is_found_by_a_part_of_its_name(
+    anna: Client, viewer: Client, log_in: LogIn
 ) -> None:
     make(150)
-    page = get(anna, list_of(model), job_type=typed)
-    assert len(page.rows) == 1
-    assert "shop.jobs.type_0149" in page.text
-
-
-def test_a_name_that_many_have_selects_nothing(anna: Client, db: None) -> None:
-    make(150)
-    assert get(anna, list_of("queuedjob"), job_type="type_01").rows == []
-
-
-def test_names_are_suggested_by_their_parts(viewer: Client, db: None) -> None:
-    make(150)
+    name = "shop.jobs.type_0149"
+    for model in ("queuedjob", "archivedjob"):
+        for typed in ("type_0149", name, "0149"):
+            (row,) = listing(anna, model, job_type=typed).result_list
+            assert row.job_type_id == name, typed
+    assert shown(anna, "queuedjob", job_type="type_01") == []  # which many have
+    assert shown(anna, "jobtype", q="type_0149") == [name]
+    address = verb_of("schedule", "new")
+    assert name in get(anna, address, job_type=name).text
+    # Names are suggested by their parts, to whoever sees a list of them.
     found = viewer.get(NAMES, {"q": "type_014"}).json()
     assert found == {"names": [f"shop.jobs.type_014{n}" for n in range(10)]}
     assert len(viewer.get(NAMES).json()["names"]) == 20
-
-
-def test_names_are_for_who_sees_a_list_of_them(log_in: LogIn, db: None) -> None:
     assert log_in("view_queue", name="carl").get(NAMES).status_code == 403
     assert log_in("view_queuedjob", name="dora").get(NAMES).status_code == 200
-
-
-def test_job_types_are_searched(anna: Client, db: None) -> None:
-    make(150)
-    page = get(anna, list_of("jobtype"), q="type_0149")
-    assert page.rows == ["shop.jobs.type_0149"]
 
 
 def test_the_busiest_job_types_of_a_queue_are_shown(anna: Client, db: None) -> None:
     make(500)
     for _ in range(3):
         QueuedJob.objects.create(job_type_id="shop.jobs.type_0496", queue="queue_1")
-    page: Page = get(anna, page_of("queue", "queue_1"))
-    assert "shop.jobs.type_0496" in page.text
-    assert "and 50 more job types with fewer jobs" in page.text
-
-
-def test_a_worker_names_the_first_of_its_handlers(anna: Client, db: None) -> None:
-    make(500)
-    page = get(anna, page_of("worker", Worker.objects.get().pk))
-    total = JobType.objects.count()
-    assert f"It has handlers for {total} job types." in page.text
-    assert page.text.count("shop.jobs.") <= 200
-
-
-def test_a_schedule_is_made_for_a_type_that_is_typed(anna: Client, db: None) -> None:
-    make(150)
-    address = verb_of("schedule", "new")
-    (field,) = get(anna, address).all("input", name="job_type")
-    assert field["data-jq-names"] == NAMES
-    assert (
-        "shop.jobs.type_0001" in get(anna, address, job_type="shop.jobs.type_0001").text
-    )
+    text = get(anna, page_of("queue", "queue_1")).text
+    assert "shop.jobs.type_0496" in text
+    assert "and 50 more job types with fewer jobs" in text

@@ -27,7 +27,6 @@ MODEL = "archivedjob"
 
 
 def replays() -> list[QueuedJob]:
-    """The queued jobs that repeat another."""
     return list(QueuedJob.objects.filter(replay_of__isnull=False).order_by("id"))
 
 
@@ -42,7 +41,6 @@ def newest_in(context: Any) -> str:
 
 
 def across(id: object) -> dict[str, Any]:
-    """The form of a list that selects all that match."""
     chosen = {"select_across": "1", "_selected_action": [str(id)]}
     return {"action": "replay", "index": 0, **chosen}
 
@@ -97,9 +95,8 @@ def test_all_that_match_are_selected_across_pages(
     log_in: LogIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     anna = log_in("view_archivedjob", "replay_archivedjob", name="anna")
-    for _ in range(60):
-        rows.archived(FAIL, "failed")
-    rows.archived(FAIL, "succeeded")
+    failed = [rows.archived_row(FAIL, "failed") for _ in range(60)]
+    rows.insert_all(ArchivedJob, [*failed, rows.archived_row(FAIL)])
     page = get(anna, list_of(MODEL), status="failed")
     assert len(page.rows) == 50
     found = answer(anna, list_of(MODEL), across(page.rows[0]), status="failed")
@@ -124,13 +121,9 @@ def test_a_job_is_replayed_from_its_page_and_back_to_it(
 ) -> None:
     there = page_of(MODEL, scene.archived["failed"])
     (link,) = [link for link in get(anna, there).links if "/replay/" in link]
-    page = get(anna, link)
-    assert "Replay 1 job?" in page.text
-    hidden = {
-        str(box["name"]): box.get("value") or ""
-        for box in page.all("input", type="hidden")
-    }
-    response = anna.post(verb_of(MODEL, "replay"), {**hidden, "confirmed": "1"})
+    hidden = get(anna, link).all("input", type="hidden")
+    said = {str(box["name"]): box.get("value") or "" for box in hidden}
+    response = anna.post(verb_of(MODEL, "replay"), {**said, "confirmed": "1"})
     assert response.headers["Location"] == there
     assert len(replays()) == 1
 
@@ -180,16 +173,15 @@ def test_an_expired_job_expires_as_the_operator_says(
     anna: Client, scene: Scene
 ) -> None:
     old = ArchivedJob.objects.get(pk=scene.archived["expired"])
-    ArchivedJob.objects.filter(pk=old.pk).update(
-        created_at=old.expires_at - timedelta(hours=2)
-    )
+    lived = timedelta(hours=2)
+    ArchivedJob.objects.filter(pk=old.pk).update(created_at=old.expires_at - lived)
     assert asked(anna, old.pk)["form"]["expires"].value() == "same"
     made = {}
     for expires in ("same", "keep", "never"):
         QueuedJob.objects.filter(replay_of=old.pk).delete()
         act(anna, MODEL, "replay", old.pk, expires=expires)
         (made[expires],) = replays()
-    assert made["same"].expires_at - made["same"].run_after == timedelta(hours=2)
+    assert made["same"].expires_at - made["same"].run_after == lived
     assert made["keep"].expires_at == old.expires_at
     assert made["never"].expires_at is None
 
@@ -254,12 +246,14 @@ def test_a_choice_that_there_is_not_is_asked_again(anna: Client, scene: Scene) -
     id = scene.archived["expired"]
     for name, value, problem in (
         ("expires", "x", "Select a valid choice"),
+        ("expires", "new", "Say when."),
         ("queue", "x", "Select a valid choice"),
         ("priority", "101", "less than or equal to 100"),
-        ("priority", "-101", "greater than or equal to -100"),
-        ("priority", "x", "Enter a whole number."),
         ("priority", "1.5", "Enter a whole number."),
     ):
         wrong = problems(anna, MODEL, "replay", id, **{name: value})
         assert problem in wrong, name
+    moments = {"run_after": "2031-01-02T00:00", "expires_at": "2031-01-01T00:00"}
+    early = problems(anna, MODEL, "replay", id, expires="new", **moments)
+    assert "This is before the job would run." in early
     assert replays() == []

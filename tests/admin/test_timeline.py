@@ -28,20 +28,19 @@ SECOND = timedelta(seconds=1)
 NOW = timezone.now()
 
 
-def replayed(how: Callable[[Any], Any]) -> None:
-    """Replay a job that is over; it stays, and is not what is looked at."""
-    how(archived(status="failed", data={"a": 1, "b": 2}))
+def failed() -> Any:
+    """A job that is over; it stays, and is not what is looked at."""
+    return archived(status="failed", data={"a": 1, "b": 2})
 
 
-def by_operation(job: Any) -> None:
-    """By a bulk operation."""
+def by_operation() -> None:
+    failed()
     made = bulk.draft("replay", Selection(Table.ARCHIVED))
     assert bulk.start(made.id)
     bulk_steps.step(made.id, max_rows=10)
 
 
 def by_sql() -> None:
-    """As another program would."""
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO jobqueue_queuedjob (job_type, data) VALUES (%s, %s)",
@@ -53,9 +52,9 @@ WAYS: dict[str, Callable[[], Any]] = {
     "one": lambda: jobs.add.enqueue(1, 2),
     "many": lambda: jobs.add.enqueue_many({"a": 1, "b": n} for n in range(3)),
     "sql": by_sql,
-    "replay": lambda: replayed(lambda id: operations.replay(id)),
-    "replay of many": lambda: replayed(lambda id: operations.replay_many([id])),
-    "bulk operation": lambda: replayed(by_operation),
+    "replay": lambda: operations.replay(failed()),
+    "replay of many": lambda: operations.replay_many([failed()]),
+    "bulk operation": by_operation,
     "by hand": lambda: operations.enqueue(ADD, {"a": 1, "b": 2}),
     "run now": lambda: operations.run_now(
         [jobs.add.using(run_after=timedelta(hours=1)).enqueue(1, 2).id]
@@ -88,8 +87,6 @@ def test_however_it_was_enqueued_it_is_created_first(
 
 
 class Job:
-    """The moments of a job."""
-
     def __init__(self, due: timedelta) -> None:
         self.created_at = NOW
         self.run_after = NOW + due
