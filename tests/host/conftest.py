@@ -6,16 +6,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from django_jobqueue import signals
 from django_jobqueue.execution.signal_sender import announcer
-from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.rescuer import Rescuer
-from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
-from tests.host.lost import Told
-from tests.store.rows import ONCE
+from tests.host.lost import Told, rescuer_on
 
 NEWS = ("job_rescued", "job_failed", "job_cancelled", "job_retried", "job_released")
 
@@ -43,28 +39,6 @@ def told() -> Iterator[Callable[[], list[Told]]]:
 @pytest.fixture
 def rescuer(own: OwnConnection) -> Rescuer:
     """One that gives up whoever lapsed at once."""
-    made = Rescuer(
-        own,
-        DeadlineWatch(own, WorkerConfig()),
-        on_quarantined=lambda seen_at: None,
-        on_recovered=lambda number: None,
-    )
-    made._patient_until = 0.0
+    made = rescuer_on(own)
+    made._patient_until = 0.0  # private: it has been there for longer than a lease
     return made
-
-
-@pytest.fixture
-def refusing() -> Iterator[str]:
-    """A job type whose jobs the database refuses to change."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
-            f"IF old.job_type = '{ONCE}' THEN RAISE EXCEPTION 'not this one'; END IF; "
-            "RETURN coalesce(new, old); END $$"
-        )
-        cursor.execute(
-            "CREATE TRIGGER refuse BEFORE UPDATE OR DELETE ON jobqueue_queuedjob "
-            "FOR EACH ROW EXECUTE FUNCTION refuse()"
-        )
-        yield ONCE
-        cursor.execute("DROP FUNCTION refuse CASCADE")

@@ -12,6 +12,9 @@ from uuid import UUID
 import pytest
 
 from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
+from django_jobqueue.host.maintenance.rescuer import Rescuer
+from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import Database, OwnConnection
 from tests.store.rows import ADD, ago, make
 
@@ -22,6 +25,23 @@ class Told(NamedTuple):
     name: str
     id: UUID
     arguments: dict[str, Any]
+
+
+def rescuer_on(
+    own: OwnConnection,
+    recovered: list[Any] | None = None,
+    *,
+    quarantined: list[Any] | None = None,
+    deadlines: DeadlineWatch | None = None,
+) -> Rescuer:
+    """One that has just begun. What it says goes to lists: up to which death all are
+    looked after, and when it saw quarantined jobs."""
+    return Rescuer(
+        own,
+        deadlines or DeadlineWatch(own, WorkerConfig()),
+        on_quarantined=([] if quarantined is None else quarantined).append,
+        on_recovered=([] if recovered is None else recovered).append,
+    )
 
 
 def held_by(worker: int, job_type: str = ADD, **columns: Any) -> UUID:

@@ -195,17 +195,19 @@ def test_only_one_may_hold_a_pid_file_until_it_is_killed(tmp_path: Path) -> None
         assert Path(path).read_text() == f"{os.getpid()}\n"
 
 
+def is_fed(systemd: Systemd) -> None:
+    """The watchdog is fed from now on."""
+    fed = systemd.lines().count("WATCHDOG=1")
+    eventually(lambda: systemd.lines().count("WATCHDOG=1") > fed + 1)
+
+
+@pytest.mark.slow("loads a program twice more, as in tests/crashes/test_host_orders.py")
 @pytest.mark.processes
-def test_runworkers_tells_systemd_of_its_life_and_its_restart(
+def test_runworkers_tells_systemd_of_its_restart(
     runworkers: Run, systemd: Systemd
 ) -> None:
-    def is_fed() -> None:
-        fed = systemd.lines().count("WATCHDOG=1")
-        eventually(lambda: systemd.lines().count("WATCHDOG=1") > fed + 1)
-
     run = runworkers(NOTIFY_SOCKET=systemd.address, WATCHDOG_USEC="1000000")
     eventually(lambda: "READY=1" in systemd.lines(), what=lambda: run.output)
-    is_fed()
     operations.ask_hosts(Host.objects.get().pk, "restart")
     eventually(
         lambda: systemd.lines().count("READY=1") == 2,
@@ -214,19 +216,20 @@ def test_runworkers_tells_systemd_of_its_life_and_its_restart(
     )
     assert systemd.lines().index("READY=1") < systemd.lines().index("RELOADING=1")
     assert "STOPPING=1" not in systemd.lines()
-    is_fed()
+    is_fed(systemd)
     assert run.stop() == 0
     assert systemd.lines().count("STOPPING=1") == 1
 
 
 @pytest.mark.processes
-def test_runworkers_keeps_a_heartbeat_and_a_pid_file(
-    runworkers: Run, tmp_path: Path
+def test_runworkers_feeds_a_watchdog_and_keeps_a_heartbeat_and_a_pid_file(
+    runworkers: Run, systemd: Systemd, tmp_path: Path
 ) -> None:
     beat, pid = tmp_path / "beat", tmp_path / "pid"
     flags = ("--heartbeat-file", str(beat), "--pidfile", str(pid))
-    run = runworkers(*flags)
-    run.started()
+    run = runworkers(*flags, NOTIFY_SOCKET=systemd.address, WATCHDOG_USEC="1000000")
+    eventually(lambda: "READY=1" in systemd.lines(), what=lambda: run.output)
+    is_fed(systemd)
     eventually(beat.exists)
     assert pid.read_text() == f"{run.process.pid}\n"
 
@@ -238,6 +241,7 @@ def test_runworkers_keeps_a_heartbeat_and_a_pid_file(
     assert "No such file or directory" in third.output
 
     assert run.stop() == 0
+    assert systemd.lines().count("STOPPING=1") == 1
     assert not beat.exists()
     assert not pid.exists()
 

@@ -4,12 +4,12 @@ told as if their own worker had ended them."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from django_jobqueue import job, retries
@@ -19,7 +19,6 @@ from django_jobqueue.exceptions import JobTimeout, StoreUnavailable
 from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance.rescuer import Rescuer
 from django_jobqueue.models import (
-    ArchivedJob,
     Failure,
     FailureGroup,
     FailureRollup,
@@ -31,13 +30,37 @@ from django_jobqueue.models import (
 from django_jobqueue.store.connection import OwnConnection
 from tests.host.lost import Told, commits, held_by, lines
 from tests.store.rows import ONCE, archived_job, job_type, queued_job, register
-from tests.support.rows import archived
+from tests.support.refusing import refusing
+from tests.support.rows import archived, queued
+from tests.support.tables import differing
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 HUNG = "tests.sample.hold_lock"  # timeout 1 s, two attempts, at once again
 REASON = "killed, because a job held the interpreter's lock"
+Case = tuple[dict[str, Any], dict[str, Any]]
 TIMEOUT = "django_jobqueue.exceptions.JobTimeout"
+
+
+Declare = Callable[..., str]
+
+
+@pytest.fixture
+def declare() -> Iterator[Declare]:
+    """Declare a job type of this name; returns it."""
+    names: list[str] = []
+
+    def declare(name: str, **options: Any) -> str:
+        job(name=name, **options)(hang_no_more)
+        names.append(name)
+        return job_type(name)
+
+    yield declare
+    for name in names:
+        registry.remove(name)
+
+
+def hang_no_more() -> None: ...
 
 
 def kill(
@@ -125,71 +148,52 @@ def test_the_last_attempt_has_failed(
     )
 
 
-@pytest.mark.parametrize(
-    ("columns", "of_type", "status"),
-    [
-        ({"attempts": 1}, {}, "queued"),
-        ({"attempts": 1, "max_attempts": 1}, {}, "failed"),
-        ({"attempts": 2, "max_attempts": 3}, {}, "queued"),
-        ({"attempts": 1}, {"max_attempts_override": 1}, "failed"),
-        ({"attempts": 9}, {"max_attempts_override": -1}, "queued"),
-        ({"attempts": 9, "max_attempts": 9}, {"max_attempts_override": -1}, "failed"),
-        ({"attempts": 1, "cancel": True}, {}, "cancelled"),
-        ({"attempts": 2, "cancel": True}, {}, "cancelled"),
-    ],
-)
-def test_the_attempts_in_force_and_a_cancel_count(
-    rescuer: Rescuer,
-    own: OwnConnection,
-    columns: dict[str, Any],
-    of_type: dict[str, Any],
-    status: str,
-) -> None:
+def under_attempts(own: OwnConnection, rescuer: Rescuer, case: Case) -> tuple[Any, ...]:
+    """What a job becomes that ran too long, and how many attempts it may have had."""
+    columns, of_type = dict(case[0]), case[1]
     worker = register(own)
     JobType.objects.filter(name=HUNG).update(**of_type)
     unresponsive = held_by(worker, HUNG)
     if columns.pop("cancel", False):
         own.run("UPDATE jobqueue_queuedjob SET cancel_requested_at = now()")
-    QueuedJob.objects.update(**columns)
+    QueuedJob.objects.filter(id=unresponsive).update(**columns)
 
     kill(rescuer, worker, unresponsive)
 
-    found = queued_job(unresponsive) or archived_job(unresponsive)
-    assert found is not None
-    assert (found.status, found.crashes) == (status, 0)
-    if isinstance(found, ArchivedJob):
-        allowed = of_type.get("max_attempts_override", 2)
-        expected = columns.get("max_attempts", allowed)
-        assert found.effective_max_attempts == expected
+    JobType.objects.filter(name=HUNG).update(max_attempts_override=None)
+    found: Any = queued_job(unresponsive) or archived_job(unresponsive)
+    allowed = getattr(found, "effective_max_attempts", None)
+    QueuedJob.objects.all().delete()
+    return found.status, found.crashes, allowed
 
 
-def test_an_at_most_once_job_is_not_started_again(
-    rescuer: Rescuer,
-    own: OwnConnection,
+def test_the_attempts_in_force_and_a_cancel_count(
+    rescuer: Rescuer, own: OwnConnection
 ) -> None:
+    override = "max_attempts_override"
+    rows: list[tuple[Case, tuple[Any, ...]]] = [
+        (({"attempts": 1}, {}), ("queued", 0, None)),
+        (({"attempts": 1, "max_attempts": 1}, {}), ("failed", 0, 1)),
+        (({"attempts": 2, "max_attempts": 3}, {}), ("queued", 0, None)),
+        (({"attempts": 1}, {override: 1}), ("failed", 0, 1)),
+        (({"attempts": 9}, {override: -1}), ("queued", 0, None)),
+        (({"attempts": 9, "max_attempts": 9}, {override: -1}), ("failed", 0, 9)),
+        (({"attempts": 1, "cancel": True}, {}), ("cancelled", 0, 2)),
+        (({"attempts": 2, "cancel": True}, {}), ("cancelled", 0, 2)),
+    ]
+    assert differing(rows, partial(under_attempts, own, rescuer)) == []
+
+
+def test_a_job_that_may_not_be_retried_has_failed(
+    rescuer: Rescuer, own: OwnConnection, declare: Declare
+) -> None:
+    final = declare("tests.final", retry={JobTimeout: False}, max_attempts=9)
     worker = register(own)
-    unresponsive = held_by(worker, ONCE)
-    kill(rescuer, worker, unresponsive)
-    held = archived_job(unresponsive)
-    assert held is not None
-    assert (held.status, held.error_class) == ("failed", TIMEOUT)
-
-
-def test_a_policy_that_says_that_a_timeout_is_final_is_heard(
-    rescuer: Rescuer,
-    own: OwnConnection,
-) -> None:
-    @job(name="tests.final", retry={JobTimeout: False}, max_attempts=9)
-    def final() -> None: ...
-
-    try:
+    for name in (ONCE, final):
+        kill(rescuer, worker, held_by(worker, name))
         worker = register(own)
-        unresponsive = held_by(worker, job_type("tests.final"))
-        kill(rescuer, worker, unresponsive)
-    finally:
-        registry.remove("tests.final")
-    (held,) = archived(id=unresponsive)
-    assert held.status == "failed"
+    failed = [(held.status, held.error_class) for held in archived()]
+    assert failed == [("failed", TIMEOUT)] * 2
 
 
 def hang(attempt: int, exception: BaseException, job: object) -> float:
@@ -219,6 +223,7 @@ def hang(attempt: int, exception: BaseException, job: object) -> float:
 def test_the_rules_hold_and_no_function_of_the_project_is_called(
     rescuer: Rescuer,
     own: OwnConnection,
+    declare: Declare,
     monkeypatch: pytest.MonkeyPatch,
     options: dict[str, Any],
     own_backoff: dict[str, Any],
@@ -226,17 +231,11 @@ def test_the_rules_hold_and_no_function_of_the_project_is_called(
     reason: str,
 ) -> None:
     monkeypatch.setattr(retries.random, "random", lambda: 0.5)
-
-    @job(name="tests.ruled", max_attempts=9, **options)
-    def ruled() -> None: ...
-
-    try:
-        worker = register(own)
-        columns = {"timeout": timedelta(seconds=2), "backoff": own_backoff or None}
-        id = held_by(worker, job_type("tests.ruled"), **columns)
-        kill(rescuer, worker, id)
-    finally:
-        registry.remove("tests.ruled")
+    worker = register(own)
+    columns = {"timeout": timedelta(seconds=2), "backoff": own_backoff or None}
+    name = declare("tests.ruled", max_attempts=9, **options)
+    id = held_by(worker, name, **columns)
+    kill(rescuer, worker, id)
     held = queued_job(id)
     assert held is not None
     left = (held.run_after - timezone.now()).total_seconds()
@@ -247,8 +246,7 @@ def test_the_rules_hold_and_no_function_of_the_project_is_called(
 
 
 def test_a_type_that_is_not_known_here_is_retried_as_its_row_says(
-    rescuer: Rescuer,
-    own: OwnConnection,
+    rescuer: Rescuer, own: OwnConnection
 ) -> None:
     worker = register(own)
     name = job_type("tests.stranger", max_attempts=2, timeout=timedelta(seconds=7))
@@ -262,8 +260,7 @@ def test_a_type_that_is_not_known_here_is_retried_as_its_row_says(
 
 
 def test_what_is_over_already_or_somebody_elses_is_left_alone(
-    rescuer: Rescuer,
-    own: OwnConnection,
+    rescuer: Rescuer, own: OwnConnection
 ) -> None:
     worker, alive = register(own), register(own, "host:2")
     kept = held_by(alive, HUNG)
@@ -304,7 +301,7 @@ def test_it_is_told_once_also_if_the_answer_was_lost(
     unresponsive = held_by(worker, HUNG)
     with commits(monkeypatch, arrive=arrive), pytest.raises(StoreUnavailable):
         kill(rescuer, worker, unresponsive)
-    rescuer._recoveries[0].next_at = 0.0
+    rescuer.recoveries[0].next_at = 0.0
     rescuer.tick()
     assert [(one.name, one.id) for one in told()] == [("job_retried", unresponsive)]
     assert Rollup.objects.get().retried == 1
@@ -312,21 +309,15 @@ def test_it_is_told_once_also_if_the_answer_was_lost(
 
 
 def test_one_that_the_database_refuses_to_end_keeps_no_other_one(
-    rescuer: Rescuer,
-    own: OwnConnection,
-    refusing: str,
-    caplog: pytest.LogCaptureFixture,
+    rescuer: Rescuer, own: OwnConnection, caplog: pytest.LogCaptureFixture
 ) -> None:
     worker = register(own)
-    unresponsive, other = held_by(worker, refusing), held_by(worker)
-    kill(rescuer, worker, unresponsive)
-    released = queued_job(other)
-    assert released is not None
-    assert released.status == "queued"
-    assert rescuer.is_done
-    assert "cannot be written" in caplog.text
-    with connection.cursor() as cursor:
-        cursor.execute("DROP TRIGGER refuse ON jobqueue_queuedjob")
-    rescuer._next_strays = 0.0
+    unresponsive, other = held_by(worker, ONCE), held_by(worker)
+    with refusing(ONCE):
+        kill(rescuer, worker, unresponsive)
+        assert [job.id for job in queued(status="queued")] == [other]
+        assert rescuer.is_done
+        assert "cannot be written" in caplog.text
+    rescuer.next_strays_at = 0.0
     rescuer.tick()
     assert archived(id=unresponsive)

@@ -48,6 +48,16 @@ class IdleHost:
         return (row.lease_until - row.renewed_at).total_seconds()
 
     @property
+    def desired(self) -> str:
+        """What the worker is to do, as others in its host see it."""
+        return DESIRES[self.process_table.entry(0).desired]
+
+    @property
+    def calls_supervisor(self) -> bool:
+        """Whether the supervisor was woken since one last asked."""
+        return self.wakeups.supervisor.wait(0)[0]
+
+    @property
     def is_extended(self) -> bool:
         return bool(self.process_table.entry(0).extended)
 
@@ -63,7 +73,7 @@ def test_leases_of_workers_with_nothing_to_do_are_renewed_seldom_and_for_longer(
     assert idle.is_extended
     assert idle.seconds() == pytest.approx(conf.lease * (1 + IDLE_EXTENSION), abs=0.1)
     assert not idle.is_renewed()
-    idle.renewer._next = 0.0  # a lease before it lapses
+    idle.renewer.next_at = 0.0  # a lease before it lapses
     assert idle.is_renewed()
     assert idle.is_extended
 
@@ -77,28 +87,29 @@ def test_a_worker_that_has_something_to_do_has_an_ordinary_lease_again(
     assert not idle.is_extended
     assert idle.seconds() == pytest.approx(conf.lease, abs=0.1)
     idle.process_table.write(0, **{has: 0})
-    idle.renewer._next = 0.0  # a third of a lease later
+    idle.renewer.next_at = 0.0  # a third of a lease later
     assert idle.is_renewed()
     assert not idle.is_extended  # not for as long as a lease
 
 
-def test_what_is_asked_of_workers_with_nothing_to_do_is_learnt_at_once(
+def test_what_is_asked_of_workers_is_learnt_and_the_supervisor_told_once(
     idle: IdleHost,
 ) -> None:
     Worker.objects.update(desired="drain")
-    idle.renewer._next = 0.0
+    idle.renewer.next_at = 0.0
     idle.renewer.tick()
-    assert DESIRES[idle.process_table.entry(0).desired] == "drain"
+    assert idle.desired == "drain"
     assert not idle.is_renewed()
+    assert idle.calls_supervisor
+    idle.renewer.next_at = 0.0
+    idle.renewer.tick()
+    assert not idle.calls_supervisor
 
-
-def test_what_a_worker_heard_that_is_asked_is_learnt_at_the_next_look(
-    idle: IdleHost,
-) -> None:
+    # What a worker heard is learnt at the next look.
     Worker.objects.update(desired="stop")
     idle.process_table.write(0, calls=1)
     assert idle.is_renewed()
-    assert DESIRES[idle.process_table.entry(0).desired] == "stop"
+    assert idle.desired == "stop"
     assert not idle.is_renewed()
     idle.process_table.write(0, calls=2)
     assert idle.is_renewed()
@@ -124,7 +135,7 @@ def test_the_lease_of_a_new_worker_is_renewed_at_once(
 def test_a_renewal_that_failed_is_tried_again(
     idle: IdleHost, own: OwnConnection
 ) -> None:
-    idle.renewer._next = 0.0
+    idle.renewer.next_at = 0.0
     own.run("ALTER TABLE jobqueue_worker RENAME TO gone")
     with pytest.raises(StoreUnavailable):
         idle.renewer.tick()
@@ -151,34 +162,15 @@ def test_a_renewer_with_nothing_to_see_rests_until_the_next_renewal(
     assert idle.renewer.tick() <= CHECK_EVERY
 
 
-def test_the_supervisor_is_told_of_what_is_asked_once(idle: IdleHost) -> None:
-    idle.process_table.activity(lease_time(), conf.lease)
-    idle.renewer.tick()
-    idle.wakeups.supervisor.wait(0)
-    Worker.objects.update(desired="drain")
-    idle.renewer._next = 0.0
-    idle.renewer.tick()
-    assert idle.wakeups.supervisor.wait(0)[0]
-    idle.renewer._next = 0.0
-    idle.renewer.tick()
-    assert not idle.wakeups.supervisor.wait(0)[0]
-
-
-def test_the_supervisor_is_told_that_a_worker_was_given_up(idle: IdleHost) -> None:
-    Worker.objects.update(state="lost")
-    idle.renewer._next = 0.0
-    idle.renewer.tick()
-    assert idle.process_table.entry(0).lost
-    assert idle.wakeups.supervisor.wait(0)[0]
-
-
 @pytest.mark.parametrize(("state", "is_lost"), [("stopped", 0), ("lost", 1)])
 def test_only_a_worker_that_did_not_end_in_good_order_was_given_up_by_others(
     idle: IdleHost, caplog: pytest.LogCaptureFixture, state: str, is_lost: int
 ) -> None:
     """It may end between our look at who is there and the renewal."""
     Worker.objects.update(state=state)
-    idle.renewer._next = 0.0
+    idle.renewer.next_at = 0.0
+    assert idle.calls_supervisor in (True, False)  # of what was before
     idle.renewer.tick()
     assert idle.process_table.entry(0).lost == is_lost
+    assert idle.calls_supervisor is bool(is_lost)
     assert ("given up by others" in caplog.text) is bool(is_lost)

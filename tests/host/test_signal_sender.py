@@ -23,7 +23,7 @@ from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers.worker import Worker
-from tests.host.test_loop import rescuer_on
+from tests.host.lost import rescuer_on
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven
 from tests.support.waiting import eventually
@@ -58,25 +58,10 @@ def last(heard: list[tuple[str, object, dict[str, Any]]]) -> tuple[object, Any]:
     return sender, arguments
 
 
-def test_a_job_that_succeeds_is_told_from_its_handler(
-    worker: HandDriven, heard: list[Any]
+@pytest.mark.parametrize("handler", [jobs.add, jobs.aadd], ids=["sync", "async"])
+def test_a_job_that_succeeds_is_told_from_its_handler_when_it_was_written(
+    worker: HandDriven, heard: list[Any], handler: Any
 ) -> None:
-    id = jobs.add.enqueue(a=1).id
-    worker.work()
-    assert names_of(heard) == [
-        "job_enqueued",
-        "attempt_started",
-        "attempt_succeeded",
-        "job_succeeded",
-    ]
-    assert all(sender is jobs.add for _, sender, _ in heard)
-    assert all(arguments["job_type"] == jobs.add.name for _, _, arguments in heard)
-    _, arguments = last(heard)
-    assert (arguments["id"], arguments["attempt"]) == (id, 1)
-    assert isinstance(arguments["outcome"], Outcome)
-
-
-def test_what_is_told_of_a_job_was_written_before(worker: HandDriven) -> None:
     seen: list[str] = []
 
     def look(id: Any, **kwargs: Any) -> None:
@@ -84,25 +69,22 @@ def test_what_is_told_of_a_job_was_written_before(worker: HandDriven) -> None:
 
     signals.job_succeeded.connect(look)
     try:
-        jobs.add.enqueue(a=1)
+        id = handler.enqueue(a=1).id
         worker.work()
-        assert announcer.flush(20)
+        assert names_of(heard) == [
+            "job_enqueued",
+            "attempt_started",
+            "attempt_succeeded",
+            "job_succeeded",
+        ]
     finally:
         signals.job_succeeded.disconnect(look)
+    assert all(sender is handler for _, sender, _ in heard)
+    assert all(arguments["job_type"] == handler.name for _, _, arguments in heard)
+    _, arguments = last(heard)
+    assert (arguments["id"], arguments["attempt"]) == (id, 1)
+    assert isinstance(arguments["outcome"], Outcome)
     assert seen == ["succeeded"]
-
-
-def test_an_async_handler_is_told_likewise(
-    worker: HandDriven, heard: list[Any]
-) -> None:
-    jobs.aadd.enqueue(a=1)
-    worker.work()
-    assert names_of(heard)[1:] == [
-        "attempt_started",
-        "attempt_succeeded",
-        "job_succeeded",
-    ]
-    assert all(sender is jobs.aadd for _, sender, _ in heard)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +148,7 @@ def test_a_job_that_is_rescued_is_told_by_who_rescues_it(
     id = jobs.add.enqueue(a=1).id
     worker.claim()
     worker.run()
-    rescuer = rescuer_on(own, [])
+    rescuer = rescuer_on(own)
     rescuer.report(
         ProcessDeath(worker.worker.id, "here:1", True, "exited with code 3", 5)
     )

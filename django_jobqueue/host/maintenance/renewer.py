@@ -59,7 +59,7 @@ class Renewer(Loop):
         self._calls_and_draining: dict[int, tuple[int, int]] = {}
         self._has_request = False
         self._is_extended = False
-        self._next = 0.0  # lease_time()
+        self.next_at = 0.0  # lease_time()
         self._warned_at: dict[int, float] = {}  # by pid; lease_time()
 
     def request_arrived(self) -> None:
@@ -83,7 +83,7 @@ class Renewer(Loop):
             self._renew(entries, idle, began)
         for entry in entries.values():
             self._read_cancellation(entry)
-        until_next = self._next - began
+        until_next = self.next_at - began
         if self._host_row is not None:
             self._keep_host(self._host_row, is_due=is_due)
             until_next = min(until_next, self._host_row.pause)
@@ -106,7 +106,7 @@ class Renewer(Loop):
         self, entries: Mapping[int, ProcessEntry], idle: bool, began: float
     ) -> None:
         """Raises StoreUnavailable."""
-        self._has_request, self._next = False, 0.0
+        self._has_request, self.next_at = False, 0.0
         beats = [
             worker_rows.Beat(
                 entry.worker,
@@ -125,7 +125,7 @@ class Renewer(Loop):
         renewed = {id: asked for id, asked in alive.items() if asked is not None}
         self._renewed = set(renewed)
         self._is_extended = idle
-        self._next = began + (longer if idle else conf.lease / 3)
+        self.next_at = began + (longer if idle else conf.lease / 3)
         self._write_leases(entries, renewed, began, idle=idle)
         missing = [worker for worker in entries if worker not in alive]
         # It ended after we looked who is there.
@@ -212,7 +212,7 @@ class Renewer(Loop):
         """Whether it is time, or a worker is new, has a request, or is busy again."""
         if self._has_request or (self._is_extended and not idle):
             return True
-        return now >= self._next or not workers <= self._renewed
+        return now >= self.next_at or not workers <= self._renewed
 
     def _is_idle(self, entries: Iterable[ProcessEntry], now: float) -> bool:
         """Whether no worker has had anything to do for as long as a lease."""

@@ -71,26 +71,26 @@ class Rescuer(Loop):
         self._deadlines = deadlines
         self._on_quarantined = on_quarantined
         self._on_recovered = on_recovered
-        self._recoveries: deque[DeadWorkerRecovery] = deque()
+        self.recoveries: deque[DeadWorkerRecovery] = deque()
         self._last = 0  # the greatest number of a death that was reported
         self._reported = 0  # the number up to which all are dealt with, as reported
         self._has_news = False  # the dead left something since the last look
         self._patient_until = time.monotonic() + conf.lease / 2
         self._blind = False
         self._stray_recovery: JobRecovery | None = None
-        self._next_strays = 0.0
+        self.next_strays_at = 0.0
         self._strays_pause = self._longest_strays_pause
         self._refused: set[UUID] = set()  # jobs that the log has named
 
     def report(self, death: ProcessDeath) -> None:
         """A worker has ended; from any thread."""
-        self._recoveries.append(DeadWorkerRecovery(death))
+        self.recoveries.append(DeadWorkerRecovery(death))
         self._last = max(self._last, death.number)
 
     @property
     def is_done(self) -> bool:
         """Whether every reported death was dealt with."""
-        return not self._recoveries
+        return not self.recoveries
 
     def settle(self, seconds: float) -> None:
         """Wait until its thread has dealt with every death, but only so long."""
@@ -128,11 +128,11 @@ class Rescuer(Loop):
     def _recover(self) -> None:
         """Deal with the deaths, except those whose last try failed a moment ago."""
         now = time.monotonic()
-        for recovery in list(self._recoveries):
+        for recovery in list(self.recoveries):
             if recovery.next_at <= now:
                 recovery.run(self._connection)
                 self.counts.add(recovery.taken, recovery.timed_out)
-                self._recoveries.remove(recovery)
+                self.recoveries.remove(recovery)
                 self._has_news = True
                 self._name_refused(recovery.refused)
                 self._expect_strays()
@@ -141,7 +141,7 @@ class Rescuer(Loop):
 
     def _report_recovered(self) -> None:
         """Report up to which death all are dealt with, and their jobs were seen."""
-        left = [r.death.number for r in list(self._recoveries) if r.death.number]
+        left = [r.death.number for r in list(self.recoveries) if r.death.number]
         number = min(left) - 1 if left else self._last
         if number > self._reported:
             self._reported = number
@@ -182,7 +182,7 @@ class Rescuer(Loop):
         now = time.monotonic()
         pauses = [
             self._deadlines.seconds_until_read,
-            *(r.next_at - now for r in list(self._recoveries)),
+            *(r.next_at - now for r in list(self.recoveries)),
         ]
         if deadlines.lapse is not None:
             pauses.append(max(deadlines.lapse + 0.05, self._patience, 0.2))
@@ -191,7 +191,7 @@ class Rescuer(Loop):
         elif deadlines.quarantined is not None:
             pauses.append(deadlines.quarantined)
         if self._strays_pause < self._longest_strays_pause:
-            pauses.append(self._next_strays - now)
+            pauses.append(self.next_strays_at - now)
         return max(0.0, min(pauses))
 
     @property
@@ -202,15 +202,15 @@ class Rescuer(Loop):
         """The last statements of the dead may still run on the server: a claim that
         waits for a lock, the commit of an atomic job. So look again, and soon."""
         self._strays_pause = STRAYS_AFTER
-        self._next_strays = time.monotonic() + self._strays_pause
+        self.next_strays_at = time.monotonic() + self._strays_pause
 
     def _recover_strays(self) -> None:
         """Look for strays now and then, and no sooner after a try that failed."""
         now = time.monotonic()
-        if now < self._next_strays:
+        if now < self.next_strays_at:
             return
         self._strays_pause = min(2 * self._strays_pause, self._longest_strays_pause)
-        self._next_strays = now + self._strays_pause
+        self.next_strays_at = now + self._strays_pause
         if self._stray_recovery is None:
             strays = worker_rows.strays(self._connection)
             if not strays:
