@@ -8,12 +8,12 @@ from collections.abc import Callable
 import pytest
 from django.contrib.auth.models import Group
 
-from django_jobqueue.models import ArchivedJob
-from tests.crashes.test_kills import children
+from tests.crashes.seen import children
 from tests.embedded.programs import Run, program  # noqa: F401
 from tests.sample import forks, jobs
-from tests.support.rows import archived
+from tests.support.rows import archived, queued
 from tests.support.run_workers import RunWorkers
+from tests.support.undone import check_each
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
@@ -26,9 +26,9 @@ IN_THE_LOOP = ("in_coroutine", "in_coroutine_that_goes_on")
 WITHIN_HANDLERS = ("in_handler", "inside_middleware", "in_sync_code", "in_other_thread")
 
 
-def noted(journal: str) -> Counter[str]:
-    """How often each thing was noted."""
-    return Counter(" ".join(words) for words in jobs.notes(journal))
+def noted(place: str, journal: str) -> Counter[str]:
+    """How often each thing was noted there."""
+    return Counter(" ".join(words) for words in jobs.notes(f"{journal}-{place}"))
 
 
 def ends_of(place: str) -> dict[str, int]:
@@ -43,15 +43,35 @@ def ends_of(place: str) -> dict[str, int]:
     return codes
 
 
+def came_back(place: str) -> int:
+    """Children that go on within the handler, as they may."""
+    if place in WITHIN_HANDLERS:
+        return 2  # after "return" and "query"
+    return 1 if place in IN_TRANSACTIONS or place == "in_coroutine" else 0
+
+
+def enqueue(place: str, journal: str) -> None:
+    """A job for each way in which a child can end, with others around it."""
+    path = f"{journal}-{place}"
+    jobs.write.enqueue_many(
+        {"journal": path, "word": f"word {number}"} for number in range(BESIDE)
+    )
+    for end in ends_of(place):
+        forks.PLACES[place].enqueue(path, end)
+
+
 def check(place: str, journal: str) -> None:
     """Everything was done once, by the parent."""
-    made = {job.data["end"]: job for job in jobs_of(place)}
-    for end, code in ends_of(place).items():
-        job = made[end]
-        assert (end, job.status, job.error_message) == (end, "succeeded", "")
-        assert (end, job.result) == (end, {"code": code, "right": True})
-    count = noted(journal)
-    ends = list(ends_of(place))
+    made = {
+        job.data["end"]: (job.status, job.error_message, job.result)
+        for job in archived(job_type=f"tests.sample.forks.{place}")
+    }
+    ends = ends_of(place)
+    assert made == {
+        end: ("succeeded", "", {"code": code, "right": True})
+        for end, code in ends.items()
+    }
+    count = noted(place, journal)
     assert count["begun"] == count["went on"] == len(ends)
     assert [count[f"child {end}"] for end in ends] == [1] * len(ends)
     assert count["child came back"] == came_back(place)
@@ -61,54 +81,35 @@ def check(place: str, journal: str) -> None:
         assert count["after"] == len(ends)
 
 
-def came_back(place: str) -> int:
-    """Children that go on within the handler, as they may."""
-    if place in WITHIN_HANDLERS:
-        return 2  # after "return" and "query"
-    return 1 if place in IN_TRANSACTIONS or place == "in_coroutine" else 0
-
-
-def jobs_of(place: str) -> list[ArchivedJob]:
-    """Those of this type."""
-    return archived(job_type=f"tests.sample.forks.{place}")
-
-
-def enqueue(place: str, journal: str) -> list[str]:
-    """A job for each way in which a child can end, with others around it."""
-    for number in range(BESIDE):
-        jobs.write.enqueue(journal, f"word {number}")
-    ends = list(ends_of(place))
-    for end in ends:
-        forks.PLACES[place].enqueue(journal, end)
-    return ends
-
-
-@pytest.mark.parametrize("place", forks.PLACES)
 def test_a_child_that_comes_back_ends_and_its_parent_goes_on(
-    runworkers: Start, journal: str, place: str
+    runworkers: Start, journal: str
 ) -> None:
     run = runworkers("--threads", "1", SAMPLE_FORKS="1")
     (pid,) = run.started()
     jobs.add.enqueue_many([{"a": n} for n in range(30)])  # short: claimed ahead
-    eventually(lambda: len(archived(status="succeeded")) == 30)
-    ends = enqueue(place, journal)
-    total = 30 + BESIDE + len(ends)
-    eventually(lambda: len(archived()) == total, within=60, what=run.output)
-    if "late" in place:
-        eventually(lambda: sum(noted(journal)[f"child {end}"] for end in ends) == 6)
-    check(place, journal)
-    eventually(lambda: not children(pid), what="children to end")
-    assert run.workers() == [pid]
-    groups = Counter(name.rstrip("0123456789") for name in names())
-    assert groups["of a fork "] == (ends_of(place).get("query") == 0)
-    if place in IN_TRANSACTIONS:
-        assert [groups[f"of {end}"] for end in ends] == [1] * len(ends)
+    eventually(lambda: not queued())
+
+    def fork(place: str) -> None:
+        enqueue(place, journal)
+        eventually(lambda: not queued(), within=60, what=lambda: run.output)
+        children_of = [f"child {end}" for end in ends_of(place)]
+        eventually(lambda: all(noted(place, journal)[one] for one in children_of))
+        check(place, journal)
+        eventually(lambda: not children(pid), what="children to end")
+        assert run.workers() == [pid]
+
+    check_each(fork, [(place,) for place in forks.PLACES])
+    groups = Counter(
+        name.rstrip("0123456789")
+        for name in Group.objects.values_list("name", flat=True)
+    )
+    queries = [place for place in forks.PLACES if ends_of(place).get("query") == 0]
+    assert groups.pop("of a fork ") == len(queries)
+    ends = ends_of("in_transaction")
+    assert groups == {
+        f"of {end}{more}": 1 for end in ends for more in ("", " once more")
+    }
     assert run.stop() == 0
-
-
-def names() -> list[str]:
-    """Those of the groups that were made."""
-    return list(Group.objects.values_list("name", flat=True))
 
 
 EMBEDDED = """
@@ -121,16 +122,16 @@ print("the program ends")
 """
 
 
-@pytest.mark.parametrize("place", [p for p in forks.PLACES if "receiver" not in p])
 def test_a_child_that_comes_back_ends_also_in_an_embedded_worker(
     program: Run,  # noqa: F811
     journal: str,
-    place: str,
 ) -> None:
-    enqueue(place, journal)
+    places = [place for place in forks.PLACES if "receiver" not in place]
+    for place in places:
+        enqueue(place, journal)
     run = program(EMBEDDED)
     assert run.wait() == 0, run.output
-    check(place, journal)
+    check_each(check, [(place, journal) for place in places])
     assert run.output.count("the program ends") == 1
 
 

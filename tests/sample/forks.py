@@ -54,7 +54,6 @@ def fork(journal: str, end: str) -> int | None:
 
 
 def work(journal: str, end: str) -> dict[str, Any]:
-    """Fork in the middle of the work."""
     note(journal, "begun")
     code = fork(journal, end)
     if code is None:
@@ -65,8 +64,6 @@ def work(journal: str, end: str) -> dict[str, Any]:
 
 
 def middleware(get_result: Callable[[Context], Any]) -> Callable[[Context], Any]:
-    """Forks before the handler is called."""
-
     def call(context: Context) -> Any:
         code = fork(context.data["journal"], context.data["end"])
         if code is None:
@@ -77,8 +74,6 @@ def middleware(get_result: Callable[[Context], Any]) -> Callable[[Context], Any]
 
 
 def late_middleware(get_result: Callable[[Context], Any]) -> Callable[[Context], Any]:
-    """Does something after the handler."""
-
     def call(context: Context) -> Any:
         try:
             return get_result(context)
@@ -90,34 +85,29 @@ def late_middleware(get_result: Callable[[Context], Any]) -> Callable[[Context],
 
 @job(max_attempts=1)
 def in_handler(journal: str, end: str) -> Fork:
-    """In a sync handler."""
     return work(journal, end)
 
 
 @job(max_attempts=1, atomic=True)
 def in_transaction(journal: str, end: str) -> Fork:
-    """In the middle of a transaction."""
     Group.objects.create(name=f"of {end}")
     return work(journal, end)
 
 
 @job(max_attempts=1)
 def in_block(journal: str, end: str) -> Fork:
-    """In a transaction of the handler's own."""
     with transaction.atomic():
-        Group.objects.create(name=f"of {end}")
+        Group.objects.create(name=f"of {end} once more")
         return work(journal, end)
 
 
 @job(max_attempts=1, middleware=(late_middleware,))
 def inside_middleware(journal: str, end: str) -> Fork:
-    """What middleware does afterwards is done once."""
     return work(journal, end)
 
 
 @job(max_attempts=1, middleware=(middleware,))
 def in_middleware(journal: str, end: str) -> Fork:
-    """Before the handler."""
     note(journal, "begun")
     note(journal, "went on")
     return {"right": is_right("parent")}
@@ -125,7 +115,6 @@ def in_middleware(journal: str, end: str) -> Fork:
 
 @job(max_attempts=1)
 def in_receiver(journal: str, end: str) -> Fork:
-    """In a receiver of a signal, before the handler."""
     note(journal, "begun")
     note(journal, "went on")
     return {"code": ENDS[end], "right": is_right("parent")}
@@ -141,7 +130,6 @@ def in_late_receiver(journal: str, end: str) -> Fork:
 
 @job(max_attempts=1)
 async def in_coroutine(journal: str, end: str) -> Fork:
-    """In an async handler; the event loop waits for the child."""
     note(journal, "begun")
     code = fork(journal, end)
     note(journal, "went on" if code is not None else "child came back")
@@ -165,13 +153,11 @@ async def in_coroutine_that_goes_on(journal: str, end: str) -> Fork:
 
 @job(max_attempts=1)
 async def in_sync_code(journal: str, end: str) -> Fork:
-    """In the thread for sync code of async handlers."""
     return await sync_to_async(work)(journal, end)
 
 
 @job(max_attempts=1)
 async def in_other_thread(journal: str, end: str) -> Fork:
-    """In a thread of the event loop's."""
     return await asyncio.to_thread(work, journal, end)
 
 
@@ -219,7 +205,6 @@ def _double(number: int) -> int:
 
 @job(max_attempts=1, timeout=30)
 def use_pool() -> dict[str, Any]:
-    """Have processes work, which end by a signal."""
     with multiprocessing.get_context("fork").Pool(2) as pool:
         doubled = pool.map(_double, range(10))
     return {"doubled": doubled, "right": is_right("parent")}
@@ -227,7 +212,6 @@ def use_pool() -> dict[str, Any]:
 
 @job(max_attempts=1, timeout=30)
 def terminate() -> int:
-    """End a process by the signal that is there for it."""
     process = multiprocessing.get_context("fork").Process(target=time.sleep, args=[60])
     process.start()
     process.terminate()
@@ -237,7 +221,6 @@ def terminate() -> int:
 
 @job(max_attempts=1)
 def see_signals_of_a_fork() -> list[str]:
-    """How a fork handles the signals that stop it."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:

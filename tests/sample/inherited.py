@@ -33,7 +33,6 @@ _opened: list[int] = []
 
 
 def journal(*words: object) -> None:
-    """One line, if a test wants it."""
     if path := os.environ.get("SAMPLE_JOURNAL"):
         with open(path, "a") as file:
             file.write(" ".join([str(os.getpid()), *map(str, words)]) + "\n")
@@ -43,14 +42,11 @@ def journal(*words: object) -> None:
 
 
 def query() -> None:
-    """Use the connection of the main thread."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
 
 
 def query_in_a_thread() -> None:
-    """Use a connection of one's own, again and again."""
-
     def poll() -> None:
         while True:
             journal("thread", "right" if is_right("thread") else "wrong")
@@ -77,7 +73,6 @@ def query_in_the_log() -> None:
 
 
 def run_async_code() -> None:
-    """Let asgiref start its thread."""
     asyncio.run(count_groups())
 
 
@@ -88,20 +83,16 @@ async def count_groups() -> int:
 
 
 def set_context() -> None:
-    """Choose a language and a time zone, and set a variable."""
     variable.set("of the supervisor")
     translation.activate("de")
     timezone.activate("Asia/Tokyo")
 
 
 def use_a_cache() -> None:
-    """Keep a client of a cache."""
     caches["client"].set("a", 1)
 
 
 def announce() -> None:
-    """Have signals under way."""
-
     def receive(**kwargs: Any) -> None:
         time.sleep(0.05)
         journal("sent", kwargs.get("id"))
@@ -128,7 +119,6 @@ held: list[HeldLease] = []
 
 
 def hold_a_lease() -> None:
-    """Have a lease, and the thread that renews it."""
     one = try_lease("inherited", ttl=2)
     assert one is not None
     held.append(one)
@@ -148,13 +138,11 @@ def see_lease() -> list[str]:
 
 
 def change_signals() -> None:
-    """Handle some."""
     for number in (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, frame: None)
 
 
 def change_process() -> None:
-    """Change what belongs to a process."""
     os.umask(0o027)
     os.environ["SAMPLE_CHANGED"] = "yes"
     os.chdir(tempfile.gettempdir())
@@ -162,15 +150,13 @@ def change_process() -> None:
 
 
 def open_a_file() -> None:
-    """Keep a file open."""
     descriptor = os.open(os.environ["SAMPLE_JOURNAL"], os.O_RDONLY)
     _opened.append(descriptor)
 
 
 def print_without_a_line_end() -> None:
-    """Leave something in the buffer of the output."""
     sys.stdout.write("said before; ")
-    log = logging.getLogger("tests.sample.inherited")
+    log = logging.getLogger("tests.sample.inherited.kept")
     target = logging.StreamHandler()
     log.addHandler(logging.handlers.MemoryHandler(1_000, target=target))
     log.warning("kept back; ")
@@ -197,8 +183,6 @@ BEFORE_THE_FORK: dict[str, Callable[[], None]] = {
 
 
 class Client(BaseCache):
-    """A cache with a connection."""
-
     def __init__(self, server: str, params: dict[str, Any]) -> None:
         super().__init__(params)
 
@@ -225,26 +209,22 @@ def is_right(word: str) -> bool:
 
 @job(max_attempts=1)
 def ask(count: int) -> dict[str, int]:
-    """Ask so many things; how many answers were to other questions?"""
     return {"wrong": sum(not is_right("handler") for _ in range(count))}
 
 
 @job(max_attempts=1, timeout=10)
 def ask_async() -> int:
-    """Run async code in a sync handler."""
     return asyncio.run(count_groups())
 
 
 @job(max_attempts=1)
 def see_context() -> list[str]:
-    """What is active here?"""
     zone = timezone.get_current_timezone_name()
     return [variable.get(), translation.get_language(), zone]
 
 
 @job(max_attempts=1)
 def see_process() -> dict[str, Any]:
-    """What is this process like?"""
     before = os.umask(0)
     os.umask(before)
     return {
@@ -269,7 +249,6 @@ def see_process() -> dict[str, Any]:
 
 @job(max_attempts=1)
 def see_program() -> list[str]:
-    """Which descriptors has a program that a handler starts?"""
     done = subprocess.run(
         ["ls", "-l", "/proc/self/fd"], capture_output=True, text=True, check=True
     )
@@ -279,12 +258,10 @@ def see_program() -> list[str]:
 
 @job(max_attempts=1)
 def say(word: str) -> None:
-    """Print something."""
     sys.stdout.write(f"{word}; ")
 
 
 def descriptors() -> Iterator[str]:
-    """What this process has open."""
     for number in os.listdir("/proc/self/fd"):
         try:
             yield os.readlink(f"/proc/self/fd/{number}")
