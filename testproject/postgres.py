@@ -68,7 +68,8 @@ class Server:
     @property
     def pid(self) -> int:
         """The process id of its first process."""
-        return int(self._server.get_postmaster_info().pid)
+        # Not the wheel's: that of the first start, also after another one.
+        return int((self._server.pgdata / "postmaster.pid").read_text().split()[0])
 
     @property
     def system_user(self) -> str | None:
