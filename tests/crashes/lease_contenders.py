@@ -1,6 +1,5 @@
 """Processes that want the same lease and write what it protects, while they are killed
-and paused at random. ``python -m tests.crashes.lease_contenders SECONDS`` prints how
-often.
+and paused at random. ``main(SECONDS)`` prints how often.
 
 Each write carries the fence, and comes some time after its transaction began: whoever
 is paused in between writes when another one may have the lease.
@@ -11,17 +10,11 @@ from __future__ import annotations
 import os
 import random
 import signal
-import sys
 import time
-
-import django
 
 CONTENDERS = 5
 TTL = 0.5  # seconds
-PAUSES = (
-    0.02,
-    1.5,
-)  # seconds that a process is stopped: some for longer than the lease
+PAUSES = (0.02, 1.5)  # seconds that one is stopped: some for longer than the lease
 
 
 def contend() -> None:
@@ -107,8 +100,3 @@ def main(seconds: float) -> None:
         time.sleep(random.uniform(0.05, 0.3))
     contenders.end()
     print(contenders.kills, contenders.pauses)
-
-
-if __name__ == "__main__":
-    django.setup()
-    main(float(sys.argv[1]))

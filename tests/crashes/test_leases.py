@@ -3,15 +3,14 @@ a write of a later holder."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from django.db import connection
 
-from tests.support.commands import ROOT, worker_environment
+from tests.support.commands import start_code
 from tests.support.selection import some_slow
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
@@ -38,17 +37,14 @@ def written() -> list[tuple[int, int]]:
 
 
 @pytest.mark.usefixtures("_table")
-@pytest.mark.parametrize("seconds", some_slow(["6", "60"], always=["6"]))
-def test_no_write_comes_after_one_with_a_greater_fence(seconds: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.crashes.lease_contenders", seconds],
-        env=worker_environment(),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    kills, pauses = map(int, done.stdout.split())
+@pytest.mark.parametrize("seconds", some_slow([3, 60], always=[3]))
+def test_no_write_comes_after_one_with_a_greater_fence(
+    seconds: int, tmp_path: Path
+) -> None:
+    output = tmp_path / "contenders.log"
+    code = f"from tests.crashes.lease_contenders import main; main({seconds})"
+    assert start_code(code, output).wait(seconds + 60) == 0, output.read_text()
+    kills, pauses = map(int, output.read_text().split())
     writes = written()
     fences = [fence for fence, _writer in writes]
     assert kills

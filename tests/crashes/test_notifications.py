@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,25 +11,28 @@ import psycopg
 import pytest
 
 from testproject.postgres import database_settings
-from tests.support.doomed_server import Doomed
+from tests.support.doomed_server import Doomed, doomed_server
+from tests.support.run_workers import BRISK
 from tests.support.waiting import eventually
 
 SLOTS = ("--threads", "1", "--async-slots", "0", "--poll-interval", "1")
+SOON = {**BRISK, "store.connection.LONGEST_PAUSE": 0.5}
 VERSION = int(os.environ.get("JOBQUEUE_POSTGRES", "18"))
 
 pytestmark = [
     pytest.mark.processes,
-    pytest.mark.skipif(VERSION < 17, reason="the queue takes 8 GB before 17"),
+    pytest.mark.servers,
+    pytest.mark.skipif(
+        VERSION < 17, reason="needs PostgreSQL 17: before, the queue has 8 GB"
+    ),
 ]
 
 
 @pytest.fixture
 def small() -> Iterator[Doomed]:
     """A server with room for half a megabyte of notifications."""
-    with tempfile.TemporaryDirectory(prefix="jq-") as folder:
-        made = Doomed(Path(folder) / "pg", max_notify_queue_pages="64")
+    with doomed_server(max_notify_queue_pages="64") as made:
         yield made
-        made.close()
 
 
 def fill(doomed: Doomed) -> None:
@@ -46,7 +48,7 @@ def fill(doomed: Doomed) -> None:
 def test_an_attempt_that_is_to_be_made_again_waits_for_room(
     small: Doomed, tmp_path: Path
 ) -> None:
-    worker = small.runworkers(*SLOTS)
+    worker = small.runworkers(*SLOTS, constants=SOON)
     small.query(
         "INSERT INTO jobqueue_queuedjob (job_type, data) VALUES (%s, %s::jsonb)",
         "tests.sample.step_by_step",
@@ -58,9 +60,7 @@ def test_an_attempt_that_is_to_be_made_again_waits_for_room(
         ),
         what=worker.output,
     )
-    small.query(
-        "INSERT INTO jobqueue_queuedjob (job_type) VALUES ('tests.sample.fail')"
-    )
+    small.enqueue("fail")
     idle = small.runworkers("--threads", "0", "--async-slots", "1")
     eventually(lambda: small.query("SELECT 1 FROM jobqueue_worker WHERE listening"))
     parts = database_settings(small.url)

@@ -6,27 +6,31 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
 from django.db import connection
 
 from django_jobqueue import operations
+from django_jobqueue.domain.registry import autodiscover
+from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
+from django_jobqueue.host.maintenance.scheduler import Scheduler
 from django_jobqueue.models import Firing, QueuedJob, Schedule
+from django_jobqueue.processes.worker_config import WorkerConfig
+from django_jobqueue.store.connection import OwnConnection
 from tests.domain.test_schedule_rules import oracle
 from tests.sample import jobs
-from tests.support.commands import ROOT, worker_environment
+from tests.support.commands import Process, start_code
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
-HOSTS = 8
-SECONDS = 25.0  # that nine days last
+HOSTS = 4
+SECONDS = 8.0  # that nine days last
 BEGIN = datetime(2026, 3, 28, tzinfo=UTC)
 END = datetime(2026, 4, 6, tzinfo=UTC)
 SPEED = (END - BEGIN).total_seconds() / SECONDS
@@ -79,7 +83,8 @@ def let_time_pass(transactional_db: None) -> Iterator[Callable[[], None]]:
 class Hosts:
     """Processes that fire; any of them may be killed, stopped or continued."""
 
-    def __init__(self) -> None:
+    def __init__(self, output: Path) -> None:
+        self._output = output
         self._all = [self._start() for _ in range(HOSTS)]
         self.kills = self.stops = 0
 
@@ -103,13 +108,26 @@ class Hosts:
             process.kill()
             process.wait()
 
-    def _start(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "tests.crashes.schedule_host", str(SPEED)]
-        return subprocess.Popen(command, env=worker_environment(), cwd=ROOT)
+    def _start(self) -> Process:
+        return start_code(
+            f"from tests.crashes.test_schedules import fire; fire({SPEED})",
+            self._output,
+        )
+
+
+def fire(speed: float) -> None:
+    """Fire until killed, by a clock with so many seconds in a second: a host that does
+    nothing else."""
+    autodiscover()
+    connection = OwnConnection("maintenance", pooled=False)
+    scheduler = Scheduler(connection, DeadlineWatch(connection, WorkerConfig()))
+    while True:
+        wait = scheduler.tick()
+        time.sleep(min(0.2, max(0.0, wait) / speed))
 
 
 def test_each_moment_is_fired_once_whatever_happens_to_the_hosts(
-    let_time_pass: Callable[[], None],
+    let_time_pass: Callable[[], None], tmp_path: Path
 ) -> None:
     Schedule.objects.all().delete()  # the shop's
     jobs.add.enqueue(0)
@@ -125,7 +143,7 @@ def test_each_moment_is_fired_once_whatever_happens_to_the_hosts(
             missed_within=timedelta(days=30),
             missed_most=1_000,
         )
-    hosts, chance = Hosts(), random.Random(7)
+    hosts, chance = Hosts(tmp_path / "hosts.log"), random.Random(7)
     try:
         unplanned = Schedule.objects.filter(planned_for="")
         eventually(lambda: not unplanned.exists(), within=60)
