@@ -24,14 +24,23 @@ from tests.crashes.test_exporter import ANY_PORT, value
 from tests.remote.conftest import SECRETS, EndpointServer, Reply
 from tests.sample import endpoints
 from tests.support.commands import ROOT
-from tests.support.run_workers import RunWorkers
+from tests.support.run_workers import BRISK, RunWorkers
+from tests.support.selection import some_slow
 from tests.support.waiting import eventually
 
 ANSWERS = "jobqueue_worker_endpoint_answers_total"
 EXAMPLE = ROOT / "docs" / "guides" / "remote" / "endpoint.mjs"
 NODE = shutil.which("node")
 
-needs_node = pytest.mark.skipif(NODE is None, reason="there is no Node")
+pytestmark = [pytest.mark.processes, pytest.mark.timeout(120)]
+needs_node = pytest.mark.skipif(NODE is None, reason="needs Node")
+
+QUICK = {
+    **BRISK,
+    "host.maintenance.endpoint_watch.CHECK_EVERY": 0.1,
+    "host.maintenance.endpoint_watch.LATE": 0.2,
+    "workers.process_counters.EVERY": 0.1,
+}
 
 
 def settings_of(url: str) -> dict[str, str]:
@@ -107,39 +116,42 @@ def over(count: int) -> bool:
 
 
 @needs_node
-@pytest.mark.processes
-@pytest.mark.timeout(120)
 def test_the_example_for_node_works(
     node: NodeEndpoint, ship: Any, runworkers: Callable[..., RunWorkers]
 ) -> None:
-    ship.enqueue_many([{"order": number} for number in [*range(9), -1]])
+    ship.enqueue_many([{"order": number} for number in [*range(3), -1]])
     runworkers("--processes", "1", **settings_of(node.url)).started()
-    eventually(lambda: over(10), within=60, what="jobs to end")
+    eventually(lambda: over(4), within=60, what="jobs to end")
     done = ArchivedJob.objects.filter(status="succeeded")
-    assert sorted(job.result["parcel"] for job in done) == [f"P-{n}" for n in range(9)]
+    assert sorted(job.result["parcel"] for job in done) == [f"P-{n}" for n in range(3)]
     failed = ArchivedJob.objects.get(status="failed")
     assert "no order -1" in failed.error_message
 
 
 @needs_node
-@pytest.mark.processes
-@pytest.mark.timeout(240)
+@pytest.mark.parametrize(
+    ("total", "kills"), some_slow([(12, 2), (60, 5)], [(12, 2)], "more kills")
+)
 def test_every_job_is_done_though_the_endpoint_and_workers_are_killed(
-    node: NodeEndpoint, ship: Any, runworkers: Callable[..., RunWorkers]
+    node: NodeEndpoint,
+    ship: Any,
+    runworkers: Callable[..., RunWorkers],
+    total: int,
+    kills: int,
 ) -> None:
-    total = 60
-    hosts = [runworkers("--lease", "2", **settings_of(node.url)) for _ in range(2)]
+    flags, env = ("--lease", "2"), settings_of(node.url)
+    hosts = [runworkers(*flags, constants=QUICK, **env) for _ in range(2)]
     for host in hosts:
         host.started()
-    ship.enqueue_many([{"order": n, "ms": 200} for n in range(total)])
-    for _ in range(5):
+    ship.using(timeout=1).enqueue_many([{"order": n, "ms": 200} for n in range(total)])
+    for _ in range(kills):
         time.sleep(random.uniform(0.1, 0.6))
         node.kill()
         time.sleep(random.uniform(0, 0.3))
         node.start()
     for worker in Worker.objects.filter(state="running"):
         os.kill(worker.pid, 9)
-    eventually(lambda: over(total), within=150, what="the end")
+    eventually(lambda: over(total), within=90, what="the end")
     done = ArchivedJob.objects.all()
     assert {job.status for job in done} == {"succeeded"}
     assert sorted(job.result["order"] for job in done) == list(range(total))
@@ -150,15 +162,14 @@ def test_every_job_is_done_though_the_endpoint_and_workers_are_killed(
     )
 
 
-@pytest.mark.processes
-@pytest.mark.timeout(120)
 def test_hosts_that_push_to_one_endpoint_add_their_answers_up(
     transactional_db: None, ship: Any, runworkers: Callable[..., RunWorkers]
 ) -> None:
     server = EndpointServer()
     server.answer(Reply(500), Reply(500), Reply(204))
     flags = ("--processes", "2", "--threads", "1", "--async-slots", "2", *ANY_PORT)
-    hosts = [runworkers(*flags, **settings_of(server.url)) for _ in range(2)]
+    env = settings_of(server.url)
+    hosts = [runworkers(*flags, constants=QUICK, **env) for _ in range(2)]
     for host in hosts:
         host.started(2)
     ship.enqueue_many([{"order": number} for number in range(40)])
@@ -187,8 +198,6 @@ def test_hosts_that_push_to_one_endpoint_add_their_answers_up(
     server.close()
 
 
-@pytest.mark.processes
-@pytest.mark.timeout(120)
 def test_the_death_of_a_worker_sends_nothing_twice(
     transactional_db: None, ship: Any, runworkers: Callable[..., RunWorkers]
 ) -> None:
