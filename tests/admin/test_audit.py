@@ -6,9 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_jobqueue import operations
@@ -109,23 +108,6 @@ def test_what_an_act_was_about_is_a_link(anna: Client, scene: Scene) -> None:
 def test_only_who_may_see_it_does(log_in: LogIn) -> None:
     get(log_in("view_queuedjob"), list_of(PAGE), code=403)
     get(log_in("view_auditentry", name="carl"), list_of(PAGE))
-
-
-def test_queries_of_a_page_do_not_grow(anna: Client) -> None:
-    def queries() -> int:
-        with CaptureQueriesContext(connection) as captured:
-            get(anna, list_of(PAGE))
-        return len(captured)
-
-    def add() -> None:
-        for number in range(60):
-            record("pause", f"user{number}", number + 1, {"job_types": [ADD]})
-
-    add()
-    get(anna, list_of(PAGE))
-    first = queries()
-    add()
-    assert queries() == first
 
 
 def test_long_lists_and_texts_are_cut(db: None) -> None:

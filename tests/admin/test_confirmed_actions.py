@@ -1,4 +1,4 @@
-"""Cancel, run now, pause and resume, and what workers are asked for."""
+"""Actions that ask first: on waiting and running jobs, job types, queues, workers."""
 
 from __future__ import annotations
 
@@ -7,33 +7,58 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.core.management.base import CommandError
 from django.test import Client
 from django.utils import timezone
 
-from django_jobqueue.models import ArchivedJob, JobType, Queue, QueuedJob, Worker
-from tests.admin.pages import get, page_of, select, verb_of
-from tests.admin.scene import ADD, FAIL, insert_all, queued, worker
+from django_jobqueue import operations
+from django_jobqueue.domain.ids import new_id
+from django_jobqueue.models import (
+    ArchivedJob,
+    Failure,
+    JobType,
+    Queue,
+    QueuedJob,
+    UniqueWindow,
+    Worker,
+)
+from django_jobqueue.stats.why_not_running import why_not_one
+from tests.admin.conftest import LogIn
+from tests.admin.pages import get, list_of, page_of, post, select, verb_of
+from tests.admin.scene import (
+    ADD,
+    FAIL,
+    ONCE,
+    Scene,
+    archived,
+    insert_all,
+    queued,
+    worker,
+)
 from tests.admin.units import (
     act,
     answer,
+    buttons,
     context,
     errors_of,
     press,
     problems,
     question,
+    shown,
 )
+from tests.commands.conftest import jobqueue
+from tests.sample import jobs
+from tests.store.rows import ago, make
 
 pytestmark = pytest.mark.django_db
 
 
 def entries() -> dict[str, str]:
-    """What was written down, by object."""
     found = LogEntry.objects.order_by("pk")
     return {str(entry.object_id): entry.get_change_message() for entry in found}
 
 
 def running(**columns: Any) -> Any:
-    """A job that runs."""
     now = timezone.now()
     return queued(status="running", started_at=now, attempts=1, **columns)
 
@@ -76,8 +101,7 @@ def test_cancelling_from_a_job_s_page_leads_to_where_it_is_now(anna: Client) -> 
     id = queued()
     there = page_of("queuedjob", id)
     sent = {"keys": str(id), "confirmed": "1", "reason": "", "next": there}
-    response = anna.post(verb_of("queuedjob", "cancel"), sent, follow=True)
-    text = response.content.decode()
+    text = post(anna, verb_of("queuedjob", "cancel"), sent).text
     assert "1 job was cancelled." in text
     assert "This job has finished; it is in the archive." in text
     assert "cancelled by anna" in text
@@ -122,9 +146,9 @@ def test_waiting_jobs_get_another_time_priority_and_queue(anna: Client) -> None:
     assert entries()[str(first)] == "Rescheduled: priority 0."
 
 
-def test_a_time_that_makes_no_sense_is_asked_again(anna: Client) -> None:
+def test_a_moment_or_a_reason_that_makes_no_sense_is_asked_again(anna: Client) -> None:
     id = queued(expires_at=datetime(2029, 1, 1, tzinfo=UTC))
-    before = row(id)
+    before = QueuedJob.objects.values().get()
     for said, text in (
         ({}, "Choose a time, a priority or a queue."),
         ({"priority": "101"}, "less than or equal to 100"),
@@ -133,8 +157,16 @@ def test_a_time_that_makes_no_sense_is_asked_again(anna: Client) -> None:
         ({"run_after": "2030-01-02T03:04"}, "1 job expires before that."),
     ):
         assert text in problems(anna, "queuedjob", "reschedule", id, **said)
-    after = row(id)
-    assert (after.run_after, after.priority) == (before.run_after, before.priority)
+    assert QueuedJob.objects.values().get() == before
+    for said, text in (
+        ({"reason": ""}, "This field is required."),
+        ({"resume_at": "2001-01-01T00:00"}, "This moment is in the past."),
+        ({"resume_at": "soon"}, "Enter a valid date/time."),
+        ({"reason": "x" * 501}, "at most 500 characters"),
+    ):
+        said = {"reason": "x", **said}
+        assert text in problems(anna, "jobtype", "pause", FAIL, **said)
+    assert not JobType.objects.get(pk=FAIL).paused
     assert entries() == {}
 
 
@@ -167,19 +199,6 @@ def test_job_types_are_paused_with_a_reason_and_until_when_and_resumed(
     page = get(anna, page_of("jobtype", ADD))
     assert "active" in page.text
     assert verb_of("jobtype", "pause") in page.html
-
-
-def test_a_pause_that_is_not_clear_is_asked_again(anna: Client) -> None:
-    for said, text in (
-        ({"reason": ""}, "This field is required."),
-        ({"resume_at": "2001-01-01T00:00"}, "This moment is in the past."),
-        ({"resume_at": "soon"}, "Enter a valid date/time."),
-        ({"reason": "x" * 501}, "at most 500 characters"),
-    ):
-        said = {"reason": "x", **said}
-        assert text in problems(anna, "jobtype", "pause", FAIL, **said)
-    assert not JobType.objects.get(pk=FAIL).paused
-    assert entries() == {}
 
 
 def test_the_end_of_a_pause_is_in_the_time_zone_that_the_page_names(
@@ -239,13 +258,237 @@ def test_workers_are_asked(anna: Client) -> None:
         assert Worker.objects.get(pk=alive).desired == what
         assert Worker.objects.get(pk=dead).desired == ""
         assert list(entries()) == [str(alive)]
-
-
-def test_a_worker_shows_what_it_was_asked_for_until_it_is_so(anna: Client) -> None:
-    asked, drains = (
-        worker("web-1:1", desired="stop"),
-        worker("web-1:2", desired="drain"),
-    )
-    Worker.objects.filter(pk=drains).update(state="draining")
-    assert "running asked to stop" in get(anna, page_of("worker", asked)).text
+    # It shows what it was asked for until it is so.
+    assert "running asked to restart" in get(anna, page_of("worker", alive)).text
+    drains = worker("web-1:2", desired="drain", state="draining")
     assert "asked to drain" not in str(context(anna, "worker", drains)["state"])
+
+
+# How waiting jobs may end.
+
+
+SAID: dict[str, tuple[str, dict[str, Any]]] = {
+    "fail": ("cancel_queuedjob", {"reason": "x"}),
+    "allow_attempts": ("reschedule_queuedjob", {"max_attempts": 9}),
+}
+
+
+def test_a_waiting_job_is_archived_as_failed_with_the_reason(
+    anna: Client, db: None, operated: list[dict[str, Any]]
+) -> None:
+    id = queued(FAIL, attempts=2)
+    assert "This field is required." in problems(anna, "queuedjob", "fail", id)
+    told = act(anna, "queuedjob", "fail", id, reason="<b>OPS-7</b>")
+    assert told == "1 job was archived as failed."
+    job = ArchivedJob.objects.get(pk=id)
+    found = (job.status, job.error_message, job.attempts)
+    assert found == ("failed", "<b>OPS-7</b>", 2)
+    assert not QueuedJob.objects.filter(pk=id).exists()
+    entry = LogEntry.objects.get()
+    assert entry.get_change_message() == "Archived as failed. <b>OPS-7</b>"
+    assert "&lt;b&gt;OPS-7" in get(anna, page_of("archivedjob", id)).html
+    assert [(one["verb"], one["count"]) for one in operated] == [("fail", 1)]
+
+
+def test_a_waiting_job_gets_more_attempts(
+    anna: Client, db: None, operated: list[dict[str, Any]]
+) -> None:
+    id = queued(FAIL, attempts=3)
+    few = "Ensure this value is greater than or equal to 4."  # 3 were made
+    for number, why in (
+        *(("0", few), ("-1", few), ("2", few), ("3", few)),
+        *(("x", "whole number"), ("", "required"), ("9" * 30, "less than")),
+    ):
+        said = problems(anna, "queuedjob", "allow_attempts", id, max_attempts=number)
+        assert why in said, number
+    told = act(anna, "queuedjob", "allow_attempts", id, max_attempts="7")
+    assert told == "1 job was changed."
+    assert QueuedJob.objects.get().max_attempts == 7
+    assert LogEntry.objects.get().get_change_message() == "Attempts: 7."
+    assert [one["verb"] for one in operated] == ["allow attempts"]
+    assert "3 / 7" in get(anna, page_of("queuedjob", id)).text
+    asked = question(anna, "queuedjob", "allow_attempts", queued(ONCE))
+    assert "has one attempt whatever is said here" in asked
+
+
+def test_a_running_job_is_left_alone(anna: Client, scene: Scene) -> None:
+    id = scene.queued["running"]
+    before = QueuedJob.objects.filter(pk=id).values().get()
+    for verb, (_right, said) in SAID.items():
+        assert verb not in buttons(anna, "queuedjob", id)
+        assert "1 was skipped" in act(anna, "queuedjob", verb, id, **said)
+    assert QueuedJob.objects.filter(pk=id).values().get() == before
+
+
+def test_each_needs_its_right(log_in: LogIn) -> None:
+    wrong = log_in("view_queuedjob", "release_queuedjob", "view_job_data")
+    for verb, (right, said) in SAID.items():
+        sent = {"keys": str(queued(ADD)), "confirmed": "1", **said}
+        assert wrong.post(verb_of("queuedjob", verb), sent).status_code == 403
+        client = log_in("view_queuedjob", right, name=verb)
+        assert client.post(verb_of("queuedjob", verb), sent).status_code == 302
+    assert LogEntry.objects.count() == 2
+
+
+# Releasing running jobs: only from workers that are gone.
+
+
+def release(client: Client, *ids: object) -> str:
+    return act(client, "queuedjob", "release", *ids)
+
+
+def test_a_job_of_a_lost_worker_waits_again(
+    anna: Client, scene: Scene, operated: list[dict[str, Any]]
+) -> None:
+    for which in ("lapsed", "unclaimed"):
+        id = scene.queued[which]
+        assert "release" in buttons(anna, "queuedjob", id)
+        said = question(anna, "queuedjob", "release", id)
+        assert "Its worker counts as dead." in said
+        assert release(anna, id) == "1 job waits again."
+        job = QueuedJob.objects.get(pk=id)
+        found = (job.status, job.worker_id, job.attempts, job.crashes)
+        assert found == ("queued", None, 0, 1)
+        failure = Failure.objects.get(job_id=id)
+        assert failure.reason == "its worker is gone; released by anna"
+        assert LogEntry.objects.latest("pk").object_id == str(id)
+    assert [(one["verb"], one["count"]) for one in operated] == [("release", 1)] * 2
+
+
+def test_a_job_of_a_living_worker_and_one_that_waits_are_left_alone(
+    anna: Client, scene: Scene
+) -> None:
+    id = scene.queued["running"]
+    said = question(anna, "queuedjob", "release", id)
+    assert "its worker is alive" in said
+    assert "Cancel it instead" in said
+    told = release(anna, id)
+    assert "1 is left alone: it does not run, or its worker is alive" in told
+    assert "changed meanwhile" not in told
+    assert QueuedJob.objects.get(pk=id).status == "running"
+    waits = scene.queued["ready"]
+    assert "release" not in buttons(anna, "queuedjob", waits)
+    release(anna, waits)
+    assert QueuedJob.objects.get(pk=waits).crashes == 0
+    assert not LogEntry.objects.exists()
+    # Of many, only the lost ones are taken.
+    told = release(anna, *scene.queued.values())
+    assert "2 jobs wait again." in told
+    assert "7 are left alone: they do not run, or their workers" in told
+
+
+def test_a_job_of_an_endpoint_or_a_move_is_not_lost_though_it_renews_no_lease(
+    anna: Client, scene: Scene
+) -> None:
+    for state in ("endpoint", "moving"):
+        holder = worker(f"shop-{state}", state=state, lease_until=ago(60))
+        id = make(ADD, status="running", worker_id=holder, started_at=ago(60))
+        listed = get(anna, list_of("queuedjob"), q=str(id)).text
+        assert f"running on shop-{state}" in listed
+        assert str(id) not in shown(anna, "queuedjob", q="state:lapsed")
+        assert why_not_one(QueuedJob.objects.get(pk=id)) == []
+        said = question(anna, "queuedjob", "release", id)
+        if state == "moving":
+            assert "its worker is alive" in said
+            assert operations.release([id]) == []
+            with pytest.raises(CommandError, match="only one whose worker is gone"):
+                jobqueue("release", str(id))
+            assert QueuedJob.objects.get(pk=id).status == "running"
+        else:  # whoever names it may take it back: the endpoint may never call back
+            assert "Its worker counts as dead." in said
+            jobqueue("release", str(id))
+            assert QueuedJob.objects.get(pk=id).status == "queued"
+
+
+def test_a_job_that_may_run_once_only_is_archived_and_that_is_said_before(
+    anna: Client, scene: Scene
+) -> None:
+    runs = {"status": "running", "attempts": 1, "started_at": timezone.now()}
+    id = queued(ONCE, worker_id=scene.workers["lost"], **runs)
+    said = question(anna, "queuedjob", "release", id)
+    assert "it is archived as failed, because nobody knows how far it came" in said
+    assert release(anna, id) == "1 job was archived."
+    job = ArchivedJob.objects.get(pk=id)
+    assert job.status == "failed"
+    assert job.error_message.startswith("outcome unknown: its worker is gone")
+    assert "Released from a lost worker." in get(anna, page_of("archivedjob", id)).text
+
+
+def test_releasing_needs_its_right(log_in: LogIn, scene: Scene) -> None:
+    sent = {"keys": str(scene.queued["lapsed"]), "confirmed": "1"}
+    address = verb_of("queuedjob", "release")
+    client = log_in("view_queuedjob", "cancel_queuedjob", "reschedule_queuedjob")
+    assert client.post(address, sent).status_code == 403
+    client = log_in("view_queuedjob", "release_queuedjob", name="carl")
+    assert client.post(address, sent).status_code == 302
+    assert QueuedJob.objects.get(pk=scene.queued["lapsed"]).status == "queued"
+
+
+# Unique keys: until when they are held, and freeing them.
+
+
+def window(job_id: Any, seconds: float | None) -> UniqueWindow:
+    """A window of this job, open for so many seconds; None is forever."""
+    until = None if seconds is None else timezone.now() + timedelta(seconds=seconds)
+    return UniqueWindow.objects.create(key=new_id(), job_id=job_id, held_until=until)
+
+
+def test_the_page_of_a_job_says_until_when_it_holds_its_key(
+    anna: Client, db: None
+) -> None:
+    for seconds in (3_600, None):
+        for model, id in (
+            ("queuedjob", queued()),
+            ("archivedjob", archived()),
+        ):
+            held = window(id, seconds)
+            text = str(context(anna, model, id)["page"].summary)
+            assert str(held.key) in text
+            assert ("forever" in text) is (seconds is None)
+            assert ("(in 59 m" in text or "(in 1 h" in text) is (seconds == 3_600)
+            assert "free_key" in buttons(anna, model, id)
+    page = get(anna, page_of(model, id))
+    assert "Key held until forever" in page.text
+    key = new_id()
+    until_it_starts = {"unique_key": new_id(), "unique_until_started": True}
+    for columns, expected in (
+        ({"unique_key": key}, f"Unique key {key} Copy until it finishes"),
+        (until_it_starts, "until it starts"),
+    ):
+        page = get(anna, page_of("queuedjob", queued(**columns)))
+        assert expected in page.text
+    # A job without a key does not mention it.
+    id = archived()
+    window(id, -1)
+    page = get(anna, page_of("archivedjob", id))
+    assert "Unique key" not in page.text
+    assert verb_of("archivedjob", "free_key") not in page.html
+
+
+def test_a_freed_key_lets_a_duplicate_through(
+    anna: Client, db: None, operated: list[dict[str, Any]]
+) -> None:
+    for handler in (jobs.remind, jobs.index):  # held by a window, and by the queue
+        first = handler.enqueue(1)
+        asked = question(anna, "queuedjob", "free_key", first.id)
+        assert "Free the unique key of 1 job?" in asked
+        assert "makes another job, which may run beside this one." in asked
+        assert not handler.enqueue(1).is_new
+        told = act(anna, "queuedjob", "free_key", first.id)
+        assert told == "1 unique key was freed."
+        assert handler.enqueue(1).is_new
+        assert "Unique key freed." in get(anna, page_of("queuedjob", first.id)).text
+        assert LogEntry.objects.latest("pk").object_id == str(first.id)
+    assert [(one["verb"], one["count"]) for one in operated] == [("free key", 1)] * 2
+    # One that was freed meanwhile is no error.
+    told = act(anna, "queuedjob", "free_key", queued())
+    assert told == "1 was skipped: it changed meanwhile."
+
+
+def test_freeing_needs_its_permission(log_in: LogIn) -> None:
+    id = queued(unique_key=new_id())
+    client = log_in("view_queuedjob", "reschedule_queuedjob")
+    assert "free_key" not in buttons(client, "queuedjob", id)
+    sent = {"keys": str(id), "confirmed": "1"}
+    assert client.post(verb_of("queuedjob", "free_key"), sent).status_code == 403
+    assert QueuedJob.objects.get(pk=id).unique_key is not None

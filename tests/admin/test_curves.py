@@ -13,6 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from django_jobqueue import operations
+from django_jobqueue.admin.parts.charts import Decades, bars, line, spark, top
 from django_jobqueue.models import FailureGroup, FailureRollup
 from tests.admin.conftest import VIEWS, LogIn
 from tests.admin.pages import Page, get, list_of, page_of, verb_of
@@ -205,3 +206,39 @@ def test_groups_are_told_by_the_release_that_they_fail_in(
     for name in ("\x00", "<script>", "no such release", "'"):
         page = get(anna, RELEASES, old=name, new="1.1")
         assert "<script>" not in page.html
+
+
+# Shapes of charts.
+
+
+def test_the_parts_of_a_bar_stand_on_each_other_and_never_leave_the_drawing() -> None:
+    (bar,) = bars([("now", [("failed", 10), ("other", 0), ("succeeded", 40)])], 100)
+    assert [(part.style, part.y, part.height) for part in bar.parts] == [
+        ("failed", "90", "10"),
+        ("succeeded", "50", "40"),
+    ]
+    (bar,) = bars([("now", [("failed", 1), ("succeeded", 1_000)])], 1_000)
+    assert sum(float(part.height) for part in bar.parts) <= 100
+    # What is not zero is seen, and a gap is a gap.
+    (bar,) = bars([("now", [("failed", 1)])], 1_000_000)
+    assert [part.height for part in bar.parts] == ["1.5"]
+    first, last = bars([("a", [("failed", 1)]), None, ("c", [("failed", 1)])], 1)
+    assert (first.x, last.x) == ("1", "21")
+    drawn = spark([[10, 0], [0, 0], [5, 5]], "15 finished")
+    assert drawn.all == "M1 20V0h8V20M21 20V10h8V20"
+    assert drawn.failed == "M21 20V10h8V20"
+    assert (drawn.width, drawn.summary) == ("30", "15 finished")
+
+
+def test_an_axis_has_round_ends_and_two_marks_at_least() -> None:
+    ends = {0: 2, 1: 2, 2: 2, 3: 5, 5: 5, 6: 10, 11: 20, 49: 50, 501: 1_000}
+    assert {most: top(most) for most in ends} == ends
+    scale = Decades([0.1, 10.0])
+    assert scale.marks == [10.0, 1.0, 0.1]
+    drawn = line("wait", [0.1, 10.0, None, 1.0], scale)  # begins anew after a gap
+    assert drawn.path == "M5 100h0L15 0h0M35 50h0"
+    values: list[list[float | None]] = [[], [None], [0.0], [1.0]]
+    assert [Decades(few).marks for few in values] == [[10.0, 1.0]] * 4
+    # What is below the axis lies on it.
+    assert Decades([1.0, 100.0]).y(0.0) == 100.0
+    assert Decades([1.0, 100.0]).y(1e9) == 0.0

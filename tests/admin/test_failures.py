@@ -20,16 +20,17 @@ from django_jobqueue import operations
 from django_jobqueue.admin.failures.failure_groups import FailureGroupAdmin
 from django_jobqueue.models import (
     ArchivedJob,
+    AuditEntry,
     BulkOperation,
     Failure,
     FailureGroup,
     FailureRollup,
+    JobType,
 )
 from django_jobqueue.search.selection import Selection, Table, Term
 from tests.admin.conftest import VIEWS, LogIn
 from tests.admin.pages import Page, get, page_of, select
 from tests.admin.scene import ADD, FAIL, archived, queued
-from tests.admin.test_job_types import queries
 from tests.admin.units import (
     act,
     answer,
@@ -293,19 +294,6 @@ def test_who_may_see_groups_only_is_shown_no_job(log_in: LogIn) -> None:
         assert page.all("button", formmethod="post") == []
 
 
-def test_queries_of_a_page_do_not_grow(anna: Client) -> None:
-    counts = []
-    for count in (1, 4):
-        key = group()
-        for n in range(count):
-            archived(FAIL, "failed", fingerprint=key)
-            job = queued(FAIL, attempts=1)
-            failure(key, job, error_message=f"card {n}", release=f"r{n}")
-        hours(key, **{f"h{n}": (1, 1) for n in range(count)})
-        counts.append(queries(anna, page_of(MODEL, key)))
-    assert counts[0] == counts[1] <= 20
-
-
 # Decisions.
 
 
@@ -459,10 +447,12 @@ def test_an_operation_on_all_jobs_needs_its_rights_and_is_drafted(
     assert LogEntry.objects.count() == 0
 
 
-def start(client: Client) -> str:
-    address = page_of("bulkoperation", BulkOperation.objects.get().pk)
-    number = answer(client, address).context_data["form"]["shown"].value()
-    said = {"shown": number, "expires": "same", "skip_replayed": "any"}
+def start(client: Client, **said: str) -> str:
+    address = page_of("bulkoperation", BulkOperation.objects.latest("created_at").pk)
+    if "shown" not in said:
+        form = answer(client, address).context_data["form"]
+        said["shown"] = form["shown"].value()
+    said = {"expires": "same", "skip_replayed": "any", **said}
     return press(client, address.replace("/change/", "/start/"), **said)
 
 
@@ -537,3 +527,77 @@ def test_a_flood_is_seen_understood_replayed_resolved_and_regresses(
     worker.work()
     assert shown(anna, MODEL, state="regressed") == [fingerprint]
     assert ArchivedJob.objects.filter(job_type=FAIL, status="failed").count() == 10
+
+
+# The draft that replays the failed jobs of a group, and what came of it.
+
+
+@pytest.fixture
+def replayed() -> UUID:
+    """A group with two failed jobs, of a type that is paused."""
+    key = group("builtins.OSError", frame="shop:pay", template="")
+    JobType.objects.filter(name=ADD).update(summary="sum of {a}")
+    for number in (11, 12):
+        archived(ADD, "failed", fingerprint=key, data={"a": number})
+    operations.pause([ADD, FAIL], reason="the bank is closed", by="carl")
+    return key
+
+
+def newest() -> BulkOperation:
+    return BulkOperation.objects.latest("created_at")
+
+
+def drafted(client: Client, key: UUID) -> Page:
+    press(client, operation_url("replay-jobs", key))
+    return get(client, page_of("bulkoperation", newest().pk))
+
+
+def is_paused(name: str = ADD) -> bool:
+    return JobType.objects.get(name=name).paused
+
+
+def test_a_paused_type_is_resumed_with_the_replay_if_that_is_chosen(
+    anna: Client, log_in: LogIn, replayed: UUID
+) -> None:
+    page = drafted(anna, replayed)
+    assert f"Resume {ADD}" in page.text
+    assert f"Resume {FAIL}" not in page.text  # of other jobs
+    start(anna)
+    assert (newest().state, is_paused()) == ("queued", True)
+    # Nobody resumes what they may not.
+    client = log_in("view_failuregroup", "view_archivedjob", "view_jobtype", *REPLAYS)
+    page = drafted(client, replayed)
+    assert "Paused, so that the new jobs will wait" in page.text
+    assert f"Resume {ADD}" not in page.text
+    start(client, resume="on")
+    assert (newest().state, is_paused()) == ("queued", True)
+
+    drafted(anna, replayed)
+    start(anna, resume="on")
+    assert (newest().state, is_paused(), is_paused(FAIL)) == ("queued", False, True)
+    acts = AuditEntry.objects.values_list("verb", "by", "about")
+    assert ("resume", "anna", [ADD]) in list(acts)
+    assert LogEntry.objects.filter(object_id=ADD).exists()
+    # What is started twice resumes nothing.
+    operations.pause([ADD], reason="it is closed again", by="carl")
+    assert "started or discarded already" in start(anna, shown="2", resume="on")
+    assert is_paused()
+
+
+def test_draft_and_operation_name_the_group_and_what_its_jobs_are_about(
+    anna: Client, log_in: LogIn, replayed: UUID
+) -> None:
+    text = drafted(anna, replayed).text
+    for said in (
+        "failure group: builtins.OSError in shop:pay",
+        "sum of 11",
+        "sum of 12",
+    ):
+        assert said in text
+    client = log_in("view_failuregroup", "view_archivedjob", *REPLAYS)
+    assert "sum of" not in drafted(client, replayed).text
+    start(anna)
+    address = page_of("bulkoperation", newest().pk)
+    assert page_of("failuregroup", replayed) in get(anna, address).links
+    blind = log_in("view_bulkoperation", "view_archivedjob", name="blind")
+    assert page_of("failuregroup", replayed) not in get(blind, address).links

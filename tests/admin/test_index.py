@@ -1,4 +1,4 @@
-"""The job queue in Django's index of pages, and the names of lists."""
+"""The job queue in the index of pages, on another site, and in another language."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import translation
 
-from django_jobqueue.models import Schedule
+from django_jobqueue.models import ArchivedJob, BulkOperation, Schedule
 from django_jobqueue.stats import attention, overview
+from tests.admin import scene as rows
 from tests.admin.conftest import LogIn
-from tests.admin.pages import Page, get, list_of
-from tests.admin.scene import Scene, queued, worker
+from tests.admin.pages import MODELS, Page, get, list_of, page_of
+from tests.admin.scene import Scene, archived_row, insert_all, queued, worker
+from tests.admin.units import act, question
+from tests.store.rows import KEYED
 
 FRONT = "/admin/jobqueue/"
+OPS = pytest.mark.urls("tests.admin.ops_urls")  # another site
 
 
 def entries(page: Page) -> list[str]:
@@ -49,7 +53,7 @@ def test_whoever_may_see_the_overview_is_led_there(log_in: LogIn, scene: Scene) 
     assert client.get(list_of("overview")).status_code == 403
 
 
-@pytest.mark.urls("tests.admin.ops_urls")
+@OPS
 def test_a_site_of_a_project_leads_to_its_own_front_page(
     anna: Client, db: None
 ) -> None:
@@ -87,3 +91,55 @@ def database_error() -> None:
     """What a missing table gives, or a lock that is held for too long."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT * FROM no_such_table")
+
+
+@OPS
+def test_every_page_is_there_and_links_stay_on_the_site(
+    anna: Client, scene: Scene
+) -> None:
+    keys = {
+        "archivedjob": scene.archived["failed"],
+        "failuregroup": scene.group,
+        "jobtype": rows.ADD,
+        "schedule": scene.schedules["code"],
+        "keylimit": KEYED,
+        "host": scene.hosts["asked"],
+        "lease": scene.leases["held"],
+        "queue": "mail",
+        "queuedjob": scene.queued["running"],
+        "token": scene.tokens["billing"],
+        "worker": scene.workers["running"],
+    }
+    for model in MODELS:
+        for address in (list_of(model), page_of(model, keys[model])):
+            page = get(anna, address)
+            assert address.startswith("/ops/jobqueue/")
+            assert not [link for link in page.links if link.startswith("/admin/")]
+    told = act(anna, "archivedjob", "replay", scene.archived["failed"])
+    assert "1 job was replayed." in told
+
+
+@OPS
+def test_a_project_changes_a_page_by_a_subclass(anna: Client, db: None) -> None:
+    insert_all(ArchivedJob, [archived_row() for _ in range(110)])
+    assert len(get(anna, list_of("archivedjob")).rows) == 100
+
+
+def test_pages_are_in_german(anna: Client, scene: Scene) -> None:
+    with translation.override("de"):
+        text = get(anna, FRONT).text
+        assert "Braucht Aufmerksamkeit" in text
+        assert "Letzte 24 Stunden" in text
+        for model in MODELS:
+            text = get(anna, list_of(model)).text
+            assert "Übersicht" in text, model
+            assert "Overview" not in text, model
+        for model, id in (
+            ("archivedjob", scene.archived["failed"]),
+            ("queuedjob", scene.queued["running"]),
+        ):
+            assert "Verlauf" in get(anna, page_of(model, id)).text
+        asked = question(anna, "archivedjob", "replay", scene.archived["failed"])
+        assert "1 Job wiederholen?" in asked
+        operation = BulkOperation(kind="replay")
+        assert str(operation) == f"wiederholen {operation.pk}"

@@ -18,7 +18,7 @@ from tests.admin import scene as rows
 from tests.admin.conftest import LogIn
 from tests.admin.pages import Page, get, list_of, page_of
 from tests.admin.scene import ADD, FAIL, LEAK, MINUTE, SECRET
-from tests.admin.test_job_types import queries
+from tests.admin.test_costs import queries
 from tests.admin.units import context
 from tests.progress.rows import running, told
 

@@ -13,16 +13,18 @@ from uuid import UUID
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import quote
+from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from django_jobqueue import job
+from django_jobqueue import InvalidArguments, job, operations
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from tests.admin.conftest import LogIn
 from tests.admin.pages import get, list_of, page_of, post
 from tests.admin.scene import ADD, LEAK, SECRET
 from tests.admin.units import answer, errors_of, told
+from tests.sample import tasks
 
 SHIP = "tests.admin.test_new_job.ship"
 
@@ -72,7 +74,6 @@ def shipping(db: None) -> Iterator[None]:
 
 
 def form_of(name: str) -> str:
-    """The address of the form."""
     return reverse("admin:jobqueue_jobtype_new", args=[quote(name)])
 
 
@@ -91,16 +92,17 @@ def enqueue(client: Client, name: str, raw: bool = False, **said: Any) -> str:
 
 
 def refused(client: Client, name: str, raw: bool = False, **said: Any) -> str:
-    """Why a job like this is not enqueued."""
     return errors_of(sent(client, name, raw, **said))
 
 
 def arguments(**values: Any) -> dict[str, Any]:
-    """Fields of arguments."""
     return {f"argument_{name}": value for name, value in values.items()}
 
 
 REQUIRED = arguments(order="9007199254740993", weight="1.10", on="2026-11-22", size="1")
+GIVEN = {
+    **{"order": 9007199254740993, "weight": "1.10", "on": "2026-11-22", "size": "l"}
+}
 UNCHANGED = arguments(
     note="with <b>care</b>",
     speed="1",
@@ -135,12 +137,7 @@ def test_what_is_left_as_it_was_is_left_out(
     said = {**REQUIRED, **UNCHANGED, "reason": "OPS-12"}
     assert enqueue(anna, SHIP, **said) == "This is the new job."
     made = QueuedJob.objects.get()
-    assert made.data == {
-        "order": 9007199254740993,
-        "weight": "1.10",
-        "on": "2026-11-22",
-        "size": "l",
-    }
+    assert made.data == GIVEN
     assert (made.queue, made.enqueued_by) == ("parcels", "anna")
     entry = LogEntry.objects.get()
     about = (entry.object_id, entry.get_change_message())
@@ -164,21 +161,10 @@ def test_every_kind_of_value_arrives_as_json(anna: Client) -> None:
     )
     enqueue(anna, SHIP, **REQUIRED, **said, others='{"extra": null}')
     assert QueuedJob.objects.get().data == {
-        "order": 9007199254740993,
-        "weight": "1.10",
-        "on": "2026-11-22",
-        "size": "l",
-        "at": "2026-11-22T10:30:00+00:00",
-        "customer": customer,
-        "note": "",
-        "speed": 3,
-        "factor": 2.0,
-        "fragile": False,
-        "gift": True,
-        "lines": [{"sku": 1}],
-        "options": {},
-        "anything": "text",
-        "password": SECRET,
+        **GIVEN,
+        **{"at": "2026-11-22T10:30:00+00:00", "customer": customer, "note": ""},
+        **{"speed": 3, "factor": 2.0, "fragile": False, "gift": True, "options": {}},
+        **{"lines": [{"sku": 1}], "anything": "text", "password": SECRET},
         "extra": None,
     }
 
@@ -215,13 +201,9 @@ def test_what_does_not_fit_is_said_at_its_field(anna: Client) -> None:
 
 
 def test_when_where_and_how_urgently(anna: Client) -> None:
-    said = {
-        "run_after": "2031-01-02T03:04",
-        "expires_at": "2031-01-03T00:00",
-        "priority": "9",
-        "queue": "default",
-    }
-    enqueue(anna, ADD, **arguments(a="1", b="0"), **said)
+    moments = {"run_after": "2031-01-02T03:04", "expires_at": "2031-01-03T00:00"}
+    where = {"priority": "9", "queue": "default"}
+    enqueue(anna, ADD, **arguments(a="1", b="0"), **moments, **where)
     made = QueuedJob.objects.get()
     assert (made.priority, made.queue, made.data) == (9, "default", {"a": 1})
     assert made.run_after.isoformat() == "2031-01-02T03:04:00+00:00"
@@ -240,6 +222,17 @@ def test_a_form_that_is_sent_twice_makes_one_job(anna: Client) -> None:
     ArchivedJob.objects.create(id=id, job_type_id=ADD, status="succeeded")
     again = anna.post(form_of(ADD), twice)
     assert again.headers["Location"] == page_of("archivedjob", id)
+
+
+def test_a_duplicate_of_a_unique_job_is_refused_with_the_job_that_is_there(
+    anna: Client,
+) -> None:
+    name, said = "tests.sample.index", arguments(document="7", why="")
+    enqueue(anna, name, **said)
+    (job,) = QueuedJob.objects.all()
+    errors = refused(anna, name, **said)
+    assert f"Job {job.id} of type '{name}' is already queued" in errors
+    assert QueuedJob.objects.count() == 1
 
 
 def test_data_can_be_written_as_json(anna: Client) -> None:
@@ -280,14 +273,47 @@ def test_enqueueing_needs_two_rights(log_in: LogIn, viewer: Client) -> None:
     assert client.get(form_of("no.such")).status_code == 404
 
 
-def test_a_duplicate_of_a_unique_job_is_refused_with_the_job_that_is_there(
-    anna: Client,
-) -> None:
-    name, said = "tests.sample.index", arguments(document="7", why="")
-    enqueue(anna, name, **said)
-    (job,) = QueuedJob.objects.all()
+# Jobs of Django's tasks.
 
-    errors = refused(anna, name, **said)
 
-    assert f"Job {job.id} of type '{name}' is already queued" in errors
-    assert QueuedJob.objects.count() == 1
+@pytest.fixture
+def _known(db: None) -> None:
+    tasks.add.enqueue(1), tasks.anything.enqueue(), tasks.charge.enqueue(1)
+    QueuedJob.objects.all().delete()
+
+
+@pytest.mark.usefixtures("_known")
+def test_a_task_can_be_enqueued_in_the_admin(anna: Client) -> None:
+    page = get(anna, form_of(tasks.charge.module_path))
+    names = {str(box["name"]) for box in page.all("input") if "name" in box}
+    assert {"argument_order", "argument_card"} <= names
+    (box,) = page.all("input", name="argument_card")
+    assert box["type"] == "password"
+    enqueue(anna, tasks.add.module_path, **arguments(a="7", b="0"))
+    made = QueuedJob.objects.get()
+    assert made.data == {"a": 7}
+    result = tasks.add.get_result(str(made.pk))
+    assert (result.args, result.kwargs) == ([], {"a": 7})
+    # Positional arguments can be given as JSON.
+    text = '{"*": {"args": [1, 2]}, "three": 3}'
+    enqueue(anna, tasks.anything.module_path, raw=True, others=text)
+    made = QueuedJob.objects.get(job_type_id=tasks.anything.module_path)
+    found = tasks.anything.get_result(str(made.pk))
+    assert (found.args, found.kwargs) == ([1, 2], {"three": 3})
+
+
+def test_a_task_is_enqueued_by_the_command_and_edited_data_fit_it(db: None) -> None:
+    result = tasks.add.enqueue(1, b=2)
+    name = tasks.add.module_path
+    row = JobType.objects.get(name=name)
+    assert row.handler == "task tests.sample.tasks:add"
+    assert row.description == "Return a sum."
+    operations.edit_data(result.id, {"a": 9, "b": 2, "*": {"args": 1}})
+    changed = tasks.add.get_result(result.id)
+    assert (changed.args, changed.kwargs) == ([9], {"b": 2})
+    with pytest.raises(InvalidArguments, match="is missing 'a'"):
+        operations.edit_data(result.id, {"b": 2})
+    call_command("jobqueue", "enqueue", name, '{"a": 5}')
+    assert QueuedJob.objects.latest("id").data == {"a": 5}
+    with pytest.raises(CommandError, match="has no parameter 'c'"):
+        call_command("jobqueue", "enqueue", name, '{"a": 5, "c": 1}')

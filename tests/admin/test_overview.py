@@ -250,7 +250,7 @@ def test_it_reads_little_and_nothing_of_the_archive(
         return [query["sql"] for query in captured.captured_queries]
 
     few = len(statements("7d"))
-    for number in range(60):
+    for number in range(20):
         JobType.objects.create(name=f"etl.step_{number:02}")
         queued(2, job_type_id=f"etl.step_{number:02}", run_after=ago(minutes=9))
         rollup(ago(minutes=number), f"etl.step_{number:02}", failed=30)

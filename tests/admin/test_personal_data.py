@@ -11,10 +11,11 @@ from django.urls import reverse
 
 from django_jobqueue.domain.personal_value import ERASED
 from django_jobqueue.models import ArchivedJob, Erasure, QueuedJob
-from django_jobqueue.operations import erasure_chunks, personal_data
+from django_jobqueue.operations import erasure_chunks
 from tests.admin.conftest import LogIn
-from tests.admin.pages import Page, get, list_of, page_of, post, verb_of
+from tests.admin.pages import Page, get, list_of, page_of, post
 from tests.admin.scene import ADD, archived, queued, worker
+from tests.admin.units import answer, press
 from tests.operations.planted import plant, tables_with
 
 pytestmark = pytest.mark.django_db
@@ -25,50 +26,59 @@ RIGHTS = ("view_erasure", "erase_personal_data")
 
 
 def verb(name: str) -> str:
-    """The address of a button of the only erasure."""
     id = Erasure.objects.get().pk
     return reverse(f"admin:jobqueue_erasure_{name}", args=[id])
 
 
-def find(client: Client, value: str = MAIL, key: str = "") -> Page:
-    """The page of the draft."""
-    return post(client, FIND, {"value": value, "key": key, "confirmed": "Find"})
+def find(client: Client, value: str = MAIL, key: str = "") -> str:
+    """Draft an erasure: the address of its page, which has no value."""
+    response = client.post(FIND, {"value": value, "key": key, "confirmed": "Find"})
+    assert MAIL not in response.headers["Location"]
+    return str(response.headers["Location"])
 
 
-def confirmed(client: Client, name: str, **form: Any) -> Page:
-    """Press the button of the page that asks, with the number of rows typed."""
+def shown(client: Client) -> Page:
+    return get(client, page_of("erasure", Erasure.objects.get().pk))
+
+
+def confirmed(client: Client, name: str, **form: Any) -> str:
+    """Press the button of the page that asks; what is told."""
     total = Erasure.objects.get().total
-    return post(client, verb(name), {"typed": str(total), **form})
+    return press(client, verb(name), typed=str(total), **form)
 
 
-def step_to_the_end(client: Client) -> Page:
+def step_to_the_end(client: Client) -> None:
     """Where there is no worker, press the button that works here."""
     while Erasure.objects.get().state in ("queued", "running"):
-        page = post(client, verb("step"), {})
-    return page
+        press(client, verb("step"))
 
 
-@pytest.mark.parametrize(("name", "left"), [("erase", [ERASED]), ("delete-rows", [])])
-def test_it_is_found_and_erased_in_six_clicks(
-    log_in: LogIn, name: str, left: list[str]
-) -> None:
-    archived(data={"to": MAIL})
+def test_it_is_found_and_erased_or_deleted_in_six_clicks(log_in: LogIn) -> None:
     client = log_in(*RIGHTS, "view_overview")
     tab = get(client, reverse("admin:app_list", args=["jobqueue"]))
     assert list_of("erasure") in tab.links  # 1: the tab
     assert FIND in get(client, list_of("erasure")).links  # 2: the button
-    page = find(client)  # 3: the value
-    assert "All" in page.text
-    assert verb(name) in page.links  # 4: the act
-    assert "Type 1 to confirm" in get(client, verb(name)).text
-    confirmed(client, name, reason="ticket 7")  # 5: sure
-    step_to_the_end(client)
-    jobs = ArchivedJob.objects.all()
-    assert [job.data["to"] for job in jobs] == left
-    row = Erasure.objects.get()
-    assert (row.state, row.value, row.reason) == ("done", "", "ticket 7")
-    assert row.created_by == "bert"
-    assert tables_with(MAIL) == []
+    for name, left in (("erase", [ERASED]), ("delete-rows", [])):
+        archived(data={"to": MAIL})
+        page = get(client, find(client))  # 3: the value
+        assert "All" in page.text
+        assert verb(name) in page.links  # 4: the act
+        assert "Type 1 to confirm" in get(client, verb(name)).text
+        for typed in ("", "2", "x"):
+            asked = answer(client, verb(name), {"typed": typed})
+            assert not asked.context_data["form"].is_valid(), typed
+        assert Erasure.objects.get().state == "draft"
+        confirmed(client, name, reason=f"ticket 7 of {MAIL}")  # 5: sure
+        step_to_the_end(client)
+        assert [job.data["to"] for job in ArchivedJob.objects.all()] == left
+        row = Erasure.objects.get()
+        assert (row.state, row.value, row.created_by) == ("done", "", "bert")
+        assert row.reason.startswith("ticket 7 of ")
+        assert LogEntry.objects.filter(object_id=str(row.pk)).exists()
+        assert MAIL not in str(list(LogEntry.objects.values()))
+        assert tables_with(MAIL) == []
+        ArchivedJob.objects.all().delete()
+        Erasure.objects.all().delete()
 
 
 def test_a_search_leads_to_personal_data(log_in: LogIn) -> None:
@@ -84,89 +94,65 @@ def test_a_search_leads_to_personal_data(log_in: LogIn) -> None:
     assert page.all("input", name="value") == []
 
 
-def test_the_page_shows_where_it_is_and_leads_there(anna: Client) -> None:
+def test_the_page_shows_where_it_is_and_what_will_happen_to_jobs(
+    anna: Client, log_in: LogIn
+) -> None:
     plant(MAIL)
     id = archived(data={"to": MAIL})
-    page = find(anna)
-    for label in ("Archived jobs", "Failure groups", "Schedules", "Audit"):
+    queued(ADD, data={"to": MAIL}, status="running", worker_id=worker())
+    address = find(anna)
+    page = get(anna, address)
+    for label in ("Archived jobs", "Failure groups", "Schedules", "Audit", MAIL):
         assert label in page.text
     assert reverse("admin:jobqueue_job", args=[id]) in page.links
     assert all(MAIL not in link for link in page.links)
-    address = page_of("erasure", Erasure.objects.latest("id").pk)
-    assert MAIL in get(anna, address).text
-
-
-def test_who_may_only_look_sees_the_record_and_no_value(
-    anna: Client, log_in: LogIn
-) -> None:
-    archived(data={"to": MAIL})
-    find(anna)
+    text = get(anna, address.replace("/change/", "/erase/")).text
+    for said in ("Waiting jobs are cancelled", "Running jobs are left"):
+        assert said in text
+    # Who may only look sees the record and no value.
     viewer = log_in("view_erasure")
-    for address in (list_of("erasure"), page_of("erasure", Erasure.objects.get().pk)):
-        assert MAIL not in get(viewer, address).html
+    Erasure.objects.filter(state="done").delete()  # planted with a reason
+    for place in (list_of("erasure"), address):
+        assert MAIL not in get(viewer, place).html
     assert viewer.post(FIND, {"value": MAIL}).status_code == 403
     for name in ("erase", "delete-rows", "stop", "step", "resume"):
-        assert viewer.post(verb(name), {"typed": "1"}).status_code == 403
-    assert ArchivedJob.objects.get().data == {"to": MAIL}
+        place = address.replace("/change/", f"/{name}/")
+        assert viewer.post(place, {"typed": "1"}).status_code == 403
+    assert Erasure.objects.get(value=MAIL).state == "draft"
 
 
-def test_the_number_of_rows_has_to_be_typed(anna: Client) -> None:
-    archived(data={"to": MAIL})
-    find(anna)
-    for typed in ("", "2", "x"):
-        page = post(anna, verb("erase"), {"typed": typed})
-        assert "Type 1 to confirm" in page.text
-    assert Erasure.objects.get().state == "draft"
-
-
-def test_what_will_happen_to_waiting_and_running_jobs_is_said(anna: Client) -> None:
-    queued(ADD, data={"to": MAIL})
-    queued(ADD, data={"to": MAIL}, status="running", worker_id=worker())
-    find(anna)
-    text = get(anna, verb("erase")).text
-    assert "Waiting jobs are cancelled" in text
-    assert "Running jobs are left" in text
-    assert "Waiting jobs 1, Running jobs 1" in text
-
-
-def test_a_draft_that_found_nothing_offers_nothing(anna: Client) -> None:
-    page = find(anna, "nobody@example.com")
-    assert verb("erase") not in page.links
-    page = post(anna, verb("erase"), {"typed": "0"})
-    assert "in another state" in page.text
-
-
-def test_a_value_that_is_too_short_is_refused(anna: Client) -> None:
-    assert "name the key" in find(anna, "7").text
+def test_a_value_that_is_too_short_or_found_nowhere_is_not_erased(
+    anna: Client,
+) -> None:
+    assert "name the key" in post(anna, FIND, {"value": "7", "confirmed": "1"}).text
     assert not Erasure.objects.exists()
     find(anna, "7", "customer_id")
     assert Erasure.objects.get().key == "customer_id"
+    assert verb("erase") not in shown(anna).links
+    assert "in another state" in press(anna, verb("erase"), typed="0")
 
 
-def test_a_discarded_draft_is_forgotten(anna: Client) -> None:
+def test_an_erasure_is_started_once_and_discarded_stopped_or_resumed(
+    anna: Client,
+) -> None:
     find(anna)
-    page = post(anna, verb("stop"), {})
-    assert "The value is forgotten" in page.text
+    assert "The value is forgotten" in press(anna, verb("stop"))
     assert not Erasure.objects.exists()
 
-
-def test_a_stopped_erasure_forgets_the_value(anna: Client) -> None:
     archived(data={"to": MAIL})
     find(anna)
     confirmed(anna, "erase")
-    assert "the value is forgotten" in post(anna, verb("stop"), {}).text
-    assert Erasure.objects.get().value == ""
-    assert ArchivedJob.objects.get().data == {"to": MAIL}
-
-
-def test_a_second_press_starts_it_once(anna: Client) -> None:
-    archived(data={"to": MAIL})
-    find(anna)
-    confirmed(anna, "erase")
-    assert "in another state" in confirmed(anna, "delete-rows").text
+    assert "in another state" in confirmed(anna, "delete-rows")
     assert Erasure.objects.get().act == "erase"
     jobs = QueuedJob.objects.filter(job_type_id="jobqueue.bulk")
     assert jobs.count() == 1
+    Erasure.objects.update(state="failed", error="OperationalError 57014")
+    assert "OperationalError 57014" in shown(anna).text
+    press(anna, verb("resume"))
+    assert Erasure.objects.get().state == "queued"
+    assert "the value is forgotten" in press(anna, verb("stop"))
+    assert Erasure.objects.get().value == ""
+    assert ArchivedJob.objects.get().data == {"to": MAIL}
 
 
 def test_a_long_search_goes_on_here_where_there_is_no_worker(
@@ -174,54 +160,28 @@ def test_a_long_search_goes_on_here_where_there_is_no_worker(
 ) -> None:
     archived(data={"to": MAIL})
     monkeypatch.setattr(erasure_chunks, "AT_ONCE", 0.0)
-    page = find(anna)
+    find(anna)
+    page = shown(anna)
     assert "Being searched" in page.text
     assert verb("erase") not in page.links
-    page = post(anna, verb("step"), {})
+    press(anna, verb("step"))
+    page = shown(anna)
     assert "1 hold the value" in page.text
     assert verb("erase") in page.links
 
 
-def test_one_that_failed_is_resumed(anna: Client) -> None:
-    archived(data={"to": MAIL})
-    find(anna)
-    confirmed(anna, "erase")
-    Erasure.objects.update(state="failed", error="OperationalError 57014")
-    page = get(anna, page_of("erasure", Erasure.objects.get().pk))
-    assert "OperationalError 57014" in page.text
-    post(anna, verb("resume"), {})
-    assert Erasure.objects.get().state == "queued"
-
-
-def test_running_jobs_that_remain_are_told(anna: Client) -> None:
-    find(anna)
-    Erasure.objects.update(
-        act="erase", state="done", value="", total=1, remaining={"running": 2}
-    )
-    page = get(anna, page_of("erasure", Erasure.objects.get().pk))
-    assert "2 running jobs held the value" in page.text
-    assert "Do it again" in page.text
-
-
-def test_what_was_done_before_is_told(anna: Client) -> None:
+def test_what_was_done_before_and_running_jobs_that_remain_are_told(
+    anna: Client,
+) -> None:
     archived(data={"to": MAIL})
     find(anna)
     confirmed(anna, "erase")
     step_to_the_end(anna)
     before = Erasure.objects.get().pk
-    page = find(anna)
+    page = get(anna, find(anna))
     assert "Done before about this value" in page.text
     assert page_of("erasure", before) in page.links
-
-
-def test_no_address_and_no_entry_of_the_history_has_the_value(anna: Client) -> None:
-    archived(data={"to": MAIL})
-    response = anna.post(FIND, {"value": MAIL, "key": ""})
-    assert MAIL not in response.headers["Location"]
-    confirmed(anna, "erase", reason=f"of {MAIL}")
-    assert LogEntry.objects.exists()
-    assert MAIL not in str(list(LogEntry.objects.values()))
-    assert tables_with(MAIL) == ["jobqueue_archivedjob", "jobqueue_erasure"]
-    personal_data.stop(Erasure.objects.get().pk)
-    assert tables_with(MAIL) == ["jobqueue_archivedjob"]
-    assert verb_of("erasure", "find") == FIND
+    Erasure.objects.filter(pk=before).update(remaining={"running": 2})
+    page = get(anna, page_of("erasure", before))
+    assert "2 running jobs held the value" in page.text
+    assert "Do it again" in page.text

@@ -12,7 +12,7 @@ from django_jobqueue.models import JobType, Queue, Worker
 from tests.admin.conftest import LogIn
 from tests.admin.pages import get, list_of, page_of, select
 from tests.admin.scene import ADD, Scene, queued, worker
-from tests.admin.test_job_types import happened, queries, row_of
+from tests.admin.test_job_types import happened, row_of
 from tests.admin.units import act, listing
 
 NOBODY = "no living worker serves it"
@@ -89,14 +89,3 @@ def test_a_queue_without_a_row_is_paused_and_resumed(
     assert "anna Resumed." in text
     assert "anna Paused: strike" in text
     assert LogEntry.objects.count() == 2
-
-
-def test_pages_cost_the_same_however_much_there_is(anna: Client, scene: Scene) -> None:
-    addresses = (list_of("queue"), page_of("queue", "default"))
-    before = [queries(anna, address) for address in addresses]
-    for number in range(4):
-        queued(queue=f"q-{number}", priority=number)
-        worker(f"web-9:{number}", queues=["default", f"q-{number}"])
-        happened(timedelta(minutes=number), succeeded=3)
-    assert [queries(anna, address) for address in addresses] == before
-    assert max(before) <= 20

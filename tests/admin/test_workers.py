@@ -13,12 +13,13 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from django_jobqueue import operations
+from django_jobqueue import operations, remote_job
 from django_jobqueue.admin.jobs.stack_dump import place_of
 from django_jobqueue.admin.workers import worker_page
+from django_jobqueue.domain.registry import registry
 from django_jobqueue.models import JobType, QueuedJob, Worker
 from tests.admin.conftest import LogIn
-from tests.admin.pages import get, list_of, page_of
+from tests.admin.pages import Page, get, list_of, page_of
 from tests.admin.scene import (
     ADD,
     FAIL,
@@ -28,8 +29,8 @@ from tests.admin.scene import (
     queued,
     worker,
 )
-from tests.admin.test_job_types import queries, row_of
-from tests.admin.units import act, buttons, context, press, shown
+from tests.admin.test_job_types import row_of
+from tests.admin.units import act, buttons, context, press, question, shown
 
 pytestmark = [
     pytest.mark.django_db,
@@ -66,7 +67,6 @@ def answered(
 
 
 def stopped(id: int, state: str = "stopped") -> None:
-    """Let a worker end."""
     Worker.objects.filter(pk=id).update(state=state, stopped_at=timezone.now())
 
 
@@ -107,7 +107,6 @@ ENDPOINT = {
 
 
 def configure(settings: Any, *names: str) -> None:
-    """These endpoints are in the settings."""
     endpoints = dict.fromkeys(names, ENDPOINT)
     settings.JOBQUEUE = {**settings.JOBQUEUE, "ENDPOINTS": endpoints}
 
@@ -153,7 +152,7 @@ def test_endpoints_stand_above_the_workers_with_their_answers(
 def test_answers_that_nobody_can_read_harm_no_page(anna: Client) -> None:
     hostile = "<script>alert(1)</script>\u202e"
     seen = {"class": "2xx", "at": 1, "worker": hostile, "problem": hostile}
-    texts = [
+    texts = (
         [],
         "text",
         {"last": 7, "last_failure": [], "minutes": []},
@@ -161,10 +160,9 @@ def test_answers_that_nobody_can_read_harm_no_page(anna: Client) -> None:
         {"last": {"class": "new", "at": 1}, "minutes": {"99999999": ["1", 1]}},
         {"last": {"class": "2xx", "at": 1e300, "status": "<b>"}, "minutes": {"9": 9}},
         {"last": seen, "last_failure": seen},
-    ]
+    )
     for number, text in enumerate(texts):
-        name = f"{number} <script>alert(1)</script>"
-        id = endpoint(name, 204, failed=1, answered=2)
+        id = endpoint(f"{number} {hostile[:25]}", 204, failed=1, answered=2)
         Worker.objects.filter(pk=id).update(answers=text)
         assert "not in ENDPOINTS here" in str(context(anna, MODEL, id)["summary"]), text
     for address in (list_of(MODEL), page_of(MODEL, id)):
@@ -176,17 +174,17 @@ def test_answers_that_nobody_can_read_harm_no_page(anna: Client) -> None:
 
 
 def test_workers_are_found_by_state_host_and_release(anna: Client) -> None:
-    ids = {name: worker(f"web-1:{name}") for name in ("running", "draining", "lapsed")}
-    ids |= {name: worker(f"web-1:{name}") for name in ("stopped", "lost")}
-    Worker.objects.filter(pk=ids["draining"]).update(state="draining")
     past = timezone.now() - MINUTE
-    Worker.objects.filter(pk=ids["lapsed"]).update(lease_until=past)
-    ids["other"] = worker("web-2:7", host="web-2", release="r8")
-    stopped(ids["stopped"]), stopped(ids["lost"], "lost"), stopped(ids["other"])
+    ids = {
+        "running": worker("web-1:1"),
+        "draining": worker("web-1:2", state="draining"),
+        "lapsed": worker("web-1:3", lease_until=past),
+        "stopped": worker("web-1:4", state="stopped", stopped_at=past),
+        "lost": worker("web-1:5", state="lost", stopped_at=past),
+        "other": worker("web-2:7", host="web-2", release="r8", state="stopped"),
+    }
     for query, names in (
-        ({"state": "running"}, ["running"]),
-        ({"state": "draining"}, ["draining"]),
-        ({"state": "lapsed"}, ["lapsed"]),
+        *(({"state": name}, [name]) for name in ("running", "draining", "lapsed")),
         ({"state": "lost"}, ["lost"]),
         ({"host": "web-1", "state": "stopped"}, ["stopped"]),
         ({"host": "web-2"}, ["other"]),
@@ -274,25 +272,27 @@ def test_a_stack_is_requested_awaited_and_shown(anna: Client) -> None:
     assert "has not answered yet." in get(anna, address).text
 
     number = Worker.objects.get(pk=id).request["stack_request"]
-    told = {"job_id": str(job), "job_type": ADD, "seconds": 240.5, "stack": STACK}
+    said = {"job_id": str(job), "job_type": ADD, "seconds": 240.5, "stack": STACK}
     hostile = "<script>alert(1)</script>"
     stack = f'  File "{hostile}", line 1, in {hostile}\n    {hostile}\n'
     odd = {"job_id": hostile, "job_type": hostile, "seconds": 1, "stack": stack}
     threads = {"thread": "completer", "stack": ""}, {"thread": hostile, "stack": ""}
-    answered(id, told, odd, *threads, stack_request=number)
+    answered(id, said, odd, *threads, stack_request=number)
     page = get(anna, address)
     assert "has not answered yet." not in page.text
-    assert f"{ADD} ran for 4 m 00 s" in page.text
-    assert "/srv/shop/jobs.py:7 in charge" in page.text
-    assert "gateway.post(card)" in page.text
-    assert "Thread completer" in page.text
-    assert hostile in page.text
+    for text in (
+        f"{ADD} ran for 4 m 00 s",
+        "/srv/shop/jobs.py:7 in charge",
+        "gateway.post(card)",
+        "Thread completer",
+        hostile,
+    ):
+        assert text in page.text
     assert "<script>alert" not in page.html
-
     act(anna, MODEL, "where", id)
-    page = get(anna, address)
-    assert "has not answered yet." in page.text
-    assert "gateway.post(card)" in page.text
+    text = get(anna, address).text
+    assert "has not answered yet." in text
+    assert "gateway.post(card)" in text
 
 
 def test_the_page_of_a_running_job_tells_where_it_was(anna: Client) -> None:
@@ -333,21 +333,21 @@ def test_the_page_of_a_running_job_tells_where_it_was(anna: Client) -> None:
 
 
 def test_an_answer_that_is_none_harms_no_page(anna: Client) -> None:
-    texts = [
+    texts = (
         [],
         "x",
         {"stacks": "x", "at": "soon", "left_out": "many"},
         {"stacks": [1, {}, {"job_id": "x"}, {"seconds": "x", "stack": 7}]},
         {"at": "2026-99-01T00:00:00Z"},
-    ]
+    )
     for number, text in enumerate(texts):
         odd = {"stack_dump": text, "request": text, "rescued": text}
         id = worker(f"web-1:{number}", **odd)
-        get(anna, page_of(MODEL, id))
+        context(anna, MODEL, id)
         (job,) = running(id)
         assert place_of(QueuedJob.objects.get(pk=job)).traceback is None
         stopped(id, "lost")
-        context(anna, MODEL, id)
+        get(anna, page_of(MODEL, id))
     get(anna, list_of(MODEL))
 
 
@@ -385,18 +385,132 @@ def test_who_may_see_only_workers_is_shown_no_jobs(log_in: LogIn) -> None:
         assert "Last finished jobs" not in page.text
 
 
-def test_pages_cost_the_same_however_much_there_is(anna: Client, settings: Any) -> None:
-    configure(settings, "mail")
-    id, sender = worker("web-1:1"), endpoint("shipping", 204, failed=1, answered=2)
-    running(id), running(sender)
-    addresses = (list_of(MODEL), page_of(MODEL, id), page_of(MODEL, sender))
-    before = [queries(anna, address) for address in addresses]
-    for number in range(3):
-        other = worker(f"web-9:{number}", host=f"web-{number}", release=f"r{number}")
-        running(other, 3)
-        running(endpoint(f"shipping-{number}", 503, failed=1, answered=2), 3)
-        running(id, 2, FAIL), running(sender, 3)
-        archived(worker="web-1:1")
-    after = [queries(anna, address) for address in addresses]
-    assert all(now <= then for now, then in zip(after, before, strict=True))
-    assert max(before) <= 14
+# Endpoints and moves, which are rows beside those of workers.
+
+
+NO_ANSWERS = {"failed": 0, "answered": 0}
+NOT_OF_ENDPOINTS = (  # sections and lines of the page of a process
+    *("Where it is", "What operators asked", "Handlers", "Supervisor", "Release"),
+    *("Threads", "Async slots", "Memory", "Lease until", "Exit", "Versions", "Process"),
+)
+NOT_OF_MOVES = (
+    *("Where it is", "What operators asked", "Handlers", "Supervisor", "Release"),
+    *("Threads", "Async slots", "Memory", "Exit", "Versions", "Last finished jobs"),
+)
+
+
+def buttons_of(page: Page, id: int) -> list[str]:
+    """The addresses of what can be done with this worker, on its page."""
+    targets = [*page.links, *(one.get("formaction") for one in page.all("button"))]
+    pattern = re.compile(rf"/worker/({id}/stack|\w+)/(\?keys={id}\b|$)")
+    return [one for one in map(str, targets) if pattern.search(one)]
+
+
+def move(**columns: Any) -> int:
+    values = {"threads": 0, "job_types": [], "versions": {}, "rss": 0, **columns}
+    return worker("move to archive", state="moving", **values)
+
+
+def test_the_page_of_an_endpoint_has_what_concerns_one(
+    anna: Client, settings: Any
+) -> None:
+    configure(settings, "shipping")
+    id = endpoint("shipping", 204, failed=0, answered=5)
+    jobs = running(id, 2)
+    done = archived(worker="shipping", finished_at=timezone.now())
+    page = get(anna, page_of("worker", id))
+    for text in (
+        "View endpoint",
+        "Time limits 2 s to connect, 6.5 s to answer",
+        "Concurrency 50 of each job type Handed over 2 Oldest",
+        "0 of 5 failed",
+        "The code of this site sends it no jobs.",
+    ):
+        assert text in page.text
+    assert [page_of("queuedjob", job) in page.links for job in jobs] == [True] * 2
+    assert page_of("archivedjob", done) in page.links
+    assert [words for words in NOT_OF_ENDPOINTS if words in page.text] == []
+    assert buttons_of(page, id) == []
+    of_worker = worker("web-9:1")
+    page = get(anna, page_of("worker", of_worker))
+    assert len(buttons_of(page, of_worker)) > 3
+    # A job that it was handed has no stack to show.
+    assert "/stack/" not in get(anna, page_of("queuedjob", jobs[0])).html
+
+
+def test_an_unlimited_endpoint_and_the_job_types_that_it_is_sent(
+    anna: Client, settings: Any
+) -> None:
+    unlimited = {**ENDPOINT, "concurrency": None, "read_timeout": 90}
+    endpoints = {"shipping": unlimited}
+    settings.JOBQUEUE = {**settings.JOBQUEUE, "ENDPOINTS": endpoints}
+    name = "shop.label"
+    remote_job(name, endpoint="shipping")
+    try:
+        JobType.objects.create(name=name)
+        page = get(anna, page_of("worker", endpoint("shipping", 204, **NO_ANSWERS)))
+        other = context(anna, "worker", endpoint("mail", 204, **NO_ANSWERS))["page"]
+    finally:
+        registry.remove(name)
+    assert "2 s to connect, 1 m 30 s to answer Concurrency unlimited" in page.text
+    assert "sends it jobs of 1 job type. shop.label" in page.text
+    assert page_of("jobtype", name) in page.links
+    assert other.job_types.text == "The code of this site sends it no jobs."
+
+
+def test_the_jobs_that_have_no_room_are_a_link_away(
+    anna: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for state in ("endpoint", "moving", "running"):
+        id = worker(f'the "big" {state}', state=state)
+        ids = running(id, 3)
+        monkeypatch.setattr(worker_page, "MOST_JOBS", 2)
+        page = context(anna, "worker", id)["page"]
+        first = [str(ids[0]) in str(slot.job) for slot in page.slots]
+        assert first == [True, False]
+        assert "state%3Arunning" in page.all_jobs, state
+        monkeypatch.setattr(worker_page, "MOST_JOBS", 3)
+        assert context(anna, "worker", id)["page"].all_jobs == "", state
+    monkeypatch.setattr(worker_page, "MOST_JOBS", 2)
+    (address,) = [
+        link
+        for link in get(anna, page_of("worker", id)).links
+        if "state%3Arunning" in link
+    ]
+    assert {*get(anna, address).rows} == {*map(str, ids)}
+
+
+def test_the_page_of_a_move_has_what_concerns_one(anna: Client) -> None:
+    id = move()
+    JobType.objects.filter(pk=ADD).update(timeout_override=timedelta(minutes=30))
+    (job,) = running(id)
+    page = get(anna, page_of("worker", id))
+    assert "View move to another database" in page.text
+    assert "Host web-1 Process 4100 Held jobs 1 Oldest" in page.text
+    assert "Lease until" in page.text
+    assert page_of("queuedjob", job) in page.links
+    assert page.all("progress") == []
+    assert "timeout" not in page.text
+    assert "lapsed" not in page.text
+    assert [words for words in NOT_OF_MOVES if words in page.text] == []
+    assert buttons_of(page, id) == []
+    # One that was killed is lapsed.
+    Worker.objects.filter(pk=id).update(lease_until=timezone.now() - MINUTE)
+    assert "moving lapsed" in get(anna, page_of("worker", id)).text
+    assert "moving lapsed" in row_of(get(anna, list_of("worker")), "move to archive")
+
+
+def test_endpoints_and_moves_are_not_asked(anna: Client) -> None:
+    ids = [endpoint("shipping", 204, **NO_ANSWERS), move()]
+    left_alone = "2 are endpoints or moves, and are left alone."
+    for verb in ("drain", "resume", "stop", "restart", "where"):
+        if verb != "where":
+            asked = question(anna, "worker", verb, *ids)
+            assert left_alone in asked
+            assert "already exited" not in asked
+        told = act(anna, "worker", verb, *ids)
+        assert left_alone in told, verb
+        assert "had ended already" not in told
+    assert not LogEntry.objects.exists()
+    rows = Worker.objects.filter(pk__in=ids)
+    assert [*rows.values_list("desired", "request")] == [("", None)] * 2
