@@ -17,7 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -25,88 +25,44 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from django_jobqueue import enqueue_many, operations
+from django_jobqueue import operations
 from django_jobqueue.enqueueing.handler import Handler
 from django_jobqueue.models import ArchivedJob, QueuedJob
-from tests.crashes.test_kills import children
-from tests.crashes.test_remote_workers import TYPE as REMOTE
-from tests.crashes.test_remote_workers import Programs, needs_node
-from tests.crashes.test_remote_workers import programs as programs
-from tests.crashes.test_remote_workers import site as site
+from tests.crashes.claim_log import claim_log as claim_log
+from tests.crashes.claim_log import events, most_at_once
+from tests.crashes.seen import children
 from tests.sample import storm
 from tests.support.run_workers import RunWorkers
 from tests.support.waiting import eventually
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("claim_log", "effects")]
 
 SECONDS = float(os.environ.get("JOBQUEUE_STORM_SECONDS", 60))
 SEEDS = int(os.environ.get("JOBQUEUE_STORM_SEEDS", 1))
 HOST_FLAGS = ("--threads", "3", "--async-slots", "4", "--lease", "10")
 PLENTY = 400  # waiting jobs, above which no more are enqueued
 KEYS = 20
-HANDLERS: tuple[Handler[..., Any], ...] = (
-    storm.plain,
-    storm.waiting,
-    storm.retried,
-    storm.failing,
-    storm.atomic,
-    storm.once,
-    storm.limited,
-    storm.keyed,
-    storm.rated,
-    storm.keyed_rated,
-    storm.ordered,
-)
+HANDLERS = [
+    made
+    for made in vars(storm).values()
+    if isinstance(made, Handler) and made is not storm.follow
+]
 WITH_KEY = (storm.keyed, storm.keyed_rated, storm.ordered)
 NAMES = [handler.name for handler in HANDLERS]
-# Everything that happens to a running job, as the database sees it.
-JOURNAL = """
-CREATE TABLE storm_effect (job uuid NOT NULL);
-CREATE TABLE storm_event (number bigserial, kind text, job uuid, job_type text,
-    limit_key text, fence bigint, started_at timestamptz);
-CREATE FUNCTION storm_note() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  IF OLD.status = 'running' THEN
-    INSERT INTO storm_event (kind, job, job_type, limit_key, fence)
-    VALUES ('end', OLD.id, OLD.job_type, OLD.limit_key, OLD.fence);
-  END IF;
-  IF TG_OP = 'UPDATE' THEN
-    IF NEW.status = 'running' THEN
-      INSERT INTO storm_event (kind, job, job_type, limit_key, fence, started_at)
-      VALUES ('start', NEW.id, NEW.job_type, NEW.limit_key, NEW.fence, NEW.started_at);
-    END IF;
-  END IF;
-  RETURN NULL;
-END $$;
-CREATE TRIGGER storm_update AFTER UPDATE OF status ON jobqueue_queuedjob FOR EACH ROW
-  WHEN (OLD.status <> NEW.status) EXECUTE FUNCTION storm_note();
-CREATE TRIGGER storm_delete AFTER DELETE ON jobqueue_queuedjob FOR EACH ROW
-  EXECUTE FUNCTION storm_note();
+FAULTS = """
+kill_worker stop_worker kill_maintenance kill_host stop_host cut_connections
+lock_a_table cancel_some replay_some run_some_now put_some_off pause_or_resume override
+hold_a_key
 """
-FORGET = """
-DROP FUNCTION storm_note() CASCADE; DROP TABLE storm_event; DROP TABLE storm_effect;
-"""
-
-
-class Event(NamedTuple):
-    """A claim, or what ended it."""
-
-    kind: str
-    job: UUID
-    job_type: str
-    limit_key: str | None
-    fence: int
-    started_at: datetime | None
 
 
 @pytest.fixture
-def written(transactional_db: None) -> Iterator[None]:
-    """The database writes down what happens to running jobs."""
+def effects(transactional_db: None) -> Iterator[None]:
     with connection.cursor() as cursor:
-        cursor.execute(JOURNAL)
+        cursor.execute("CREATE TABLE storm_effect (job uuid NOT NULL)")
     yield
     with connection.cursor() as cursor:
-        cursor.execute(FORGET)
+        cursor.execute("DROP TABLE storm_effect")
 
 
 class Storm:
@@ -117,22 +73,6 @@ class Storm:
     ) -> None:
         self.random = random.Random(seed)
         self.journal = journal
-        self.faults: list[Callable[[], None]] = [
-            self.kill_worker,
-            self.stop_worker,
-            self.kill_maintenance,
-            self.kill_host,
-            self.stop_host,
-            self.cut_connections,
-            self.lock_a_table,
-            self.cancel_some,
-            self.replay_some,
-            self.run_some_now,
-            self.put_some_off,
-            self.pause_or_resume,
-            self.override,
-            self.hold_a_key,
-        ]
         self.enqueued: set[UUID] = set()
         self.done: Counter[str] = Counter()  # by fault
         self._run = run
@@ -153,10 +93,10 @@ class Storm:
             self._enqueue()
             self._continue()
             if self.random.random() < 0.5:
-                fault = self.random.choice(self.faults)
+                fault = self.random.choice(FAULTS.split())
                 with contextlib.suppress(IndexError, ProcessLookupError):
-                    fault()
-                    self.done[fault.__name__] += 1
+                    getattr(self, fault)()
+                    self.done[fault] += 1
             time.sleep(self.random.uniform(0.02, 0.2))
         self._continue(all_of_them=True)
         operations.resume(NAMES)
@@ -199,27 +139,6 @@ class Storm:
                 self._stopped.remove((until, pid))
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGCONT)
-
-    def with_programs(self, programs: Programs, count: int) -> None:
-        """So many remote workers take part, and are killed and stopped like others."""
-        alive = [programs.node() for _ in range(count)]
-
-        def kill_program() -> None:
-            victim = alive.pop(self.random.randrange(count))
-            victim.send_signal(self.random.choice((signal.SIGKILL, signal.SIGTERM)))
-            alive.append(programs.node())
-
-        def stop_program() -> None:
-            pid = self.random.choice(alive).pid
-            os.kill(pid, signal.SIGSTOP)
-            seconds = self.random.choice((0.1, 1.0, 20.0))
-            self._stopped.append((time.monotonic() + seconds, pid))
-
-        def enqueue_remote() -> None:
-            rows = [{"image": 1, "ms": self.random.choice((0, 20, 1000))}] * 10
-            self.enqueued.update(enqueue_many(REMOTE, rows))
-
-        self.faults += [kill_program, stop_program, *[enqueue_remote] * 8]
 
     def _some(self, jobs: QuerySet[Any], count: int) -> list[UUID]:
         """The ids of some of the first hundred."""
@@ -309,16 +228,6 @@ class Storm:
         operations.override_limit(limit, None, key=key)
 
 
-def events() -> list[Event]:
-    """What the database wrote down, in its order."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT kind, job, job_type, limit_key, fence, started_at "
-            "FROM storm_event ORDER BY number"
-        )
-        return [Event(*row) for row in cursor.fetchall()]
-
-
 def told(journal: str) -> dict[str, Counter[tuple[UUID, int]]]:
     """What the handlers wrote down: how often each claim of a job did what."""
     found: dict[str, Counter[tuple[UUID, int]]] = defaultdict(Counter)
@@ -327,18 +236,6 @@ def told(journal: str) -> dict[str, Counter[tuple[UUID, int]]]:
         _, _, word, job, fence = line.split()
         found[word][UUID(job), int(fence)] += 1
     return found
-
-
-def most_at_once(events: list[Event], name: str) -> int:
-    """The greatest number of jobs of a type, or of a key of it, that ran at once."""
-    running: dict[str | None, set[UUID]] = defaultdict(set)
-    most = 0
-    for event in events:
-        if event.job_type == name:
-            of_key = running[event.limit_key]
-            (of_key.add if event.kind == "start" else of_key.discard)(event.job)
-            most = max(most, len(of_key))
-    return most
 
 
 def most_in_a_window(moments: list[datetime], window: timedelta) -> int:
@@ -402,12 +299,14 @@ def check_effects(archived: dict[UUID, ArchivedJob]) -> None:
 
 
 def check_limits() -> None:
-    """No limit and no rate was ever exceeded."""
     happened = events()
-    assert most_at_once(happened, storm.limited.name) <= storm.CONCURRENCY
-    assert most_at_once(happened, storm.keyed.name) <= storm.OF_KEY
-    assert most_at_once(happened, storm.keyed_rated.name) <= 1
-    assert most_at_once(happened, storm.ordered.name) <= 1
+    for name, limit in {
+        storm.limited.name: storm.CONCURRENCY,
+        storm.keyed.name: storm.OF_KEY,
+        storm.keyed_rated.name: 1,
+        storm.ordered.name: 1,
+    }.items():
+        assert max(most_at_once(happened, name).values(), default=0) <= limit, name
     starts: dict[str, list[datetime]] = defaultdict(list)
     for event in happened:
         if event.started_at is not None:
@@ -442,12 +341,8 @@ def run_storm(
     seed: int,
     seconds: float,
     processes: int,
-    programs: Programs | None = None,
 ) -> None:
-    """Let it blow, and look at what is left."""
     blown = Storm(run, journal, seed, processes)
-    if programs is not None:
-        blown.with_programs(programs, 2 * processes)
     blown.blow(seconds)
     archived = check_jobs(blown)
     check_claims(journal, archived)
@@ -458,34 +353,15 @@ def run_storm(
     print(f"seed {seed}: {blown.done} {sorted(statuses.items())}")
 
 
-def test_a_storm(
-    written: None, runworkers: Callable[..., RunWorkers], journal: str
-) -> None:
+def test_a_storm(runworkers: Callable[..., RunWorkers], journal: str) -> None:
     seed = random.randrange(1_000_000)
-    run_storm(runworkers, journal, seed=seed, seconds=8, processes=2)
+    run_storm(runworkers, journal, seed=seed, seconds=5, processes=2)
 
 
 @pytest.mark.slow("minutes of storm")
 @pytest.mark.timeout(SECONDS + 600)
 @pytest.mark.parametrize("seed", range(1, SEEDS + 1))
 def test_a_long_storm_over_eight_processes(
-    written: None, runworkers: Callable[..., RunWorkers], journal: str, seed: int
+    runworkers: Callable[..., RunWorkers], journal: str, seed: int
 ) -> None:
     run_storm(runworkers, journal, seed=seed, seconds=SECONDS, processes=4)
-
-
-@needs_node
-@pytest.mark.slow("minutes of storm")
-@pytest.mark.timeout(SECONDS + 600)
-def test_a_storm_in_which_half_of_the_workers_are_remote(
-    written: None,
-    programs: Programs,
-    runworkers: Callable[..., RunWorkers],
-    journal: str,
-) -> None:
-    run_storm(
-        runworkers, journal, seed=1, seconds=SECONDS, processes=2, programs=programs
-    )
-    remote = ArchivedJob.objects.filter(job_type=REMOTE, status="succeeded")
-    assert remote.exists()
-    assert all(job.result == {"image": 1, "width": 640} for job in remote)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
+from typing import Any, cast
 
 from django.db import connection
 
 from django_jobqueue import Context, PerKey, Rate, Retry, job
+from django_jobqueue.enqueueing.handler import Handler
 from tests.sample.jobs import note
 
 CONCURRENCY = 3  # of ``limited``
@@ -27,91 +30,61 @@ def follow() -> None:
     """What follows each end of ``plain``."""
 
 
-@job(name="tests.storm.plain", takes_context=True, on_complete=follow)
-def plain(context: Context, journal: str, seconds: float) -> None:
-    """Take some time in a thread."""
+def _work_of_key(context: Context, journal: str, seconds: float, key: int) -> None:
     _work(context, journal, seconds)
 
 
-@job(name="tests.storm.waiting", takes_context=True)
-async def waiting(context: Context, journal: str, seconds: float) -> None:
-    """Take some time in the event loop."""
+async def _wait(context: Context, journal: str, seconds: float) -> None:
     note(journal, "start", context.id, context.fence)
     await asyncio.sleep(seconds)
     note(journal, "end", context.id, context.fence)
 
 
-@job(name="tests.storm.retried", takes_context=True, max_attempts=3)
-def retried(context: Context, journal: str, seconds: float) -> None:
+def _retry(context: Context, journal: str, seconds: float) -> None:
     """Succeed at the last attempt."""
     _work(context, journal, seconds)
     if context.attempt < 3:
         raise Retry("not yet", after=0.2)
 
 
-@job(
-    name="tests.storm.failing", takes_context=True, max_attempts=2, backoff="immediate"
-)
-def failing(context: Context, journal: str, seconds: float) -> None:
-    """Fail each time."""
+def _fail(context: Context, journal: str, seconds: float) -> None:
     _work(context, journal, seconds)
     raise ValueError("no")
 
 
-@job(name="tests.storm.atomic", takes_context=True, atomic=True)
-def atomic(context: Context, journal: str, seconds: float) -> None:
-    """Write a row in the transaction that ends the job."""
+def _write(context: Context, journal: str, seconds: float) -> None:
+    """In the transaction that ends the job."""
     with connection.cursor() as cursor:
         cursor.execute("INSERT INTO storm_effect (job) VALUES (%s)", [context.id])
     _work(context, journal, seconds)
 
 
-@job(name="tests.storm.once", takes_context=True, delivery="at_most_once")
-def once(context: Context, journal: str, seconds: float) -> None:
-    """Start at most once."""
-    _work(context, journal, seconds)
-
-
-@job(name="tests.storm.limited", takes_context=True, concurrency=CONCURRENCY)
-def limited(context: Context, journal: str, seconds: float) -> None:
-    """A few at a time."""
-    _work(context, journal, seconds)
-
-
-@job(
-    name="tests.storm.keyed",
-    takes_context=True,
-    per_key=PerKey("key", concurrency=OF_KEY),
-)
-def keyed(context: Context, journal: str, seconds: float, key: int) -> None:
-    """A few of each key at a time."""
-    _work(context, journal, seconds)
-
-
-@job(name="tests.storm.rated", takes_context=True, rate=RATE)
-def rated(context: Context, journal: str, seconds: float) -> None:
-    """So many a second."""
-    _work(context, journal, seconds)
-
-
-@job(
-    name="tests.storm.keyed_rated",
-    takes_context=True,
-    per_key=PerKey("key", concurrency=1, rate=RATE_OF_KEY),
-)
-def keyed_rated(context: Context, journal: str, seconds: float, key: int) -> None:
-    """So many of each key a second, one at a time."""
-    _work(context, journal, seconds)
-
-
-@job(
-    name="tests.storm.ordered",
-    takes_context=True,
-    max_attempts=3,
-    per_key=PerKey("key", concurrency=1, strict=True),
-)
-def ordered(context: Context, journal: str, seconds: float, key: int) -> None:
-    """One after the other of each key, which waits for retries."""
+def _retry_of_key(context: Context, journal: str, seconds: float, key: int) -> None:
     _work(context, journal, seconds)
     if context.attempt < 2:
         raise Retry("not yet", after=0.2)
+
+
+def _job(name: str, handler: Callable[..., Any], **options: Any) -> Handler[..., Any]:
+    made = job(name=f"tests.storm.{name}", takes_context=True, **options)(handler)
+    return cast(Handler[..., Any], made)
+
+
+plain = _job("plain", _work, on_complete=follow)
+waiting = _job("waiting", _wait)
+retried = _job("retried", _retry, max_attempts=3)
+failing = _job("failing", _fail, max_attempts=2, backoff="immediate")
+atomic = _job("atomic", _write, atomic=True)
+once = _job("once", _work, delivery="at_most_once")
+limited = _job("limited", _work, concurrency=CONCURRENCY)
+keyed = _job("keyed", _work_of_key, per_key=PerKey("key", concurrency=OF_KEY))
+rated = _job("rated", _work, rate=RATE)
+keyed_rated = _job(
+    "keyed_rated", _work_of_key, per_key=PerKey("key", concurrency=1, rate=RATE_OF_KEY)
+)
+ordered = _job(
+    "ordered",
+    _retry_of_key,
+    max_attempts=3,
+    per_key=PerKey("key", concurrency=1, strict=True),
+)
