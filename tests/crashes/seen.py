@@ -15,26 +15,27 @@ from tests.sample import jobs
 from tests.support.rows import archived, queued
 from tests.support.run_workers import RunWorkers
 
+# Jobs that must run alone are looked for often.
+QUARANTINE = {
+    "host.maintenance.rescuer.QUARANTINE_EVERY": 0.05,
+    "host.restarts.SHORTEST_QUARANTINE_PAUSE": 0.1,
+}
 LEASE = ("--lease", "60")  # whatever happens in a test does not happen by a lease
 
 
 def starts(journal: str) -> Counter[str]:
-    """How often each word was started."""
     return Counter(words[1] for words in jobs.notes(journal) if words[0] == "start")
 
 
 def ends(journal: str) -> Counter[str]:
-    """How often each word was ended."""
     return Counter(words[1] for words in jobs.notes(journal) if words[0] == "end")
 
 
 def all_archived(count: int) -> Callable[[], bool]:
-    """Whether so many jobs are over and none is left."""
     return lambda: len(archived()) == count and not queued()
 
 
 def kill(pid: int) -> None:
-    """Kill it, whatever it does."""
     os.kill(pid, signal.SIGKILL)
 
 
@@ -44,7 +45,6 @@ def is_gone(pid: int) -> bool:
 
 
 def children(pid: int) -> list[int]:
-    """Process ids of a process's children."""
     with open(f"/proc/{pid}/task/{pid}/children") as file:
         return [int(word) for word in file.read().split()]
 
@@ -66,7 +66,6 @@ def locked(own: OwnConnection, table: str) -> Iterator[None]:
 
 
 def waiting_for_locks(application: str) -> int:
-    """How many connections of this name wait for a lock."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "

@@ -17,15 +17,15 @@ from django_jobqueue.operations import bulk
 from django_jobqueue.search.selection import Selection, Table, Term
 from tests.crashes.seen import LEASE, kill
 from tests.store.rows import ADD
-from tests.support.run_workers import RunWorkers
+from tests.support.run_workers import BRISK, RunWorkers
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
 
 Run = Callable[..., RunWorkers]
-JOBS = 1_000
+JOBS = 400
 PER_MINUTE = 40 * JOBS  # so that its middle is long enough to be seen
-SMALL_STEPS = {"domain.throttle.TICK": 0.1}
+SMALL_STEPS = {**BRISK, "domain.throttle.TICK": 0.05}
 FLAGS = ("--threads", "2", *LEASE)
 FAILED = Selection(Table.ARCHIVED, (Term("status", "failed"),))
 ARCHIVE = """
@@ -36,7 +36,6 @@ SELECT jobqueue_uuidv7(), %s, 'failed', now() - n * interval '1 second'
 
 
 def replay() -> None:
-    """Start to replay many jobs, which are to run much later."""
     with connection.cursor() as cursor:
         cursor.execute(ARCHIVE, [ADD, JOBS])
     later = timezone.now() + timedelta(days=1)

@@ -38,14 +38,11 @@ Key = tuple[str, frozenset[tuple[str, str]]]
 
 
 class Answer(NamedTuple):
-    """What a path answers."""
-
     status: int
     body: str
 
 
 def url(run: RunWorkers) -> str:
-    """Where it serves, as its log says."""
     pattern = re.compile(r"Metrics at (http://127\.0\.0\.1:\d+)/metrics")
     match = eventually(lambda: pattern.search(run.output), what=lambda: run.output)
     return str(match[1])
@@ -82,7 +79,6 @@ def value(run: RunWorkers, name: str, **labels: str) -> float:
 
 
 def counted() -> set[str]:
-    """Names of the series that may only grow."""
     return {
         name + ending
         for name, metric in HOST.items()
@@ -92,8 +88,6 @@ def counted() -> set[str]:
 
 
 def exporter(run: RunWorkers) -> int:
-    """The process id of the exporter."""
-
     def find() -> int | None:
         for pid in children(run.process.pid):
             if Path(f"/proc/{pid}/comm").read_text() == "jq:exporter\n":
@@ -103,13 +97,37 @@ def exporter(run: RunWorkers) -> int:
     return int(eventually(find))
 
 
+def check_connections_of_the_exporter(run: RunWorkers) -> None:
+    """It has one only while somebody asks for the cluster."""
+
+    def connections() -> int:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT count(*) FROM pg_stat_activity"
+                " WHERE application_name = 'jobqueue metrics'"
+                " AND datname = current_database()"
+            )
+            return int(cursor.fetchone()[0])
+
+    get(run, "/metrics")
+    assert connections() == 0
+    answer = get(run, "/metrics/cluster")
+    assert answer.status == 200
+    assert 'jobqueue_workers{state="running"} 1.0\n' in answer.body
+    assert "jobqueue_worker_" not in answer.body
+    eventually(lambda: connections() == 0)
+    assert get(run, "/metrics/cluster").status == 200
+
+
 def test_what_a_host_exposes_is_what_the_catalogue_lists(
     runworkers: Run, journal: str
 ) -> None:
     endpoint = {"shipping": {"url": "https://shipping.internal", "secrets": []}}
     env = {"JOBQUEUE_ENDPOINTS": json.dumps(endpoint)}
-    run = runworkers("--threads", "2", "--async-slots", "3", *ANY_PORT, **env)
+    flags = ("--threads", "2", "--async-slots", "3", *ANY_PORT)
+    run = runworkers(*flags, constants=QUICK, **env)
     run.started()
+    check_connections_of_the_exporter(run)
     jobs.write.enqueue(journal, "a")
     jobs.fail_with_the_same.enqueue()
     attempts = {"queue": "default", "job_type": "tests.sample.write"}
@@ -193,36 +211,14 @@ def _finished_since(before: float, count: int) -> float:
     return now if now == count or now > before + count / 10 else 0
 
 
-def test_a_stop_in_good_order_loses_no_count_and_ends_the_exporter_last(
-    runworkers: Run, journal: str
-) -> None:
-    """Before it, a supervisor that hangs for a while is not alive."""
-    run = runworkers("--threads", "2", *ANY_PORT, constants=QUICK)
-    run.started()
-    port = url(run)
-    jobs.await_leave.enqueue(journal, "slow")
-    eventually(lambda: starts(journal))
-    assert json.loads(get(run, "/readyz").body)["status"] == "ok"
-    run.signal(signal.SIGSTOP)
-    eventually(lambda: get(run, "/healthz").status == 503)
-    run.signal(signal.SIGCONT)
-    eventually(lambda: get(run, "/healthz").status == 200)
-    run.signal(signal.SIGTERM)
-    eventually(lambda: value(run, "jobqueue_worker_stopping") == 1)
-    assert value(run, "jobqueue_worker_remaining_jobs") == 1
-    stopping = get(run, "/readyz")
-    assert (stopping.status, json.loads(stopping.body)["stopping"]) == (503, True)
-    jobs.give_leave(journal, "slow")
-    assert run.wait() == 0
-    with pytest.raises(OSError, match="refused"):
-        urlopen(port, timeout=5)  # noqa: S310
-
-
 def test_an_exporter_that_dies_or_is_paused_is_replaced_at_the_same_port(
     runworkers: Run, journal: str
 ) -> None:
-    """And it counts what became of a worker that was killed, and of its job."""
-    run = runworkers("--threads", "1", *ANY_PORT, constants=BRISK)
+    """And it counts what became of a worker that was killed, and of its job. A
+    supervisor that hangs for a while is not alive. A stop in good order loses no count,
+    and ends the exporter last."""
+    run = runworkers("--threads", "1", *ANY_PORT, constants=QUICK)
+    port = url(run)
     (pid,) = run.started()
     first = exporter(run)
     kill(first)
@@ -242,6 +238,23 @@ def test_an_exporter_that_dies_or_is_paused_is_replaced_at_the_same_port(
     assert value(run, "jobqueue_worker_rescued_jobs_total", became="queued") == 1
     assert value(run, "jobqueue_worker_deaths_total", how="killed") == 3
 
+    jobs.await_leave.enqueue(journal, "last")
+    eventually(lambda: starts(journal)["last"])
+    assert json.loads(get(run, "/readyz").body)["status"] == "ok"
+    run.signal(signal.SIGSTOP)
+    eventually(lambda: get(run, "/healthz").status == 503)
+    run.signal(signal.SIGCONT)
+    eventually(lambda: get(run, "/healthz").status == 200)
+    run.signal(signal.SIGTERM)
+    eventually(lambda: value(run, "jobqueue_worker_stopping") == 1)
+    assert value(run, "jobqueue_worker_remaining_jobs") == 1
+    stopping = get(run, "/readyz")
+    assert (stopping.status, json.loads(stopping.body)["stopping"]) == (503, True)
+    jobs.give_leave(journal, "last")
+    assert run.wait() == 0
+    with pytest.raises(OSError, match="refused"):
+        urlopen(port, timeout=5)  # noqa: S310
+
 
 @pytest.mark.servers
 def test_an_outage_of_the_database_is_counted_and_restarts_nothing(
@@ -260,31 +273,6 @@ def test_an_outage_of_the_database_is_counted_and_restarts_nothing(
     eventually(lambda: value(run, up) == 1)
     assert value(run, errors) > before
     eventually(lambda: get(run, "/readyz").status == 200)
-
-
-def test_the_exporter_has_a_connection_only_while_the_cluster_is_asked_for(
-    runworkers: Run,
-) -> None:
-    run = runworkers("--threads", "1", *ANY_PORT, constants=QUICK)
-    run.started()
-
-    def connections() -> int:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT count(*) FROM pg_stat_activity"
-                " WHERE application_name = 'jobqueue metrics'"
-                " AND datname = current_database()"
-            )
-            return int(cursor.fetchone()[0])
-
-    get(run, "/metrics")
-    assert connections() == 0
-    answer = get(run, "/metrics/cluster")
-    assert answer.status == 200
-    assert 'jobqueue_workers{state="running"} 1.0\n' in answer.body
-    assert "jobqueue_worker_" not in answer.body
-    eventually(lambda: connections() == 0)
-    assert get(run, "/metrics/cluster").status == 200
 
 
 def test_a_host_that_stands_by_is_ready(runworkers: Run) -> None:

@@ -20,7 +20,6 @@ from tests.crashes.test_exporter import ANY_PORT, get, url
 from tests.sample import jobs
 from tests.support.rows import queued
 from tests.support.run_workers import BRISK, RunWorkers
-from tests.support.selection import some_slow
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
@@ -29,7 +28,6 @@ Run = Callable[..., RunWorkers]
 
 
 def the_host() -> Host:
-    """The row of the one host that there is."""
     return Host.objects.get(stopped_at=None)
 
 
@@ -51,19 +49,16 @@ def _row() -> Any:
 
 
 def scaled(run: RunWorkers, **plan: Any) -> Host:
-    """Scale the host, and wait until it is so."""
     operations.scale_hosts(the_host().pk, **plan)
     return applied(run, **plan)
 
 
 def asked(run: RunWorkers, what: str, **columns: Any) -> Host:
-    """Ask the host for this, and wait until it is so."""
     operations.ask_hosts(the_host().pk, what)
     return applied(run, **columns)
 
 
 def asked_to_stop(run: RunWorkers) -> int:
-    """Ask the host to stop; returns its exit code."""
     operations.ask_hosts(the_host().pk, "stop")
     code = run.wait()
     assert Host.objects.get().state == "stopped"
@@ -106,6 +101,21 @@ def test_each_job_runs_once_while_a_host_is_scaled_up_parked_and_scaled_again(
     assert (row.state, row.error) == ("stopped", "")
 
 
+def check_that_refused_plans_change_nothing(run: RunWorkers) -> None:
+    """Operations refuse to ask for them."""
+    for plan, problem in [
+        ({"threads": 5_000}, "threads must be a whole number from 0 to 1,000"),
+        ({"processes": "many"}, "processes must be a whole number from 0 to 100"),
+        ({"threads": 0, "async_slots": 0}, "With 0 threads and 0 async slots"),
+        ({"queues": "mail"}, "queues must be a list of names"),
+    ]:
+        Host.objects.update(desired={})
+        host_rows.ask(DjangoDatabase(), [the_host().pk], request=plan)
+        eventually(lambda p=problem: p in the_host().error, what=lambda: run.output)
+    row = scaled(run, processes=2, threads=1, async_slots=100, queues=["default"])
+    assert row.error == ""
+
+
 def test_other_slots_and_queues_come_with_successors_that_start_first(
     runworkers: Run, journal: str
 ) -> None:
@@ -113,6 +123,8 @@ def test_other_slots_and_queues_come_with_successors_that_start_first(
         *("--processes", "2", "--threads", "1", "--queues", "default"), constants=BRISK
     )
     first = set(run.started(2))
+    check_that_refused_plans_change_nothing(run)
+    assert set(run.workers()) == first
     jobs.await_leave.enqueue(journal, "long")
     eventually(lambda: starts(journal))
     jobs.write.using(queue="mail").enqueue(journal, "mail")
@@ -132,11 +144,8 @@ def test_other_slots_and_queues_come_with_successors_that_start_first(
     assert all(n.started_at < o.stopped_at for n, o in zip(new, old, strict=True))
 
 
-@pytest.mark.parametrize(
-    "restarts", some_slow([False, True], [False], "a restart starts Python twice")
-)
 def test_a_host_that_drains_its_queues_obeys_operators_and_then_goes_on(
-    runworkers: Run, journal: str, restarts: bool
+    runworkers: Run, journal: str
 ) -> None:
     """With --drain it would end, were it not drained: jobs are left."""
     jobs.write.enqueue_many(
@@ -149,8 +158,6 @@ def test_a_host_that_drains_its_queues_obeys_operators_and_then_goes_on(
     eventually(lambda: not queued(status="running"))
     left = queued(status="queued")
     assert left
-    if restarts:
-        asked(run, "restart", state="draining")
     assert run.process.poll() is None
     assert queued() == left
     asked(run, "resume", state="running")
@@ -165,12 +172,13 @@ def test_a_host_that_drains_its_queues_obeys_operators_and_then_goes_on(
 def test_a_stop_lets_running_jobs_end_and_a_signal_after_it_is_the_first_one(
     runworkers: Run, journal: str, drains: bool
 ) -> None:
-    run = runworkers("--threads", "1", *["--drain"] * drains)
+    run = runworkers("--threads", "1", *["--drain"] * drains, constants=BRISK)
     jobs.await_leave.enqueue(journal, "long")
     eventually(lambda: starts(journal))
     jobs.write.enqueue(journal, "left")
     operations.ask_hosts(the_host().pk, "stop")
     eventually(lambda: "An operator stops this host" in run.output)
+    eventually(lambda: Worker.objects.get().state == "draining")  # it was told, too
     if not drains:
         run.signal(signal.SIGTERM)
         eventually(lambda: "SIGTERM: stopping" in run.output)
@@ -264,23 +272,3 @@ def test_the_first_process_of_a_container_is_restarted(
     jobs.write.enqueue(journal, "after")
     eventually(lambda: ends(journal)["after"], what=lambda: run.output)
     assert asked_to_stop(run) == 0
-
-
-def test_a_plan_that_operations_would_refuse_is_refused_by_the_host(
-    runworkers: Run,
-) -> None:
-    run = runworkers("--threads", "1")
-    (worker,) = run.started()
-    for plan, problem in [
-        ({"threads": 5_000}, "threads must be a whole number from 0 to 1,000"),
-        ({"processes": "many"}, "processes must be a whole number from 0 to 100"),
-        ({"threads": 0, "async_slots": 0}, "With 0 threads and 0 async slots"),
-        ({"queues": "mail"}, "queues must be a list of names"),
-    ]:
-        Host.objects.update(desired={})
-        host_rows.ask(DjangoDatabase(), [the_host().pk], request=plan)
-        eventually(lambda p=problem: p in the_host().error, what=lambda: run.output)
-    row = scaled(run, processes=1, threads=1, async_slots=100, queues=None)
-    assert row.error == ""
-    assert run.workers() == [worker]
-    assert run.stop() == 0

@@ -13,7 +13,6 @@ from django_jobqueue import operations
 from django_jobqueue.models import Worker
 from django_jobqueue.processes.process_table import IDLE_EXTENSION
 from tests.crashes.seen import is_gone, kill, maintenance_of, starts
-from tests.crashes.test_stopping import ask
 from tests.sample import jobs
 from tests.support.rows import archived
 from tests.support.run_workers import BRISK, RunWorkers
@@ -42,7 +41,6 @@ def is_calm() -> bool:
 
 @pytest.fixture
 def calm(runworkers: Callable[..., RunWorkers]) -> RunWorkers:
-    """One worker process that rests, and all who look after it."""
     run = runworkers("--threads", "2", "--lease", str(LEASE), constants=CONSTANTS)
     run.started()
     run_a_job()  # wakes whoever rested while others started
@@ -51,7 +49,6 @@ def calm(runworkers: Callable[..., RunWorkers]) -> RunWorkers:
 
 
 def run_a_job() -> None:
-    """Wait until a job that is enqueued now is over."""
     job = jobs.add.enqueue(1)
     eventually(lambda: archived(id=job.id))
 
@@ -68,10 +65,16 @@ def test_a_job_is_run_and_gives_a_calm_worker_an_ordinary_lease(
     assert calm.stop() == 0
 
 
+def ask(worker: Worker, what: str, state: str) -> None:
+    operations.ask_workers([worker.id], what)
+    eventually(lambda: Worker.objects.get(id=worker.id).state == state)
+
+
 def test_a_calm_worker_does_what_operators_ask(calm: RunWorkers) -> None:
     worker = Worker.objects.get(state="running")
-    ask(worker, "drain", "draining")
-    ask(worker, "resume", "running")
+    for _ in range(2):  # it is the same process that goes on
+        ask(worker, "drain", "draining")
+        ask(worker, "resume", "running")
     run_a_job()
     eventually(is_calm)
     operations.request_stack_dumps([worker.id])

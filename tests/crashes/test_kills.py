@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import time
 from collections import Counter
 from collections.abc import Callable
 
@@ -150,16 +149,6 @@ def test_a_job_that_ends_its_process_fails_in_the_end_and_its_neighbours_do_not(
     assert [job.status for job in innocent] == ["succeeded"] * 3
 
 
-def test_workers_that_die_at_once_are_replaced_later_and_later(
-    runworkers: Run, journal: str
-) -> None:
-    runworkers("--threads", "1", *LEASE)
-    jobs.die_again.enqueue(journal)
-    eventually(lambda: Worker.objects.count() >= 3, within=60)
-    starts = Worker.objects.order_by("id").values_list("started_at", flat=True)
-    assert (starts[2] - starts[1]).total_seconds() > 0.4  # the first rest
-
-
 def test_children_die_with_a_killed_supervisor_and_its_successor_takes_over(
     runworkers: Run, journal: str
 ) -> None:
@@ -202,21 +191,6 @@ def test_another_host_takes_over_when_the_lease_has_lapsed(
     (failure,) = Failure.objects.all()
     assert failure.reason.startswith("its lease lapsed")
     assert failure.worker.startswith("lost:")
-
-
-def test_a_stopped_worker_process_is_killed_and_its_jobs_run_elsewhere(
-    runworkers: Run, journal: str
-) -> None:
-    run = runworkers("--threads", "1", *LEASE, constants=BRISK)
-    (pid,) = run.started()
-    jobs.linger.enqueue(journal, "a")
-    eventually(lambda: starts(journal))
-    os.kill(pid, signal.SIGSTOP)
-
-    eventually(all_archived(1))
-    assert starts(journal) == {"a": 2}
-    assert ends(journal) == {"a": 1}
-    assert is_gone(pid)
 
 
 def test_a_maintenance_process_that_is_killed_or_stopped_is_replaced(
@@ -265,41 +239,7 @@ def threads_of(pid: int) -> list[str]:
     return os.listdir(f"/proc/{pid}/task")
 
 
-LINKS = ("link_a", "link_b", "link_c", "link_end")
-
-
 def followed(name: str) -> Counter[object]:
     """How many jobs of this type follow on each job."""
     over = archived(job_type=f"tests.sample.{name}")
     return Counter(row.follows for row in over)
-
-
-@pytest.mark.slow("a thousand jobs; a storm has followers, too")
-def test_every_job_has_its_followers_once_whenever_workers_are_killed(
-    runworkers: Run,
-) -> None:
-    """From success, from failure and from an atomic job; chains of three links."""
-    count = 200
-    run = runworkers("--threads", "4", "--processes", "2", *LEASE)
-    run.started(2)
-    starts = set(jobs.link_a.enqueue_many({"number": n} for n in range(count)))
-    killed: set[int] = set()
-    while len(killed) < 8 and len(archived()) < 5 * count:
-        alive = [pid for pid in run.workers() if pid not in killed]
-        if alive:
-            time.sleep(0.3)  # it is in the middle of its work
-            kill(alive[-1])
-            killed.add(alive[-1])
-    assert len(killed) > 3
-    eventually(all_archived(5 * count), within=120)
-    assert sum(row.crashes for row in archived()) > 3
-
-    of_type = {
-        name: {row.id for row in archived(job_type=f"tests.sample.{name}")}
-        for name in LINKS
-    }
-    assert of_type["link_a"] == starts
-    assert followed("link_b") == dict.fromkeys(starts, 1)
-    assert followed("link_c") == dict.fromkeys(of_type["link_b"], 1)
-    ends = dict.fromkeys(starts | of_type["link_c"], 1)
-    assert followed("link_end") == ends

@@ -12,7 +12,6 @@ from django_jobqueue.models import Failure, Worker
 from tests.crashes.seen import (
     LEASE,
     all_archived,
-    children,
     ends,
     is_gone,
     kill,
@@ -22,7 +21,6 @@ from tests.crashes.seen import (
 from tests.sample import jobs
 from tests.support.rows import archived
 from tests.support.run_workers import BRISK, RunWorkers
-from tests.support.selection import some_slow
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
@@ -31,14 +29,11 @@ Run = Callable[..., RunWorkers]
 
 
 class MaintenancePids:
-    """Those with some numbers have a fault."""
-
     def __init__(self, folder: Path) -> None:
         self._file = folder / "pids"
         self._file.touch()
 
     def fault(self, how: str, step: str, first: int, last: int) -> dict[str, str]:
-        """In the environment."""
         return {"SAMPLE_KEEPERS": f"{how} {step} {first} {last} {self._file}"}
 
     def have_been(self, count: int) -> Callable[[], bool]:
@@ -48,29 +43,17 @@ class MaintenancePids:
 
 @pytest.fixture
 def maintenance_pids(tmp_path: Path) -> MaintenancePids:
-    """Counted."""
     return MaintenancePids(tmp_path)
 
 
-@pytest.mark.parametrize("how", some_slow(["kill", "raise"], ["kill"]))
 def test_a_maintenance_process_that_dies_before_it_is_ready_is_replaced(
-    runworkers: Run, journal: str, maintenance_pids: MaintenancePids, how: str
+    runworkers: Run, journal: str, maintenance_pids: MaintenancePids
 ) -> None:
-    fault = maintenance_pids.fault(how, "getting_ready", 1, 2)
+    fault = maintenance_pids.fault("kill", "getting_ready", 1, 2)
     run = runworkers(constants=BRISK, **fault)
     jobs.write.enqueue(journal, "a")
     eventually(all_archived(1), what=lambda: run.output)
     assert run.output.count("starting another") >= 1
-
-
-def test_a_maintenance_process_that_waits_for_the_database_and_is_killed_is_replaced(
-    runworkers: Run, journal: str
-) -> None:
-    run = runworkers(SAMPLE_FORKS_FAIL="1")  # so that there is time to find it
-    pid_of_it = eventually(lambda: children(run.process.pid))[0]
-    kill(pid_of_it)
-    jobs.write.enqueue(journal, "a")
-    eventually(all_archived(1), what=lambda: run.output)
 
 
 def test_maintenance_processes_that_fail_each_time_are_told_of_once_and_counted(
@@ -119,22 +102,6 @@ def test_workers_lose_their_lease_if_nobody_lives_long_enough_to_renew_it(
     kill(maintenance_of(run))
     eventually(lambda: is_gone(pid), what=lambda: run.output)
     assert "its lease could not be renewed in time; killing it" in run.output
-
-
-def test_deaths_that_a_maintenance_process_did_not_deal_with_are_left_to_its_successor(
-    runworkers: Run, journal: str, maintenance_pids: MaintenancePids
-) -> None:
-    fault = maintenance_pids.fault("kill", "recovering", 1, 1)
-    run = runworkers("--threads", "1", *LEASE, constants=BRISK, **fault)
-    (pid,) = run.started()
-    jobs.linger.enqueue(journal, "a")
-    eventually(lambda: starts(journal))
-    kill(pid)
-
-    eventually(all_archived(1))
-    assert ends(journal) == {"a": 1}
-    (failure,) = Failure.objects.all()
-    assert failure.reason == "killed by signal 9 (SIGKILL)"
 
 
 def test_a_drain_ends_also_if_a_maintenance_process_died_meanwhile(

@@ -19,15 +19,14 @@ from django.db import connection
 from django.utils import timezone
 
 from django_jobqueue import operations
-from django_jobqueue.enqueueing.handler import Handler
 from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
 from django_jobqueue.operations import bulk
 from django_jobqueue.search.selection import Selection, Table, Term
-from tests.crashes.test_kills import ends, starts
+from tests.crashes.seen import QUARANTINE, ends, starts
 from tests.pairwise import pairwise
 from tests.sample import paths
 from tests.sample.jobs import notes
-from tests.support.run_workers import RunWorkers
+from tests.support.run_workers import BRISK, RunWorkers
 from tests.support.selection import some_slow
 from tests.support.waiting import eventually
 
@@ -48,18 +47,15 @@ SLOTS = {
     "threads": ("--threads", "3", "--async-slots", "0"),
     "async": ("--threads", "0", "--async-slots", "3"),
 }
-PLAIN_SQL = """
+CONSTANTS = {**BRISK, **QUARANTINE}
+DATA = "jsonb_build_object('journal', %s::text, 'word', %s::text)"
+PLAIN_SQL = f"""
 INSERT INTO jobqueue_queuedjob (id, job_type, data, quarantined, expires_at)
-VALUES (jobqueue_uuidv7(), %s,
-        jsonb_build_object('journal', %s::text, 'word', %s::text),
-        %s, %s)
-RETURNING id
+VALUES (jobqueue_uuidv7(), %s, {DATA}, %s, %s) RETURNING id
 """
-FAILED_BEFORE = """
+FAILED_BEFORE = f"""
 INSERT INTO jobqueue_archivedjob (id, job_type, data, status, finished_at)
-VALUES (jobqueue_uuidv7(), %s,
-        jsonb_build_object('journal', %s::text, 'word', %s::text),
-        'failed', now())
+VALUES (jobqueue_uuidv7(), %s, {DATA}, 'failed', now())
 """
 
 ROWS = pairwise(OPTIONS)
@@ -104,32 +100,32 @@ class Trial:
             for name in ("listen", "database", "processes", "prefetch", "max-jobs"):
                 flags += [f"--{name}", row[name]]
             flags += ["--grace", "0.5", *SLOTS[row["slots"]]]
-            self.worker = self.run(*flags, SAMPLE_JOBS_DATABASE="1")
+            env = {"SAMPLE_JOBS_DATABASE": "1"}
+            self.worker = self.run(*flags, constants=CONSTANTS, **env)
         return self.worker
 
     def add(
         self, name: str, word: str, *ends: str, how: str = "", **using: Any
     ) -> UUID:
         """Enqueue a job that is to end in one of these ways."""
-        handler: Handler = getattr(paths, name)
-        data = {"journal": self.journal, "word": word, "how": how}
-        made = handler.using(**using).enqueue(**data)
-        return self.expect(made.id, word, *ends)
-
-    def expect(self, id: UUID, word: str, *ends: str) -> UUID:
-        """One of these is to be its status."""
+        handler = getattr(paths, name).using(**using)
+        id: UUID = handler.enqueue(self.journal, word, how).id
         self.expected[id] = word, set(ends)
         return id
 
-    def statuses(self) -> dict[UUID, str]:
-        """Those that all jobs have now."""
-        rows = [QueuedJob.objects.values_list("id", "status")]
-        rows.append(ArchivedJob.objects.values_list("id", "status"))
-        return {id: status for table in rows for id, status in table}
+    def insert(self, kind: str, word: str, *ends: str, **columns: Any) -> None:
+        """A job for which an enqueue has no option."""
+        quarantined, expires_at = columns.values()
+        values = [f"sample.{kind}act", self.journal, word, quarantined, expires_at]
+        with connection.cursor() as cursor:
+            cursor.execute(PLAIN_SQL, values)
+            self.expected[cursor.fetchone()[0]] = word, set(ends)
 
     def missing(self) -> dict[str, str | None]:
         """By their words, the statuses of jobs that are not as they are to be."""
-        found = self.statuses()
+        found: dict[UUID, str] = {}
+        for table in (QueuedJob, ArchivedJob):
+            found.update(table.objects.values_list("id", "status"))
         return {
             word: found.get(id)
             for id, (word, ends) in self.expected.items()
@@ -137,7 +133,6 @@ class Trial:
         }
 
     def settle(self) -> None:
-        """Wait until all jobs are as they are to be."""
         worker = self.start()
         if self.drains:
             assert worker.wait() == 0, worker.output
@@ -151,9 +146,9 @@ class Trial:
         return f"{self.missing()} to be as it should:\n{self.worker.output}"
 
     def started(self, word: str) -> None:
-        """Wait until the handler of this job runs."""
         assert self.worker is not None
-        eventually(lambda: starts(self.journal)[word], what=self.worker.output)
+        worker = self.worker
+        eventually(lambda: starts(self.journal)[word], what=lambda: worker.output)
 
 
 @pytest.fixture(
@@ -175,17 +170,6 @@ def trial(
     assert len(made.worker.output.splitlines()) < 500, made.worker.output[:20_000]
 
 
-def insert(trial: Trial, kind: str, word: str, *ends: str, **columns: Any) -> None:
-    """A job for which an enqueue has no option."""
-    name, (quarantined, expires_at) = (
-        getattr(paths, f"{kind}act").name,
-        columns.values(),
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(PLAIN_SQL, [name, trial.journal, word, quarantined, expires_at])
-        trial.expect(cursor.fetchone()[0], word, *ends)
-
-
 def enqueue_all_sorts(trial: Trial) -> list[tuple[str, UUID]]:
     """A job for each path on which no worker dies; returns those to be cancelled."""
     later, past = (timezone.now() + timedelta(hours=n) for n in (1, -1))
@@ -195,10 +179,10 @@ def enqueue_all_sorts(trial: Trial) -> list[tuple[str, UUID]]:
         runs = "succeeded" if kind in trial.kinds else "queued"
         trial.add(f"{kind}act", f"{kind}plain", runs)
         trial.add(f"{kind}act", f"{kind}in_time", runs, expires_at=later)
-        insert(trial, kind, f"{kind}expired", *over, quarantined=False, expires_at=past)
-        insert(trial, kind, f"{kind}alone", runs, quarantined=True, expires_at=None)
-        insert(
-            trial, kind, f"{kind}late_alone", *over, quarantined=True, expires_at=past
+        trial.insert(kind, f"{kind}expired", *over, quarantined=False, expires_at=past)
+        trial.insert(kind, f"{kind}alone", runs, quarantined=True, expires_at=None)
+        trial.insert(
+            kind, f"{kind}late_alone", *over, quarantined=True, expires_at=past
         )
     for kind in trial.kinds:
         for n in range(3):
@@ -215,7 +199,6 @@ def enqueue_all_sorts(trial: Trial) -> list[tuple[str, UUID]]:
 
 
 def enqueue_for_threads(trial: Trial) -> None:
-    """Jobs of which there are no async ones."""
     trial.add("act_atomic", "atomic", "succeeded")
     words = ("replayed0", "replayed1")
     with connection.cursor() as cursor:
@@ -226,12 +209,39 @@ def enqueue_for_threads(trial: Trial) -> None:
 
 
 def never_at_once(trial: Trial, words: set[str]) -> bool:
-    """Whether each of these ended before the next one started."""
     lines = [what for what, word in notes(trial.journal) if word in words]
     return lines == ["start", "end"] * len(words)
 
 
 def test_jobs_of_all_sorts_end_as_they_should(trial: Trial) -> None:
+    """Then those of workers that die are rescued, and those that a stop cuts off are
+    given back."""
+    run_all_sorts(trial)
+    trial.expected.clear()
+    for kind in trial.kinds:
+        trial.add(f"{kind}act", f"{kind}dies", "succeeded", how="die")
+        trial.add(f"{kind}act_once", f"{kind}once_dies", "failed", how="die")
+    trial.settle()
+    for kind in trial.kinds:
+        assert starts(trial.journal)[f"{kind}once_dies"] <= 1
+        assert ends(trial.journal)[f"{kind}dies"] == 1
+
+    trial.expected.clear()
+    for kind in trial.kinds:
+        trial.add(f"{kind}act", f"{kind}stays", "queued", how="stay")
+        trial.add(f"{kind}act_once", f"{kind}once_stays", "failed", how="stay")
+    worker = trial.start()
+    for kind in trial.kinds:
+        trial.started(f"{kind}stays")
+        trial.started(f"{kind}once_stays")
+    worker.signal(signal.SIGTERM)
+    worker.wait()
+    assert not trial.missing(), trial.complaint
+    assert not QueuedJob.objects.filter(crashes__gt=0).exists()
+    assert not any("stays" in word for word in ends(trial.journal))
+
+
+def run_all_sorts(trial: Trial) -> None:
     to_cancel = enqueue_all_sorts(trial)
     if "" in trial.kinds:
         enqueue_for_threads(trial)
@@ -251,28 +261,3 @@ def test_jobs_of_all_sorts_end_as_they_should(trial: Trial) -> None:
     assert not {"expired", "aexpired", "late_alone", "elsewhere"} & set(
         starts(trial.journal)
     )
-
-
-def test_jobs_of_workers_that_die_are_rescued(trial: Trial) -> None:
-    for kind in trial.kinds:
-        trial.add(f"{kind}act", f"{kind}dies", "succeeded", how="die")
-        trial.add(f"{kind}act_once", f"{kind}once_dies", "failed", how="die")
-    trial.settle()
-    for kind in trial.kinds:
-        assert starts(trial.journal)[f"{kind}once_dies"] <= 1
-        assert ends(trial.journal)[f"{kind}dies"] == 1
-
-
-def test_jobs_that_a_stop_cuts_off_are_given_back(trial: Trial) -> None:
-    for kind in trial.kinds:
-        trial.add(f"{kind}act", f"{kind}stays", "queued", how="stay")
-        trial.add(f"{kind}act_once", f"{kind}once_stays", "failed", how="stay")
-    worker = trial.start()
-    for kind in trial.kinds:
-        trial.started(f"{kind}stays")
-        trial.started(f"{kind}once_stays")
-    worker.signal(signal.SIGTERM)
-    worker.wait()
-    assert not trial.missing(), trial.complaint
-    assert not QueuedJob.objects.filter(crashes__gt=0).exists()
-    assert not ends(trial.journal)

@@ -11,8 +11,8 @@ from django_jobqueue import operations
 from django_jobqueue.enqueueing.handler import Handler
 from django_jobqueue.models import JobType, Queue, QueuedJob, Worker
 from django_jobqueue.store.connection import OwnConnection
+from tests.crashes.seen import QUARANTINE
 from tests.sample import jobs
-from tests.store.meanwhile import open_transaction
 from tests.store.rows import make, register
 from tests.support.rows import archived, queued
 from tests.support.run_workers import BRISK, RunWorkers
@@ -21,11 +21,7 @@ from tests.support.waiting import eventually
 pytestmark = pytest.mark.processes
 
 Run = Callable[..., RunWorkers]
-CONSTANTS = {
-    **BRISK,
-    "host.maintenance.rescuer.QUARANTINE_EVERY": 0.05,
-    "host.restarts.SHORTEST_QUARANTINE_PAUSE": 0.1,
-}
+CONSTANTS = {**BRISK, **QUARANTINE}
 
 
 def in_quarantine(handler: Handler[..., Any], journal: str, queue: str = "") -> Any:
@@ -106,21 +102,3 @@ def test_a_drain_runs_a_job_that_may_run_and_ends_beside_others(
         archived(id=alone)[0].job_type_id,
     }
     assert {job.id for job in queued(status="queued")} == held_back.keys()
-
-
-def test_processes_that_find_their_job_locked_are_started_more_and_more_seldom(
-    runworkers: Run, journal: str, other: OwnConnection
-) -> None:
-    """A question cannot see that a row is locked; only the claim passes it by."""
-    id = in_quarantine(jobs.write, journal)
-    with open_transaction(other) as transaction:
-        transaction.run(
-            "SELECT FROM jobqueue_queuedjob WHERE id = %(id)s FOR UPDATE", {"id": id}
-        )
-        run = runworkers("--threads", "1", constants=CONSTANTS)
-        eventually(lambda: ended() == 4, within=60, what=lambda: run.output)
-        rows = Worker.objects.filter(end="ended").order_by("id")
-        starts = [row.started_at for row in rows]
-        rests = [b - a for a, b in zip(starts, starts[1:], strict=False)]
-        assert rests[-1].total_seconds() > 0.4  # 0.1 s, 0.2 s and 0.4 s after an end
-    eventually(lambda: archived(id=id), what=lambda: run.output)

@@ -20,7 +20,6 @@ Run = Callable[..., RunWorkers]
 
 
 def processes(journal: str) -> set[str]:
-    """Those that wrote to the journal."""
     return {line.split()[1] for line in Path(journal).read_text().splitlines()}
 
 
@@ -74,18 +73,3 @@ def test_a_process_whose_handlers_leak_is_replaced_and_its_long_job_finishes(
     assert second != first
     assert run.output.count("has reached") == 1
     assert run.stop() == 0
-
-
-def test_an_idle_process_is_replaced_when_it_is_old(runworkers: Run) -> None:
-    run = runworkers("--threads", "1", "--max-age", "1", constants=BRISK)
-    (first,) = run.started()
-    eventually(
-        lambda: (new := run.workers()) and first not in new, what=lambda: run.output
-    )
-
-
-def test_a_drain_is_over_whatever_the_limits_are(runworkers: Run, journal: str) -> None:
-    jobs.write.enqueue_many({"journal": journal, "word": str(n)} for n in range(20))
-    run = runworkers("--drain", "--threads", "1", "--max-jobs", "1", "--max-age", "1")
-    assert run.wait() == 0
-    assert ArchivedJob.objects.filter(status="succeeded").count() == 20

@@ -45,24 +45,20 @@ def begin_two(runworkers: Run, *flags: str) -> tuple[RunWorkers, RunWorkers]:
 
 
 def lease_row() -> Lease:
-    """The lease that lets a host work."""
     return Lease.objects.get(name="runworkers:main")
 
 
 def is_active(run: RunWorkers) -> bool:
-    """Whether this one holds the lease."""
     row = lease_row()
     return row.token is not None and row.holder.endswith(f":{run.process.pid}")
 
 
 def first_worker(run: RunWorkers) -> datetime:
-    """When its first worker started."""
     rows = Worker.objects.filter(supervisor__endswith=f":{run.process.pid}")
     return rows.earliest("id").started_at
 
 
 def host_row(run: RunWorkers) -> Host:
-    """The row of this host."""
     return eventually(
         Host.objects.filter(name__endswith=f":{run.process.pid}").first,
         what=lambda: run.output,
@@ -70,12 +66,10 @@ def host_row(run: RunWorkers) -> Host:
 
 
 def is_(run: RunWorkers, state: str) -> None:
-    """Wait until the row of this host has this state."""
     eventually(lambda: host_row(run).state == state, what=lambda: run.output)
 
 
 def ask(run: RunWorkers, what: str) -> None:
-    """Ask this host for something from afar."""
     operations.ask_hosts(host_row(run).pk, what)
 
 
@@ -143,7 +137,11 @@ def test_a_host_whose_lease_was_taken_away_ends_its_jobs_and_waits(
     assert lease_row().fence == fence + 2
 
 
-def test_the_lease_outlives_the_maintenance_process(runworkers: Run) -> None:
+def test_a_host_that_cannot_renew_its_lease_kills_its_workers_before_it_lapses(
+    runworkers: Run, own: OwnConnection, journal: str
+) -> None:
+    """Somebody has locked the row of the lease, and of it alone. The lease outlives the
+    maintenance process."""
     run = begin(runworkers, *SHORT)
     (pid,) = run.started()
     maintenance = maintenance_of(run)
@@ -152,14 +150,6 @@ def test_the_lease_outlives_the_maintenance_process(runworkers: Run) -> None:
     before = lease_row().renewed_at
     eventually(lambda: lease_row().renewed_at > before)
     assert (run.workers(), lease_row().fence) == ([pid], 1)
-
-
-def test_a_host_that_cannot_renew_its_lease_kills_its_workers_before_it_lapses(
-    runworkers: Run, own: OwnConnection, journal: str
-) -> None:
-    """Somebody has locked the row of the lease, and of it alone."""
-    run = begin(runworkers, *SHORT)
-    (pid,) = run.started()
     jobs.linger.enqueue(journal, "long")
     eventually(lambda: starts(journal))
     with own.transaction() as db:
@@ -232,32 +222,12 @@ def test_a_host_that_is_drained_does_not_take_over_and_stays_active_if_it_was(
     assert second.workers() == []
     ask(second, "resume")
     is_(second, "standby")
-    ask(third, "stop")
-    second.started()
-    assert third.wait() == 0
-    assert is_active(second)
-
-
-@pytest.mark.slow("a restart starts Python twice")
-def test_a_host_that_waits_is_scaled_restarted_and_stopped_from_afar(
-    runworkers: Run,
-) -> None:
-    first, second = begin_two(runworkers, *LONG)
     operations.scale_hosts(host_row(second).pk, processes=2)
     eventually(lambda: host_row(second).processes == 2, what=lambda: second.output)
-    ask(second, "restart")
-    eventually(
-        lambda: second.output.count("starts 1 worker process") == 2,
-        within=60,
-        what=lambda: second.output,
-    )
-    eventually(lambda: host_row(second).applied.get("restart"))
-    is_(second, "standby")
-    ask(first, "stop")
+    ask(third, "stop")
     assert len(second.started(2)) == 2
-    assert first.wait() == 0
-    ask(second, "stop")
-    assert second.wait() == 0
+    assert third.wait() == 0
+    assert is_active(second)
 
 
 def test_a_name_that_no_lease_can_have_is_refused(runworkers: Run) -> None:

@@ -14,13 +14,11 @@ from tests.sample.jobs import is_running, note, notes
 
 
 def programs(journal: str) -> list[int]:
-    """Process ids of the programs that handlers started."""
     return [int(words[1]) for words in notes(journal) if words[0] == "program"]
 
 
 @job(timeout=60, backoff="immediate", max_attempts=3)
 def use_program(journal: str, seconds: float, **options: Any) -> int:
-    """Start a program, and wait for its end."""
     beside = [pid for pid in programs(journal) if is_running(pid)]
     note(journal, "start", "beside" if beside else "alone")
     program = subprocess.Popen(["sleep", str(seconds)], **options)
@@ -30,7 +28,6 @@ def use_program(journal: str, seconds: float, **options: Any) -> int:
 
 @job(timeout=0.5, backoff="immediate", max_attempts=2)
 def hang_with_program(journal: str) -> None:
-    """Start a program, and ignore whatever it is told."""
     beside = [pid for pid in programs(journal) if is_running(pid)]
     note(journal, "start", "beside" if beside else "alone")
     note(journal, "program", subprocess.Popen(["sleep", "600"]).pid)
@@ -41,7 +38,6 @@ def hang_with_program(journal: str) -> None:
 
 @job
 def leave_program(journal: str) -> None:
-    """Start a program, and leave it."""
     program = subprocess.Popen(["sleep", "600"], start_new_session=False)
     note(journal, "program", program.pid)
     program.returncode = 0  # nobody is to complain that it still runs
@@ -49,14 +45,12 @@ def leave_program(journal: str) -> None:
 
 @job
 def orphan(count: int) -> None:
-    """Start programs whose parents end before them."""
     for _ in range(count):
         subprocess.run(["sh", "-c", "sleep 0.1 &"], check=True)
 
 
 @job
 def count_zombies() -> int:
-    """How many processes have ended, and nobody has reaped them?"""
     states = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):

@@ -54,13 +54,11 @@ def fail_with_cause() -> None:
 
 @task
 def after_success(result: object, note: str = "") -> list[object]:
-    """Follow on a success."""
     return ["after", result]
 
 
 @task
 def after_failure(error_class: str) -> str:
-    """Follow on a failure."""
     return error_class
 
 
@@ -70,7 +68,6 @@ def after_failure(error_class: str) -> str:
     max_attempts=1,
 )
 def with_followers(fails: bool = False) -> str:
-    """Return, or fail."""
     if fails:
         raise LookupError("no")
     return "done"
@@ -147,7 +144,6 @@ def fail_with(kind: str) -> None:
     sensitive=("card",),
 )
 def charge(order: int, card: str = "") -> None:
-    """Take money."""
     raise ValueError(f"the card {card} is refused")
 
 
