@@ -1,7 +1,7 @@
 """Tracing and Sentry in real worker processes, where the environment asks for them.
 
-``SAMPLE_SPANS`` and ``SAMPLE_EVENTS`` are files that get a line of JSON for each;
-``SAMPLE_OTLP`` is the address of a receiver.
+``SAMPLE_SPANS`` and ``SAMPLE_EVENTS`` are files that get a line of JSON for each, late
+with ``SAMPLE_BATCHED``.
 """
 
 from __future__ import annotations
@@ -15,27 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from django_jobqueue import signals
-from tests.sample.jobs import note
-
-
-def append(path: str, line: str) -> None:
-    """One line, in one write, so that processes can share the file."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
-    try:
-        os.write(descriptor, line.encode() + b"\n")
-    finally:
-        os.close(descriptor)
+from tests.sample.jobs import append, note
 
 
 def lines(path: str | Path) -> list[Any]:
-    """What the lines so far have."""
     text = Path(path).read_text() if Path(path).exists() else ""
     return [json.loads(line) for line in text.splitlines()]
 
 
 def install() -> None:
     """Called when Django is ready: in the supervisor, before it forks."""
-    if "SAMPLE_SPANS" in os.environ or "SAMPLE_OTLP" in os.environ:
+    if "SAMPLE_SPANS" in os.environ:
         from django_jobqueue.telemetry.otel import JobQueueInstrumentor
 
         JobQueueInstrumentor().instrument()
@@ -50,7 +40,6 @@ def install() -> None:
 
 
 def note_start(process: str, **kwargs: Any) -> None:
-    """Note which process started, and how many threads it has."""
     note(os.environ["SAMPLE_STARTS"], "started", process, threading.active_count())
 
 
@@ -73,15 +62,10 @@ def set_up_tracing(process: str, **kwargs: Any) -> None:
             return SpanExportResult.SUCCESS
 
     provider = TracerProvider()
-    if "SAMPLE_OTLP" in os.environ:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import (
-            OTLPSpanExporter,
-        )
-
-        exporter = OTLPSpanExporter(os.environ["SAMPLE_OTLP"])
+    if "SAMPLE_BATCHED" in os.environ:
         # An hour: nothing arrives unless the end of the process sends it.
         provider.add_span_processor(
-            BatchSpanProcessor(exporter, schedule_delay_millis=3_600_000)
+            BatchSpanProcessor(FileExporter(), schedule_delay_millis=3_600_000)
         )
     else:
         provider.add_span_processor(SimpleSpanProcessor(FileExporter()))

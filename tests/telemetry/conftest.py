@@ -25,11 +25,9 @@ class Traced:
 
     @property
     def spans(self) -> list[ReadableSpan]:
-        """Those that ended, in that order."""
         return list(self.exporter.get_finished_spans())
 
     def named(self, name: str) -> ReadableSpan:
-        """The one span of this name."""
         (span,) = [span for span in self.spans if span.name == name]
         return span
 
@@ -42,7 +40,6 @@ def no_observers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def traced(no_observers: None) -> Iterator[Traced]:
-    """Jobs are traced."""
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     observers.observe(TracingObserver(provider))

@@ -26,23 +26,18 @@ pytestmark = pytest.mark.django_db
 
 
 class Sent:
-    """What arrived at the transport."""
-
     def __init__(self) -> None:
         self.items: list[tuple[str, Any]] = []
 
     def of(self, type: str) -> list[Any]:
-        """The items of one type."""
         return [item for its_type, item in self.items if its_type == type]
 
     @property
     def events(self) -> list[Any]:
-        """The errors."""
         return self.of("event")
 
     @property
     def spans(self) -> list[Any]:
-        """Transactions, or spans that were streamed."""
         streamed = [span for batch in self.of("span") for span in batch["items"]]
         return [*self.of("transaction"), *streamed]
 
@@ -81,7 +76,6 @@ def _the_observer_is_registered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def sent() -> Iterator[Sent]:
-    """Sentry with the integration."""
     with sentry_with() as sent:
         yield sent
 
@@ -96,25 +90,21 @@ def failing(note: str = "", token: str = "") -> None:
 
 @job(max_attempts=1, sensitive=("pin",))
 def failing_with_pin(pin: str, note: str = "") -> None:
-    """Put a secret into an exception."""
     raise ValueError(f"wrong pin {pin}")
 
 
 @job(max_attempts=1)
 async def afailing(note: str = "") -> None:
-    """The same in an event loop."""
     raise ValueError("no such order")
 
 
 @job(max_attempts=1, atomic=True)
 def failing_atomically(note: str = "") -> None:
-    """The same in a transaction."""
     raise ValueError("no such order")
 
 
 @job(max_attempts=2, backoff="immediate")
 def asking(word: str) -> None:
-    """Raise one of the words, once."""
     raise {
         "retry": Retry("again", after=60),
         "snooze": Snooze(60, "later"),
@@ -125,7 +115,6 @@ def asking(word: str) -> None:
 
 @job(max_attempts=1)
 def giving_up_because_of() -> None:
-    """Fail on purpose, because of another exception."""
     try:
         raise LookupError("no such order")
     except LookupError as error:
@@ -134,7 +123,6 @@ def giving_up_because_of() -> None:
 
 @job(max_crashes=2)
 def crashing() -> None:
-    """Take its worker along."""
     crash()
 
 
@@ -162,24 +150,25 @@ def test_a_final_failure_is_one_event_with_tags_and_transaction(sent: Sent) -> N
     assert about["reason"] == "no attempt is left"
 
 
-@pytest.mark.parametrize("handler", [failing, afailing, failing_atomically])
 def test_each_kind_of_handler_is_one_event(
-    handler: Any, sent: Sent, make_worker: Callable[..., HandDriven]
+    sent: Sent, make_worker: Callable[..., HandDriven]
 ) -> None:
-    handler.enqueue()
+    handlers = (failing, afailing, failing_atomically)
+    for handler in handlers:
+        handler.enqueue()
     make_worker().work()
-    (event,) = sent.events
-    assert event["tags"]["job_type"] == handler.name
+    assert sorted(event["tags"]["job_type"] for event in sent.events) == sorted(
+        handler.name for handler in handlers
+    )
 
 
-@pytest.mark.parametrize("word", ["retry", "snooze", "cancel", "fail"])
-def test_what_a_handler_asks_for_is_no_event(word: str, sent: Sent) -> None:
-    asking.enqueue(word)
+def test_what_a_handler_asks_for_is_no_event_but_a_fail_with_a_cause_is_one(
+    sent: Sent,
+) -> None:
+    for word in ("retry", "snooze", "cancel", "fail"):
+        asking.enqueue(word)
     drain(raise_errors=False)
     assert sent.events == []
-
-
-def test_a_fail_with_a_cause_is_an_event_with_both(sent: Sent) -> None:
     giving_up_because_of.enqueue()
     drain(raise_errors=False)
     (event,) = sent.events
@@ -321,15 +310,14 @@ def test_a_retry_begins_a_trace_that_refers_to_the_first_one(sent: Sent) -> None
     assert event["contexts"]["trace"]["trace_id"] == second["trace_id"]
 
 
-def test_each_attempt_without_a_request_has_a_trace_of_its_own(sent: Sent) -> None:
-    jobs.add.enqueue(1)
-    jobs.add.enqueue(2)
+def test_without_a_sampled_request_jobs_are_as_they_are_and_have_own_traces(
+    sent: Sent,
+) -> None:
+    for number in range(2):
+        jobs.add.enqueue(number)
     drain()
     traces = {t["contexts"]["trace"]["trace_id"] for t in sent.of("transaction")}
     assert len(traces) == 2
-
-
-def test_a_request_that_is_not_sampled_leaves_jobs_as_they_are() -> None:
     with (
         sentry_with(traces_sample_rate=0.0),
         sentry_sdk.start_transaction(name="POST /checkout"),
@@ -358,86 +346,66 @@ def test_streamed_spans_are_in_one_trace_too() -> None:
     assert second["trace_id"] != first["trace_id"]
 
 
-def scheduled(rule: Any, handler: Any, **options: Any) -> None:
-    """Fire a schedule once, and run its job."""
-    handler.at(rule, name="nightly")(**options)
+def check_ins(rule: Any, handler: Any, name: str = "nightly") -> list[Any]:
+    """Fire a schedule once, and run its job; returns what arrived of it."""
+    with sentry_with() as sent:
+        fire(rule, handler, name)
+    return sent.of("check_in")
+
+
+def fire(rule: Any, handler: Any, name: str) -> None:
+    handler.at(rule, name=name)()
     with clock(datetime(2026, 3, 28, tzinfo=UTC)) as time:
-        fire_schedules("nightly")
-        time.move(days=1)
-        fire_schedules("nightly")
+        fire_schedules(name)
+        time.move(days=2)
+        fire_schedules(name)
         drain(raise_errors=False)
 
 
-@pytest.mark.parametrize(
-    ("rule", "schedule"),
-    [
-        (cron("30 2 * * *"), {"type": "crontab", "value": "30 2 * * *"}),
-        (every(hours=36), {"type": "interval", "value": 36, "unit": "hour"}),
-        (every(days=1), {"type": "interval", "value": 1, "unit": "day"}),
-    ],
-)
-def test_a_firing_checks_in_and_the_end_of_its_job_too(
-    rule: Any, schedule: Any, sent: Sent
-) -> None:
-    jobs.without_arguments.at(rule, name="nightly")()
-    with clock(datetime(2026, 3, 28, tzinfo=UTC)) as time:
-        fire_schedules("nightly")
-        time.move(days=3)
-        fire_schedules("nightly")
-        drain()
-    made = ArchivedJob.objects.order_by("id").last()
-    assert made is not None
-    begins, ends = sent.of("check_in")[-2:]
-    assert begins["monitor_config"] == {"schedule": schedule, "timezone": "UTC"}
-    assert begins["check_in_id"] == ends["check_in_id"] == made.id.hex
-    assert begins["monitor_slug"] == ends["monitor_slug"] == "nightly"
-    assert (begins["status"], ends["status"]) == ("in_progress", "ok")
+def test_a_firing_checks_in_and_the_end_of_its_job_too() -> None:
+    for name, rule, schedule in (
+        ("a", cron("30 2 * * *"), {"type": "crontab", "value": "30 2 * * *"}),
+        ("b", every(hours=36), {"type": "interval", "value": 36, "unit": "hour"}),
+        ("c", every(days=1), {"type": "interval", "value": 1, "unit": "day"}),
+    ):
+        begins, ends = check_ins(rule, jobs.without_arguments, name)[-2:]
+        made = ArchivedJob.objects.filter(metadata__schedule=name).latest("id")
+        assert begins["monitor_config"] == {"schedule": schedule, "timezone": "UTC"}
+        assert begins["check_in_id"] == ends["check_in_id"] == made.id.hex
+        assert begins["monitor_slug"] == ends["monitor_slug"] == name
+        assert (begins["status"], ends["status"]) == ("in_progress", "ok")
 
 
-def test_the_check_in_of_a_failed_job_is_an_error_after_its_last_attempt(
-    sent: Sent,
-) -> None:
-    scheduled(every(days=1), failing)
-    statuses = [checkin["status"] for checkin in sent.of("check_in")]
-    assert statuses == ["in_progress", "error"]
+def test_the_check_in_of_a_job_is_how_it_ended_and_that_of_no_follower() -> None:
+    """A failed one after its last attempt."""
+    for handler, end in (
+        (failing, "error"),
+        (crashing, "error"),
+        (jobs.followed, "ok"),
+    ):
+        found = check_ins(every(hours=36), handler, handler.name)
+        assert [one["status"] for one in found] == ["in_progress", end], handler.name
+    assert ArchivedJob.objects.filter(job_type=jobs.report.name).exists()
 
 
-def test_the_check_in_of_a_crashed_job_is_an_error(sent: Sent) -> None:
-    scheduled(every(days=1), crashing)
-    statuses = [checkin["status"] for checkin in sent.of("check_in")]
-    assert statuses == ["in_progress", "error"]
+def test_what_sentry_has_no_words_for_and_what_a_project_turns_off_is_no_monitor() -> (
+    None
+):
+    for name, rule, monitored in (
+        ("a", every(seconds=90), True),
+        ("b", cron("15 30 2 * * *"), True),
+        ("c", every(days=1), False),
+    ):
+        integration = JobQueueIntegration(monitor_schedules=monitored)
+        with sentry_with(integrations=[integration]) as sent:
+            fire(rule, jobs.without_arguments, name)
+        assert ArchivedJob.objects.filter(metadata__schedule=name).exists()
+        assert sent.of("check_in") == [], name
 
 
-def test_a_follower_of_a_scheduled_job_does_not_check_in(sent: Sent) -> None:
-    scheduled(every(days=1), jobs.followed)
-    assert ArchivedJob.objects.count() == 2
-    statuses = [checkin["status"] for checkin in sent.of("check_in")]
-    assert statuses == ["in_progress", "ok"]
-
-
-@pytest.mark.parametrize(
-    ("rule", "options"),
-    [
-        (every(seconds=90), {}),
-        (cron("15 30 2 * * *"), {}),
-        (every(days=1), {"monitor_schedules": False}),
-    ],
-)
-def test_what_sentry_has_no_words_for_and_what_a_project_turns_off_is_no_monitor(
-    rule: Any, options: dict[str, bool]
-) -> None:
-    with sentry_with(integrations=[JobQueueIntegration(**options)]) as sent:
-        scheduled(rule, jobs.without_arguments)
-    assert ArchivedJob.objects.exists()
-    assert sent.of("check_in") == []
-
-
-def test_an_error_of_the_supervisor_starts_no_thread_there(sent: Sent) -> None:
-    logging.getLogger("django_jobqueue.supervisor").error("a worker died")
-    logging.getLogger("django_jobqueue.maintenance").error("a schedule cannot fire")
-    assert [event["logger"] for event in sent.events] == ["django_jobqueue.maintenance"]
-
-
-def test_an_on_commit_hook_that_fails_is_still_an_event(sent: Sent) -> None:
-    logging.getLogger("django_jobqueue.attempt").error("one of its hooks failed")
-    assert len(sent.events) == 1
+def test_errors_of_the_log_are_events_but_those_of_the_supervisor(sent: Sent) -> None:
+    """There, an event would start a thread."""
+    names = ["django_jobqueue.maintenance", "django_jobqueue.attempt"]
+    for name in ("django_jobqueue.supervisor", *names):
+        logging.getLogger(name).error("a schedule cannot fire; a hook failed")
+    assert [event["logger"] for event in sent.events] == names

@@ -33,13 +33,16 @@ from tests.telemetry.conftest import Traced
 pytestmark = pytest.mark.django_db
 
 
+@job(max_attempts=1)
+def giving_up() -> None:
+    raise Fail("no such order")
+
+
 def trace_id(span: ReadableSpan) -> int:
-    """In which trace it is."""
     return span.get_span_context().trace_id  # type: ignore[no-any-return]
 
 
 def is_child(span: ReadableSpan, parent: ReadableSpan) -> bool:
-    """Whether this is the parent of the span."""
     return (
         span.parent is not None
         and span.parent.span_id == parent.get_span_context().span_id
@@ -48,26 +51,22 @@ def is_child(span: ReadableSpan, parent: ReadableSpan) -> bool:
 
 
 def links_to(span: ReadableSpan, other: ReadableSpan) -> bool:
-    """Whether it links to the other one."""
     ids = [link.context.span_id for link in span.links]
     return other.get_span_context().span_id in ids
 
 
 @job
 def inner_span() -> str:
-    """Return the trace in which the handler is."""
     return f"{get_current_span().get_span_context().trace_id:032x}"
 
 
 @job(max_crashes=2, backoff="immediate")
 def crashing() -> None:
-    """Take its worker along."""
     crash()
 
 
 @job(max_attempts=1, sensitive=("token",))
 def leaking(token: str, note: str) -> None:
-    """Put a secret into an exception."""
     raise ValueError(f"cannot use {token}")
 
 
@@ -128,6 +127,7 @@ def test_the_attributes_are_those_of_the_conventions_for_messaging(
         "jobqueue.outcome": "succeeded",
     }
     assert process.status.status_code is StatusCode.UNSET
+    assert process.instrumentation_scope.name == "django_jobqueue"
     assert process.instrumentation_scope.schema_url.startswith("https://opentelem")
 
 
@@ -149,35 +149,32 @@ def test_a_queue_that_metrics_fold_has_their_name_as_template(
     assert {"enqueue", "process"} == {span.name.split()[0] for span in traced.spans}
 
 
-def test_the_handler_runs_within_its_span(traced: Traced) -> None:
-    inner_span.enqueue()
-    drain()
-    span = traced.named(f"process {inner_span.name}")
-    assert ArchivedJob.objects.get().result == f"{trace_id(span):032x}"
-
-
-def test_enqueue_many_is_one_span_of_many_jobs(traced: Traced) -> None:
-    jobs.add.enqueue_many([{"a": 1}, {"a": 2}])
-    drain()
-    enqueue = traced.named("enqueue tests.sample.add")
-    assert enqueue.attributes["messaging.batch.message_count"] == 2
-    assert all(is_child(span, enqueue) for span in traced.spans[1:])
-    assert len(traced.spans) == 3
-
-
-@pytest.mark.parametrize(
-    ("word", "outcome"),
-    [("retry", "retried"), ("snooze", "snoozed"), ("cancel", "cancelled")],
-)
-def test_what_a_handler_asks_for_is_no_error(
-    word: str, outcome: str, traced: Traced
+def test_enqueue_many_is_one_span_of_jobs_whose_handlers_run_within_theirs(
+    traced: Traced,
 ) -> None:
-    jobs.say.enqueue(word)
+    inner_span.enqueue_many([{}, {}])
     drain()
-    span = traced.named("process tests.sample.say")
-    assert span.attributes["jobqueue.outcome"] == outcome
-    assert span.status.status_code is StatusCode.UNSET
-    assert not span.events
+    enqueue, *processes = traced.spans
+    assert enqueue.attributes["messaging.batch.message_count"] == 2
+    assert [is_child(span, enqueue) for span in processes] == [True, True]
+    seen = {job.result for job in ArchivedJob.objects.all()}
+    assert seen == {f"{trace_id(enqueue):032x}"}
+
+
+def test_what_a_handler_asks_for_is_no_error(traced: Traced) -> None:
+    words = {"retry": "retried", "snooze": "snoozed", "cancel": "cancelled"}
+    for word, outcome in words.items():
+        jobs.say.enqueue(word)
+        drain()
+        span = traced.spans[-1]
+        assert span.attributes["jobqueue.outcome"] == outcome
+        assert span.status.status_code is StatusCode.UNSET
+        assert not span.events
+    giving_up.enqueue()
+    drain(raise_errors=False)
+    span = traced.named(f"process {giving_up.name}")
+    assert span.attributes["jobqueue.outcome"] == "failed"
+    assert span.status.status_code is StatusCode.ERROR
 
 
 def test_an_error_is_recorded_as_it_is_stored_without_secrets(traced: Traced) -> None:
@@ -248,21 +245,19 @@ def test_a_replay_of_whom_nobody_traces_has_a_trace_of_its_own(
     assert links_to(process, original)
 
 
-def test_a_replay_of_a_replay_still_refers_to_a_trace(
+def test_a_replay_refers_to_a_trace_and_keeps_what_a_project_stores_as_one(
     no_observers: None,
 ) -> None:
-    made = jobs.add.using(metadata={"trace": {"traceparent": "00-a"}}).enqueue(1)
-    drain()
-    again = replay(made.id)
-    drain()
-    assert replay(again.id).metadata == {"trace": {"origin": "00-a"}}
-
-
-@pytest.mark.parametrize("own", ["text", {"x": 1}, [1]])
-def test_a_replay_keeps_what_a_project_stores_as_trace(own: Any) -> None:
-    made = jobs.add.using(metadata={"trace": own, "tenant": 7}).enqueue(1)
-    drain()
-    assert replay(made.id).metadata == {"trace": own, "tenant": 7}
+    given: Any
+    for given, kept in [
+        ({"traceparent": "00-a"}, {"origin": "00-a"}),
+        *((own, own) for own in ("text", {"x": 1}, [1])),
+    ]:
+        made = jobs.add.using(metadata={"trace": given, "tenant": 7}).enqueue(1)
+        drain()
+        again = replay(made.id)
+        drain()
+        assert replay(again.id).metadata == {"trace": kept, "tenant": 7}
 
 
 def test_replays_of_many_are_one_span(traced: Traced) -> None:
@@ -274,13 +269,16 @@ def test_replays_of_many_are_one_span(traced: Traced) -> None:
     assert QueuedJob.objects.filter(metadata__trace__has_key="origin").count() == 2
 
 
-def test_a_job_that_is_due_much_later_has_a_trace_that_links(
-    traced: Traced, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("relation", ["parent", "link"])
+def test_a_job_due_much_later_or_with_a_setting_has_a_trace_that_links(
+    traced: Traced, settings: Any, relation: str
 ) -> None:
+    if relation == "link":
+        settings.JOBQUEUE = {"TRACE_RELATION": "link"}
     made = jobs.add.using(run_after=timedelta(hours=2)).enqueue(1)
-    before = timedelta(hours=3)
+    before = timedelta(hours=3 if relation == "parent" else 0)
     QueuedJob.objects.update(
-        run_after=made.run_after - before, created_at=made.created_at - before
+        run_after=made.created_at, created_at=made.created_at - before
     )
     drain()
     enqueue, process = traced.spans
@@ -289,41 +287,27 @@ def test_a_job_that_is_due_much_later_has_a_trace_that_links(
     assert links_to(process, enqueue)
 
 
-def test_with_trace_relation_link_every_attempt_has_a_trace_of_its_own(
-    traced: Traced, settings: Any
-) -> None:
-    settings.JOBQUEUE = {"TRACE_RELATION": "link"}
-    jobs.add.enqueue(1)
-    drain()
-    enqueue, process = traced.spans
-    assert process.parent is None
-    assert links_to(process, enqueue)
-
-
 @job
 def baggage_here() -> dict[str, object]:
-    """Return the baggage that arrived."""
     return dict(baggage.get_all())
 
 
-@pytest.mark.parametrize(("wanted", "arrives"), [(False, {}), (True, {"user": "7"})])
 def test_baggage_is_stored_only_if_a_setting_says_so(
-    wanted: bool, arrives: dict[str, str], traced: Traced, settings: Any
+    traced: Traced, settings: Any
 ) -> None:
-    settings.JOBQUEUE = {"TRACE_BAGGAGE": wanted}
-    token = context.attach(baggage.set_baggage("user", "7"))
-    try:
-        made = baggage_here.enqueue()
-    finally:
-        context.detach(token)
-    assert ("baggage" in made.metadata["trace"]) is wanted
-    drain()
-    assert ArchivedJob.objects.get().result == arrives
+    for wanted, arrives in ((False, {}), (True, {"user": "7"})):
+        settings.JOBQUEUE = {"TRACE_BAGGAGE": wanted}
+        token = context.attach(baggage.set_baggage("user", "7"))
+        try:
+            made = baggage_here.enqueue()
+        finally:
+            context.detach(token)
+        assert ("baggage" in made.metadata["trace"]) is wanted
+        drain()
+        assert ArchivedJob.objects.get(id=made.id).result == arrives
 
 
-def test_a_span_that_nobody_records_leaves_jobs_as_they_are(
-    no_observers: None,
-) -> None:
+def test_a_span_that_nobody_records_leaves_jobs_as_they_are(no_observers: None) -> None:
     observers.observe(TracingObserver(TracerProvider(sampler=ALWAYS_OFF)))
     assert jobs.add.enqueue(1).metadata is None
 
@@ -356,17 +340,3 @@ def test_opentelemetry_finds_the_instrumentor() -> None:
 
     (entry,) = entry_points(group="opentelemetry_instrumentor", name="django_jobqueue")
     assert entry.load() is JobQueueInstrumentor
-
-
-@job(max_attempts=1)
-def giving_up() -> None:
-    """Fail on purpose."""
-    raise Fail("no such order")
-
-
-def test_a_job_that_gives_up_is_a_failure(traced: Traced) -> None:
-    giving_up.enqueue()
-    drain(raise_errors=False)
-    span = traced.named(f"process {giving_up.name}")
-    assert span.attributes["jobqueue.outcome"] == "failed"
-    assert span.status.status_code is StatusCode.ERROR
