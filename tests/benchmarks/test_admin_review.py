@@ -44,38 +44,25 @@ def review() -> Review:
         searches=[SEARCH],
         exports=[
             Export(
-                name="CSV",
-                rows=100,
-                seconds=2.0,
-                work=1.0,
-                megabytes=3.5,
-                grown_mb=1.5,
+                name="CSV", rows=100, seconds=2.0, work=1.0, megabytes=3.5, grown_mb=1.5
             )
         ],
     )
 
 
-def test_a_run_that_is_written_reads_as_it_was(tmp_path: Path) -> None:
-    path = tmp_path / "review.json"
-    review().write(path)
-    assert Review.read(path) == review()
-
-
-def test_pages_of_a_row_share_it_with_their_least_and_greatest_figure(
+def test_a_run_reads_as_it_was_and_pages_of_a_row_show_their_range(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "review.json"
+    assert section(path) == "Not run yet."
     review().write(path)
+    assert Review.read(path) == review()
     text = section(path)
     assert "| Archive: all, failed | 110–190 | 119–199 | 55–95 | 60–100 | 7 |" in text
     assert "| Bulk draft: made | 600 | 600 | 300 | 300 | – |" in text
     assert "at the 95th percentile: bulk draft, made." in text
     assert "| key, with an index | 1 | 1 | 0.100 | 0.0500 |" in text
     assert "| CSV | 100 | 50 | 1 | 3.50 | 1.50 |" in text
-
-
-def test_what_was_not_run_is_said_to_be_missing(tmp_path: Path) -> None:
-    assert section(tmp_path / "review.json") == "Not run yet."
 
 
 def test_what_misses_its_aim_is_marked() -> None:

@@ -6,62 +6,45 @@ import pytest
 
 from benchmarks.idle_slots import IdleSlots, Note, idle_slots
 
+Runs = list[tuple[int, int, str]]
 
-def run(start: int, end: int, key: str) -> list[Note]:
-    return [(start, "start", key), (end, "end", key)]
+# Runs from a moment to another of a key, with a limit of one job for each key; how
+# many slots there are, and which share of their time they were idle.
+CASES: dict[str, tuple[Runs, int, float]] = {
+    "always taken": ([(0, 10, "a"), (0, 20, "b"), (10, 30, "a"), (20, 30, "b")], 2, 0),
+    "idle from 10 to 15": (
+        [(0, 10, "a"), (0, 40, "b"), (15, 40, "c"), (40, 50, "a")],
+        *(2, 5 / 80),
+    ),
+    "no key permits it to be used from 10 on": (
+        [(0, 40, "a"), (0, 10, "b"), (40, 50, "a")],
+        *(2, 0),
+    ),
+    "from 10 to 20 three are free, and only two jobs may run": (
+        [(0, 20, "a"), *((0, 10, key) for key in "bcd"), (20, 30, "b"), (20, 30, "c")],
+        *(4, 2 * 10 / (4 * 20)),
+    ),
+    "not all were taken before": ([(0, 100, "a"), (50, 60, "b"), (60, 70, "b")], 2, 0),
+}
 
 
-def test_slots_that_are_always_taken_are_not_idle() -> None:
-    notes = [
-        *run(0, 10, "a"),
-        *run(0, 20, "b"),
-        *run(10, 30, "a"),
-        *run(20, 30, "b"),
-    ]
-    assert idle_slots(notes, slots=2, limit=1) == IdleSlots(share=0.0, most=1)
+def found(runs: Runs, slots: int) -> IdleSlots:
+    notes: list[Note] = []
+    for start, end, key in runs:
+        notes += [(start, "start", key), (end, "end", key)]
+    return idle_slots(notes, slots=slots, limit=1)
 
 
 def test_a_slot_is_idle_while_a_key_with_jobs_is_below_its_limit() -> None:
-    """From 10 to 15 one of two slots, of 2 × 40 in all."""
-    notes = [
-        *run(0, 10, "a"),
-        *run(0, 40, "b"),
-        *run(15, 40, "c"),
-        *run(40, 50, "a"),
-    ]
-    assert idle_slots(notes, slots=2, limit=1).share == pytest.approx(5 / 80)
-
-
-def test_a_slot_that_no_key_permits_to_be_used_is_not_idle() -> None:
-    """The second slot waits for the end of ``a`` from 10 on."""
-    notes = [*run(0, 40, "a"), *run(0, 10, "b"), *run(40, 50, "a")]
-    assert idle_slots(notes, slots=2, limit=1) == IdleSlots(share=0.0, most=1)
-
-
-def test_as_many_slots_are_idle_as_there_are_permitted_jobs() -> None:
-    """From 10 to 20 three slots are free, and only two jobs may run."""
-    notes = [
-        *run(0, 20, "a"),
-        *run(0, 10, "b"),
-        *run(0, 10, "c"),
-        *run(0, 10, "d"),
-        *run(20, 30, "b"),
-        *run(20, 30, "c"),
-    ]
-    found = idle_slots(notes, slots=4, limit=1)
-    assert found.share == pytest.approx(2 * 10 / (4 * 20))
+    for name, (runs, slots, share) in CASES.items():
+        idle = found(runs, slots)
+        assert (idle.share, idle.most) == (pytest.approx(share), 1), name
 
 
 def test_the_most_of_a_key_at_once_is_seen() -> None:
-    notes = [*run(0, 10, "a"), *run(5, 15, "a"), *run(20, 30, "a")]
-    assert idle_slots(notes, slots=1, limit=1).most == 2
-
-
-def test_the_time_before_all_slots_are_taken_does_not_count() -> None:
-    notes = [*run(0, 100, "a"), *run(50, 60, "b"), *run(60, 70, "b")]
-    assert idle_slots(notes, slots=2, limit=1).share == 0.0
+    assert found([(0, 10, "a"), (5, 15, "a"), (20, 30, "a")], slots=1).most == 2
 
 
 def test_slots_that_were_never_all_taken_are_refused() -> None:
     with pytest.raises(ValueError, match="never all taken"):
-        idle_slots(run(0, 10, "a"), slots=2, limit=1)
+        found([(0, 10, "a")], slots=2)

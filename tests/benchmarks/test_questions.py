@@ -22,19 +22,15 @@ from tests.support.commands import ROOT
 
 TINY = 0.002  # of the jobs
 
-CASES = [
-    pytest.param(question, case, id=f"{question.name}/{case.name}")
-    for question in QUESTIONS
-    for case in question.cases
-]
-ALWAYS = ("drain/one", "pickup/idle", "enqueue/single")
+CASES = [(question, case) for question in QUESTIONS for case in question.cases]
+ALWAYS = "drain/one"
 RUN = [
-    case
-    if case.id in ALWAYS
-    else pytest.param(
-        *case.values, id=case.id, marks=pytest.mark.slow("runs a benchmark")
+    pytest.param(
+        *(question, case),
+        id=(name := f"{question.name}/{case.name}"),
+        marks=() if name == ALWAYS else pytest.mark.slow("runs a benchmark"),
     )
-    for case in CASES
+    for question, case in CASES
 ]
 
 
@@ -53,21 +49,17 @@ def files_of(package: str) -> set[str]:
     return found - {"__init__", "base"}
 
 
-def test_every_file_of_a_question_is_registered_under_its_name() -> None:
-    assert {question.name for question in QUESTIONS} == files_of(questions.__file__)
-
-
-def test_every_file_of_a_system_is_registered() -> None:
-    names = {system.name.replace("-", "_") for system in ALL}
-    assert names == files_of(systems.__file__)
-    assert ALL[0] is OURS
-
-
-def test_the_index_has_every_question_and_every_script() -> None:
+def test_every_file_is_registered_and_in_the_index() -> None:
     index = (ROOT / "benchmarks" / "README.md").read_text()
+    assert {question.name for question in QUESTIONS} == files_of(questions.__file__)
     for question in QUESTIONS:
         assert f"| `{question.name}` | `questions/{question.name}.py` |" in index
     assert "`python -m benchmarks.admin_lists`" in index
+    names = {system.name.replace("-", "_") for system in ALL}
+    assert names == files_of(systems.__file__)
+    assert ALL[0] is OURS
+    scripts = {path.stem for path in (ROOT / "benchmarks" / "node").glob("*.mjs")}
+    assert {system.app for system in ALL if system.is_node} == scripts - {"common"}
 
 
 def test_every_peer_is_pinned() -> None:
@@ -82,60 +74,34 @@ def test_every_peer_is_pinned() -> None:
     assert {system.distribution for system in ALL if system is not OURS} <= pinned
 
 
-def test_every_system_on_node_has_its_script() -> None:
-    scripts = {path.stem for path in (ROOT / "benchmarks" / "node").glob("*.mjs")}
-    assert {system.app for system in ALL if system.is_node} == scripts - {"common"}
+def test_a_case_can_be_measured_and_shown() -> None:
+    for question, case in CASES:
+        keys = [column.key for column in case.columns]
+        is_right = (
+            (case.measure is None) != (case.together is None),
+            OURS in case.systems,
+            len(set(keys)) == len(keys),
+            case.leads in keys,
+        )
+        assert all(is_right), (question.name, case.name)
 
 
-@pytest.mark.parametrize("flag", ["--profile=drain", "--profile=drain/three"])
-def test_a_case_that_is_not_there_is_not_profiled(
-    flag: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
-        main([flag, "--json=run.json"])
-    assert "there is no case" in capsys.readouterr().err
-
-
-def test_a_profile_is_written_beside_a_json_file(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    with pytest.raises(SystemExit):
-        main(["--profile=drain/one"])
-    assert "--profile needs --json" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("question", "case"), CASES)
-def test_a_case_can_be_measured_and_shown(question: Question, case: Case) -> None:
-    assert (case.measure is None) != (case.together is None)
-    assert OURS in case.systems
-    keys = [column.key for column in case.columns]
-    assert len(set(keys)) == len(keys)
-    assert case.leads in keys
-
-
-def test_a_question_that_is_not_there_is_refused(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    with pytest.raises(SystemExit):
-        main(["--only", "drain,pikup"])
-    assert "there is no question 'pikup'" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("flag", ["--quick", "--only=drain", "--systems=pgqueuer"])
-def test_the_page_is_not_written_from_a_part_of_a_run(
-    flag: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
-        main(["--page", flag])
-    assert "--page needs a whole run" in capsys.readouterr().err
-
-
-def test_a_run_that_never_was_cannot_be_gone_on_with(
+def test_a_run_that_cannot_be_is_refused(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    with pytest.raises(SystemExit):
-        main(["--resume", f"--json={tmp_path / 'run.json'}"])
-    assert "of a run that was stopped" in capsys.readouterr().err
+    for command, said in (
+        ("--profile=drain --json=run.json", "there is no case"),
+        ("--profile=drain/three --json=run.json", "there is no case"),
+        ("--profile=drain/one", "--profile needs --json"),
+        ("--only drain,pikup", "there is no question 'pikup'"),
+        ("--page --quick", "--page needs a whole run"),
+        ("--page --only=drain", "--page needs a whole run"),
+        ("--page --systems=pgqueuer", "--page needs a whole run"),
+        (f"--resume --json={tmp_path}/run.json", "of a run that was stopped"),
+    ):
+        with pytest.raises(SystemExit):
+            main(command.split())
+        assert said in capsys.readouterr().err
 
 
 @pytest.mark.processes

@@ -2,54 +2,51 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
-from benchmarks.figures import Summary
+from benchmarks.figures import Summary, number, percentile
 from benchmarks.results import Results
 from tests.benchmarks.made import add, results
+from tests.support.tables import differing
 
 
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+def test_what_is_written_is_read_again_and_an_entry_is_a_line(tmp_path: Path) -> None:
     written = results()
     add(written, "drain/one", "pgqueuer", {"jobs_per_s": 2.5}, {"jobs_per_s": None})
     add(written, "drain/one", "django_jobqueue", {"jobs_per_s": 5})
     written.write(tmp_path / "run.json")
     assert Results.read(tmp_path / "run.json") == written
-
-
-def test_an_entry_is_a_line_of_the_file(tmp_path: Path) -> None:
-    written = results()
-    add(written, "drain/one", "pgqueuer", {"jobs": 1}, {"jobs": 2}, {"jobs": 3})
-    written.write(tmp_path / "run.json")
     lines = (tmp_path / "run.json").read_text().splitlines()
-    assert sum('"pgqueuer"' in line for line in lines) == 3
+    assert sum('"pgqueuer"' in line for line in lines) == 2
 
 
-def test_a_summary_is_of_all_rounds() -> None:
+def test_a_summary_and_a_ratio_need_rounds_that_reached_their_end() -> None:
     found = results()
     add(found, "drain/one", "a", {"x": 1}, {"x": 9}, {"x": 2})
-    add(found, "drain/two", "a", {"x": 100})
-    assert found.summary("drain/one", "a", "x") == Summary(2, 1, 9)
-    assert found.median("drain/one", "a", "x") == 2
-
-
-def test_there_is_no_summary_of_what_was_not_measured_or_not_reached() -> None:
-    found = results()
-    add(found, "crash/host", "a", {"seconds": 1.0}, {"seconds": None})
-    assert found.summary("crash/host", "a", "seconds") is None
-    assert found.summary("crash/host", "a", "jobs") is None
-    assert found.summary("crash/host", "b", "seconds") is None
-
-
-def test_a_ratio_is_one_of_medians() -> None:
-    found = results()
-    add(found, "drain/one", "a", {"x": 4}, {"x": 6}, {"x": 80})
-    add(found, "drain/one", "b", {"x": 3})
+    add(found, "drain/one", "b", {"x": 4})
     add(found, "drain/one", "zero", {"x": 0})
-    one = ("drain/one", "a", "x")
-    assert found.ratio(one, ("drain/one", "b", "x")) == 2
+    add(found, "crash/host", "a", {"seconds": 1.0}, {"seconds": None})
+    assert found.summary("drain/one", "a", "x") == Summary(2, 1, 9)
+    assert found.summary("crash/host", "a", "seconds") is None
+    one = ("drain/one", "b", "x")
+    assert found.ratio(one, ("drain/one", "a", "x")) == 2
     assert found.ratio(one, ("drain/one", "zero", "x")) is None
     assert found.ratio(one, ("drain/one", "c", "x")) is None
+
+
+def test_a_percentile_is_the_least_value_that_is_not_below_that_share() -> None:
+    hundred = [(1, 1), (50, 50), (99, 99), (99.5, 100), (100, 100), (0, 1)]
+    assert differing(hundred, partial(percentile, range(100, 0, -1))) == []
+    assert percentile([7.0], 50) == percentile([7.0], 99) == 7.0
+
+
+def test_a_figure_has_three_digits() -> None:
+    figures = [
+        *((0, "0"), (0.0, "0"), (0.08437, "0.0844"), (1.996, "2.00"), (523.4, "523")),
+        *((12_345.6, "12,300"), (50_000, "50,000"), (4.0, "4"), (-2.218, "-2.22")),
+    ]
+    assert differing(figures, number) == []
 
 
 def test_what_was_not_asked_to_its_end_is_forgotten() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
 from benchmarks.processes import Failed
@@ -50,11 +51,8 @@ def test_each_round_begins_with_another_system() -> None:
     measured, made = Measured(), results()
     Runner(SITE, made, lambda line: None).run([asking(measured.case("one"))])
     names = [system.name for system in SYSTEMS]
-    assert measured.order == [
-        *names,
-        *(names[1:] + names[:1]),
-        *(names[2:] + names[:2]),
-    ]
+    turns = [names[n:] + names[:n] for n in range(3)]
+    assert measured.order == [name for turn in turns for name in turn]
     assert [e.system for e in made.entries] == measured.order
     assert [e.round for e in made.entries] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
     assert made.finished == ["speed"]
@@ -84,16 +82,7 @@ def test_systems_that_are_measured_at_once_are_asked_together() -> None:
         asked.append(names)
         return {name: {"x": None} for name in names}
 
-    case = Case(
-        name="idle",
-        title="Idle",
-        systems=SYSTEMS,
-        columns=(Column(key="x", title="x"),),
-        leads="x",
-        better=Better.LOW,
-        together=together,
-        most_rounds=1,
-    )
+    case = replace(Measured().case("idle", 1), measure=None, together=together)
     made = results()
     Runner(SITE, made, lambda line: None).run([asking(case)])
     assert asked == [[system.name for system in SYSTEMS]]
