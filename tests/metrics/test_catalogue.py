@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
-from django_jobqueue.metrics.catalogue import (
-    CLUSTER,
-    HOST,
-    METRICS,
-    PRODUCER,
-    Kind,
-    Metric,
-)
+from django_jobqueue.metrics.catalogue import CLUSTER, HOST, METRICS, PRODUCER, Kind
 
 
-@pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS.keys())
-def test_a_metric_is_named_as_prometheus_advises(metric: Metric) -> None:
-    base = metric.name.removesuffix("_total")
-    assert re.fullmatch(r"jobqueue(_[a-z]+)+", metric.name)
-    assert (base != metric.name) == (metric.kind is Kind.COUNTER)
-    assert base.endswith(f"_{metric.unit}") or not metric.unit
-    assert metric.unit or not base.endswith(("_seconds", "_bytes"))
-    assert not {*metric.label_names} & {"le", "quantile", "job", "instance"}
-    assert metric.help.endswith(".")
-    assert bool(metric.bounds) == bool(metric.places)
-    assert bool(metric.bounds) == (metric.kind is Kind.HISTOGRAM)
+def test_a_metric_is_named_as_prometheus_advises() -> None:
+    for name, metric in METRICS.items():
+        base = name.removesuffix("_total")
+        follows = (
+            re.fullmatch(r"jobqueue(_[a-z]+)+", name),
+            (base != name) == (metric.kind is Kind.COUNTER),
+            base.endswith(f"_{metric.unit}") or not metric.unit,
+            metric.unit or not base.endswith(("_seconds", "_bytes")),
+            not {*metric.label_names} & {"le", "quantile", "job", "instance"},
+            metric.help.endswith("."),
+            bool(metric.bounds) == bool(metric.places),
+            bool(metric.bounds) == (metric.kind is Kind.HISTOGRAM),
+        )
+        assert all(follows), (name, follows)
 
 
 def test_the_prefix_says_whether_a_metric_is_of_a_host_or_of_the_cluster() -> None:

@@ -18,54 +18,64 @@ from prometheus_client.openmetrics.parser import (
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from django_jobqueue.checks.project_settings import check_settings
+from django_jobqueue.exceptions import MetricsExtraMissing
 from django_jobqueue.metrics.catalogue import CLUSTER
+from django_jobqueue.metrics.exposition import Exposition
 from django_jobqueue.monitoring import views
 from django_jobqueue.store.connection import DjangoDatabase
 from tests.commands.conftest import jobqueue
 from tests.store.rows import ADD, make_many
+from tests.support.tables import differing
 
 TOKEN, OTHER = "0123456789abcdef", "fedcba9876543210"
 URL = "/jobqueue/metrics"
 
+ALLOWED = override_settings(JOBQUEUE={"METRICS_ALLOW": ["127.0.0.1"]})
 pytestmark = pytest.mark.django_db
 urlpatterns = [path("metrics", views.metrics)]  # for a project without users
 
 
-@pytest.mark.parametrize(
-    ("settings", "sent", "status"),
-    [
-        ({}, {}, 403),
-        ({}, {"Authorization": "Bearer "}, 403),
-        ({"METRICS_TOKENS": [TOKEN]}, {}, 403),
-        ({"METRICS_TOKENS": [TOKEN]}, {"Authorization": f"Bearer {TOKEN}"}, 200),
-        ({"METRICS_TOKENS": [TOKEN]}, {"Authorization": f"bearer  {TOKEN}"}, 200),
-        ({"METRICS_TOKENS": [TOKEN]}, {"Authorization": f"Bearer {OTHER}"}, 403),
-        ({"METRICS_TOKENS": [TOKEN]}, {"Authorization": f"Bearer {TOKEN}0"}, 403),
-        ({"METRICS_TOKENS": [TOKEN]}, {"Authorization": "Bearer é"}, 403),
-        ({"METRICS_TOKENS": [TOKEN]}, {"Authorization": f"Basic {TOKEN}"}, 403),
-        ({"METRICS_TOKENS": [OTHER, TOKEN]}, {"Authorization": f"Bearer {TOKEN}"}, 200),
-        ({"METRICS_ALLOW": ["127.0.0.0/8"]}, {}, 200),
-        ({"METRICS_ALLOW": ["10.0.0.0/8", "127.0.0.1"]}, {}, 200),
-        ({"METRICS_ALLOW": ["10.0.0.0/8"]}, {}, 403),
-        ({"METRICS_ALLOW": ["127.0.0.0/8"]}, {"REMOTE_ADDR": "::ffff:127.0.0.1"}, 200),
-        ({"METRICS_ALLOW": ["127.0.0.0/8"]}, {"REMOTE_ADDR": ""}, 403),
-        ({"METRICS_ALLOW": ["127.0.0.0/8"]}, {"REMOTE_ADDR": "unix:"}, 403),
-        ({"METRICS_ALLOW": ["127.0.0.0/8"]}, {"X-Forwarded-For": "127.0.0.1"}, 403),
-        ({"METRICS_ALLOW": ["10.0.0.0/8"]}, {"X-Forwarded-For": "10.1.1.1"}, 403),
-    ],
-)
-def test_a_token_or_an_address_opens_it(
-    settings: dict[str, Any], sent: dict[str, str], status: int
-) -> None:
-    meta = {name: sent.pop(name) for name in [*sent] if name == "REMOTE_ADDR"}
-    with override_settings(JOBQUEUE=settings):
-        for client in (Client(), Client(headers={"Accept-Language": "de"})):
-            response = client.get(URL, headers=sent, **meta)
-            assert response.status_code == status
-            assert "no-store" in response["Cache-Control"]
+WITH_TOKEN, LOCAL = {"METRICS_TOKENS": [TOKEN]}, {"METRICS_ALLOW": ["127.0.0.0/8"]}
+OPENED: list[tuple[dict[str, Any], dict[str, str], int]] = [
+    ({}, {}, 403),
+    ({}, {"Authorization": "Bearer "}, 403),
+    (WITH_TOKEN, {}, 403),
+    (WITH_TOKEN, {"Authorization": f"Bearer {TOKEN}"}, 200),
+    (WITH_TOKEN, {"Authorization": f"bearer  {TOKEN}"}, 200),
+    (WITH_TOKEN, {"Authorization": f"Bearer {OTHER}"}, 403),
+    (WITH_TOKEN, {"Authorization": f"Bearer {TOKEN}0"}, 403),
+    (WITH_TOKEN, {"Authorization": "Bearer é"}, 403),
+    (WITH_TOKEN, {"Authorization": f"Basic {TOKEN}"}, 403),
+    ({"METRICS_TOKENS": [OTHER, TOKEN]}, {"Authorization": f"Bearer {TOKEN}"}, 200),
+    (LOCAL, {}, 200),
+    ({"METRICS_ALLOW": ["10.0.0.0/8", "127.0.0.1"]}, {}, 200),
+    ({"METRICS_ALLOW": ["10.0.0.0/8"]}, {}, 403),
+    (LOCAL, {"REMOTE_ADDR": "::ffff:127.0.0.1"}, 200),
+    (LOCAL, {"REMOTE_ADDR": ""}, 403),
+    (LOCAL, {"REMOTE_ADDR": "unix:"}, 403),
+    (LOCAL, {"X-Forwarded-For": "127.0.0.1"}, 403),
+    ({"METRICS_ALLOW": ["10.0.0.0/8"]}, {"X-Forwarded-For": "10.1.1.1"}, 403),
+]
+
+
+def test_a_token_or_an_address_opens_it() -> None:
+    def status(settings: dict[str, Any], sent: dict[str, str]) -> int:
+        meta = {name: sent[name] for name in sent if name == "REMOTE_ADDR"}
+        headers = {"Accept-Language": "de", **sent}
+        with override_settings(JOBQUEUE=settings):
+            response = Client().get(URL, headers=headers, **meta)  # type: ignore[arg-type]
+        assert "no-store" in response["Cache-Control"]
+        return response.status_code
+
+    assert differing(OPENED, status) == []
+    with ALLOWED:
+        for method in ("head", "post", "put", "delete", "options"):
+            response = getattr(Client(), method)(URL)
+            assert response.status_code == (200 if method == "head" else 405)
 
 
 def test_the_right_to_see_the_overview_opens_it_and_no_other_does() -> None:
+    assert reverse("jobqueue_monitoring:metrics") == URL
     user = get_user_model().objects.create_user("bert", is_staff=True)
     client = Client()
     client.force_login(user)
@@ -85,48 +95,31 @@ def test_the_right_to_see_the_overview_opens_it_and_no_other_does() -> None:
 )
 def test_a_project_without_users_has_tokens_and_addresses() -> None:
     assert Client().get("/metrics").status_code == 403
-    with override_settings(JOBQUEUE={"METRICS_ALLOW": ["127.0.0.1"]}):
+    with ALLOWED:
         assert Client().get("/metrics").status_code == 200
 
 
-ALLOWED = override_settings(JOBQUEUE={"METRICS_ALLOW": ["127.0.0.1"]})
-
-
 @ALLOWED
-@pytest.mark.parametrize(
-    ("accept", "parse"),
-    [
-        ("", parse_text),
-        ("application/openmetrics-text; version=1.0.0", parse_openmetrics),
-    ],
-)
-def test_the_answer_has_the_format_that_is_asked_for(accept: str, parse: Any) -> None:
-    response = Client().get(URL, headers={"Accept": accept, "Accept-Encoding": "gzip"})
-    assert response["Content-Encoding"] == "gzip"
-    families = list(parse(gzip.decompress(response.content).decode()))
-    names = {name.removesuffix("_total") for name in CLUSTER}
-    assert {family.name for family in families} <= names
-    assert "jobqueue_database_up" in {family.name for family in families}
+def test_the_answer_has_the_format_that_is_asked_for() -> None:
+    openmetrics = "application/openmetrics-text; version=1.0.0"
+    formats: dict[str, Any] = {"": parse_text, openmetrics: parse_openmetrics}
+    for accept, parse in formats.items():
+        sent = {"Accept": accept, "Accept-Encoding": "gzip"}
+        response = Client().get(URL, headers=sent)
+        assert response["Content-Encoding"] == "gzip"
+        text = gzip.decompress(response.content).decode()
+        names = {family.name for family in parse(text)}
+        assert names <= {name.removesuffix("_total") for name in CLUSTER}
+        assert "jobqueue_database_up" in names
 
 
-@ALLOWED
-def test_only_get_and_head_are_answered() -> None:
-    client = Client(enforce_csrf_checks=False)
-    assert client.head(URL).status_code == 200
-    for method in (client.post, client.put, client.delete, client.options):
-        assert method(URL).status_code == 405
-
-
-@ALLOWED
-@override_settings(
+BEHIND_LOGIN = override_settings(
     MIDDLEWARE=[
         "django.contrib.sessions.middleware.SessionMiddleware",
         "django.contrib.auth.middleware.AuthenticationMiddleware",
         "django.contrib.auth.middleware.LoginRequiredMiddleware",
     ]
 )
-def test_nobody_has_to_log_in_also_where_other_pages_need_it() -> None:
-    assert Client().get(URL).status_code == 200
 
 
 def lost(*args: Any) -> Any:
@@ -135,9 +128,11 @@ def lost(*args: Any) -> Any:
 
 
 @ALLOWED
-def test_an_outage_of_the_database_is_a_value_and_no_error(
+def test_nobody_has_to_log_in_and_an_outage_of_the_database_is_a_value(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    with BEHIND_LOGIN:
+        assert Client().get(URL).status_code == 200
     monkeypatch.setattr(DjangoDatabase, "fetch", lost)
     response = Client().get(URL)
     assert response.status_code == 200
@@ -149,34 +144,35 @@ def test_an_outage_of_the_database_is_a_value_and_no_error(
 def test_without_the_extra_the_answer_is_the_line_of_pip(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    views._exposition.cache_clear()
+    views._exposition.cache_clear()  # private: else what was imported before is used
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    with pytest.raises(MetricsExtraMissing, match=r"pip install.*\[metrics\]"):
+        Exposition()
     response = Client().get(URL)
     assert response.status_code == 501
     assert b'pip install "django-jobqueue[metrics]"' in response.content
 
 
-@pytest.mark.parametrize(
-    ("setting", "value", "message"),
-    [
-        ("METRICS_TOKENS", ["short"], "of at least 16 characters."),
-        ("METRICS_TOKENS", "secret-secret-secret", "of at least 16 characters."),
-        ("METRICS_TOKENS", ["ünseen-ünseen-ünseen"], "of at least 16 characters."),
-        ("METRICS_ALLOW", ["10.0.0.1/8"], "such as"),
-        ("METRICS_ALLOW", ["localhost"], "such as"),
-        ("METRICS_ALLOW", "10.0.0.0/8", "such as"),
-        ("METRICS_MAX_AGE", -1, "must be at least 0"),
-    ],
-)
-def test_checks_name_bad_settings_and_repeat_no_token(
-    setting: str, value: Any, message: str
-) -> None:
-    with override_settings(JOBQUEUE={setting: value}):
-        (found,) = check_settings(None)
-    assert found.id == "jobqueue.E003"
-    assert message in found.msg
-    if setting == "METRICS_TOKENS":
+BAD: list[tuple[str, Any, str]] = [
+    ("METRICS_TOKENS", ["short"], "of at least 16 characters."),
+    ("METRICS_TOKENS", "secret-secret-secret", "of at least 16 characters."),
+    ("METRICS_TOKENS", ["ünseen-ünseen-ünseen"], "of at least 16 characters."),
+    ("METRICS_ALLOW", ["10.0.0.1/8"], "such as"),
+    ("METRICS_ALLOW", ["localhost"], "such as"),
+    ("METRICS_ALLOW", "10.0.0.0/8", "such as"),
+    ("METRICS_MAX_AGE", -1, "must be at least 0"),
+]
+
+
+def test_checks_name_bad_settings_and_repeat_no_token() -> None:
+    def said(setting: str, value: Any) -> str:
+        with override_settings(JOBQUEUE={setting: value}):
+            (found,) = check_settings(None)
+        assert found.id == "jobqueue.E003"
         assert not any(secret in str(found) for secret in ("short", "secret", "nseen"))
+        return found.msg
+
+    assert differing(BAD, said, str.__contains__) == []
 
 
 def test_the_wanted_slots_of_a_queue_are_answered_for_autoscalers(
@@ -196,7 +192,3 @@ def test_the_wanted_slots_of_a_queue_are_answered_for_autoscalers(
             assert client.get(url, wrong).status_code == 400
         monkeypatch.setattr(DjangoDatabase, "fetch", lost)
         assert client.get(url, {"queue": "mail"}).status_code == 503
-
-
-def test_the_address_has_a_name() -> None:
-    assert reverse("jobqueue_monitoring:metrics") == URL
