@@ -6,8 +6,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.test import Client, override_settings
-from django.urls import reverse
 from django.utils import timezone
 
 from django_jobqueue import operations
@@ -47,16 +45,12 @@ def load() -> QueueLoad:
     return queue_load(DjangoDatabase(), "mail")
 
 
-def test_an_empty_queue_has_no_load() -> None:
+def test_the_backlog_is_what_the_slots_take_for_what_is_ready() -> None:
     make(ADD, queue="other")
     make(ADD, queue="mail", run_after=ago(-60))
     assert load() == QueueLoad(0, 0.0, 0.0)
-
-
-def test_the_backlog_is_what_the_slots_take_for_what_is_ready() -> None:
     make_many(8, ADD, queue="mail", run_after=ago(90))
     make_many(2, FAIL, queue="mail")
-    make(ADD, queue="other")
     ran(ADD, 10, 3.0)
     ran(ADD, 10, 5.0, release="b", succeeded=0, failed=6, retried=4)
     ran(ADD, 10, 100.0, queue="other")
@@ -90,18 +84,3 @@ def test_what_is_paused_is_left_out() -> None:
     assert 30 <= found.oldest_seconds < 60
     operations.pause(["mail"], queues=True)
     assert load() == QueueLoad(0, 0.0, 0.0)
-
-
-def test_autoscalers_are_answered_with_it() -> None:
-    make_many(3, ADD, queue="mail", run_after=ago(90))
-    with override_settings(JOBQUEUE={"METRICS_ALLOW": ["127.0.0.1"]}):
-        url = reverse("jobqueue_monitoring:scale")
-        answer = Client().get(url, {"queue": "mail"}).json()
-    assert answer.keys() == {
-        "queue",
-        "wanted_slots",
-        "ready",
-        "oldest_seconds",
-        "backlog_seconds",
-    }
-    assert (answer["ready"], answer["backlog_seconds"]) == (3, 3.0)

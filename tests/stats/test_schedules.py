@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone, translation
 
 from django_jobqueue.domain.schedule_rules import cron, every, parse
-from django_jobqueue.models import Firing, JobType, QueuedJob, Schedule
+from django_jobqueue.models import Firing, JobType, QueuedJob, Schedule, Worker
 from django_jobqueue.stats import schedules
 from django_jobqueue.stats.attention import Concern
 from django_jobqueue.stats.schedules import (
@@ -35,26 +35,24 @@ def told() -> list[Concern]:
     return [one for one in concerns() if one.code.startswith("schedule")]
 
 
-@pytest.mark.parametrize(
-    ("columns", "due", "state"),
-    [
-        ({}, MINUTE, ScheduleState.ACTIVE),
-        ({}, -MINUTE / 2, ScheduleState.ACTIVE),
-        ({}, -2 * MINUTE, ScheduleState.OVERDUE),
-        ({"paused": True}, -2 * MINUTE, ScheduleState.PAUSED),
-        ({"origin": "code", "gone_at": timezone.now()}, -MINUTE, ScheduleState.GONE),
-        ({"rule": "cron of my own"}, -2 * MINUTE, ScheduleState.BROKEN),
-        ({"time_zone": "Europe/Berlim"}, -2 * MINUTE, ScheduleState.BROKEN),
-        ({"ends_at": timezone.now() - MINUTE}, None, ScheduleState.ENDED),
-    ],
-)
-def test_a_schedule_has_one_state(
-    columns: dict[str, Any], due: timedelta | None, state: ScheduleState
-) -> None:
-    schedule(due=due, **columns)
-    found = stands()
-    assert found.state == state
-    assert (found.next_at is not None) == found.fires
+def test_a_schedule_has_one_state() -> None:
+    gone = {"origin": "code", "gone_at": timezone.now()}
+    states: dict[str, tuple[dict[str, Any], timedelta | None, ScheduleState]] = {
+        "soon": ({}, MINUTE, ScheduleState.ACTIVE),
+        "just due": ({}, -MINUTE / 2, ScheduleState.ACTIVE),
+        "due": ({}, -2 * MINUTE, ScheduleState.OVERDUE),
+        "paused": ({"paused": True}, -2 * MINUTE, ScheduleState.PAUSED),
+        "gone": (gone, -MINUTE, ScheduleState.GONE),
+        "a rule": ({"rule": "cron of my own"}, -2 * MINUTE, ScheduleState.BROKEN),
+        "a zone": ({"time_zone": "Europe/Berlim"}, -2 * MINUTE, ScheduleState.BROKEN),
+        "over": ({"ends_at": timezone.now() - MINUTE}, None, ScheduleState.ENDED),
+    }
+    for name, (columns, due, _) in states.items():
+        schedule(name, due=due, **columns)
+    found = schedules.read([], timezone.now())
+    assert all((one.next_at is not None) == one.fires for one in found)
+    expected = {name: state for name, (*_, state) in states.items()}
+    assert {one.row.name: one.state for one in found} == expected
 
 
 def test_before_it_is_planned_its_next_moment_is_that_of_its_rule() -> None:
@@ -68,52 +66,36 @@ def test_before_it_is_planned_its_next_moment_is_that_of_its_rule() -> None:
     assert (found.next_at.month, found.next_at.day) == (1, 1)
 
 
-def test_its_newest_firing_has_the_status_that_the_job_has_now() -> None:
+def test_its_newest_firing_and_its_last_finished_job_are_known() -> None:
     schedule()
-    fired(2 * MINUTE, "failed")
-    job = fired(MINUTE, "running")
-    Firing.objects.create(
-        schedule="nightly",
-        fires_at=ago(hours=3),
-        outcome="missed",
-        number=7,
-    )
-    newest = stands().status.newest
-    assert newest is not None
-    assert (newest.job_id, newest.status, newest.outcome) == (job, "running", "fired")
-
-
-def test_its_last_finished_job_failed_whatever_runs_now() -> None:
-    schedule()
-    fired(3 * MINUTE, "succeeded")
-    failed = fired(2 * MINUTE, "failed")
-    fired(MINUTE, "running")
-    finished = stands().status.finished
-    assert finished is not None
-    assert (finished.id, stands().bad_end) == (failed, "failed")
-
-
-def test_a_failed_job_that_was_replayed_is_not_held_against_it() -> None:
-    schedule()
-    failed = fired(2 * MINUTE, "failed")
-    QueuedJob.objects.create(job_type_id=ADD, replay_of=failed)
-    assert stands().bad_end == ""
-
-
-def test_a_job_that_was_pruned_has_no_status() -> None:
-    schedule()
-    fired(MINUTE)
+    fired(4 * MINUTE)  # whose job was pruned
     status = stands().status
     assert status.newest is not None
-    assert status.newest.status is None
-    assert status.finished is None
+    assert (status.newest.status, status.finished) == (None, None)
+    fired(3 * MINUTE, "succeeded")
+    failed = fired(2 * MINUTE, "failed")
+    job = fired(MINUTE, "running")
+    Firing.objects.create(
+        schedule="nightly", fires_at=ago(hours=3), outcome="missed", number=7
+    )
+    found = stands()
+    newest, finished = found.status.newest, found.status.finished
+    assert newest is not None
+    assert (newest.job_id, newest.status, newest.outcome) == (job, "running", "fired")
+    assert finished is not None
+    assert (finished.id, found.bad_end) == (failed, "failed")
+    QueuedJob.objects.create(job_type_id=ADD, replay_of=failed)
+    assert stands().bad_end == ""
 
 
 # What needs attention.
 
 
 def test_schedules_that_are_well_are_not_told() -> None:
+    schedule(due=-5 * MINUTE)
+    assert [one.code for one in concerns()] == ["no_worker"]  # that alone is told
     worker()
+    Schedule.objects.all().delete()
     schedule(due=MINUTE)
     fired(MINUTE, "succeeded")
     schedule("off", due=-5 * MINUTE, paused=True)
@@ -126,57 +108,52 @@ def test_one_that_did_not_fire_is_told_with_a_link_the_latest_last() -> None:
     worker()
     schedule(due=-5 * MINUTE)
     schedule("hourly", due=-125 * MINUTE)
-    first, second = told()
-    assert first.message == ("Schedule hourly has not fired; it was due 2 h 05 m ago.")
-    assert (first.code, first.model, first.key) == (
-        "schedule_not_fired",
-        "schedule",
-        "hourly",
-    )
-    assert second.message == "Schedule nightly has not fired; it was due 5 m ago."
-
-
-def test_without_a_worker_that_alone_is_told() -> None:
-    schedule(due=-5 * MINUTE)
-    assert [one.code for one in concerns()] == ["no_worker"]
-
-
-def test_one_that_cannot_fire_is_told_with_the_reason() -> None:
-    worker()
-    schedule(rule="cron 61 * * * *")
-    (one,) = told()
-    assert one.code == "schedule_not_fired"
-    assert one.message == (
-        "Schedule nightly cannot fire: cron('61 * * * *'): cannot read the minute; it "
-        "takes a number from 0 to 59."
-    )
-
-
-def test_one_whose_last_job_failed_or_expired_is_told() -> None:
-    worker()
-    schedule(due=MINUTE)
-    fired(MINUTE, "failed")
-    schedule("hourly", due=MINUTE)
-    fired(MINUTE, "expired", name="hourly")
-    assert [(one.code, one.message) for one in told()] == [
-        ("schedule_failed", "The last job of schedule hourly expired."),
-        ("schedule_failed", "The last job of schedule nightly failed."),
+    assert [(one.code, one.model, one.key, one.message) for one in told()] == [
+        (
+            "schedule_not_fired",
+            "schedule",
+            name,
+            f"Schedule {name} has not fired; {was}",
+        )
+        for name, was in (
+            ("hourly", "it was due 2 h 05 m ago."),
+            ("nightly", "it was due 5 m ago."),
+        )
     ]
 
 
-@pytest.mark.parametrize(
-    "columns", [{"job_types": []}, {"queues": ["mail"]}, {"state": "draining"}]
-)
-def test_one_whose_jobs_nobody_claims_is_told(columns: dict[str, Any]) -> None:
-    worker(**columns)
-    if "state" in columns:
-        worker("web-1:2", job_types=[])
-    schedule(due=MINUTE)
-    (one,) = told()
-    assert one.code == "schedule_not_served"
-    assert one.message == (
-        f"Schedule nightly enqueues jobs of type {ADD}, which no living worker claims."
+def test_one_that_cannot_fire_or_whose_last_job_failed_is_told() -> None:
+    worker()
+    schedule(rule="cron 61 * * * *")
+    schedule("daily", due=MINUTE)
+    fired(MINUTE, "failed", name="daily")
+    schedule("hourly", due=MINUTE)
+    fired(MINUTE, "expired", name="hourly")
+    reason = (
+        "cron('61 * * * *'): cannot read the minute; it takes a number from 0 to 59."
     )
+    assert [(one.code, one.message) for one in told()] == [
+        ("schedule_not_fired", f"Schedule nightly cannot fire: {reason}"),
+        ("schedule_failed", "The last job of schedule daily failed."),
+        ("schedule_failed", "The last job of schedule hourly expired."),
+    ]
+
+
+def test_one_whose_jobs_nobody_claims_is_told() -> None:
+    schedule(due=MINUTE)
+    scenes: list[list[dict[str, Any]]] = [
+        [{"job_types": []}],
+        [{"queues": ["mail"]}],
+        [{"state": "draining"}, {"name": "web-1:2", "job_types": []}],
+    ]
+    for workers in scenes:
+        Worker.objects.all().delete()
+        for columns in workers:
+            worker(**columns)
+        said = f"Schedule nightly enqueues jobs of type {ADD}, which no living worker "
+        assert [(one.code, one.message) for one in told()] == [
+            ("schedule_not_served", f"{said}claims.")
+        ]
 
 
 def test_the_queue_of_its_own_counts() -> None:
@@ -201,30 +178,29 @@ def test_one_that_no_code_declares_any_more_is_told_until_it_is_deleted() -> Non
 # A rule in words.
 
 
-@pytest.mark.parametrize(
-    ("text", "words", "typed"),
-    [
-        ("every 1", "every second", "every 1 second"),
-        ("every 45", "every 45 seconds", "every 45 seconds"),
-        ("every 60", "every minute", "every 1 minute"),
-        ("every 300", "every 5 minutes", "every 5 minutes"),
-        ("every 5400", "every 90 minutes", "every 90 minutes"),
-        ("every 3600", "every hour", "every 1 hour"),
-        ("every 86400", "every day", "every 1 day"),
-        ("every 172800", "every 2 days", "every 2 days"),
-        (
-            "every 3601 since 1760000000",
-            "every 3,601 seconds since 2025-10-09 08:53:20 UTC",
-            "every 3601 seconds since 1760000000",
-        ),
-        ("cron 30 2 * * MON", "30 2 * * MON", "30 2 * * MON"),
-    ],
-)
-def test_a_rule_in_words_can_be_typed_again(text: str, words: str, typed: str) -> None:
-    rule = parse(text, "UTC")
-    assert rule_text(rule) == words
-    assert typed_text(rule) == typed
-    assert parse(typed, "UTC") == rule
+WORDS = [
+    ("every 1", "every second", "every 1 second"),
+    ("every 45", "every 45 seconds", "every 45 seconds"),
+    ("every 60", "every minute", "every 1 minute"),
+    ("every 300", "every 5 minutes", "every 5 minutes"),
+    ("every 5400", "every 90 minutes", "every 90 minutes"),
+    ("every 3600", "every hour", "every 1 hour"),
+    ("every 86400", "every day", "every 1 day"),
+    ("every 172800", "every 2 days", "every 2 days"),
+    (
+        "every 3601 since 1760000000",
+        "every 3,601 seconds since 2025-10-09 08:53:20 UTC",
+        "every 3601 seconds since 1760000000",
+    ),
+    ("cron 30 2 * * MON", "30 2 * * MON", "30 2 * * MON"),
+]
+
+
+def test_a_rule_in_words_can_be_typed_again() -> None:
+    for text, words, typed in WORDS:
+        rule = parse(text, "UTC")
+        assert (rule_text(rule), typed_text(rule)) == (words, typed)
+        assert parse(typed, "UTC") == rule
 
 
 def test_words_of_rules_do_not_depend_on_the_language_they_are_typed_in() -> None:

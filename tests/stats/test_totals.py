@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from django_jobqueue.models import JobType, Queue
+from django_jobqueue.models import JobType, Queue, Rollup
 from django_jobqueue.stats import overview, totals
 from django_jobqueue.stats.time_window import DAY, HOUR, WEEK, Window
 from django_jobqueue.stats.totals import Line
@@ -76,22 +76,21 @@ def test_percentiles_are_of_all_roll_ups_together() -> None:
     rollup(ago(minutes=2), run_histogram=histogram(7.0, 7.0))
     line = by_type()[ADD]
     assert sum(line.run) == 20
-    half, most = line.run_time(0.5), line.run_time(0.95)
-    assert half is not None
-    assert most is not None
+    half, most = line.run_time(0.5) or 0.0, line.run_time(0.95) or 0.0
     assert 0.05 <= half < 0.1
     assert 7.0 <= most < 12.0
     assert line.wait_time(0.5) is None
 
 
-@pytest.mark.parametrize("window", [HOUR, DAY, WEEK])
-def test_a_trend_has_each_roll_up_in_its_place(window: Window) -> None:
-    rollup(ago(seconds=0), succeeded=2, failed=1)
-    rollup(ago(seconds=0) - window.length + 2 * window.step, succeeded=5)
-    trend = by_type(window)[ADD].trend
-    assert len(trend) == window.length // window.trend_step
-    assert (trend[-1], trend[0]) == ([3, 1], [5, 0])
-    assert sum(finished for finished, failed in trend) == 8
+def test_a_trend_has_each_roll_up_in_its_place() -> None:
+    for window in (HOUR, DAY, WEEK):
+        Rollup.objects.all().delete()
+        rollup(ago(seconds=0), succeeded=2, failed=1)
+        rollup(ago(seconds=0) - window.length + 2 * window.step, succeeded=5)
+        trend = by_type(window)[ADD].trend
+        assert len(trend) == window.length // window.trend_step
+        assert (trend[-1], trend[0]) == ([3, 1], [5, 0])
+        assert sum(finished for finished, failed in trend) == 8
 
 
 def test_idle_types_are_counted_and_paused_queues_have_a_line() -> None:
@@ -125,13 +124,6 @@ def test_reading_asks_a_fixed_number_of_small_questions() -> None:
     assert all("FROM jobqueue_schedule" in text for text in of_archive)
 
 
-def test_what_was_just_read_is_not_read_again() -> None:
-    overview.read(HOUR)
-    with CaptureQueriesContext(connection) as captured:
-        overview.read(HOUR)
-    assert len(captured) == 0
-
-
 def test_the_spans_of_a_window_are_what_its_roll_ups_say() -> None:
     rollup(ago(minutes=90), succeeded=3, wait_histogram=histogram(2.0))
     rollup(ago(minutes=90), SAY, succeeded=4, failed=2, other=1, retried=9)
@@ -139,9 +131,7 @@ def test_the_spans_of_a_window_are_what_its_roll_ups_say() -> None:
     (span,) = past.spans
     assert (span.succeeded, span.failed, span.other, span.retried) == (7, 2, 1, 9)
     assert (span.start - past.start) % DAY.step == timedelta(0)
-    waited = span.wait_time(0.95)
-    assert waited is not None
-    assert 2.0 <= waited < 3.2
+    assert 2.0 <= (span.wait_time(0.95) or 0.0) < 3.2
     assert span.run_time(0.95) is None
 
 
