@@ -27,13 +27,7 @@ def test_e024_a_django_without_tasks_says_that_the_backport_is_missing(
             patch.setattr(django, "VERSION", (*version, 0, "final", 0))
             patch.setitem(sys.modules, "django_tasks", None)
             assert [message.id for message in check_framework(None)] == ids
-
-
-def test_with_the_backport_nothing_is_missing(
-    settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
     pytest.importorskip("django_tasks", reason="needs django-tasks")
     settings.TASKS = TASKS
-    with monkeypatch.context() as patch:
-        patch.setattr(django, "VERSION", (5, 2, 0, "final", 0))
-        assert check_framework(None) == []
+    monkeypatch.setattr(django, "VERSION", (5, 2, 0, "final", 0))
+    assert check_framework(None) == []

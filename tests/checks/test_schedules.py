@@ -17,12 +17,8 @@ def found() -> list[tuple[str | None, str]]:
 
 def test_e025_a_schedule_that_is_not_called() -> None:
     scheduled = jobs.add.at(every(minutes=5), name="often")
-    assert found() == [
-        (
-            "jobqueue.E025",
-            "The schedule 'often' has no arguments, so it does not exist.",
-        )
-    ]
+    said = "The schedule 'often' has no arguments, so it does not exist."
+    assert found() == [("jobqueue.E025", said)]
     scheduled(1)
     assert found() == []
 
@@ -32,13 +28,8 @@ def test_w014_jobs_that_expire_while_they_are_spread() -> None:
     jobs.add.at(every(hours=1), name="without", jitter=60)(1)
     assert found() == []
     jobs.add.using(expires_in=30).at(every(hours=1), name="often", jitter=60)(1)
-    assert found() == [
-        (
-            "jobqueue.W014",
-            "Jobs of the schedule 'often' are spread over a longer time (0:01:00) than "
-            "they may wait (0:00:30).",
-        )
-    ]
+    said = "Jobs of the schedule 'often' are spread over a longer time (0:01:00) than "
+    assert found() == [("jobqueue.W014", f"{said}they may wait (0:00:30).")]
 
 
 def test_w015_a_type_that_is_unique_until_it_starts_overlaps() -> None:

@@ -40,7 +40,6 @@ from django_jobqueue.domain.registry import registry
 from tests.architecture.source import ROOT
 from tests.checks.databases import database
 from tests.sample import jobs
-from tests.support.tables import differing
 
 
 def found(**jobqueue: Any) -> list[CheckMessage]:
@@ -82,115 +81,75 @@ def test_good_settings_are_not_talked_about() -> None:
 
 def test_w013_a_dict_of_settings_under_another_name() -> None:
     for name in ("JOB_QUEUE", "DJANGO_JOBQUEUE", "JOBQUEUES", "JOBQUUE"):
+        said = f"The setting {name} looks like those of the job queue, which reads "
         with override_settings(**{name: {"MODE": "immediate"}}):
-            messages = run_checks(tags=["jobqueue"])
-        assert messages == [
-            Warning(
-                f"The setting {name} looks like those of the job queue, which reads "
-                "JOBQUEUE alone.",
-                hint=f"Rename {name} to JOBQUEUE.",
-                id="jobqueue.W013",
-            )
-        ]
-    others: list[tuple[str, object]] = [
-        ("JOB_QUEUE", {"URL": "amqp://"}),
-        ("JOB_QUEUE", "mail"),
-        ("RQ_QUEUES", {"MODE": 1}),
-        ("QUEUE", {"MODE": 1}),
-        ("Q_CLUSTER", {"LEASE": 1}),
-    ]
-    for name, value in others:
+            assert run_checks(tags=["jobqueue"]) == [
+                Warning(
+                    f"{said}JOBQUEUE alone.",
+                    hint=f"Rename {name} to JOBQUEUE.",
+                    id="jobqueue.W013",
+                )
+            ]
+    modes = dict.fromkeys(("RQ_QUEUES", "QUEUE"), {"MODE": 1})
+    others: dict[str, Any] = {**modes, "JOB_QUEUE": "mail", "Q_CLUSTER": {"LEASE": 1}}
+    for name, value in (*others.items(), ("JOB_QUEUE", {"URL": "amqp://"})):
         with override_settings(**{name: value}):
             assert all_ids() == [], name
-
-
-def test_apps_that_are_loaded_once_more_double_no_message() -> None:
     with modify_settings(INSTALLED_APPS={"remove": "rangefilter"}):
-        pass
+        pass  # apps that are loaded once more double no message
     with override_settings(JOB_QUEUE={"MODE": "immediate"}):
         assert all_ids() == ["W013"]
 
 
-def test_e001_the_settings_are_a_dict() -> None:
+def test_e001_e002_the_settings_are_a_dict_of_known_names() -> None:
     for given in (None, "LEASE", ["LEASE"], 5):
-        assert found_of(given) == [
-            Error(
-                f"JOBQUEUE must be a dict, not {given!r}.",
-                hint='For example JOBQUEUE = {"LEASE": 15}.',
-                id="jobqueue.E001",
-            )
-        ]
-
-
-def test_e002_an_unknown_setting_is_told_with_the_one_that_was_meant() -> None:
-    hints = [
-        ("LAESE", "Did you mean 'LEASE'?"),
-        ("lease", "Did you mean 'LEASE'?"),
-        ("THREAD", "Did you mean 'THREADS'?"),
-        ("QUEUE", "Did you mean 'QUEUES'?"),
-        ("ZZZZZ", f"The settings are {', '.join(sorted(Conf.settings))}."),
-        (5, f"The settings are {', '.join(sorted(Conf.settings))}."),
-    ]
-    rows = [
-        (
-            {name: 5},
-            [
-                Error(
-                    f"JOBQUEUE[{name!r}] is no setting of the job queue.",
-                    hint=hint,
-                    id="jobqueue.E002",
-                )
-            ],
-        )
-        for name, hint in hints
-    ]
-    assert differing(rows, found_of) == []
+        said = f"JOBQUEUE must be a dict, not {given!r}."
+        example = 'For example JOBQUEUE = {"LEASE": 15}.'
+        assert found_of(given) == [Error(said, hint=example, id="jobqueue.E001")]
+    every = f"The settings are {', '.join(sorted(Conf.settings))}."
+    meant = {"LAESE": "LEASE", "lease": "LEASE", "THREAD": "THREADS", "QUEUE": "QUEUES"}
+    hints: dict[Any, str] = {w: f"Did you mean {m!r}?" for w, m in meant.items()}
+    for name, hint in (*hints.items(), ("ZZZZZ", every), (5, every)):
+        said = f"JOBQUEUE[{name!r}] is no setting of the job queue."
+        assert found_of({name: 5}) == [Error(said, hint=hint, id="jobqueue.E002")]
 
 
 def test_e003_a_wrong_value_is_told_with_what_the_setting_means() -> None:
+    no_queue = "has the name of no queue: one must have no space, comma or control "
     problems: list[tuple[str, Any, str]] = [
         ("LEASE", "15", "must be a number of seconds, not '15'"),
-        ("LEASE", 1, "must be at least 2, not 1"),
-        ("QUEUES", "mail", "must be a list of strings, not 'mail'"),
-        (
-            "QUEUES",
-            ["mail", "bulk, slow"],
-            "has the name of no queue: one must have no space, comma or control "
-            "character: 'bulk, slow'",
-        ),
-        ("LISTEN", "yes", "must be True or False, not 'yes'"),
-        ("THREADS", True, "must be a whole number, not True"),
+        ("QUEUES", ["mail", "bulk, slow"], f"{no_queue}character: 'bulk, slow'"),
         ("METRICS_PORT", -1, "must be from 0 to 65535, not -1"),
         ("METRICS_PORT", 65_536, "must be from 0 to 65535, not 65536"),
     ]
     for name, value, problem in problems:
-        assert found(**{name: value}) == [
-            Error(
-                f"JOBQUEUE[{name!r}] {problem}.",
-                hint=Conf.settings[name].help,
-                id="jobqueue.E003",
-            )
-        ]
-    # A database that is no name is told by this alone.
+        said, hint = f"JOBQUEUE[{name!r}] {problem}.", Conf.settings[name].help
+        assert found(**{name: value}) == [Error(said, hint=hint, id="jobqueue.E003")]
+    # A database that is no name is told by this alone, and all mistakes at once.
     for given in (5, ["default"]):
         with override_settings(JOBQUEUE={"DATABASE": given}):
             assert all_ids() == ["E003"]
+    wrong = found(LEASE="x", THREADS=-1, NONSENSE=1)
+    assert ids(wrong) == ["E002", "E003", "E003"]
 
 
-def test_every_mistake_is_told_at_once() -> None:
-    messages = found(LEASE="x", THREADS=-1, NONSENSE=1)
-    assert ids(messages) == ["E002", "E003", "E003"]
-
-
-def test_e004_a_worker_that_could_run_nothing() -> None:
-    assert one(THREADS=0, ASYNC_SLOTS=0) == Error(
+def test_e004_w001_values_that_do_not_go_together() -> None:
+    none = one(THREADS=0, ASYNC_SLOTS=0)
+    assert (type(none), none.id) == (Error, "jobqueue.E004")
+    assert none.hint == "Leave one of them above 0."
+    assert none.msg == (
         "JOBQUEUE['THREADS'] and JOBQUEUE['ASYNC_SLOTS'] are both 0, so a worker could "
-        "run nothing.",
-        hint="Leave one of them above 0.",
-        id="jobqueue.E004",
+        "run nothing."
     )
-    assert found(THREADS=0, ASYNC_SLOTS=1) == []
-    assert found(THREADS=1, ASYNC_SLOTS=0) == []
+    slow = one(STATEMENT_TIMEOUT=15, LEASE=15)
+    assert (type(slow), slow.id) == (Warning, "jobqueue.W001")
+    assert slow.hint == "Make LEASE longer, or STATEMENT_TIMEOUT shorter."
+    assert slow.msg == (
+        "JOBQUEUE['STATEMENT_TIMEOUT'] (15 s) is not below JOBQUEUE['LEASE'] (15 s): "
+        "one slow statement could cost a worker its claims."
+    )
+    assert found(THREADS=0, ASYNC_SLOTS=1) == found(THREADS=1, ASYNC_SLOTS=0) == []
+    assert found(STATEMENT_TIMEOUT=14, LEASE=15) == []
 
 
 def test_w008_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
@@ -203,16 +162,6 @@ def test_w008_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
     assert "The log lists the jobs that a stop cuts off." in str(message.hint)
     for folder in (str(tmp_path), None, ""):
         assert found_of({"DUMP_DIR": folder}, check_dump_folder) == []
-
-
-def test_w001_a_statement_that_may_outlast_the_lease() -> None:
-    assert one(STATEMENT_TIMEOUT=15, LEASE=15) == Warning(
-        "JOBQUEUE['STATEMENT_TIMEOUT'] (15 s) is not below JOBQUEUE['LEASE'] (15 s): "
-        "one slow statement could cost a worker its claims.",
-        hint="Make LEASE longer, or STATEMENT_TIMEOUT shorter.",
-        id="jobqueue.W001",
-    )
-    assert found(STATEMENT_TIMEOUT=14, LEASE=15) == []
 
 
 def test_w017_w019_metrics_without_what_writes_them(
@@ -235,31 +184,34 @@ def test_w018_a_network_of_everybody_may_read_metrics() -> None:
         assert (type(message), message.id) == (Warning, "jobqueue.W018")
 
 
-def test_e005_a_database_that_is_not_there_is_told_with_what_there_is() -> None:
+def test_e005_e006_e007_a_database_that_cannot_have_jobs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def checked() -> tuple[str | None, str, str | None]:
+        (message,) = check_database_setting(None)
+        assert type(message) is Error
+        return message.id, message.msg, message.hint
+
     hints = {"defualt": "Did you mean 'default'?", "zzz": "The aliases are default."}
     for alias, hint in hints.items():
-        assert found_of({"DATABASE": alias}, check_database_setting) == [
-            Error(
-                f"JOBQUEUE['DATABASE'] is {alias!r}, which is not in DATABASES.",
-                hint=hint,
-                id="jobqueue.E005",
-            )
-        ]
-
-
-def test_e006_a_database_that_is_not_postgresql_unless_nothing_is_queued() -> None:
+        said = f"JOBQUEUE['DATABASE'] is {alias!r}, which is not in DATABASES."
+        with override_settings(JOBQUEUE={"DATABASE": alias}):
+            assert checked() == ("jobqueue.E005", said, hint)
     with database("other", ENGINE="django.db.backends.sqlite3", NAME=":memory:"):
-        assert list(check_database_setting(None)) == [
-            Error(
-                "The job queue needs PostgreSQL; the database 'other' is sqlite.",
-                hint="Use django.db.backends.postgresql for it, or name another alias "
-                "in JOBQUEUE['DATABASE'].",
-                id="jobqueue.E006",
-            )
-        ]
-        for mode in ("immediate", "on_commit"):
+        assert checked() == (
+            "jobqueue.E006",
+            "The job queue needs PostgreSQL; the database 'other' is sqlite.",
+            "Use django.db.backends.postgresql for it, or name another alias "
+            "in JOBQUEUE['DATABASE'].",
+        )
+        for mode in ("immediate", "on_commit"):  # nothing is queued
             with override_settings(JOBQUEUE={"DATABASE": "other", "MODE": mode}):
                 assert all_ids() == []
+    monkeypatch.setattr(psycopg_any, "is_psycopg3", False)
+    id, said, install = checked()
+    assert id == "jobqueue.E007"
+    assert said == "The job queue needs psycopg 3, but Django uses psycopg2."
+    assert str(install).startswith('Install "psycopg[binary]"')
 
 
 def test_w004_a_mode_for_tests_where_the_project_is_deployed() -> None:
@@ -269,14 +221,6 @@ def test_w004_a_mode_for_tests_where_the_project_is_deployed() -> None:
     assert message.id == "jobqueue.W004"
     assert message.msg.startswith("JOBQUEUE['MODE'] is 'immediate': jobs run in the")
     assert message.hint == "Leave MODE out where the project is deployed."
-
-
-def test_e007_django_with_the_old_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(psycopg_any, "is_psycopg3", False)
-    (message,) = check_database_setting(None)
-    assert (type(message), message.id) == (Error, "jobqueue.E007")
-    assert message.msg == "The job queue needs psycopg 3, but Django uses psycopg2."
-    assert str(message.hint).startswith('Install "psycopg[binary]"')
 
 
 PROJECT = """
@@ -305,11 +249,9 @@ for jobqueue in {later}:
 def project(jobqueue: object, *later: object, engine: str = "postgresql") -> list[str]:
     """What a project with these settings is told from its very start, and with others
     later, also as one that is deployed."""
+    script = PROJECT.format(jobqueue=jobqueue, engine=engine, later=later)
     done = subprocess.run(
-        [
-            *(sys.executable, "-c"),
-            PROJECT.format(jobqueue=jobqueue, engine=engine, later=later),
-        ],
+        [sys.executable, "-c", script],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
