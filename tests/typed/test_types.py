@@ -53,22 +53,16 @@ def test_pyright_finds_what_is_wrong_and_nothing_else(
 ) -> None:
     if find_spec(checker) is None:
         pytest.skip(f"needs {checker}")
-    config = tmp_path / "pyrightconfig.json"
-    config.write_text(
-        json.dumps(
-            {
-                "include": [os.path.relpath(CALLS, tmp_path)],
-                "extraPaths": [str(ROOT)],
-                "pythonVersion": "3.11",
-                "typeCheckingMode": "standard",
-            }
-        )
-    )
-    output = said(
-        checker, "--outputjson", "--pythonpath", sys.executable, "-p", str(config)
-    )
-    found = json.loads(output)["generalDiagnostics"]
-    errors = {
-        one["range"]["start"]["line"] + 1 for one in found if one["severity"] == "error"
+    settings: dict[str, object] = {
+        "include": [os.path.relpath(CALLS, tmp_path)],
+        "extraPaths": [str(ROOT)],
+        "pythonVersion": "3.11",
+        "typeCheckingMode": "standard",
     }
-    assert errors == marked(), output
+    config = tmp_path / "pyrightconfig.json"
+    config.write_text(json.dumps(settings))
+    flags = ("--outputjson", "--pythonpath", sys.executable, "-p", str(config))
+    output = said(checker, *flags)
+    found = json.loads(output)["generalDiagnostics"]
+    wrong = [one["range"]["start"] for one in found if one["severity"] == "error"]
+    assert {start["line"] + 1 for start in wrong} == marked(), output
