@@ -13,8 +13,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NewType, TypedDict
 from uuid import UUID
 
-import pytest
-
 from django_jobqueue import Context, InvalidArguments, enqueue, operations
 from django_jobqueue.domain.annotations import Annotations, allowed_by
 from django_jobqueue.domain.arguments import Parameters
@@ -37,17 +35,9 @@ class Row(TypedDict):
 
 # One value of each kind that JSON has, and of those that only look like one.
 VALUES: dict[str, Any] = {
-    "null": None,
-    "true": True,
-    "int": 7,
-    "float": 1.5,
-    "text": "red",
-    "list": [],
-    "ints": [1, 2],
-    "mixed": [1, "x"],
-    "dict": {},
-    "texts": {"a": "x"},
-    "numbers": {"a": 1},
+    **{"null": None, "true": True, "int": 7, "float": 1.5, "text": "red"},
+    **{"list": [], "ints": [1, 2], "mixed": [1, "x"]},
+    **{"dict": {}, "texts": {"a": "x"}, "numbers": {"a": 1}},
 }
 # Which of them a type checker lets pass.
 ALLOWED: dict[Any, str] = {
@@ -77,18 +67,8 @@ ALLOWED: dict[Any, str] = {
     Annotated[int, "an id"]: "int true",
 }
 EVERYTHING: list[Any] = [
-    Any,
-    object,
-    UUID,
-    datetime,
-    Colour,
-    Row,
-    tuple[int, ...],
-    typing.Sequence[int],
-    int | Any,
-    int | UUID,
-    Literal[Colour.RED],
-    Callable[..., None],
+    *(Any, object, UUID, datetime, Colour, Row, tuple[int, ...], typing.Sequence[int]),
+    *(int | Any, int | UUID, Literal[Colour.RED], Callable[..., None]),
     typing.TypeVar("T"),  # type: ignore[misc]
 ]
 
@@ -118,9 +98,7 @@ def fitting(hint: Any) -> set[str]:
 def test_a_value_fits_where_a_type_checker_lets_it_pass() -> None:
     rows = [(hint, {*names.split()}) for hint, names in ALLOWED.items()]
     assert differing(rows, fitting) == []
-
-
-def test_a_type_that_says_nothing_of_json_allows_everything() -> None:
+    # One that says nothing of JSON allows everything.
     assert [hint for hint in EVERYTHING if allowed_by(hint) is not None] == []
     assert differing([(hint, {*VALUES}) for hint in EVERYTHING], fitting) == []
 
@@ -133,12 +111,10 @@ def test_a_union_allows_what_either_does() -> None:
     assert differing(rows, fitting) == []
 
 
-def test_none_fits_where_it_is_the_default() -> None:
+def test_a_default_of_none_and_what_json_does_not_have_fit() -> None:
+    """Those who write JSON explain the latter."""
     for hint in ALLOWED:
         assert Annotations(annotated(hint, default=None)).fit({"a": None}), hint
-
-
-def test_what_json_does_not_have_is_explained_by_those_who_write_it() -> None:
     values = (datetime(2026, 1, 1), UUID(int=1), (1, 2), {1}, b"x", object())
     rows = [(hint, value, []) for hint in ALLOWED for value in values]
     assert differing(rows, misfits) == []
@@ -147,10 +123,6 @@ def test_what_json_does_not_have_is_explained_by_those_who_write_it() -> None:
 def misfits(hint: Any, value: Any) -> list[str]:
     """What is said of a value for a parameter of this type."""
     return Annotations(annotated(hint)).misfits({"a": value})
-
-
-def test_an_annotation_may_be_a_text_and_name_what_comes_later() -> None:
-    assert Annotations(later).misfits({"a": "x"}) == ["'a' must be int, not str."]
 
 
 def later(a: LaterId) -> None: ...
@@ -162,29 +134,31 @@ LaterId = NewType("LaterId", int)
 def partly(a: int, b: Unknown, c: str) -> None: ...
 
 
-def test_a_name_that_type_checkers_alone_know_leaves_the_others() -> None:
+@functools.wraps(later)
+def wrapped(*args: Any, **kwargs: Any) -> None: ...
+
+
+def test_an_annotation_may_be_a_text_and_name_what_comes_later() -> None:
+    """And a name that type checkers alone know leaves the others."""
+    for function in (later, wrapped):
+        assert Annotations(function).misfits({"a": "x"}) == [
+            "'a' must be int, not str."
+        ]
     assert Annotations(partly).misfits({"a": "x", "b": 1, "c": 2}) == [
         "'a' must be int, not str.",
         "'c' must be str, not int.",
     ]
 
 
-@functools.wraps(later)
-def wrapped(*args: Any, **kwargs: Any) -> None: ...
+if sys.version_info >= (3, 12):  # before, there are no such statements
 
-
-def test_the_annotations_of_a_wrapped_function_are_its_own() -> None:
-    assert Annotations(wrapped).misfits({"a": "x"}) == ["'a' must be int, not str."]
-
-
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="needs Python 3.12")
-def test_an_alias_is_what_it_stands_for_unless_it_contains_itself() -> None:
-    namespace: dict[str, Any] = {}
-    source = "type Id = int\ntype Json = list[Json] | int\n"
-    source += "def one(a: Id): ...\ndef two(a: Json): ...\n"
-    exec(source, namespace)
-    assert Annotations(namespace["one"]).misfits({"a": "x"})
-    assert Annotations(namespace["two"]).misfits({"a": "x"}) == []
+    def test_an_alias_is_what_it_stands_for_unless_it_contains_itself() -> None:
+        namespace: dict[str, Any] = {}
+        source = "type Id = int\ntype Json = list[Json] | int\n"
+        source += "def one(a: Id): ...\ndef two(a: Json): ...\n"
+        exec(source, namespace)
+        assert Annotations(namespace["one"]).misfits({"a": "x"})
+        assert Annotations(namespace["two"]).misfits({"a": "x"}) == []
 
 
 def test_the_message_says_which_value_and_what_it_should_be() -> None:
@@ -220,17 +194,11 @@ def test_all_that_is_wrong_with_a_call_is_told_at_once() -> None:
         "look() has no parameter 'colour'. It has no parameter 'size'. It is missing "
         "'order_id'. 'copies' must be int, not str."
     )
-
-
-def test_a_name_that_was_probably_meant_is_not_said_to_be_missing() -> None:
     assert refused(look, order=7) == (
         "look() has no parameter 'order'. Did you mean 'order_id'?"
     )
-
-
-def test_values_of_a_secret_are_not_in_the_message() -> None:
     assert refused(jobs.leak.function, token=12345) == (
-        "tests.sample.jobs.leak(): 'token' must be str, not int."
+        "tests.sample.jobs.leak(): 'token' must be str, not int."  # a secret
     )
 
 
@@ -243,8 +211,5 @@ def test_every_way_to_enqueue_looks_at_types() -> None:
     ):
         said = refusal(InvalidArguments, entrance).removeprefix("calls[0]: ")
         assert said == "tests.sample.jobs.add(): 'a' must be int, not str."
-
-
-def test_a_job_that_waits_is_not_held_to_an_annotation() -> None:
-    """It may be older; whoever runs it looks at names alone."""
+    # A job that waits may be older; whoever runs it looks at names alone.
     assert jobs.add.declaration.parameters.problem({"a": "x"}) is None

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import pytest
+from django.conf import settings as django_settings
 from django.test import override_settings
 
 from django_jobqueue.conf import DAY, Conf, Setting, conf
@@ -22,37 +23,16 @@ def test_every_setting_is_described_and_has_a_right_default() -> None:
         assert getattr(Conf, name.lower()) is setting
     assert isinstance(Conf.lease, Setting)
     assert Conf.lease.name == "LEASE"
-
-
-def test_every_setting_has_a_flag_of_its_name() -> None:
     flags = {name: setting.flag for name, setting in Conf.settings.items()}
-    assert flags["LEASE"] == "--lease"
-    assert flags["MAX_DATA_BYTES"] == "--max-data-bytes"
+    assert (flags["LEASE"], flags["MAX_DATA_BYTES"]) == ("--lease", "--max-data-bytes")
     assert len(set(flags.values())) == len(flags)
     assert all(flag and flag == flag.lower() for flag in flags.values())
-
-
-def test_the_settings_of_the_project_are_seen_at_once() -> None:
-    before = conf.lease
-    with override_settings(JOBQUEUE={"LEASE": 7}):
-        assert conf.lease == 7
-        with override_settings(JOBQUEUE={"LEASE": 8}):
-            assert conf.lease == 8
-        assert conf.lease == 7
-    assert conf.lease == before
-
-
-def test_without_the_dict_every_default_holds() -> None:
-    with override_settings():
-        from django.conf import settings
-
-        del settings.JOBQUEUE
-        assert Conf().lease == 15.0
 
 
 def test_a_flag_wins_over_the_setting_and_the_setting_over_the_default() -> None:
     own = Conf()
     with override_settings(JOBQUEUE={"LEASE": 7, "THREADS": 2}):
+        assert own.lease == 7
         own.override({"LEASE": 9})
         assert (own.lease, own.threads, own.processes) == (9, 2, 1)
     with override_settings(JOBQUEUE={"LEASE": 8}):
@@ -97,11 +77,10 @@ WRONG: list[tuple[str, Any, str]] = [
     ("LISTEN", "no", "must be True or False, not 'no'"),
     ("RETENTION", 5, f"{RETENTION}5"),
     ("RETENTION", {"done": 5}, f"{RETENTION}{{'done': 5}}"),
-    ("RETENTION", {"failed": -1}, f"{RETENTION}{{'failed': -1}}"),
-    ("RETENTION", {"failed": "1d"}, f"{RETENTION}{{'failed': '1d'}}"),
-    ("RETENTION", {"failed": math.nan}, f"{RETENTION}{{'failed': nan}}"),
-    ("RETENTION", {"failed": math.inf}, f"{RETENTION}{{'failed': inf}}"),
-    ("RETENTION", {"failed": True}, f"{RETENTION}{{'failed': True}}"),
+    *(
+        ("RETENTION", {"failed": kept}, f"{RETENTION}{{'failed': {kept!r}}}")
+        for kept in (-1, "1d", math.nan, math.inf, True)
+    ),
     ("LEASE", math.nan, "must be a number of seconds, not nan"),
     ("LEASE", math.inf, "must be at most 3,153,600,000, not inf"),
     ("TIMEOUT", 1e300, "must be at most 3,153,600,000, not 1e+300"),
@@ -112,19 +91,12 @@ WRONG: list[tuple[str, Any, str]] = [
 
 
 RIGHT: list[tuple[str, Any, None]] = [
-    ("LEASE", 2, None),
-    ("LEASE", 15.5, None),
-    ("MAX_ATTEMPTS", None, None),
-    ("TIMEOUT", None, None),
-    ("LISTEN", None, None),
-    ("LISTEN", False, None),
-    ("QUEUES", None, None),
-    ("QUEUES", ("a", "b"), None),
+    *(("LEASE", value, None) for value in (2, 15.5)),
+    *((name, None, None) for name in ("MAX_ATTEMPTS", "TIMEOUT", "LISTEN", "QUEUES")),
+    *(("LISTEN", False, None), ("QUEUES", ("a", "b"), None), ("THREADS", 0, None)),
+    *(("RETENTION", v, None) for v in ({}, {"failed": None, "succeeded": 0})),
     ("PROJECT_ROOTS", ["/srv/shop"], None),
     ("DUMP_DIR", "/srv/" + "d" * 200, None),
-    ("THREADS", 0, None),
-    ("RETENTION", {}, None),
-    ("RETENTION", {"failed": None, "succeeded": 0}, None),
 ]
 
 
@@ -136,6 +108,9 @@ def test_a_wrong_value_is_told_in_words_and_a_right_one_accepted() -> None:
 
 
 def test_what_is_of_another_kind_counts_as_not_given() -> None:
+    with override_settings():
+        del django_settings.JOBQUEUE
+        assert Conf().lease == 15.0
     for given in (None, 5, "LEASE", ["LEASE"], {"LEASE": "7"}, {5: 5}):
         with override_settings(JOBQUEUE=given):
             assert conf.lease == 15.0
@@ -149,10 +124,6 @@ def test_an_override_ends_with_its_block() -> None:
                 assert (conf.lease, conf.threads) == (9.0, 2)
             assert (conf.lease, conf.threads) == (8.0, 4)
         assert conf.lease == 7.0
-    assert conf.lease == 15.0
-
-
-def test_an_override_ends_with_an_exception_in_its_block() -> None:
     with pytest.raises(ZeroDivisionError), conf.override({"LEASE": 8.0}):
         raise ZeroDivisionError
     assert conf.lease == 15.0

@@ -32,15 +32,9 @@ def test_without_a_template_the_first_short_values_are_shown() -> None:
     data = {"a": None, "b": "", "c": [1], "d": 1, "e": "x" * 99, "f": True, "g": 2}
     assert summary(None, data) == f"d 1, e {'x' * 39}…, f true"
     assert summary(None, {}) == summary(None, [1]) == summary(None, None) == ""
-
-
-def test_nothing_is_longer_than_a_line() -> None:
     wide = {f"key{n}": "x" * 1_000 for n in range(9)}
     assert len(summary("".join(f"{{{key}}}" for key in wide), wide)) == 120
     assert "\n" not in summary("{a}", {"a": "one\ntwo"})
-
-
-def test_the_keys_of_a_template_are_known() -> None:
     assert data_summary.keys_of("{a} {b.c} {a.d}") == {"a", "b"}
     assert data_summary.keys_of(None) == data_summary.keys_of("{") == set()
 
@@ -70,9 +64,7 @@ def test_a_summary_that_cannot_be_filled_is_refused() -> None:
     assert differing(PROBLEMS, refused, str.__contains__) == []
     assert registry.get("summaries.send") is None
 
-
-def test_a_handler_that_takes_anything_may_have_any_summary() -> None:
     @job(name="summaries.any", summary="{order}")
-    def send(**data: Any) -> None: ...
+    def send_any(**data: Any) -> None: ...
 
-    assert send.declaration.policy.summary == "{order}"
+    assert send_any.declaration.policy.summary == "{order}"

@@ -65,28 +65,18 @@ def test_every_error_is_a_public_name_and_drawn_in_the_docstring() -> None:
         assert name == "JobControl" or name in django_jobqueue.__all__
 
 
-def test_an_unknown_job_type_names_the_near_misses() -> None:
+def test_an_unknown_job_type_names_the_near_misses_or_how_to_declare_one() -> None:
     error = UnknownJobType("shop.sned", ["shop.send", "shop.seed"])
     assert str(error) == (
         "There is no job type 'shop.sned'. Did you mean 'shop.send' or 'shop.seed'?"
     )
     assert (error.name, error.near) == ("shop.sned", ["shop.send", "shop.seed"])
-
-
-def test_an_unknown_job_type_without_near_misses_says_how_to_declare_one() -> None:
     error = UnknownJobType("nothing.like.it")
     assert str(error) == (
         "There is no job type 'nothing.like.it'. Declare a handler for it with @job in "
         "an app's jobs.py, or run manage.py migrate where the handler is declared."
     )
     assert error.near == []
-
-
-def test_a_duplicate_carries_the_job_that_it_duplicates() -> None:
-    job = queued_job(id=ID)
-    error = DuplicateJob(f"Job {ID} waits already.", job)
-    assert str(error) == f"Job {ID} waits already."
-    assert error.job is job
 
 
 def test_an_error_about_a_job_says_what_it_means_and_how_to_go_on() -> None:
@@ -112,10 +102,12 @@ def test_an_error_about_a_job_says_what_it_means_and_how_to_go_on() -> None:
     assert (archived.status, running.status) == ("failed", "running")
 
 
-def test_an_unavailable_store_says_when_to_try_again() -> None:
-    error = StoreUnavailable("the server is starting", retry_in=1.5)
-    assert str(error) == "the server is starting"
-    assert error.retry_in == 1.5
+def test_an_error_carries_what_it_is_about() -> None:
+    job = queued_job(id=ID)
+    duplicate = DuplicateJob(f"Job {ID} waits already.", job)
+    assert (str(duplicate), duplicate.job) == (f"Job {ID} waits already.", job)
+    lost = StoreUnavailable("the server is starting", retry_in=1.5)
+    assert (str(lost), lost.retry_in) == ("the server is starting", 1.5)
 
 
 def test_the_words_have_texts_of_their_own_where_no_reason_is_given() -> None:
@@ -128,27 +120,17 @@ def test_the_words_have_texts_of_their_own_where_no_reason_is_given() -> None:
 
 
 def test_a_wait_is_seconds_or_a_timedelta_and_forced_into_what_can_be() -> None:
+    past = (-1, -5.5, float("-inf"), timedelta(-3), timedelta.min)
     waits: list[tuple[float | timedelta, timedelta]] = [
-        (90, timedelta(seconds=90)),
-        (0.5, timedelta(milliseconds=500)),
-        (timedelta(hours=2), timedelta(hours=2)),
-        (0, timedelta(0)),
-        (-1, timedelta(0)),
-        (-5.5, timedelta(0)),
-        (float("-inf"), timedelta(0)),
-        (timedelta(days=-3), timedelta(0)),
-        (timedelta.min, timedelta(0)),
-        (float("inf"), LONGEST),
-        (1e300, LONGEST),
-        (timedelta.max, LONGEST),
+        *((90, timedelta(seconds=90)), (0.5, timedelta(milliseconds=500))),
+        *((timedelta(hours=2), timedelta(hours=2)), (0, timedelta(0))),
+        *((given, timedelta(0)) for given in past),
+        *((given, LONGEST) for given in (float("inf"), 1e300, timedelta.max)),
     ]
     assert differing(waits, lambda given: Retry(after=given).after) == []
     assert differing(waits, lambda given: Snooze(given).for_) == []
     for given, kept in waits:
         assert str(Snooze(given)) == f"snoozed for {kept}"
-
-
-def test_a_wait_that_is_no_time_is_an_error_of_the_handler() -> None:
     wrong: Any
     for wrong, said in (("60", None), (float("nan"), "a number of seconds, not nan")):
         for call in (lambda w=wrong: Retry(after=w), lambda w=wrong: Snooze(w)):

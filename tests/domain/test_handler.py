@@ -47,6 +47,10 @@ def undeclared(function: Any, **options: Any) -> str:
 
 
 def test_a_handler_is_called_as_the_plain_function_that_it_is() -> None:
+    urgent = jobs.add.using(priority=50, run_after=NOON, tags=["a"])
+    assert isinstance(urgent, Handler)
+    assert urgent is not jobs.add
+    assert (urgent.name, urgent(1, 2)) == (jobs.add.name, 3)
     assert jobs.add(2, b=3) == 5
     assert jobs.add.__name__ == "add"
     assert jobs.add.__doc__ == "Return a sum."
@@ -88,11 +92,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"expires_at": timedelta(1)}, "expires_at must be a datetime, not datetime.t"),
     ({"tags": [1]}, "tags must be a list of strings, not [1]."),
     ({"tags": "urgent"}, "tags must be a list of strings, not 'urgent'."),
-    (
-        {"tags": ["x" * 10_000]},
-        "tags is 10,004 bytes of JSON; at most 10,000 are allowed. Use fewer, or "
-        "shorter ones.",
-    ),
+    ({"tags": ["x" * 10_000]}, "tags is 10,004 bytes of JSON; at most 10,000 are allo"),
     ({"id": "7"}, "'7' is no job id; it must be a UUID."),
     ({"id": 7}, "7 is no job id; it must be a UUID."),
 ]
@@ -105,14 +105,6 @@ def test_a_wrong_option_of_an_enqueue_is_refused_by_its_name() -> None:
             return refused(lambda: call(**options))
 
         assert differing(WRONG, ask, str.startswith) == []
-
-
-def test_using_leaves_the_handler_itself_alone() -> None:
-    urgent = jobs.add.using(priority=50, run_after=NOON, tags=["a"])
-    assert isinstance(urgent, Handler)
-    assert urgent is not jobs.add
-    assert urgent.name == jobs.add.name
-    assert urgent(1, 2) == 3
 
 
 def test_an_id_is_understood_in_its_usual_forms() -> None:
@@ -146,21 +138,13 @@ def test_one_bad_call_of_many_is_named_by_its_index() -> None:
     assert refused(lambda: ADD.enqueue_many(calls)) == (
         "calls[1]: tests.sample.jobs.add() has no parameter 'bb'. Did you mean 'b'?"
     )
-    bad_calls: tuple[Any, ...] = (
-        {"a": 1, "c": 2},  # an unknown name
-        {},  # a missing one
-        [1],
-        {"a": "x"},  # another type
-        {"a": 1, "b": 10**5_000},  # no JSON
-    )
-    for bad in bad_calls:
+    # An unknown name, a missing one, no object, another type, and no JSON.
+    wrong: Any = ({"a": 1, "c": 2}, {}, [1], {"a": "x"}, {"a": 1, "b": 10**5_000})
+    for bad in wrong:
         calls = [{"a": 1}, {"a": 2}, bad, {"a": 3}]
         for many in (ADD.enqueue_many, partial(enqueue_many, "tests.sample.add")):
             assert refusal(InvalidArguments, many, calls).startswith("calls[2]: ")
             assert refusal(InvalidArguments, many, iter(calls)).startswith("calls[2]: ")
-
-
-def test_many_jobs_cannot_have_one_id() -> None:
     assert refused(lambda: ADD.using(id=ID).enqueue_many([{"a": 1}])) == (
         "id is for one job, not for enqueue_many."
     )

@@ -8,7 +8,6 @@ import types
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-import pytest
 from asgiref.sync import markcoroutinefunction
 from django.core.exceptions import ImproperlyConfigured
 
@@ -58,21 +57,14 @@ def bound_to_class(cls: Any) -> None: ...
 
 
 FUNCTION = "Write a function"
+OF_SENDER = vars(Sender)
 REFUSED: dict[str, tuple[Any, str, str]] = {
     "a class": (Sender, "a class cannot be a handler", FUNCTION),
     "a class of something": (list[int], "a class cannot be a handler", FUNCTION),
     "a generator": (steps, "a generator function cannot be", "without yield"),
     "an async generator": (asteps, "an async generator function", "without yield"),
-    "a staticmethod": (
-        vars(Sender)["send_one"],
-        "a staticmethod cannot be a handler",
-        FUNCTION,
-    ),
-    "a classmethod": (
-        vars(Sender)["send_all"],
-        "a classmethod cannot be a handler",
-        FUNCTION,
-    ),
+    "a staticmethod": (OF_SENDER["send_one"], "a staticmethod cannot be a", FUNCTION),
+    "a classmethod": (OF_SENDER["send_all"], "a classmethod cannot be a", FUNCTION),
     "a partial": (functools.partial(send, 7), "the arguments of a partial", FUNCTION),
     "a partial of a generator": (functools.partial(steps, 7), "of a partial", FUNCTION),
     "a method of a class": (Sender.send, "a method cannot be a handler", FUNCTION),
@@ -105,19 +97,6 @@ def test_what_fails_in_every_attempt_is_refused_with_what_to_write() -> None:
     assert registry.get("words.refused") is None
 
 
-def test_a_handler_is_declared_once() -> None:
-    handler = job(name="words.once")(send)
-    try:
-        with pytest.raises(ImproperlyConfigured) as caught:
-            job(name="words.twice")(handler)
-        assert str(caught.value) == (
-            f"@job on {__name__}.send: it is already the handler of 'words.once'. "
-            "Declare it once; using(…) gives its jobs other options."
-        )
-    finally:
-        registry.remove("words.once")
-
-
 @functools.cache
 def remembered(order_id: int) -> None: ...
 
@@ -127,9 +106,21 @@ def wrapped(*args: Any, **kwargs: Any) -> None:
     send(*args, **kwargs)
 
 
-def test_what_can_be_called_by_name_can_be_a_handler() -> None:
+def test_what_can_be_called_by_name_can_be_a_handler_once() -> None:
     functions = (send, asend, remembered, wrapped, Sender.send_one)
     assert [handler_problem(function) for function in functions] == [None] * 5
+    marked = markcoroutinefunction(lambda order_id: None)
+    marked.__name__ = marked.__qualname__ = "later"
+    try:
+        handler = job(name="words.once")(send)
+        assert refusal(ImproperlyConfigured, job(name="words.twice"), handler) == (
+            f"@job on {__name__}.send: it is already the handler of 'words.once'. "
+            "Declare it once; using(…) gives its jobs other options."
+        )
+        assert job(name="words.marked")(marked).declaration.is_async
+    finally:
+        registry.remove("words.once")
+        registry.remove("words.marked")
 
 
 def test_every_kind_of_callable_that_python_names_is_in_the_table() -> None:
@@ -143,15 +134,3 @@ def test_every_kind_of_callable_that_python_names_is_in_the_table() -> None:
     for kind in kinds:
         given = [function for function, _, _ in REFUSED.values()]
         assert any(isinstance(one, kind) for one in (*given, *allowed)), kind
-
-
-def test_a_function_that_is_marked_as_a_coroutine_function_is_an_async_handler() -> (
-    None
-):
-    def later(order_id: int) -> Any: ...
-
-    handler = job(name="words.marked")(markcoroutinefunction(later))
-    try:
-        assert handler.declaration.is_async
-    finally:
-        registry.remove("words.marked")

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -19,6 +20,7 @@ from tests.domain.made import context
 from tests.domain.raised import raised
 from tests.support.tables import differing
 
+ID = UUID("019aa2f0-0000-7000-8000-000000000001")
 PLAIN, SENSITIVE = "tests.sample.add", "tests.sample.leak"
 NASTY = "first\nERROR forged line\r\x1b[31m red \x00 \u2028 \u202e \ud800 end"
 ESCAPED = r"first\nERROR forged line\r\x1b[31m red \x00 \u2028 \u202e \ud800 end"
@@ -79,59 +81,35 @@ def told(keep: Keep) -> Callable[..., tuple[str, logging.LogRecord]]:
     return tell
 
 
-def test_a_retry_is_one_warning_with_the_wait(told: Any) -> None:
-    error = raised(ValueError("no stock"))
-    message, record = told(error, Verb.RETRY, wait=timedelta(seconds=90))
-    assert message == "2/5 failed, again in 90.0 s: ValueError: no stock"
-    assert (record.levelno, record.exc_info) == (logging.WARNING, None)
-
-
-def test_the_last_failure_is_one_error_with_the_rule_and_the_traceback(
+def test_a_retry_is_one_warning_and_the_last_failure_one_error_with_the_traceback(
     told: Any,
 ) -> None:
     error = raised(ValueError("no stock"))
+    message, record = told(error, Verb.RETRY, wait=timedelta(seconds=90))
+    assert message == "2/5 failed, again in 90.0 s: ValueError: no stock"
+    assert (record.levelname, record.exc_info) == ("WARNING", None)
     message, record = told(error, Verb.FAIL, reason="no attempt is left")
     assert message == (
         "2/5 failed for good (no attempt is left) after 0.250 s: ValueError: no stock"
     )
-    assert record.levelno == logging.ERROR
-    assert record.exc_info[1] is error
+    assert (record.levelname, record.exc_info[1]) == ("ERROR", error)
 
 
+MINUTE = timedelta(seconds=60)
+RESCUED = "2/5 was rescued while it ran; it is rolled back"
+SNOOZED = {"wait": MINUTE, "reason": "later", "end": AttemptEnd.SNOOZED}
+ASKED = {"wait": MINUTE, "handler_requested": True}
+STOPPED = {"reason": "stopped", "end": AttemptEnd.RELEASED}
+ON_REQUEST = "2/5 is cancelled on request; the archived job has the reason"
+LATER = "2/5 asks to be retried in 60.0 s: django_jobqueue.exceptions.Retry: not ready"
 INFORMATION: list[tuple[BaseException, Verb, dict[str, Any], str]] = [
+    (raised(Retry("not ready")), Verb.RETRY, ASKED, LATER),
+    (Snooze(60, "later"), Verb.SNOOZE, SNOOZED, "2/5 is snoozed for 60.0 s: later"),
+    (Cancel("no"), Verb.CANCEL, {"reason": "no"}, "2/5 is cancelled: no"),
+    (Cancel(), Verb.CANCEL, {"reason": "no", "of": {"_cancelled": True}}, ON_REQUEST),
+    (Cancel(), Verb.RELEASE, STOPPED, "2/5 is released: stopped"),
     (
-        raised(Retry("the report is not ready")),
-        Verb.RETRY,
-        {"wait": timedelta(seconds=90), "handler_requested": True},
-        "2/5 asks to be retried in 90.0 s: django_jobqueue.exceptions.Retry: "
-        "the report is not ready",
-    ),
-    (
-        Snooze(60, "later"),
-        Verb.SNOOZE,
-        {"wait": timedelta(seconds=60), "reason": "later", "end": AttemptEnd.SNOOZED},
-        "2/5 is snoozed for 60.0 s: later",
-    ),
-    (
-        Cancel("no"),
-        Verb.CANCEL,
-        {"reason": "no", "end": AttemptEnd.CANCELLED},
-        "2/5 is cancelled: no",
-    ),
-    (
-        Cancel("no"),
-        Verb.CANCEL,
-        {"reason": "no", "of": {"_cancelled": True}},
-        "2/5 is cancelled on request; the archived job has the reason",
-    ),
-    (
-        Cancel(),
-        Verb.RELEASE,
-        {"reason": "stopped", "end": AttemptEnd.RELEASED},
-        "2/5 is released: stopped",
-    ),
-    (
-        ClaimLost(context().id),
+        ClaimLost(ID),
         Verb.RELEASE,
         {},
         "2/5 was rescued while it ran; it is rolled back",
@@ -165,19 +143,17 @@ def test_a_text_can_neither_end_a_line_nor_talk_to_a_terminal(told: Any) -> None
     for verb in (Verb.SNOOZE, Verb.CANCEL):
         message, record = told(Cancel(NASTY), verb, reason=NASTY)
         assert message.endswith(ESCAPED)
-
-
-def test_the_traceback_cannot_talk_to_a_terminal_and_shows_no_credential(
-    told: Any,
-) -> None:
-    error = raised(ValueError("\x1b[31m postgres://shop:hunter2@db"))
-    _, record = told(error, Verb.FAIL)
+    # Nor can a traceback, which shows no credential either.
+    _, record = told(
+        raised(ValueError("\x1b[31m postgres://shop:hunter2@db")), Verb.FAIL
+    )
     text = logging.Formatter().format(record)
     assert "\x1b" not in text
     assert "hunter2" not in text
     assert text.splitlines()[1] == "Traceback (most recent call last):"
     assert text.splitlines()[-1] == f"ValueError: \\x1b[31m postgres://{MASK}@db"
     assert "masked_traceback" not in vars(record)
+    assert one_line("plain text, ü, 🎉") == "plain text, ü, 🎉"
 
 
 def test_of_a_sensitive_job_type_the_masked_traceback_is_shown(told: Any) -> None:
@@ -185,9 +161,3 @@ def test_of_a_sensitive_job_type_the_masked_traceback_is_shown(told: Any) -> Non
     _, record = told(error, Verb.FAIL, job_type=SENSITIVE, reason="no")
     assert record.exc_info is None  # the exception itself has the values
     assert logging.Formatter().format(record).endswith("\nValueError: no stock")
-
-
-def test_one_line_shows_what_cannot_be_printed_as_escapes() -> None:
-    assert one_line(NASTY) == ESCAPED
-    assert one_line("plain text, ü, 🎉") == "plain text, ü, 🎉"
-    assert one_line("") == ""

@@ -53,42 +53,31 @@ def test_the_address_of_another_person_stays() -> None:
         assert data(MAIL, {"to": content}) == {"to": content}
 
 
-def test_a_number_is_a_whole_word_of_a_text() -> None:
+def test_a_number_is_a_whole_word_of_a_text_and_a_whole_value_of_data() -> None:
     assert text("4711", "customer 4711, order 14711") == (
         f"customer {ERASED}, order 14711"
     )
     assert text("4711", "invoice_4711.pdf") == f"invoice_{ERASED}.pdf"
-
-
-def test_a_number_is_a_whole_value_of_data() -> None:
     before = {"a": 4711, "b": "4711", "c": 47110, "d": "no 4711", "e": 4711.0}
     after = {"a": ERASED, "b": ERASED, "c": 47110, "d": "no 4711", "e": ERASED}
     assert data("4711", before) == after
-
-
-def test_digits_that_begin_with_a_zero_are_a_text() -> None:
+    # Digits that begin with a zero are a text.
     assert data("004711", {"a": 4711, "b": "004711"}) == {"a": 4711, "b": ERASED}
 
 
-def test_other_values_are_erased_within_the_texts_of_data() -> None:
-    before = {"subject": f"Order of {MAIL}", "to": [{"mail": MAIL.upper()}]}
+def test_other_values_are_erased_within_texts_and_keys_and_none_is_lost() -> None:
+    before: Any = {"subject": f"Order of {MAIL}", "to": [{"mail": MAIL.upper()}]}
     after = {"subject": f"Order of {ERASED}", "to": [{"mail": ERASED}]}
     assert data(MAIL, before) == after
-
-
-def test_keys_of_data_are_erased_and_none_is_lost() -> None:
     before = {MAIL: 1, MAIL.upper(): 2, ERASED: 3}
     assert sorted(data(MAIL, before).values()) == [1, 2, 3]
     assert MAIL not in json.dumps(data(MAIL, before)).lower()
 
 
-def test_all_else_is_left_to_the_last_digit() -> None:
+def test_all_else_is_left_to_the_last_digit_unless_it_is_nested_too_deeply() -> None:
     content = f'{{"a": 1.10, "b": 123456789012345678901234567890.50, "c": "{MAIL}"}}'
     erased = PersonalValue(MAIL).erased(Holds.DATA, content)
     assert erased == content.replace(MAIL, ERASED)
-
-
-def test_data_nested_too_deeply_are_erased_as_a_whole() -> None:
     content = "[" * 100_000 + f'"{MAIL}"' + "]" * 100_000
     assert PersonalValue(MAIL).erased(Holds.DATA, content) == json.dumps(ERASED)
 
@@ -103,16 +92,12 @@ def test_with_a_key_only_its_values_are_erased() -> None:
     assert differing(erased, lambda key: data("7", before, key)) == []
 
 
-def test_with_a_key_free_texts_stay() -> None:
-    personal = PersonalValue("4711", "id")
+def test_with_a_key_free_texts_stay_and_numbers_between_them_are_our_own() -> None:
+    personal, lines = PersonalValue("4711", "id"), [[4711, "info", "customer 4711"]]
     assert personal.erased(Holds.TEXT, "customer 4711") == "customer 4711"
-    lines = json.dumps([[1.5, "info", "customer 4711"]])
-    assert personal.erased(Holds.TEXTS, lines) == lines
-
-
-def test_numbers_between_free_texts_are_our_own() -> None:
-    lines = json.dumps([[4711, "info", "customer 4711"]])
-    erased = json.loads(PersonalValue("4711").erased(Holds.TEXTS, lines))
+    content = json.dumps(lines)
+    assert personal.erased(Holds.TEXTS, content) == content
+    erased = json.loads(PersonalValue("4711").erased(Holds.TEXTS, content))
     assert erased == [[4711, "info", f"customer {ERASED}"]]
 
 

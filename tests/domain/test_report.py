@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -13,14 +13,12 @@ from django_jobqueue.text.redaction import MASK
 from tests.domain.made import context
 
 
-def test_an_attempt_that_tells_nothing_has_nothing_to_write() -> None:
-    assert context().report.is_changed is False
-
-
 def test_progress_is_what_was_told_last_and_a_checkin_leaves_the_numbers() -> None:
     made = context()
+    assert made.report.is_changed is False
     made.progress(3, 10, "resizing")
     made.progress(4)
+    assert repr(made.report) == "<Report: done=4, total=10, lines=0>"  # and no texts
     told = made.report.take()
     assert (told.done, told.total, told.note) == (4.0, 10.0, "resizing")
     made.checkin("asking the bank")
@@ -38,36 +36,25 @@ def test_rows_are_counted_as_they_are_done() -> None:
 
 
 def test_rows_without_a_length_have_no_total_unless_it_is_given() -> None:
-    def rows() -> Iterator[int]:
-        yield from range(3)
-
-    made = context()
-    assert list(made.progress(rows())) == [0, 1, 2]
-    assert made.report.take().total is None
-    assert list(made.progress(rows(), total=3)) == [0, 1, 2]
-    assert made.report.take().total == 3.0
-
-
-def test_rows_that_come_asynchronously_are_counted() -> None:
     async def rows() -> AsyncIterator[int]:
         for n in range(3):
             yield n
 
-    made = context()
-
     async def read() -> list[int]:
         return [row async for row in made.progress(rows(), total=3)]
 
+    made = context()
+    assert list(made.progress(iter(range(3)))) == [0, 1, 2]
+    assert made.report.take().total is None
+    assert list(made.progress(iter(range(3)), total=3)) == [0, 1, 2]
+    assert made.report.take().total == 3.0
+    made = context()
     assert asyncio.run(read()) == [0, 1, 2]
     assert made.report.take().done == 3.0
-
-
-def test_a_loop_that_is_left_has_done_what_it_had_done() -> None:
-    made = context()
     for row in made.progress(range(10)):
         if row == 4:
             break
-    assert made.report.take().done == 4.0
+    assert made.report.take().done == 4.0  # of a loop that is left
 
 
 def test_what_is_neither_a_finite_number_nor_rows_is_refused_at_once() -> None:
@@ -83,17 +70,11 @@ def test_lines_have_a_time_a_level_and_a_text() -> None:
     made = context()
     made.log("began")
     made.log(ValueError("no stock"), level="warning")
-    lines = made.report.take().lines
-    assert [line[1:] for line in lines] == [
-        ("info", "began"),
-        ("warning", "no stock"),
-    ]
-    assert lines[0][0] <= lines[1][0]
-
-
-def test_a_level_that_there_is_not_is_refused_with_those_that_there_are() -> None:
+    first, second = made.report.take().lines
+    assert (first[1:], second[1:]) == (("info", "began"), ("warning", "no stock"))
+    assert first[0] <= second[0]
     with pytest.raises(ValueError, match="'loud'.*debug, info, warning"):
-        context().log("x", level="loud")
+        made.log("x", level="loud")
 
 
 def test_the_last_lines_are_kept_and_the_others_counted() -> None:
@@ -110,17 +91,13 @@ def test_the_last_lines_are_kept_and_the_others_counted() -> None:
     assert told.dropped == 51
 
 
-def test_the_lines_take_no_more_than_their_room() -> None:
+def test_the_lines_take_no_more_than_their_room_and_are_fit_to_be_stored() -> None:
     made = context()
     for _ in range(100):
         made.log("ü" * 1_500)
     told = made.report.take()
-    size = sum(len(text.encode()) for _, _, text in told.lines)
-    assert size <= MOST_BYTES
+    assert sum(len(text.encode()) for _, _, text in told.lines) <= MOST_BYTES
     assert len(told.lines) + told.dropped == 100
-
-
-def test_a_line_is_made_fit_to_be_stored() -> None:
     made = context()
     made.log("a" * 1_000_000)
     made.log("nul \x00 and \ud800")
@@ -142,11 +119,10 @@ def test_secrets_are_masked_in_lines_and_notes() -> None:
 def test_whoever_writes_is_called_once_until_it_takes() -> None:
     calls: list[str] = []
     report = Report(changed=lambda: calls.append("changed"))
-    report.log("a", "info")
-    report.log("b", "info")
-    assert calls == ["changed"]
-    report.take()
-    report.log("c", "info")
+    for _ in range(2):
+        report.log("a", "info")
+        report.log("b", "info")
+        report.take()
     assert calls == ["changed", "changed"]
 
 
@@ -159,10 +135,3 @@ def test_the_tail_is_the_last_lines_as_text_be_they_long() -> None:
     assert tail.splitlines()[-1].endswith("ERROR line 199 " + "x" * 100)
     made.log("y" * 1_000_000)
     assert "cut here" in made.report.tail()
-
-
-def test_a_report_shows_how_far_it_is_and_no_texts() -> None:
-    report = Report()
-    report.progress(3, 10, "a secret")
-    report.log("another", "info")
-    assert repr(report) == "<Report: done=3, total=10, lines=1>"

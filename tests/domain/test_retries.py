@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from django_jobqueue import retries
 from django_jobqueue.retries import (
     LONGEST,
     POLICIES,
@@ -21,14 +22,11 @@ from django_jobqueue.retries import (
     exponential,
     fixed,
     from_stored_form,
-    function_problem,
     immediate,
     quartic,
     respect_retry_after,
     rickover,
-    sees_exception,
     stored_form,
-    wait_after,
 )
 from tests.support import steadiness
 from tests.support.tables import differing
@@ -58,12 +56,8 @@ def test_exponential_draws_from_zero_to_a_bound_that_doubles() -> None:
         assert all(timedelta(0) <= wait < bound for wait in waits)
         assert max(waits) > bound * 0.9
         assert min(waits) < bound * 0.1
-
-
-def test_exponential_without_jitter_is_its_bound() -> None:
     waits = [exponential(n, base=SECOND, cap=HOUR, jitter=False) for n in range(1, 15)]
-    doubled = [timedelta(seconds=2**n) for n in range(12)]
-    assert waits == [*doubled, HOUR, HOUR]
+    assert waits == [*(timedelta(seconds=2**n) for n in range(12)), HOUR, HOUR]
 
 
 def test_quartic_is_the_formula_of_gocraft() -> None:
@@ -83,13 +77,10 @@ def test_decorrelated_draws_from_its_base_to_three_times_the_wait_before() -> No
         assert len(set(waits)) > 1
 
 
-def test_fixed_and_immediate_do_not_vary() -> None:
+def test_fixed_immediate_and_rickover_do_not_vary() -> None:
     assert set(draws(fixed, 7)) == {timedelta(minutes=1)}
     assert set(draws(partial(fixed, wait=HOUR), 7)) == {HOUR}
     assert set(draws(immediate, 7)) == {timedelta(0)}
-
-
-def test_rickover_doubles_from_two_seconds() -> None:
     assert [rickover(n).total_seconds() for n in (1, 2, 3, 10)] == [2, 4, 8, 1_024]
 
 
@@ -100,10 +91,7 @@ def test_no_attempt_is_too_many() -> None:
     for attempt in HUGE:
         wait = exponential(attempt, base=timedelta(minutes=5), jitter=False)
         assert wait == HOUR
-
-
-def test_a_cap_holds_whatever_the_base_is() -> None:
-    cap = timedelta(seconds=5)
+    cap = timedelta(seconds=5)  # which holds whatever the base is
     for policy in (exponential, decorrelated):
         for attempt in (1, 5, 10**6):
             assert max(draws(partial(policy, base=SECOND, cap=cap), attempt)) <= cap
@@ -112,7 +100,7 @@ def test_a_cap_holds_whatever_the_base_is() -> None:
 
 def wait_of(backoff: Backoff, attempt: int = 1) -> timedelta | None:
     """The wait that a policy of the attempt alone returns."""
-    return wait_after(backoff, attempt, ValueError(), None)
+    return retries.wait_after(backoff, attempt, ValueError(), None)
 
 
 def test_a_policy_must_return_a_wait() -> None:
@@ -131,18 +119,11 @@ def test_a_policy_must_return_a_wait() -> None:
 
 
 def test_a_wait_is_forced_into_what_a_database_can_add() -> None:
+    past, much = (timedelta(-1), timedelta.min, -3), (timedelta.max, math.inf, 10**400)
     waits: list[tuple[Any, timedelta | None]] = [
-        (timedelta(seconds=-1), timedelta(0)),
-        (timedelta.min, timedelta(0)),
-        (timedelta.max, LONGEST),
-        (LONGEST + SECOND, LONGEST),
-        (HOUR, HOUR),
-        (3600, HOUR),
-        (0.5, SECOND / 2),
-        (-3, timedelta(0)),
-        (math.inf, LONGEST),
-        (10**400, LONGEST),
-        (None, None),
+        *((wait, timedelta(0)) for wait in past),
+        *((wait, LONGEST) for wait in (*much, LONGEST + SECOND)),
+        *((HOUR, HOUR), (3600, HOUR), (0.5, SECOND / 2), (None, None)),
     ]
     assert differing(waits, lambda wait: wait_of(lambda attempt: wait)) == []
 
@@ -171,27 +152,21 @@ class OfThree:
 
 
 def test_a_function_is_called_with_what_it_takes() -> None:
-    of_attempts = [
-        *POLICIES.values(),
-        partial(exponential, base=1),
-        one,
-        one_and_default,
-        partial(one_and_default, most=5),
-    ]
+    of_attempts = [*POLICIES.values(), partial(exponential, base=1), one]
+    of_attempts += [one_and_default, partial(one_and_default, most=5)]
     of_exceptions: list[Any] = [
         three,
         three_and_default,
-        partial(three_and_default, most=5),
         OfThree(),
         respect_retry_after,
-        partial(respect_retry_after, cap=60),
-        lambda *everything: 5,
     ]
+    of_exceptions += [partial(three_and_default, most=5), lambda *everything: 5]
+    of_exceptions += [partial(respect_retry_after, cap=60)]
     functions: tuple[Any, ...] = (*of_attempts, *of_exceptions)
     for function in functions:
-        assert function_problem(function) is None
-        assert sees_exception(function) is (function in of_exceptions)
-        wait_after(function, 4, ValueError(), object)
+        assert retries.function_problem(function) is None
+        assert retries.sees_exception(function) is (function in of_exceptions)
+        retries.wait_after(function, 4, ValueError(), object)
 
 
 def test_a_named_policy_can_be_stored_and_read_again() -> None:

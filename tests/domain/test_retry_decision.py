@@ -55,16 +55,14 @@ def test_a_backoff_that_is_wrong_is_logged_and_the_next_one_used(
 def test_a_backoff_that_returns_none_leaves_the_wait_to_the_default_one(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    async def later(attempt: int) -> float:
+        return 5
+
     outcome = decided(ValueError(), attempt=1, backoff=lambda attempt: None)
     assert outcome.reason == DEFAULT
     assert timedelta(0) <= outcome.wait <= timedelta(seconds=10)
     assert not caplog.records
-
-
-def test_an_async_result_is_no_wait_and_leaves_nothing_to_await() -> None:
-    async def later(attempt: int) -> float:
-        return 5
-
+    # An async result is no wait, and nothing is left to await.
     outcome = decided(ValueError(), backoff=lambda attempt: later(attempt))
     assert outcome.reason == DEFAULT
 
@@ -96,22 +94,16 @@ def test_a_function_gets_the_attempt_the_exception_and_the_job() -> None:
     assert asked == [3, error, CONTEXT]
 
 
-def test_a_backoff_out_of_bounds_is_forced_into_them() -> None:
-    for returned, wait in (
-        (timedelta(days=-3), timedelta(0)),
-        (timedelta.max, LONGEST),
-        (HOUR, HOUR),
-    ):
+def test_a_backoff_out_of_bounds_or_that_exits_is_forced_into_them() -> None:
+    def leave(attempt: int) -> timedelta:
+        raise SystemExit(1)
+
+    waits = [(timedelta(-3), timedelta(0)), (timedelta.max, LONGEST), (HOUR, HOUR)]
+    for returned, wait in waits:
         outcome = decided(ValueError(), backoff=lambda attempt, wait=returned: wait)
         assert outcome.wait == wait
     for word in (Snooze(timedelta.max), Retry(after=timedelta.max)):
         assert decided(word).wait <= LONGEST
-
-
-def test_a_backoff_that_exits_does_not_end_the_worker() -> None:
-    def leave(attempt: int) -> timedelta:
-        raise SystemExit(1)
-
     assert decided(ValueError(), backoff=leave).verb is Verb.RETRY
 
 
@@ -122,17 +114,11 @@ class Unprintable(Cancel):
         raise ValueError("no text")
 
 
-def test_a_cancel_that_cannot_be_formatted_is_a_cancel_all_the_same() -> None:
-    assert decided(Unprintable()).verb is Verb.CANCEL
-
-
 def test_the_reason_of_a_word_is_text_that_a_database_can_store() -> None:
+    assert decided(Unprintable()).verb is Verb.CANCEL
     for word in (
-        Cancel("a\x00b"),
-        Cancel("\ud800"),
-        Cancel("x" * 1_000_000),
-        Snooze(1, "a\x00b"),
-        Snooze(1, "x" * 1_000_000),
+        *(Cancel("a\x00b"), Cancel("\ud800"), Cancel("x" * 1_000_000)),
+        *(Snooze(1, "a\x00b"), Snooze(1, "x" * 1_000_000)),
         Snooze(1, ValueError("busy")),  # type: ignore[arg-type]
     ):
         reason = decided(word).reason

@@ -15,23 +15,15 @@ class Unprintable:
         raise SystemExit("no text")
 
 
-def test_the_text_of_anything_is_text() -> None:
-    assert text_of("a") == "a"
-    assert text_of(ValueError("no stock")) == "no stock"
-    assert text_of(Unprintable()) == "<this cannot be formatted>"
-
-
-def test_what_postgresql_refuses_is_escaped() -> None:
+def test_what_postgresql_refuses_is_escaped_and_a_short_text_kept() -> None:
     stored = [
-        ("plain ü 🎉\n", "plain ü 🎉\n"),
-        ("a\x00b", "a\\x00b"),
-        ("\ud800", "\\ud800"),
-        ("", ""),
+        *(("plain ü 🎉\n", "plain ü 🎉\n"), ("", "")),
+        *(("a\x00b", "a\\x00b"), ("\ud800", "\\ud800")),
     ]
     assert differing(stored, storable) == []
-
-
-def test_a_short_text_is_kept_as_it_is() -> None:
+    assert [text_of(one) for one in ("a", ValueError("no stock"), Unprintable())] == [
+        *("a", "no stock", "<this cannot be formatted>")
+    ]
     assert clean("no stock", 100) == "no stock"
     assert clean("x" * 100, 100) == "x" * 100
 
@@ -43,10 +35,7 @@ def test_a_long_text_keeps_both_ends_within_its_bytes() -> None:
         assert kept.startswith("begin")
         assert kept.endswith("end")
         assert "\n… 10,008 characters, cut here …\n" in kept
-
-
-def test_a_text_whose_bytes_alone_are_too_many_is_cut_too() -> None:
-    kept = clean("ü" * 200, 300)
+    kept = clean("ü" * 200, 300)  # too many bytes alone
     assert len(kept.encode()) <= 300
     assert "200 characters, cut here" in kept
 

@@ -47,20 +47,16 @@ def test_the_time_zone_of_the_settings_holds_where_none_is_given(
     assert cron("@daily").time_zone == "Asia/Tokyo"
 
 
-def test_the_decorator_takes_a_rule() -> None:
-    @job(name="schedules.sync", schedule=every(minutes=5))
+def test_the_decorator_takes_a_rule_unless_the_handler_needs_arguments() -> None:
     def sync_stock() -> None: ...
+    def sync_region(region: str) -> None: ...
 
+    job(name="schedules.sync", schedule=every(minutes=5))(sync_stock)
     made = schedules.get("schedules.sync")
     assert made is not None
     assert (made.rule.text, made.data) == ("every 300", {})
-
-
-def test_the_decorator_refuses_a_handler_that_needs_arguments() -> None:
-    def sync_stock(region: str) -> None: ...
-
-    with pytest.raises(ImproperlyConfigured, match=r"sync_stock.at\(…\)\(…\)"):
-        job(name="schedules.refused", schedule=every(minutes=5))(sync_stock)
+    with pytest.raises(ImproperlyConfigured, match=r"sync_region.at\(…\)\(…\)"):
+        job(name="schedules.refused", schedule=every(minutes=5))(sync_region)
 
 
 HOURLY = every(hours=1)
@@ -97,17 +93,14 @@ def test_options_of_a_single_job_are_refused() -> None:
             jobs.add.using(**{name: value}).at(HOURLY)
 
 
-def test_arguments_are_checked_as_those_of_an_enqueue() -> None:
-    before = schedules.names
+def test_arguments_are_checked_and_the_same_twice_is_one() -> None:
+    before, hourly = schedules.names, jobs.add.at(every(hours=1))
     with pytest.raises(InvalidArguments):
-        jobs.add.at(every(hours=1))()  # type: ignore[call-arg]
+        hourly()  # type: ignore[call-arg]
     with pytest.raises(InvalidArguments):
-        jobs.add.at(every(hours=1))(a=object())  # type: ignore[arg-type]
+        hourly(a=object())  # type: ignore[arg-type]
     assert schedules.names == before
-
-
-def test_two_of_the_same_name_are_refused_and_the_same_twice_is_one() -> None:
-    jobs.add.at(every(hours=1))(1)
+    hourly(1)
     jobs.add.at(every(hours=1))(1)
     with pytest.raises(ImproperlyConfigured, match="another name"):
         jobs.add.at(every(hours=2))(1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from django.db.models import TextChoices
-
 from django_jobqueue.domain import states
 
 
@@ -15,15 +13,15 @@ def test_states_and_deliveries_are_those_of_the_glossary() -> None:
 
 
 def test_every_value_fits_its_column() -> None:
-    lengths: dict[type[TextChoices], int] = {
-        states.QueuedStatus: 10,
-        states.ArchivedStatus: 10,
-        states.Delivery: 20,
-        states.AttemptEnd: 10,
-        states.WorkerState: 10,
-        states.GroupState: 10,
-    }
-    for choices, length in lengths.items():
+    names = (
+        "QueuedStatus",
+        "ArchivedStatus",
+        "AttemptEnd",
+        "WorkerState",
+        "GroupState",
+    )
+    for name, length in (*((name, 10) for name in names), ("Delivery", 20)):
+        choices = getattr(states, name)
         assert all(len(value) <= length for value in choices.values), choices
 
 

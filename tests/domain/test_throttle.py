@@ -7,15 +7,13 @@ import pytest
 from django_jobqueue.domain.throttle import FIRST, LARGEST, SMALLEST, Throttle
 
 
-def test_without_a_rate_there_is_no_limit_but_a_little_rest() -> None:
+def test_chunks_grow_while_they_are_quick_and_shrink_when_they_are_slow() -> None:
     throttle = Throttle(None, now=0.0)
+    # Without a rate there is no limit but a little rest, and a chunk that takes as long
+    # as it should stays as it is.
     assert throttle.most is None
     assert throttle.did(changed=500, seconds=0.2, now=0.2) == pytest.approx(0.02)
     assert throttle.most is None
-
-
-def test_chunks_grow_while_they_are_quick_and_shrink_when_they_are_slow() -> None:
-    throttle = Throttle(None, now=0.0)
     assert throttle.size == FIRST
     for _ in range(10):
         throttle.did(changed=1, seconds=0.0, now=0.0)
@@ -25,12 +23,6 @@ def test_chunks_grow_while_they_are_quick_and_shrink_when_they_are_slow() -> Non
     for _ in range(20):
         throttle.did(changed=1, seconds=9.0, now=0.0)
     assert throttle.size == SMALLEST
-
-
-def test_a_chunk_that_takes_as_long_as_it_should_stays_as_it_is() -> None:
-    throttle = Throttle(None, now=0.0)
-    throttle.did(changed=1, seconds=0.2, now=0.2)
-    assert throttle.size == FIRST
 
 
 RATES = (1, 7, 20, 59, 60, 61, 90, 119, 120, 999, 3_000, 100_000)
@@ -80,15 +72,11 @@ def test_three_thousand_a_minute_are_fifty_a_second() -> None:
     assert len(found) == 10
 
 
-def test_what_was_left_out_costs_nothing_of_the_rate() -> None:
+def test_what_was_left_out_costs_nothing_and_being_late_gives_nothing() -> None:
     throttle = Throttle(600, now=0.0)
     throttle.did(changed=0, seconds=0.1, now=0.1)
     assert throttle.most == 11
-
-
-def test_who_comes_late_does_not_make_up_for_it_at_once() -> None:
-    throttle = Throttle(600, now=0.0)
-    throttle.did(changed=10, seconds=0.1, now=0.1)
+    throttle.did(changed=10, seconds=0.1, now=0.2)
     throttle.did(changed=0, seconds=0.1, now=3_600)
     assert throttle.most == 11
 
