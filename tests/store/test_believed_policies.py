@@ -15,7 +15,7 @@ import pytest
 
 from django_jobqueue.domain import key_limits
 from django_jobqueue.models import Bucket, JobType, KeyLimit, KeyOverride, QueuedJob
-from django_jobqueue.store.connection import Database, OwnConnection
+from django_jobqueue.store.connection import Database, DjangoDatabase
 from django_jobqueue.store.queue import claim
 from django_jobqueue.store.queue.claim_keyed import KeyedLane, adopt, claim_keyed
 from django_jobqueue.store.queue.claim_keyed_rated import claim_keyed_rated
@@ -27,7 +27,8 @@ from django_jobqueue.store.queue.claim_weighed import (
 from django_jobqueue.store.queue.lanes import START, LaneMark, Mark
 from django_jobqueue.store.rows import ClaimedJob, Lane
 from tests.sample.jobs import write_keyed
-from tests.store.rows import KEYED, make_many
+from tests.store.rows import KEYED, make_many, register
+from tests.support.undone import check_each, undone
 
 ONE = "1/600s burst 1"
 WAITING = 4
@@ -66,6 +67,18 @@ POLICIES: dict[str, Policy] = {
         None,
     ),
 }
+# All others make a worker claim as one of these does.
+BELIEVED = [
+    "nothing",
+    "concurrency",
+    "a rate",
+    "weights",
+    "turns of keys",
+    "keys",
+    "keys and concurrency",
+    "keys with a rate",
+    "weights and keys",
+]
 UNLIMITED = {"nothing", "turns of keys", "unlimited by operators"}
 
 
@@ -87,11 +100,6 @@ def declare(name: str) -> None:
         KeyOverride.objects.create(limit_key=f"{KEYED} a", rate=own_rate)
     of_all = {k: v for k, v in (of_keys or {}).items() if k != "own_rate"}
     KeyLimit.objects.filter(pk=KEYED).update(**{**nothing, **of_all})
-
-
-@pytest.fixture(autouse=True)
-def _jobs_of_one_key(own: OwnConnection) -> None:
-    make_many(WAITING, KEYED, data={"journal": "/dev/null", "key": "a"})
 
 
 def claims(db: Database, worker: int, believed: str) -> list[ClaimedJob]:
@@ -128,37 +136,45 @@ def claims(db: Database, worker: int, believed: str) -> list[ClaimedJob]:
     return claim_keyed(db, worker, keyed, WAITING)
 
 
-@pytest.mark.parametrize(
-    ("believed", "in_force"),
-    [*product(POLICIES, POLICIES)],
-    ids=lambda name: name.replace(" ", "_"),
-)
-def test_no_claim_takes_more_than_what_is_in_force_allows(
-    own: OwnConnection, holder: int, believed: str, in_force: str
-) -> None:
-    declare(in_force)
-    most = WAITING if in_force in UNLIMITED else 1
-
-    claimed = claims(own, holder, believed)
-    claimed += claims(own, holder, believed)
-
-    assert len(claimed) <= most
-    if believed == in_force:
-        assert len(claimed) == most
-    has_rate = in_force == "both" or any(
-        word in in_force for word in ("rate", "weights")
-    )
-    assert Bucket.objects.exists() is (has_rate and bool(claimed))
+@pytest.fixture
+def db(db: None) -> DjangoDatabase:
+    """The connection of the test, and jobs of one key."""
+    make_many(WAITING, KEYED, data={"journal": "/dev/null", "key": "a"})
+    return DjangoDatabase()
 
 
-@pytest.mark.parametrize("in_force", POLICIES, ids=lambda name: name.replace(" ", "_"))
-def test_nor_does_a_claim_of_quarantined_jobs(
-    own: OwnConnection, holder: int, in_force: str
-) -> None:
-    declare(in_force)
+def test_no_claim_takes_more_than_what_is_in_force_allows(db: DjangoDatabase) -> None:
+    worker = register(db)
+
+    @undone
+    def check(believed: str, in_force: str) -> None:
+        declare(in_force)
+        most = WAITING if in_force in UNLIMITED else 1
+        claimed = claims(db, worker, believed)
+        claimed += claims(db, worker, believed)
+        assert len(claimed) <= most
+        if believed == in_force:
+            assert len(claimed) == most
+        has_rate = in_force == "both" or any(
+            word in in_force for word in ("rate", "weights")
+        )
+        assert Bucket.objects.exists() is (has_rate and bool(claimed))
+
+    itself = ((name, name) for name in POLICIES if name not in BELIEVED)
+    check_each(check, [*product(BELIEVED, POLICIES), *itself], least=171)
+
+
+def test_nor_does_a_claim_of_quarantined_jobs(db: DjangoDatabase) -> None:
+    worker = register(db)
     QueuedJob.objects.update(quarantined=True)
-    most = WAITING if in_force in UNLIMITED else 1
-    claimed: list[ClaimedJob] = []
-    for _ in range(WAITING + 1):
-        claimed += claim.claim_quarantined(own, holder, [KEYED], None)
-    assert len(claimed) == most
+
+    @undone
+    def check(in_force: str) -> None:
+        declare(in_force)
+        tries = [
+            claim.claim_quarantined(db, worker, [KEYED], None)
+            for _ in range(WAITING + 1)
+        ]
+        assert sum(map(len, tries)) == (WAITING if in_force in UNLIMITED else 1)
+
+    check_each(check, [(name,) for name in POLICIES], least=18)

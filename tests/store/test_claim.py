@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import pytest
 from django.utils import timezone
 
 from django_jobqueue.models import JobType, Queue, QueuedJob
@@ -13,7 +12,6 @@ from django_jobqueue.store.queue import claim
 from tests.store.meanwhile import open_transaction, together
 from tests.store.rows import (
     ADD,
-    LIMITED,
     ago,
     archived_job,
     claimed,
@@ -35,19 +33,14 @@ def test_a_claimed_job_runs_in_the_name_of_its_worker(
 
     (job,) = claimed(own, holder)
 
-    row = queued_job(id)
-    assert row is not None
-    assert (row.status, row.worker_id, row.fence, row.attempts) == (
-        "running",
-        holder,
-        1,
-        1,
-    )
+    row = QueuedJob.objects.get(id=id)
+    changed = (row.status, row.worker_id, row.fence, row.attempts)
+    assert changed == ("running", holder, 1, 1)
     assert row.started_at is not None
     assert before <= row.started_at <= timezone.now()
     assert (job.id, job.job_type, job.queue, job.priority) == (id, ADD, "default", 0)
     assert (job.data, job.fence, job.attempts, job.crashes) == ('{"a": 1}', 1, 1, 0)
-    assert job.lane == lane().lane
+    assert (job.lane, job.expires_in) == (lane().lane, None)
 
 
 def test_a_claim_tells_how_long_a_job_waited_and_when_it_expires(
@@ -63,12 +56,6 @@ def test_a_claim_tells_how_long_a_job_waited_and_when_it_expires(
     assert (job.max_attempts, job.crashes) == (9, 2)
 
 
-def test_a_job_that_never_expires_says_so(own: OwnConnection, holder: int) -> None:
-    make()
-
-    assert claimed(own, holder)[0].expires_in is None
-
-
 def test_each_claim_of_a_job_has_a_new_fence_and_counts_an_attempt(
     own: OwnConnection, holder: int
 ) -> None:
@@ -82,29 +69,16 @@ def test_each_claim_of_a_job_has_a_new_fence_and_counts_an_attempt(
     assert seen == [(1, 1), (2, 2), (3, 3)]
 
 
-def test_a_lane_is_claimed_in_the_order_of_run_after(
+def test_a_lane_is_claimed_in_the_order_of_run_after_and_then_of_ids(
     own: OwnConnection, holder: int
 ) -> None:
-    last, first, second = (
-        make(run_after=ago(1)),
-        make(run_after=ago(9)),
-        make(run_after=ago(5)),
-    )
+    last, first = make(run_after=ago(1)), make(run_after=ago(9))
+    moment = ago(5)
+    between = sorted(make(run_after=moment) for _ in range(4))
 
-    order = [claimed(own, holder)[0].id for _ in range(3)]
+    order = [claimed(own, holder)[0].id for _ in range(6)]
 
-    assert order == [first, second, last]
-
-
-def test_jobs_due_at_the_same_moment_are_claimed_in_the_order_of_their_ids(
-    own: OwnConnection, holder: int
-) -> None:
-    moment = ago(1)
-    made = [make(run_after=moment) for _ in range(5)]
-
-    order = [claimed(own, holder)[0].id for _ in range(5)]
-
-    assert order == sorted(made)
+    assert order == [first, *between, last]
 
 
 def test_a_lane_is_exhausted_before_the_next_one_is_touched(
@@ -126,139 +100,73 @@ def test_only_the_lanes_that_were_asked_for_are_claimed(
     own: OwnConnection, holder: int
 ) -> None:
     wanted = make(queue="a", priority=1)
-    for queue, priority, name in [
-        ("b", 1, ADD),
-        ("a", 2, ADD),
-        ("a", 1, "tests.sample.aadd"),
-    ]:
-        make(name, queue=queue, priority=priority)
-
-    jobs = claim.claim(own, holder, [lane(queue="a", priority=1)], 10)
-
-    assert ids(jobs) == {wanted}
-
-
-def test_no_lanes_give_no_jobs(own: OwnConnection, holder: int) -> None:
-    make()
+    make(queue="b", priority=1)
+    make(queue="a", priority=2)
+    make("tests.sample.aadd", queue="a", priority=1)
+    asked = [lane("nobody.knows"), lane(queue="a", priority=1)]
 
     assert claim.claim(own, holder, [], 10) == []
+    assert claim.claim(own, holder, asked, 0) == []
+    assert ids(claim.claim(own, holder, asked, 10)) == {wanted}
 
 
-def test_a_claim_of_nothing_takes_nothing(own: OwnConnection, holder: int) -> None:
-    make()
-
-    assert claim.claim(own, holder, [lane()], 0) == []
-
-
-def test_a_job_of_the_future_is_never_claimed(own: OwnConnection, holder: int) -> None:
+def test_a_job_is_not_claimed_before_its_time_nor_after_it_nor_twice(
+    own: OwnConnection, holder: int
+) -> None:
     make(run_after=ago(-3_600))
-    due = make(run_after=ago(0))
-
-    assert ids(claim.claim(own, holder, [lane()], 10)) == {due}
-
-
-def test_an_expired_job_is_never_claimed(own: OwnConnection, holder: int) -> None:
-    expired = make(run_after=ago(10), expires_at=ago(1))
-    alive = make(run_after=ago(5), expires_at=ago(-60))
-
-    assert ids(claim.claim(own, holder, [lane()], 10)) == {alive}
-    assert queued_job(expired) is not None
-    assert archived_job(expired) is None  # that is the expirer's
-
-
-def test_a_lane_of_an_unknown_job_type_gives_nothing(
-    own: OwnConnection, holder: int
-) -> None:
-    due = make()
-
-    jobs = claim.claim(own, holder, [lane("nobody.knows"), lane()], 10)
-
-    assert ids(jobs) == {due}
-
-
-def test_a_paused_job_type_is_not_claimed(own: OwnConnection, holder: int) -> None:
-    make()
-    other = make("tests.sample.aadd")
-    JobType.objects.filter(name=ADD).update(paused=True)
-
-    jobs = claim.claim(own, holder, [lane(), lane("tests.sample.aadd")], 10)
-
-    assert ids(jobs) == {other}
-
-
-def test_a_paused_queue_is_not_claimed(own: OwnConnection, holder: int) -> None:
-    Queue.objects.create(name="a", paused=True)
-    Queue.objects.create(name="b", paused=False)
-    make(queue="a")
-    open = {make(queue="b"), make(queue="without-a-row")}
-
-    lanes = [lane(queue=name) for name in ("a", "b", "without-a-row")]
-
-    assert ids(claim.claim(own, holder, lanes, 10)) == open
-
-
-@pytest.mark.parametrize("of", ["job type", "queue"])
-def test_a_pause_ends_by_itself_at_resume_at(
-    own: OwnConnection, holder: int, of: str
-) -> None:
-    id = make()
-    rows = JobType.objects.filter(name=ADD)
-    if of == "queue":
-        rows = Queue.objects.filter(name=Queue.objects.create(name="default").name)
-
-    rows.update(paused=True, resume_at=ago(-60))
-    assert claim.claim(own, holder, [lane()], 10) == []
-    rows.update(resume_at=ago(1))
-    assert ids(claim.claim(own, holder, [lane()], 10)) == {id}
-
-
-@pytest.mark.parametrize(
-    ("declared", "override", "claimable"),
-    [
-        (None, None, True),
-        (None, -1, True),
-        (2, None, False),
-        (2, -1, True),
-        (None, 2, False),
-        (0, None, False),
-        (None, 0, False),
-    ],
-)
-def test_a_limited_job_type_is_not_claimed_without_its_limit(
-    own: OwnConnection,
-    holder: int,
-    declared: int | None,
-    override: int | None,
-    claimable: bool,
-) -> None:
-    job_type("t", concurrency=declared, concurrency_override=override)
-    make("t")
-
-    assert len(claim.claim(own, holder, [lane("t")], 10)) == claimable
-
-
-def test_a_limited_job_type_does_not_hold_up_the_others(
-    own: OwnConnection, holder: int
-) -> None:
-    make(LIMITED, run_after=ago(100))
-    due = make()
-
-    assert ids(claim.claim(own, holder, [lane(LIMITED), lane()], 10)) == {due}
-
-
-def test_a_job_that_runs_alone_is_left_out(own: OwnConnection, holder: int) -> None:
     make(quarantined=True)
+    expired = make(run_after=ago(10), expires_at=ago(1))
+    due = {make(run_after=ago(5), expires_at=ago(-60)), make(run_after=ago(0))}
 
-    assert claim.claim(own, holder, [lane()], 10) == []
+    assert ids(claim.claim(own, holder, [lane()], 10)) == due
+    assert claim.claim(own, register(own), [lane()], 10) == []
+    assert queued_job(expired) is not None  # to archive it is the expirer's
+    assert archived_job(expired) is None
 
 
-def test_a_running_job_is_not_claimed_again(
-    own: OwnConnection, other: OwnConnection, holder: int
+def test_a_paused_queue_or_job_type_is_not_claimed_until_its_pause_ends(
+    own: OwnConnection, holder: int
 ) -> None:
-    make()
-    claimed(own, holder)
+    other = "tests.sample.aadd"
+    Queue.objects.create(name="a", paused=True)
+    Queue.objects.create(name="b")
+    JobType.objects.filter(name=other).update(paused=True)
+    of_queue, of_type = make(queue="a"), make(other)
+    free = {make(queue="b"), make(queue="without-a-row")}
+    lanes = [lane(queue=name) for name in ("a", "b", "without-a-row")]
+    lanes.append(lane(other))
 
-    assert claim.claim(other, register(own), [lane()], 10) == []
+    assert ids(claim.claim(own, holder, lanes, 10)) == free
+    for rows in (Queue.objects.filter(name="a"), JobType.objects.filter(name=other)):
+        rows.update(resume_at=ago(-60))
+    assert claim.claim(own, holder, lanes, 10) == []
+    Queue.objects.update(resume_at=ago(1))
+    assert ids(claim.claim(own, holder, lanes, 10)) == {of_queue}
+    JobType.objects.filter(name=other).update(resume_at=ago(1))
+    assert ids(claim.claim(own, holder, lanes, 10)) == {of_type}
+
+
+def test_a_limited_job_type_is_not_claimed_without_its_limit(
+    own: OwnConnection, holder: int
+) -> None:
+    limits = {  # declared, override: whether a claim that knows of none may take it
+        (None, None): True,
+        (None, -1): True,
+        (2, None): False,
+        (2, -1): True,
+        (None, 2): False,
+        (0, None): False,
+        (None, 0): False,
+    }
+    for number, (declared, override) in enumerate(limits):
+        make(
+            job_type(f"t{number}", concurrency=declared, concurrency_override=override)
+        )
+    lanes = [lane(f"t{number}") for number in range(len(limits))]
+
+    got = {job.job_type for job in claim.claim(own, holder, lanes, 10)}
+
+    assert [one.lane.job_type in got for one in lanes] == [*limits.values()]
 
 
 def test_a_row_that_another_transaction_locked_is_skipped(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from uuid import UUID
 
-import pytest
-
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import claim
 from django_jobqueue.store.queue.lanes import FRESH, START, LaneMark
@@ -19,65 +17,46 @@ def from_mark(seconds_ago: float, id: UUID = HIGHEST) -> LaneMark:
     return LaneMark(lane().lane, (ago(seconds_ago), id))
 
 
-def test_a_claim_starts_at_its_mark(own: OwnConnection, holder: int) -> None:
+def test_a_claim_starts_at_its_mark_which_is_a_moment_and_an_id(
+    own: OwnConnection, holder: int
+) -> None:
     make(run_after=ago(100))
-    behind = make(run_after=ago(50))
-
-    assert ids(claim.claim(own, holder, [from_mark(75)], 10)) == {behind}
-
-
-def test_a_mark_is_a_moment_and_an_id(own: OwnConnection, holder: int) -> None:
     moment = ago(50)
-    first, second, third = sorted(make(run_after=moment) for _ in range(3))
+    _, second, third = sorted(make(run_after=moment) for _ in range(3))
+    made = make(run_after=ago(10))
+
     mark = LaneMark(lane().lane, (moment, second))
-
-    assert ids(claim.claim(own, holder, [mark], 10)) == {second, third}
-    assert first != second
-
-
-def test_without_a_mark_a_claim_sees_all(own: OwnConnection, holder: int) -> None:
-    made = {make(run_after=ago(100)), make(run_after=ago(50))}
-
-    assert ids(claim.claim(own, holder, [lane()], 10)) == made
-    assert lane().mark == START
+    assert ids(claim.claim(own, holder, [mark], 10)) == {second, third, made}
 
 
 def test_the_start_lies_before_every_moment_that_python_knows(
     own: OwnConnection, holder: int
 ) -> None:
-    oldest = make(run_after="0001-01-03T00:00:00Z")
+    made = {make(run_after="0001-01-03T00:00:00Z"), make(run_after=ago(50))}
+    assert lane().mark == START
+    assert ids(claim.claim(own, holder, [lane()], 10)) == made
 
-    assert ids(claim.claim(own, holder, [lane()], 10)) == {oldest}
 
-
-@pytest.mark.parametrize("mark_at", [0, -3_600])
 def test_a_job_younger_than_two_seconds_is_seen_whatever_the_mark(
-    own: OwnConnection, holder: int, mark_at: float
+    own: OwnConnection, holder: int
 ) -> None:
-    make(run_after=ago(FRESH + 10))
-    young = make(run_after=ago(0))
+    for mark_at in (0, -3_600):
+        make(run_after=ago(FRESH + 10))
+        young = make(run_after=ago(0))
+        assert ids(claim.claim(own, holder, [from_mark(mark_at)], 10)) == {young}
 
-    assert ids(claim.claim(own, holder, [from_mark(mark_at)], 10)) == {young}
 
-
-def test_a_claim_does_not_look_for_young_jobs_farther_back_than_it_is_told(
+def test_a_claim_looks_back_as_far_as_it_is_told_and_only_for_young_jobs(
     own: OwnConnection, holder: int
 ) -> None:
     moment = ago(1)
-    far, near, last = sorted(make(run_after=moment) for _ in range(3))
-    assert far != near
+    _, near, last = sorted(make(run_after=moment) for _ in range(3))
     mark = LaneMark(lane().lane, (moment, last), back=(moment, near))
-
     assert ids(claim.claim(own, holder, [mark], 10)) == {near, last}
 
-
-def test_a_claim_does_not_look_for_old_jobs_as_far_back_as_it_is_told(
-    own: OwnConnection, holder: int
-) -> None:
-    make(run_after=ago(100))
-    seen = make(run_after=ago(50))
-    mark = LaneMark(lane().lane, (ago(75), HIGHEST), back=(ago(200), HIGHEST))
-
+    make(queue="a", run_after=ago(100))
+    seen = make(queue="a", run_after=ago(50))
+    mark = LaneMark(lane(ADD, "a").lane, (ago(75), HIGHEST), back=(ago(200), HIGHEST))
     assert ids(claim.claim(own, holder, [mark], 10)) == {seen}
 
 

@@ -80,56 +80,40 @@ def test_a_limit_is_never_exceeded_by_eight_claimers_at_once(
     assert all(archived_job(id) for id in made)
 
 
-@pytest.mark.parametrize(
-    ("declared", "override", "expected"),
-    [
-        (2, None, 2),
-        (2, 4, 4),
-        (4, 1, 1),
-        (2, 0, 0),
-        (0, None, 0),
-        (2, -1, 6),
-        (None, None, 6),
-        (None, 3, 3),
-    ],
-)
 def test_an_operators_limit_wins_over_the_codes(
-    own: OwnConnection,
-    holder: int,
-    declared: int | None,
-    override: int | None,
-    expected: int,
-) -> None:
-    job_type("t", concurrency=declared, concurrency_override=override)
-    make_many(6, "t")
-
-    jobs = claim.claim_limited(own, holder, [lane("t")], 10)
-
-    assert len(jobs) == running(own, "t") == expected
-
-
-def test_a_claim_within_a_limit_takes_no_more_than_it_asked_for(
     own: OwnConnection, holder: int
 ) -> None:
-    job_type("t", concurrency=5)
-    make_many(6, "t")
+    limits = {  # declared, override: how many start
+        (2, None): 2,
+        (2, 4): 4,
+        (4, 1): 1,
+        (2, 0): 0,
+        (0, None): 0,
+        (2, -1): 6,
+        (None, None): 6,
+        (None, 3): 3,
+    }
+    started = {}
+    for declared, override in limits:
+        name = job_type(
+            f"t{declared} {override}",
+            concurrency=declared,
+            concurrency_override=override,
+        )
+        make_many(6, name)
+        if override == 4:
+            assert len(claim.claim_limited(own, holder, [lane(name)], 1)) == 1
+        claim.claim_limited(own, holder, [lane(name)], 10)
+        started[declared, override] = running(own, name)
 
-    assert len(claim.claim_limited(own, holder, [lane("t")], 2)) == 2
+    assert started == limits
 
 
-def test_what_other_types_run_does_not_count_against_the_limit(
-    own: OwnConnection, holder: int
+def test_what_others_run_counts_against_the_limit_and_other_types_do_not(
+    own: OwnConnection, other: OwnConnection, holder: int
 ) -> None:
     make_many(6)
     assert len(claim.claim(own, holder, [lane()], 5)) == 5
-    make_many(3, LIMITED)
-
-    assert len(claim.claim_limited(own, holder, [lane(LIMITED)], 5)) == 2
-
-
-def test_what_others_run_counts_against_the_limit(
-    own: OwnConnection, other: OwnConnection, holder: int
-) -> None:
     make_many(6, LIMITED)
     second = register(own, "host:2")
     (first,) = claim.claim_limited(own, holder, [lane(LIMITED)], 1)
@@ -138,15 +122,7 @@ def test_what_others_run_counts_against_the_limit(
     assert claim.claim_limited(other, second, [lane(LIMITED)], 5) == []
     _succeed(own, holder, [first])
     assert len(claim.claim_limited(other, second, [lane(LIMITED)], 5)) == 1
-
-
-def test_a_limit_that_was_lowered_below_what_runs_lets_nothing_start(
-    own: OwnConnection, holder: int
-) -> None:
-    make_many(6, LIMITED)
-    assert len(claim.claim_limited(own, holder, [lane(LIMITED)], 5)) == 2
     JobType.objects.filter(name=LIMITED).update(concurrency_override=1)
-
     assert claim.claim_limited(own, holder, [lane(LIMITED)], 5) == []
 
 
@@ -162,25 +138,18 @@ def test_a_limit_holds_over_all_lanes_of_a_job_type(
     assert ids(jobs) == {*urgent, later[0]}
 
 
-@pytest.mark.parametrize("of", ["job type", "queue"])
-def test_a_paused_limited_job_type_is_not_claimed(
-    own: OwnConnection, holder: int, of: str
-) -> None:
-    make(LIMITED)
-    if of == "queue":
-        Queue.objects.create(name="default", paused=True)
-    else:
-        JobType.objects.filter(name=LIMITED).update(paused=True)
-
-    assert claim.claim_limited(own, holder, [lane(LIMITED)], 5) == []
-
-
-def test_a_limited_claim_never_takes_what_is_not_due_or_has_expired(
+def test_a_limited_claim_never_takes_what_is_not_due_or_expired_or_paused(
     own: OwnConnection, holder: int
 ) -> None:
     make(LIMITED, run_after=ago(-60))
     make(LIMITED, expires_at=ago(1))
     due = make(LIMITED)
+    queue = Queue.objects.create(name="default", paused=True)
+    assert claim.claim_limited(own, holder, [lane(LIMITED)], 5) == []
+    queue.delete()
+    JobType.objects.filter(name=LIMITED).update(paused=True)
+    assert claim.claim_limited(own, holder, [lane(LIMITED)], 5) == []
+    JobType.objects.filter(name=LIMITED).update(paused=False)
 
     assert ids(claim.claim_limited(own, holder, [lane(LIMITED)], 5)) == {due}
 
@@ -224,43 +193,12 @@ def test_a_job_that_runs_alone_is_claimed_by_itself(
     first = make(quarantined=True, run_after=ago(10))
     second = make(quarantined=True, run_after=ago(5))
     make(run_after=ago(20))
+    make(quarantined=True, queue="another", run_after=ago(15))
 
-    got = [claim.claim_quarantined(own, holder, [ADD], None) for _ in range(3)]
+    served = ["default", "c"]
+    got = [claim.claim_quarantined(own, holder, [ADD], served) for _ in range(3)]
 
     assert [[job.id for job in jobs] for jobs in got] == [[first], [second], []]
-
-
-@pytest.mark.parametrize(
-    ("columns", "why"),
-    [
-        ({"run_after": ago(-3_600)}, "it is not due"),
-        ({"expires_at": ago(1)}, "it has expired"),
-        ({"queue": "another"}, "its queue is not served here"),
-        ({"job_type": "tests.sample.aadd"}, "its type is not known here"),
-        ({"quarantined": False}, "it does not run alone"),
-    ],
-)
-def test_a_job_is_not_claimed_alone_if(
-    own: OwnConnection, holder: int, columns: dict[str, object], why: str
-) -> None:
-    name = str(columns.get("job_type", ADD))
-    rest = {k: v for k, v in columns.items() if k != "job_type"}
-    make(name, **{"quarantined": True, **rest})
-
-    assert claim.claim_quarantined(own, holder, [ADD], ["default"]) == [], why
-
-
-def test_of_one_job_type_only_the_queues_that_are_served_are_claimed_alone(
-    own: OwnConnection, holder: int
-) -> None:
-    make(quarantined=True, queue="another", run_after=ago(10))
-    served = make(quarantined=True, queue="served", run_after=ago(5))
-
-    got = [
-        claim.claim_quarantined(own, holder, [ADD], ["served", "c"]) for _ in range(2)
-    ]
-
-    assert [ids(jobs) for jobs in got] == [{served}, set()]
 
 
 def test_a_job_that_another_transaction_locked_is_not_waited_for_to_run_it_alone(
@@ -287,24 +225,15 @@ def test_a_job_that_runs_alone_keeps_to_the_limit_and_the_pause_of_its_type(
 ) -> None:
     JobType.objects.filter(name=LIMITED).update(concurrency_override=1)
     make(LIMITED, run_after=ago(10))
-    quarantined = make(LIMITED, quarantined=True)
+    quarantined, hidden = make(LIMITED, quarantined=True), make(quarantined=True)
+    names = [LIMITED, ADD]
     (first,) = claim.claim_limited(own, holder, [lane(LIMITED)], 5)
 
-    assert claim.claim_quarantined(own, holder, [LIMITED], None) == []
+    # What may not run does not hide another one.
+    assert ids(claim.claim_quarantined(own, holder, names, None)) == {hidden}
+    assert claim.claim_quarantined(own, holder, names, None) == []
     _succeed(own, holder, [first])
     JobType.objects.filter(name=LIMITED).update(paused=True)
-    assert claim.claim_quarantined(own, holder, [LIMITED], None) == []
+    assert claim.claim_quarantined(own, holder, names, None) == []
     JobType.objects.filter(name=LIMITED).update(paused=False)
-    assert ids(claim.claim_quarantined(own, holder, [LIMITED], None)) == {quarantined}
-
-
-def test_a_job_type_that_may_not_run_now_does_not_hide_another_one(
-    own: OwnConnection, holder: int
-) -> None:
-    JobType.objects.filter(name=ADD).update(paused=True)
-    make(ADD, quarantined=True)
-    due = make("tests.sample.aadd", quarantined=True)
-
-    jobs = claim.claim_quarantined(own, holder, [ADD, "tests.sample.aadd"], None)
-
-    assert ids(jobs) == {due}
+    assert ids(claim.claim_quarantined(own, holder, names, None)) == {quarantined}
