@@ -65,8 +65,11 @@ class HandDriven:
         for _ in range(SAMPLES):
             self.worker.executors[0].runtimes.ran(handler.name, seconds)
 
-    def claim(self) -> float:
-        """One round of the dispatcher; returns the rest it asks for."""
+    def claim(self, *, told: bool = False) -> float:
+        """One round of the dispatcher, ``told`` that there are jobs; returns the rest
+        it asks for."""
+        if told:
+            self.dispatcher.jobs_arrived()
         self.dispatcher._woken.clear()  # private: as the loop does between two rounds
         return self.dispatcher.tick()
 
@@ -81,16 +84,21 @@ class HandDriven:
         """One round of the completer."""
         self.worker.completer.tick()
 
-    def turn(self) -> None:
-        """Claim, run and finish once."""
-        self.claim()
+    def complete(self) -> None:
+        """Run and finish what it has claimed."""
         self.run()
         self.finish()
 
-    def work(self) -> None:
+    def turn(self, *, told: bool = False) -> None:
+        """Claim, run and finish once."""
+        self.claim(told=told)
+        self.complete()
+
+    def work(self, *, told: bool = False) -> None:
         """Claim, run and finish until nothing can be claimed any more."""
         for _ in range(100):
-            self.turn()
+            self.turn(told=told)
+            told = False
             if self.worker.is_idle:
                 return
         raise AssertionError("the worker found no end")

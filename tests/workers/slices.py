@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -32,7 +33,6 @@ class Clock:
 
 def context_of(job: UUID | None, **values: Any) -> Context:
     """What a job with this id is given."""
-    assert job is not None
     defaults: dict[str, Any] = {
         "id": job,
         "job_type": "jobqueue.bulk",
@@ -52,3 +52,24 @@ def cancelled(context: Context) -> Context:
     """The same, whose worker was asked to stop it."""
     context._cancelled = True  # private: of what an attempt sets, as of a thread
     return context
+
+
+class Jobs:
+    """The jobs of a row of this model, each of which works for a slice of time."""
+
+    def __init__(self, slice_of: Callable[..., Any], model: Any) -> None:
+        self._slice_of = slice_of
+        self._rows = model.objects
+
+    def of(self, id: UUID, **values: Any) -> Context:
+        """What the job of this row is given."""
+        return context_of(self._rows.get(pk=id).job_id, **values)
+
+    def work(
+        self, id: UUID, step: float = 0.01, job: Context | None = None, **values: Any
+    ) -> Clock:
+        """Run it, or this job; ``step`` is the time between two looks at the clock."""
+        clock = Clock(step)
+        context = job or self.of(id, **values)
+        self._slice_of(context, id, clock=clock, sleep=clock.sleep).work()
+        return clock

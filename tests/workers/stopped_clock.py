@@ -10,7 +10,6 @@ class StoppedClock:
         self.now = now
 
     def monotonic(self) -> float:
-        """Seconds."""
         return self.now
 
     def __call__(self) -> float:

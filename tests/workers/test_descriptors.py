@@ -10,11 +10,8 @@ import pytest
 from django.db import connections
 
 from django_jobqueue.execution import connection_reset
-from django_jobqueue.processes.idle import WakeupPipe
-from django_jobqueue.processes.listener import Listener
 from django_jobqueue.processes.wait_readable import wait_readable
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.notify import News, notify
 from tests.sample import jobs
 from tests.support.rows import archived
 from tests.support.run_workers import RunWorkers
@@ -37,34 +34,7 @@ def _many_open() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_many_open")
-def test_a_bell_with_a_high_number_is_heard() -> None:
-    wakeup = WakeupPipe()
-    assert wakeup.writer > 1_023
-    reader, writer = os.pipe()
-    os.write(writer, b"!")
-    wakeup.ring()
-    assert wakeup.wait(PATIENCE, reader) == (True, [reader])
-    for end in (reader, writer):
-        os.close(end)
-
-
-@pytest.mark.usefixtures("_many_open")
-def test_a_listener_with_a_high_number_hears(own: OwnConnection) -> None:
-    heard: list[tuple[News, str]] = []
-    listener = Listener(OwnConnection("listener"), lambda *news: heard.append(news))
-    listener.wake()
-    listener.tick()
-    notify(own, News.JOBS, "mail")
-    while len(heard) < 2:
-        listener.tick()
-    assert heard[-1] == (News.JOBS, "mail")
-    listener.close()
-
-
-@pytest.mark.usefixtures("_many_open")
-def test_a_connection_with_a_high_number_is_kept_until_the_server_closes_it(
-    own: OwnConnection,
-) -> None:
+def test_a_connection_is_kept_until_the_server_closes_it(own: OwnConnection) -> None:
     wrapper = connections["default"]
     wrapper.close()
     filler = [os.open(os.devnull, os.O_RDONLY)]

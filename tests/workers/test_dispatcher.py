@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -12,7 +13,6 @@ from unittest.mock import MagicMock
 from uuid import UUID
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from django_jobqueue import operations
@@ -21,8 +21,7 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from django_jobqueue.processes.loop import FOREVER
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.notify import News
-from django_jobqueue.store.queue import claim, release
+from django_jobqueue.store.queue import claim
 from django_jobqueue.store.rows import Lane
 from django_jobqueue.workers.claiming import claimer as claimer_module
 from django_jobqueue.workers.claiming.claimer import (
@@ -35,39 +34,57 @@ from django_jobqueue.workers.executors import base
 from django_jobqueue.workers.executors.base import Executor
 from tests.sample import jobs
 from tests.store.meanwhile import Hearing
+from tests.store.rows import make
 from tests.support.hand_driven import HandDriven
 from tests.support.rows import archived, queued
 from tests.support.waiting import eventually
 
 Make = Callable[..., HandDriven]
+NULL = "/dev/null"
 
 
-def held(worker: HandDriven) -> int:
-    return len(worker.worker.held)
+@dataclass
+class Gate:
+    """What the jobs in the slots of a worker wait for."""
+
+    opens: threading.Event
+    worker: HandDriven
+
+    def open(self) -> None:
+        """Let all run, and whatever is queued."""
+        self.opens.set()
+        self.worker.work()
+        self.opens.clear()
+
+
+def gated(worker: HandDriven, *short: Any) -> Gate:
+    """The same worker, whose threads wait for a gate; it knows of the jobs of some
+    handlers that they are short."""
+    gate, executor = Gate(threading.Event(), worker), worker.worker.executors[0]
+    run = executor._run  # private: to wait before it
+
+    def wait(attempt: object) -> object:
+        gate.opens.wait(20)
+        return run(attempt)
+
+    executor._run = wait  # private: as above
+    for handler in short:
+        worker.has_run(handler, 0.001)
+    return gate
+
+
+def add_many(count: int) -> None:
+    jobs.add.enqueue_many([{"a": number} for number in range(count)])
 
 
 def test_only_as_many_jobs_are_claimed_as_there_are_slots(make_worker: Make) -> None:
     worker = make_worker(threads=2)
-    block = threading.Event()
-    fill_slots(worker, block, 5)
+    gate = gated(worker)
+    add_many(5)
     worker.claim()
-    assert held(worker) == 2
-    block.set()
-    worker.work()
+    assert worker.held == 2
+    gate.open()
     assert len(archived()) == 5
-
-
-def fill_slots(worker: HandDriven, block: threading.Event, count: int) -> None:
-    """Make the slots wait for an event, and enqueue jobs for them."""
-    executor = worker.worker.executors[0]
-    run = executor._run  # type: ignore[attr-defined]
-
-    def wait(attempt: object) -> object:
-        block.wait(20)
-        return run(attempt)
-
-    executor._run = wait  # type: ignore[attr-defined]
-    jobs.add.enqueue_many([{"a": number} for number in range(count)])
 
 
 def test_more_urgent_jobs_run_first(make_worker: Make, journal: str) -> None:
@@ -75,27 +92,8 @@ def test_more_urgent_jobs_run_first(make_worker: Make, journal: str) -> None:
     for word, priority in (("low", -5), ("high", 50), ("none", 0)):
         jobs.write.using(priority=priority).enqueue(journal, word)
     worker.work()
-    assert [words[1] for words in jobs.notes(journal) if words[0] == "start"] == [
-        "high",
-        "none",
-        "low",
-    ]
-
-
-def test_job_types_of_one_priority_take_turns(make_worker: Make, journal: str) -> None:
-    worker = make_worker(threads=1, async_slots=0)
-    for number in range(3):
-        jobs.write.enqueue(journal, f"w{number}")
-    for _ in range(3):
-        jobs.look.enqueue(journal)
-    worker.work()
-    kinds = ["w" if words[0] == "start" else "l" for words in jobs.notes(journal)]
-    order = [
-        kind
-        for kind, words in zip(kinds, jobs.notes(journal), strict=True)
-        if words[0] != "end"
-    ]
-    assert order in (list("wlwlwl"), list("lwlwlw"))
+    started = [words[1] for words in jobs.notes(journal) if words[0] == "start"]
+    assert started == ["high", "none", "low"]
 
 
 def test_only_subscribed_queues_are_claimed(make_worker: Make) -> None:
@@ -125,40 +123,26 @@ def test_sync_and_async_jobs_have_slots_of_their_own(make_worker: Make) -> None:
     assert [job.job_type_id for job in archived()] == ["tests.sample.aadd"]
 
 
-def test_a_future_job_waits_for_its_time(worker: HandDriven) -> None:
-    jobs.add.using(run_after=timedelta(hours=1)).enqueue(1)
-    for _ in range(12):
-        rest = worker.claim()
-    assert queued()[0].attempts == 0
-    assert 0 < rest <= 5
-
-
-def test_the_rest_ends_when_the_next_job_is_due(worker: HandDriven) -> None:
-    jobs.add.using(run_after=timedelta(milliseconds=700)).enqueue(1)
-    rests = [worker.claim() for _ in range(12)]
-    assert max(rests) <= 0.7
-
-
-def test_an_idle_worker_rests_longer_and_longer(worker: HandDriven) -> None:
+def test_it_rests_longer_and_longer_until_a_job_is_due(worker: HandDriven) -> None:
     rests = [worker.claim() for _ in range(10)]
     assert rests == sorted(rests)
     assert rests[-1] == 1.0  # without LISTEN
+    jobs.add.using(run_after=timedelta(hours=1)).enqueue(1)
+    assert 0 < [worker.claim() for _ in range(12)][-1] <= 5
+    assert queued()[0].attempts == 0
+    jobs.add.using(run_after=timedelta(milliseconds=700)).enqueue(1)
+    worker.dispatcher.jobs_arrived()
+    assert max(worker.claim() for _ in range(12)) <= 0.7
 
 
-def test_pausing_a_type_holds_from_the_next_claim(worker: HandDriven) -> None:
+def test_pauses_hold_from_the_next_claim(worker: HandDriven) -> None:
     jobs.add.enqueue(1)
-    operations.pause(["tests.sample.add"], reason="broken", by="anna")
-    worker.claim()
-    assert [job.status for job in queued()] == ["queued"]
-    operations.resume(["tests.sample.add"])
-    worker.work()
-    assert len(archived()) == 1
-
-
-def test_pausing_a_queue_holds_from_the_next_claim(worker: HandDriven) -> None:
-    jobs.add.using(queue="mail").enqueue(1)
-    jobs.add.enqueue(2)
+    jobs.keep.using(queue="mail").enqueue(1)
+    operations.pause([jobs.add.name], reason="broken", by="anna")
     operations.pause(["mail"], queues=True)
+    worker.claim()
+    assert [job.status for job in queued()] == ["queued"] * 2
+    operations.resume([jobs.add.name])
     worker.work()
     assert [job.queue for job in queued()] == ["mail"]
     operations.resume(["mail"], queues=True)
@@ -166,161 +150,88 @@ def test_pausing_a_queue_holds_from_the_next_claim(worker: HandDriven) -> None:
     assert queued() == []
 
 
-def test_operators_override_policies_while_workers_run(worker: HandDriven) -> None:
+def test_what_operators_override_holds_at_once(worker: HandDriven) -> None:
     worker.claim()
-    JobType.objects.filter(name="tests.sample.fail").update(max_attempts_override=1)
-    worker.worker.dispatcher.policies_changed()
+    JobType.objects.filter(name=jobs.fail.name).update(max_attempts_override=1)
+    JobType.objects.filter(name=jobs.add.name).update(concurrency_override=0)
+    worker.dispatcher.policies_changed()
     jobs.fail.enqueue()
+    jobs.add.enqueue(1)
     worker.work()
     (job,) = archived()
-    assert (job.status, job.attempts) == ("failed", 1)
-
-
-def test_a_limited_type_keeps_its_limit_over_workers(make_worker: Make) -> None:
-    first, second = make_worker(threads=4), make_worker(threads=4)
-    block = threading.Event()
-    for worker in (first, second):
-        fill_slots(worker, block, 0)
-    jobs.write_limited.enqueue_many([{"journal": "/dev/null"}] * 6)
-    first.claim()
-    second.claim()
-    assert held(first) + held(second) == 2  # its concurrency
-    block.set()
-    first.work()
-    second.work()
-    assert len(archived()) == 6
-
-
-def test_a_limit_that_operators_change_holds_at_once(worker: HandDriven) -> None:
-    worker.claim()
-    JobType.objects.filter(name="tests.sample.add").update(concurrency_override=0)
-    worker.worker.dispatcher.policies_changed()
-    jobs.add.enqueue(1)
-    worker.claim()
-    assert held(worker) == 0
-    JobType.objects.filter(name="tests.sample.add").update(concurrency_override=None)
-    worker.worker.dispatcher.policies_changed()
+    assert (job.job_type_id, job.status, job.attempts) == (jobs.fail.name, "failed", 1)
+    JobType.objects.filter(name=jobs.add.name).update(concurrency_override=None)
+    worker.dispatcher.policies_changed()
     worker.work()
-    assert len(archived()) == 1
+    assert len(archived()) == 2
 
 
-def test_short_jobs_are_claimed_ahead_and_long_ones_are_not(make_worker: Make) -> None:
+def test_only_short_jobs_are_claimed_ahead(make_worker: Make) -> None:
     worker = make_worker(threads=1)
-    executor = worker.worker.executors[0]
-    for _ in range(20):
-        executor.runtimes.ran("tests.sample.add", 0.001)
-    block = threading.Event()
-    fill_slots(worker, block, 30)
-    worker.claim()
-    assert held(worker) == 30
-    block.set()
-    worker.work()
-
-    block.clear()
-    jobs.write.enqueue_many([{"journal": "/dev/null"}] * 5)
-    worker.claim()
-    assert held(worker) == 1
-    block.set()
-    worker.work()
+    gate = gated(worker, jobs.add, jobs.write_once)
+    for handler, data, held in (
+        (jobs.add, {"a": 1}, 30),
+        (jobs.write, {"journal": NULL}, 1),
+        (jobs.write_once, {"journal": NULL}, 1),
+    ):
+        handler.enqueue_many([data] * 30)
+        worker.claim()
+        assert worker.held == held
+        gate.open()
 
 
-def test_a_full_worker_claims_ahead_no_more_short_jobs_than_it_has_room_for(
-    make_worker: Make,
-) -> None:
+def test_a_full_worker_claims_ahead_what_it_has_room_for(make_worker: Make) -> None:
     worker = make_worker(threads=1, async_slots=0)
-    executor = worker.worker.executors[0]
-    for _ in range(20):
-        executor.runtimes.ran("tests.sample.add", 0.001)
-    block = threading.Event()
-    fill_slots(worker, block, 1)
+    gate = gated(worker, jobs.add)
+    add_many(1)
     worker.claim()
-    assert held(worker) == 1
-    jobs.add.enqueue_many([{"a": number} for number in range(200)])
-    worker.worker.dispatcher.jobs_arrived()
-    worker.claim()
-    ahead = executor.runtimes.prefetch("tests.sample.add", 1)
+    assert worker.held == 1
+    add_many(200)
+    ahead = worker.worker.executors[0].runtimes.prefetch(jobs.add.name, 1)
     assert 0 < ahead < 200
-    assert held(worker) == 1 + ahead
-    worker.worker.dispatcher.jobs_arrived()
-    rest = worker.claim()
-    assert held(worker) == 1 + ahead
+    for _ in range(2):
+        worker.dispatcher.jobs_arrived()
+        rest = worker.claim()
+        assert worker.held == 1 + ahead
     assert 0 < rest < 1  # it looks after what waits for a slot
-    block.set()
-    worker.work()
+    gate.open()
     assert len(archived()) == 201
 
 
-def test_careful_jobs_are_never_claimed_ahead(make_worker: Make) -> None:
+@pytest.mark.parametrize("is_drained", [False, True], ids=["too long", "drained"])
+def test_what_waits_too_long_is_given_back(make_worker: Make, is_drained: bool) -> None:
     worker = make_worker(threads=1)
-    executor = worker.worker.executors[0]
-    for _ in range(20):
-        executor.runtimes.ran("tests.sample.write_once", 0.001)
-    block = threading.Event()
-    fill_slots(worker, block, 0)
-    jobs.write_once.enqueue_many([{"journal": "/dev/null"}] * 5)
+    gate = gated(worker, jobs.add)
+    add_many(10)
     worker.claim()
-    assert held(worker) == 1
-    block.set()
-    worker.work()
-    assert len(archived()) == 5
-
-
-def test_what_waits_in_the_buffer_too_long_is_given_back(make_worker: Make) -> None:
-    worker = make_worker(threads=1)
-    executor = worker.worker.executors[0]
-    for _ in range(20):
-        executor.runtimes.ran("tests.sample.add", 0.001)
-    block = threading.Event()
-    fill_slots(worker, block, 10)
-    worker.claim()
-    assert held(worker) == 10
-    for attempt in executor._buffer:
-        attempt.claimed -= 100
-    worker.worker.dispatcher.close_doors()
-    worker.claim()
-    block.set()
-    worker.run()
-    worker.finish()
-    assert held(worker) == 0
-    assert {(job.status, job.attempts, job.worker_id) for job in queued()} == {
-        ("queued", 0, None)
-    }
-    assert len(queued()) + len(archived()) == 10
-
-
-def test_a_drained_worker_gives_back_what_it_has_not_started(
-    make_worker: Make,
-) -> None:
-    worker = make_worker(threads=1)
-    executor = worker.worker.executors[0]
-    for _ in range(20):
-        executor.runtimes.ran("tests.sample.add", 0.001)
-    block = threading.Event()
-    fill_slots(worker, block, 10)
-    worker.claim()
-    worker.worker.drain()
-    assert worker.claim() > 1  # it looks only for cancelled jobs
-    assert held(worker) == 1
-    block.set()
-    worker.run()
-    worker.finish()
+    assert worker.held == 10
+    if is_drained:
+        worker.worker.drain()
+    else:
+        JobType.objects.update(paused=True)  # else they would be claimed again
+        for attempt in worker.worker.held:
+            attempt.claimed -= 100
+    rest = worker.claim()
+    assert worker.held == 1
+    assert rest > 1 or not is_drained  # it looks only for cancelled jobs
+    assert len(queued(status="queued", attempts=0, worker_id=None)) == 9
+    gate.opens.set()
+    worker.complete()
     assert len(archived()) == 1
-    assert len(queued(status="queued", attempts=0)) == 9
 
 
-def test_jobs_of_a_claim_without_an_answer_are_given_back(
+def test_unanswered_claims_are_given_back(
     worker: HandDriven, own: OwnConnection
 ) -> None:
     jobs.add.enqueue(1)
     worker.claim()
     worker.run()  # held, its outcome not written yet
     lost = jobs.add.enqueue(2)
-    claimer: Claimer = worker.worker.dispatcher.claimer
+    claimer = worker.dispatcher.claimer
     lanes = claimer.lane_selection.lanes.marks()
     assert [job.id for job in claim.claim(own, worker.worker.id, lanes, 9)] == [lost.id]
 
     claimer.unconfirmed.arise()  # as after a lost connection
-    worker.worker.dispatcher._hungry = worker.worker.dispatcher._news = False
     claimer.release_unconfirmed()
     assert {(job.id, job.status) for job in queued()} == {
         (lost.id, "queued"),
@@ -356,9 +267,7 @@ def test_a_claim_that_is_committed_long_after_its_answer_was_lost_is_given_back(
     assert queued(status="running")[0].id == lost.id
 
     def done() -> list[ArchivedJob]:
-        worker.claim()
-        worker.run()
-        worker.finish()
+        worker.turn()
         return archived(id=lost.id)
 
     assert [job.attempts for job in eventually(done)] == [1]
@@ -377,23 +286,22 @@ def test_the_looks_for_a_lost_claim_become_rare_and_never_end() -> None:
     assert set(rests[10:]) == {RECHECK_LONGEST}
 
 
-@pytest.mark.parametrize("where", ["_make", "_held"])
+@pytest.mark.parametrize("what", ["attempts", "what is held"])
 def test_whatever_goes_wrong_behind_a_claim_its_jobs_are_given_back(
-    worker: HandDriven, where: str, monkeypatch: pytest.MonkeyPatch
+    worker: HandDriven, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = jobs.add.enqueue(1)
-    worker.claim()
+    jobs.add.enqueue(1)
     worker.work()
-    claimer: Claimer = worker.worker.dispatcher.claimer
+    made = jobs.add.enqueue(2)
 
     def fail(*args: object) -> None:
         raise MemoryError
 
-    made = jobs.add.enqueue(2)
+    claimer = worker.dispatcher.claimer
     with monkeypatch.context() as patch:
-        if where == "_make":
-            patch.setattr(claimer, "_make", fail)
-        else:
+        if what == "attempts":
+            patch.setattr(claimer, "_make", fail)  # private: a fault in it
+        else:  # private: likewise
             patch.setattr(claimer, "_held", MagicMock(update=fail))
         with pytest.raises(MemoryError):
             worker.claim()
@@ -402,83 +310,43 @@ def test_whatever_goes_wrong_behind_a_claim_its_jobs_are_given_back(
     assert archived(id=made.id)[0].attempts == 1
 
 
-def test_a_job_released_behind_the_mark_is_found_by_the_next_look(
-    worker: HandDriven, own: OwnConnection
-) -> None:
-    first = jobs.add.using(queue="default").enqueue(1)
-    QueuedJob.objects.update(run_after="2020-01-01T00:00Z")
+def test_a_job_behind_the_mark_is_found(worker: HandDriven) -> None:
+    first = make(data={"a": 1}, run_after="2020-01-01T00:00Z")
     worker.claim()
     worker.run()
-    jobs.add.enqueue(2)
-    worker.claim()
-    worker.run()
-    worker.finish()
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO jobqueue_queuedjob (id, job_type, data, run_after) VALUES "
-            "(%s, 'tests.sample.add', '{\"a\": 3}', '2020-01-01')",
-            [UUID(int=7)],
-        )
+    add_many(1)
+    worker.turn()
+    behind = make(data={"a": 3}, run_after="2020-01-01T00:00Z", id=UUID(int=7))
     worker.work()
-    assert {job.id for job in archived()} >= {first.id, UUID(int=7)}
-
-
-def test_an_operator_cancels_a_running_job(worker: HandDriven, journal: str) -> None:
-    made = jobs.slow.using(queue="default").enqueue(60)
-    worker.claim()
-    assert operations.cancel([made.id], by="anna").asked == [made.id]
-    worker.worker.dispatcher._cancellation_poll._next_at = 0.0
-    worker.claim()  # the net: no notification is heard here
-    worker.run()
-    worker.finish()
-    (job,) = archived()
-    assert (job.status, job.attempts) == ("cancelled", 1)
+    assert {job.id for job in archived()} >= {first, behind}
 
 
 @pytest.mark.parametrize("quarantined", [False, True])
-def test_an_operator_cancels_a_running_job_of_a_worker_that_claims_nothing_more(
-    make_worker: Callable[..., HandDriven], quarantined: bool
-) -> None:
-    """As one that was drained, or ends while its successor works."""
-    made = jobs.slow.using(queue="default").enqueue(60)
-    QueuedJob.objects.update(quarantined=quarantined)
+def test_a_cancel_arrives_without_notice(make_worker: Make, quarantined: bool) -> None:
+    """Also of a worker that was drained, or ends while its successor works."""
     worker = make_worker(quarantined=quarantined)
-    worker.claim()
-    eventually(lambda: worker.worker.running)
-    worker.worker.drain()
-    assert operations.cancel([made.id]).asked == [made.id]
-    worker.worker.dispatcher._cancellation_poll._next_at = 0.0
-    assert worker.claim() < FOREVER
-    worker.run()
-    worker.finish()
-    assert archived()[0].status == "cancelled"
-    worker.worker.dispatcher._cancellation_poll._next_at = 0.0
+    poll = worker.dispatcher._cancellation_poll  # private: to make it due
+    for is_drained in (False, True):
+        made = jobs.slow.using(queue="default").enqueue(60)
+        QueuedJob.objects.update(quarantined=quarantined)
+        worker.claim()
+        eventually(lambda: worker.worker.running)
+        if is_drained:
+            worker.worker.drain()
+        assert operations.cancel([made.id], by="anna").asked == [made.id]
+        poll.next_at = 0.0
+        assert worker.claim() < FOREVER
+        worker.complete()
+        (job,) = archived(id=made.id)
+        assert (job.status, job.attempts) == ("cancelled", 1)
+    poll.next_at = 0.0
     assert worker.claim() == FOREVER
-
-
-def test_a_released_job_is_run_again_by_another_worker(
-    make_worker: Make, own: OwnConnection
-) -> None:
-    first, second = make_worker(), make_worker()
-    block = threading.Event()
-    fill_slots(first, block, 1)
-    first.claim()
-    (job,) = queued()
-    assert release.release(own, first.worker.id, [job.id], [job.fence]) == 1
-    second.work()
-    block.set()
-    first.run()
-    first.finish()  # too late: its fence is old
-    (done,) = archived()
-    assert done.worker == second.worker.name
-    assert (done.status, done.attempts) == ("succeeded", 1)
-    assert queued() == []
 
 
 def test_a_worker_is_not_idle_when_something_ended_since_its_last_round(
     worker: HandDriven, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dispatcher = worker.worker.dispatcher
+    dispatcher = worker.dispatcher
     worker.claim()
     assert dispatcher.is_idle
     dispatcher.ended([])
@@ -486,11 +354,12 @@ def test_a_worker_is_not_idle_when_something_ended_since_its_last_round(
     worker.claim()
     assert dispatcher.is_idle
 
-    def ends_meanwhile() -> bool:
+    def ends_meanwhile(*, busy: bool) -> list[Lane]:
         dispatcher.ended([])
-        return False
+        return []
 
-    monkeypatch.setattr(dispatcher, "_scan", ends_meanwhile)
+    monkeypatch.setattr(dispatcher.scanner, "scan", ends_meanwhile)
+    dispatcher.jobs_arrived()
     worker.claim()
     assert not dispatcher.is_idle
 
@@ -507,9 +376,9 @@ def test_jobs_that_end_while_the_claim_goes_on_leave_no_rest(
         return found
 
     monkeypatch.setattr(Claimer, "fill", slowly)
-    jobs.add.enqueue_many([{"a": number} for number in range(5)])
+    add_many(5)
     assert worker.claim() == 0
-    assert held(worker) == 2
+    assert worker.held == 2
 
 
 def test_nothing_is_claimed_while_too_many_outcomes_wait_to_be_written(
@@ -517,48 +386,43 @@ def test_nothing_is_claimed_while_too_many_outcomes_wait_to_be_written(
 ) -> None:
     monkeypatch.setattr(base, "MOST_UNWRITTEN", 3)
     worker = make_worker(threads=2)
-    jobs.add.enqueue_many([{"a": number} for number in range(9)])
+    add_many(9)
     for _ in range(5):
         worker.claim()
         worker.run()
-    assert worker.worker.completer.waiting == 4  # two, and two more
+    assert worker.completer.waiting == 4  # two, and two more
     assert len(queued(status="queued")) == 5
     worker.finish()
     worker.claim()
-    assert held(worker) == 2
+    assert worker.held == 2
     worker.work()
     assert len(archived()) == 9
 
 
 def test_a_full_worker_claims_as_soon_as_a_slot_is_free(make_worker: Make) -> None:
     worker = make_worker(threads=1, async_slots=0)
-    jobs.add.enqueue(1)
-    jobs.write_once.enqueue("/dev/null")
+    add_many(1)
+    jobs.write_once.enqueue(NULL)
     worker.work()
-    block = threading.Event()
-    fill_slots(worker, block, 1)
-    worker.worker.dispatcher.jobs_arrived()
-    worker.claim()
-    jobs.write.enqueue("/dev/null")  # of a type that it has not seen yet
-    worker.worker.dispatcher.jobs_arrived()
-    worker.claim()
-    dispatcher = worker.worker.dispatcher
-    dispatcher._woken.clear()
-    block.set()
+    gate = gated(worker)
+    add_many(1)
+    for _ in range(2):
+        worker.claim(told=True)
+        jobs.write.enqueue(NULL)  # of a type that it has not seen yet
+    assert not worker.dispatcher.is_woken
+    gate.opens.set()
     worker.run()
-    assert dispatcher._woken.is_set()
+    assert worker.dispatcher.is_woken
     worker.claim()
-    assert {attempt.job.job_type for attempt in worker.worker.held} == {
-        jobs.add.name,
-        jobs.write.name,
-    }
+    held = {attempt.job.job_type for attempt in worker.worker.held}
+    assert held == {jobs.add.name, jobs.write.name}
 
 
 def test_a_worker_looks_when_a_job_is_due_again_that_failed_after_long(
-    worker: HandDriven, other: OwnConnection, monkeypatch: pytest.MonkeyPatch
+    worker: HandDriven, other: OwnConnection
 ) -> None:
-    ear, dispatcher = Hearing(other), worker.worker.dispatcher
-    monkeypatch.setattr(dispatcher, "_gets_notifications", lambda: True)
+    ear = Hearing(other)
+    worker.get_notifications()
     jobs.say.enqueue("retry")
     worker.claim()
     worker.run()
@@ -568,25 +432,21 @@ def test_a_worker_looks_when_a_job_is_due_again_that_failed_after_long(
     worker.finish()
     assert ear.heard() == ["q:default"]
     assert queued()[0].attempts == 1
-    dispatcher._woken.clear()
-    worker.worker._hear(News.JOBS, "default")
-    assert dispatcher._woken.is_set()
+    worker.dispatcher.jobs_arrived()  # as whoever hears it says
     QueuedJob.objects.update(run_after=timezone.now() + timedelta(seconds=3))
     assert worker.claim() <= 3
 
 
-def test_who_waits_for_the_end_of_a_drain_does_not_make_the_rounds_follow_each_other(
-    worker: HandDriven,
-) -> None:
+def test_who_waits_for_a_drain_does_not_hurry_the_rounds(worker: HandDriven) -> None:
     """Where a claim takes as long as the time between two looks, each look fell into a
     round, and the drain had no end."""
-    dispatcher = worker.worker.dispatcher
+    dispatcher = worker.dispatcher
     assert not worker.worker.is_idle  # it has not looked yet
     assert not worker.worker.finish_drain()
-    assert not dispatcher._woken.is_set()
+    assert not dispatcher.is_woken
     dispatcher.is_resting = True
     assert not worker.worker.finish_drain()
-    assert dispatcher._woken.is_set()
+    assert dispatcher.is_woken
 
 
 def test_what_is_claimed_in_a_round_that_fails_later_is_watched(
@@ -598,12 +458,12 @@ def test_what_is_claimed_in_a_round_that_fails_later_is_watched(
     jobs.add.enqueue(1)
     worker.work()
     jobs.add.enqueue(1)
-    dispatcher = worker.worker.dispatcher
+    dispatcher = worker.dispatcher
     dispatcher.jobs_arrived()
     monkeypatch.setattr(dispatcher.scanner, "next_at", 0.0)
     monkeypatch.setattr(dispatcher.scanner, "scan", gone)
     worker.worker.activity.last = 0.0
     with pytest.raises(StoreUnavailable):
         worker.claim()
-    assert held(worker) == 1
+    assert worker.held == 1
     assert worker.worker.activity.last > 0

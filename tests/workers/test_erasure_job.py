@@ -19,27 +19,20 @@ from django_jobqueue.store.connection import OwnConnection
 from tests.operations.planted import tables_with
 from tests.store.rows import ADD, ago, archive, make
 from tests.support.hand_driven import HandDriven
-from tests.workers.slices import SHORT, Clock, context_of
+from tests.workers.slices import SHORT, Jobs
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+work = Jobs(ErasureSlice, Erasure).work
 MAIL = "anna@example.com"
 
 
 def erasing(count: int = 3) -> UUID:
-    """Archive jobs with the value, and start to erase it."""
     for _ in range(count):
         archive(ADD, "failed", data={"to": MAIL})
     id = personal_data.find(MAIL, by="bert").id
     assert personal_data.start(id, "erase", by="bert")
     return id
-
-
-def work(id: UUID, step: float = 0.01, **values: Any) -> None:
-    """Run one job of the erasure."""
-    clock = Clock(step)
-    context = context_of(Erasure.objects.get(pk=id).job_id, **values)
-    ErasureSlice(context, id, clock=clock, sleep=clock.sleep).work()
 
 
 def test_a_worker_erases_and_nothing_is_left_but_the_record(worker: HandDriven) -> None:
@@ -105,9 +98,7 @@ def test_an_error_is_kept_without_the_value(
     assert MAIL not in str(list(Failure.objects.values()))
 
 
-def test_an_error_that_passes_is_tried_again_and_kept_without_the_value(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_error_that_passes_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     id = erasing()
     failing(monkeypatch, errors.DeadlockDetected(f"row ({MAIL})"))
     with pytest.raises(Retry) as raised:

@@ -131,7 +131,7 @@ def test_nothing_begins_after_a_pause_before_the_connection_was_looked_at(
     scene.executor.put(made[1:])  # while it looks
     if scene.executor.is_async:
         tried = threading.Event()
-        loop = scene.executor._loop  # type: ignore[attr-defined]  # private: its turn
+        loop = scene.executor._loop  # private: its turn
         loop.call_soon_threadsafe(tried.set)
         assert tried.wait(20)
     assert [attempt.started for attempt in made] == [0.0] * SLOTS
@@ -158,7 +158,6 @@ def test_it_says_when_it_could_do_with_more(scene: Scene) -> None:
 
 
 def are_known(executor: Executor, seconds: float) -> None:
-    """Jobs are known to take so long."""
     for _ in range(50):
         executor.runtimes.ran("tests.job", seconds)
 

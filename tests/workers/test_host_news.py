@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from django_jobqueue.processes.idle import WakeupPipes
 from django_jobqueue.processes.process_table import ProcessTable
-from django_jobqueue.processes.worker_relay import ASYNC_ROOM, CHECKS, ROOM, SYNC_ROOM
-from django_jobqueue.store.notify import News
+from django_jobqueue.processes.worker_relay import (
+    ASYNC_ROOM,
+    CHECKS,
+    ROOM,
+    SYNC_ROOM,
+    WorkerNews,
+)
 from django_jobqueue.store.queue import claim
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven
 from tests.support.waiting import eventually
 
+Make = Callable[..., HandDriven]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -26,7 +33,6 @@ class Host:
         self.table = ProcessTable(2, self.pipes)
         self.table.listener_hears = True
         relay = self.table.relay()
-        assert relay is not None
         self.relay = relay
 
     @property
@@ -42,61 +48,79 @@ def host() -> Iterator[Host]:
 
 
 @pytest.fixture
-def hearing(make_worker: Callable[..., HandDriven], host: Host) -> HandDriven:
-    """A worker with one slot of each sort, which is idle."""
-    worker = make_worker(threads=1, async_slots=1)
-    dispatcher = worker.worker.dispatcher
-    dispatcher._host_news = host.table.news_of(0)
-    dispatcher._gets_notifications = lambda: host.table.listener_hears
-    for _ in range(3):
-        worker.claim()
-    return worker
+def hear(make_worker: Make, host: Host) -> Make:
+    """Make a worker that is idle, with one slot of each sort, or more threads."""
+
+    def hear(threads: int = 1) -> HandDriven:
+        news = host.table.news_of(0)
+        worker = make_worker(host_news=news, threads=threads, async_slots=1)
+        for _ in range(3):
+            worker.claim()
+        return worker
+
+    return hear
+
+
+@pytest.fixture
+def hearing(hear: Make) -> HandDriven:
+    return hear()
+
+
+@pytest.fixture
+def rests(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[HandDriven, float], tuple[float, int]]:
+    """For how long a dispatcher that is to rest for some seconds waits for the host,
+    and for what it may be woken meanwhile."""
+    waits: list[tuple[float, int]] = []
+
+    def wait(news: WorkerNews, seconds: float) -> list[str]:
+        waits.append((seconds, host.readiness))
+        return []
+
+    def rests(worker: HandDriven, seconds: float) -> tuple[float, int]:
+        monkeypatch.setattr(WorkerNews, "wait", wait)
+        worker.dispatcher._sleep(seconds)  # private: between two rounds of a thread
+        return waits.pop()
+
+    return rests
 
 
 def test_a_dispatcher_does_not_wait_when_jobs_were_heard_of_since_its_claim_began(
-    hearing: HandDriven, host: Host, monkeypatch: pytest.MonkeyPatch
+    hear: Make, host: Host, rests: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = claim.claim
+    hearing, real = hear(threads=2), claim.claim
 
-    def claim_too_soon(*arguments: object) -> object:
-        claimed = real(*arguments)  # type: ignore[arg-type]
-        jobs.add.enqueue(1)
+    def claim_too_soon(*arguments: Any) -> object:
+        claimed = real(*arguments)
         host.relay.jobs_arrived()
-        monkeypatch.setattr(claim, "claim", real)
         return claimed
 
-    host.relay.jobs_arrived()
-    monkeypatch.setattr(claim, "claim", claim_too_soon)
     jobs.add.enqueue(0)
-    hearing.work()
-    hearing.worker.dispatcher._sleep(3_600.0)
-    hearing.work()
+    host.relay.jobs_arrived()
+    with monkeypatch.context() as patch:
+        patch.setattr(claim, "claim", claim_too_soon)
+        hearing.claim()
+    assert hearing.held == 1
+    hearing.complete()
+    assert not hearing.dispatcher.is_woken
+    assert rests(hearing, 3_600.0) == (0.0, ROOM)
+    hearing.claim()
+    assert rests(hearing, 3_600.0) == (3_600.0, ROOM)
     assert host.table.entry(0).answered == host.table.jobs_heard
-    assert hearing.worker.finished == 2
 
 
-def test_a_waiting_dispatcher_is_woken_for_a_job_and_answers(
-    hearing: HandDriven, host: Host
-) -> None:
-    dispatcher = hearing.worker.dispatcher
+def test_a_waiting_dispatcher_answers(hearing: HandDriven, host: Host) -> None:
+    dispatcher = hearing.dispatcher
     dispatcher.start()
     eventually(lambda: host.readiness == ROOM)
     jobs.add.enqueue(1)
     host.relay.jobs_arrived()
     eventually(lambda: hearing.worker.held)
     eventually(lambda: host.table.entry(0).answered == host.table.jobs_heard)
-    assert dispatcher.stop(20)
-    hearing.run()
-    hearing.finish()
-
-
-def test_a_dispatcher_is_woken_from_other_threads(
-    hearing: HandDriven, host: Host
-) -> None:
-    dispatcher = hearing.worker.dispatcher
-    dispatcher.start()
+    hearing.complete()
     eventually(lambda: host.readiness == ROOM)
-    dispatcher.close_doors()
+    dispatcher.close_doors()  # from another thread
     eventually(lambda: host.readiness == 0)
     assert dispatcher.stop(20)
 
@@ -114,19 +138,17 @@ def test_a_full_worker_has_an_idle_one_woken(
     host.relay.jobs_arrived()
     hearing.claim()
     assert host.relay.pipe.wait(0) == texts
-    hearing.run()
-    hearing.finish()
+    hearing.complete()
 
 
-def test_a_worker_says_what_it_has_room_for(hearing: HandDriven, host: Host) -> None:
-    dispatcher = hearing.worker.dispatcher
+def test_a_worker_says_what_it_has_room_for(hearing: HandDriven, rests: Any) -> None:
     threads = hearing.worker.executors[0]
-    assert dispatcher._readiness(60.0) == ROOM
-    assert dispatcher._readiness(0.001) == CHECKS | ROOM
+    assert rests(hearing, 60.0)[1] == ROOM
+    assert rests(hearing, 0.001)[1] == CHECKS | ROOM
     threads.slots = 0
-    assert dispatcher._readiness(60.0) == ASYNC_ROOM
-    dispatcher.close_doors()
-    assert dispatcher._readiness(60.0) == 0
+    assert rests(hearing, 60.0)[1] == ASYNC_ROOM
+    hearing.dispatcher.close_doors()
+    assert rests(hearing, 60.0)[1] == 0
     threads.slots = 1
 
 
@@ -136,12 +158,12 @@ def test_a_dispatcher_that_fails_passes_notifications_on(
     def fail() -> float:
         raise ValueError
 
-    passed_on: list[tuple[News, str]] = []
-    dispatcher = hearing.worker.dispatcher
+    cancelled: list[str] = []
+    dispatcher = hearing.dispatcher
     monkeypatch.setattr(dispatcher, "tick", fail)
-    monkeypatch.setattr(dispatcher, "_pass_on", lambda *news: passed_on.append(news))
+    monkeypatch.setattr(hearing.worker, "cancel", cancelled.append)
     dispatcher.start()
     eventually(lambda: dispatcher.is_resting)
     host.pipes.workers[0].send("c:1")
-    eventually(lambda: passed_on == [(News.CANCEL, "1")])
+    eventually(lambda: cancelled == ["1"])
     assert dispatcher.stop(20)

@@ -44,12 +44,10 @@ def of_document(customer: int, document: str = "") -> None: ...
 
 
 def put(keys: str) -> None:
-    """Jobs of these keys, one of each letter."""
     jobs.write_keyed.enqueue_many([{"journal": NULL, "key": key} for key in keys])
 
 
 def held(worker: HandDriven) -> str:
-    """The keys of the jobs that the worker has."""
     found = (str(attempt.job.limit_key)[-1] for attempt in worker.worker.held)
     return "".join(sorted(found))
 
@@ -69,42 +67,14 @@ def test_a_worker_fills_its_slots_as_far_as_each_key_allows(make_worker: Make) -
     second.claim()
     assert held(second) == ""
     put("c")
-    second.dispatcher.jobs_arrived()
-    second.claim()
+    second.claim(told=True)
     assert held(second) == "c"
-    first.run()
-    first.finish()
+    first.complete()
     first.claim()
     assert held(first) == "aa"
     first.work()
-    second.run()
-    second.finish()
+    second.complete()
     assert len(archived()) == 7
-
-
-def test_one_key_without_a_limit_fills_all_slots(make_worker: Make) -> None:
-    KeyLimit.objects.update(concurrency=None)
-    worker = make_worker(threads=7)
-    put("a" * 9 + "b")
-    worker.claim()
-    assert held(worker) == "aaaaaab"
-
-
-def test_an_operators_number_of_one_key_goes_before_that_of_all(
-    make_worker: Make,
-) -> None:
-    worker = make_worker(threads=16)
-    operations.override_limit(KEYED, 0, key="a")
-    operations.override_limit(jobs.write_keyed, 4, key="b")
-    worker.dispatcher.policies_changed()
-    put("aabbbbbcccd")
-
-    worker.claim()
-    assert held(worker) == "bbbbccd"
-    operations.override_limit(KEYED, None, key="a")
-    worker.dispatcher.policies_changed()
-    worker.claim()
-    assert held(worker) == "aabbbbccd"
 
 
 @pytest.mark.parametrize(
@@ -178,9 +148,7 @@ def test_a_replay_keeps_the_key_and_other_data_give_another_one() -> None:
     assert "c" in keys()
 
 
-def test_followers_and_firings_have_the_key_of_their_own_arguments(
-    declare: Declare,
-) -> None:
+def test_followers_and_firings_have_keys_of_their_own(declare: Declare) -> None:
     follow = declare(of_job, per_key=PerKey("job", concurrency=1))
     first = jobs.add.using(on_success=follow).enqueue(1)
     drain(limit=1)
@@ -193,9 +161,7 @@ def test_followers_and_firings_have_the_key_of_their_own_arguments(
     assert "5" in keys()
 
 
-def test_an_argument_that_cannot_be_a_key_is_refused_at_the_enqueue(
-    declare: Declare,
-) -> None:
+def test_what_cannot_be_a_key_is_refused(declare: Declare) -> None:
     by_anything = declare(of_customer, per_key=PerKey("customer"))
     for key in (1.5, ["a"], {"a": 1}, "k" * 151):
         for call in (
@@ -209,7 +175,7 @@ def test_an_argument_that_cannot_be_a_key_is_refused_at_the_enqueue(
     with pytest.raises(InvalidArguments, match="no limit by key"):
         jobs.add.using(limit_key="a").enqueue(1)
     with pytest.raises(InvalidArguments, match="limit_key must be a text"):
-        jobs.write_keyed.using(limit_key=7)  # type: ignore[arg-type]
+        jobs.write_keyed.using(limit_key=7)
     assert not QueuedJob.objects.exists()
 
 
@@ -222,8 +188,8 @@ def test_a_wrong_limit_by_key_is_refused_where_it_is_declared() -> None:
         (PerKey("customer", name="a b"), "no space"),
         (PerKey("customer", strict=True), "add concurrency=1"),
         (PerKey("customer", concurrency=2, strict=True), "add concurrency=1"),
-        (PerKey("customer", concurrency=1, strict=1), "must be True or False"),  # type: ignore[arg-type]
-        (PerKey(7), "must name parameters"),  # type: ignore[arg-type]
+        (PerKey("customer", concurrency=1, strict=1), "must be True or False"),
+        (PerKey(7), "must name parameters"),
         ("customer", "must be a PerKey"),
     ]
 
@@ -233,13 +199,10 @@ def test_a_wrong_limit_by_key_is_refused_where_it_is_declared() -> None:
     assert differing(rows, declared, lambda got, wanted: wanted in got) == []
 
 
-def test_a_declared_limit_is_written_and_leaves_the_operators_number(
-    declare: Declare,
-) -> None:
+def test_a_declared_limit_leaves_the_operators_number(declare: Declare) -> None:
     KeyLimit.objects.create(name="exports", concurrency=1, concurrency_override=2)
-    export = declare(
-        of_customer, per_key=PerKey("customer", concurrency=3, name="exports")
-    )
+    per_key = PerKey("customer", concurrency=3, name="exports")
+    export = declare(of_customer, per_key=per_key)
     limit = KeyLimit.objects.get(name="exports")
     assert (limit.concurrency, limit.concurrency_override) == (3, 2)
     assert JobType.objects.get(name=export.name).limit_name == "exports"
@@ -270,9 +233,7 @@ def test_a_unique_job_has_the_key_of_the_data_that_it_holds(
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 5])
-def test_a_key_with_a_share_has_so_many_jobs_in_each_round(
-    make_worker: Make, threads: int
-) -> None:
+def test_a_share_is_of_each_round(make_worker: Make, threads: int) -> None:
     KeyLimit.objects.update(concurrency=None)
     operations.override_key_share(KEYED, 3, key="b")
     put("a" * 12 + "b" * 12 + "c" * 12)
@@ -281,8 +242,7 @@ def test_a_key_with_a_share_has_so_many_jobs_in_each_round(
     while len(started) < 20:
         worker.claim()
         started += held(worker)
-        worker.run()
-        worker.finish()
+        worker.complete()
 
     counts = Counter(started)
     for other in "ac":

@@ -53,11 +53,14 @@ def test_a_queue_that_had_no_jobs_has_saved_nothing_up() -> None:
         turns.served("a", 1)
     got = Counter[str]()
     for _ in range(100):
-        passes = turns.begin({"a", "b"})
-        queue = min("ab", key=passes.__getitem__)
+        queue = min("ab", key=turns.begin({"a", "b"}).__getitem__)
         got[queue] += 1
         turns.served(queue, 1)
     assert abs(got["a"] - got["b"]) <= 1
+
+
+def first(lanes: Lanes, *, is_async: bool = False) -> Lane:
+    return lanes.in_turn(lambda lane: True, is_async=is_async)[0].lane
 
 
 def test_threads_and_async_slots_have_turns_of_their_own() -> None:
@@ -66,15 +69,10 @@ def test_threads_and_async_slots_have_turns_of_their_own() -> None:
     lanes.learn([Head(lane, -1.0, START) for lane in (urgent, other)])
     ordered = lanes.in_turn(lambda lane: True, is_async=True)
     lanes.claimed(ordered, [job(urgent, 1)] * 50, full=True, is_async=True)
-    first = {
-        is_async: lanes.in_turn(lambda lane: True, is_async=is_async)[0].lane
-        for is_async in (True, False)
-    }
-    assert first == {True: other, False: urgent}
+    assert (first(lanes, is_async=True), first(lanes)) == (other, urgent)
 
 
 def put(queue: str, count: int) -> None:
-    """So many jobs into this queue."""
     jobs.add.using(queue=queue).enqueue_many([{"a": 1}] * count)
 
 
@@ -96,26 +94,7 @@ def test_a_worker_serves_a_queue_that_trickles_by_its_weight(make_worker: Make) 
     assert abs(got["low"] - got.total() / 6) <= 3 * TURN
 
 
-def test_queues_with_jobs_are_served_by_their_weights(make_worker: Make) -> None:
-    with override_settings(JOBQUEUE={"QUEUE_WEIGHTS": WEIGHTS}):
-        worker = make_worker(threads=3)
-    for queue in ("low", "default", "high"):
-        put(queue, 60)
-        jobs.keep.using(queue=queue, priority=50).enqueue_many([{"a": 1}] * 60)
-    worker.work()
-    done = sorted(archived(), key=lambda one: one.started_at)
-    assert len(done) == 360
-    got = Counter(one.queue for one in done[:108])
-    for queue, wanted in (("high", 60), ("default", 36), ("low", 12)):
-        assert abs(got[queue] - wanted) <= 2 * TURN
-    for queue in got:  # in each, priorities are strict
-        kinds = [one.job_type_id for one in done if one.queue == queue]
-        assert kinds == [jobs.keep.name] * 60 + [jobs.add.name] * 60
-
-
-def test_no_slot_is_idle_while_a_queue_that_is_not_next_has_jobs(
-    make_worker: Make,
-) -> None:
+def test_no_slot_waits_for_the_queue_that_is_next(make_worker: Make) -> None:
     with override_settings(JOBQUEUE={"QUEUE_WEIGHTS": {"high": 1_000}}):
         worker = make_worker(threads=4)
     put("high", 1)
@@ -124,37 +103,16 @@ def test_no_slot_is_idle_while_a_queue_that_is_not_next_has_jobs(
     assert len(archived()) == 21
 
 
-def waiting(lane: Lane, seconds: float) -> tuple[Lane, Mark]:
-    """A lane whose first job is due for so long."""
-    return lane, (datetime.now(UTC) - timedelta(seconds=seconds), UUID(int=1))
+def test_a_job_that_has_waited_is_more_urgent_if_it_is_due() -> None:
+    def due(seconds: float) -> Mark:
+        return datetime.now(UTC) - timedelta(seconds=seconds), UUID(int=1)
 
-
-def test_a_job_that_has_waited_is_more_urgent() -> None:
-    old = waiting(Lane("default", -5, "old"), 400)
-    new = waiting(Lane("default", 0, "new"), 1)
-    first = {}
-    for ageing in (None, 60.0, 120.0):
+    for ageing, urgent in ((None, "new"), (60.0, "old"), (120.0, "new")):
         lanes = Lanes(LaneOrder(ageing=ageing))
-        lanes.learn([Head(lane, -1.0, mark) for lane, mark in (old, new)])
-        first[ageing] = lanes.in_turn(lambda lane: True)[0].lane.job_type
-    assert first == {None: "new", 60.0: "old", 120.0: "new"}
-
-
-def test_no_priority_starves_under_a_constant_load(make_worker: Make) -> None:
-    with override_settings(JOBQUEUE={"AGEING": 1.0}):
-        worker = make_worker(threads=1)
-    an_hour_ago = datetime.now(UTC) - timedelta(hours=1)
-    starving = jobs.keep.using(priority=-100, run_after=an_hour_ago).enqueue(a=1)
-    for _ in range(3):
-        jobs.add.using(priority=100).enqueue(a=1)
-        worker.turn()
-    assert starving.id in {one.id for one in archived()}
-
-
-def test_times_that_are_not_due_make_nothing_urgent() -> None:
+        old, new = Lane("default", -5, "old"), Lane("default", 0, "new")
+        lanes.learn([Head(old, -1.0, due(400)), Head(new, -1.0, due(1))])
+        assert first(lanes).job_type == urgent
     lanes = Lanes(LaneOrder(ageing=1.0))
-    later = Lane("default", 0, "later")
-    now = Lane("default", 1, "now")
-    due = datetime.now(UTC) - timedelta(hours=1)
-    lanes.learn([Head(later, 60.0, (due, UUID(int=1))), Head(now, -1.0, START)])
-    assert lanes.in_turn(lambda lane: True)[0].lane == now
+    later, now = Lane("default", 0, "later"), Lane("default", 1, "now")
+    lanes.learn([Head(later, 60.0, due(3_600)), Head(now, -1.0, START)])
+    assert first(lanes) == now

@@ -32,7 +32,6 @@ OLD = "2020-01-01T00:00Z"
 
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> StoppedClock:
-    """The clock of scanners."""
     clock = StoppedClock()
     monkeypatch.setattr(lane_scanner, "time", clock)
     return clock
@@ -88,9 +87,7 @@ def test_a_scan_says_which_lanes_have_jobs_now(own: OwnConnection) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_job_behind_the_mark_is_found_when_there_is_time_for_a_full_scan(
-    own: OwnConnection, time: StoppedClock
-) -> None:
+def test_a_full_scan_finds_all(own: OwnConnection, time: StoppedClock) -> None:
     scanner = LaneScanner(own, Lanes())
     scanner.scan()
     jobs.add.enqueue(1)

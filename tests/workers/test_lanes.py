@@ -31,7 +31,6 @@ def job(lane: Lane, second: int) -> ClaimedJob:
 
 
 def at(second: int) -> Mark:
-    """The position of that job."""
     return (NOON + timedelta(seconds=second), UUID(int=second))
 
 
@@ -63,14 +62,12 @@ def test_lanes_of_one_priority_take_turns() -> None:
 
 
 def claim(lanes: Lanes, *jobs: ClaimedJob, full: bool = True) -> KnownLane | None:
-    """A claim on all lanes gives these jobs."""
     asked = lanes.in_turn(lambda lane: True)
     lanes.starts(asked)
     return lanes.claimed(asked, jobs, full=full)
 
 
 def start_of(lanes: Lanes) -> LaneMark:
-    """Where a claim on the only lane starts."""
     (start,) = lanes.starts(lanes)
     return start
 
@@ -79,7 +76,6 @@ def test_a_claim_moves_the_mark_of_each_lane_to_its_last_claimed_job() -> None:
     lanes = lanes_of(MAIL)
     assert start_of(lanes) == LaneMark(MAIL, START, START)
     stop = claim(lanes, job(MAIL, 1), job(MAIL, 5))
-    assert stop is not None
     assert stop.lane == MAIL
     assert start_of(lanes).mark == at(5)
     assert lanes.marks() == [LaneMark(MAIL, at(5), at(5))]  # a scan starts there
@@ -159,7 +155,6 @@ def test_a_claim_says_where_it_stopped_and_which_lanes_are_empty() -> None:
     lanes = lanes_of(MAIL, URGENT)
     asked = lanes.in_turn(lambda lane: True)
     stop = lanes.claimed(asked, [job(MAIL, 1)], full=True)
-    assert stop is not None
     assert stop.lane == MAIL
     assert [known.due for known in asked] == [False, True]
     assert lanes.claimed(asked, [], full=False) is None
@@ -181,9 +176,7 @@ def test_a_look_says_which_lanes_are_due_and_where_they_begin() -> None:
     assert found[BILL].first == at(3)
 
 
-def test_of_many_lanes_those_that_were_long_empty_are_forgotten(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_lanes_that_are_empty_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1_000.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     every = [Lane(f"tenant-{n}", 0, "send") for n in range(MOST_EMPTY + 100)]

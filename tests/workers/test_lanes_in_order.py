@@ -28,7 +28,6 @@ def apply_event(order: int, event: str, fails: int = 0, wait: float = 3_600) -> 
 
 @pytest.fixture(params=[None, Rate(1_000, per=1)], ids=["plain", "rated"])
 def handler(request: pytest.FixtureRequest, declare: Callable[..., Any]) -> Any:
-    """The job type of these events."""
     ran.clear()
     per_key = PerKey("order", concurrency=1, strict=True, rate=request.param)
     return declare(apply_event, per_key=per_key, max_attempts=5)

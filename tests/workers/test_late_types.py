@@ -34,7 +34,7 @@ def late() -> Iterator[Callable[[], Handler]]:
     def make() -> Handler:
         module = sys.modules[MODULE] = ModuleType(MODULE)
         exec("def made_late() -> str:\n    return 'ran'", vars(module))
-        return job(name=NAME)(module.made_late)  # type: ignore[no-any-return]
+        return job(name=NAME)(module.made_late)
 
     yield make
     sys.modules.pop(MODULE, None)
@@ -74,11 +74,11 @@ def test_a_type_whose_module_is_still_being_imported_is_left_to_the_next_look(
     worker.work()
     late().enqueue()
     spec = type("Spec", (), {"_initializing": True})
-    sys.modules[MODULE].__spec__ = spec()  # type: ignore[assignment]
+    sys.modules[MODULE].__spec__ = spec()
     worker.work()
     assert queued()
     # private: what Python's import sets
-    spec._initializing = False  # type: ignore[attr-defined]
+    spec._initializing = False
     worker.work()
     assert [done.result for done in archived()] == ["ran"]
 

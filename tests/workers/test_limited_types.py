@@ -19,7 +19,6 @@ LIMITED = jobs.write_limited.name  # two at a time
 
 
 def enqueue(count: int) -> None:
-    """Jobs that may run two at a time."""
     jobs.write_limited.enqueue_many([{"journal": "/dev/null"}] * count)
 
 
@@ -28,44 +27,35 @@ def limited(worker: HandDriven) -> set[str]:
     return set(worker.dispatcher.lane_selection.limited_until)
 
 
-def test_a_type_at_its_limit_is_left_alone_until_something_of_it_ends(
-    make_worker: Make,
-) -> None:
+def test_a_type_at_its_limit_waits_for_an_end(make_worker: Make) -> None:
     first, second = make_worker(), make_worker()
     enqueue(4)
     first.claim()
     for _ in range(2):
-        second.dispatcher.jobs_arrived()
-        second.claim()
+        second.claim(told=True)
     assert limited(second) == {LIMITED}
     assert not second.worker.held
 
     assert limited(first) == {LIMITED}
-    first.run()
-    first.finish()
+    first.complete()
     assert limited(first) == set()
     first.claim()
     assert first.held == 2
 
 
 @pytest.mark.parametrize("threads", [1, 4], ids=["full", "with room"])
-def test_a_limited_type_that_has_no_more_jobs_is_not_at_its_limit(
-    make_worker: Make, threads: int
-) -> None:
+def test_who_has_no_jobs_is_at_no_limit(make_worker: Make, threads: int) -> None:
     worker = make_worker(threads=threads)
     for count in (1, 2):
         enqueue(1)
-        worker.dispatcher.jobs_arrived()
-        worker.turn()
+        worker.turn(told=True)
         assert len(archived()) == count
         worker.claim()  # in vain
         assert limited(worker) == set()
 
 
 @pytest.mark.usefixtures("transactional_db")
-def test_what_ends_while_a_limited_type_is_claimed_makes_room_at_once(
-    worker: HandDriven, own: OwnConnection
-) -> None:
+def test_an_end_makes_room_at_once(worker: HandDriven, own: OwnConnection) -> None:
     enqueue(3)
     worker.claim()
     worker.run()
@@ -86,17 +76,13 @@ def test_what_ends_while_a_limited_type_is_claimed_makes_room_at_once(
     assert len(archived()) == 3
 
 
-def test_a_limited_type_with_room_is_asked_for_each_job_that_comes(
-    worker: HandDriven,
-) -> None:
+def test_a_type_with_room_is_asked_for_each_job(worker: HandDriven) -> None:
     jobs.add.enqueue(1)  # with two lanes, a glance says which has a job
     enqueue(1)
     worker.work()
     for count in (1, 2):
         enqueue(1)
-        worker.dispatcher.jobs_arrived()
-        worker.claim()
+        worker.claim(told=True)
         assert worker.held == count
-    worker.run()
-    worker.finish()
+    worker.complete()
     assert limited(worker) == set()

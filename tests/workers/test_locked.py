@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
@@ -55,77 +54,60 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claimer, "RECHECK_FIRST", 0.05)
 
 
-@dataclass(frozen=True)
-class Lock:
-    """What somebody holds, and the jobs that cannot end meanwhile."""
-
-    statement: str
-    needs_it: Callable[[], set[UUID]]
+def failing(count: int) -> set[UUID]:
+    """So many jobs whose only attempt will fail."""
+    return {jobs.fail.using(max_attempts=1).enqueue().id for _ in range(count)}
 
 
-def _plain() -> set[UUID]:
-    return {jobs.add.enqueue(99).id}
+def a_row() -> tuple[set[UUID], str]:
+    """The ids of jobs that cannot end while somebody has done this."""
+    statement = "SELECT FROM jobqueue_queuedjob WHERE data -> 'a' = '99' FOR UPDATE"
+    return {jobs.add.enqueue(99).id}, statement
 
 
-def _failing() -> set[UUID]:
-    return {jobs.fail.using(max_attempts=1).enqueue().id for _ in range(3)}
+def a_group() -> tuple[set[UUID], str]:
+    FailureGroup.objects.update(state="resolved")
+    return failing(3), "UPDATE jobqueue_failuregroup SET state = 'resolved'"
 
 
-def _followed() -> set[UUID]:
+def a_new_group() -> tuple[set[UUID], str]:
+    group = FailureGroup.objects.get()
+    FailureGroup.objects.all().delete()
+    return failing(3), (
+        "INSERT INTO jobqueue_failuregroup "
+        "(fingerprint, coarse, error_class, frame, template) "
+        f"VALUES ('{group.fingerprint}', '{group.coarse}', '', '', '')"
+    )
+
+
+def a_key_of_a_follower() -> tuple[set[UUID], str]:
     ids = {jobs.add.enqueue(n).id for n in range(2)}
     QueuedJob.objects.filter(id__in=ids).update(followers={"on_complete": [FOLLOWER]})
-    return ids
+    return ids, HOLD_KEY % "succeeded"
 
 
-LOCKS: Final = {
-    "the row of a job": Lock(
-        "SELECT FROM jobqueue_queuedjob WHERE data -> 'a' = '99' FOR UPDATE", _plain
-    ),
-    "a failure group": Lock(
-        "UPDATE jobqueue_failuregroup SET state = 'resolved'", _failing
-    ),
-    "a new failure group": Lock("failure group", _failing),
-    "the key of a unique follower": Lock(HOLD_KEY % "succeeded", _followed),
-}
-
-
-@pytest.mark.parametrize("name", LOCKS)
+@pytest.mark.parametrize("lock", [a_row, a_group, a_new_group, a_key_of_a_follower])
 def test_outcomes_that_need_a_lock_of_others_hold_up_no_other(
-    make_worker: Make, own: OwnConnection, name: str
+    make_worker: Make, own: OwnConnection, lock: Callable[[], tuple[set[UUID], str]]
 ) -> None:
-    lock = LOCKS[name]
     worker = make_worker(threads=8)
-    statement = lock.statement
-    if "group" in name:  # it comes to be with the first failure
-        jobs.fail.using(max_attempts=1).enqueue()
-        worker.work()
-        if name == "a new failure group":
-            group = FailureGroup.objects.get()
-            statement = (
-                "INSERT INTO jobqueue_failuregroup (fingerprint, coarse, error_class, "
-                f"frame, template) "
-                f"VALUES ('{group.fingerprint}', '{group.coarse}', '', '', '')"
-            )
-            group.delete()
-        else:
-            FailureGroup.objects.update(state="resolved")
+    failing(1)  # so that there is a group
+    worker.work()
     before = {job.id for job in archived()}
-    waiting = lock.needs_it()
+    waiting, statement = lock()
     with open_transaction(own) as transaction_:
         others = {jobs.add.enqueue(n).id for n in range(20)}
         worker.claim()
         transaction_.run(statement)
         for _ in range(5):
-            worker.run()
-            worker.finish()
+            worker.complete()
             worker.claim()
         assert {job.id for job in archived()} - before == others
         assert not worker.worker.is_empty
 
         # The same while it is known, and at an end that has no time to wait.
         late = {jobs.add.enqueue(n).id for n in range(5)}
-        worker.dispatcher.jobs_arrived()
-        worker.claim()
+        worker.claim(told=True)
         worker.run()
         worker.completer.close()
         assert {job.id for job in archived()} - before == others | late
@@ -141,8 +123,7 @@ def test_outcomes_that_need_a_lock_of_others_hold_up_no_other(
 def test_a_job_type_that_is_locked_keeps_no_other_from_being_claimed(
     make_worker: Make, own: OwnConnection, claimed_alone: bool
 ) -> None:
-    config = WorkerConfig(threads=4).for_quarantined() if claimed_alone else None
-    worker = make_worker() if config is None else make_worker(quarantined=True)
+    worker = make_worker(quarantined=claimed_alone)
     data = {"journal": "/dev/null"}
     limited = make(LIMITED, data=data, quarantined=claimed_alone, priority=50)
     other = make(data={"a": 1}, quarantined=claimed_alone)
@@ -153,30 +134,24 @@ def test_a_job_type_that_is_locked_keeps_no_other_from_being_claimed(
         )
         worker.claim()
         assert [a.job.id for a in worker.worker.held] == [other]
-        worker.run()
-        worker.finish()
+        worker.complete()
     worker.dispatcher.policies_changed()  # as its commit notifies
     worker.work()
     assert {job.id for job in archived()} == {limited, other}
 
 
-def test_a_locked_row_of_a_worker_keeps_it_from_nothing(
-    worker: HandDriven, own: OwnConnection
-) -> None:
+def test_its_locked_row_stops_no_worker(worker: HandDriven, own: OwnConnection) -> None:
     worker.get_notifications()
     with open_transaction(own) as transaction_:
         transaction_.fetch("SELECT FROM jobqueue_worker FOR UPDATE")
         for count in (1, 2):
             assert worker.claim() <= 1.0, "it polls, since nobody can notify it"
             jobs.add.enqueue(1)
-            worker.dispatcher.jobs_arrived()
-            worker.turn()
+            worker.turn(told=True)
             assert len(archived()) == count
 
 
-def test_jobs_that_are_given_back_wait_for_no_locked_one(
-    worker: HandDriven, own: OwnConnection
-) -> None:
+def test_releases_wait_for_no_lock(worker: HandDriven, own: OwnConnection) -> None:
     locked, *others = [make(data={"a": n}) for n in range(4)]
     claims = worker.dispatcher.claimer
     worker.claim()
@@ -207,9 +182,7 @@ def test_a_type_whose_claims_are_refused_keeps_no_other_from_being_claimed(
     assert refused in {job.id for job in archived()}
 
 
-def test_a_row_with_the_greatest_numbers_keeps_no_other_from_being_claimed(
-    make_worker: Make,
-) -> None:
+def test_a_row_with_the_greatest_numbers_stops_no_other(make_worker: Make) -> None:
     small, large = {"attempts": 2**31 - 1}, {"fence": 2**63 - 1}
     rows = [small, large, {"crashes": 2**31 - 1}, {}]
     made = {make(data={"a": 1}, **columns) for columns in rows}
@@ -263,6 +236,11 @@ def test_only_the_worker_whose_row_is_locked_loses_its_lease(
     process_table = ProcessTable(2)
     for number, id in enumerate((first, second)):
         process_table.write(number, pid=number + 1, worker=id, renewable=1, held=1)
+
+    def overdue(now: float) -> list[bool]:
+        renewed_at = process_table.renewed_at
+        return [s.is_cut_off(renewed_at, now, conf.lease) for s in process_table]
+
     renewer = Renewer(process_table, own)
     renewer.tick()
     before = process_table.renewed_at = lease_time() - conf.lease * 0.8
@@ -271,23 +249,13 @@ def test_only_the_worker_whose_row_is_locked_loses_its_lease(
         transaction_.fetch(f"SELECT FROM jobqueue_worker WHERE id = {first} FOR UPDATE")
         renewer.tick()
         assert renewer.tick() <= 1.0, "it is tried again soon"
-        later = before + conf.lease * 0.9
-        overdue = [
-            s.is_cut_off(process_table.renewed_at, later, conf.lease)
-            for s in process_table
-        ]
-        assert overdue == [True, False]
+        assert overdue(before + conf.lease * 0.9) == [True, False]
         assert not any(entry.lost for entry in process_table)
     renewer.tick()
-    overdue = [
-        s.is_cut_off(process_table.renewed_at, later, conf.lease) for s in process_table
-    ]
-    assert overdue == [False, False]
+    assert overdue(before + conf.lease * 0.9) == [False, False]
 
 
-def test_who_asks_workers_in_a_transaction_locks_no_row(
-    worker: HandDriven, own: OwnConnection
-) -> None:
+def test_who_asks_workers_locks_no_row(worker: HandDriven, own: OwnConnection) -> None:
     id = worker.worker.id
     lock = f"SELECT FROM jobqueue_worker WHERE id = {id} FOR UPDATE NOWAIT"
     for undone, desired in ((True, ""), (False, "drain")):

@@ -81,7 +81,6 @@ def test_the_guide_lists_each_event_once() -> None:
 
 
 def record_of(error: bool = False, **extra: Any) -> logging.LogRecord:
-    """A record, with an exception if one is asked for."""
     info = None
     if error:
         try:
@@ -146,9 +145,7 @@ def test_processes_have_names_and_write_json_and_successes_when_asked_to(
     assert (success["job_id"], success["level"]) == (str(done.id), "INFO")
 
 
-def test_a_process_that_calls_runworkers_has_its_own_name_again(
-    transactional_db: None,
-) -> None:
+def test_whoever_calls_runworkers_has_its_name_again(transactional_db: None) -> None:
     before = name_of(os.getpid())
     call_command("runworkers", "--drain")
     assert name_of(os.getpid()) == before

@@ -52,8 +52,7 @@ def test_they_are_all_run(
     for number in range(ROUNDS):
         for handler in handlers:
             handler.enqueue(1 + number % 3)
-        worker.dispatcher.jobs_arrived()
-        worker.turn()
+        worker.turn(told=True)
         assert worker.worker.finished == (number + 1) * len(handlers)
         worker.claim()  # finds nothing more
         assert worker.worker.is_idle

@@ -94,7 +94,6 @@ def statements(worker: HandDriven, monkeypatch: pytest.MonkeyPatch) -> Statement
 
 
 def enqueue(*queues: str) -> None:
-    """A job into each."""
     for queue in queues:
         jobs.add.using(queue=queue).enqueue(1)
 
@@ -111,16 +110,13 @@ def test_a_lone_job_costs_one_scan_and_a_claim_of_its_lane(
         for queue in (QUEUES[0], f"new-{full_scans}"):
             statements.clear()
             enqueue(queue)
-            worker.dispatcher.jobs_arrived()
-            worker.claim()
+            worker.claim(told=True)
             assert worker.held == 1
             assert statements.claimed == [1]
             assert statements.scans == full_scans
-            worker.run()
-            worker.finish()
+            worker.complete()
         statements.clear()
-        worker.dispatcher.jobs_arrived()
-        worker.claim()  # finds nothing
+        worker.claim(told=True)  # finds nothing
         assert (statements.claimed, statements.scans) == ([], full_scans)
         assert worker.worker.is_idle
 
@@ -154,14 +150,12 @@ def test_when_these_lanes_are_empty_others_are_looked_for_at_once(
 ) -> None:
     """The worker was not told of the last job."""
     enqueue(*QUEUES[:5])
-    worker.dispatcher.jobs_arrived()
-    worker.claim()
+    worker.claim(told=True)
     worker.run()
     enqueue("new")
     worker.claim()
     assert statements.scans == 2
-    worker.run()
-    worker.finish()
+    worker.complete()
     assert not queued()
 
 
@@ -171,8 +165,7 @@ def test_a_lone_job_beside_a_backlog_is_found_by_a_scan_that_costs_little(
     """Nobody tells a worker that has been busy for long."""
     monkeypatch.setattr(lane_scanner, "SCAN_SHARE", 1e9)
     jobs.add.using(queue=QUEUES[0]).enqueue_many([{"a": 1}] * 300)
-    worker.dispatcher.jobs_arrived()
-    worker.claim()
+    worker.claim(told=True)
     worker.run()
     lone = jobs.add.using(queue=QUEUES[1]).enqueue(1)
     for _ in range(2):
@@ -187,12 +180,10 @@ def test_news_of_a_more_urgent_job_go_before_lanes_that_have_more(
 ) -> None:
     worker.worker.executors[0].slots = 1
     enqueue(*QUEUES)
-    worker.dispatcher.jobs_arrived()
-    worker.turn()
+    worker.turn(told=True)
     statements.clear()
     urgent = jobs.add.using(queue=QUEUES[-1], priority=9).enqueue(1)
-    worker.dispatcher.jobs_arrived()
-    worker.claim()
+    worker.claim(told=True)
     assert urgent.id in statements.jobs[:MANY]  # of one claim, in any order
 
 
@@ -203,8 +194,7 @@ def test_lanes_that_must_be_asked_by_themselves_are_only_if_they_are_due(
         statements.clear()
         for queue in queues:
             jobs.write_limited.using(queue=queue).enqueue(os.devnull)
-        worker.dispatcher.jobs_arrived()
-        worker.work()
+        worker.work(told=True)
         assert not queued()
     assert statements.limited == [1]
     assert statements.claimed == []

@@ -49,8 +49,7 @@ def test_no_slot_is_idle_until_a_poll_while_a_job_may_run(
     def goes_on() -> bool:
         """Have one round of all its loops; whether it has another one by itself."""
         seconds = worker.claim()
-        worker.run()
-        worker.finish()
+        worker.complete()
         return seconds == 0 or worker.dispatcher.is_woken
 
     waiting: list[tuple[int, int, int]] = []

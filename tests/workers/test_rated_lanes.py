@@ -15,8 +15,6 @@ from django.utils import timezone
 
 from django_jobqueue import InvalidArguments, PerKey, Rate, Retry, job, operations
 from django_jobqueue.models import AuditEntry, Bucket, JobType, QueuedJob
-from django_jobqueue.store import job_types
-from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.testing import drain
 from tests.sample import jobs
 from tests.store.rates import gap
@@ -45,22 +43,17 @@ def asked_to_wait(hold: bool = True) -> None:
 
 
 def pass_time(seconds: float) -> None:
-    """Let the buckets believe that so much time passed."""
     for bucket in Bucket.objects.all():
         bucket.full_at -= timedelta(seconds=seconds)
         bucket.save()
 
 
 def turns(worker: HandDriven, count: int) -> None:
-    """Claim, run and finish so often; each time it is told of jobs."""
     for _ in range(count):
-        worker.dispatcher.jobs_arrived()
-        worker.turn()
+        worker.turn(told=True)
 
 
-def test_a_lane_rests_until_the_next_start_is_permitted(
-    declare: Declare, make_worker: Make
-) -> None:
+def test_a_lane_rests_until_the_next_start(declare: Declare, make_worker: Make) -> None:
     handler = declare(of_number, rate=SLOW)
     worker = make_worker()
     handler.enqueue_many([{}] * 2)
@@ -69,8 +62,7 @@ def test_a_lane_rests_until_the_next_start_is_permitted(
 
     handler.enqueue_many([{}] * 3)
     for _ in range(3):
-        worker.dispatcher.jobs_arrived()
-        worker.claim()
+        worker.claim(told=True)
     selection = worker.dispatcher.lane_selection
     assert 0 < selection.next_starts.seconds <= gap(SLOW).total_seconds()
     assert worker.worker.is_empty
@@ -95,9 +87,7 @@ def test_a_job_may_hold_back_all_that_share_its_rate(
     assert QueuedJob.objects.filter(attempts=1).count() == started
 
 
-def test_a_job_whose_attempts_are_spent_holds_back_the_others_as_well(
-    declare: Declare, worker: HandDriven
-) -> None:
+def test_a_last_attempt_may_hold_as_well(declare: Declare, worker: HandDriven) -> None:
     declare(asked_to_wait, rate=Rate(1_000, per=1), max_attempts=1).enqueue()
     worker.work()
     assert archived()[0].status == "failed"
@@ -126,9 +116,7 @@ def test_a_claim_in_vain_is_not_repeated_at_once(
     assert 0.01 <= selection.next_starts.seconds <= 1
 
 
-def test_a_full_worker_asks_again_when_a_slot_is_free(
-    declare: Declare, make_worker: Make
-) -> None:
+def test_a_free_slot_asks_again(declare: Declare, make_worker: Make) -> None:
     handler = declare(of_number, rate=Rate(1_000, per=0.2, burst=50))
     worker = make_worker(threads=2)
     handler.enqueue_many([{}] * 20)
@@ -156,9 +144,7 @@ def test_a_rate_goes_with_other_options_and_keeps_no_other_type_waiting(
     assert len(archived(job_type=handler.name)) == 2
 
 
-def test_operators_override_a_rate_and_workers_obey(
-    declare: Declare, make_worker: Make
-) -> None:
+def test_workers_obey_a_new_rate(declare: Declare, make_worker: Make) -> None:
     handler = declare(of_number, rate=SLOW)
     worker = make_worker(threads=16)
     handler.enqueue_many([{}] * 16)
@@ -181,14 +167,6 @@ def test_operators_override_a_rate_and_workers_obey(
     assert worker.held == 16
 
 
-def test_a_rate_is_declared_and_leaves_the_operators_one(declare: Declare) -> None:
-    declared = declare(of_number, rate=Rate(90, per=timedelta(minutes=1)))
-    operations.override(declared, rate="5/s")
-    job_types.declare(DjangoDatabase(), [declared.declaration])
-    row = JobType.objects.get(pk=declared.name)
-    assert (row.rate, row.rate_override) == ("90/60s burst 9", "5/1s burst 1")
-
-
 def test_a_drain_of_tests_keeps_to_no_rate(declare: Declare) -> None:
     handler = declare(of_number, rate=SLOW)
     by_key = declare(of_number, name="tests.by_number", per_key=BY_NUMBER)
@@ -206,9 +184,9 @@ def test_a_wrong_rate_is_refused_where_it_is_declared() -> None:
         (Rate(10, per=0), "rate per must be more than zero"),
         (Rate(10, per=-1), "rate per must be more than zero"),
         (Rate(10, per=float("nan")), "rate per must be more than zero"),
-        (Rate(10, per="60"), "rate per must be a timedelta or a number"),  # type: ignore[arg-type]
+        (Rate(10, per="60"), "rate per must be a timedelta or a number"),
         (Rate(0, per=60), f"{whole} of at least 1"),
-        (Rate(2.5, per=60), whole),  # type: ignore[arg-type]
+        (Rate(2.5, per=60), whole),
         (Rate(10, per=60, burst=0), "rate burst must be a whole number of at least 1"),
         (Rate(10**8, per=60), "at most 1,000,000 starts a second"),
         ("100/m", "rate must be a Rate"),
@@ -222,27 +200,22 @@ def test_a_wrong_rate_is_refused_where_it_is_declared() -> None:
 
 
 def of_keys(worker: HandDriven) -> str:
-    """The keys of the jobs that the worker has."""
     return "".join(sorted(str(a.job.limit_key)[-1] for a in worker.worker.held))
 
 
-def test_each_key_has_a_rate_and_new_keys_start_at_once(
-    declare: Declare, make_worker: Make
-) -> None:
+def test_each_key_has_a_rate_of_its_own(declare: Declare, make_worker: Make) -> None:
     handler = declare(of_number, per_key=BY_NUMBER)
     worker = make_worker(threads=16)
     handler.enqueue_many({"number": number} for number in (1, 1, 1, 1, 2))
     worker.claim()
     assert of_keys(worker) == "112"
-    worker.run()
-    worker.finish()
+    worker.complete()
     worker.claim()
     assert of_keys(worker) == ""
     assert not worker.worker.is_idle  # a drain waits
 
     handler.enqueue(3)
-    worker.dispatcher.jobs_arrived()
-    worker.claim()
+    worker.claim(told=True)
     assert of_keys(worker) == "3"
     assert 0 < worker.dispatcher.lane_selection.next_starts.seconds <= 1.1
 
@@ -272,9 +245,7 @@ def test_who_waits_for_a_rate_does_not_scan_the_lanes_each_time(
     assert len(scans) == 1
 
 
-def test_others_are_not_woken_for_jobs_that_a_rate_holds_back(
-    declare: Declare, make_worker: Make
-) -> None:
+def test_nobody_is_woken_for_rated_jobs(declare: Declare, make_worker: Make) -> None:
     handler = declare(of_number, rate=SLOW)
     worker = make_worker(threads=2)
     handler.enqueue_many([{}] * 5)
@@ -286,9 +257,7 @@ def test_others_are_not_woken_for_jobs_that_a_rate_holds_back(
     assert worker.dispatcher.lane_selection.may_have_more
 
 
-def test_a_lane_by_key_rests_for_the_rate_of_its_type(
-    declare: Declare, make_worker: Make
-) -> None:
+def test_a_keyed_lane_rests_for_its_type(declare: Declare, make_worker: Make) -> None:
     handler = declare(of_number, rate=SLOW, per_key=PerKey("number"))
     worker = make_worker(threads=16)
     handler.enqueue_many({"number": number} for number in (1, 2, 3, 4))
@@ -302,9 +271,7 @@ def test_a_lane_by_key_rests_for_the_rate_of_its_type(
     assert of_keys(worker) == "1234"
 
 
-def test_operators_override_the_rate_of_each_key(
-    declare: Declare, make_worker: Make
-) -> None:
+def test_operators_set_the_rate_of_keys(declare: Declare, make_worker: Make) -> None:
     handler = declare(of_number, per_key=PerKey("number"))
     worker = make_worker(threads=16)
     change = operations.override_key_rate(handler, "8/m burst 4", by="anna")
@@ -344,8 +311,6 @@ NO_JOURNAL = "DROP FUNCTION test_start() CASCADE; DROP TABLE test_starts"
 
 @pytest.fixture
 def claimed_at(transactional_db: None) -> Iterator[Callable[[], list[datetime]]]:
-    """When jobs were claimed, as the database saw it."""
-
     def claimed_at() -> list[datetime]:
         with connection.cursor() as cursor:
             cursor.execute("SELECT at FROM test_starts ORDER BY at")

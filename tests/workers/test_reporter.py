@@ -124,9 +124,7 @@ def test_what_could_not_be_written_is_written_later(
 
 
 @pytest.mark.parametrize("handler", [jobs.tell, jobs.atell], ids=["sync", "async"])
-def test_the_last_state_is_there_when_the_job_is_over(
-    worker: HandDriven, handler: Any
-) -> None:
+def test_the_last_state_is_there_at_the_end(worker: HandDriven, handler: Any) -> None:
     jobs.add.enqueue(a=1)  # which tells nothing, and has no row
     id = handler.enqueue(lines=3).id
     worker.work()
@@ -152,14 +150,11 @@ def test_a_failure_keeps_the_last_lines_without_secrets(worker: HandDriven) -> N
     id = jobs.tell.enqueue(lines=2, retry=True, secret="tok-98765").id
     worker.work()
     failure = Failure.objects.filter(job_id=id).first()
-    assert failure is not None
     assert failure.log_tail.splitlines()[-1].endswith(f"INFO with {MASK}")
     assert "tok-98765" not in str(list(Report.objects.values()))
 
 
-def test_an_atomic_job_is_seen_while_its_transaction_is_open(
-    worker: HandDriven,
-) -> None:
+def test_an_atomic_job_is_seen_in_its_transaction(worker: HandDriven) -> None:
     gate = jobs.gates["atomic"] = threading.Event()
     try:
         id = jobs.tell_atomically.enqueue(gate="atomic").id
@@ -171,15 +166,12 @@ def test_an_atomic_job_is_seen_while_its_transaction_is_open(
         assert Report.objects.get(job_id=id).note == "inside"
     finally:
         gate.set()
-    worker.run()
-    worker.finish()
+    worker.complete()
     assert archived(id=id)[0].status == "succeeded"
     assert Report.objects.get(job_id=id).note == "at the end"
 
 
-def test_metadata_that_a_handler_saves_is_there_for_the_next_attempt(
-    worker: HandDriven,
-) -> None:
+def test_saved_metadata_are_there_for_the_next_attempt(worker: HandDriven) -> None:
     id = jobs.remember.enqueue().id
     worker.work()
     worker.work()

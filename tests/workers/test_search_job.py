@@ -10,7 +10,6 @@ import pytest
 from django.db import OperationalError
 from psycopg import errors
 
-from django_jobqueue.domain.context import Context
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.exceptions import Cancel, Fail, InvalidArguments, Retry
 from django_jobqueue.models import ArchivedJob, JobSearch, QueuedJob
@@ -19,62 +18,42 @@ from django_jobqueue.operations.search_slice import SearchSlice
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.searching import search_chunk, search_rows
+from tests.store import rows
 from tests.store.rows import ADD, ago, make_many
 from tests.support.hand_driven import HandDriven
-from tests.workers.slices import SHORT, Clock, cancelled, context_of
+from tests.workers.slices import SHORT, Jobs, cancelled
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("small_chunks"),
 ]
 
+JOBS = Jobs(SearchSlice, JobSearch)
+job_of, work = JOBS.of, JOBS.work
 ORDER = Term("data", 7, path=("order",))
 BOTH = {table: Selection(table, (ORDER,)) for table in Table}
 
 
 def archive(count: int, order: int, *, seconds: int = 0, **columns: Any) -> list[UUID]:
     """Insert archived jobs with this order, the newest first; returns their ids."""
-    made = ArchivedJob.objects.bulk_create(
-        ArchivedJob(
-            id=new_id(),
-            job_type_id=ADD,
-            data={"order": order},
-            finished_at=ago(seconds + number),
-            **{"status": "succeeded", **columns},
+    return [
+        rows.archive(
+            data={"order": order}, finished_at=ago(seconds + number), **columns
         )
         for number in range(count)
-    )
-    return [job.pk for job in made]
+    ]
 
 
 def searching(selections: Any = None, **more: Any) -> UUID:
-    """Start a search."""
     return job_searches.start("data.order:7", selections or BOTH, **more)
 
 
 def finish(id: UUID, max_rows: int = 100) -> JobSearch:
-    """Do chunk after chunk to the end."""
     for _ in range(1_000):
         done = job_searches.step(id, max_rows=max_rows)
         if done is None or done.over:
             return JobSearch.objects.get(pk=id)
     raise AssertionError("the search found no end")
-
-
-def work(id: UUID, clock: Clock | None = None, **values: Any) -> None:
-    """Run one job of the search."""
-    run(id, job_of(id, **values), clock)
-
-
-def job_of(id: UUID, **values: Any) -> Context:
-    """What the job of this search is given."""
-    return context_of(JobSearch.objects.get(pk=id).job_id, **values)
-
-
-def run(id: UUID, context: Context, clock: Clock | None = None) -> None:
-    """Run this job of it."""
-    clock = clock or Clock()
-    SearchSlice(context, id, clock=clock, sleep=clock.sleep).work()
 
 
 def test_a_worker_finds_all_that_match_in_both_tables(worker: HandDriven) -> None:
@@ -96,7 +75,6 @@ def test_a_worker_finds_all_that_match_in_both_tables(worker: HandDriven) -> Non
     }
     # The job that searches is one of the queue.
     assert row.examined == 53 + 6
-    assert row.finished_at is not None
     assert ArchivedJob.objects.get(id=row.job_id).status == "succeeded"
 
 
@@ -125,9 +103,7 @@ def test_an_index_spares_the_jobs_of_others() -> None:
         assert row.newest["archived"] == [str(one) for one in failed]
 
 
-def test_no_more_ids_are_kept_than_can_be_shown(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_no_more_ids_are_kept_than_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search_chunk, "MOST_NOTED", 5)
     newest = archive(12, 7)[:5]
     row = finish(searching({Table.ARCHIVED: BOTH[Table.ARCHIVED]}), 4)
@@ -150,17 +126,19 @@ def test_a_slice_that_is_over_hands_over_to_another_job() -> None:
     jobs = [JobSearch.objects.get().job_id]
     while (row := JobSearch.objects.get()).state in ("queued", "running"):
         jobs.append(row.job_id)
-        work(id, Clock(step=SHORT))
+        work(id, SHORT)
     assert len(set(jobs)) > 1
     assert (row.state, row.matched["archived"]) == ("done", 1)
 
 
-def test_a_job_that_was_thought_dead_does_nothing_any_more() -> None:
+def test_a_job_that_was_thought_dead_or_is_cancelled_does_nothing_more() -> None:
     archive(10, 7)
     id = searching()
+    with pytest.raises(Cancel):
+        work(id, job=cancelled(job_of(id)))
     before = job_of(id)
     JobSearch.objects.filter(pk=id).update(job_id=new_id())
-    run(id, before)
+    work(id, job=before)
     row = JobSearch.objects.get()
     assert (row.state, row.examined) == ("queued", 0)
 
@@ -178,14 +156,6 @@ def test_a_stop_ends_it_and_keeps_what_it_found() -> None:
     assert JobSearch.objects.get().examined == 4
 
 
-def test_a_cancelled_job_stops_at_once() -> None:
-    archive(10, 7)
-    id = searching()
-    with pytest.raises(Cancel):
-        run(id, cancelled(job_of(id)))
-    assert JobSearch.objects.get().examined == 0
-
-
 def raising(error: Exception) -> Callable[..., None]:
     def step(*args: Any, **kwargs: Any) -> None:
         raise OperationalError("value 4711 of Ann") from error
@@ -193,45 +163,45 @@ def raising(error: Exception) -> Callable[..., None]:
     return step
 
 
-def test_an_error_ends_it_and_tells_no_value(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("error", "attempt", "raised", "state"),
+    [
+        (errors.InvalidTextRepresentation("Ann"), 1, Fail, "failed"),
+        (errors.AdminShutdown("Ann"), 1, Retry, "queued"),
+        (errors.AdminShutdown("Ann"), 10, Fail, "failed"),
+    ],
+)
+def test_an_error_ends_it_unless_it_passes_and_tells_no_value(
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    attempt: int,
+    raised: type[Exception],
+    state: str,
+) -> None:
     id = searching()
-    monkeypatch.setattr(
-        search_slice, "step", raising(errors.InvalidTextRepresentation("Ann"))
-    )
-    with pytest.raises(Fail) as raised:
-        work(id)
-    assert "Ann" not in str(raised.value)
+    monkeypatch.setattr(search_slice, "step", raising(error))
+    with pytest.raises(raised) as caught:
+        work(id, attempt=attempt)
+    assert "Ann" not in str(caught.value)
     row = JobSearch.objects.get()
-    assert row.state == "failed"
-    assert row.error == str(raised.value)
-    assert row.error.startswith("OperationalError")
+    assert row.state == state
+    if state == "failed":
+        assert row.error == str(caught.value)
+        assert row.error.startswith("OperationalError")
 
 
-def test_an_error_that_passes_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    id = searching()
-    monkeypatch.setattr(search_slice, "step", raising(errors.AdminShutdown("Ann")))
-    with pytest.raises(Retry):
-        work(id)
-    assert JobSearch.objects.get().state == "queued"
-    with pytest.raises(Fail):
-        work(id, attempt=10)
-
-
-def test_one_person_has_a_few_searches_at_once() -> None:
+def test_one_person_has_a_few_searches_at_once_and_none_of_everything() -> None:
     ids = [searching(by="anna") for _ in range(job_searches.MOST_ACTIVE)]
     with pytest.raises(InvalidArguments):
         searching(by="anna")
     searching(by="bert")
     job_searches.stop(ids[0])
     searching(by="anna")
-
-
-def test_a_filter_that_was_not_understood_is_no_search_of_everything() -> None:
-    with pytest.raises(InvalidArguments):
-        searching({Table.ARCHIVED: Selection(Table.ARCHIVED).none()})
-    with pytest.raises(InvalidArguments):
-        job_searches.start("", {})
-    assert not JobSearch.objects.exists()
+    count = JobSearch.objects.count()
+    for selections in ({Table.ARCHIVED: Selection(Table.ARCHIVED).none()}, {}):
+        with pytest.raises(InvalidArguments):
+            job_searches.start("", selections)
+    assert JobSearch.objects.count() == count
 
 
 def test_searches_are_deleted_after_a_week(own: OwnConnection) -> None:

@@ -132,8 +132,7 @@ def test_no_job_is_left_whatever_the_processes_do(
         last = draw.randrange(3)
         workers[last].dispatcher.jobs_arrived()
         for worker in workers[last:] + workers[:last]:
-            worker.run()
-            worker.finish()
+            worker.complete()
             worker.work()
         assert not queued(), f"after round {round}"
     done = ArchivedJob.objects.filter(status="succeeded", attempts=1)
@@ -158,8 +157,7 @@ def step(draw: Random, worker: HandDriven, queue: str) -> int:
             taken = worker.worker.executors[0].take_back()
             worker.dispatcher.claimer.give_back(taken)
         case 3:
-            worker.run()
-            worker.finish()
+            worker.complete()
         case _:
             worker.claim()
     return 0

@@ -39,7 +39,6 @@ def claimed(driven: HandDriven, count: int = 1) -> None:
 
 
 def of_jobs(driven: HandDriven) -> list[dict[str, Any]]:
-    """What is told of its jobs."""
     found = stacks(driven.worker.executors)["stacks"]
     return [one for one in found if "job_id" in one]
 
@@ -56,8 +55,7 @@ def worker(make_worker: Callable[..., HandDriven]) -> Iterator[HandDriven]:
     driven = make_worker()
     yield driven
     driven.worker.interrupt()
-    driven.run()
-    driven.finish()
+    driven.complete()
 
 
 def test_a_thread_tells_where_its_handler_is_and_no_value(worker: HandDriven) -> None:
@@ -127,9 +125,7 @@ def test_an_answer_is_bounded(
     assert sum(len(one["stack"]) for one in told["stacks"]) < 1_200
 
 
-def test_a_question_reaches_the_worker_with_its_heartbeat_and_is_answered_once(
-    worker: HandDriven, own: OwnConnection
-) -> None:
+def test_a_question_is_answered_once(worker: HandDriven, own: OwnConnection) -> None:
     id = worker.worker.id
     beat = [Beat(id, 0, 0, False)]
     assert worker_rows.renew(own, beat, 15)[id] == ("", 0)
@@ -156,9 +152,7 @@ def test_a_question_reaches_the_worker_with_its_heartbeat_and_is_answered_once(
     assert worker_rows.renew(own, beat, 15)[id].stack_request > stack_request
 
 
-def test_a_host_says_when_it_heard_what_is_asked(
-    worker: HandDriven, own: OwnConnection
-) -> None:
+def test_a_host_says_when_it_heard(worker: HandDriven, own: OwnConnection) -> None:
     id = worker.worker.id
     beat = [Beat(id, 0, 0, False)]
     operations.ask_workers([id], "drain")

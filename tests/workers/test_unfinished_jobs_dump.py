@@ -20,7 +20,6 @@ Jobs = list[dict[str, Any]]
 
 
 def unfinished(*ids: str, **more: Any) -> Jobs:
-    """Some jobs."""
     return [{"id": id, "job_type": "shop.pay", **more} for id in ids]
 
 
@@ -28,12 +27,6 @@ def listed(folder: Path) -> dict[str, dict[str, Any]]:
     """What the one file in this folder says, by id."""
     (file,) = folder.glob("*.json")
     return {job["id"]: job for job in json.loads(file.read_text())["jobs"]}
-
-
-def path_of(dump: UnfinishedJobsDump) -> Path:
-    """Its file."""
-    assert dump.path is not None
-    return dump.path
 
 
 @pytest.fixture
@@ -44,9 +37,9 @@ def dump(tmp_path: Path) -> UnfinishedJobsDump:
     return made
 
 
-def beside(dump: UnfinishedJobsDump, suffix: str) -> Path:
-    """The path of one of its parts."""
-    return path_of(dump).with_suffix(suffix)
+def beside(dump: UnfinishedJobsDump, suffix: str = "") -> Path:
+    """Its file, or one of the parts."""
+    return dump.path.with_suffix(suffix or dump.path.suffix)
 
 
 def test_what_processes_know_of_a_job_is_merged(
@@ -66,7 +59,7 @@ def test_what_processes_know_of_a_job_is_merged(
         "a": {"id": "a", "job_type": "shop.pay", "attempt": 2, "became": "queued"},
         "b": {"id": "b", "job_type": "shop.pay", "attempt": 2},
     }
-    assert [file.name for file in tmp_path.iterdir()] == [path_of(dump).name]
+    assert [file.name for file in tmp_path.iterdir()] == [beside(dump).name]
     assert caplog.messages == [f"2 unfinished jobs were released; see {dump.path}"]
 
 
@@ -82,9 +75,7 @@ def test_only_its_owner_can_read_a_part_or_the_file(tmp_path: Path) -> None:
         os.umask(before)
 
 
-def test_without_a_folder_the_log_has_the_list(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_without_a_folder_the_log_has_it(caplog: pytest.LogCaptureFixture) -> None:
     for folder in (None, ""):
         dump = UnfinishedJobsDump(folder, "web-3:7")
         dump.add("8", unfinished("a", started=True, ran_seconds=2.5, data="secret"))
@@ -140,35 +131,25 @@ def test_a_part_that_cannot_be_read_is_left_and_the_others_are_merged(
         caplog.clear()
 
 
-def test_what_others_put_into_the_folder_is_not_read(
+def test_what_others_put_into_the_folder_is_neither_read_nor_written_to(
     dump: UnfinishedJobsDump, tmp_path: Path
 ) -> None:
     """To read a pipe would be to wait for ever."""
     os.mkfifo(beside(dump, ".9.part"))
-    aside = tmp_path / "aside"
-    aside.write_text(json.dumps(unfinished("b")))
-    beside(dump, ".10.part").symlink_to(aside)
+    theirs = tmp_path / "theirs"
+    theirs.write_text(json.dumps(unfinished("b")))
+    beside(dump, ".10.part").symlink_to(theirs)
     if os.geteuid() == 0:
         foreign = beside(dump, ".11.part")
         foreign.write_text(json.dumps(unfinished("c")))
         os.chown(foreign, 65_534, 65_534)
+    for suffix in (".12.part", ".12.part.unfinished"):
+        beside(dump, suffix).symlink_to(theirs)
+    dump.add("12", unfinished("d"))
+    beside(dump).symlink_to(theirs)
     dump.merge()
+    assert theirs.read_text() == json.dumps(unfinished("b"))
     assert set(listed(tmp_path)) == {"a"}
-
-
-def test_a_file_that_somebody_put_in_the_way_is_not_written_to(tmp_path: Path) -> None:
-    dump = UnfinishedJobsDump(str(tmp_path), "web-3:7")
-    theirs = tmp_path / "theirs"
-    theirs.write_text("theirs")
-    part = beside(dump, ".8.part")
-    part.symlink_to(theirs)
-    part.with_name(f"{part.name}.unfinished").symlink_to(theirs)
-    dump.add("8", unfinished("a"))
-    path_of(dump).symlink_to(theirs)
-    dump.add("9", unfinished("b"))
-    dump.merge()
-    assert theirs.read_text() == "theirs"
-    assert set(listed(tmp_path)) == {"b"}
 
 
 def test_a_full_disk_leaves_no_half_file(

@@ -22,17 +22,17 @@ class CancellationPoll:
     ) -> None:
         self._running = running
         self._cancel = cancel
-        self._next_at = 0.0  # time.monotonic()
+        self.next_at = 0.0  # time.monotonic()
 
     def poll(self, connection: OwnConnection, now: float) -> float:
         """Stop cancelled jobs, unless the last poll was a moment ago; returns the
         seconds until the next one, without end if nothing runs. Raises
         StoreUnavailable."""
-        if now >= self._next_at:
-            self._next_at = now + min(POLL_EVERY, conf.poll_interval)
+        if now >= self.next_at:
+            self.next_at = now + min(POLL_EVERY, conf.poll_interval)
             ids = [attempt.job.id for attempt in self._running()]
             if not ids:
                 return math.inf
             for id in cancel.requested(connection, ids):
                 self._cancel(str(id))
-        return self._next_at - now
+        return self.next_at - now
