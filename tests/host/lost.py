@@ -20,8 +20,6 @@ from tests.store.rows import ADD, ago, make
 
 
 class Told(NamedTuple):
-    """A signal about a job."""
-
     name: str
     id: UUID
     arguments: dict[str, Any]
@@ -51,7 +49,6 @@ def held_by(worker: int, job_type: str = ADD, **columns: Any) -> UUID:
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
-    """What the log says of attempts."""
     return [r for r in caplog.records if r.name == "django_jobqueue.attempt"]
 
 

@@ -30,8 +30,7 @@ Kind = Literal["process", "threads"]
 
 @pytest.fixture(params=["process", "threads"])
 def kind(request: pytest.FixtureRequest) -> Kind:
-    """Each kind of worker."""
-    return request.param  # type: ignore[no-any-return]
+    return request.param
 
 
 class Host:
@@ -66,7 +65,6 @@ class Host:
         return type(cls.__name__, (cls,), noting | take)
 
     def successor(self) -> HostedWorker:
-        """Another worker, which has not registered yet."""
         self.table.write(1, pid=os.getpid())
         return self._watched(Child)(os.getpid(), self._control, 1, 0.0)
 
@@ -76,11 +74,9 @@ class Host:
         self.fence_and_obey()
 
     def fence_and_obey(self) -> None:
-        """Let control look after the worker."""
         self.control.fence_and_obey([self.worker])
 
     def close(self) -> None:
-        """Close the pipe of a process."""
         with suppress(OSError):
             os.close(self._control)
 
@@ -91,7 +87,7 @@ def host_of() -> Iterator[Callable[..., Host]]:
     made: list[Host] = []
 
     def make(kind: Kind, **options: bool) -> Host:
-        config = WorkerConfig(threads=1, listen=False, **options)  # type: ignore[arg-type]
+        config = WorkerConfig(threads=1, listen=False, **options)
         made.append(Host(kind, config))
         return made[-1]
 
@@ -102,7 +98,6 @@ def host_of() -> Iterator[Callable[..., Host]]:
 
 @pytest.fixture
 def host(host_of: Callable[..., Host], kind: Kind) -> Host:
-    """A host of each kind."""
     return host_of(kind)
 
 
@@ -113,9 +108,7 @@ def test_a_worker_is_drained_and_resumed_once_each(host: Host) -> None:
 
 
 @pytest.mark.parametrize(("desire", "missing"), [("stop", 0), ("restart", 1)])
-def test_a_worker_that_is_to_end_has_no_time_limit_and_a_successor_if_it_restarts(
-    host: Host, desire: str, missing: int
-) -> None:
+def test_only_a_restart_has_a_successor(host: Host, desire: str, missing: int) -> None:
     host.ask(desire)
     host.fence_and_obey()
     host.control.proceed([host.worker])
@@ -205,7 +198,6 @@ def test_a_drain_is_over_when_no_job_is_left_that_must_run_alone(
 
 @pytest.fixture
 def recycled(host_of: Callable[..., Host], caplog: pytest.LogCaptureFixture) -> Host:
-    """A host whose worker has reached a limit."""
     caplog.set_level("INFO", "django_jobqueue.supervisor")
     host = host_of("process")
     host.table.write(0, exceeded=LIMITS.index("MAX_JOBS"))
@@ -230,9 +222,7 @@ def test_a_worker_at_a_limit_works_until_its_successor_has_registered(
     assert recycled.control.missing(workers[1:]) == 0
 
 
-def test_whichever_of_worker_and_successor_dies_first_one_is_left(
-    recycled: Host,
-) -> None:
+def test_whoever_dies_first_one_is_left(recycled: Host) -> None:
     control = recycled.control
     assert control.missing([recycled.worker]) == 1
     control.ended(recycled.successor(), recycled.table.entry(1), crashed=True)
@@ -243,9 +233,7 @@ def test_whichever_of_worker_and_successor_dies_first_one_is_left(
     assert control.missing([successor]) == 0
 
 
-def test_a_second_process_is_not_replaced_while_the_first_one_still_ends(
-    recycled: Host,
-) -> None:
+def test_processes_are_replaced_one_by_one(recycled: Host) -> None:
     workers = [recycled.worker, recycled.successor()]
     recycled.table.write(1, worker=2, exceeded=LIMITS.index("MAX_AGE"))
     recycled.control.fence_and_obey(workers)
@@ -254,9 +242,7 @@ def test_a_second_process_is_not_replaced_while_the_first_one_still_ends(
     assert workers[1].is_recycled
 
 
-def test_operators_who_stop_a_worker_at_a_limit_stop_its_successor(
-    recycled: Host,
-) -> None:
+def test_whoever_stops_a_worker_stops_its_successor(recycled: Host) -> None:
     workers = [recycled.worker, recycled.successor()]
     recycled.table.write(0, desired=DESIRES.index("stop"))
     for _ in range(2):
@@ -294,9 +280,7 @@ def real(kind: Kind, request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.mark.processes
 @pytest.mark.usefixtures("real")
 @pytest.mark.parametrize("desire", ["stop", "restart"])
-def test_running_jobs_finish_after_operators_asked_their_worker_to_end(
-    journal: str, desire: str
-) -> None:
+def test_running_jobs_finish_when_their_worker_ends(journal: str, desire: str) -> None:
     jobs.write.enqueue(journal, "ran", 0.5)
     eventually(lambda: jobs.notes(journal))
     row = Worker.objects.get()

@@ -36,7 +36,6 @@ def table() -> Iterator[ProcessTable]:
 @pytest.fixture
 def listener(own: OwnConnection, table: ProcessTable) -> Iterator[HostListener]:
     relay = table.relay()
-    assert relay is not None
     config = WorkerConfig(queues=("mail",), supervisor="here:1")
     listener = HostListener(table, relay, OwnConnection("listener"), config)
     listener.start()
@@ -48,7 +47,6 @@ def listener(own: OwnConnection, table: ProcessTable) -> Iterator[HostListener]:
 def texts(table: ProcessTable, count: int) -> list[str]:
     """So many, as the worker gets them."""
     news, read = table.news_of(0), []
-    assert news is not None
     while len(read) < count:
         read += news.wait(20)
     return read

@@ -43,7 +43,6 @@ class Systemd:
         self.heard: list[str] = []
 
     def lines(self) -> list[str]:
-        """All that it has heard."""
         while True:
             try:
                 self.heard += self._socket.recv(4096).decode().splitlines()
@@ -72,9 +71,7 @@ def liveness(**environment: str) -> Liveness:
     return Liveness(heartbeat_file=None, grace=30.0, environment=environment)
 
 
-def test_systemd_hears_what_has_changed_and_waits_for_a_stop(
-    systemd: Systemd, of_file: Systemd
-) -> None:
+def test_systemd_hears_what_has_changed(systemd: Systemd, of_file: Systemd) -> None:
     for each in (systemd, of_file):
         one = liveness(NOTIFY_SOCKET=each.address)
         for status in (NOT_READY, READY, READY, STOPPING, STOPPING):
@@ -196,16 +193,13 @@ def test_only_one_may_hold_a_pid_file_until_it_is_killed(tmp_path: Path) -> None
 
 
 def is_fed(systemd: Systemd) -> None:
-    """The watchdog is fed from now on."""
     fed = systemd.lines().count("WATCHDOG=1")
     eventually(lambda: systemd.lines().count("WATCHDOG=1") > fed + 1)
 
 
 @pytest.mark.slow("loads a program twice more, as in tests/crashes/test_host_orders.py")
 @pytest.mark.processes
-def test_runworkers_tells_systemd_of_its_restart(
-    runworkers: Run, systemd: Systemd
-) -> None:
+def test_systemd_hears_of_a_real_restart(runworkers: Run, systemd: Systemd) -> None:
     run = runworkers(NOTIFY_SOCKET=systemd.address, WATCHDOG_USEC="1000000")
     eventually(lambda: "READY=1" in systemd.lines(), what=lambda: run.output)
     operations.ask_hosts(Host.objects.get().pk, "restart")

@@ -37,13 +37,11 @@ class IdleHost:
         self.renewer.tick()
 
     def is_renewed(self) -> bool:
-        """Whether the renewer, at its next look, renews the lease."""
         before = Worker.objects.get(id=self.id).renewed_at
         self.renewer.tick()
         return Worker.objects.get(id=self.id).renewed_at > before
 
     def seconds(self) -> float:
-        """How long its lease holds."""
         row = Worker.objects.get(id=self.id)
         return (row.lease_until - row.renewed_at).total_seconds()
 
@@ -67,9 +65,7 @@ def idle(worker: HandDriven, own: OwnConnection) -> IdleHost:
     return IdleHost(worker, own)
 
 
-def test_leases_of_workers_with_nothing_to_do_are_renewed_seldom_and_for_longer(
-    idle: IdleHost,
-) -> None:
+def test_leases_of_idle_workers_are_renewed_for_longer(idle: IdleHost) -> None:
     assert idle.is_extended
     assert idle.seconds() == pytest.approx(conf.lease * (1 + IDLE_EXTENSION), abs=0.1)
     assert not idle.is_renewed()
@@ -79,9 +75,7 @@ def test_leases_of_workers_with_nothing_to_do_are_renewed_seldom_and_for_longer(
 
 
 @pytest.mark.parametrize("has", ["held", "draining"])
-def test_a_worker_that_has_something_to_do_has_an_ordinary_lease_again(
-    idle: IdleHost, has: str
-) -> None:
+def test_who_is_busy_has_an_ordinary_lease_again(idle: IdleHost, has: str) -> None:
     idle.process_table.write(0, **{has: 1})
     assert idle.is_renewed()
     assert not idle.is_extended
@@ -92,9 +86,7 @@ def test_a_worker_that_has_something_to_do_has_an_ordinary_lease_again(
     assert not idle.is_extended  # not for as long as a lease
 
 
-def test_what_is_asked_of_workers_is_learnt_and_the_supervisor_told_once(
-    idle: IdleHost,
-) -> None:
+def test_what_is_asked_of_workers_is_told_once(idle: IdleHost) -> None:
     Worker.objects.update(desired="drain")
     idle.renewer.next_at = 0.0
     idle.renewer.tick()
@@ -115,9 +107,7 @@ def test_what_is_asked_of_workers_is_learnt_and_the_supervisor_told_once(
     assert idle.is_renewed()
 
 
-def test_that_a_worker_drains_and_no_longer_does_is_told_at_the_next_look(
-    idle: IdleHost,
-) -> None:
+def test_that_a_worker_drains_is_told_at_the_next_look(idle: IdleHost) -> None:
     for draining, state in ((1, "draining"), (0, "running")):
         idle.process_table.write(0, draining=draining)
         assert idle.is_renewed()
@@ -125,16 +115,12 @@ def test_that_a_worker_drains_and_no_longer_does_is_told_at_the_next_look(
         assert not idle.is_renewed()
 
 
-def test_the_lease_of_a_new_worker_is_renewed_at_once(
-    idle: IdleHost, make_worker: Make
-) -> None:
+def test_a_new_lease_is_renewed_at_once(idle: IdleHost, make_worker: Make) -> None:
     idle.process_table.write(1, pid=2, worker=make_worker().worker.id, renewable=1)
     assert idle.is_renewed()
 
 
-def test_a_renewal_that_failed_is_tried_again(
-    idle: IdleHost, own: OwnConnection
-) -> None:
+def test_a_failed_renewal_is_repeated(idle: IdleHost, own: OwnConnection) -> None:
     idle.renewer.next_at = 0.0
     own.run("ALTER TABLE jobqueue_worker RENAME TO gone")
     with pytest.raises(StoreUnavailable):
@@ -143,17 +129,20 @@ def test_a_renewal_that_failed_is_tried_again(
     assert idle.is_renewed()
 
 
-def test_without_notifications_no_lease_is_renewed_for_longer(
-    idle: IdleHost,
-) -> None:
+def test_without_notifications_no_lease_is_longer(idle: IdleHost) -> None:
     idle.process_table.can_listen = False
     assert idle.is_renewed()
     assert not idle.is_extended
+    idle.renewer.next_at = 0.0
+    idle.process_table.write(0, running=2)
+    assert idle.is_renewed()
+    assert Worker.objects.get(id=idle.id).running == 2
+    idle.renewer.next_at = 0.0
+    idle.process_table.write(0, renewable=0)  # its process is paused
+    assert not idle.is_renewed()
 
 
-def test_a_renewer_with_nothing_to_see_rests_until_the_next_renewal(
-    idle: IdleHost,
-) -> None:
+def test_an_idle_renewer_rests_until_the_next_renewal(idle: IdleHost) -> None:
     assert idle.renewer.tick() > CHECK_EVERY
     idle.process_table.activity(lease_time(), conf.lease)
     assert idle.wakeups.maintenance.wait(0)[0]

@@ -1,4 +1,5 @@
-"""When a process that died is started again, and how often that is told."""
+"""When a process that died is started again, how often that is told, and when to have a
+worker for quarantined jobs; time is a parameter."""
 
 from __future__ import annotations
 
@@ -6,8 +7,11 @@ from django_jobqueue.host.restarts import (
     LOGGED_EVERY,
     LONGEST_PAUSE,
     SHORT_LIFE,
+    QuarantineRestarts,
     Restarts,
 )
+from django_jobqueue.host.restarts import LONGEST_QUARANTINE_PAUSE as LONGEST
+from django_jobqueue.host.restarts import SHORTEST_QUARANTINE_PAUSE as SHORTEST
 
 
 def rests(*lives: float) -> list[float]:
@@ -42,7 +46,6 @@ def test_an_orderly_end_is_no_death() -> None:
 
 
 def told(restarts: Restarts, cause: str, now: float) -> bool:
-    """Whether a death of this cause is told."""
     restarts.died(lived=0.0, now=now)
     return restarts.note_cause(cause, now)
 
@@ -72,3 +75,30 @@ def test_the_first_two_and_one_a_minute_tell_at_length_why_they_fail() -> None:
         loud.append(restarts.is_verbose(now))
         told(restarts, "code 1", now + 0.5)
     assert loud == [True, True, False, False, True, False]
+
+
+def test_nobody_is_wanted_where_nothing_was_seen() -> None:
+    assert not QuarantineRestarts().wants_worker(0.0, 100.0)
+
+
+def test_whoever_was_seen_before_the_last_worker_ended_wants_no_other() -> None:
+    quarantine = QuarantineRestarts()
+    assert quarantine.wants_worker(99.0, 100.0)
+    quarantine.ended(101.0, has_claimed=True)
+    assert not quarantine.wants_worker(99.0, 102.0)
+    assert quarantine.wants_worker(101.5, 102.0)
+
+
+def test_those_that_claim_nothing_come_later_and_later_until_one_does() -> None:
+    quarantine, now, rests = QuarantineRestarts(), 100.0, []
+    for _ in range(9):
+        quarantine.ended(now, has_claimed=False)
+        before = now
+        while not quarantine.wants_worker(now, now):
+            now += 0.25
+        rests.append(now - before)
+    assert rests == [SHORTEST, 1, 2, 4, 8, 16, LONGEST, LONGEST, LONGEST]
+    quarantine.ended(now, has_claimed=True)
+    assert quarantine.wants_worker(now + 0.01, now + 0.01)
+    quarantine.ended(now, has_claimed=False)
+    assert quarantine.wants_worker(now + SHORTEST, now + SHORTEST)

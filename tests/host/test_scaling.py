@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from itertools import product
 from typing import Any, ClassVar
-
-import pytest
 
 from django_jobqueue.domain.host_plans import HostPlan
 from django_jobqueue.host.control import HostControl
@@ -65,10 +64,9 @@ class PlayedHost:
         self.control.begin_to_scale(self.control.plan.changed(changes))
 
     def settle(self) -> None:
-        """Play rounds until nothing changes any more."""
         for _ in range(100):
             before = self._state()
-            self._round()
+            self.play()
             if self._state() == before:
                 return
         raise AssertionError("the host finds no end")
@@ -100,14 +98,13 @@ class PlayedHost:
         """The generation of each worker: which plan its slots are of."""
         return sorted(worker.generation for worker in self.workers)
 
-    def _round(self) -> None:
+    def play(self) -> None:
         self.control.fence_and_obey(self.workers)
         self.control.proceed(self.workers)
         for worker in [worker for worker in self.workers if worker.is_ending]:
             self.end(worker)
         for _ in range(self.control.missing(self.workers)):
             number = self.table.free()
-            assert number is not None
             self.table.write(number, pid=1, worker=100 + number)
             generation = self.control.scaling.generation
             self.workers.append(PlayedWorker(number, generation))
@@ -127,19 +124,18 @@ PLANS = [
     ({"processes": 5, "threads": 1}, 5, 1),
     ({"processes": 1, "async_slots": 9}, 1, 1),
 ]
+CHANGES = [changes for changes, _, _ in PLANS]
 
 
-@pytest.mark.parametrize(("changes", "processes", "generation"), PLANS)
-def test_workers_are_replaced_one_by_one_and_never_too_few(
-    changes: dict[str, Any], processes: int, generation: int
-) -> None:
-    host = PlayedHost(3)
-    host.scale(**changes)
-    host.settle()
-    assert host.slots == [generation] * processes
-    assert host.control.is_at_plan(host.workers)
-    assert host.fewest >= min(3, processes)
-    assert host.most <= max(3, processes) + 1
+def test_workers_are_replaced_one_by_one_and_never_too_few() -> None:
+    for changes, processes, generation in PLANS:
+        host = PlayedHost(3)
+        host.scale(**changes)
+        host.settle()
+        assert host.slots == [generation] * processes, changes
+        assert host.control.is_at_plan(host.workers), changes
+        assert min(3, processes) <= host.fewest, changes
+        assert host.most <= max(3, processes) + 1, changes
 
 
 def test_a_worker_that_is_replaced_for_its_slots_counts_as_scaled() -> None:
@@ -159,7 +155,7 @@ def test_a_successor_that_dies_holds_up_no_scaling() -> None:
     host = PlayedHost(2)
     host.scale(threads=5)
     host.control.fence_and_obey(host.workers)
-    host._round()
+    host.play()
     newest = host.workers[-1]
     assert newest.generation == 1
     host.end(newest, orderly=False)
@@ -167,22 +163,16 @@ def test_a_successor_that_dies_holds_up_no_scaling() -> None:
     assert host.slots == [1, 1]
 
 
-DRAINS = [changes for changes, _, _ in PLANS]
-
-
-@pytest.mark.parametrize("changes", DRAINS)
-@pytest.mark.parametrize("ended", [0, 1, 2])
-def test_a_host_that_drains_ends_also_if_it_is_scaled_meanwhile(
-    changes: dict[str, Any], ended: int
-) -> None:
-    host = PlayedHost(3, drain=True)
-    for worker in host.workers[:ended]:
-        host.end(worker)
-    host.scale(**changes)
-    host.settle()
-    assert not host.is_over  # those of the new plan look for jobs, too
-    host.find_nothing()
-    assert host.control.missing([]) == 0
+def test_a_host_that_drains_ends_also_if_it_is_scaled_meanwhile() -> None:
+    for changes, ended in product(CHANGES, (0, 1, 2)):
+        host = PlayedHost(3, drain=True)
+        for worker in host.workers[:ended]:
+            host.end(worker)
+        host.scale(**changes)
+        host.settle()
+        assert not host.is_over, changes  # those of the new plan look for jobs, too
+        host.find_nothing()
+        assert host.control.missing([]) == 0, changes
 
 
 def test_a_host_that_drains_and_is_parked_stays_until_it_is_scaled_again() -> None:
@@ -196,50 +186,43 @@ def test_a_host_that_drains_and_is_parked_stays_until_it_is_scaled_again() -> No
     host.find_nothing()
 
 
-@pytest.mark.parametrize("changes", [*DRAINS, {"processes": 0}])
-def test_a_host_that_drains_all_stops_while_it_is_scaled(
-    changes: dict[str, Any],
-) -> None:
-    host = PlayedHost(3, drain_all=True)
-    drain_all = DrainAll(host.control.config, host.control)
-    host.scale(**changes)
-    host._round()
-    drain_all.proceed()
-    assert not host.control.stopping
-    host.table.nothing_remains = True
-    drain_all.proceed()
-    assert host.control.missing(host.workers) == 0
-    for worker in list(host.workers):
-        host.end(worker)
-    host.settle()
-    assert host.is_over
+def test_a_host_that_drains_all_stops_while_it_is_scaled() -> None:
+    for changes in [*CHANGES, {"processes": 0}]:
+        host = PlayedHost(3, drain_all=True)
+        drain_all = DrainAll(host.control.config, host.control)
+        host.scale(**changes)
+        host.play()
+        drain_all.proceed()
+        assert not host.control.stopping, changes
+        host.table.nothing_remains = True
+        drain_all.proceed()
+        assert host.control.missing(host.workers) == 0, changes
+        for worker in list(host.workers):
+            host.end(worker)
+        host.settle()
+        assert host.is_over, changes
 
 
-@pytest.mark.parametrize(("changes", "processes", "generation"), PLANS)
-def test_a_host_that_stands_by_has_the_plan_when_it_becomes_active(
-    changes: dict[str, Any], processes: int, generation: int
-) -> None:
-    host = PlayedHost(0, standby="main")
-    host.table.standby_is_held, host.table.standby_until = False, 0.0
-    host.control.wanted = 3
-    host.scale(**changes)
-    host.settle()
-    assert host.workers == []
-    assert host.control.is_at_plan([])  # as far as it may be
-    assert host.control.plan == HostPlan(
-        **{"processes": 3, "threads": 2, "async_slots": 0, "queues": None}
-    ).changed(changes)
-    host.table.standby_is_held, host.table.standby_until = True, math.inf
-    host.settle()
-    assert host.slots == [generation] * processes
+def test_a_host_that_stands_by_has_the_plan_when_it_becomes_active() -> None:
+    before = {"processes": 3, "threads": 2, "async_slots": 0, "queues": None}
+    for changes, processes, generation in PLANS:
+        host = PlayedHost(0, standby="main")
+        host.table.standby_is_held, host.table.standby_until = False, 0.0
+        host.control.wanted = 3
+        host.scale(**changes)
+        host.settle()
+        assert host.workers == [], changes
+        assert host.control.is_at_plan([]), changes  # as far as it may be
+        assert host.control.plan == HostPlan(**before).changed(changes)
+        host.table.standby_is_held, host.table.standby_until = True, math.inf
+        host.settle()
+        assert host.slots == [generation] * processes, changes
 
 
-def test_workers_of_a_host_that_steps_down_while_it_is_scaled_are_not_replaced() -> (
-    None
-):
+def test_nobody_is_replaced_while_a_host_steps_down() -> None:
     host = PlayedHost(2, standby="main")
     host.scale(threads=5)
-    host._round()
+    host.play()
     host.table.standby_is_held, host.table.standby_until = False, 0.0
     host.settle()
     assert host.slots in ([], [1])  # nobody is left of the plan before

@@ -34,14 +34,12 @@ Ask = Callable[[bytes], tuple[str, bytes]]
 
 
 def echo(request: Request) -> Response:
-    """Show what was understood."""
     if request.path == "/broken":
         raise ValueError
     return text(HTTPStatus.OK, f"{request.method} {request.path} {request.headers}")
 
 
 def connect(listening: socket.socket) -> socket.socket:
-    """A connection as a client makes it."""
     return socket.create_connection(listening.getsockname()[:2], timeout=20)
 
 
@@ -145,7 +143,6 @@ def test_an_address_is_written_as_a_url(listening: socket.socket) -> None:
 
 @pytest.fixture
 def table() -> ProcessTable:
-    """A host that has just begun."""
     return ProcessTable(2)
 
 
@@ -156,13 +153,10 @@ def answers(table: ProcessTable) -> Answers:
 
 
 def get(answers: Answers, path: str) -> Response:
-    """The answer to a GET."""
     return answers(Request("GET", path, {}))
 
 
-def test_a_host_is_ready_once_a_worker_is_registered_and_until_it_stops(
-    answers: Answers, table: ProcessTable
-) -> None:
+def test_a_host_is_ready_until_it_stops(answers: Answers, table: ProcessTable) -> None:
     assert get(answers, "/readyz").status == 503
     table.maintenance_is_ready = True
     table.renewed_at = table.last_activity_at

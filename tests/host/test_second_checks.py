@@ -45,22 +45,19 @@ def scene(monkeypatch: pytest.MonkeyPatch) -> Scene:
     return scene
 
 
-def test_a_job_that_another_host_has_started_is_left_to_it(scene: Scene) -> None:
+def test_a_job_is_started_here_if_it_still_waits_after_its_time(scene: Scene) -> None:
     assert not scene.hear("1")
     assert not scene.pass_time(WAIT / 2)
     assert scene.asked == []
-    assert not scene.pass_time(WAIT)
+    assert not scene.pass_time(WAIT)  # another host has started it
     assert scene.asked == ["1"]
     assert scene.checks.seconds_until_due == float("inf")
-
-
-def test_a_job_that_still_waits_is_started_here(scene: Scene) -> None:
-    scene.hear("1")
-    scene.waiting = {"1"}
+    scene.hear("2")
+    scene.waiting = {"2"}
     assert scene.pass_time(WAIT)
 
 
-def test_each_job_has_its_time(scene: Scene) -> None:
+def test_each_job_has_its_time_and_few_are_remembered(scene: Scene) -> None:
     for id in "123":
         scene.hear(id)
         scene.pass_time(0.6 * WAIT)
@@ -68,6 +65,11 @@ def test_each_job_has_its_time(scene: Scene) -> None:
     assert scene.checks.seconds_until_due > 0
     scene.pass_time(0.6 * WAIT)
     assert scene.asked == ["3"] or scene.asked == ["2", "3"]
+    scene.pass_time(WAIT)
+    for n in range(2 * MOST):
+        scene.hear(str(n))
+    scene.pass_time(WAIT)
+    assert len(scene.asked) == MOST
 
 
 def test_a_host_that_did_not_react_is_not_waited_for_for_a_while(scene: Scene) -> None:
@@ -92,10 +94,3 @@ def test_a_job_that_nobody_can_start_is_no_reason_to_distrust(scene: Scene) -> N
     assert scene.asked == ["1"]
     assert scene.checks.seconds_until_due == float("inf")
     assert not scene.hear("2")
-
-
-def test_no_more_than_so_many_are_remembered(scene: Scene) -> None:
-    for n in range(2 * MOST):
-        scene.hear(str(n))
-    scene.pass_time(WAIT)
-    assert len(scene.asked) == MOST

@@ -1,9 +1,8 @@
-"""What workers say when they start, and of what each attempt came to."""
+"""What workers say when they start, also before their tables are there."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,11 +11,15 @@ from django.test import override_settings
 
 from django_jobqueue import logs, signals
 from django_jobqueue.domain import registry
+from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.host import startup_log
+from django_jobqueue.host.maintenance.host_maintenance import HostMaintenance
 from django_jobqueue.host.startup_log import log_start
+from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
-from tests.sample import jobs
-from tests.support.hand_driven import HandDriven
+from django_jobqueue.store import job_types
+from django_jobqueue.store.connection import OwnConnection
+from tests.support.tables import differing
 
 PLAN = WorkerConfig(threads=4, async_slots=1)
 SECRET = "hunter2"
@@ -26,7 +29,7 @@ SECRET = "hunter2"
 def said(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> pytest.LogCaptureFixture:
-    # Other tests of this process have left threads.
+    # private: other tests of this process have left threads
     monkeypatch.setattr(startup_log, "_warn_of_threads", lambda: None)
     caplog.set_level(logging.INFO, "django_jobqueue")
     return caplog
@@ -48,54 +51,41 @@ def test_the_line_names_no_password(
     assert SECRET not in text
 
 
-@pytest.mark.parametrize(
-    ("settings", "environment", "expected"),
-    [
-        ({"HOST": "db-1", "PORT": "5433"}, {}, "which is 'jobs' at db-1:5433"),
-        ({"HOST": "db-1"}, {}, "which is 'jobs' at db-1:5432"),
+def test_the_line_names_the_server_of_libpq(said: pytest.LogCaptureFixture) -> None:
+    host, by_environment = {"HOST": "db-1"}, {"PGHOST": "db-2", "PGPORT": "5434"}
+    service = {"NAME": "", "OPTIONS": {"service": "shop"}}
+    options = {"OPTIONS": {"host": "db-3", "port": "5435"}}
+    rows: list[tuple[dict[str, Any], dict[str, str], str]] = [
+        ({**host, "PORT": "5433"}, {}, "which is 'jobs' at db-1:5433"),
+        (host, {}, "which is 'jobs' at db-1:5432"),
         ({"HOST": "/run/pg"}, {}, "which is 'jobs' at /run/pg:5432"),
         ({}, {}, "which is 'jobs' at the local socket"),
         ({"PORT": "5433"}, {}, "which is 'jobs' at the local socket of port 5433"),
-        (
-            {},
-            {"PGHOST": "db-2", "PGPORT": "5434"},
-            "which is 'jobs' at db-2:5434",
-        ),
+        ({}, by_environment, "which is 'jobs' at db-2:5434"),
         ({}, {"PGHOSTADDR": "10.0.0.2"}, "which is 'jobs' at 10.0.0.2:5432"),
-        (
-            {"HOST": "db-1"},
-            {"PGHOST": "db-2", "PGPORT": "5434"},
-            "which is 'jobs' at db-1:5434",
-        ),
-        (
-            {"OPTIONS": {"host": "db-3", "port": "5435"}},
-            {"PGHOST": "db-2"},
-            "which is 'jobs' at db-3:5435",
-        ),
-        (
-            {"NAME": "", "OPTIONS": {"service": "shop"}},
-            {"PGHOST": "db-2"},
-            "by the service 'shop'",
-        ),
-    ],
-)
-def test_the_line_names_the_server_that_libpq_connects_to(
-    said: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-    settings: dict[str, Any],
-    environment: dict[str, str],
-    expected: str,
-) -> None:
-    for name in ("PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGSERVICE"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    given = {"NAME": "jobs", "HOST": "", "PORT": "", "OPTIONS": {}, **settings}
-    # A new connection, as a worker makes one, reads them here.
-    for name, value in given.items():
-        monkeypatch.setitem(connections.settings["default"], name, value)
-    log_start(PLAN, None)
-    assert f"; database 'default', {expected}; " in said.records[0].getMessage()
+        (host, by_environment, "which is 'jobs' at db-1:5434"),
+        (options, {"PGHOST": "db-2"}, "which is 'jobs' at db-3:5435"),
+        (service, {"PGHOST": "db-2"}, "by the service 'shop'"),
+    ]
+
+    def named(settings: dict[str, Any], environment: dict[str, str]) -> str:
+        given = {"NAME": "jobs", "HOST": "", "PORT": "", "OPTIONS": {}, **settings}
+        said.clear()
+        with pytest.MonkeyPatch.context() as patch:
+            for name in ("PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGSERVICE"):
+                patch.delenv(name, raising=False)
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            # A new connection, as a worker makes one, reads them here.
+            for name, value in given.items():
+                patch.setitem(connections.settings["default"], name, value)
+            log_start(PLAN, None)
+        return said.records[0].getMessage()
+
+    def fits(text: str, wanted: str) -> bool:
+        return f"; database 'default', {wanted}; " in text
+
+    assert differing(rows, named, fits) == []
 
 
 def test_without_handlers_it_warns(
@@ -114,9 +104,7 @@ def test_without_handlers_it_warns(
 
 
 @override_settings(JOBQUEUE={"MODULES": ["jobs", "job", "cron"]})
-def test_it_warns_of_each_module_that_no_app_has(
-    said: pytest.LogCaptureFixture,
-) -> None:
+def test_it_warns_of_modules_that_no_app_has(said: pytest.LogCaptureFixture) -> None:
     log_start(PLAN, 1)
     assert [record.getMessage() for record in said.records[1:]] == [
         "JOBQUEUE['MODULES'] names 'job', which no installed app has",
@@ -124,9 +112,7 @@ def test_it_warns_of_each_module_that_no_app_has(
     ]
 
 
-def test_it_warns_of_a_queue_that_only_looks_like_one_of_a_handler(
-    said: pytest.LogCaptureFixture,
-) -> None:
+def test_it_warns_of_a_misspelled_queue(said: pytest.LogCaptureFixture) -> None:
     log_start(WorkerConfig(queues=("default", "defualt", "xyzzy")), 1)
     assert [record.getMessage() for record in said.records[1:]] == [
         "No handler names the queue 'defualt'. Did you mean 'default'?"
@@ -134,38 +120,29 @@ def test_it_warns_of_a_queue_that_only_looks_like_one_of_a_handler(
     assert said.records[1].levelno == logging.WARNING
 
 
-@pytest.fixture
-def no_receivers() -> Iterator[None]:
-    """Nobody listens to successes, neither before the test nor after it."""
-    before, signals.attempt_succeeded.receivers = (
-        signals.attempt_succeeded.receivers,
-        [],
-    )
-    yield
-    signals.attempt_succeeded.receivers = before
-
-
-@pytest.mark.usefixtures("no_receivers")
-def test_nobody_listens_to_successes_that_are_not_logged(
-    said: pytest.LogCaptureFixture,
+def test_unlogged_successes_have_no_receiver(
+    said: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(signals.attempt_succeeded, "receivers", [])
     logs.connect_successes()
     assert signals.attempt_succeeded.receivers == []
 
 
-@pytest.mark.usefixtures("no_receivers")
-def test_a_success_is_a_line_at_debug_with_its_job(
-    said: pytest.LogCaptureFixture, worker: HandDriven
+@pytest.mark.django_db(transaction=True)
+def test_a_start_that_fails_waits_longer_each_time_and_is_logged_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    said.set_level(logging.DEBUG, "django_jobqueue.attempt")
-    logs.connect_successes()
-    logs.connect_successes()  # by another worker of this process
-    made = jobs.add.enqueue(1)
-    worker.work()
-    (record,) = (r for r in said.records if r.name == "django_jobqueue.attempt")
-    assert record.levelno == logging.DEBUG
-    said_of: Any = record
-    assert (said_of.job_id, said_of.attempt) == (str(made.id), 1)
-    assert record.getMessage().startswith(
-        f"Job {made.id} (tests.sample.add) attempt 1/5 succeeded after 0."
-    )
+    def declare(connection: OwnConnection, *args: Any) -> None:
+        connection.run("SELECT FROM jobqueue_not_migrated")
+
+    monkeypatch.setattr(job_types, "declare", declare)
+    maintenance = HostMaintenance(ProcessTable(1), WorkerConfig())
+    caplog.set_level(logging.WARNING, "django_jobqueue")
+    waits = []
+    for _ in range(8):
+        with pytest.raises(StoreUnavailable) as caught:
+            maintenance.get_ready()
+        waits.append(caught.value.retry_in)
+    assert max(waits[:2]) < min(waits[6:])
+    assert len(caplog.records) == 1
+    assert "run manage.py migrate" in caplog.text

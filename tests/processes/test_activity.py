@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 
 import pytest
 
@@ -15,44 +14,35 @@ from tests.support.rows import archived
 from tests.support.waiting import eventually
 
 
-@pytest.fixture
-def watchdog(worker: HandDriven) -> Iterator[Watchdog]:
-    """The watchdog of a worker that has had nothing to do for long; it sleeps."""
+def has_had_nothing_to_do(watchdog: Watchdog) -> None:
+    """For so long that it sleeps at its next round, unless something is held."""
+    watchdog._held_at -= 2 * SLEEP_AFTER  # private: a clock that all threads share
+
+
+def test_a_job_wakes_a_timer_that_sleeps(worker: HandDriven) -> None:
     watchdog = worker.worker.watchdog
-    watchdog._held_at -= 2 * SLEEP_AFTER
+    has_had_nothing_to_do(watchdog)
     watchdog.start()
     eventually(lambda: watchdog.sleeps, what="the watchdog to sleep")
-    yield watchdog
-    watchdog.stop(5)
-
-
-def test_a_job_that_comes_while_the_timer_sleeps_is_ended_at_its_timeout(
-    worker: HandDriven, watchdog: Watchdog
-) -> None:
     jobs.aslow.enqueue(seconds=60)
     worker.work()
     (job,) = archived()
     assert job.status == "failed"
     assert "longer than its timeout" in job.error_message
+    assert watchdog.stop(5)
 
 
-def test_a_timer_that_is_awake_is_not_woken_by_a_claim(worker: HandDriven) -> None:
+def test_a_timer_sleeps_only_while_nothing_is_held(worker: HandDriven) -> None:
     watchdog = worker.worker.watchdog
     watchdog.tick()
     jobs.add.enqueue(1)
     worker.claim()
-    assert not watchdog._woken.is_set()
-
-
-def test_a_timer_does_not_sleep_while_something_is_held(worker: HandDriven) -> None:
-    watchdog = worker.worker.watchdog
-    jobs.add.enqueue(1)
-    worker.claim()
-    watchdog._held_at -= 2 * SLEEP_AFTER
+    assert not watchdog.is_woken  # it is awake
+    has_had_nothing_to_do(watchdog)
     watchdog.tick()
     assert not watchdog.sleeps
     worker.work()
-    watchdog._held_at -= 2 * SLEEP_AFTER
+    has_had_nothing_to_do(watchdog)
     watchdog.tick()
     assert watchdog.sleeps
 
@@ -69,13 +59,10 @@ def test_a_timer_looks_again_when_the_next_timeout_is_reached(
     eventually(lambda: attempt.started)
     assert 0 < worker.worker.watchdog.tick() <= 60
     jobs.gates["watchdog"].set()
-    worker.run()
-    worker.finish()
+    worker.complete()
 
 
-def test_a_worker_stirs_when_it_has_claimed_and_when_an_operator_calls(
-    worker: HandDriven,
-) -> None:
+def test_a_claim_and_a_call_are_activity(worker: HandDriven) -> None:
     told: list[str] = []
     worker.worker.activity.wakes(lambda: told.append("woken"))
     worker.claim()
@@ -83,7 +70,8 @@ def test_a_worker_stirs_when_it_has_claimed_and_when_an_operator_calls(
     jobs.add.enqueue(1)
     worker.claim()
     assert told == ["woken"]
-    worker.worker._hear(News.CONTROL, "another")
+    hear = worker.worker._hear  # private: what a listener calls
+    hear(News.CONTROL, "another")
     assert told == ["woken"]
-    worker.worker._hear(News.CONTROL, str(worker.worker.id))
+    hear(News.CONTROL, str(worker.worker.id))
     assert told == ["woken"] * 2

@@ -18,7 +18,6 @@ POOL = {"min_size": 1, "max_size": 2}
 
 @pytest.fixture
 def _pool() -> Iterator[None]:
-    """Django keeps a pool of connections."""
     wrapper = connections["default"]
     wrapper.close()
     wrapper.settings_dict["OPTIONS"]["pool"] = POOL
@@ -37,7 +36,7 @@ def test_connections_and_pools_are_closed_and_opened_anew() -> None:
     forking.let_go()
     assert wrapper.connection is None
     assert before.closed
-    assert wrapper._connection_pools == {}
+    assert wrapper._connection_pools == {}  # private: Django's
     with wrapper.cursor() as cursor:
         cursor.execute("SELECT 1")
     assert wrapper.pool is not before
@@ -57,7 +56,7 @@ def test_what_cannot_be_closed_keeps_nothing_else_from_it(
         patched.setattr(type(wrapper), "close", fail)
         patched.setattr(caches, "close_all", fail)
         forking.let_go()
-    assert wrapper._connection_pools == {}
+    assert wrapper._connection_pools == {}  # private: Django's
     assert caplog.text.count("Something could not be closed for a fork") == 2
 
 

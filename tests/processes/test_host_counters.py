@@ -17,12 +17,13 @@ JOBS = "jobs"
 
 
 def total(counters: HostCounters) -> Series:
-    """What a scrape adds up."""
     return summed(published.counters for published in counters.read())
 
 
 def test_counters_of_a_process_that_ends_are_kept_and_its_gauges_are_not() -> None:
     counters = HostCounters(2)
+    counters.process_ended(counters.workers[0])  # that has published nothing
+    assert counters.read() == []
     for pid, value in enumerate((*counters.workers, counters.maintenance)):
         value.write((pid, {JOBS: {(): 2}}, {"busy": {(): 1}}))
     counters.count_death("killed")
@@ -35,12 +36,6 @@ def test_counters_of_a_process_that_ends_are_kept_and_its_gauges_are_not() -> No
     }
     gauges = summed(published.gauges for published in counters.read())
     assert gauges == {"busy": {(): 1}}
-
-
-def test_the_end_of_a_process_that_has_published_nothing_changes_nothing() -> None:
-    counters = HostCounters(1)
-    counters.process_ended(counters.workers[0])
-    assert counters.read() == []
 
 
 def test_no_counter_falls_for_a_reader_while_processes_end() -> None:
@@ -68,11 +63,9 @@ def test_no_counter_falls_for_a_reader_while_processes_end() -> None:
     assert all(before <= after for before, after in pairwise(seen))
 
 
-def test_a_reader_does_not_wait_forever_for_a_supervisor_that_is_gone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_reader_waits_for_nobody_dead(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_counters, "READS", 3)
     counters = HostCounters(1)
     counters.workers[0].write((1, {JOBS: {(): 1}}, {}))
-    counters._moves[0] = 1  # it died in the middle
+    counters._moves[0] = 1  # private: it died in the middle
     assert total(counters) == {JOBS: {(): 1}}

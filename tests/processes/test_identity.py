@@ -3,44 +3,48 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from django_jobqueue.processes import identity
 
 
-def test_a_living_process_is_not_dead() -> None:
-    assert not identity.is_dead(identity.identity(os.getpid()))
-
-
 def test_a_process_that_has_ended_is_dead_also_before_it_is_reaped() -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    known = identity.identity(process.pid)
+    assert not identity.is_dead(identity.identity(os.getpid()))
+    child = os.fork()
+    if child == 0:
+        signal.pause()
+        os._exit(0)
+    known = identity.identity(child)
     assert not identity.is_dead(known)
-    process.kill()
-    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # a zombie now
+    os.kill(child, signal.SIGKILL)
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)  # a zombie now
     assert identity.is_dead(known)
-    process.communicate()
+    os.waitpid(child, 0)
     assert identity.is_dead(known)
 
 
 def test_another_process_with_the_same_number_is_told_apart() -> None:
     boot, namespace, pid, started = identity.identity(os.getpid()).split("/")
-    earlier = "/".join([boot, namespace, pid, str(int(started) - 1)])
-    assert identity.is_dead(earlier)
+    assert identity.is_dead(f"{boot}/{namespace}/{pid}/{int(started) - 1}")
 
 
-def test_processes_of_another_start_or_namespace_cannot_be_judged() -> None:
-    _boot, namespace, _pid, _started = identity.identity(os.getpid()).split("/")
-    assert not identity.is_dead(f"other/{namespace}/1/1")
-    boot = identity.identity(os.getpid()).split("/")[0]
-    assert not identity.is_dead(f"{boot}/0/999999/1")
-    assert not identity.is_dead("")
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "/", "a/b", "{0}/{1}/x/1", "{0}/{1}/1/1/new"),  # none of ours
+        *("other/{1}/1/1", "{0}/0/999999/1"),  # of another start or namespace
+    ],
+)
+def test_what_is_of_another_machine_cannot_be_judged(text: str) -> None:
+    boot, namespace, *_ = identity.identity(os.getpid()).split("/")
+    assert not identity.is_dead(text.format(boot, namespace))
 
 
 def test_without_proc_nobody_can_be_judged(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,36 +76,27 @@ SURELY_DEAD = {  # by what /proc says, and by what a signal finds
 }
 
 
-@pytest.mark.parametrize("found", SIGNALS)
-@pytest.mark.parametrize("shown", READABLE)
-def test_a_process_is_dead_only_if_that_is_sure(
-    monkeypatch: pytest.MonkeyPatch, shown: str, found: str
-) -> None:
-    def read(path: Path) -> str:
-        text = READABLE[shown]
-        if text is None:
-            raise FileNotFoundError(path)
-        return text
-
-    def kill(pid: int, number: int) -> None:
-        assert (pid, number) == (1, 0)
-        error = SIGNALS[found]
-        if error is not None:
-            raise error
-
-    boot, namespace, *_ = identity.identity(os.getpid()).split("/")
+def test_it_is_dead_only_if_that_is_sure(monkeypatch: pytest.MonkeyPatch) -> None:
     mine = identity.identity(os.getpid())
-    monkeypatch.setattr(identity, "identity", lambda pid: mine)
-    monkeypatch.setattr(Path, "read_text", read)
-    monkeypatch.setattr(os, "kill", kill)
-    known = f"{boot}/{namespace}/1/7"
-    assert identity.is_dead(known) is SURELY_DEAD.get((shown, found), False)
+    boot, namespace, *_ = mine.split("/")
+    for shown, found in product(READABLE, SIGNALS):
 
+        def read(path: Path, text: str | None = READABLE[shown]) -> str:
+            if text is None:
+                raise FileNotFoundError(path)
+            return text
 
-@pytest.mark.parametrize("text", ["", "/", "a/b", "{0}/{1}/x/1", "{0}/{1}/1/1/new"])
-def test_an_identity_that_is_none_of_ours_cannot_be_judged(text: str) -> None:
-    boot, namespace, *_ = identity.identity(os.getpid()).split("/")
-    assert not identity.is_dead(text.format(boot, namespace))
+        def kill(pid: int, number: int, error: Any = SIGNALS[found]) -> None:
+            assert (pid, number) == (1, 0)
+            if error is not None:
+                raise error
+
+        with monkeypatch.context() as patch:
+            patch.setattr(identity, "identity", lambda pid: mine)
+            patch.setattr(Path, "read_text", read)
+            patch.setattr(os, "kill", kill)
+            is_dead = identity.is_dead(f"{boot}/{namespace}/1/7")
+        assert is_dead is SURELY_DEAD.get((shown, found), False), (shown, found)
 
 
 HIDDEN = """
@@ -137,5 +132,5 @@ def test_a_living_process_that_proc_hides_is_not_dead() -> None:
         cwd=Path(__file__).parents[2],
     )
     if done.returncode and "not permitted" in done.stderr:
-        pytest.skip("only root may mount a /proc of its own")
+        pytest.skip("needs root: only it may mount a /proc of its own")
     assert (done.stdout, done.stderr) == ("True False\nTrue\n", "")

@@ -35,9 +35,7 @@ def test_nothing_is_read_of_a_lane_of_which_nothing_was_written() -> None:
     assert shared.read(MAIL) is None
 
 
-def test_a_lane_that_has_the_place_of_another_one_is_not_taken_for_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_lanes_of_one_place_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("django_jobqueue.processes.lane_progress.PLACES", 1)
     shared = SharedLaneProgress()
     shared.write(MAIL, LaneProgress(at(1)))
@@ -51,13 +49,14 @@ def test_what_two_wrote_at_once_is_nothing_or_of_one_of_them() -> None:
     """Whatever words of each there are."""
     one, other = LaneProgress(at(1), at(0), at(1), 7), LaneProgress(at(3), at(1), at(2))
     shared = SharedLaneProgress()
-    first = shared._first(MAIL)
+    first = shared._first(MAIL)  # private: its place
+    words_of_all = shared._words  # private: to write half of it
     shared.write(MAIL, other)
-    of_other = shared._words[first : first + 16].tolist()
+    of_other = words_of_all[first : first + 16].tolist()
     for words in range(1, 16):
         shared.write(MAIL, one)
         for word in range(words):
-            shared._words[first + word] = of_other[word]
+            words_of_all[first + word] = of_other[word]
         whole = words >= 11
         assert shared.read(MAIL) == (other if whole else None)
 

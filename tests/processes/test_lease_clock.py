@@ -36,7 +36,7 @@ def suspend(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     return sleep
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="others have no such clock")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 def test_a_lease_is_judged_by_a_clock_that_counts_sleep() -> None:
     before = time.clock_gettime(time.CLOCK_BOOTTIME)
     assert before <= lease_time() <= time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -30,37 +30,22 @@ def test_a_seat_holds_what_is_written() -> None:
     assert list(process_table) == []
 
 
-def test_a_full_process_table_has_no_free_entry() -> None:
-    process_table = ProcessTable(1)
-    process_table.write(0, pid=7)
-    assert process_table.free() is None
-
-
 def test_the_head_is_apart_from_the_entries() -> None:
     process_table = ProcessTable(1)
     process_table.write(0, pid=7, desired=3)
-    process_table.renewed_at = 12.5
-    process_table.maintenance_is_ready = process_table.can_listen = True
-    process_table.quarantine_seen_at, process_table.recovered = 7.5, 5
-    process_table.last_activity_at = 3.5
-    assert (process_table.renewed_at, process_table.recovered) == (12.5, 5)
-    assert (process_table.quarantine_seen_at, process_table.last_activity_at) == (
-        7.5,
-        3.5,
-    )
-    assert process_table.maintenance_is_ready
-    assert process_table.can_listen
+    assert process_table.free() is None
+    head = {
+        "renewed_at": 12.5,
+        "recovered": 5,
+        "quarantine_seen_at": 7.5,
+        "last_activity_at": 3.5,
+        "maintenance_is_ready": True,
+        "can_listen": True,
+    }
+    for name, value in head.items():
+        setattr(process_table, name, value)
+    assert {name: getattr(process_table, name) for name in head} == head
     assert process_table.entry(0).desired == 3
-
-
-def test_a_forked_process_writes_to_the_same_page() -> None:
-    process_table = ProcessTable(1)
-    pid = os.fork()
-    if pid == 0:
-        process_table.write(0, pid=42)
-        os._exit(0)
-    os.waitpid(pid, 0)
-    assert process_table.entry(0).pid == 42
 
 
 def write_without_rest(table: ProcessTable, row: Row) -> None:
@@ -100,24 +85,18 @@ def test_a_reader_never_sees_a_zero_that_nobody_wrote() -> None:
     assert zeros == set()
 
 
-def test_a_lease_counts_from_its_renewal_or_its_registration() -> None:
-    process_table = ProcessTable(2)
+def test_a_lease_counts_from_its_renewal_or_registration_or_from_later() -> None:
+    process_table = ProcessTable(3)
     process_table.write(0, pid=7, registered=5_000)
-    process_table.write(
-        1, pid=8, registered=30_500
-    )  # after an outage, before a renewal
-    old, new = process_table
+    # After an outage, before a renewal.
+    process_table.write(1, pid=8, registered=30_500)
+    process_table.write(2, pid=7, registered=5_000, extended=1, held=1)
+    old, new, extended = process_table
     assert old.leased_at(20.0, 15.0) == 20.0
     assert new.leased_at(20.0, 15.0) == 30.5
-
-
-def test_a_lease_that_was_renewed_for_longer_counts_from_later() -> None:
-    process_table = ProcessTable(1)
-    process_table.write(0, pid=7, registered=5_000, extended=1, held=1)
-    (entry,) = process_table
-    assert entry.leased_at(20.0, 15.0) == 50.0
-    assert not entry.is_cut_off(20.0, 62.0, 15.0)
-    assert entry.is_cut_off(20.0, 63.0, 15.0)
+    assert extended.leased_at(20.0, 15.0) == 50.0
+    assert not extended.is_cut_off(20.0, 62.0, 15.0)
+    assert extended.is_cut_off(20.0, 63.0, 15.0)
 
 
 def idle_table(wakeups: WakeupPipes | None = None) -> ProcessTable:
@@ -133,16 +112,10 @@ def test_a_host_is_idle_when_nobody_had_anything_to_do_for_a_lease() -> None:
     assert not process_table.is_idle(115.0, LEASE)
     assert process_table.is_idle(116.0, LEASE)
     assert process_table.may_idle(116.0, LEASE)
-
-
-def test_a_host_that_hears_no_notifications_is_never_idle() -> None:
-    process_table = idle_table(WakeupPipes())
-    process_table.can_listen = False
+    process_table.can_listen = False  # nobody is notified
     assert not process_table.is_idle(1_000.0, LEASE)
 
-
-def test_nobody_rests_for_long_who_cannot_be_woken() -> None:
-    process_table = idle_table()
+    process_table = idle_table()  # nobody can be woken
     assert process_table.is_idle(116.0, LEASE)
     assert not process_table.may_idle(116.0, LEASE)
     process_table.activity(117.0, LEASE)
@@ -152,16 +125,11 @@ def test_nobody_rests_for_long_who_cannot_be_woken() -> None:
 def test_whoever_may_rest_is_woken_when_somebody_has_something_to_do() -> None:
     wakeups = WakeupPipes()
     process_table = idle_table(wakeups)
-    process_table.activity(116.0, LEASE)
-    assert not process_table.is_idle(116.0, LEASE)
-    assert wakeups.supervisor.wait(0)[0]
-    assert wakeups.maintenance.wait(0)[0]
-
-
-def test_nobody_is_woken_while_all_look_often_anyway() -> None:
-    wakeups = WakeupPipes()
-    process_table = idle_table(wakeups)
-    process_table.activity(105.0, LEASE)
+    process_table.activity(105.0, LEASE)  # all look often anyway
     assert process_table.last_activity_at == 105.0
-    assert not wakeups.supervisor.wait(0)[0]
-    assert not wakeups.maintenance.wait(0)[0]
+    for wakeup in (wakeups.supervisor, wakeups.maintenance):
+        assert not wakeup.wait(0)[0]
+    process_table.activity(121.0, LEASE)
+    assert not process_table.is_idle(121.0, LEASE)
+    for wakeup in (wakeups.supervisor, wakeups.maintenance):
+        assert wakeup.wait(0)[0]

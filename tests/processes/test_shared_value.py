@@ -71,7 +71,7 @@ def test_a_reader_beside_a_writer_that_never_rests_sees_no_mixture() -> None:
 def test_a_writer_that_is_killed_at_any_moment_leaves_a_whole_value() -> None:
     shared, last = SharedValue(), 0
     assert shared.write([0])
-    for _ in range(40):
+    for _ in range(20):
         if (pid := os.fork()) == 0:
             write_without_rest(shared)
         eventually(lambda before=last: shared.read()[0] != before)

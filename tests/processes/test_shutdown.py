@@ -27,20 +27,14 @@ def test_the_first_signal_drains_then_cancels_then_quits_then_kills() -> None:
     assert stop.next_at is None
 
 
-def test_the_second_signal_quits_at_once() -> None:
+def test_the_second_signal_quits_at_once_and_more_change_nothing() -> None:
     stop = stopping()
     stop.signal(100)
     stop.due(100)
     stop.signal(101)
-    assert stop.due(101) == [Step.QUIT]
-    assert stop.due(102) == [Step.KILL]
-
-
-def test_more_signals_change_nothing() -> None:
-    stop = stopping()
-    for moment in (100, 101, 101.5):
-        stop.signal(moment)
+    stop.signal(101.5)
     assert stop.due(101.5) == [Step.QUIT]
+    assert stop.due(102) == [Step.KILL]
     assert stop.signals == 3
 
 
