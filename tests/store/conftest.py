@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from functools import partial
 
 import pytest
 from django.db import connections
 
-from django_jobqueue.store.connection import FINISHING, OwnConnection
+from django_jobqueue.store.connection import FINISHING, PINNED, OwnConnection
 from django_jobqueue.store.queue import insert
 from tests.store.meanwhile import Background, Hearing, submit
 from tests.store.rows import register
@@ -31,9 +32,21 @@ def holder(own: OwnConnection) -> int:
 @pytest.fixture
 def finishing(transactional_db: None) -> Iterator[OwnConnection]:
     """A connection as the one that outcomes are written on."""
-    connection_ = OwnConnection("tests", plans=FINISHING)
-    yield connection_
-    connection_.close()
+    with closing(OwnConnection("tests", plans=FINISHING)) as made:
+        yield made
+
+
+@pytest.fixture
+def claimers(own: OwnConnection) -> Iterator[list[tuple[OwnConnection, int]]]:
+    """Six claimers: a connection and a worker each."""
+    with ExitStack() as stack:
+        yield [
+            (
+                stack.enter_context(closing(OwnConnection("claimer", plans=PINNED))),
+                register(own, f"host:{number}"),
+            )
+            for number in range(6)
+        ]
 
 
 @pytest.fixture

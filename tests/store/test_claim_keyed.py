@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-import pytest
-
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.models import JobType, KeyLimit, Queue, QueuedJob
-from django_jobqueue.store.connection import PINNED, OwnConnection
+from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import claim, claim_keyed, finish
 from django_jobqueue.store.queue.claim_keyed import KeyedLane
 from django_jobqueue.store.queue.finish import Finished, Holder
@@ -25,23 +22,23 @@ from tests.store.meanwhile import (
     together,
     until_waiting,
 )
-from tests.store.rows import KEYED, ago, archived_job, lane, make, register
+from tests.store.rows import (
+    KEYED,
+    ago,
+    archived_job,
+    enqueue_keys,
+    lane,
+    make,
+    register,
+)
 
 LANE = KeyedLane(
     lane=Lane("default", 0, KEYED), limit_name=KEYED, locks_limit=True, locks_type=False
 )
-CLAIMERS = 6
 HIGHEST = """
 SELECT max(running) FROM (SELECT count(*) AS running FROM jobqueue_queuedjob
  WHERE status = 'running' GROUP BY limit_key) AS of_keys
 """
-
-
-def enqueue(keys: str, **columns: Any) -> None:
-    """A job for each letter, in this order, which is its key."""
-    for number, key in enumerate(keys):
-        due = {"run_after": ago(60 - number / 1_000), **columns}
-        make(KEYED, data={"journal": "/dev/null", "key": key}, **due)
 
 
 def take(
@@ -68,22 +65,10 @@ def succeed(db: OwnConnection, worker: int, jobs: list[ClaimedJob]) -> None:
     assert finish.succeed(db, Holder(worker, "host:1", ""), finished, now) == set()
 
 
-@pytest.fixture
-def claimers(own: OwnConnection) -> Iterator[list[tuple[OwnConnection, int]]]:
-    """Some claimers: a connection and a worker each."""
-    made = [
-        (OwnConnection("claimer", plans=PINNED), register(own, f"host:{number}"))
-        for number in range(CLAIMERS)
-    ]
-    yield made
-    for connection, _ in made:
-        connection.close()
-
-
 def test_no_claimer_among_many_exceeds_the_limit_of_a_key(
     claimers: list[tuple[OwnConnection, int]],
 ) -> None:
-    enqueue("aaaaaaaaaaaaaaaaaabcdefgh" * 4)
+    enqueue_keys("aaaaaaaaaaaaaaaaaabcdefgh" * 4)
     made = list(QueuedJob.objects.values_list("id", flat=True))
 
     def work(db: OwnConnection, worker: int) -> list[int]:
@@ -106,7 +91,7 @@ def test_without_the_lock_two_claims_would_exceed_the_limit(
     own: OwnConnection, other: OwnConnection, holder: int, background: Background
 ) -> None:
     KeyLimit.objects.update(concurrency=1)
-    enqueue("aa")
+    enqueue_keys("aa")
     second = register(own, "host:2")
     results = {}
     for locks in (False, True):
@@ -128,7 +113,7 @@ def test_without_the_lock_two_claims_would_exceed_the_limit(
             }
             assert len(transaction.fetch(statement, params)) == 1
             # A retry comes back before the job that this claim has not committed yet.
-            enqueue("a", run_after=ago(90))
+            enqueue_keys("a", run_after=ago(90))
             if locks:
                 claiming = background(partial(take, own, second))
                 until_waiting()
@@ -142,102 +127,65 @@ def test_without_the_lock_two_claims_would_exceed_the_limit(
     assert results == {False: 2, True: 1}
 
 
-@pytest.mark.parametrize(
-    ("declared", "override", "claimed"),
-    [
-        (1, None, "abc"),
-        (2, None, "aabc"),
-        (2, 1, "abc"),
-        (1, 3, "aaabc"),
-        (1, 0, ""),
-        (1, -1, "aaaabc"),
-        (None, None, "aaaabc"),
-    ],
-)
 def test_each_key_has_the_limit_of_the_code_or_of_an_operator(
-    own: OwnConnection,
-    holder: int,
-    declared: int | None,
-    override: int | None,
-    claimed: str,
+    own: OwnConnection, holder: int
 ) -> None:
-    KeyLimit.objects.update(concurrency=declared, concurrency_override=override)
-    enqueue("aaaabc")
+    limits = {  # declared, override: which start
+        (1, None): "abc",
+        (2, None): "aabc",
+        (2, 1): "abc",
+        (1, 3): "aaabc",
+        (1, 0): "",
+        (1, -1): "aaaabc",
+        (None, None): "aaaabc",
+    }
+    started = {}
+    for declared, override in limits:
+        KeyLimit.objects.update(concurrency=declared, concurrency_override=override)
+        enqueue_keys("aaaabc")
+        started[declared, override] = keys(take(own, holder, each=10))
+        QueuedJob.objects.all().delete()
 
-    jobs = take(own, holder, each=10, locks_limit=True)
-
-    assert keys(jobs) == claimed
+    assert started == limits
 
 
 def test_a_claim_takes_one_job_of_each_key_in_turn_and_begins_where_it_is_told(
     own: OwnConnection, holder: int
 ) -> None:
-    enqueue("aaabbc")
+    enqueue_keys("aaabbc")
 
-    assert keys(take(own, holder, 2)) == "ab"
+    first = take(own, holder, 2)
+    assert keys(first) == "ab"
     assert keys(take(own, holder, 2, first=f"{KEYED} b\x01")) == "ac"
     assert keys(take(own, holder, 9, first=f"{KEYED} b")) == "b"
     assert take(own, holder) == []  # two of each run, or none waits
+    succeed(own, holder, [job for job in first if str(job.limit_key)[-1] == "a"])
+    assert keys(take(own, holder, each=2)) == "a"  # what ended makes room
 
 
-def test_what_ends_makes_room_for_its_key(own: OwnConnection, holder: int) -> None:
-    enqueue("aaaa")
-    first = take(own, holder, each=2)
-    assert take(own, holder) == []
-    succeed(own, holder, first[:1])
-
-    assert len(take(own, holder, each=2)) == 1
-
-
-@pytest.mark.parametrize(
-    ("changes", "why"),
-    [
-        ({"locks_limit": False}, "a worker that does not know of the limit"),
-        ({"paused": "type"}, "its type is paused"),
-        ({"paused": "queue"}, "its queue is paused"),
-        ({"run_after": ago(-86_400)}, "it is not due"),
-        ({"expires_at": ago(1)}, "it has expired"),
-        ({"concurrency": 0}, "its type is at its limit"),
-        ({"concurrency": 5}, "a worker that does not know of the type's limit"),
-    ],
-)
-def test_a_claim_by_key_leaves_a_job_alone_if(
-    own: OwnConnection, holder: int, changes: dict[str, Any], why: str
-) -> None:
-    row = {n: v for n, v in changes.items() if n in ("run_after", "expires_at")}
-    enqueue("a", **row)
-    types = JobType.objects.filter(name=KEYED)
-    if changes.get("paused") == "type":
-        types.update(paused=True)
-    elif changes.get("paused"):
-        Queue.objects.create(name="default", paused=True)
-    if "concurrency" in changes:
-        types.update(concurrency_override=changes["concurrency"])
-    locks = changes.get("concurrency") == 0
-
-    jobs = take(
-        own, holder, locks_type=locks, locks_limit=changes.get("locks_limit", True)
-    )
-
-    assert jobs == [], why
-
-
-def test_a_type_with_keys_keeps_to_its_own_limit_too(
+def test_a_claim_by_key_leaves_alone_what_others_would(
     own: OwnConnection, holder: int
 ) -> None:
-    JobType.objects.filter(name=KEYED).update(concurrency_override=3)
-    enqueue("aabbcc")
+    enqueue_keys("x", run_after=ago(-86_400))
+    enqueue_keys("x", expires_at=ago(1))
+    enqueue_keys("aabbcc")
+    types = JobType.objects.filter(name=KEYED)
+    types.update(paused=True)
+    assert take(own, holder) == []
+    types.update(paused=False)
+    queue = Queue.objects.create(name="default", paused=True)
+    assert take(own, holder) == []
+    queue.delete()
+    assert claim.claim(own, holder, [lane(KEYED)], 5) == []
+    assert take(own, holder, locks_limit=False) == []  # it knows of no limit
+    types.update(concurrency_override=5)
+    assert take(own, holder) == []  # nor of the type's
+    types.update(concurrency_override=0)
+    assert take(own, holder, locks_type=True) == []
 
+    types.update(concurrency_override=3)
     assert keys(take(own, holder, each=2, locks_type=True)) == "aab"
     assert take(own, holder, each=2, locks_type=True) == []
-
-
-def test_a_plain_claim_takes_nothing_of_a_type_with_a_limit_by_key(
-    own: OwnConnection, holder: int
-) -> None:
-    enqueue("a")
-
-    assert claim.claim(own, holder, [lane(KEYED)], 5) == []
 
 
 def test_types_that_share_a_limit_count_together(
@@ -245,7 +193,7 @@ def test_types_that_share_a_limit_count_together(
 ) -> None:
     rule = {"name": KEYED, "by": ["key"], "defaults": {}}
     JobType.objects.create(name="other", limit_name=KEYED, limit_rule=rule)
-    enqueue("aa")
+    enqueue_keys("aa")
     make("other", data={"key": "a"})
     make("other", data={"key": "b"})
     assert len(take(own, holder, each=2)) == 2
@@ -258,7 +206,7 @@ def test_types_that_share_a_limit_count_together(
 def test_a_job_that_came_without_a_key_gets_it_from_its_data(
     own: OwnConnection, holder: int
 ) -> None:
-    enqueue("abc")
+    enqueue_keys("abc")
     QueuedJob.objects.update(limit_key=None)
     assert take(own, holder) == []
 
@@ -285,8 +233,8 @@ def test_a_quarantined_job_counts_against_its_key_and_waits_for_it(
     own: OwnConnection, holder: int
 ) -> None:
     KeyLimit.objects.update(concurrency=1)
-    enqueue("a")
-    enqueue("ab", quarantined=True)
+    enqueue_keys("a")
+    enqueue_keys("ab", quarantined=True)
     QueuedJob.objects.filter(quarantined=True).update(limit_key=None)
     (first,) = take(own, holder)
 
@@ -298,7 +246,7 @@ def test_a_quarantined_job_counts_against_its_key_and_waits_for_it(
     succeed(own, holder, [first])
     assert claim.next_quarantined(own, [KEYED], None).due_in == 0
     (alone,) = claim.claim_quarantined(own, holder, [KEYED], None)
-    enqueue("a")
+    enqueue_keys("a")
 
     assert keys([alone]) == "a"
     assert take(own, holder) == []

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from functools import partial
-
-import pytest
 
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.models import JobType, Queue, QueuedJob
-from django_jobqueue.store.connection import PINNED, OwnConnection
+from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import claim, finish
 from django_jobqueue.store.queue.finish import Finished, Holder
 from tests.store.meanwhile import (
@@ -35,21 +32,8 @@ from tests.store.rows import (
 )
 from tests.support.waiting import eventually
 
-CLAIMERS = 8
 JOBS = 160
 LIMIT = 3
-
-
-@pytest.fixture
-def eight(own: OwnConnection) -> Iterator[list[tuple[OwnConnection, int]]]:
-    """Eight claimers: a connection and a worker each."""
-    made = [
-        (OwnConnection("claimer", plans=PINNED), register(own, f"host:{number}"))
-        for number in range(CLAIMERS)
-    ]
-    yield made
-    for connection, _ in made:
-        connection.close()
 
 
 def _succeed(db: OwnConnection, worker: int, jobs: list[claim.ClaimedJob]) -> None:
@@ -59,8 +43,8 @@ def _succeed(db: OwnConnection, worker: int, jobs: list[claim.ClaimedJob]) -> No
     assert finish.succeed(db, Holder(worker, "host:1", ""), finished, now) == set()
 
 
-def test_a_limit_is_never_exceeded_by_eight_claimers_at_once(
-    eight: list[tuple[OwnConnection, int]],
+def test_a_limit_is_never_exceeded_by_claimers_at_once(
+    claimers: list[tuple[OwnConnection, int]],
 ) -> None:
     JobType.objects.filter(name=LIMITED).update(concurrency_override=LIMIT)
     made = make_many(JOBS, LIMITED)
@@ -74,7 +58,7 @@ def test_a_limit_is_never_exceeded_by_eight_claimers_at_once(
                 _succeed(db, worker, jobs)
         return seen
 
-    seen = together([partial(work, *one) for one in eight])
+    seen = together([partial(work, *one) for one in claimers])
 
     assert max(max(counts) for counts in seen if counts) == LIMIT
     assert all(archived_job(id) for id in made)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 from django_jobqueue import Rate
 from django_jobqueue.models import Bucket, QueuedJob
-from django_jobqueue.store.connection import PINNED, DjangoDatabase, OwnConnection
+from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.control import prune
 from django_jobqueue.store.queue import buckets, claim, job_weights
 from django_jobqueue.store.queue.claim_rated import claim_rated
@@ -28,10 +27,7 @@ from tests.store.rows import (
     make,
     make_many,
     most_in_a_window,
-    register,
 )
-
-CLAIMERS = 6
 
 
 def rated(rate: Rate, **columns: Any) -> str:
@@ -56,18 +52,6 @@ def pass_time(seconds: float) -> None:
         bucket.save()
 
 
-@pytest.fixture
-def claimers(own: OwnConnection) -> Iterator[list[tuple[OwnConnection, int]]]:
-    """Some claimers: a connection and a worker each."""
-    made = [
-        (OwnConnection("claimer", plans=PINNED), register(own, f"host:{number}"))
-        for number in range(CLAIMERS)
-    ]
-    yield made
-    for connection, _ in made:
-        connection.close()
-
-
 def test_a_claim_takes_the_burst_and_says_when_the_next_may_start(
     own: OwnConnection, holder: int
 ) -> None:
@@ -86,43 +70,29 @@ def test_a_claim_takes_the_burst_and_says_when_the_next_may_start(
     assert 0 < seconds <= 5
 
 
-@pytest.mark.parametrize(
-    ("declared", "override", "claimed"),
-    [
-        ("4/60s burst 2", None, 2),
-        ("4/60s burst 2", "20/60s burst 9", 9),
-        ("4/60s burst 2", "unlimited", 12),
-        (None, None, 12),
-        (None, "6/1s burst 3", 3),
-        ("1/60s burst 1", None, 1),
-        ("5/60s burst 9", None, 9),  # of plain SQL
-    ],
-)
 def test_the_rate_of_an_operator_wins_over_the_codes(
-    own: OwnConnection,
-    holder: int,
-    declared: str | None,
-    override: str | None,
-    claimed: int,
-) -> None:
-    job_type("rated", rate=declared, rate_override=override)
-    make_many(12, "rated")
-
-    jobs, _ = claim_rated(own, holder, [lane("rated")], 100)
-
-    assert len(jobs) == claimed
-    assert Bucket.objects.exists() is (claimed < 12)
-
-
-def test_a_claim_keeps_to_the_concurrency_as_well(
     own: OwnConnection, holder: int
 ) -> None:
-    rated(Rate(100, per=60), concurrency=4)
-    make_many(12, "rated")
+    rates = {  # declared, override: how many start
+        ("4/60s burst 2", None): 2,
+        ("4/60s burst 2", "20/60s burst 9"): 9,
+        ("4/60s burst 2", "unlimited"): 12,
+        (None, None): 12,
+        (None, "6/1s burst 3"): 3,
+        ("1/60s burst 1", None): 1,
+        ("5/60s burst 9", None): 9,  # of plain SQL
+    }
+    started = {}
+    for declared, override in rates:
+        name = job_type(
+            f"{declared}, {override}", rate=declared, rate_override=override
+        )
+        make_many(12, name)
+        jobs, _ = claim_rated(own, holder, [lane(name)], 100)
+        started[declared, override] = len(jobs)
+        assert Bucket.objects.filter(pk=name).exists() is (len(jobs) < 12)
 
-    jobs, seconds = claim_rated(own, holder, [lane("rated")], 100)
-
-    assert (len(jobs), seconds) == (4, 0)
+    assert started == rates
 
 
 def test_claims_at_once_never_exceed_the_rate_in_any_window(
@@ -165,35 +135,21 @@ def test_quarantined_jobs_spend_and_wait_for_the_rate(
     assert first.id != second.id
 
 
-def test_quarantined_jobs_of_a_type_without_a_rate_spend_nothing(
-    own: OwnConnection, holder: int
-) -> None:
-    made = make(quarantined=True)
-
-    assert ids(claim.claim_quarantined(own, holder, [ADD], None)) == {made}
-    assert not Bucket.objects.exists()
-
-
-@pytest.mark.parametrize(
-    "columns",
-    [{"run_after": ago(-3_600)}, {"expires_at": ago(1)}],
-    ids=["later", "expired"],
-)
-def test_what_cannot_start_spends_nothing(
-    own: OwnConnection, holder: int, columns: dict[str, Any]
-) -> None:
-    rated(Rate(2, per=60, burst=1))
-    make("rated", **columns)
-
+def test_what_cannot_start_spends_nothing(own: OwnConnection, holder: int) -> None:
+    rated(Rate(100, per=60, burst=9), concurrency=4)
+    make("rated", run_after=ago(-3_600))
+    make("rated", expires_at=ago(1))
+    unrated = make(quarantined=True)
+    assert claim_rated(own, holder, [lane("rated")], 5) == ([], 0)
+    assert ids(claim.claim_quarantined(own, holder, [ADD], None)) == {unrated}
+    rated(Rate(100, per=60, burst=9), paused=True)
+    make_many(12, "rated")
     assert claim_rated(own, holder, [lane("rated")], 5) == ([], 0)
     assert not Bucket.objects.exists()
 
-
-def test_a_paused_type_spends_nothing(own: OwnConnection, holder: int) -> None:
-    rated(Rate(2, per=60, burst=1), paused=True)
-    make("rated")
-
-    assert claim_rated(own, holder, [lane("rated")], 5) == ([], 0)
+    rated(Rate(100, per=60, burst=9), paused=False)
+    jobs, seconds = claim_rated(own, holder, [lane("rated")], 100)
+    assert (len(jobs), seconds) == (4, 0)  # it keeps to the concurrency as well
 
 
 def test_a_clock_that_jumps_fills_the_bucket_or_holds_it_for_the_jump(
