@@ -1,127 +1,103 @@
-"""Filters: by state, type, queue, group and time; and the search by id."""
+"""Filters of the lists of jobs: tabs, choices, ranges of time, what is typed; and what
+is in force, above the list."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import pytest
 from django.test import Client, modify_settings
 from django.utils import timezone
 
 from django_jobqueue.models import ArchivedJob, QueuedJob
-from django_jobqueue.search.ids import id_search
 from tests.admin import scene as rows
-from tests.admin.pages import get, list_of, page_of
-from tests.admin.scene import ADD, FAIL, LEAK, ONCE, Scene
+from tests.admin import units
+from tests.admin.pages import get, list_of
+from tests.admin.scene import DAY, FAIL, LEAK, ONCE, Scene
+from tests.support.tables import differing
 
-DAY = timedelta(days=1)
-
-
-def shown(client: Client, scene: Scene, model: str, **query: str) -> set[str]:
-    """Which jobs of the scene are in the list."""
-    found = get(client, list_of(model), **query).rows
-    jobs = scene.queued if model == "queuedjob" else scene.archived
-    return {name for name, id in jobs.items() if str(id) in found}
+RANGE = "finished_at__range__"
+FAILED = {"failed", "once", "secret", "gone"}
 
 
-@pytest.mark.parametrize(
-    ("state", "names"),
-    [
-        ("ready", {"ready", "expiring", "paused"}),
-        ("later", {"later", "retrying"}),
-        ("retrying", {"retrying"}),
-        ("running", {"running", "lapsed", "unclaimed"}),
-        ("cancelling", {"cancelling"}),
-        ("succeeded", set()),
-        ("x", set()),
-    ],
-)
-def test_queued_jobs_by_state(
-    anna: Client, scene: Scene, state: str, names: set[str]
+def asked(link: str) -> dict[str, str]:
+    """The parameters of a link."""
+    return {k: v[-1] for k, v in parse_qs(urlsplit(link).query).items()}
+
+
+def test_jobs_by_each_filter(anna: Client, scene: Scene) -> None:
+    names = {str(id): k for k, id in (scene.queued | scene.archived).items()}
+    QueuedJob.objects.filter(pk=scene.queued["later"]).update(queue="of one")
+    once = ArchivedJob.objects.filter(pk=scene.archived["once"])
+    once.update(priority=5, worker='web "1":7')
+    names[str(rows.queued(FAIL, replay_of=scene.archived["failed"]))] = "replay"
+
+    def found(model: str, query: dict[str, str]) -> set[str]:
+        return {names[id] for id in units.shown(anna, model, **query)}
+
+    archived = set(scene.archived)
+    by_queued: list[tuple[dict[str, str], set[str]]] = [
+        ({"state": "ready"}, {"ready", "expiring", "paused", "replay"}),
+        ({"state": "later"}, {"later", "retrying"}),
+        ({"state": "retrying"}, {"retrying"}),
+        ({"state": "running"}, {"running", "lapsed", "unclaimed"}),
+        ({"state": "cancelling"}, {"cancelling"}),
+        ({"state": "lapsed"}, {"lapsed", "unclaimed"}),
+        ({"state": "succeeded"}, set()),
+        ({"state": "x"}, set()),
+        ({"job_type": FAIL}, {"retrying", "replay"}),
+        ({"queue": "of one"}, {"later"}),
+        ({"error": "ValueError"}, {"retrying"}),
+        ({"worker": "web-1:1"}, {"running", "cancelling"}),
+    ]
+    by_archived: list[tuple[dict[str, str], set[str]]] = [
+        ({"status": "succeeded"}, {"succeeded"}),
+        ({"status": "failed"}, FAILED),
+        ({"status": "expired"}, {"expired"}),
+        ({"status": "queued"}, set()),
+        ({"job_type": ONCE}, {"once"}),
+        ({"job_type": "shop.removed"}, {"gone"}),
+        ({"job_type": "x"}, set()),
+        ({"job_type": LEAK, "status": "failed"}, {"secret"}),
+        ({"fingerprint": str(scene.group)}, FAILED),
+        ({"fingerprint": "x"}, set()),
+        ({"priority": "5"}, {"once"}),
+        ({"priority": " > 0 "}, {"once"}),
+        ({"priority": "-9..4"}, archived - {"once"}),
+        ({"priority": " "}, archived),
+        ({"worker": 'web "1":7'}, {"once"}),
+        ({"error": "ValueError"}, FAILED),
+        ({"replayed": "yes"}, {"failed"}),
+        ({"replayed": "no"}, archived - {"failed"}),
+        ({"replayed": "x"}, set()),
+        ({"q": str(scene.archived["failed"]), "status": "failed"}, {"failed"}),
+        ({"q": str(scene.archived["failed"]), "status": "expired"}, set()),
+    ]
+    cases = [("queuedjob", *one) for one in by_queued]
+    cases += [("archivedjob", *one) for one in by_archived]
+    assert differing(cases, found) == []
+    for state, expected in (("open", [str(scene.group)]), ("resolved", [])):
+        assert units.shown(anna, "failuregroup", state=state) == expected
+    (queues,) = [
+        one
+        for one in units.listing(anna, "queuedjob").filter_specs
+        if one.title == "queue"
+    ]
+    offered = {name for name, _label in queues.lookup_choices}
+    assert {"of one", "default", "mail", "images"} <= offered
+
+
+def test_filters_that_are_typed_say_what_is_wrong(anna: Client, scene: Scene) -> None:
+    page = units.listing(anna, "archivedjob", priority="high")
+    assert not page.result_list
+    why = "No rows, because “priority” is not clear: “high” is no whole number."
+    assert why in page.notes
+
+
+def test_a_range_takes_both_ends_and_completes_what_is_half(
+    anna: Client, db: None
 ) -> None:
-    assert shown(anna, scene, "queuedjob", state=state) == names
-
-
-@pytest.mark.parametrize(
-    ("status", "names"),
-    [
-        ("succeeded", {"succeeded"}),
-        ("failed", {"failed", "once", "secret", "gone"}),
-        ("expired", {"expired"}),
-        ("cancelled", {"cancelled"}),
-        ("queued", set()),
-        ("x", set()),
-    ],
-)
-def test_archived_jobs_by_status(
-    anna: Client, scene: Scene, status: str, names: set[str]
-) -> None:
-    assert shown(anna, scene, "archivedjob", status=status) == names
-
-
-def test_jobs_by_type(anna: Client, scene: Scene) -> None:
-    assert shown(anna, scene, "archivedjob", job_type=ONCE) == {"once"}
-    assert shown(anna, scene, "archivedjob", job_type="shop.removed") == {"gone"}
-    assert shown(anna, scene, "archivedjob", job_type="x") == set()
-    assert shown(anna, scene, "queuedjob", job_type=FAIL) == {"retrying"}
-    both = {"job_type": LEAK, "status": "failed"}
-    assert shown(anna, scene, "archivedjob", **both) == {"secret"}
-
-
-def test_jobs_by_queue(anna: Client, scene: Scene) -> None:
-    QueuedJob.objects.filter(pk=scene.queued["later"]).update(queue="of a job only")
-    assert shown(anna, scene, "queuedjob", queue="of a job only") == {"later"}
-    page = get(anna, list_of("queuedjob"))
-    offered = {
-        value[0]
-        for link in page.links
-        if (value := parse_qs(urlsplit(link).query).get("queue"))
-    }
-    assert {"of a job only", "default", "mail", "images"} <= offered
-
-
-def test_jobs_of_a_failure_group(anna: Client, scene: Scene) -> None:
-    names = {"failed", "once", "secret", "gone"}
-    group = str(scene.group)
-    assert shown(anna, scene, "archivedjob", fingerprint=group) == names
-    assert shown(anna, scene, "archivedjob", fingerprint="x") == set()
-    page = get(anna, list_of("archivedjob"), fingerprint=group)
-    assert "By failure group" in page.text
-    assert "By failure group" not in get(anna, list_of("archivedjob")).text
-
-
-def test_failure_groups_by_state(anna: Client, scene: Scene) -> None:
-    address = page_of("failuregroup", scene.group)
-
-    def listed(state: str) -> bool:
-        links = get(anna, list_of("failuregroup"), state=state).links
-        return any(link.startswith(address) for link in links)
-
-    assert listed("open")
-    assert not listed("resolved")
-
-
-def test_filters_keep_each_other(anna: Client, scene: Scene) -> None:
-    query = {
-        "status": "failed",
-        "job_type": FAIL,
-        "finished_at__range__gte_0": "2001-01-01",
-    }
-    page = get(anna, list_of("archivedjob"), **query)
-    link = next(link for link in page.links if "status=cancelled" in link)
-    assert parse_qs(urlsplit(link).query) == {
-        "status": ["cancelled"],
-        "job_type": [FAIL],
-        "finished_at__range__gte_0": ["2001-01-01"],
-    }
-    hidden = {(i["name"], i["value"]) for i in page.all("input", type="hidden")}
-    assert {("status", "failed"), ("job_type", FAIL)} <= hidden
-
-
-@pytest.fixture
-def days(db: None) -> dict[str, str]:
-    """Archived jobs at known moments."""
     moments = {
         "before": datetime(2026, 3, 1, 23, 59, 59, 999_999, tzinfo=UTC),
         "start": datetime(2026, 3, 2, tzinfo=UTC),
@@ -129,137 +105,110 @@ def days(db: None) -> dict[str, str]:
         "end": datetime(2026, 3, 2, 23, 59, 59, 999_999, tzinfo=UTC),
         "after": datetime(2026, 3, 3, tzinfo=UTC),
     }
-    return {str(rows.archived(finished_at=at)): name for name, at in moments.items()}
+    days = {str(rows.archived(finished_at=at)): name for name, at in moments.items()}
 
+    def found(*typed: str) -> str:
+        ends = zip(("gte_0", "gte_1", "lte_0", "lte_1"), typed, strict=True)
+        page = units.listing(anna, "archivedjob", **{RANGE + k: v for k, v in ends})
+        shown = " ".join(days[str(job.pk)] for job in reversed(page.result_list))
+        return shown or page.notes.partition("is not clear: ")[2]
 
-@pytest.mark.parametrize(
-    ("start", "end", "names"),
-    [
-        (("2026-03-02", ""), ("2026-03-02", ""), "start noon end"),
-        (("2026-03-02", ""), ("", ""), "start noon end after"),
-        (("", ""), ("2026-03-01", ""), "before"),
-        (("2026-03-02", "12:00"), ("2026-03-02", "12:00:00"), "noon"),
-        (("2026-03-02", "12:00:01"), ("2026-03-03", "00:00"), "end after"),
-        (("", ""), ("", ""), "before start noon end after"),
-        (("2026-03-04", ""), ("", ""), ""),
-    ],
-)
-def test_a_range_takes_both_ends_and_completes_what_is_half(
-    anna: Client,
-    days: dict[str, str],
-    start: tuple[str, str],
-    end: tuple[str, str],
-    names: str,
-) -> None:
-    values = dict(
-        zip(("gte_0", "gte_1", "lte_0", "lte_1"), [*start, *end], strict=True)
-    )
-    query = {f"finished_at__range__{name}": value for name, value in values.items()}
-    found = get(anna, list_of("archivedjob"), **query).rows
-    assert [days[id] for id in reversed(found)] == names.split()
-
-
-@pytest.mark.parametrize(
-    ("query", "why"),
-    [
-        ({"gte_1": "12:00"}, "A time needs a date."),
-        ({"gte_0": "soon"}, "“soon” is not a date."),
-        ({"gte_0": "2026-02-30"}, "“2026-02-30” is not a date."),
-        ({"lte_0": "2026-03-02", "lte_1": "25:00"}, "“25:00” is not a time."),
-        ({"gte_0": "2026-03-03", "lte_0": "2026-03-02"}, "It ends before it begins."),
-    ],
-)
-def test_a_range_that_is_not_clear_shows_nothing_and_says_why(
-    anna: Client, days: dict[str, str], query: dict[str, str], why: str
-) -> None:
-    named = {f"finished_at__range__{name}": value for name, value in query.items()}
-    page = get(anna, list_of("archivedjob"), **named)
-    assert page.rows == []
-    assert f"is not clear: {why}" in page.text
-
-
-@modify_settings(INSTALLED_APPS={"remove": "rangefilter"})
-def test_ranges_need_no_other_app(anna: Client, days: dict[str, str]) -> None:
-    query = {"finished_at__range__gte_0": "2026-03-03"}
-    found = get(anna, list_of("archivedjob"), **query).rows
-    assert [days[id] for id in found] == ["after"]
-
-
-def test_ready_made_ranges_find_what_they_say(anna: Client, db: None) -> None:
-    now = timezone.now()
-    old = rows.archived(finished_at=now - 2 * DAY)
-    new = rows.archived(finished_at=now)
-    page = get(anna, list_of("archivedjob"))
-    ranges = [link for link in page.links if "finished_at__range__gte_0" in link]
-    found = [get(anna, list_of("archivedjob") + link).rows for link in ranges]
-    both = [str(new), str(old)]
-    assert found == [[str(new)], [str(new)], [str(new)], both, [str(new)], []]
-
-
-def test_ready_made_ranges_of_queued_jobs(anna: Client, scene: Scene) -> None:
-    now = timezone.now()
-    QueuedJob.objects.filter(run_after__lt=now).update(run_after=now - DAY)
-    page = get(anna, list_of("queuedjob"))
-    links = [link for link in page.links if "run_after__range" in link]
-    found = [
-        {n for n, id in scene.queued.items() if str(id) in found_rows}
-        for link in links
-        if (found_rows := get(anna, list_of("queuedjob") + link).rows) is not None
+    cases = [
+        ("2026-03-02", "", "2026-03-02", "", "start noon end"),
+        ("2026-03-02", "", "", "", "start noon end after"),
+        ("", "", "2026-03-01", "", "before"),
+        ("2026-03-02", "12:00", "2026-03-02", "12:00:00", "noon"),
+        ("2026-03-02", "12:00:01", "2026-03-03", "00:00", "end after"),
+        ("", "", "", "", "before start noon end after"),
+        ("2026-03-04", "", "", "", ""),
+        ("", "12:00", "", "", "A time needs a date."),
+        ("soon", "", "", "", "“soon” is not a date."),
+        ("2026-02-30", "", "", "", "“2026-02-30” is not a date."),
+        ("", "", "2026-03-02", "25:00", "“25:00” is not a time."),
+        ("2026-03-03", "", "2026-03-02", "", "It ends before it begins."),
     ]
-    waiting = {"later", "retrying"}
-    assert found == [scene.queued.keys() - waiting, waiting, waiting, set()]
+    assert differing(cases, found) == []
+    with modify_settings(INSTALLED_APPS={"remove": "rangefilter"}):
+        page = get(anna, list_of("archivedjob"), **{f"{RANGE}gte_0": "2026-03-03"})
+    assert [days[id] for id in page.rows] == ["after"]
 
 
-def test_a_job_is_found_by_its_id_as_a_whole_in_short_or_in_part(
+def test_ready_made_ranges_find_what_they_say(anna: Client, scene: Scene) -> None:
+    def found(model: str, of: str) -> list[set[str]]:
+        page = units.listing(anna, model)
+        (one,) = [s for s in page.filter_specs if getattr(s, "selects", "") == of]
+        links = [preset["link"] for preset in next(one.choices(page))["presets"]]
+        return [{*units.shown(anna, model, **asked(link))} for link in links]
+
+    ArchivedJob.objects.all().delete()
+    now = timezone.now()
+    old = str(rows.archived(finished_at=now - 2 * DAY))
+    new = str(rows.archived(finished_at=now))
+    of_archive = found("archivedjob", "finished")
+    assert of_archive == [{new}, {new}, {new}, {new, old}, {new}, set()]
+    QueuedJob.objects.filter(run_after__lt=now).update(run_after=now - DAY)
+    waiting = {str(scene.queued[name]) for name in ("later", "retrying")}
+    overdue = {*map(str, scene.queued.values())} - waiting
+    assert found("queuedjob", "due") == [overdue, waiting, waiting, set()]
+
+
+def without(client: Client, **query: str) -> dict[str, dict[str, str]]:
+    """What a list is narrowed by, and what is left of its address without each."""
+    chips = units.listing(client, "archivedjob", **query).active
+    return {chip.value: asked(chip.without) for chip in chips}
+
+
+def test_states_are_tabs_and_each_condition_can_be_taken_away(
     anna: Client, scene: Scene
 ) -> None:
-    id = str(scene.archived["failed"])
-    for text in (id, id.upper(), f" {id} ", id.replace("-", ""), f"job_{id}"):
-        assert get(anna, list_of("archivedjob"), q=text).rows == [id]
-    short = f"{id[:8]}…{id[-6:]}"
-    assert short in get(anna, list_of("archivedjob")).text
-    assert get(anna, list_of("archivedjob"), q=short).rows == [id]
-    assert id in get(anna, list_of("archivedjob"), q=id[:13]).rows
+    query = {
+        "status": "failed",
+        "queue": "default",
+        f"{RANGE}gte_0": "2001-01-01",
+        "q": 'error:ValueError type:"tests.sample.fail"',
+    }
+    since = "2001-01-01 00:00:00 UTC – "
+    chips = without(anna, **query)
+    terms = ["error:ValueError", 'type:"tests.sample.fail"']
+    assert list(chips) == ["failed", "default", since, *terms]
+    assert chips["failed"] == {k: v for k, v in query.items() if k != "status"}
+    assert chips["default"] == {k: v for k, v in query.items() if k != "queue"}
+    assert f"{RANGE}gte_0" not in chips[since]
+    assert chips["error:ValueError"]["q"] == terms[1]
+    assert without(anna) == {}
+    assert without(anna, q='type:"x', priority="many") == {
+        'type:"x': {"priority": "many"},
+        "many": {"q": 'type:"x'},
+    }
+
+    page = get(anna, list_of("archivedjob"), **query)
+    labels = {str(one.get("aria-label")) for one in page.all("a")}
+    assert {f"without {value.strip()}" for value in chips} <= {*map(str.strip, labels)}
+    hidden = {(i["name"], i["value"]) for i in page.all("input", type="hidden")}
+    assert set(query.items()) - {("q", query["q"])} <= hidden  # the box keeps them
+    tabs = [one for one in page.all("a", **{"aria-current": "page"}) if one["href"]]
+    assert query in [asked(str(tab["href"])) for tab in tabs]
+    links = [link for link in page.links if "status=cancelled" in link]
+    assert asked(links[0]) == query | {"status": "cancelled"}
+    assert "By status" not in page.text
+    assert "By failure group" not in page.text
+    text = get(anna, list_of("archivedjob"), fingerprint=str(scene.group)).text
+    assert "By failure group" in text
 
 
-def test_the_beginning_of_many_ids_finds_a_page_of_them(anna: Client, db: None) -> None:
-    ids = [rows.uuid4() for _ in range(60)]
-    ArchivedJob.objects.bulk_create(
-        ArchivedJob(id=f"abcdef00-{str(id)[9:]}", job_type_id=ADD, status="succeeded")
-        for id in ids
-    )
-    page = get(anna, list_of("archivedjob"), q="abcdef")
-    assert len(page.rows) == 50
-    assert "More jobs begin so. Give more of the id." in page.text
-
-
-def test_an_id_that_is_elsewhere_is_linked(anna: Client, scene: Scene) -> None:
-    page = get(anna, list_of("archivedjob"), q=str(scene.queued["later"]))
-    assert page_of("queuedjob", scene.queued["later"]) in page.links
-    page = get(anna, list_of("queuedjob"), q=str(scene.archived["failed"]))
-    assert page_of("archivedjob", scene.archived["failed"]) in page.links
-
-
-@pytest.mark.parametrize(
-    "text", ["id:order", "id:abc", "id:zzzzzzzz", "id:…", "id:…abc123"]
-)
-def test_what_is_no_id_finds_nothing_and_says_what_can_be_searched(
-    anna: Client, scene: Scene, text: str
-) -> None:
-    page = get(anna, list_of("archivedjob"), q=text)
-    assert page.rows == []
-    assert "Jobs are searched by id: a whole one, or at least its first 6" in page.text
-
-
-def test_a_search_is_a_range_of_ids() -> None:
-    search = id_search("01a1fefc-a7")
-    assert search is not None
-    assert str(search.first) == "01a1fefc-a700-0000-0000-000000000000"
-    assert str(search.last) == "01a1fefc-a7ff-ffff-ffff-ffffffffffff"
-    assert not search.is_exact
-
-
-def test_filters_apply_to_a_search_too(anna: Client, scene: Scene) -> None:
-    id = str(scene.archived["failed"])
-    assert get(anna, list_of("archivedjob"), q=id, status="failed").rows == [id]
-    assert get(anna, list_of("archivedjob"), q=id, status="expired").rows == []
+def test_what_runs_longest_comes_first_on_every_page(anna: Client, db: None) -> None:
+    now, worker = timezone.now(), rows.worker()
+    running: dict[str, Any] = {"status": "running", "attempts": 1, "worker_id": worker}
+    made = [
+        rows.queued_row(started_at=now - n // 2 * rows.MINUTE, **running)
+        for n in range(120)
+    ]
+    ids = [str(pk) for pk in rows.insert_all(QueuedJob, made)]
+    ordered = QueuedJob.objects.order_by("started_at", "pk")
+    pages = [units.listing(anna, "queuedjob", state="running")]
+    while pages[-1].has_older:
+        pages.append(units.following(anna, "queuedjob", pages[-1].older_link))
+    found = [[str(job.pk) for job in page.result_list] for page in pages]
+    assert sum(found, []) == [str(job.pk) for job in ordered] != sorted(ids)
+    back = units.following(anna, "queuedjob", pages[-1].newer_link)
+    assert [str(job.pk) for job in back.result_list] == found[-2]

@@ -1,255 +1,148 @@
-"""Who may see and do what: denied unless it was given, page by page.
+"""Who may see and do what: denied unless it was given, right by right.
 
-What holds for every address, found by itself, is in ``test_endpoints``.
+What holds for every address, found by itself, is in ``test_endpoints``, and what each
+role may do in ``test_roles``.
 """
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
-from django.contrib.admin.models import LogEntry
+from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
 
-from django_jobqueue.models import (
-    ArchivedJob,
-    FailureGroup,
-    Host,
-    JobType,
-    KeyLimit,
-    Lease,
-    Queue,
-    QueuedJob,
-    Schedule,
-    Token,
-    Worker,
-)
+from django_jobqueue.models import QueuedJob
 from tests.admin.conftest import VIEWS, LogIn
-from tests.admin.pages import MODELS, get, list_of, page_of, verb_of
-from tests.admin.scene import ADD, FAIL, Scene
-from tests.store.rows import KEYED
-
-# Every verb: its model, its name, and the right that it needs.
-VERBS = [
-    ("archivedjob", "replay", "replay_archivedjob"),
-    ("host", "drain", "control_worker"),
-    ("host", "restart", "control_worker"),
-    ("host", "resume", "control_worker"),
-    ("host", "scale", "control_worker"),
-    ("host", "stop", "control_worker"),
-    ("jobtype", "pause", "pause_jobtype"),
-    ("jobtype", "resume", "pause_jobtype"),
-    ("keylimit", "override", "change_keylimit"),
-    ("lease", "take-away", "take_away_lease"),
-    ("queue", "pause", "pause_queue"),
-    ("queue", "resume", "pause_queue"),
-    ("queue", "pause-by-name", "pause_queue"),
-    ("queuedjob", "cancel", "cancel_queuedjob"),
-    ("queuedjob", "reschedule", "reschedule_queuedjob"),
-    ("queuedjob", "run_now", "reschedule_queuedjob"),
-    ("schedule", "pause", "pause_schedule"),
-    ("schedule", "run", "run_schedule"),
-    ("token", "revoke", "manage_token"),
-    ("worker", "drain", "control_worker"),
-    ("worker", "restart", "control_worker"),
-    ("worker", "resume", "control_worker"),
-    ("worker", "stop", "control_worker"),
-    ("worker", "where", "control_worker"),
-]
-TABLES = (
-    *(
-        ArchivedJob,
-        FailureGroup,
-        Host,
-        JobType,
-        KeyLimit,
-        Lease,
-        Queue,
-        QueuedJob,
-        Schedule,
-        Token,
-        Worker,
-    ),
-    LogEntry,
+from tests.admin.endpoints import (
+    everything,
+    keys_of,
+    nothing_written,
+    undone,
 )
+from tests.admin.pages import MODELS, get, list_of, page_of, verb_of
+from tests.admin.scene import FAIL, Scene
+from tests.admin.units import buttons
+
+# Every verb, and the right that it needs.
+VERBS = {
+    ("archivedjob", "replay"): "replay_archivedjob",
+    ("host", "drain"): "control_worker",
+    ("host", "restart"): "control_worker",
+    ("host", "resume"): "control_worker",
+    ("host", "scale"): "control_worker",
+    ("host", "stop"): "control_worker",
+    ("jobtype", "pause"): "pause_jobtype",
+    ("jobtype", "resume"): "pause_jobtype",
+    ("keylimit", "override"): "change_keylimit",
+    ("lease", "take-away"): "take_away_lease",
+    ("queue", "pause"): "pause_queue",
+    ("queue", "resume"): "pause_queue",
+    ("queue", "pause-by-name"): "pause_queue",
+    ("queuedjob", "cancel"): "cancel_queuedjob",
+    ("queuedjob", "reschedule"): "reschedule_queuedjob",
+    ("queuedjob", "run_now"): "reschedule_queuedjob",
+    ("schedule", "pause"): "pause_schedule",
+    ("schedule", "run"): "run_schedule",
+    ("token", "revoke"): "manage_token",
+    ("worker", "drain"): "control_worker",
+    ("worker", "restart"): "control_worker",
+    ("worker", "resume"): "control_worker",
+    ("worker", "stop"): "control_worker",
+    ("worker", "where"): "control_worker",
+}
+FORM = {"confirmed": "1", "reason": "because", "name": "images"}
+FORM |= dict.fromkeys(("priority", "concurrency", "processes"), "3")
 
 
-def key_for(scene: Scene, model: str) -> object:
-    """An object that each verb of this model would change."""
-    return {
-        "archivedjob": scene.archived["failed"],
-        "failuregroup": scene.group,
-        "host": scene.hosts["asked"],
-        "jobtype": ADD,
-        "keylimit": KEYED,
-        "lease": scene.leases["held"],
-        "queue": "mail",
-        "queuedjob": scene.queued["later"],
-        "schedule": scene.schedules["overridden"],
-        "token": scene.tokens["billing"],
-        "worker": scene.workers["running"],
-    }[model]
-
-
-def everything() -> list[object]:
-    """All rows of all tables."""
-    return [list(table._default_manager.order_by("pk").values()) for table in TABLES]
-
-
-def ask(client: Client, scene: Scene, model: str, verb: str) -> int:
-    """The status of the page that asks."""
-    query = {"keys": str(key_for(scene, model))}
-    return client.get(verb_of(model, verb), query).status_code
-
-
-def act(client: Client, scene: Scene, model: str, verb: str) -> int:
-    """The status of the confirmed verb."""
-    said = {
-        "keys": str(key_for(scene, model)),
-        "confirmed": "1",
-        "reason": "because",
-        "name": "images",
-        "priority": "3",
-        "concurrency": "3",
-        "processes": "3",
-    }
-    return client.post(verb_of(model, verb), said).status_code
-
-
-@pytest.mark.parametrize(("model", "verb", "right"), VERBS)
-def test_a_verb_needs_its_right(
-    log_in: LogIn, scene: Scene, model: str, verb: str, right: str
+def test_a_verb_needs_its_right_and_that_to_see_its_objects(
+    log_in: LogIn, scene: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
-    client = log_in(f"view_{model}", right)
-    assert ask(client, scene, model, verb) == 200
-    assert act(client, scene, model, verb) == 302
-    assert LogEntry.objects.count() == 1
-
-
-@pytest.mark.parametrize(("model", "verb", "right"), VERBS)
-def test_all_other_rights_do_not_allow_it(
-    log_in: LogIn, scene: Scene, model: str, verb: str, right: str
-) -> None:
-    others = Permission.objects.filter(content_type__app_label="jobqueue")
-    client = log_in(*others.exclude(codename=right).values_list("codename", flat=True))
+    caplog.set_level("CRITICAL", logger="django.request")
+    client, user = log_in(), get_user_model().objects.get()
+    rights = Permission.objects.filter(content_type__app_label="jobqueue")
+    every = {one.codename: one for one in rights}
+    keys, wrong = keys_of(scene), []
     before = everything()
-    assert ask(client, scene, model, verb) == 403
-    assert act(client, scene, model, verb) == 403
+
+    def answers(model: str, verb: str, names: set[str]) -> tuple[int, int]:
+        """To the question, and to its confirmation."""
+        user.user_permissions.set([every[name] for name in names])
+        address, form = verb_of(model, verb), {**FORM, "keys": str(keys[model])}
+        asked = client.get(address, {"keys": form["keys"]}).status_code
+        return asked, client.post(address, form).status_code
+
+    for (model, verb), right in VERBS.items():
+        with undone():
+            if answers(model, verb, {f"view_{model}", right}) != (200, 302):
+                wrong.append((verb, "is refused to who may"))
+        if answers(model, verb, every.keys() - {right}) != (403, 403):
+            wrong.append((verb, "is done with all other rights"))
+        if answers(model, verb, {right}) != (403, 403):
+            wrong.append((verb, "is done by who may not see"))
+    assert wrong == []
     assert everything() == before
 
 
-@pytest.mark.parametrize(("model", "verb", "right"), VERBS)
-def test_a_verb_needs_the_right_to_see_its_objects(
-    log_in: LogIn, scene: Scene, model: str, verb: str, right: str
-) -> None:
-    client = log_in(right)
-    before = everything()
-    assert ask(client, scene, model, verb) == 403
-    assert act(client, scene, model, verb) == 403
-    assert everything() == before
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_a_viewer_sees_and_is_offered_nothing(
-    viewer: Client, scene: Scene, model: str
-) -> None:
-    page = get(viewer, list_of(model))
-    assert page.all("select", name="action") == []
-    page = get(viewer, page_of(model, key_for(scene, model)))
-    assert page.all("input", type="submit") == []
-    fields = [*page.all("textarea"), *page.all("select")]
-    assert [field for field in fields if "name" in field] == []
-    forbidden = {verb_of(m, verb) for m, verb, _ in VERBS}
-    assert not forbidden & {link.partition("?")[0] for link in page.links}
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_a_viewer_can_change_nothing(viewer: Client, scene: Scene, model: str) -> None:
-    before = everything()
-    key = key_for(scene, model)
-    form = {
-        "state": "resolved",
-        "assignee": "bert",
-        "notes": "x",
-        "priority_override": "9",
-        "data": "{}",
-        "queue": "x",
-        "_save": "Save",
-    }
-    assert viewer.post(page_of(model, key), form).status_code == 403
-    for _, verb, _ in VERBS:
-        selected = {"action": verb, "_selected_action": [str(key)]}
-        assert viewer.post(list_of(model), selected).status_code in (200, 302)
-    assert everything() == before
-
-
-@pytest.mark.parametrize("model", ["archivedjob", "queue", "queuedjob", "worker"])
-def test_no_form_changes_a_row_not_even_a_superusers(
-    anna: Client, scene: Scene, model: str
-) -> None:
-    before = everything()
-    address = page_of(model, key_for(scene, model))
-    assert anna.post(address, {"queue": "x", "_save": "Save"}).status_code == 403
-    assert everything() == before
-
-
-@pytest.mark.parametrize("model", MODELS)
 def test_without_the_right_to_see_there_is_no_page(
-    log_in: LogIn, scene: Scene, model: str
+    log_in: LogIn, scene: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
-    client = log_in(*(right for right in VIEWS if right != f"view_{model}"))
-    get(client, list_of(model), code=403)
-    get(client, page_of(model, key_for(scene, model)), code=403)
-
-
-def test_links_lead_only_where_the_user_may_go(log_in: LogIn, scene: Scene) -> None:
-    client = log_in("view_archivedjob")
-    pages = [
-        get(client, list_of("archivedjob")),
-        get(client, page_of("archivedjob", scene.archived["failed"])),
-    ]
-    links = {link for page in pages for link in page.links}
+    caplog.set_level("CRITICAL", logger="django.request")
+    client, user = log_in(*VIEWS), get_user_model().objects.get()
+    keys = keys_of(scene)
+    for model in MODELS:
+        user.user_permissions.set(
+            Permission.objects.filter(codename__in={*VIEWS} - {f"view_{model}"})
+        )
+        get(client, list_of(model), code=403)
+        get(client, page_of(model, keys[model]), code=403)
+    # Nor is there a link, or a redirect, that tells of it.
+    failed = scene.archived["failed"]
+    client = log_in("view_archivedjob", name="carl")
+    shown = (list_of("archivedjob"), page_of("archivedjob", failed))
+    links = {link for address in shown for link in get(client, address).links}
     seen = {found[1] for link in links if (found := re.search(r"queue/(\w+)/", link))}
     assert seen == {"archivedjob"}
-
-
-def test_a_redirect_to_the_archive_tells_nothing_to_who_may_not_see_it(
-    log_in: LogIn, scene: Scene
-) -> None:
-    client = log_in("view_queuedjob")
-    response = client.get(page_of("queuedjob", scene.archived["failed"]))
+    client = log_in("view_queuedjob", name="dora")
+    response = client.get(page_of("queuedjob", failed))
     assert response.headers["Location"] == "/admin/"
-    page = get(client, list_of("queuedjob"), q=str(scene.archived["failed"]))
+    page = get(client, list_of("queuedjob"), q=str(failed))
     assert "archive" not in page.text.lower()
-
-
-def test_offered_verbs_are_those_that_apply(anna: Client, scene: Scene) -> None:
-    def offered(model: str, key: object) -> set[str]:
-        paths = {
-            link.partition("?")[0] for link in get(anna, page_of(model, key)).links
-        }
-        return {
-            verb for m, verb, _ in VERBS if m == model and verb_of(m, verb) in paths
-        }
-
-    waiting = {"cancel", "reschedule", "run_now"}
-    assert offered("queuedjob", scene.queued["later"]) == waiting
-    assert offered("queuedjob", scene.queued["running"]) == {"cancel"}
-    assert offered("archivedjob", scene.archived["succeeded"]) == {"replay"}
-    assert offered("worker", scene.workers["stopped"]) == set()
-    always = {"restart", "stop"}
-    assert offered("worker", scene.workers["running"]) == {"drain", *always}
-    assert offered("worker", scene.workers["draining"]) == {"resume", *always}
-    assert offered("jobtype", FAIL) == {"pause"}
-    assert offered("queue", "mail") == {"resume"}
-
-
-def test_who_may_change_overrides_may_not_pause(log_in: LogIn, scene: Scene) -> None:
-    client = log_in("view_jobtype", "change_jobtype")
+    client = log_in("view_jobtype", "change_jobtype", name="eve")
     page = get(client, page_of("jobtype", FAIL))
     assert page.all("input", name="priority_override")
     assert verb_of("jobtype", "pause") not in page.html
+
+
+def test_no_form_changes_a_row_not_even_a_superusers(
+    anna: Client, scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("CRITICAL", logger="django.request")
+    keys = keys_of(scene)
+    with nothing_written():
+        for model in ("archivedjob", "queue", "queuedjob", "worker"):
+            form = {"queue": "x", "_save": "Save"}
+            assert anna.post(page_of(model, keys[model]), form).status_code == 403
+
+
+def test_offered_verbs_are_those_that_apply(anna: Client, scene: Scene) -> None:
+    def offered(model: str, key: Any) -> set[str]:
+        return {verb for verb in buttons(anna, model, key) if (model, verb) in VERBS}
+
+    always = {"restart", "stop"}
+    for model, key, verbs in (
+        ("queuedjob", scene.queued["later"], {"cancel", "reschedule", "run_now"}),
+        ("queuedjob", scene.queued["running"], {"cancel"}),
+        ("archivedjob", scene.archived["succeeded"], {"replay"}),
+        ("worker", scene.workers["stopped"], set()),
+        ("worker", scene.workers["running"], {"drain", *always}),
+        ("worker", scene.workers["draining"], {"resume", *always}),
+        ("jobtype", FAIL, {"pause"}),
+        ("queue", "mail", {"resume"}),
+    ):
+        assert offered(model, key) - {"where"} == verbs, (model, key)
 
 
 def test_the_right_to_see_data_is_one_of_its_own(log_in: LogIn, scene: Scene) -> None:

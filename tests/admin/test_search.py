@@ -1,37 +1,99 @@
-"""The search box of the lists: terms, ids, and who may search in what."""
+"""The search box of the lists, and one search over queued and archived jobs: what is
+found, what a bare value could mean, and who may search in what."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
 
-from django_jobqueue.models import ArchivedJob, QueuedJob
+from django_jobqueue.admin.lists.change_list import JobChangeList
+from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
+from django_jobqueue.search.ids import id_search
 from tests.admin import scene as rows
+from tests.admin import units
 from tests.admin.conftest import VIEWS, LogIn
 from tests.admin.pages import Page, get, list_of, page_of
-from tests.admin.scene import ADD, FAIL, LEAK, ONCE, SECRET, Scene
+from tests.admin.scene import ADD, DAY, FAIL, LEAK, MINUTE, ONCE, SECRET, Scene
+from tests.support.tables import differing
 
-# Rows of a list can be told apart where they can be selected.
-READER = (*VIEWS, "replay_archivedjob")
-INDEX = """
-CREATE INDEX shop_job_data ON jobqueue_archivedjob USING gin (data jsonb_path_ops)
-"""
+SEARCH = reverse("admin:jobqueue_search")
+JUMP = reverse("admin:jobqueue_jump")
+DATA = (*VIEWS, "view_job_data")
+ARCHIVED = [
+    (f"type:{ONCE}", "once"),
+    ("type:write_once", "once"),
+    ("type:rite_onc", "once"),
+    ("type:shop.removed", "gone"),
+    ("type:nothing_like_it", ""),
+    ("status:cancelled", "cancelled"),
+    ("queue:images", "succeeded"),
+    ("worker:web-1:1", "failed"),
+    ("by:anna", "failed"),
+    ("tag:eu", "failed"),
+    ("release:r7", "failed"),
+    ("error:ValueError", "failed gone once secret"),
+    ("error:builtins.ValueError type:tests.sample.fail", "failed"),
+    ("attempts:4..9 priority:>=5", "failed"),
+    ("ran:>20s", "failed"),
+    ("waited:<1s status:succeeded", "succeeded"),
+    ("finished:<-1d", "succeeded"),
+    ("finished:>-1h type:tests.sample.fail", "failed"),
+    ("replayed:yes", "failed"),
+    ("data.order.id:7", "failed"),
+    ('data.order.name:"Ann Lee" data.paid:true', "failed"),
+    ('data.order.id:"7"', "failed"),
+    ("data.a:1 data.b:2", "succeeded"),
+    (f"type:{FAIL} type:{ADD}", ""),
+    # Words: of an error, or of the name of a job type.
+    ("NO LUCK status:failed type:write_once", "once"),
+    ('"no luck" fail', "failed"),
+    ('"luck no"', ""),
+    ("not wanted", "cancelled"),
+    ("valueerror", "failed gone once secret"),
+    ("tests.sample.fail", "failed"),
+    ("removed", "gone"),
+    ("no_such_word", ""),
+    ("%", ""),
+]
+QUEUED = [
+    ("state:ready", "expiring paused ready"),
+    ("status:retrying", "retrying"),
+    ("state:lapsed", "lapsed unclaimed"),
+    ("worker:web-1:1", "cancelling running"),
+    ("error:ValueError", "retrying"),
+    ("tag:vip", "later"),
+    ("due:>now type:tests.sample.fail", "retrying"),
+    ("data.a:1", "ready"),
+    ("leak", "paused"),
+    (f"{FAIL} luck", "retrying"),
+]
 
 
-def search(client: Client, text: str, model: str = "archivedjob") -> Page:
+def search(client: Client, text: str, model: str = "archivedjob", **query: str) -> Any:
     """The list with this in its search box."""
-    return get(client, list_of(model), q=text)
+    return units.listing(client, model, q=text, **query)
 
 
-@pytest.fixture
-def jobs(scene: Scene) -> dict[str, str]:
-    """The scene, with something to search for; names by id."""
-    ArchivedJob.objects.filter(pk=scene.archived["failed"]).update(
+def ids(page: Any) -> set[str]:
+    """The jobs of a list."""
+    return {str(job.pk) for job in page.result_list}
+
+
+def everywhere(client: Client, text: str) -> Page:
+    """The page of this search in all jobs."""
+    return get(client, SEARCH, q=text)
+
+
+def test_jobs_by_terms_and_words(anna: Client, scene: Scene) -> None:
+    failed = scene.archived["failed"]
+    ArchivedJob.objects.filter(pk=failed).update(
         worker="web-1:1",
         enqueued_by="anna",
         tags=["vip", "eu"],
@@ -42,265 +104,273 @@ def jobs(scene: Scene) -> dict[str, str]:
         data={"order": {"id": 7, "name": "Ann Lee"}, "paid": True},
     )
     ArchivedJob.objects.filter(pk=scene.archived["succeeded"]).update(
-        finished_at=timezone.now() - timedelta(days=3), queue="images"
+        finished_at=timezone.now() - 3 * DAY, queue="images"
     )
     QueuedJob.objects.filter(pk=scene.queued["later"]).update(
-        replay_of=scene.archived["failed"], tags=["vip"]
+        replay_of=failed, tags=["vip"]
     )
-    found = {**scene.queued, **{f"a-{k}": id for k, id in scene.archived.items()}}
-    return {str(id): name for name, id in found.items()}
+    names = {str(id): k for k, id in (scene.queued | scene.archived).items()}
+
+    def found(model: str, text: str) -> str:
+        return " ".join(sorted(names[id] for id in units.shown(anna, model, q=text)))
+
+    cases = [("archivedjob", *one) for one in ARCHIVED]
+    cases += [("queuedjob", *one) for one in QUEUED]
+    cases += [("queuedjob", f"replay-of:{failed}", "later")]
+    assert differing(cases, found) == []
+    assert "Nothing matches." in get(anna, list_of("archivedjob"), q="no_such").text
+    rows.JobType.objects.create(name="other.add")
+    page = search(anna, "type:add")
+    assert ids(page) == set()
+    text = "More than one job type has “add” in its name: other.add, "
+    assert text in page.notes
+    assert f", {ADD}" in page.notes
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        (f"type:{ONCE}", "once"),
-        ("type:write_once", "once"),
-        ("type:shop.removed", "gone"),
-        ("type:nothing_like_it", ""),
-        ("status:cancelled", "cancelled"),
-        ("queue:images", "succeeded"),
-        ("worker:web-1:1", "failed"),
-        ("by:anna", "failed"),
-        ("tag:eu", "failed"),
-        ("release:r7", "failed"),
-        ("error:ValueError", "failed gone once secret"),
-        ("error:builtins.ValueError type:tests.sample.fail", "failed"),
-        ("attempts:>3", "failed"),
-        ("attempts:4..9 priority:>=5", "failed"),
-        ("ran:>20s", "failed"),
-        ("waited:<1s status:succeeded", "succeeded"),
-        ("finished:<-1d", "succeeded"),
-        ("finished:>-1h type:tests.sample.fail", "failed"),
-        ("replayed:yes", "failed"),
-        ("data.order.id:7", "failed"),
-        ('data.order.name:"Ann Lee" data.paid:true', "failed"),
-        ('data.order.id:"7"', "failed"),
-        ("data.a:1 data.b:2", "succeeded"),
-        (f"type:{FAIL} type:{ADD}", ""),
-        # Words: of an error, or of the name of a job type.
-        ("luck", "failed gone once secret"),
-        ("NO LUCK status:failed type:write_once", "once"),
-        ('"no luck" fail', "failed"),
-        ('"luck no"', ""),
-        ("not wanted", "cancelled"),
-        ("valueerror", "failed gone once secret"),
-        ("write_once", "once"),
-        ("tests.sample.fail", "failed"),
-        ("removed", "gone"),
-        ("no_such_word", ""),
-        ("%", ""),
-        ("type:rite_onc", "once"),
-    ],
-)
-def test_archived_jobs(
-    anna: Client, jobs: dict[str, str], text: str, names: str
+# Ids.
+
+
+def test_a_job_is_found_by_its_id_as_a_whole_in_short_or_in_part(
+    anna: Client, scene: Scene
 ) -> None:
-    page = search(anna, text)
-    assert sorted(jobs[id].removeprefix("a-") for id in page.rows) == names.split()
-    assert "Nothing matches." in page.text or names
+    id, other = str(scene.archived["failed"]), str(scene.archived["once"])
+    short = f"{id[:8]}…{id[-6:]}"
+    whole = (id, id.upper(), f" {id} ", id.replace("-", ""), f"job_{id}", short)
+    assert [text for text in whole if ids(search(anna, text)) != {id}] == []
+    assert short in get(anna, list_of("archivedjob")).text
+    assert id in ids(search(anna, id[:13]))
+    assert ids(search(anna, f"{id} {other}")) == {id, other}
+    assert ids(search(anna, f"{id} {other} type:tests.sample.fail")) == {id}
+    begin = id_search("01a1fefc-a7")
+    assert begin is not None
+    assert str(begin.first) == "01a1fefc-a700-0000-0000-000000000000"
+    assert str(begin.last) == "01a1fefc-a7ff-ffff-ffff-ffffffffffff"
+    assert not begin.is_exact
+    # One that is elsewhere is linked.
+    for model, there in (("archivedjob", "queuedjob"), ("queuedjob", "archivedjob")):
+        job = scene.queued["later"] if there == "queuedjob" else scene.archived["once"]
+        assert page_of(there, job) in search(anna, str(job), model).notes
+    begins = [
+        rows.archived_row(id=f"abcdef00-{str(rows.uuid4())[9:]}") for _ in range(60)
+    ]
+    rows.insert_all(ArchivedJob, begins)
+    page = search(anna, "abcdef")
+    assert len(ids(page)) == 50
+    assert "More jobs begin so. Give more of the id." in page.notes
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("state:ready", "expiring paused ready"),
-        ("status:retrying", "retrying"),
-        ("state:lapsed", "lapsed unclaimed"),
-        ("worker:web-1:1", "cancelling running"),
-        ("error:ValueError", "retrying"),
-        ("tag:vip", "later"),
-        ("due:>now type:tests.sample.fail", "retrying"),
-        ("data.a:1", "ready"),
-        ("luck", "retrying"),
-        ("ValueError", "retrying"),
-        ("leak", "paused"),
-        (f"{FAIL} luck", "retrying"),
-    ],
-)
-def test_queued_jobs(anna: Client, jobs: dict[str, str], text: str, names: str) -> None:
-    found = search(anna, text, "queuedjob").rows
-    assert sorted(jobs[id] for id in found) == names.split()
-
-
-TAGS = ["vip", "two words", 'a "quoted" one', "back\\slash", "<b>bold</b>", "ünïcode"]
-
-
-@pytest.mark.parametrize("model", ["archivedjob", "queuedjob"])
-@pytest.mark.parametrize("tag", TAGS)
-def test_a_tag_is_shown_and_leads_to_the_jobs_that_have_it(
-    anna: Client, db: None, model: str, tag: str
+def test_what_is_not_understood_reads_no_job_and_says_why(
+    anna: Client, scene: Scene
 ) -> None:
-    make = rows.archived if model == "archivedjob" else rows.queued
-    job, _other = make(tags=[tag, "other"]), make(tags=["other"])
-    assert tag in get(anna, list_of(model)).text
-    page = get(anna, page_of(model, job))
-    links = [one["href"] for one in page.all("a", **{"class": "jq-tag"})]
-    assert len(links) == 2
-    assert tag in page.text
-    assert get(anna, str(links[0])).rows == [str(job)]
-    assert len(get(anna, str(links[1])).rows) == 2
+    no_id = "Jobs are searched by id: a whole one, or at least its first 6"
+    for text, why in (
+        *((f"id:{bad}", no_id) for bad in ("order", "abc", "zzzzzzzz", "…", "…abc123")),
+        *(
+            (bad, "")
+            for bad in ("tpye:x", "id:order 7", 'type:"', "ran:>soon", "type:")
+        ),
+    ):
+        with CaptureQueriesContext(connection) as captured:
+            page = search(anna, text)
+            assert ids(page) == set()
+        assert why in page.notes
+        assert f"{SEARCH}?q=" in page.notes, text
+        assert not [q for q in captured if 'FROM "jobqueue_archivedjob"' in q["sql"]]
 
 
-def test_many_tags_are_cut_in_a_list_and_whole_on_the_page(
+# Tags.
+
+
+def test_tags_are_shown_and_lead_to_the_jobs_that_have_them(
     anna: Client, db: None
 ) -> None:
-    job = rows.archived(tags=[f"tag-{n}" for n in range(9)])
+    tags = ["vip", "two words", 'a "quoted" one', "back\\slash", "<b>bold</b>", "ünïc"]
+    for model, make in (("archivedjob", rows.archived), ("queuedjob", rows.queued)):
+        jobs = {tag: str(make(tags=[tag, "other"])) for tag in tags}
+        listed = get(anna, list_of(model)).text
+        for tag, job in jobs.items():
+            assert tag in listed
+            page = get(anna, page_of(model, job))
+            assert tag in page.text
+            links = [str(one["href"]) for one in page.all("a", **{"class": "jq-tag"})]
+            found = [units.following(anna, model, f"?{x.split('?')[1]}") for x in links]
+            assert [ids(one) for one in found] == [{job}, {*jobs.values()}]
+    ArchivedJob.objects.all().delete()
+    for none in (None, [], {"a": 1}, "text", 7, [7, None]):
+        odd = rows.archived(tags=none)
+        assert "jq-tag" not in get(anna, page_of("archivedjob", odd)).html
+    assert "jq-tag" not in get(anna, list_of("archivedjob")).html
+    many = rows.archived(tags=[f"tag-{n}" for n in range(9)])
     text = get(anna, list_of("archivedjob")).text
     assert "tag-0 tag-1 tag-2 +6" in text
     assert "tag-3" not in text
-    assert "tag-8" in get(anna, page_of("archivedjob", job)).text
+    assert "tag-8" in get(anna, page_of("archivedjob", many)).text
 
 
-@pytest.mark.parametrize("tags", [None, [], {"a": 1}, "text", 7, [7, None]])
-def test_what_is_no_tag_is_not_shown(anna: Client, db: None, tags: object) -> None:
-    job = rows.archived(tags=tags)
-    for address in (list_of("archivedjob"), page_of("archivedjob", job)):
-        assert "jq-tag" not in get(anna, address).html
+# Data, and who may search in them.
 
 
-def test_replays_of_a_job(anna: Client, scene: Scene, jobs: dict[str, str]) -> None:
-    text = f"replay-of:{scene.archived['failed']}"
-    assert search(anna, text, "queuedjob").rows == [str(scene.queued["later"])]
-
-
-def test_several_ids(anna: Client, scene: Scene) -> None:
-    ids = {str(scene.archived["failed"]), str(scene.archived["once"])}
-    assert set(search(anna, " ".join(ids)).rows) == ids
-    assert set(search(anna, " ".join(ids) + " type:tests.sample.fail").rows) < ids
-
-
-@pytest.mark.parametrize(
-    "text", ["tpye:x", "id:order 7", 'type:"', "ran:>soon", "type:"]
-)
-def test_what_is_not_understood_reads_no_job(
-    anna: Client, scene: Scene, text: str
-) -> None:
-    with CaptureQueriesContext(connection) as captured:
-        page = search(anna, text)
-    assert page.rows == []
-    assert page.all("li", **{"class": "error"})
-    read = [q["sql"] for q in captured if 'FROM "jobqueue_archivedjob"' in q["sql"]]
-    assert read == []
-
-
-def test_a_short_type_that_is_not_clear_is_told(anna: Client, scene: Scene) -> None:
-    rows.JobType.objects.create(name="other.add")
-    page = search(anna, "type:add")
-    assert page.rows == []
-    text = "More than one job type has “add” in its name: other.add, "
-    assert text in page.text
-    assert f", {ADD}" in page.text
-
-
-def test_data_are_searched_by_those_who_may_view_them(
-    log_in: LogIn, jobs: dict[str, str]
-) -> None:
-    page = search(log_in(*READER), "data.order.id:7")
-    assert page.rows == []
-    assert "You may not view the data of jobs" in page.text
-    reader = log_in(*READER, "view_job_data", name="rita")
-    assert len(search(reader, "data.order.id:7").rows) == 1
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        f'data.token:"{SECRET}"',
-        f'data.user.Token.x:"{SECRET}"',
-        f'type:{LEAK} data.token:"{SECRET}"',
-        "data.api_key:7",
-        "data.password.x:7",
-        f"type:{LEAK} data.PIN:7",
-        "data.pin:7",
-    ],
-)
-def test_secrets_cannot_be_guessed(log_in: LogIn, scene: Scene, text: str) -> None:
-    rows.JobType.objects.filter(name=LEAK).update(sensitive=["token", "Pin"])
-    reader = log_in(*READER, "view_job_data")
-    page = search(reader, text)
-    assert page.rows == []
-    assert "is a sensitive key: you may not view its values" in page.text
-    page = get(reader, list_of("archivedjob"), q="data.pin:7", job_type=LEAK)
-    assert "is a sensitive key" in page.text
-
-
-def test_keys_that_are_sensitive_elsewhere_are_searched(
+def test_secrets_are_searched_only_by_those_who_may_reveal_them(
     log_in: LogIn, scene: Scene
 ) -> None:
-    rows.JobType.objects.filter(name=LEAK).update(sensitive=["pin"])
-    found = str(rows.archived(FAIL, data={"pin": 7}))
-    reader = log_in(*READER, "view_job_data")
-    assert search(reader, f"type:{FAIL} data.pin:7").rows == [found]
-    page = get(reader, list_of("archivedjob"), q="data.pin:7", job_type=FAIL)
-    assert page.rows == [found]
+    JobType.objects.filter(name=LEAK).update(sensitive=["token", "Pin"])
+    blind, reader = log_in(*VIEWS), log_in(*DATA, name="rita")
+    page = search(blind, "data.order.id:7")
+    assert ids(page) == set()
+    assert "You may not view the data of jobs" in page.notes
+    why = "is a sensitive key: you may not view its values"
+    for text, job_type in (
+        (f'data.token:"{SECRET}"', ""),
+        (f'data.user.Token.x:"{SECRET}"', ""),
+        (f'type:{LEAK} data.token:"{SECRET}"', ""),
+        ("data.api_key:7", ""),
+        ("data.password.x:7", ""),
+        (f"type:{LEAK} data.PIN:7", ""),
+        ("data.pin:7", ""),
+        ("data.pin:7", LEAK),
+    ):
+        more = {"job_type": job_type} if job_type else {}
+        page = search(reader, text, **more)
+        assert ids(page) == set(), text
+        assert why in page.notes, text
+    # Elsewhere it is no secret.
+    found = {str(rows.archived(FAIL, data={"pin": 7}))}
+    assert ids(search(reader, f"type:{FAIL} data.pin:7")) == found
+    assert ids(search(reader, "data.pin:7", job_type=FAIL)) == found
+    revealer = log_in(*DATA, "reveal_job_data", name="dora")
+    found = ids(search(revealer, f'data.token:"{SECRET}"'))
+    assert found == {str(scene.archived["secret"])}
 
 
-def test_who_may_reveal_secrets_finds_them(log_in: LogIn, scene: Scene) -> None:
-    client = log_in(*READER, "view_job_data", "reveal_job_data")
-    found = search(client, f'data.token:"{SECRET}"').rows
-    assert found == [str(scene.archived["secret"])]
-
-
-@pytest.fixture
-def index(db: None) -> None:
-    """The index that a project may make."""
-    with connection.cursor() as cursor:
-        cursor.execute(INDEX)
-
-
-@pytest.fixture
-def many(db: None) -> list[str]:
-    """More jobs than the window has, the oldest of which is searched for."""
-    now = timezone.now()
-    oldest = rows.archived(finished_at=now - timedelta(days=9), data={"order": 7})
-    for number in range(30):
-        rows.archived(data={"order": number + 100})
-    return [str(oldest)]
-
-
-def test_data_without_an_index_are_searched_in_a_window(
-    anna: Client, many: list[str], monkeypatch: pytest.MonkeyPatch
+def test_data_are_searched_everywhere_only_with_an_index(
+    anna: Client, db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "django_jobqueue.admin.lists.change_list.JobChangeList.window", 20
-    )
+    monkeypatch.setattr(JobChangeList, "window", 20)
+    oldest = timezone.now() - 9 * DAY
+    wanted = {str(rows.archived(finished_at=oldest, data={"order": 7}))}
+    others = [rows.archived_row(data={"order": n + 100}) for n in range(30)]
+    rows.insert_all(ArchivedJob, others)
     page = search(anna, "data.order:7")
-    assert page.rows == []
+    assert ids(page) == set()
+    assert ids(units.following(anna, "archivedjob", page.search_older_link)) == wanted
+    page = get(anna, list_of("archivedjob"), q="data.order:7")
     assert "Searched the newest 20 jobs only" in page.text
-    older = next(link for link in page.links if "since=" in link)
-    assert get(anna, list_of("archivedjob") + older).rows == many
-
-
-def test_data_with_an_index_are_searched_everywhere(
-    anna: Client, index: None, many: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        "django_jobqueue.admin.lists.change_list.JobChangeList.window", 20
-    )
+    (button,) = [one for one in page.all("button") if "data-go" in one]
+    assert "hidden" in button  # without its script a link does it
+    assert "Searched back to" in everywhere(anna, "data.order:7").text
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE INDEX shop_job_data ON jobqueue_archivedjob"
+            " USING gin (data jsonb_path_ops)"
+        )
     page = search(anna, "data.order:7")
-    assert page.rows == many
-    assert "Searched the newest" not in page.text
-    assert "Searched the newest" in search(anna, "tag:x").text
+    assert ids(page) == wanted
+    assert page.searched_back_to is None
+    assert search(anna, "tag:x").searched_back_to is not None
 
 
 def test_jobs_that_ran_at_a_time_are_found_by_start_and_end(
     anna: Client, db: None
 ) -> None:
     two = datetime(2026, 3, 3, 2, tzinfo=UTC)
-    minute = timedelta(minutes=1)
 
     def ran(start: int, end: int) -> str:
-        started, finished = two + start * minute, two + end * minute
+        started, finished = two + start * MINUTE, two + end * MINUTE
         return str(rows.archived(started_at=started, finished_at=finished))
 
     ran(-9, -5), ran(11, 12)
     during = {ran(-5, 3), ran(4, 6), ran(8, 20), ran(-30, 60)}
     query = "finished:>=2026-03-03T02:00 started:<=2026-03-03T02:10"
-    page = get(anna, list_of("archivedjob"), q=query)
-    assert set(page.rows) == during
-    running = rows.queued(status="running", started_at=two)
-    waiting = rows.queued()
-    found = get(anna, list_of("queuedjob"), q="started:2026-03-03").rows
-    assert found == [str(running)]
-    assert str(waiting) not in found
+    assert ids(search(anna, query)) == during
+    running = str(rows.queued(status="running", started_at=two))
+    rows.queued()
+    assert ids(search(anna, "started:2026-03-03", "queuedjob")) == {running}
+
+
+# Everywhere.
+
+
+@pytest.fixture
+def orders(scene: Scene) -> list[str]:
+    """Jobs with 4711 in different places: their pages."""
+    first = rows.archived(data={"order_id": 4711})
+    second = rows.archived(FAIL, "failed", data={"order": {"id": "4711"}})
+    third = rows.queued(data={"order_id": "4711"})
+    rows.archived(data={"order_id": 47110, "note": "4711 and more", "all": [4711]})
+    rows.archived(data={'a key.with: "all"': "x y"})
+    return [
+        page_of("archivedjob", first),
+        page_of("archivedjob", second),
+        page_of("queuedjob", third),
+    ]
+
+
+def test_a_value_offers_the_searches_that_it_could_mean(
+    anna: Client, orders: list[str], scene: Scene
+) -> None:
+    page = everywhere(anna, "4711")
+    assert "“4711” could mean" in page.text
+    assert "data.order_id:4711 1 1 data.order.id:4711 0 1" in page.text
+    assert "Nothing matches." not in page.text
+    (link, *_others) = [link for link in page.links if "data.order_id" in link]
+    typed = [f"{SEARCH}?q=data.order_id:4711", f'{SEARCH}?q=data.order_id:"4711"']
+    for address in (link, *typed):  # numbers and texts are both found
+        found = set(get(anna, address).links)
+        assert {orders[0], orders[2]} <= found
+        assert orders[1] not in found
+    (link,) = [x for x in everywhere(anna, '"x y"').links if "data." in x]
+    job = ArchivedJob.objects.latest("created_at")  # whose key no name can be
+    assert page_of("archivedjob", job.pk) in get(anna, link).links
+    # The box above each page, and a list that does not understand, lead there.
+    assert anna.get(JUMP, {"to": "4711"})["Location"] == f"{SEARCH}?q=4711"
+    assert f"{SEARCH}?q=4711" in get(anna, list_of("archivedjob"), q="4711").links
+    # Job types and failures by their words.
+    page = everywhere(anna, "no luck")
+    assert page_of("failuregroup", scene.group) in page.links
+    assert page_of("archivedjob", scene.archived["failed"]) in page.links
+    assert page_of("jobtype", ADD) in everywhere(anna, ADD).links
+    assert everywhere(anna, "nowhere").text.count("Nothing matches.") == 2
+
+
+def test_only_what_the_user_may_see_is_searched(
+    log_in: LogIn, orders: list[str]
+) -> None:
+    assert "data.order_id" not in everywhere(log_in(*VIEWS), "4711").text
+    rows.archived(LEAK, data={"token": "4711", "card": "4711"})
+    JobType.objects.filter(name=LEAK).update(sensitive=["card"])
+    text = everywhere(log_in(*DATA, name="carl"), "4711").text
+    assert "data.order_id:4711" in text
+    assert "data.token" not in text
+    assert "data.card" not in text
+    revealer = log_in(*DATA, "reveal_job_data", name="dora")
+    assert "data.card:4711" in everywhere(revealer, "4711").text
+    client = log_in("view_queuedjob", "view_job_data", name="eve")
+    page = everywhere(client, "data.order_id:4711")
+    assert orders[2] in page.links
+    assert orders[0] not in page.links
+    assert client.get(SEARCH).status_code == 200
+    assert log_in(name="nobody").get(SEARCH).status_code == 403
+
+
+def test_keys_that_summaries_name_are_offered_for_older_jobs(
+    anna: Client, log_in: LogIn, db: None
+) -> None:
+    JobType.objects.update(summary=None)
+    JobType.objects.filter(name=ADD).update(summary="order {order.id} with {token}")
+    JobType.objects.filter(name=FAIL).update(summary="order {order.id}")
+    text = everywhere(anna, "4711").text
+    assert "data.order.id:4711 0 0 data.token:4711 0 0" in text
+    text = everywhere(log_in(*DATA), "4711").text  # who may not see secrets
+    assert "data.order.id:4711 0 0" in text
+    assert "data.token" not in text
+    blind = log_in(*VIEWS, name="blind")
+    assert "data.order" not in everywhere(anna, "declined").text
+    assert "data.order" not in everywhere(blind, "4711").text
+
+
+def test_anything_can_be_asked(anna: Client, scene: Scene) -> None:
+    odd = ("", " ", "<script>", 'data."', "x" * 5_000, "\x00", "type:", "a b c")
+    for text in odd:
+        page = everywhere(anna, text)
+        assert "<script>alert" not in page.html
+        assert page.all("input", type="search")

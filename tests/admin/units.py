@@ -102,7 +102,10 @@ def joined(keys: tuple[object, ...]) -> str:
 def listing(client: Client, model: str, **query: Any) -> Any:
     """A list with these filters, as its template gets it."""
     page = admin.site.get_model_admin(apps.get_model("jobqueue", model))
-    return page.get_changelist_instance(request_of(client, list_of(model), **query))
+    request = request_of(client, list_of(model), **query)
+    found = page.get_changelist_instance(request)
+    found.notes = " ".join(map(str, get_messages(request)))  # what it tells above it
+    return found
 
 
 def shown(client: Client, model: str, **query: Any) -> list[str]:
