@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.db import connections
+from django.test import override_settings
 
 import django_jobqueue
 from django_jobqueue.embedded import EmbeddedWorker
@@ -36,3 +38,14 @@ def start(transactional_db: None) -> Iterator[Start]:
     yield make
     for worker in made:
         worker.stop(timeout=0)
+
+
+@pytest.fixture
+def lite() -> Iterator[None]:
+    default = connections.settings["default"]
+    engine = "django.db.backends.sqlite3"
+    connections.settings["lite"] = {**default, "ENGINE": engine, "NAME": ":memory:"}
+    with override_settings(JOBQUEUE={"DATABASE": "lite"}):
+        yield
+    connections["lite"].close()
+    del connections["lite"], connections.settings["lite"]

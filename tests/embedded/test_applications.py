@@ -26,12 +26,12 @@ from tests.support.waiting import eventually
 pytestmark = pytest.mark.django_db(transaction=True)
 
 STARTUP, SHUTDOWN = {"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}
+LIFESPAN = {"type": "lifespan"}
 Made = ASGIApplication | WSGIApplication
 
 
 @pytest.fixture
 def made() -> Iterator[list[Made]]:
-    """Applications whose workers are stopped in the end."""
     found: list[Made] = []
     yield found
     for application in found:
@@ -57,8 +57,6 @@ def talk(
     scope: dict[str, Any],
     talking: Callable[[ApplicationCommunicator], Coroutine[Any, Any, None]],
 ) -> None:
-    """Be the server of an application."""
-
     async def serve() -> None:
         communicator = ApplicationCommunicator(application, scope)
         await talking(communicator)
@@ -71,9 +69,7 @@ def is_running(application: Made) -> bool:
     return application.beside.worker.is_running
 
 
-def test_a_worker_starts_with_the_first_request_and_only_once(
-    made: list[Made],
-) -> None:
+def test_a_worker_starts_with_the_first_request_and_only_once(made: list[Made]) -> None:
     application = embedded.wsgi(get_wsgi_application(), threads=2)
     made.append(application)
     assert not is_running(application)
@@ -83,25 +79,17 @@ def test_a_worker_starts_with_the_first_request_and_only_once(
     eventually(lambda: archived())
     (row,) = Worker.objects.all()
     assert (row.threads, row.state) == (2, "running")
-
-
-def test_a_worker_that_an_operator_stopped_is_not_started_by_requests(
-    made: list[Made],
-) -> None:
-    application = embedded.wsgi(get_wsgi_application())
-    made.append(application)
-    get(application)
     application.beside.worker.stop()
     get(application)
-    assert not is_running(application)
+    assert not is_running(application)  # it was stopped on purpose
 
 
-@pytest.mark.parametrize("told", [{"EMBEDDED": False}, {"MODE": "immediate"}])
-def test_settings_switch_it_off(told: dict[str, Any]) -> None:
-    with override_settings(JOBQUEUE=told):
-        wsgi = embedded.wsgi(get_wsgi_application())
-        get(wsgi)
-        assert not is_running(wsgi)
+def test_settings_switch_it_off() -> None:
+    for settings in ({"EMBEDDED": False}, {"MODE": "immediate"}):
+        with override_settings(JOBQUEUE=settings):
+            wsgi = embedded.wsgi(get_wsgi_application())
+            get(wsgi)
+            assert not is_running(wsgi), settings
 
 
 def test_it_lives_as_long_as_the_server(made: list[Made]) -> None:
@@ -117,7 +105,7 @@ def test_it_lives_as_long_as_the_server(made: list[Made]) -> None:
         assert await server.receive_output(20) == {"type": "lifespan.shutdown.complete"}
         assert not is_running(application)
 
-    talk(application, {"type": "lifespan"}, talking)
+    talk(application, LIFESPAN, talking)
 
 
 def test_an_application_with_a_lifespan_of_its_own_is_asked_itself(
@@ -139,7 +127,7 @@ def test_an_application_with_a_lifespan_of_its_own_is_asked_itself(
             await server.send_input(event)
             assert (await server.receive_output(20))["by"] == "inner"
 
-    talk(application, {"type": "lifespan"}, talking)
+    talk(application, LIFESPAN, talking)
     assert seen == [("lifespan.startup", True), ("lifespan.shutdown", False)]
 
 
@@ -157,37 +145,22 @@ def test_a_startup_of_the_application_that_fails_is_told_to_the_server(
         await server.send_input(STARTUP)
         assert (await server.receive_output(20))["message"] == "no luck"
 
-    talk(application, {"type": "lifespan"}, talking)
+    talk(application, LIFESPAN, talking)
     assert not is_running(application)
 
 
-def test_a_worker_that_cannot_start_is_a_startup_that_fails() -> None:
-    application = embedded.asgi(get_asgi_application())
-    connections.settings["lite"] = {
-        **connections.settings["default"],
-        "ENGINE": "django.db.backends.sqlite3",
-        "NAME": ":memory:",
-    }
-
+def test_a_worker_that_cannot_start_is_a_startup_that_fails(lite: None) -> None:
     async def talking(server: ApplicationCommunicator) -> None:
         await server.send_input(STARTUP)
         told = await server.receive_output(20)
         assert told["type"] == "lifespan.startup.failed"
         assert "'lite' is sqlite" in told["message"]
 
-    try:
-        with (
-            override_settings(JOBQUEUE={"DATABASE": "lite"}),
-            pytest.raises(ImproperlyConfigured),
-        ):
-            talk(application, {"type": "lifespan"}, talking)
-    finally:
-        del connections.settings["lite"]
+    with pytest.raises(ImproperlyConfigured):
+        talk(embedded.asgi(get_asgi_application()), LIFESPAN, talking)
 
 
-def test_without_a_lifespan_it_starts_with_the_first_request(
-    made: list[Made],
-) -> None:
+def test_without_a_lifespan_it_starts_with_the_first_request(made: list[Made]) -> None:
     application = embedded.asgi(get_asgi_application())
     made.append(application)
     scope = {

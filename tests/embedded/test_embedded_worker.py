@@ -22,25 +22,30 @@ from django_jobqueue.embedded.embedded_worker import EmbeddedWorker
 from django_jobqueue.models import Worker
 from tests.embedded.conftest import Start
 from tests.sample import jobs
+from tests.support.kept_connections import NAME
 from tests.support.rows import archived, queued
+from tests.support.tables import differing, refusal
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def other_connections() -> list[str]:
-    """The names of all connections to this database but the test's own."""
+    """The names of all connections to this database but those of tests."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT application_name FROM pg_stat_activity "
-            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            "SELECT application_name FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            " AND backend_type = 'client backend' AND application_name <> %s",
+            [NAME],
         )
         return [name for (name,) in cursor.fetchall()]
 
 
 def in_slots(worker: EmbeddedWorker) -> int:
     """How many handlers have begun: what was only claimed is given back at a stop."""
-    return 0 if worker._hosted is None else worker._hosted.worker.running
+    hosted = worker._hosted  # private: users cannot ask
+    return 0 if hosted is None else hosted.worker.running
 
 
 def test_jobs_run_while_the_block_lasts() -> None:
@@ -54,16 +59,26 @@ def test_jobs_run_while_the_block_lasts() -> None:
     row.refresh_from_db()
     assert (row.state, row.end, row.rescued) == ("stopped", "ended", {})
     assert len(queued()) == 1
+    with pytest.raises(ZeroDivisionError), worker:
+        raise ZeroDivisionError
+    assert not worker.is_running
 
 
-def test_no_connection_and_no_thread_is_left_after_it() -> None:
+def test_it_leaves_the_process_as_it_is() -> None:
+    """With no connection and no thread more."""
     threads = set(threading.enumerate())
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
+    handlers = [signal.getsignal(number) for number in numbers]
+    interval = sys.getswitchinterval()
     with django_jobqueue.worker() as worker:
         for _ in range(4):
             jobs.see_session.enqueue()
             jobs.aquery.enqueue()
         worker.wait_idle()
         assert "jobqueue renewer" in other_connections()
+        assert [signal.getsignal(number) for number in numbers] == handlers
+        assert sys.getswitchinterval() == interval
+        assert connections.settings["default"]["CONN_MAX_AGE"] == 0
     assert [job.status for job in archived()] == ["succeeded"] * 8
     eventually(lambda: not other_connections())
     assert set(threading.enumerate()) <= threads
@@ -73,7 +88,7 @@ def test_whatever_was_committed_before_one_waits_is_done_when_it_is_idle(
     start: Start,
 ) -> None:
     worker = start()
-    for n in range(30):
+    for n in range(10):
         id = jobs.add.enqueue(n).id
         worker.wait_idle()
         assert archived(id=id)[0].status == "succeeded"
@@ -94,9 +109,6 @@ def test_a_wait_that_lasts_too_long_says_for_what(
     )
     gate.set()
     worker.wait_idle()
-
-
-def test_one_that_does_not_run_cannot_be_waited_for() -> None:
     with pytest.raises(RuntimeError, match=r"Call its start\(\) first"):
         django_jobqueue.worker().wait_idle()
 
@@ -121,7 +133,7 @@ def test_jobs_that_run_longer_than_the_grace_are_released(
     worker = start(grace=0.05)
     jobs.stay.enqueue("gate")
     jobs.astay.enqueue("gate")
-    eventually(lambda: len(queued(status="running")) == 2)
+    eventually(lambda: in_slots(worker) == 2)
     worker.stop()
     assert [(j.status, j.attempts, j.crashes) for j in queued()] == [
         ("queued", 0, 0)
@@ -134,20 +146,14 @@ def test_a_job_that_does_not_stop_is_released_and_told_of(
 ) -> None:
     worker = start(grace=0.0)
     jobs.hang_until.enqueue("gate")
-    eventually(lambda: queued(status="running"))
-    worker.stop()
+    eventually(lambda: in_slots(worker))
+    with override_settings(JOBQUEUE={"CANCEL_GRACE": 0.1}):
+        worker.stop()
     assert "does not stop; it goes on in this process" in caplog.text
     assert [(j.status, j.attempts) for j in queued()] == [("queued", 0)]
     gate.set()  # its outcome changes nothing now
     eventually(lambda: not other_connections())
     assert [(j.status, j.attempts) for j in queued()] == [("queued", 0)]
-
-
-def test_an_exception_in_the_block_stops_it(gate: threading.Event) -> None:
-    worker = django_jobqueue.worker()
-    with pytest.raises(ZeroDivisionError), worker:
-        raise ZeroDivisionError
-    assert not worker.is_running
 
 
 def test_two_in_one_process_have_names_of_their_own(start: Start) -> None:
@@ -201,18 +207,6 @@ def test_running_until_idle_does_what_can_be_done_now(start: Start) -> None:
     assert Worker.objects.get().state == "stopped"
 
 
-def test_it_leaves_the_process_as_it_is() -> None:
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
-    handlers = [signal.getsignal(number) for number in numbers]
-    interval = sys.getswitchinterval()
-    with django_jobqueue.worker() as worker:
-        jobs.see_session.enqueue()
-        worker.wait_idle()
-        assert [signal.getsignal(number) for number in numbers] == handlers
-        assert sys.getswitchinterval() == interval
-        assert connections.settings["default"]["CONN_MAX_AGE"] == 0
-
-
 def test_async_handlers_do_not_share_the_thread_of_the_host_s_async_code(
     start: Start,
 ) -> None:
@@ -225,67 +219,52 @@ def test_async_handlers_do_not_share_the_thread_of_the_host_s_async_code(
     assert job.result != threading.get_ident()
 
 
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"threads": 0, "async_slots": 0}, "threads=0 and async_slots=0 nothing"),
-        ({"threads": -1}, "threads must be at least 0, not -1"),
-        ({"async_slots": -1}, "async_slots must be at least 0, not -1"),
-        ({"grace": -1}, "grace must be at least 0, not -1"),
-        ({"queues": ["a,b"]}, "queues has the name of no queue: one must have no"),
-    ],
-)
-def test_options_that_make_no_sense_are_refused(
-    options: dict[str, Any], text: str
-) -> None:
-    with pytest.raises(ValueError, match=text):
-        django_jobqueue.worker(**options)
+SENSELESS: list[tuple[dict[str, Any], str]] = [
+    ({"threads": 0, "async_slots": 0}, "With threads=0 and async_slots=0 nothing"),
+    ({"threads": -1}, "threads must be at least 0, not -1"),
+    ({"async_slots": -1}, "async_slots must be at least 0, not -1"),
+    ({"grace": -1}, "grace must be at least 0, not -1"),
+    ({"queues": ["a,b"]}, "queues has the name of no queue: one must have no"),
+]
+UNKNOWN: list[tuple[dict[str, Any], str]] = [
+    ({"queues": "mail"}, "queues must be a list of names: queues=['mail']"),
+    ({"threads": "2"}, "threads must be a whole number, not '2'."),
+    ({"threads": True}, "threads must be a whole number, not True."),
+    ({"async_slots": 1.5}, "async_slots must be a whole number, not 1.5."),
+    ({"grace": "5"}, "grace must be a number of seconds, not '5'."),
+    ({"queues": 5}, "queues must be a list of strings, not 5."),
+    ({"queues": [5]}, "queues must be a list of strings, not [5]."),
+    ({"queue": "mail"}, "worker() has no argument 'queue'. Write queues=[…]."),
+    (
+        {"concurrency": 4},
+        "worker() has no argument 'concurrency'. Write threads=… for sync handlers, "
+        "async_slots=… for async ones.",
+    ),
+    (
+        {"processes": 4},
+        "worker() has no argument 'processes'. It runs in threads of this process; "
+        "manage.py runworkers starts processes.",
+    ),
+    ({"thread": 4}, "worker() has no argument 'thread'. Did you mean 'threads'?"),
+    (
+        {"xyzzy": 4},
+        "worker() has no argument 'xyzzy'. Its arguments are queues, threads, "
+        "async_slots, grace.",
+    ),
+]
 
 
-def test_a_string_is_no_list_of_queues() -> None:
-    with pytest.raises(TypeError, match=r"queues=\['mail'\]"):
-        django_jobqueue.worker(queues="mail")
+def test_options_that_make_no_sense_are_refused_with_what_to_write() -> None:
+    """Also those of a worker beside an application."""
+    beside: Any = partial(asgi, None)
 
+    def refused(error: type[Exception], make: Any, options: dict[str, Any]) -> str:
+        return refusal(error, partial(make, **options))
 
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"threads": "2"}, "threads must be a whole number, not '2'."),
-        ({"threads": True}, "threads must be a whole number, not True."),
-        ({"async_slots": 1.5}, "async_slots must be a whole number, not 1.5."),
-        ({"grace": "5"}, "grace must be a number of seconds, not '5'."),
-        ({"queues": 5}, "queues must be a list of strings, not 5."),
-        ({"queues": [5]}, "queues must be a list of strings, not [5]."),
-        ({"queue": "mail"}, "worker() has no argument 'queue'. Write queues=[…]."),
-        (
-            {"concurrency": 4},
-            "worker() has no argument 'concurrency'. Write threads=… for sync "
-            "handlers, async_slots=… for async ones.",
-        ),
-        (
-            {"processes": 4},
-            "worker() has no argument 'processes'. It runs in threads of this process; "
-            "manage.py runworkers starts processes.",
-        ),
-        (
-            {"thread": 4},
-            "worker() has no argument 'thread'. Did you mean 'threads'?",
-        ),
-        (
-            {"xyzzy": 4},
-            "worker() has no argument 'xyzzy'. Its arguments are queues, threads, "
-            "async_slots, grace.",
-        ),
-    ],
-)
-@pytest.mark.parametrize("beside", [False, True])
-def test_options_of_a_wrong_type_or_name_are_refused_with_what_to_write(
-    options: dict[str, Any], text: str, beside: bool
-) -> None:
-    make: Any = partial(asgi, None) if beside else django_jobqueue.worker
-    with pytest.raises(TypeError) as caught:
-        make(**options)
-    assert str(caught.value) == text
+    for make in (django_jobqueue.worker, beside):
+        for error, table in ((ValueError, SENSELESS), (TypeError, UNKNOWN)):
+            ask = partial(refused, error, make)
+            assert differing(table, ask, str.startswith) == []
 
 
 def test_what_is_not_given_is_as_the_settings_say(start: Start) -> None:
@@ -297,18 +276,6 @@ def test_what_is_not_given_is_as_the_settings_say(start: Start) -> None:
     assert (row.queues, row.threads, row.async_slots) == (["a"], 3, 5)
 
 
-def test_a_database_that_is_no_postgresql_is_refused() -> None:
-    connections.settings["lite"] = {
-        **connections.settings["default"],
-        "ENGINE": "django.db.backends.sqlite3",
-        "NAME": ":memory:",
-    }
-    try:
-        with (
-            override_settings(JOBQUEUE={"DATABASE": "lite"}),
-            pytest.raises(ImproperlyConfigured, match="'lite' is sqlite"),
-        ):
-            django_jobqueue.worker().start()
-    finally:
-        del connections.settings["lite"]
-        del connections["lite"]
+def test_a_database_that_is_no_postgresql_is_refused(lite: None) -> None:
+    with pytest.raises(ImproperlyConfigured, match="'lite' is sqlite"):
+        django_jobqueue.worker().start()

@@ -36,9 +36,7 @@ def give_up(own: OwnConnection) -> None:
     rescue.rescue(own, [lost], crashed=True, reason="its lease lapsed")
 
 
-@pytest.mark.parametrize(
-    "name", ["renewer", "maintenance", "completer", "dispatcher", "listener"]
-)
+@pytest.mark.parametrize("name", ["renewer", "completer", "listener"])
 def test_a_worker_without_room_for_one_of_its_threads_is_started_again(
     start: Start, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -119,8 +117,9 @@ def test_a_handler_that_hangs_is_timed_out_and_gives_its_slot_back_when_it_ends(
 
 
 def test_a_job_that_must_run_alone_does_so_with_no_other_beside_it(
-    start: Start, gate: threading.Event
+    start: Start, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(embedded_supervisor, "ALONE_AFTER", 0.3)
     jobs.stay.enqueue("gate")
     quarantined = QueuedJob.objects.create(
         job_type_id="tests.sample.add", data={"a": 1}, quarantined=True
@@ -181,7 +180,7 @@ def test_the_doors_are_opened_again_where_a_job_that_must_run_alone_is_locked(
             {"id": quarantined},
         )
         start(threads=1)
-        eventually(lambda: Worker.objects.filter(end="ended").count() == 3, within=60)
+        eventually(lambda: Worker.objects.filter(end="ended").count() == 2)
         jobs.add.enqueue(2)
         eventually(archived)
     eventually(lambda: not queued(), within=60)

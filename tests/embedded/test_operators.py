@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def state() -> str:
-    """The state of the worker that registered first."""
     return str(Worker.objects.order_by("id")[0].state)
 
 
@@ -58,44 +58,31 @@ def test_a_worker_that_is_stopped_stays_stopped(start: Start) -> None:
     worker = start()
     worker.wait_idle()
     operations.ask_workers([Worker.objects.get().id], "stop")
-    eventually(lambda: not worker.is_running)
+    worker.run()  # in the foreground, which ends then
+    assert not worker.is_running
     jobs.add.enqueue(1)
     assert state() == "stopped"
     assert len(queued()) == 1
 
 
-def test_running_in_the_foreground_ends_when_an_operator_stops_it(
-    start: Start,
+def test_it_says_where_a_job_is_and_can_cancel_it(
+    start: Start, gate: threading.Event
 ) -> None:
-    worker = start()
-    worker.wait_idle()
-    operations.ask_workers([Worker.objects.get().id], "stop")
-    worker.run()
-    assert not worker.is_running
-
-
-def test_a_running_job_can_be_cancelled(start: Start, gate: threading.Event) -> None:
     worker = start()
     id = jobs.stay.enqueue("gate").id
     eventually(lambda: queued(status="running"))
+    operations.request_stack_dumps([Worker.objects.get().id])
+    answer = eventually(lambda: Worker.objects.get().stack_dump)
+    assert "in stay" in str(answer)
     operations.cancel([id])
     worker.wait_idle()
     assert [job.status for job in archived()] == ["cancelled"]
 
 
-def test_it_says_where_it_is(start: Start, gate: threading.Event) -> None:
-    start()
-    jobs.stay.enqueue("gate")
-    eventually(lambda: queued(status="running"))
-    row = Worker.objects.get()
-    operations.request_stack_dumps([row.id])
-    answer = eventually(lambda: Worker.objects.get().stack_dump)
-    assert "in stay" in str(answer)
-
-
 def test_the_row_of_an_embedded_worker_shows_what_it_does_and_what_it_cannot(
-    start: Start,
+    start: Start, settings: Any
 ) -> None:
+    settings.JOBQUEUE = {"LEASE": 3}
     worker = start(threads=3, async_slots=0, queues=["default"])
     worker.wait_idle()
     row = eventually(Host.objects.first)

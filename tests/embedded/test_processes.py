@@ -17,108 +17,80 @@ from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
 
-STAY = "sys.stdin.read()"
+STAY = "threading.Event().wait()"
 
 
 def test_a_process_that_ends_without_a_stop_lets_its_jobs_end(
     program: Run,  # noqa: F811
     journal: str,
 ) -> None:
+    """An async handler can use the database meanwhile."""
     run = program(
         f"""
+import asyncio
+from django.contrib.auth.models import Group
+
+@django_jobqueue.job(name="tests.at_the_end")
+async def handler() -> int:
+    jobs.note({journal!r}, "start", "count")
+    await asyncio.sleep(0.3)
+    return await Group.objects.acount()
+
 worker = django_jobqueue.worker(threads=1)
 worker.start()
-jobs.write.enqueue({journal!r}, "sync", seconds=0.5)
-jobs.awrite.enqueue({journal!r}, "async", seconds=0.5)
+jobs.write.enqueue({journal!r}, "sync", seconds=0.3)
+handler.enqueue()
 while len(jobs.notes({journal!r})) < 2:
     time.sleep(0.01)
 print("the main thread ends")
 """
     )
     assert run.wait() == 0, run.output
-    assert [job.status for job in archived()] == ["succeeded"] * 2
+    assert {(job.status, job.result, job.error_message) for job in archived()} == {
+        ("succeeded", None, ""),
+        ("succeeded", 0, ""),
+    }
     assert [row.state for row in Worker.objects.all()] == ["stopped"]
     assert run.output == "the main thread ends\n"
 
 
-def test_an_async_handler_can_use_the_database_while_its_process_ends(
-    program: Run,  # noqa: F811
-) -> None:
-    run = program(
-        """
-import asyncio
-from django.contrib.auth.models import Group
-started = threading.Event()
-
-@django_jobqueue.job(name="tests.at_the_end")
-async def handler() -> int:
-    started.set()
-    await asyncio.sleep(0.5)
-    return await Group.objects.acount()
-
-worker = django_jobqueue.worker(threads=1)
-worker.start()
-handler.enqueue()
-started.wait(20)
-"""
-    )
-    assert run.wait() == 0, run.output
-    (job,) = archived()
-    assert (job.status, job.result) == ("succeeded", 0), job.error_message
-
-
-def test_a_fork_has_no_worker_and_harms_that_of_its_parent_not(
+def test_a_fork_has_no_worker_but_can_have_one_of_its_own(
     program: Run,  # noqa: F811
     journal: str,
 ) -> None:
+    """And harms that of its parent not."""
+    of_child = jobs.add.using(queue="child").enqueue(1)
     run = program(
         f"""
-worker = django_jobqueue.worker(threads=1)
+worker = django_jobqueue.worker(threads=1, queues=["parent"])
 worker.start()
-jobs.see_session.enqueue()
+jobs.see_session.using(queue="parent").enqueue()
 worker.wait_idle()
 import warnings
+from django.db import connections
 warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads
-child = os.fork()
-if child == 0:
-    assert not worker.is_running
-    worker.stop()
-    sys.exit(0)  # with all that an interpreter does at its end
-assert os.waitpid(child, 0)[1] == 0
-jobs.write.enqueue({journal!r}, "after")
-worker.wait_idle()
+for has_its_own in (False, True):
+    child = os.fork()
+    if child == 0:
+        assert not worker.is_running
+        worker.stop()
+        if has_its_own:
+            django_jobqueue.worker(threads=1, queues=["child"]).run_until_idle(20)
+        sys.exit(0)  # with all that an interpreter does at its end
+    assert os.waitpid(child, 0)[1] == 0
+    jobs.write.using(queue="parent").enqueue({journal!r}, "after")
+    worker.wait_idle()
+    connections.close_all()  # that the next child has none of its parent's
 worker.stop()
 """
     )
     assert run.wait() == 0, run.output
-    assert [job.status for job in archived()] == ["succeeded"] * 2
-    assert [row.state for row in Worker.objects.all()] == ["stopped"]
+    assert [job.status for job in archived()] == ["succeeded"] * 4, run.output
+    workers = {row.id: row.state for row in Worker.objects.all()}
+    assert list(workers.values()) == ["stopped"] * 2
+    names = {job.id: job.worker for job in archived()}
+    assert list(names.values()).count(names.pop(of_child.id)) == 1
     assert run.output == ""
-
-
-def test_a_fork_can_have_a_worker_of_its_own(
-    program: Run,  # noqa: F811
-) -> None:
-    run = program(
-        """
-import warnings
-warnings.simplefilter("ignore", DeprecationWarning)
-worker = django_jobqueue.worker(threads=1, queues=["parent"])
-worker.start()
-worker.wait_idle()
-child = os.fork()
-if child == 0:
-    from django.db import connections
-    connections.close_all()
-    django_jobqueue.worker(threads=1, queues=["child"]).run_until_idle(20)
-    sys.exit(0)
-assert os.waitpid(child, 0)[1] == 0
-"""
-    )
-    job = jobs.add.using(queue="child").enqueue(1)
-    assert run.wait() == 0, run.output
-    assert [done.id for done in archived()] == [job.id], run.output
-    assert {row.state for row in Worker.objects.all()} == {"stopped"}
 
 
 def test_after_a_kill_another_worker_takes_over_when_the_lease_has_lapsed(
@@ -131,7 +103,8 @@ def test_after_a_kill_another_worker_takes_over_when_the_lease_has_lapsed(
 from django.test import override_settings
 with override_settings(JOBQUEUE={{"LEASE": 2}}), django_jobqueue.worker(threads=2):
     {STAY}
-"""
+""",
+        is_forked=True,
     )
     jobs.write.enqueue(journal, "again", seconds=60)
     jobs.write_once.enqueue(journal, "once", seconds=60)
@@ -155,12 +128,12 @@ def test_a_successor_on_the_same_host_does_not_wait_for_the_lease(
     journal: str,
 ) -> None:
     code = f"with django_jobqueue.worker(threads=1): {STAY}"
-    victim = program(code)
+    victim = program(code, is_forked=True)
     jobs.write.enqueue(journal, "a", seconds=1.0)
     eventually(lambda: jobs.notes(journal))
     victim.process.kill()
     victim.wait()
-    program(code)
+    program(code, is_forked=True)
     eventually(lambda: archived())  # the lease is 15 s, and more is not waited for
     assert archived()[0].crashes == 1
 
@@ -194,7 +167,8 @@ def hold(context: django_jobqueue.Context) -> str:
 with override_settings(JOBQUEUE={{"LEASE": 2}}), django_jobqueue.worker(threads=1):
     hold.enqueue()
     {STAY}
-"""
+""",
+        is_forked=True,
     )
     try:
         eventually(lambda: queued(crashes=1), within=60, what="the job to be rescued")
@@ -212,21 +186,25 @@ with override_settings(JOBQUEUE={{"LEASE": 2}}), django_jobqueue.worker(threads=
 
 def test_a_handler_that_holds_the_interpreter_past_its_timeout_is_told_once(
     program: Run,  # noqa: F811
-    journal: str,
 ) -> None:
     """Nobody can end it; who reads the log learns what to do."""
     held = program(
         f"""
-@django_jobqueue.job(name="tests.hold", timeout=0.5, max_attempts=1)
-def hold(number: int) -> None:
-    jobs.note({journal!r}, "start", number)
-    ctypes.PyDLL(None).usleep(4_500_000)
+from django.test import override_settings
+from django_jobqueue.embedded import threaded_worker
+threaded_worker.MARGIN = 0.2
 
-with django_jobqueue.worker(threads=1):
+@django_jobqueue.job(name="tests.hold", timeout=0.1, max_attempts=1)
+def hold(number: int) -> None:
+    ctypes.PyDLL(None).usleep(800_000)
+
+settings = {{"CANCEL_GRACE": 0.1}}
+with override_settings(JOBQUEUE=settings), django_jobqueue.worker(threads=1):
     for number in range(2):
         hold.enqueue(number)
     {STAY}
-"""
+""",
+        is_forked=True,
     )
     eventually(lambda: len(archived()) == 2, within=60, what=held.output)
     assert held.output.count("no other thread of this process ran") == 1

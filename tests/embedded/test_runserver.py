@@ -7,9 +7,9 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
@@ -36,103 +36,82 @@ application = wsgi(get_wsgi_application(), threads=1, async_slots=1)
 """
 
 
-class RunServer:
-    """A real ``runserver``."""
-
-    def __init__(self, folder: Path) -> None:
-        (folder / "served_settings.py").write_text(SETTINGS)
-        self.wsgi = folder / "served_wsgi.py"
-        self.wsgi.write_text(WSGI)
-        with socket.socket() as one:
-            one.bind(("127.0.0.1", 0))
-            self.address = f"127.0.0.1:{one.getsockname()[1]}"
-        self.env = {
-            **worker_environment(),
-            "DJANGO_SETTINGS_MODULE": "served_settings",
-            "PYTHONPATH": f"{ROOT}:{folder}",
-        }
-        self.log = folder / "runserver.log"
-        with self.log.open("wb") as file:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "django", "runserver", self.address],
-                env=self.env,
-                stdout=file,
-                stderr=file,
-                start_new_session=True,
-            )
-
-    def manage(self, *arguments: str) -> None:
-        """Run another command of the same project."""
-        subprocess.run(
-            [sys.executable, "-m", "django", *arguments],
-            env=self.env,
-            check=True,
-            capture_output=True,
-        )
-
-    def answers(self) -> bool:
-        """Send a request; False while nobody serves."""
-        try:
-            urlopen(f"http://{self.address}/nowhere", timeout=20)  # noqa: S310
-        except HTTPError:
-            return True
-        except (URLError, OSError):
-            return False
-        return True
-
-    def close(self) -> None:
-        """End it in any case."""
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-
-
 @pytest.fixture
-def runserver(tmp_path: Path) -> Iterator[RunServer]:
-    made = RunServer(tmp_path)
-    yield made
-    made.close()
+def runserver(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """Runs commands of a project whose application has a worker beside it."""
+    (tmp_path / "served_settings.py").write_text(SETTINGS)
+    (tmp_path / "served_wsgi.py").write_text(WSGI)
+    env = {
+        **worker_environment(),
+        "DJANGO_SETTINGS_MODULE": "served_settings",
+        "PYTHONPATH": f"{ROOT}:{tmp_path}",
+    }
+    made: list[subprocess.Popen[bytes]] = []
+
+    def run(*command: str) -> subprocess.Popen[bytes]:
+        with (tmp_path / "log").open("ab") as file:
+            made.append(
+                subprocess.Popen(
+                    [sys.executable, "-m", "django", *command],
+                    env=env,
+                    stdout=file,
+                    stderr=file,
+                    start_new_session=True,
+                )
+            )
+        return made[-1]
+
+    yield run
+    for process in made:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def states() -> list[str]:
-    """Of all workers, the oldest first."""
     return [row.state for row in Worker.objects.order_by("id")]
 
 
-def over(of_some: list[str]) -> bool:
-    """Whether none of these workers is there any more, by their states."""
-    return set(of_some) <= {"stopped", "lost"}
-
-
-def has_reloaded(runserver: RunServer) -> bool:
-    """Whether its worker was stopped. A file that it sees for the first time now is not
-    yet one that changes, so there is a further change each time."""
-    runserver.wsgi.touch()
-    return "stopped" in states()
-
-
-def serves_with_two_threads(runserver: RunServer) -> bool:
-    """Whether a worker of the new code runs there. The last touch may have led to one
-    more reload."""
-    running = Worker.objects.filter(state="running", threads=2)
-    return runserver.answers() and running.exists()
+def answers(address: str) -> bool:
+    try:
+        urlopen(f"http://{address}/nowhere", timeout=20)  # noqa: S310
+    except HTTPError:
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def test_jobs_run_in_the_process_that_serves_and_with_its_code_after_a_reload(
-    runserver: RunServer,
+    runserver: Callable[..., subprocess.Popen[bytes]], tmp_path: Path
 ) -> None:
-    runserver.manage("check")
-    eventually(runserver.answers, what=runserver.log.read_text())
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{one.getsockname()[1]}"
+    serves = runserver("runserver", address)
+    log, wsgi = (tmp_path / "log").read_text, tmp_path / "served_wsgi.py"
+    eventually(lambda: answers(address), within=60, what=log)
     jobs.add.enqueue(1)
-    eventually(lambda: archived(), what=runserver.log.read_text())
-    assert states() == ["running"]  # in no other process, and by no other command
+    eventually(archived, what=log)
+    assert states() == ["running"]  # not in the process that watches its files
 
-    runserver.wsgi.write_text(WSGI.replace("threads=1", "threads=2"))
-    eventually(lambda: has_reloaded(runserver), what=runserver.log.read_text())
-    eventually(lambda: serves_with_two_threads(runserver))
+    def has_reloaded() -> bool:
+        # A file that it sees for the first time is not yet one that changes.
+        wsgi.touch()
+        return "stopped" in states()
 
-    os.killpg(runserver.process.pid, signal.SIGINT)  # Ctrl-C
-    runserver.process.wait(30)
+    def serves_with_two_threads() -> bool:
+        # The last touch may have led to one more reload.
+        running = Worker.objects.filter(state="running", threads=2)
+        return answers(address) and running.exists()
+
+    wsgi.write_text(WSGI.replace("threads=1", "threads=2"))
+    eventually(has_reloaded, within=60, what=log)
+    eventually(serves_with_two_threads, within=60, what=log)
+
+    os.killpg(serves.pid, signal.SIGINT)  # Ctrl-C
+    serves.wait(30)
     # It has a quarter of a second: then Django kills it, and its successor knows.
     with django_jobqueue.worker():
-        eventually(lambda: states()[-1] == "running" and over(states()[:-1]))
+        over = {"stopped", "lost"}
+        eventually(lambda: states()[-1] == "running" and {*states()[:-1]} <= over)
