@@ -25,12 +25,10 @@ taken: list[Notification] = []
 
 
 def take(notification: Notification) -> None:
-    """Where alerts are sent."""
     taken.append(notification)
 
 
 def refuse(notification: Notification) -> None:
-    """Accepts none, and says too much."""
     raise ValueError("pin 4711")
 
 
@@ -46,8 +44,6 @@ def alerts_to(*entries: dict[str, Any], **others: Any) -> Iterator[list[Notifica
 
 @dataclass
 class Receiver:
-    """A web server on this machine, and what was posted to it."""
-
     url: str
     requests: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
     status: int = 204
@@ -60,8 +56,6 @@ class Receiver:
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """One that answers 204, unless told otherwise."""
-
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -87,7 +81,6 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 def make_alerter(transactional_db: None) -> Iterator[Callable[[], Alerter]]:
-    """Alerters of several hosts, whose rounds the test makes."""
     made: list[Alerter] = []
 
     def make() -> Alerter:
@@ -101,10 +94,8 @@ def make_alerter(transactional_db: None) -> Iterator[Callable[[], Alerter]]:
 
 @pytest.fixture
 def alerter(make_alerter: Callable[[], Alerter]) -> Alerter:
-    """One of them."""
     return make_alerter()
 
 
 def retry_now() -> None:
-    """Nothing waits for its next attempt."""
     AlertDelivery.objects.update(next_attempt_at="2000-01-01T00:00Z")
