@@ -106,26 +106,20 @@ def inside_middleware(journal: str, end: str) -> Fork:
     return work(journal, end)
 
 
-@job(max_attempts=1, middleware=(middleware,))
-def in_middleware(journal: str, end: str) -> Fork:
-    note(journal, "begun")
-    note(journal, "went on")
-    return {"right": is_right("parent")}
-
-
-@job(max_attempts=1)
-def in_receiver(journal: str, end: str) -> Fork:
+def outside(journal: str, end: str) -> Fork:
+    """Something else forks, before the handler or after it."""
     note(journal, "begun")
     note(journal, "went on")
     return {"code": ENDS[end], "right": is_right("parent")}
 
 
-@job(max_attempts=1)
-def in_late_receiver(journal: str, end: str) -> Fork:
-    """In a receiver of a signal, when it is written what the job came to."""
-    note(journal, "begun")
-    note(journal, "went on")
-    return {"code": ENDS[end], "right": is_right("parent")}
+in_middleware = job(
+    name="tests.sample.forks.in_middleware", max_attempts=1, middleware=(middleware,)
+)(outside)
+in_receiver = job(name="tests.sample.forks.in_receiver", max_attempts=1)(outside)
+in_late_receiver = job(name="tests.sample.forks.in_late_receiver", max_attempts=1)(
+    outside
+)
 
 
 @job(max_attempts=1)
@@ -161,22 +155,7 @@ async def in_other_thread(journal: str, end: str) -> Fork:
     return await asyncio.to_thread(work, journal, end)
 
 
-PLACES = {
-    handler.function.__name__: handler
-    for handler in (
-        in_handler,
-        in_transaction,
-        in_block,
-        inside_middleware,
-        in_middleware,
-        in_receiver,
-        in_late_receiver,
-        in_coroutine,
-        in_coroutine_that_goes_on,
-        in_sync_code,
-        in_other_thread,
-    )
-}
+PLACES = {name: made for name, made in [*globals().items()] if name.startswith("in_")}
 
 
 def _receive(job_type: str, context: Context, **kwargs: Any) -> None:
