@@ -155,7 +155,7 @@ class Endpoint:
         """The address, about the row with this key."""
         if not self.model:
             return reverse("admin:app_list", args=["jobqueue"])
-        key = quote(str(keys[self.model]))
+        key = quote(str(keys.get(self.model)))
         below = PARAMETER.sub(key, self.route)
         return reverse(f"admin:jobqueue_{self.model}_changelist") + below
 
@@ -271,10 +271,8 @@ def everything() -> dict[str, list[dict[str, Any]]]:
 
 
 @contextmanager
-def nothing_written() -> Iterator[list[str]]:
-    """No row may change, and no statement may write or lock one; gives those that did,
-    for who wants to know at once."""
-    before = everything()
+def writes() -> Iterator[list[str]]:
+    """The statements that write or lock a row."""
     written: list[str] = []
 
     def look(
@@ -285,6 +283,15 @@ def nothing_written() -> Iterator[list[str]]:
         return execute(sql, params, many, context)
 
     with connection.execute_wrapper(look):
+        yield written
+
+
+@contextmanager
+def nothing_written() -> Iterator[list[str]]:
+    """No row may change, and no statement may write or lock one; gives those that did,
+    for who wants to know at once."""
+    before = everything()
+    with writes() as written:
         yield written
     assert written == []
     assert everything() == before

@@ -8,11 +8,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 from django.contrib.admin.utils import quote
-from django.contrib.auth import get_user
-from django.contrib.messages.middleware import MessageMiddleware
-from django.core.handlers.wsgi import WSGIRequest
-from django.http import HttpResponse
-from django.test import Client, RequestFactory
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
@@ -115,15 +111,6 @@ def tabs_of(page: Page) -> dict[str, bool]:
 def current_tabs(page: Page) -> list[str]:
     """The tabs of the page that is looked at."""
     return [address for address, is_current in tabs_of(page).items() if is_current]
-
-
-def request_of(client: Client, address: str, **query: Any) -> WSGIRequest:
-    """The request of this user, as the admin's methods take it."""
-    request = RequestFactory().get(address, query)
-    request.session = client.session
-    request.user = get_user(request)  # type: ignore[arg-type]
-    MessageMiddleware(lambda _request: HttpResponse()).process_request(request)
-    return request
 
 
 def statements(captured: CaptureQueriesContext) -> list[str]:
