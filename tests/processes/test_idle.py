@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from django_jobqueue.models import Worker
-from django_jobqueue.processes.idle import (
-    APART,
-    FAST_AFTER,
-    POLL,
-    BurstDetector,
-)
+from django_jobqueue.processes.idle import APART, FAST_AFTER, POLL, BurstDetector
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven
 from tests.support.rows import archived

@@ -114,12 +114,15 @@ class HandDriven:
             self.worker.listener.close()
 
 
+Make = Callable[..., HandDriven]  # the fixture of this name
+
+
 @pytest.fixture
 def make_worker(
     transactional_db: None,
     kept_connections: None,
     monkeypatch: pytest.MonkeyPatch,
-) -> Iterator[Callable[..., HandDriven]]:
+) -> Iterator[Make]:
     """Make hand-driven workers: ``make_worker(threads=2)``; of one host, if they share
     the progress of lanes; with ``host_news``, their host listens for them."""
     made: list[HandDriven] = []
@@ -142,6 +145,6 @@ def make_worker(
 
 
 @pytest.fixture
-def worker(make_worker: Callable[..., HandDriven]) -> HandDriven:
+def worker(make_worker: Make) -> HandDriven:
     """One hand-driven worker."""
     return make_worker()

@@ -348,18 +348,6 @@ def test_failures_are_counted_by_their_fingerprint_though_a_write_fails(
     assert Rollup.objects.get().failed == 3
 
 
-def test_a_worker_that_is_never_idle_adds_to_the_roll_ups(
-    worker: HandDriven, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    jobs.fail.enqueue()
-    worker.claim()
-    worker.run()
-    monkeypatch.setattr(completer, "COUNTERS_EVERY", 0.0)
-    worker.finish()
-    assert Rollup.objects.get().retried == 1
-    assert FailureRollup.objects.get().retried == 1
-
-
 def test_a_result_is_kept_unless_it_is_large_or_no_json(worker: HandDriven) -> None:
     jobs.return_much.enqueue(100_000)
     jobs.return_object.enqueue()

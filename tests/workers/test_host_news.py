@@ -18,10 +18,9 @@ from django_jobqueue.processes.worker_relay import (
 )
 from django_jobqueue.store.queue import claim
 from tests.sample import jobs
-from tests.support.hand_driven import HandDriven
+from tests.support.hand_driven import HandDriven, Make
 from tests.support.waiting import eventually
 
-Make = Callable[..., HandDriven]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 

@@ -25,12 +25,11 @@ from django_jobqueue.testing import drain
 from tests.sample import jobs
 from tests.store.meanwhile import Hearing
 from tests.store.rows import KEYED, make
-from tests.support.hand_driven import HandDriven
+from tests.support.hand_driven import HandDriven, Make
 from tests.support.rows import archived
 from tests.support.tables import differing, refusal
 
 Declare = Callable[..., Any]
-Make = Callable[..., HandDriven]
 NULL = "/dev/null"
 
 
@@ -249,15 +248,15 @@ def test_a_share_is_of_each_round(make_worker: Make, threads: int) -> None:
         assert abs(counts["b"] - 3 * counts[other]) <= 3
 
 
-def test_a_share_keeps_to_the_limit_of_the_key(make_worker: Make) -> None:
+def test_a_share_keeps_to_the_limit_and_is_cleared(make_worker: Make) -> None:
     operations.override_key_share(KEYED, 5, key="a")  # 2 at once
     put("aaaaaab")
     worker = make_worker(threads=20)
     worker.claim()
     assert held(worker) == "aab"
+    worker.work()
 
-
-def test_a_share_is_cleared(make_worker: Make) -> None:
+    operations.override_key_share(KEYED, None, key="a")
     KeyLimit.objects.update(concurrency=None)
     first = operations.override_key_share(KEYED, 3, key="b", by="anna")
     again = operations.override_key_share(KEYED, 3, key="b")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -16,11 +15,10 @@ from django_jobqueue.store.rows import Lane
 from django_jobqueue.workers.claiming.lane_order import TURN, LaneOrder, QueueTurns
 from django_jobqueue.workers.claiming.lane_scanner import Lanes
 from tests.sample import jobs
-from tests.support.hand_driven import HandDriven
+from tests.support.hand_driven import Make
 from tests.support.rows import archived
 from tests.workers.test_lanes import job
 
-Make = Callable[..., HandDriven]
 WEIGHTS = {"high": 5, "default": 3}  # and low: 1
 
 

@@ -12,10 +12,9 @@ from django.utils import timezone
 from django_jobqueue import PerKey, Rate, Retry, current_job, operations
 from django_jobqueue.models import QueuedJob
 from django_jobqueue.testing import drain
-from tests.support.hand_driven import HandDriven
+from tests.support.hand_driven import Make
 from tests.support.waiting import eventually
 
-Make = Callable[..., HandDriven]
 ran: list[str] = []
 
 

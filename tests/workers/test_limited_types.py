@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 
 import pytest
 
@@ -11,10 +10,9 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue.claim import LOCK_TYPE
 from tests.sample import jobs
 from tests.store.meanwhile import open_transaction, until_waiting
-from tests.support.hand_driven import HandDriven
+from tests.support.hand_driven import HandDriven, Make
 from tests.support.rows import archived
 
-Make = Callable[..., HandDriven]
 LIMITED = jobs.write_limited.name  # two at a time
 
 

@@ -30,12 +30,10 @@ from django_jobqueue.workers.completing import deferred_outcomes
 from tests.sample import jobs
 from tests.store.meanwhile import open_transaction
 from tests.store.rows import LIMITED, ago, make, make_many
-from tests.support.hand_driven import HandDriven
+from tests.support.hand_driven import HandDriven, Make
 from tests.support.refusing import refusing
 from tests.support.rows import archived, queued
 from tests.support.waiting import eventually
-
-Make = Callable[..., HandDriven]
 
 FOLLOWER: Final = "tests.sample.follow_with_options"  # unique by its status
 HOLD_KEY: Final = f"""

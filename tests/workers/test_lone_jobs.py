@@ -10,7 +10,7 @@ import pytest
 from django.test import override_settings
 
 from django_jobqueue import PerKey, Rate, operations
-from tests.support.hand_driven import HandDriven
+from tests.support.hand_driven import Make
 from tests.support.selection import some_slow
 
 ROUNDS = 34  # what doubles each time does not fit into 32 bits
@@ -37,7 +37,7 @@ def work(key: int = 1) -> None: ...
 
 @pytest.mark.parametrize("kinds", [*ALONE, "all beside each other"])
 def test_they_are_all_run(
-    declare: Callable[..., Any], make_worker: Callable[..., HandDriven], kinds: str
+    declare: Callable[..., Any], make_worker: Make, kinds: str
 ) -> None:
     handlers = []
     for kind in [kinds] if kinds in KINDS else KINDS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -13,7 +13,7 @@ from django_jobqueue.store.queue import claim, lanes
 from django_jobqueue.store.queue.lanes import Head, LaneMark
 from django_jobqueue.workers.claiming import lane_scanner, lane_selection
 from tests.sample import jobs
-from tests.support.hand_driven import HandDriven
+from tests.support.hand_driven import HandDriven, Make
 from tests.support.rows import archived, queued
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -78,7 +78,7 @@ long_and_short = pytest.mark.parametrize(
 
 
 @pytest.fixture
-def worker(make_worker: Callable[..., HandDriven], are_short: bool) -> HandDriven:
+def worker(make_worker: Make, are_short: bool) -> HandDriven:
     """It knows many lanes, which are empty."""
     worker = make_worker(threads=4, async_slots=0)
     worker.has_run(jobs.add, 0.001 if are_short else 1.0)
@@ -122,7 +122,7 @@ def test_a_lone_job_costs_one_scan_and_a_claim_of_its_lane(
 
 
 def test_no_statement_asks_more_lanes_than_are_many(
-    make_worker: Callable[..., HandDriven], statements: Statements
+    make_worker: Make, statements: Statements
 ) -> None:
     worker = make_worker(threads=50, async_slots=0)
     enqueue(*QUEUES, *QUEUES)

@@ -13,7 +13,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.processes.idle import ListeningFlag
 from django_jobqueue.workers.claiming.lane_scanner import SCAN_EVERY
 from tests.sample import jobs
-from tests.support.hand_driven import HandDriven
+from tests.support.hand_driven import HandDriven, Make
 from tests.support.rows import queued
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -36,7 +36,7 @@ def of_key(key: int) -> None: ...
 @pytest.mark.parametrize("policy", POLICIES)
 def test_no_slot_is_idle_until_a_poll_while_a_job_may_run(
     declare: Callable[..., Any],
-    make_worker: Callable[..., HandDriven],
+    make_worker: Make,
     monkeypatch: pytest.MonkeyPatch,
     policy: str,
 ) -> None:

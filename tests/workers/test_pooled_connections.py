@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from django.test import override_settings
 import django_jobqueue
 from django_jobqueue.store.connection import OwnConnection
 from tests.sample import jobs
-from tests.support.hand_driven import HandDriven
 from tests.support.rows import archived
 from tests.support.waiting import eventually
 
@@ -43,17 +41,7 @@ def pooled(made: list[OwnConnection], purposes: set[str]) -> dict[str, set[bool]
 
 
 @pytest.mark.parametrize("listen", [True, False])
-def test_all_connections_of_a_worker_know_whether_they_are_behind_a_pooler(
-    make_worker: Callable[..., HandDriven], made: list[OwnConnection], listen: bool
-) -> None:
-    worker = make_worker(listen=listen)
-    jobs.tell.enqueue(lines=1)
-    worker.work()
-    assert pooled(made, WORKERS) == dict.fromkeys(WORKERS, {not listen})
-
-
-@pytest.mark.parametrize("listen", [True, False])
-def test_so_do_those_of_a_worker_in_a_process_of_yours(
+def test_all_connections_know_whether_they_are_behind_a_pooler(
     made: list[OwnConnection], listen: bool
 ) -> None:
     jobs.tell.enqueue(lines=1)

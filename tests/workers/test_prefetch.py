@@ -14,11 +14,7 @@ from django_jobqueue.workers.executors.runtime_estimate import (
     SAMPLES,
     RuntimeEstimate,
 )
-from django_jobqueue.workers.executors.start_rate import (
-    FIRST,
-    LONGEST_WAIT,
-    StartRate,
-)
+from django_jobqueue.workers.executors.start_rate import FIRST, LONGEST_WAIT, StartRate
 from tests.workers.stopped_clock import StoppedClock
 
 

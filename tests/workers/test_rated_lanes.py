@@ -18,7 +18,7 @@ from django_jobqueue.models import AuditEntry, Bucket, JobType, QueuedJob
 from django_jobqueue.testing import drain
 from tests.sample import jobs
 from tests.store.rates import gap
-from tests.support.hand_driven import HandDriven
+from tests.support.hand_driven import HandDriven, Make
 from tests.support.rows import archived
 from tests.support.run_workers import BRISK, RunWorkers
 from tests.support.tables import differing, refusal
@@ -26,7 +26,6 @@ from tests.support.waiting import eventually
 from tests.workers.stopped_clock import StoppedClock
 
 Declare = Callable[..., Any]
-Make = Callable[..., HandDriven]
 SLOW = Rate(20, per=1_200, burst=2)
 BY_NUMBER = PerKey("number", rate=SLOW)
 

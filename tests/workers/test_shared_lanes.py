@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
 from random import Random
 
@@ -15,18 +14,12 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import lanes
 from django_jobqueue.store.queue.lanes import LaneMark
 from django_jobqueue.workers.claiming import lane_scanner, lane_selection
-from django_jobqueue.workers.claiming.lane_scanner import (
-    SCAN_EVERY,
-    Lanes,
-    LaneScanner,
-)
+from django_jobqueue.workers.claiming.lane_scanner import SCAN_EVERY, Lanes, LaneScanner
 from tests.sample import jobs
-from tests.support.hand_driven import HandDriven
+from tests.support.hand_driven import HandDriven, Make
 from tests.support.rows import archived, queued
 from tests.support.selection import some_slow
 from tests.workers.stopped_clock import StoppedClock
-
-Make = Callable[..., HandDriven]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -20,7 +20,7 @@ from django_jobqueue.workers import stack_dump as stacks_file
 from django_jobqueue.workers.stack_dump import stacks
 from tests.sample import jobs
 from tests.sample.jobs import notes
-from tests.support.hand_driven import HandDriven
+from tests.support.hand_driven import HandDriven, Make
 from tests.support.run_workers import RunWorkers
 from tests.support.waiting import eventually
 
@@ -50,7 +50,7 @@ def functions(stack: str) -> list[str]:
 
 
 @pytest.fixture
-def worker(make_worker: Callable[..., HandDriven]) -> Iterator[HandDriven]:
+def worker(make_worker: Make) -> Iterator[HandDriven]:
     """Its jobs are interrupted at the end."""
     driven = make_worker()
     yield driven

@@ -8,25 +8,17 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from django_jobqueue import (
-    InvalidArguments,
-    PerKey,
-    Rate,
-    current_job,
-    job,
-    operations,
-)
+from django_jobqueue import InvalidArguments, PerKey, Rate, current_job, job, operations
 from django_jobqueue.models import ArchivedJob, Bucket, QueuedJob, Report
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase
 from tests.store.rates import gap
-from tests.support.hand_driven import HandDriven
+from tests.support.hand_driven import HandDriven, Make
 from tests.support.rows import archived
 from tests.support.tables import differing, refusal
 from tests.workers.test_rated_lanes import pass_time
 
 Declare = Callable[..., Any]
-Make = Callable[..., HandDriven]
 BY_TOKENS = Rate(1_000, per=3_600, burst=10, weight="tokens")
 PLAIN = Rate(1_000, per=3_600, burst=10)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from django_jobqueue import job
 from django_jobqueue.domain.endpoint_answers import EndpointAnswer, endpoint_answers
 from django_jobqueue.domain.series import Series
@@ -13,9 +11,8 @@ from django_jobqueue.processes.shared_value import SharedValue
 from django_jobqueue.store.rollup import Count
 from django_jobqueue.workers.completing.attempt_totals import ATTEMPTS, AttemptTotals
 from django_jobqueue.workers.worker_counters import WorkerCounters
-from tests.support.hand_driven import HandDriven
+from tests.support.hand_driven import HandDriven, Make
 
-Make = Callable[..., HandDriven]
 ENDS = {
     "succeeded": None,
     "failed": Fail("no"),
