@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
-from django.db import connection, transaction
+from django.db import transaction
 
 from django_jobqueue.domain.retry_decision import StopReason
 from django_jobqueue.execution import atomic
@@ -41,24 +41,14 @@ def test_a_failing_atomic_handler_leaves_no_effect(
     worker: HandDriven, journal: str
 ) -> None:
     Group.objects.create(name="taken")
-    jobs.write_atomic.using(queue="default").enqueue(journal, "taken")  # a duplicate
-    worker.claim()
-    worker.run()
-    worker.finish()
-    (job,) = queued()
-    assert (job.status, job.attempts) == ("queued", 1)
-    assert Group.objects.count() == 1
-
-
-def test_a_result_that_is_not_json_leaves_no_effect_and_is_not_retried(
-    worker: HandDriven,
-) -> None:
-    jobs.return_object_atomic.enqueue("one")
-    worker.work()
+    jobs.write_atomic.enqueue(journal, "taken")  # a duplicate
+    jobs.return_object_atomic.enqueue("one")  # which is not JSON: no retry
+    worker.turn()
+    assert [(job.status, job.attempts) for job in queued()] == [("queued", 1)]
     (job,) = archived()
     assert (job.status, job.attempts) == ("failed", 1)
     assert job.error_message.startswith("result['group'] is a Group, which JSON does")
-    assert not Group.objects.exists()
+    assert Group.objects.count() == 1
 
 
 def test_a_worker_that_lost_its_lease_commits_nothing(
@@ -91,41 +81,23 @@ def test_a_worker_that_lost_its_lease_commits_nothing(
     assert worker.worker.is_empty
 
 
-def test_a_rescue_passes_over_a_job_that_is_committing(
-    worker: HandDriven, own: OwnConnection, journal: str
-) -> None:
-    """Between the fence and the commit the row is locked: then it is not rescued."""
-    jobs.add.enqueue(1)
-    worker.claim()
-    worker.run()
-    (job,) = queued()
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(
-            "DELETE FROM jobqueue_queuedjob WHERE id = %s AND fence = %s",
-            [job.id, job.fence],
-        )
-        rescued = rescue(own, [worker.worker.id], crashed=True, reason="dead")
-    assert rescued == []
-
-
-@pytest.mark.parametrize("asked", [StopReason.CANCEL, StopReason.STOP])
 def test_who_is_told_to_stop_while_its_transaction_begins_is_not_started(
-    worker: HandDriven, journal: str, asked: StopReason, monkeypatch: pytest.MonkeyPatch
+    worker: HandDriven, journal: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def tell(attempt: Attempt) -> Any:
-        attempt.interrupt(asked)
-        return call(attempt)
+    def end_by(asked: StopReason) -> None:
+        def tell(attempt: Attempt) -> Any:
+            attempt.interrupt(asked)
+            return call(attempt)
 
-    monkeypatch.setattr(atomic, "call", tell)
-    jobs.write_atomic.enqueue(journal, "name")
-    worker.claim()
-    worker.run()
-    worker.finish()
+        monkeypatch.setattr(atomic, "call", tell)
+        jobs.write_atomic.enqueue(journal, "name")
+        worker.turn()
+
+    end_by(StopReason.CANCEL)
+    assert [job.status for job in archived()] == ["cancelled"]
+    end_by(StopReason.STOP)
+    assert [(job.status, job.attempts) for job in queued()] == [("queued", 0)]
     assert jobs.notes(journal) == []
-    if asked is StopReason.CANCEL:
-        assert [job.status for job in archived()] == ["cancelled"]
-    else:
-        assert [(job.status, job.attempts) for job in queued()] == [("queued", 0)]
 
 
 def test_a_cancel_right_after_the_start_reaches_the_handler(
@@ -141,23 +113,6 @@ def test_a_cancel_right_after_the_start_reaches_the_handler(
     assert [job.status for job in archived()] == ["cancelled"]
 
 
-class Hooks:
-    """Hooks of a transaction, of which the second fails."""
-
-    def __init__(self, error: BaseException) -> None:
-        self.called: list[int] = []
-        self._error = error
-
-    def register(self, *words: object) -> None:
-        for number in range(3):
-            transaction.on_commit(partial(self._run, number))
-
-    def _run(self, number: int) -> None:
-        self.called.append(number)
-        if number == 1:
-            raise self._error
-
-
 @pytest.mark.parametrize("error", [ValueError("mail is down"), SystemExit(3)])
 def test_a_hook_that_fails_after_the_commit_fails_neither_the_job_nor_other_hooks(
     worker: HandDriven,
@@ -166,12 +121,22 @@ def test_a_hook_that_fails_after_the_commit_fails_neither_the_job_nor_other_hook
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    hooks = Hooks(error)
-    monkeypatch.setattr(jobs, "note", hooks.register)
+    called: list[int] = []
+
+    def hook(number: int) -> None:
+        called.append(number)
+        if number == 1:
+            raise error
+
+    def register(*words: object) -> None:
+        for number in range(3):
+            transaction.on_commit(partial(hook, number))
+
+    monkeypatch.setattr(jobs, "note", register)
     made = jobs.write_atomic.enqueue(journal, "name")
     worker.work()
     worker.worker.completer.write_counters()
-    assert hooks.called == [0, 1, 2]
+    assert called == [0, 1, 2]
     assert [(job.status, job.attempts) for job in archived()] == [("succeeded", 1)]
     (record,) = [r for r in caplog.records if r.name.startswith("django_jobqueue")]
     assert "one of its on_commit hooks failed" in record.getMessage()

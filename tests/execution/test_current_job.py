@@ -11,7 +11,7 @@ import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 
 from django_jobqueue import Context, NoCurrentJob, current_job
-from django_jobqueue.domain.retry_decision import StopReason, Verb
+from django_jobqueue.domain.retry_decision import StopReason
 from django_jobqueue.execution.attempt_steps import arun, run
 from tests.execution.test_attempt import attempt_of
 
@@ -26,26 +26,20 @@ def test_a_handler_and_what_it_calls_know_the_attempt() -> None:
     def deeper() -> Context:
         return current_job()
 
+    def handler(context: Context, a: int) -> bool:
+        found.append(deeper())
+        return context is current_job()
+
     found: list[Context] = []
-    attempt = attempt_of(lambda a: found.append(deeper()), '{"a": 1}')
-    assert run(attempt).outcome.verb is Verb.SUCCEED
+    attempt = attempt_of(handler, '{"a": 1}', takes_context=True)
+    assert run(attempt).outcome.result == "true"
     assert found[0].id == attempt.job.id
     assert found[0].data == {"a": 1}
     assert found[0].fence == attempt.job.fence
     assert current_job(default=None) is None
-
-
-def test_it_is_the_same_as_the_first_parameter() -> None:
-    def handler(context: Context) -> bool:
-        return context is current_job()
-
-    assert run(attempt_of(handler, takes_context=True)).outcome.result == "true"
-
-
-def test_an_attempt_of_which_nobody_asks_makes_no_context() -> None:
-    attempt = attempt_of(lambda: None)
-    run(attempt)
-    assert attempt.context is None
+    unasked = attempt_of(lambda: None)
+    run(unasked)
+    assert unasked.context is None, "it is made for who asks"
 
 
 def test_async_handlers_each_know_their_own() -> None:
@@ -116,28 +110,17 @@ def test_a_context_that_is_made_late_knows_that_the_job_was_cancelled() -> None:
     attempt.leave()
 
 
-def test_metadata_is_a_dict_of_its_own() -> None:
-    plain = attempt_of(lambda: None)
-    assert plain.here().metadata == {}
-    rich = attempt_of(lambda: None)
-    rich.job = rich.job._replace(metadata='{"trace": "t-1"}')
-    assert rich.here().metadata == {"trace": "t-1"}
-
-
-def test_without_a_worker_metadata_is_kept_in_memory_only() -> None:
+def test_metadata_is_a_dict_of_its_own_and_kept_in_memory_without_a_worker() -> None:
     def handler() -> None:
         job = current_job()
         job.metadata["step"] = 2
         job.save_metadata()
-
-    attempt = attempt_of(handler)
-    assert run(attempt).outcome.verb is Verb.SUCCEED
-    assert attempt.here().metadata == {"step": 2}
-
-
-def test_a_failed_attempt_keeps_the_last_lines() -> None:
-    def handler() -> None:
-        current_job().log("about to fail")
+        job.log("about to fail")
         raise ValueError("failed")
 
-    assert run(attempt_of(handler)).log_tail.endswith("INFO about to fail")
+    assert attempt_of(handler).here().metadata == {}
+    rich = attempt_of(handler)
+    rich.job = rich.job._replace(metadata='{"trace": "t-1"}')
+    assert rich.here().metadata == {"trace": "t-1"}
+    assert run(rich).log_tail.endswith("INFO about to fail")
+    assert rich.here().metadata == {"trace": "t-1", "step": 2}

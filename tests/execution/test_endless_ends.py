@@ -50,12 +50,27 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
+class Gate:
+    """Holds up who comes, until it is opened."""
+
+    def __init__(self) -> None:
+        self.entered, self.opened = threading.Event(), threading.Event()
+
+    def block(self, *words: object, **arguments: object) -> str:
+        self.entered.set()
+        self.opened.wait(60)
+        return ""
+
+    async def ablock(self) -> None:
+        await sync_to_async(self.block)()
+
+
 @pytest.fixture
-def gate() -> Iterator[threading.Event]:
+def gate() -> Iterator[Gate]:
     """Opened at the end."""
-    made = threading.Event()
+    made = Gate()
     yield made
-    made.set()
+    made.opened.set()
 
 
 async def stop() -> None:
@@ -84,22 +99,15 @@ async def exit_in_task() -> None:
 def test_the_event_loop_goes_on_whatever_a_handler_does_to_it(
     scene: Scene, treat: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """What it cancelled before its first step is started once more."""
     for number in range(1, 4):
-        scene.executor.put([attempt_of(treat)])
-        eventually(lambda number=number: len(scene.done) == number)
+        scene.executor.put([attempt_of(treat), scene.attempt()])
+        eventually(lambda number=number: len(scene.done) == 2 * number)
     scene.executor.put([scene.attempt() for _ in range(SLOTS)])
-    eventually(lambda: len(scene.done) == 3 + SLOTS)
+    eventually(lambda: len(scene.done) == 6 + SLOTS)
     assert {finished.outcome.verb for finished in scene.done} == {Verb.SUCCEED}
     assert scene.executor.problem(0.0) is None
     assert "the loop goes on" in caplog.text
-
-
-def test_what_was_cancelled_before_its_first_step_is_started_once_more(
-    scene: Scene, caplog: pytest.LogCaptureFixture
-) -> None:
-    scene.executor.put([attempt_of(cancel_all), scene.attempt()])
-    eventually(lambda: len(scene.done) == 2)
-    assert {finished.outcome.verb for finished in scene.done} == {Verb.SUCCEED}
 
 
 def test_a_loop_without_room_for_its_thread_is_started_later(
@@ -139,18 +147,13 @@ def test_a_loop_that_has_ended_is_a_problem(
 
 @pytest.mark.usefixtures("impatient")
 def test_sync_code_that_outlives_its_attempt_holds_up_nobody_and_is_a_problem(
-    scene: Scene, gate: threading.Event
+    scene: Scene, gate: Gate
 ) -> None:
     left: list[object] = []
-    entered = threading.Event()
-
-    def block() -> None:
-        entered.set()
-        gate.wait(60)
 
     async def leave_it() -> None:
-        left.append(asyncio.ensure_future(sync_to_async(block)()))
-        while not entered.is_set():
+        left.append(asyncio.ensure_future(gate.ablock()))
+        while not gate.entered.is_set():
             await asyncio.sleep(0.001)
 
     async def fail() -> None:
@@ -166,26 +169,8 @@ def test_sync_code_that_outlives_its_attempt_holds_up_nobody_and_is_a_problem(
     assert verbs == ["retry", "succeed", "succeed"]
     assert scene.executor.problem(1.0) is None
     assert "does not end" in str(scene.executor.problem(1.1))
-    gate.set()
+    gate.opened.set()
     eventually(lambda: scene.executor.problem(2.0) is None)
-
-
-def test_sync_code_of_an_attempt_that_runs_is_left_to_its_timeout(
-    scene: Scene, gate: threading.Event
-) -> None:
-    entered = threading.Event()
-
-    def block() -> None:
-        entered.set()
-        gate.wait(60)
-
-    async def wait() -> None:
-        await sync_to_async(block)()
-
-    scene.executor.put([attempt_of(wait)])
-    assert entered.wait(20)
-    assert scene.executor.problem(1.0) is None
-    assert scene.executor.problem(1e9) is None
 
 
 def test_an_exit_while_connections_are_looked_at_costs_no_slot(
@@ -209,14 +194,12 @@ def test_an_exit_while_connections_are_looked_at_costs_no_slot(
 
 
 class Looks:
-    """An attempt in a slot, and a watchdog that looks at it."""
+    """A watchdog that looks at the attempts of an executor."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, scene: Scene) -> None:
+    def __init__(self, scene: Scene) -> None:
         self.lost: list[Attempt] = []
-        self.executor = scene.executor
-        self.watchdog = Watchdog(
-            [scene.executor], {attempt_of(jobs.add)}, self.lost.extend
-        )
+        seen = {attempt_of(jobs.add)}
+        self.watchdog = Watchdog([scene.executor], seen, self.lost.extend)
 
     def look(self) -> list[Attempt]:
         """What two looks have given up."""
@@ -230,17 +213,10 @@ class Looks:
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("stage", ["before", "receiver", "text", "cleaning"])
 def test_an_attempt_is_watched_from_its_slot_until_it_gives_it_back(
-    stage: str, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
+    stage: str, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    entered = threading.Event()
-
-    def block(*words: object, **arguments: object) -> str:
-        entered.set()
-        gate.wait(60)
-        return ""
-
     class Unspeakable(Exception):
-        __str__ = block
+        __str__ = gate.block
 
     def handler() -> None:
         if stage == "text":
@@ -248,57 +224,45 @@ def test_an_attempt_is_watched_from_its_slot_until_it_gives_it_back(
 
     monkeypatch.setattr(connection_reset.ThreadState, "has_connected", True)
     if stage == "before":
-        monkeypatch.setattr(connection_reset, "before_job", block)
+        monkeypatch.setattr(connection_reset, "before_job", gate.block)
     elif stage == "cleaning":
-        monkeypatch.setattr(connection_reset, "after_job", block)
+        monkeypatch.setattr(connection_reset, "after_job", gate.block)
     elif stage == "receiver":
-        signals.attempt_succeeded.connect(block)
+        signals.attempt_succeeded.connect(gate.block)
     scene = Scene(Threads)
-    looks = Looks(monkeypatch, scene)
+    looks = Looks(scene)
     attempt = attempt_of(handler)
     scene.executor.put([attempt])
     try:
-        assert entered.wait(20)
+        assert gate.entered.wait(20)
         assert looks.look() == [attempt]
-        gate.set()
+        gate.opened.set()
         eventually(lambda: not scene.executor.running)
         assert looks.look() == []
     finally:
-        signals.attempt_succeeded.disconnect(block)
-        gate.set()
+        signals.attempt_succeeded.disconnect(gate.block)
+        gate.opened.set()
     assert scene.executor.stop(20)
 
 
 @pytest.mark.usefixtures("impatient")
-def test_an_end_that_waits_for_others_is_not_given_up(
-    scene: Scene, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its receiver waits for the thread that another handler uses by right."""
-    entered = threading.Event()
-
-    def block() -> None:
-        entered.set()
-        gate.wait(60)
-
-    async def use() -> None:
-        await sync_to_async(block)()
-
-    async def handler() -> None:
-        return None
+def test_an_end_that_waits_for_others_is_not_given_up(scene: Scene, gate: Gate) -> None:
+    """Its receiver waits for the thread that another handler uses by right, whose sync
+    code is left to its timeout."""
 
     def receiver(**arguments: object) -> None:
         """Is sync."""
 
     signals.attempt_succeeded.connect(receiver)
     try:
-        scene.executor.put([attempt_of(use)])
-        assert entered.wait(20)
-        scene.executor.put([waiting := attempt_of(handler)])
+        scene.executor.put([attempt_of(gate.ablock)])
+        assert gate.entered.wait(20)
+        assert scene.executor.problem(1.0) is scene.executor.problem(1e9) is None
+        scene.executor.put([waiting := attempt_of(asyncio.sleep, '{"delay": 0}')])
         eventually(lambda: waiting.over)
-        looks = Looks(monkeypatch, scene)
-        assert looks.look() == []
+        assert Looks(scene).look() == []
         assert waiting.finished is not None
-        gate.set()
+        gate.opened.set()
         eventually(lambda: len(scene.done) == 2)
     finally:
         signals.attempt_succeeded.disconnect(receiver)
@@ -316,38 +280,30 @@ def test_what_is_known_of_a_stuck_end_is_recorded() -> None:
     assert (outcome.verb, outcome.result) == (Verb.SUCCEED, "7")
 
 
-@pytest.mark.parametrize(
-    ("asked", "verb"),
-    [(StopReason.NOTHING, Verb.RETRY), (StopReason.CANCEL, Verb.CANCEL)],
-)
-def test_an_error_of_which_nothing_can_be_said_is_a_timeout(
-    asked: StopReason, verb: Verb
-) -> None:
-    attempt = attempt_of(lambda: None)
-    attempt.started, attempt.over, attempt.asked = 1.0, True, asked
-    attempt.error = jobs.Unspeakable()
-    assert not attempt.is_known
-    outcome = attempt.finish_ended().outcome
-    assert outcome.verb is verb
+def test_an_error_of_which_nothing_can_be_said_is_a_timeout() -> None:
+    asks = ((StopReason.NOTHING, Verb.RETRY), (StopReason.CANCEL, Verb.CANCEL))
+    for asked, verb in asks:
+        attempt = attempt_of(lambda: None)
+        attempt.started, attempt.over, attempt.asked = 1.0, True, asked
+        attempt.error = jobs.Unspeakable()
+        assert not attempt.is_known
+        assert attempt.finish_ended().outcome.verb is verb
 
 
 def test_a_receiver_that_hangs_hinders_no_end_of_a_worker(
-    worker: HandDriven, gate: threading.Event, journal: str
+    worker: HandDriven, gate: Gate, journal: str
 ) -> None:
     """Neither an outcome that is known nor one that is made up waits for receivers."""
-
-    def block(**arguments: object) -> None:
-        gate.wait(60)
-
-    signals.attempt_succeeded.connect(block)
-    signals.attempt_failed.connect(block)
+    both = (signals.attempt_succeeded, signals.attempt_failed)
+    for signal in both:
+        signal.connect(gate.block)
     try:
         jobs.write.enqueue(journal, "known")
         worker.claim()
         (known,) = worker.worker.held
         eventually(lambda: known.over)
         jobs.stay.enqueue("stuck gate")
-        jobs.gates["stuck gate"] = gate
+        jobs.gates["stuck gate"] = gate.opened
         worker.claim()
         (stays,) = worker.worker.held - {known}
         eventually(lambda: stays.started)
@@ -359,6 +315,6 @@ def test_a_receiver_that_hangs_hinders_no_end_of_a_worker(
         assert [job.status for job in archived()] == ["succeeded"]
         assert worker.worker.is_empty
     finally:
-        signals.attempt_succeeded.disconnect(block)
-        signals.attempt_failed.disconnect(block)
-        gate.set()
+        for signal in both:
+            signal.disconnect(gate.block)
+        gate.opened.set()

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from django.db import connection
+from django.test import override_settings
 
-from django_jobqueue import Cancel, job, observers
+from django_jobqueue import job, observers
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.execution.attempt_steps import arun, run
 from django_jobqueue.execution.observed_attempts import aobserved, observed
@@ -87,10 +88,7 @@ def crashing() -> None:
     crash()
 
 
-def test_without_observers_the_functions_that_run_attempts_are_the_bare_ones(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(observers, "registered", ())
+def test_without_observers_the_functions_that_run_attempts_are_the_bare_ones() -> None:
     assert observed(run) is run
     assert aobserved(arun) is arun
 
@@ -98,32 +96,38 @@ def test_without_observers_the_functions_that_run_attempts_are_the_bare_ones(
 def test_each_kind_of_handler_runs_in_the_context_of_its_observers(
     seeing: Seeing, make_worker: Callable[..., HandDriven]
 ) -> None:
+    names = [one.name for one in (where_sync, where_async, where_atomic)]
     for handler in (where_sync, where_async, where_atomic):
         handler.enqueue()
     make_worker().work()
     results = dict(ArchivedJob.objects.values_list("job_type", "result"))
-    names = {name.rsplit(".")[-1]: name for name in results}
-    sync, async_, atomic = (f"where_{how}" for how in ("sync", "async", "atomic"))
-    assert results[names[sync]] == names[sync]
-    assert results[names[async_]] == [names[async_]] * 2
-    assert results[names[atomic]] == [names[atomic], True]
-    assert sorted(seeing.outcomes) == sorted((name, "succeed") for name in results)
+    of_sync, of_async, of_atomic = (results[name] for name in names)
+    assert of_sync == names[0]
+    assert of_async == [names[1]] * 2
+    assert of_atomic == [names[2], True]
+    assert sorted(seeing.outcomes) == sorted((name, "succeed") for name in names)
     assert inside.get() == "outside"
 
 
-@pytest.mark.parametrize(
-    ("word", "verb"),
-    [("retry", "retry"), ("snooze", "snooze"), ("fail", "fail"), ("cancel", "cancel")],
-)
 def test_at_the_exit_the_outcome_is_known(
-    word: str, verb: str, seeing: Seeing, make_worker: Callable[..., HandDriven]
+    seeing: Seeing,
+    make_worker: Callable[..., HandDriven],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    jobs.say.enqueue(word)
+    """And the log is written within the observers."""
+    logged: list[str] = []
+
+    def log(*args: object, **kwargs: object) -> None:
+        logged.append(inside.get())
+
+    monkeypatch.setattr("django_jobqueue.logs.log_failure", log)
+    words = ["retry", "snooze", "fail", "cancel"]
     worker = make_worker(threads=1)
-    worker.claim()
-    worker.run()
-    worker.finish()
-    assert seeing.outcomes == [("tests.sample.say", verb)]
+    for word in words:
+        jobs.say.enqueue(word)
+        worker.turn()
+    assert seeing.outcomes == [("tests.sample.say", word) for word in words]
+    assert {*logged} == {"tests.sample.say"}
 
 
 def test_an_attempt_that_is_not_started_has_an_outcome_too(
@@ -139,40 +143,18 @@ def test_an_attempt_that_is_not_started_has_an_outcome_too(
     assert seeing.outcomes == [("tests.sample.add", "cancel")]
 
 
-def test_what_an_observer_is_told_is_what_the_log_says_within_it(
-    seeing: Seeing,
-    make_worker: Callable[..., HandDriven],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    logged: list[str] = []
-
-    def log(*args: object, **kwargs: object) -> None:
-        logged.append(inside.get())
-
-    monkeypatch.setattr("django_jobqueue.logs.log_failure", log)
-    jobs.say.enqueue("fail")
-    make_worker(threads=1).work()
-    assert logged == ["tests.sample.say"]
-
-
 @pytest.mark.django_db
-def test_drain_and_perform_call_observers_too(seeing: Seeing) -> None:
+def test_drain_perform_and_immediate_mode_call_observers_too(seeing: Seeing) -> None:
     where_sync.enqueue()
     where_atomic.enqueue()
     assert len(drain()) == 2
     perform(where_async)
     assert [verb for _, verb in seeing.outcomes] == ["succeed"] * 3
-
-
-@pytest.mark.django_db
-def test_a_job_in_immediate_mode_is_observed_within_its_enqueue(
-    seeing: Seeing, settings: Any
-) -> None:
-    settings.JOBQUEUE = {"MODE": "immediate"}
-    made = where_sync.enqueue()
+    with override_settings(JOBQUEUE={"MODE": "immediate"}):
+        made = where_sync.enqueue()
     assert made.result == made.job_type
-    assert [enqueue.job_type for enqueue in seeing.enqueues] == [made.job_type]
-    assert list(seeing.enqueues[0].ids) == [made.id]
+    assert seeing.enqueues[-1].job_type == made.job_type
+    assert list(seeing.enqueues[-1].ids) == [made.id]
 
 
 @pytest.mark.django_db
@@ -226,54 +208,33 @@ def test_an_end_that_raises_is_an_outcome_for_observers(
 
 @pytest.mark.django_db
 def test_jobs_remember_the_trace_and_followers_inherit_it(seeing: Seeing) -> None:
+    """Beside what a project has as metadata, and not before it."""
     seeing.trace = {"traceparent": "00-1"}
     made = jobs.followed.enqueue()
     drain()
     assert made.metadata == {"trace": seeing.trace}
     follower = ArchivedJob.objects.get(job_type="tests.sample.report")
     assert follower.metadata == {"trace": seeing.trace}
+    made = jobs.add.using(metadata={"tenant": 7}).enqueue(1)
+    assert made.metadata == {"tenant": 7, "trace": seeing.trace}
+    own = jobs.add.using(metadata={"trace": "of the project"}).enqueue(1)
+    assert own.metadata == {"trace": "of the project"}
+    seeing.trace = {"traceparent": "0" * 40}
+    with override_settings(JOBQUEUE={"MAX_DATA_BYTES": 40}):  # there is no room
+        made = jobs.add.using(metadata={"tenant": 7}).enqueue(1)
+    assert made.metadata == {"tenant": 7}
 
 
 @pytest.mark.django_db
-def test_enqueue_many_is_one_enqueue_of_many_jobs(seeing: Seeing) -> None:
+def test_many_are_one_enqueue_and_a_duplicate_is_that_of_the_job_that_is_there(
+    seeing: Seeing,
+) -> None:
     seeing.trace = {"traceparent": "00-1"}
     ids = jobs.add.enqueue_many([{"a": 1}, {"a": 2}])
     (enqueue,) = seeing.enqueues
     assert (list(enqueue.ids), enqueue.is_many) == (list(ids), True)
     rows = QueuedJob.objects.values_list("metadata", flat=True)
     assert list(rows) == [{"trace": seeing.trace}] * 2
-
-
-@pytest.mark.django_db
-def test_a_duplicate_is_observed_as_the_job_that_is_there(seeing: Seeing) -> None:
-    seeing.trace = {"traceparent": "00-1"}
     first = jobs.remind.enqueue(1)
     assert jobs.remind.enqueue(1).id == first.id
-    assert [list(enqueue.ids) for enqueue in seeing.enqueues] == [[first.id]] * 2
-
-
-@pytest.mark.django_db
-def test_metadata_of_a_project_is_kept_beside_the_trace_and_before_it(
-    seeing: Seeing,
-) -> None:
-    seeing.trace = {"traceparent": "00-1"}
-    made = jobs.add.using(metadata={"tenant": 7}).enqueue(1)
-    assert made.metadata == {"tenant": 7, "trace": seeing.trace}
-    own = jobs.add.using(metadata={"trace": "of the project"}).enqueue(1)
-    assert own.metadata == {"trace": "of the project"}
-
-
-@pytest.mark.django_db
-def test_a_trace_for_which_there_is_no_room_fails_no_enqueue(
-    seeing: Seeing, settings: Any
-) -> None:
-    settings.JOBQUEUE = {"MAX_DATA_BYTES": 40}
-    seeing.trace = {"traceparent": "0" * 40}
-    made = jobs.add.using(metadata={"tenant": 7}).enqueue(1)
-    assert made.metadata == {"tenant": 7}
-
-
-@pytest.mark.django_db
-def test_a_cancelled_job_that_runs_is_observed_as_cancelled(seeing: Seeing) -> None:
-    assert isinstance(perform(jobs.say, {"word": "cancel"}).error, Cancel)
-    assert seeing.outcomes == [("tests.sample.say", "cancel")]
+    assert [list(each.ids) for each in seeing.enqueues[1:]] == [[first.id]] * 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from django.contrib.auth.models import Group
@@ -20,11 +21,6 @@ REFUSED = ["COMMIT", "rollback", "END", "abort;", "/* so */ COMMIT AND CHAIN"]
 def execute(statement: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(statement)
-
-
-def swallow() -> None:
-    with pytest.raises(TransactionManagementError):
-        execute("COMMIT")
 
 
 def in_the_middle() -> None:
@@ -56,63 +52,49 @@ def then(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]], None
     return say
 
 
-@pytest.mark.parametrize("statement", REFUSED)
 def test_a_statement_that_would_end_it_is_refused_and_nothing_stays(
-    worker: HandDriven, journal: str, statement: str, then: Callable[..., None]
+    worker: HandDriven, journal: str, then: Callable[..., None]
 ) -> None:
-    then(lambda: execute(statement))
-    jobs.write_atomic.enqueue(journal, "one")
-    worker.claim()
-    worker.run()
-    worker.finish()
-    (job,) = queued()
-    assert (job.status, job.attempts) == ("queued", 1)
+    for statement in REFUSED:
+        then(partial(execute, statement))
+        jobs.write_atomic.enqueue(journal, "one")
+        worker.turn()
+    found = [(job.status, job.attempts) for job in queued()]
+    assert found == [("queued", 1)] * len(REFUSED)
     assert not Group.objects.exists()
 
 
-def test_a_handler_may_go_on_after_the_refusal(
-    worker: HandDriven, journal: str, then: Callable[..., None]
-) -> None:
-    then(swallow)
-    jobs.write_atomic.enqueue(journal, "one")
-    worker.work()
-    assert [job.status for job in archived()] == ["succeeded"]
-    assert Group.objects.count() == 1
-
-
-@pytest.mark.parametrize("fails", [False, True])
 @pytest.mark.parametrize("end", ENDED)
 def test_one_that_ended_it_all_the_same_has_failed_and_is_not_run_again(
-    worker: HandDriven,
-    journal: str,
-    end: Callable[[], None],
-    then: Callable[..., None],
-    *,
-    fails: bool,
+    worker: HandDriven, journal: str, end: Callable[[], None], then: Callable[..., None]
 ) -> None:
-    def end_it() -> None:
+    def end_and_fail() -> None:
         end()
-        if fails:
-            raise ValueError("no such order")
+        raise ValueError("no such order")
 
-    then(end_it)
-    jobs.write_atomic.enqueue(journal, "one")
-    worker.work()
-    (job,) = archived()
-    assert (job.status, job.attempts) == ("failed", 1)
-    assert "ended the transaction of its atomic job" in job.error_message
-    assert Group.objects.count() == (0 if end is past_django else 1)
+    for number, end_it in enumerate((end, end_and_fail)):
+        then(end_it)
+        jobs.write_atomic.enqueue(journal, f"group {number}")
+        worker.turn()
+    for job in archived():
+        assert (job.status, job.attempts) == ("failed", 1)
+        assert "ended the transaction of its atomic job" in job.error_message
+    assert len(archived()) == 2
+    assert Group.objects.count() == (0 if end is past_django else 2)
 
 
 def test_savepoints_are_a_handlers_own(
     worker: HandDriven, journal: str, then: Callable[..., None]
 ) -> None:
+    """And it may go on after a refusal."""
+
     def use_savepoints() -> None:
+        with pytest.raises(TransactionManagementError):
+            execute("COMMIT")
         with pytest.raises(IntegrityError), transaction.atomic():
             Group.objects.create(name="one")  # once more
-        with connection.cursor() as cursor:
-            cursor.execute("SAVEPOINT own")
-            cursor.execute("ROLLBACK TO SAVEPOINT own")
+        execute("SAVEPOINT own")
+        execute("ROLLBACK TO SAVEPOINT own")
 
     then(use_savepoints)
     jobs.write_atomic.enqueue(journal, "one")
@@ -121,9 +103,8 @@ def test_savepoints_are_a_handlers_own(
     assert [group.name for group in Group.objects.all()] == ["one"]
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
+def test_statements_that_only_look_like_an_end_pass() -> None:
+    for statement in (
         "ROLLBACK TO SAVEPOINT a",
         "rollback work to a",
         "ROLLBACK TRANSACTION TO a",
@@ -131,7 +112,5 @@ def test_savepoints_are_a_handlers_own(
         "UPDATE commits SET a = 1",
         "DO $$ BEGIN NULL; END $$",
         "-- COMMIT\nSELECT 1",
-    ],
-)
-def test_statements_that_only_look_like_an_end_pass(statement: str) -> None:
-    assert ENDS.match(statement) is None
+    ):
+        assert ENDS.match(statement) is None
