@@ -13,7 +13,8 @@ from django.test import override_settings
 
 from django_jobqueue.backends import JobQueueBackend
 from django_jobqueue.backends.compat import task_backends
-from tests.architecture.source import ROOT
+from tests.support.commands import ROOT
+from tests.support.tables import differing
 
 BACKEND = "django_jobqueue.backends.JobQueueBackend"
 BEFORE_THE_REGISTRY = """
@@ -43,12 +44,6 @@ def checked(**params: Any) -> list[CheckMessage]:
         return list(task_backends["default"].check())
 
 
-def test_the_frameworks_checks_run_for_our_backend() -> None:
-    params = {"BACKEND": BACKEND, "OPTIONS": {"max_attempts": 0}}
-    with override_settings(TASKS={"default": params}):
-        assert "jobqueue.E023" in [message.id for message in run_checks()]
-
-
 def test_nothing_is_wrong_with_good_options() -> None:
     options = {"max_attempts": 5, "backoff": "quartic", "timeout": 30}
     assert checked(OPTIONS=options, QUEUES=["mail"]) == []
@@ -63,35 +58,38 @@ def test_without_the_app_there_is_one_error_that_names_it() -> None:
     assert "'django_jobqueue'" in message.hint
 
 
-@pytest.mark.parametrize(
-    ("options", "id", "text", "hint"),
-    [
-        ([1], "E021", "must be a dict, not [1]", "max_attempts"),
-        ({"max_attempt": 3}, "E022", "['max_attempt'] is no", "'max_attempts'?"),
-        ({"queue": "mail"}, "E022", "['queue'] is no option", "unique"),
-        ({"max_attempts": 0}, "E023", "at least 1", "@job"),
-        ({"backoff": "never"}, "E023", "must be one of exponential", "@job"),
-        (
-            {"delivery": "at_most_once", "max_attempts": 3},
-            "E023",
-            "TASKS['default']['OPTIONS']: delivery='at_most_once' allows one",
-            "@job",
-        ),
-    ],
-)
-def test_each_mistake_has_an_id_and_a_hint(
-    options: Any, id: str, text: str, hint: str
-) -> None:
-    (message,) = checked(OPTIONS=options)
-    assert message.id == f"jobqueue.{id}"
-    assert text in message.msg
-    assert hint in message.hint
+MISTAKES: list[tuple[Any, tuple[str, str, str]]] = [
+    ([1], ("E021", "must be a dict, not [1]", "max_attempts")),
+    ({"max_attempt": 3}, ("E022", "['max_attempt'] is no", "'max_attempts'?")),
+    ({"queue": "mail"}, ("E022", "['queue'] is no option", "unique")),
+    ({"max_attempts": 0}, ("E023", "at least 1", "@job")),
+    ({"backoff": "never"}, ("E023", "must be one of exponential", "@job")),
+    (
+        {"delivery": "at_most_once", "max_attempts": 3},
+        ("E023", "TASKS['default']['OPTIONS']: delivery='at_most_once' allows", "@job"),
+    ),
+]
+
+
+def test_each_mistake_has_an_id_and_a_hint() -> None:
+    def ask(options: Any) -> CheckMessage:
+        (message,) = checked(OPTIONS=options)
+        return message
+
+    def fits(message: CheckMessage, wanted: tuple[str, str, str]) -> bool:
+        id, text, hint = wanted
+        is_it = message.id == f"jobqueue.{id}"
+        return is_it and text in message.msg and hint in str(message.hint)
+
+    assert differing(MISTAKES, ask, fits) == []
 
 
 def test_a_wrong_option_counts_as_not_given() -> None:
     options = {"max_attempts": 0, "timeout": 5}
-    with override_settings(TASKS={"default": {"BACKEND": BACKEND, "OPTIONS": options}}):
+    params = {"BACKEND": BACKEND, "OPTIONS": options}
+    with override_settings(TASKS={"default": params}):
         assert task_backends["default"].policy_options == {"timeout": 5}
+        assert "jobqueue.E023" in [message.id for message in run_checks()]
 
 
 class Extended(JobQueueBackend):
@@ -101,11 +99,11 @@ class Extended(JobQueueBackend):
 
 
 def test_a_subclass_may_have_options_of_its_own() -> None:
-    params = {"BACKEND": f"{__name__}.Extended", "OPTIONS": {"prefix": "x"}}
-    with override_settings(TASKS={"default": params}):
-        assert list(task_backends["default"].check()) == []
+    own = {"BACKEND": f"{__name__}.Extended", "OPTIONS": {"prefix": "x"}}
+    assert checked(**own) == []
 
 
+@pytest.mark.processes
 def test_tasks_can_be_declared_before_the_app_registry_is_ready() -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", BEFORE_THE_REGISTRY],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -29,6 +30,7 @@ from django_jobqueue.models import JobType
 from tests.backends.conftest import in_a_loop
 from tests.sample import tasks
 from tests.support.rows import queued
+from tests.support.tables import differing, refusal
 
 pytestmark = pytest.mark.django_db(transaction=True)
 BACKEND = "django_jobqueue.backends.JobQueueBackend"
@@ -46,20 +48,15 @@ def statements(queries: CaptureQueriesContext) -> list[str]:
 
 
 @pytest.mark.usefixtures("_known")
-def test_enqueue_get_result_and_refresh_are_one_query_each() -> None:
+def test_enqueue_get_result_and_refresh_are_one_query_each_and_so_are_their_twins() -> (
+    None
+):
     with CaptureQueriesContext(connection) as queries:
         result = tasks.add.enqueue(1, b=2)
-    assert statements(queries) == ["INSERT"]
-    with CaptureQueriesContext(connection) as queries:
         tasks.add.get_result(result.id)
-    assert statements(queries) == ["WITH"]
-    with CaptureQueriesContext(connection) as queries:
         result.refresh()
-    assert statements(queries) == ["WITH"]
+    assert statements(queries) == ["INSERT", "WITH", "WITH"]
 
-
-@pytest.mark.usefixtures("_known")
-def test_their_async_twins_are_one_query_each() -> None:
     async def use_them() -> None:
         result = await tasks.add.aenqueue(1)
         assert await tasks.add.aget_result(result.id) == result
@@ -70,23 +67,28 @@ def test_their_async_twins_are_one_query_each() -> None:
     assert statements(queries) == ["INSERT", "WITH", "WITH"]
 
 
-@pytest.mark.parametrize(
-    "task",
-    [
+LATER = datetime(2099, 1, 1, 12, 0, 0, 123456, tzinfo=UTC)
+
+
+def test_a_result_is_the_same_when_it_is_read() -> None:
+    for task in (
         tasks.add,
         tasks.add.using(priority=-5, queue_name="other"),
-        tasks.add.using(run_after=datetime(2099, 1, 1, 12, 0, 0, 123456, tzinfo=UTC)),
+        tasks.add.using(run_after=LATER),
         tasks.add.using(run_after=SOON),
         tasks.add.using(max_attempts=7, metadata={"a": 1}, tags=["x"]),
-        tasks.add.using(expires_at=datetime(2099, 1, 1, tzinfo=UTC), unique_key="k"),
-    ],
-)
-def test_a_result_is_the_same_when_it_is_read(task: JobTask) -> None:
-    result = task.enqueue(1, b=2)
-    assert task.get_result(result.id) == result
-    assert (result.args, result.kwargs) == ([1], {"b": 2})
-    assert (result.status, result.attempts) == (TaskResultStatus.READY, 0)
-    assert result.enqueued_at is not None
+        tasks.add.using(expires_at=LATER, unique_key="k"),
+    ):
+        result = task.enqueue(1, b=2)
+        assert task.get_result(result.id) == result
+        assert (result.args, result.kwargs) == ([1], {"b": 2})
+        assert (result.status, result.attempts) == (TaskResultStatus.READY, 0)
+        assert result.enqueued_at is not None
+        row = queued(id=result.id)[0]
+        if task.run_after is not None:
+            assert result.task.run_after == row.run_after
+        if task.run_after == SOON:
+            assert abs(row.run_after - row.created_at - SOON) < timedelta(minutes=1)
 
 
 def test_in_a_transaction_others_see_nothing_until_it_is_committed(own: Any) -> None:
@@ -99,16 +101,14 @@ def test_in_a_transaction_others_see_nothing_until_it_is_committed(own: Any) -> 
     ]
 
 
-@pytest.mark.parametrize("id", ["123", "", "not-an-id", 7, None])
-def test_a_malformed_id_is_no_result_and_no_query(id: Any) -> None:
+def test_a_malformed_or_unknown_id_is_no_result() -> None:
     with CaptureQueriesContext(connection) as queries:
-        with pytest.raises(TaskResultDoesNotExist) as caught:
-            task_backends["default"].get_result(id)
-        assert caught.value.__cause__ is not None
+        malformed: tuple[Any, ...] = ("123", "", "not-an-id", 7, None)
+        for id in malformed:
+            with pytest.raises(TaskResultDoesNotExist) as caught:
+                task_backends["default"].get_result(id)
+            assert caught.value.__cause__ is not None
     assert list(queries) == []
-
-
-def test_an_unknown_id_is_no_result() -> None:
     with pytest.raises(TaskResultDoesNotExist):
         tasks.add.get_result(str(new_id()))
 
@@ -124,32 +124,38 @@ def test_arguments_are_kept_by_name() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("args", "kwargs", "text"),
-    [
-        ((), {}, "is missing 'a'"),
-        ((1, 2, 3), {}, "takes at most 2 positional arguments, not 3"),
-        ((1,), {"a": 2}, "got 'a' twice"),
-        ((1,), {"c": 2}, "has no parameter 'c'"),
-        ((date(2026, 1, 1),), {}, "Unsupported type"),
-    ],
-)
-def test_a_call_that_does_not_fit_is_a_type_error(
-    args: tuple[Any, ...], kwargs: dict[str, Any], text: str
-) -> None:
-    with pytest.raises(TypeError, match=text):
-        tasks.add.enqueue(*args, **kwargs)
-    assert queued() == []
+CALLS: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
+    ((), {}, "is missing 'a'"),
+    ((1, 2, 3), {}, "takes at most 2 positional arguments, not 3"),
+    ((1,), {"a": 2}, "got 'a' twice"),
+    ((1,), {"c": 2}, "has no parameter 'c'"),
+    ((date(2026, 1, 1),), {}, "Unsupported type"),
+]
 
 
-def test_the_context_is_no_argument() -> None:
+def test_a_call_that_does_not_fit_is_a_type_error() -> None:
+    def ask(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        return refusal(TypeError, lambda: tasks.add.enqueue(*args, **kwargs))
+
+    assert differing(CALLS, ask, operator.contains) == []
     with pytest.raises(TypeError, match="is given its 'context' by the worker"):
         tasks.look.enqueue(context=1)
-
-
-def test_what_would_not_survive_is_refused() -> None:
     with pytest.raises(InvalidArguments, match="which JSON does not have"):
         tasks.add.enqueue(float("nan"))
+    with pytest.raises(InvalidTask, match=r"add = add\.using\(concurrency=…\)"):
+        tasks.add.using(concurrency=5).enqueue(1)
+    with pytest.raises(TypeError, match="Did you mean 'max_attempts'"):
+        tasks.add.using(max_attempt=3)  # type: ignore[call-arg]
+    params = {"BACKEND": BACKEND, "QUEUES": ["mail"]}
+    elsewhere = tasks.add.using(queue_name="unknown")
+    with override_settings(TASKS={"default": params}):
+        text = refusal(InvalidTask, lambda: elsewhere.enqueue(1))
+    assert "'unknown' is not valid" in text
+    with pytest.raises(TypeError):
+        task_backends["default"].enqueue_many(
+            [(tasks.add, (1,), {}), (tasks.aadd, (), {"wrong": 1})]
+        )
+    assert queued() == []
 
 
 def test_bytes_and_tuples_are_what_the_framework_makes_of_them() -> None:
@@ -158,76 +164,29 @@ def test_bytes_and_tuples_are_what_the_framework_makes_of_them() -> None:
     assert tasks.anything.get_result(result.id) == result
 
 
-def test_a_wait_from_now_is_counted_from_the_enqueue() -> None:
-    result = tasks.add.using(run_after=SOON).enqueue(1)
-    (job,) = queued()
-    assert result.task.run_after == job.run_after
-    assert abs(job.run_after - job.created_at - SOON) < timedelta(minutes=1)
-
-
 def test_one_job_may_have_more_to_say() -> None:
-    moment = datetime(2099, 1, 1, tzinfo=UTC)
-    tasks.add.using(
-        max_attempts=9,
-        expires_at=moment,
-        metadata={"trace": 1},
-        tags=["a", "b"],
-        enqueued_by="tests",
-    ).enqueue(1)
+    more: dict[str, Any] = {"max_attempts": 9, "expires_at": LATER, "tags": ["a", "b"]}
+    more |= {"metadata": {"trace": 1}, "enqueued_by": "tests"}
+    tasks.add.using(**more).enqueue(1)
     (job,) = queued()
-    assert (job.max_attempts, job.expires_at) == (9, moment)
-    assert (job.metadata, job.tags, job.enqueued_by) == (
-        {"trace": 1},
-        ["a", "b"],
-        "tests",
-    )
+    assert {name: getattr(job, name) for name in more} == more
 
 
-def test_a_policy_of_the_type_cannot_be_said_of_one_job() -> None:
-    with pytest.raises(InvalidTask, match=r"add = add\.using\(concurrency=…\)"):
-        tasks.add.using(concurrency=5).enqueue(1)
-
-
-def test_an_unknown_option_is_a_type_error() -> None:
-    with pytest.raises(TypeError, match="Did you mean 'max_attempts'"):
-        tasks.add.using(max_attempt=3)  # type: ignore[call-arg]
-
-
-@pytest.mark.parametrize("task", [tasks.charge, tasks.changed, tasks.add])
-def test_the_row_of_the_job_type_says_what_the_task_says(task: JobTask) -> None:
-    task.enqueue(1) if task is not tasks.changed else task.enqueue()
-    row = JobType.objects.get(name=task.module_path)
+def test_the_row_of_the_job_type_says_what_the_task_says() -> None:
+    tasks.charge.enqueue(1), tasks.changed.enqueue(), tasks.add.enqueue(1)
+    half, five, hour = (timedelta(seconds=n) for n in (30, 5, 3_600))
+    once, again = "at_most_once", "at_least_once"
     expected: dict[JobTask, tuple[Any, ...]] = {
-        tasks.charge: (
-            "mail",
-            7,
-            1,
-            timedelta(seconds=30),
-            "at_most_once",
-            2,
-            ["card"],
-        ),
-        tasks.changed: (
-            "default",
-            0,
-            4,
-            timedelta(seconds=5),
-            "at_least_once",
-            None,
-            [],
-        ),
-        tasks.add: ("default", 0, 1, timedelta(hours=1), "at_least_once", None, []),
+        tasks.charge: ("mail", 7, 1, half, once, 2, ["card"]),
+        tasks.changed: ("default", 0, 4, five, again, None, []),
+        tasks.add: ("default", 0, 1, hour, again, None, []),
     }
-    assert expected[task] == (
-        row.queue,
-        row.priority,
-        row.max_attempts,
-        row.timeout,
-        row.delivery,
-        row.concurrency,
-        row.sensitive,
-    )
-    assert row.handler == f"task tests.sample.tasks:{task.name}"
+    columns = ("queue", "priority", "max_attempts", "timeout", "delivery")
+    for task, values in expected.items():
+        row = JobType.objects.filter(name=task.module_path)
+        (found,) = row.values_list(*columns, "concurrency", "sensitive")
+        assert found == values
+        assert row.get().handler == f"task tests.sample.tasks:{task.name}"
 
 
 def test_an_operators_priority_counts_for_tasks_that_say_none() -> None:
@@ -246,6 +205,12 @@ def test_a_unique_task_counts_its_arguments_however_they_are_given() -> None:
         tasks.once.enqueue(order=1)
     tasks.once.enqueue(2)
     assert len(queued()) == 2
+    debounced = tasks.add.using(unique_key="sum", debounce=60)
+    first, again = debounced.enqueue(1), debounced.enqueue(2)
+    assert first.id == again.id
+    (row,) = queued(id=first.id)
+    assert row.data["a"] == 2
+    assert row.run_after > row.created_at + timedelta(seconds=55)
 
 
 def test_the_result_of_a_unique_task_says_whether_it_is_new() -> None:
@@ -259,24 +224,6 @@ def test_the_result_of_a_unique_task_says_whether_it_is_new() -> None:
     many = kept.enqueue_many([{"order": 1}, {"order": 2}])
     assert [one.is_new for one in many] == [False, True]
     assert not kept.get_result(first.id).is_new
-
-
-def test_a_debounced_task_is_due_later() -> None:
-    debounced = tasks.add.using(unique_key="sum", debounce=60)
-    first, again = debounced.enqueue(1), debounced.enqueue(2)
-    assert first.id == again.id
-    (row,) = queued()
-    assert row.data["a"] == 2
-    assert row.run_after > row.created_at + timedelta(seconds=55)
-
-
-def test_validation_is_repeated_by_enqueue() -> None:
-    task = tasks.add.using(queue_name="unknown")
-    with (
-        override_settings(TASKS={"default": {"BACKEND": BACKEND, "QUEUES": ["mail"]}}),
-        pytest.raises(InvalidTask, match="'unknown' is not valid"),
-    ):
-        task.enqueue(1)
 
 
 def test_receivers_that_raise_harm_nothing(caplog: pytest.LogCaptureFixture) -> None:
@@ -323,32 +270,16 @@ def test_many_are_enqueued_at_once_and_in_order(told: list[Any]) -> None:
     assert [id for _, id in told] == [result.id for result in results]
 
 
-def test_many_are_enqueued_or_none() -> None:
-    calls = [(tasks.add, (1,), {}), (tasks.aadd, (), {"wrong": 1})]
-    with pytest.raises(TypeError):
-        task_backends["default"].enqueue_many(calls)
-    assert queued() == []
-
-
-def test_a_job_of_another_alias_says_so() -> None:
-    both = {name: {"BACKEND": BACKEND, "QUEUES": []} for name in ("default", "second")}
-    with override_settings(TASKS=both):
+def test_other_aliases_take_our_tasks_and_ours_plain_ones() -> None:
+    dummy = f"{Task.__module__.rpartition('.')[0]}.backends.dummy.DummyBackend"
+    ours = {"BACKEND": BACKEND, "QUEUES": []}
+    with override_settings(TASKS={"default": ours, "second": ours}):
         result = tasks.add.using(backend="second").enqueue(1)
         assert result.backend == result.task.backend == "second"
         assert task_backends["default"].get_result(result.id) == result
-
-
-def test_a_plain_task_of_the_framework_can_be_enqueued_here() -> None:
-    dummy = f"{Task.__module__.rpartition('.')[0]}.backends.dummy.DummyBackend"
-    aliases = {"default": {"BACKEND": dummy}, "ours": {"BACKEND": BACKEND}}
-    with override_settings(TASKS=aliases):
-        plain = Task(
-            func=tasks.add.func,
-            priority=0,
-            backend="default",
-            queue_name="default",
-            run_after=None,
-        )
+    with override_settings(TASKS={"default": {"BACKEND": dummy}, "ours": ours}):
+        more: Any = {"priority": 0, "backend": "default", "queue_name": "default"}
+        plain = Task(func=tasks.add.func, run_after=None, **more)
         result = plain.using(backend="ours").enqueue(1)
         assert task_backends["ours"].get_result(result.id).args == [1]
 
@@ -364,9 +295,11 @@ def test_a_call_made_by_hand_is_checked_like_one_of_code() -> None:
     declaration = registry.get(tasks.add.module_path)
     assert declaration is not None
     problem = declaration.parameters.problem
-    assert problem({"a": 1}) is None
-    assert problem({"a": 1, "*": {"args": 1}}) is None
-    assert "is missing 'a'" in str(problem({}))
-    assert "must be an object" in str(problem([1]))
-    assert "must be an object" in str(problem({"a": 1, "*": 5}))
-    assert "a number of arguments" in str(problem({"a": 1, "*": {"args": [1]}}))
+    assert problem({"a": 1}) is problem({"a": 1, "*": {"args": 1}}) is None
+    rows: list[tuple[Any, str]] = [
+        ({}, "is missing 'a'"),
+        ([1], "must be an object"),
+        ({"a": 1, "*": 5}, "must be an object"),
+        ({"a": 1, "*": {"args": [1]}}, "a number of arguments"),
+    ]
+    assert differing(rows, lambda data: str(problem(data)), operator.contains) == []

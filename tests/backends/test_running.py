@@ -45,38 +45,44 @@ def finish(worker: HandDriven) -> Finish:
 
 
 @pytest.mark.parametrize("task", [tasks.add, tasks.aadd])
-def test_a_task_that_returns_is_successful(finish: Finish, task: JobTask) -> None:
+def test_a_task_that_returns_is_successful(
+    finish: Finish, told: list[Any], task: JobTask
+) -> None:
     result = finish(task, 1, b=2)
     assert (result.status, result.return_value, result.errors) == (SUCCESSFUL, 3, [])
     assert result.attempts == len(result.worker_ids) == 1
     assert result.started_at == result.last_attempted_at
     assert result.enqueued_at <= result.started_at <= result.finished_at
+    assert told == [
+        ("started", JobQueueBackend, "RUNNING", None),
+        ("finished", JobQueueBackend, "SUCCESSFUL", None),
+    ]
 
 
 @pytest.mark.parametrize("task", [tasks.fail, tasks.afail])
-def test_a_task_that_raises_has_failed(finish: Finish, task: JobTask) -> None:
+def test_a_task_that_raises_has_failed(
+    finish: Finish, told: list[Any], task: JobTask
+) -> None:
     result = finish(task, "a message")
     (error,) = result.errors
-    assert result.status == FAILED
+    assert (result.status, result.attempts) == (FAILED, 1)
     assert error.exception_class is ValueError
     assert error.traceback.endswith("ValueError: a message\n")
     with pytest.raises(ValueError, match="Task failed"):
         assert result.return_value
+    signal, sender, status, raised = told[-1]
+    assert (signal, sender, status) == ("finished", JobQueueBackend, "FAILED")
+    assert (type(raised), str(raised)) == (ValueError, "a message")
 
 
-def test_a_nested_exception_reads_as_it_was_raised(finish: Finish) -> None:
+def test_a_nested_exception_reads_as_it_was_raised_and_none_ends_the_process(
+    finish: Finish,
+) -> None:
     (error,) = finish(tasks.fail_with_cause).errors
     assert 'ValueError(ValueError("the inner one"))' in error.traceback
-
-
-@pytest.mark.parametrize(
-    ("how", "error_class"), [("exit", SystemExit), ("ctrl-c", KeyboardInterrupt)]
-)
-def test_a_task_that_ends_the_process_fails_alone(
-    finish: Finish, how: str, error_class: type[BaseException]
-) -> None:
-    result = finish(tasks.leave, how)
-    assert [error.exception_class for error in result.errors] == [error_class]
+    for how, error_class in (("exit", SystemExit), ("ctrl-c", KeyboardInterrupt)):
+        result = finish(tasks.leave, how)
+        assert [error.exception_class for error in result.errors] == [error_class]
     assert finish(tasks.add, 1).return_value == 1
 
 
@@ -86,15 +92,9 @@ def test_what_is_no_json_is_a_type_error(finish: Finish) -> None:
     assert (result.status, error.exception_class) == (FAILED, TypeError)
     assert "is not JSON serializable" in error.traceback
     assert "Unsupported type" in error.traceback
-
-
-def test_bytes_are_returned_as_text(finish: Finish) -> None:
     assert finish(tasks.return_bytes).return_value == "bytes"
-
-
-def test_arguments_arrive_as_they_were_given(finish: Finish) -> None:
-    result = finish(tasks.anything, 1, [2], three={"x": None})
-    assert result.return_value == [[1, [2]], {"three": {"x": None}}]
+    arrived = finish(tasks.anything, 1, [2], three={"x": None}).return_value
+    assert arrived == [[1, [2]], {"three": {"x": None}}]
 
 
 def test_a_task_can_know_its_attempt(finish: Finish) -> None:
@@ -111,13 +111,16 @@ def test_a_task_can_know_its_attempt(finish: Finish) -> None:
 
 
 @pytest.mark.parametrize("task", [tasks.fail_twice, tasks.afail_twice])
-def test_each_failed_attempt_has_its_error(finish: Finish, task: JobTask) -> None:
+def test_each_failed_attempt_has_its_error(
+    finish: Finish, told: list[Any], task: JobTask
+) -> None:
     result = finish(task)
     assert result.status == SUCCESSFUL
     assert result.return_value == ["ValueError: attempt 1", "ValueError: attempt 2"]
     assert [e.traceback.splitlines()[-1] for e in result.errors] == result.return_value
     assert result.attempts == len(result.worker_ids) == 3
     assert result.started_at < result.last_attempted_at
+    assert [signal for signal, *_ in told] == ["started"] * 3 + ["finished"]
 
 
 def test_a_task_that_waits_for_its_next_attempt_is_ready(worker: HandDriven) -> None:
@@ -132,19 +135,12 @@ def test_a_task_that_waits_for_its_next_attempt_is_ready(worker: HandDriven) -> 
     assert tasks.fail_twice.get_result(result.id) == result
 
 
-def test_a_task_that_says_nothing_of_retries_is_tried_once(finish: Finish) -> None:
-    assert finish(tasks.fail).attempts == 1
-
-
 def test_a_backoff_is_asked_with_the_error_and_the_result(finish: Finish) -> None:
     assert finish(tasks.fail_with, "value").attempts == 3
     assert tasks.seen == [("ValueError", 1), ("ValueError", 2)]
-
-
-def test_a_backoff_that_returns_none_ends_the_attempts(finish: Finish) -> None:
-    result = finish(tasks.fail_with, "key")
+    result = finish(tasks.fail_with, "key")  # of which it returns None
     assert (result.status, result.attempts) == (FAILED, 1)
-    assert archived()[0].error_class == "KeyError"
+    assert archived(id=result.id)[0].error_class == "KeyError"
 
 
 def test_an_atomic_task_is_undone_when_it_fails(finish: Finish) -> None:
@@ -161,21 +157,19 @@ def over(result: JobTaskResult) -> tuple[Any, ...]:
     return result.status, [error.exception_class for error in result.errors]
 
 
-def test_a_cancelled_task_has_failed_with_an_error_of_its_own(db: None) -> None:
-    result = tasks.add.enqueue(1)
-    cancel([result.id], reason="not wanted")
-    assert over(result) == (FAILED, [JobCancelled])
-    assert "not wanted" in result.errors[0].traceback
-    assert (result.attempts, result.started_at) == (0, None)
-
-
-def test_an_expired_task_has_failed_with_an_error_of_its_own(
+def test_a_task_that_ends_otherwise_has_failed_with_an_error_of_its_own(
     own: OwnConnection,
 ) -> None:
-    result = tasks.charge.enqueue(1)
+    cancelled, failed, expired = (tasks.add.enqueue(n) for n in range(3))
+    cancel([cancelled.id], reason="not wanted")
+    assert over(cancelled) == (FAILED, [JobCancelled])
+    assert "not wanted" in cancelled.errors[0].traceback
+    assert (cancelled.attempts, cancelled.started_at) == (0, None)
+    operations.fail([failed.id], reason="enough")
+    assert over(failed) == (FAILED, [JobLost])
     QueuedJob.objects.update(expires_at="2020-01-01T00:00:00Z")
     expire.expire(own)
-    assert over(result) == (FAILED, [JobExpired])
+    assert over(expired) == (FAILED, [JobExpired])
 
 
 def test_a_lost_task_has_failed_with_an_error_of_its_own(
@@ -189,12 +183,6 @@ def test_a_lost_task_has_failed_with_an_error_of_its_own(
     assert over(result) == (FAILED, [JobLost])
     assert result.errors[0].traceback.endswith("JobLost: killed by signal 9\n")
     assert result.worker_ids == [worker.worker.name]
-
-
-def test_a_task_that_an_operator_lets_fail_has_an_error(db: None) -> None:
-    result = tasks.add.enqueue(1)
-    operations.fail([result.id], reason="enough")
-    assert over(result) == (FAILED, [JobLost])
 
 
 # Signals and log lines.
@@ -219,34 +207,6 @@ def told() -> Iterator[list[tuple[str, Any, str, Any]]]:
     task_finished.disconnect(finished)
 
 
-@pytest.mark.parametrize("task", [tasks.add, tasks.aadd])
-def test_start_and_success_are_told(
-    finish: Finish, told: list[Any], task: JobTask
-) -> None:
-    finish(task, 1)
-    assert told == [
-        ("started", JobQueueBackend, "RUNNING", None),
-        ("finished", JobQueueBackend, "SUCCESSFUL", None),
-    ]
-
-
-@pytest.mark.parametrize("task", [tasks.fail, tasks.afail])
-def test_a_failure_is_told_where_its_error_can_be_had(
-    finish: Finish, told: list[Any], task: JobTask
-) -> None:
-    finish(task, "here")
-    signal, sender, status, error = told[-1]
-    assert (signal, sender, status) == ("finished", JobQueueBackend, "FAILED")
-    assert (type(error), str(error)) == (ValueError, "here")
-
-
-def test_each_attempt_is_told_to_start_and_the_last_to_finish(
-    finish: Finish, told: list[Any]
-) -> None:
-    finish(tasks.fail_twice)
-    assert [signal for signal, *_ in told] == ["started"] * 3 + ["finished"]
-
-
 def test_the_error_of_a_task_with_secrets_is_told_without_them(
     finish: Finish, told: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -257,33 +217,20 @@ def test_the_error_of_a_task_with_secrets_is_told_without_them(
     assert "4111" not in "".join(f.error_message for f in Failure.objects.all())
 
 
-@pytest.mark.parametrize(
-    ("task", "state"),
-    [
-        (tasks.add.using(), "SUCCESSFUL"),
-        (tasks.aadd.using(), "SUCCESSFUL"),
-        (tasks.fail.using(), "FAILED"),
-        (tasks.afail.using(), "FAILED"),
-    ],
-)
 def test_a_run_is_three_log_lines(
-    finish: Finish, lines: list[logging.LogRecord], task: JobTask, state: str
+    finish: Finish, lines: list[logging.LogRecord]
 ) -> None:
-    result = finish(task, 7)
-    texts = [line.getMessage() for line in lines]
-    assert all(result.id in text and "None" not in text for text in texts)
-    assert ["enqueued" in texts[0], "RUNNING" in texts[1], state in texts[2]] == [
-        True,
-        True,
-        True,
-    ]
-    assert [line.levelname for line in lines] == [
-        "DEBUG",
-        "INFO",
-        "INFO" if state == "SUCCESSFUL" else "ERROR",
-    ]
-    assert bool(lines[2].exc_info) is (state == "FAILED")
-    assert len(lines) == 3
+    ends = {tasks.add: "INFO", tasks.aadd: "INFO", tasks.fail: "ERROR"}
+    for task, level in {**ends, tasks.afail: "ERROR"}.items():
+        lines.clear()
+        result = finish(task, 7)
+        texts = [line.getMessage() for line in lines]
+        assert all(result.id in text and "None" not in text for text in texts)
+        state = "SUCCESSFUL" if level == "INFO" else "FAILED"
+        for word, text in zip(("enqueued", "RUNNING", state), texts, strict=True):
+            assert word in text
+        assert [line.levelname for line in lines] == ["DEBUG", "INFO", level]
+        assert bool(lines[2].exc_info) is (level == "ERROR")
 
 
 def test_receivers_that_raise_change_nothing(finish: Finish) -> None:
@@ -305,21 +252,14 @@ def test_the_context_is_one_of_the_framework(finish: Finish) -> None:
     assert isinstance(tasks.seen[0], JobTaskResult)
 
 
-def test_deferred_tasks_wait_and_do_not_keep_a_worker(worker: HandDriven) -> None:
+def test_deferred_tasks_wait_and_greater_priorities_come_first(
+    make_worker: Any,
+) -> None:
     later = tasks.add.using(run_after=timedelta(hours=1)).enqueue(1)
-    now = tasks.add.enqueue(2)
-    worker.work()
-    now.refresh()
-    later.refresh()
-    assert (now.status, later.status) == (SUCCESSFUL, TaskResultStatus.READY)
-
-
-def test_greater_priorities_come_first(make_worker: Any) -> None:
-    results = [
-        tasks.add.using(priority=priority).enqueue(1) for priority in (0, -100, 100)
-    ]
+    results = [tasks.add.using(priority=n).enqueue(1) for n in (0, -100, 100)]
     make_worker(threads=1).work()
-    for result in results:
+    for result in (*results, later):
         result.refresh()
     ordered = sorted(results, key=lambda result: result.started_at)
     assert [result.task.priority for result in ordered] == [100, 0, -100]
+    assert later.status == TaskResultStatus.READY

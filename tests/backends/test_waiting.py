@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from asgiref.sync import sync_to_async
+from asgiref.sync import async_to_sync, sync_to_async
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
@@ -51,30 +51,45 @@ def in_thread(function: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]
 
 @pytest.mark.usefixtures("_only_told", "transactional_db")
 def test_a_job_that_ends_while_somebody_waits_is_told() -> None:
-    job = jobs.add.enqueue(1, 2)
-    thread, found = in_thread(lambda: wait(job.id, timeout=60))
-    eventually(lambda: queued()[0].awaited, what="the wait to begin")
+    """A result is refreshed, too."""
+    job, result = jobs.add.enqueue(1, 2), tasks.add.enqueue(1, 2)
+    calls = (lambda: wait(job.id, timeout=60), lambda: result.wait(timeout=60))
+    threads = [in_thread(call) for call in calls]
+    eventually(lambda: all(job.awaited for job in queued()), what="the waits to begin")
     with working():
-        thread.join()
-    assert (found[0].id, found[0].status, found[0].result) == (job.id, "succeeded", 3)
+        for thread, _ in threads:
+            thread.join()
+    (ended,), (found,) = (found for _, found in threads)
+    assert (ended.id, ended.status, ended.result) == (job.id, "succeeded", 3)
+    assert (found, result.return_value) == (result, 3)
 
 
 @pytest.mark.usefixtures("_only_told", "transactional_db")
 def test_a_job_that_is_cancelled_is_over_too() -> None:
     job = jobs.add.enqueue(1)
     thread, found = in_thread(lambda: wait(job.id))
-    eventually(lambda: queued()[0].awaited and awaiting._listener.hears)
+    listener = awaiting._listener  # private: it is there before it hears
+    eventually(lambda: queued()[0].awaited and listener.hears)
     cancel([job.id])
     thread.join()
     assert found[0].status == "cancelled"
 
 
 @pytest.mark.usefixtures("transactional_db")
-def test_a_job_that_is_over_is_not_waited_for(worker: HandDriven) -> None:
+def test_a_job_that_is_over_is_not_waited_for_nor_one_that_there_is_not(
+    worker: HandDriven,
+) -> None:
     job = jobs.add.enqueue(1)
     worker.work()
     assert wait(job.id, timeout=0).status == "succeeded"
+    # private: its thread and connection would be made at the first real wait
     assert awaiting._listener._listener is None
+    with pytest.raises(JobNotFound):
+        wait(new_id())
+    with transaction.atomic():
+        mine = jobs.add.enqueue(1)
+        with pytest.raises(RuntimeError, match="cannot be waited for in a transaction"):
+            wait(mine.id)
 
 
 @pytest.mark.usefixtures("transactional_db")
@@ -82,25 +97,12 @@ def test_a_wait_ends_at_its_timeout_and_leaves_no_connection() -> None:
     job = jobs.add.enqueue(1)
     with pytest.raises(TimeoutError, match="is not over yet"):
         wait(job.id, timeout=0.05)
-    assert awaiting._listener._waiting == {}
+    with pytest.raises(TimeoutError):
+        async_to_sync(await_)(job.id, timeout=0.05)
     other = OwnConnection("tests")
     ask = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'jobqueue wait'"
     eventually(lambda: other.fetch(ask) == [], what="the connection to be closed")
     other.close()
-
-
-@pytest.mark.usefixtures("transactional_db")
-def test_a_job_that_there_is_not_cannot_be_waited_for() -> None:
-    with pytest.raises(JobNotFound):
-        wait(new_id())
-
-
-@pytest.mark.usefixtures("transactional_db")
-def test_a_wait_in_the_transaction_that_enqueued_is_refused() -> None:
-    with transaction.atomic():
-        job = jobs.add.enqueue(1)
-        with pytest.raises(RuntimeError, match="cannot be waited for in a transaction"):
-            wait(job.id)
 
 
 @pytest.mark.usefixtures("transactional_db")
@@ -144,41 +146,10 @@ async def aeventually(condition: Callable[[], bool]) -> None:
 async def test_many_wait_in_one_event_loop() -> None:
     enqueued = [await jobs.add.aenqueue(n) for n in range(10)]
     waits = [asyncio.create_task(await_(job.id, timeout=60)) for job in enqueued]
-
-    def are_awaited() -> bool:
-        return sum(job.awaited for job in queued()) == 10
-
-    await aeventually(are_awaited)
+    result = await tasks.aadd.aenqueue(1, 2)
+    awaited = asyncio.create_task(result.await_(timeout=60))
+    await aeventually(lambda: sum(job.awaited for job in queued()) == 11)
     with working():
         done = await asyncio.gather(*waits)
+        assert (await awaited).return_value == 3
     assert [job.result for job in done] == list(range(10))
-    assert awaiting._listener._waiting == {}
-
-
-@pytest.mark.usefixtures("transactional_db")
-@in_a_loop
-async def test_an_async_wait_ends_at_its_timeout() -> None:
-    job = await jobs.add.aenqueue(1)
-    with pytest.raises(TimeoutError):
-        await await_(job.id, timeout=0.05)
-
-
-@pytest.mark.usefixtures("_only_told", "transactional_db")
-def test_a_result_is_refreshed_when_its_task_has_finished() -> None:
-    result = tasks.add.enqueue(1, 2)
-    thread, found = in_thread(lambda: result.wait(timeout=60))
-    eventually(lambda: queued()[0].awaited)
-    with working():
-        thread.join()
-    assert found == [result]
-    assert result.return_value == 3
-
-
-@pytest.mark.usefixtures("_only_told", "transactional_db")
-@in_a_loop
-async def test_a_result_can_be_awaited() -> None:
-    result = await tasks.aadd.aenqueue(1, 2)
-    waiting = asyncio.create_task(result.await_(timeout=60))
-    await aeventually(lambda: queued()[0].awaited)
-    with working():
-        assert (await waiting).return_value == 3

@@ -6,7 +6,6 @@ import importlib
 import sys
 import unittest
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -17,6 +16,9 @@ CUSTOM = "test_custom_backend"
 
 IMMEDIATE = "test_immediate_backend ImmediateBackendTestCase"
 IN_A_LOOP = "it calls sync methods in an event loop, which a database forbids"
+IN_MEMORY = (
+    "it changes the result in the memory of the backend; ours is in the database"
+)
 CANNOT = {
     "test_tasks TaskTestCase test_enqueue_task_async": IN_A_LOOP,
     "test_tasks TaskTestCase test_refresh_result": IN_A_LOOP,
@@ -24,12 +26,8 @@ CANNOT = {
     f"{IMMEDIATE} test_cannot_get_result": "our results can be had",
     f"{IMMEDIATE} test_cannot_refresh_result": "our results can be had",
     f"{IMMEDIATE} test_cannot_pass_run_after": "our tasks can be put off",
-    "test_dummy_backend DummyBackendTestCase test_refresh_result": (
-        "it changes the result in the memory of the backend; ours is in the database"
-    ),
-    "test_dummy_backend DummyBackendTestCase test_refresh_result_async": (
-        "it changes the result in the memory of the backend; ours is in the database"
-    ),
+    "test_dummy_backend DummyBackendTestCase test_refresh_result": IN_MEMORY,
+    "test_dummy_backend DummyBackendTestCase test_refresh_result_async": IN_MEMORY,
     f"{CUSTOM} CustomBackendTestCase test_no_enqueue": "ours has an enqueue",
     f"{CUSTOM} CustomBackendTestCase test_backend_does_not_support_priority": (
         "ours has priorities"
@@ -37,31 +35,18 @@ CANNOT = {
 }
 
 
-def _found() -> tuple[dict[str, type[unittest.TestCase]], str]:
-    """Every test by its name, and why there is none."""
+def _found() -> Iterator[tuple[str, type[unittest.TestCase]]]:
+    """Every test, with its name."""
+    folder = str(source.tests())
+    sys.path.insert(0, folder)
     try:
-        folder = source.tests()
-    except source.Unobtainable as error:
-        return {}, str(error)
-    found: dict[str, type[unittest.TestCase]] = {}
-    with _importable(folder):
         for name in (*FILES, CUSTOM):
             module = importlib.import_module(f"tasks.{name}")
             for case in vars(module).values():
                 if isinstance(case, type) and case.__module__ == module.__name__:
-                    found |= dict(_methods(name, case))
-    return found, ""
-
-
-class _importable:
-    def __init__(self, folder: Path) -> None:
-        self._folder = str(folder)
-
-    def __enter__(self) -> None:
-        sys.path.insert(0, self._folder)
-
-    def __exit__(self, *error: object) -> None:
-        sys.path.remove(self._folder)
+                    yield from _methods(name, case)
+    finally:
+        sys.path.remove(folder)
 
 
 def _methods(module: str, case: type) -> Iterator[tuple[str, type[unittest.TestCase]]]:
@@ -70,7 +55,7 @@ def _methods(module: str, case: type) -> Iterator[tuple[str, type[unittest.TestC
             yield f"{module} {case.__name__} {method}", case
 
 
-TESTS, WHY_NOT = _found()
+TESTS = dict(_found())
 
 
 def run(name: str) -> unittest.TestResult:
@@ -81,7 +66,6 @@ def run(name: str) -> unittest.TestResult:
     return result
 
 
-@pytest.mark.skipif(not TESTS, reason=WHY_NOT)
 @pytest.mark.parametrize("name", [name for name in TESTS if name not in CANNOT])
 @pytest.mark.django_db
 def test_what_django_asks_of_a_backend_holds(name: str) -> None:
@@ -91,7 +75,6 @@ def test_what_django_asks_of_a_backend_holds(name: str) -> None:
     assert not result.skipped
 
 
-@pytest.mark.skipif(not TESTS, reason=WHY_NOT)
 @pytest.mark.parametrize("name", CANNOT)
 @pytest.mark.django_db
 def test_no_exception_is_kept_in_vain(name: str) -> None:
