@@ -15,9 +15,6 @@ from django.utils import timezone
 from django_jobqueue import get_job
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.models import JobType, QueuedJob, Worker
-from django_jobqueue.store.queue import claim, lanes
-from django_jobqueue.store.queue.lanes import LaneMark
-from django_jobqueue.store.rows import Lane
 from django_jobqueue.testing import clock, clocks, drain
 from tests.support.rows import archived, queued
 from tests.testing import jobs
@@ -137,27 +134,6 @@ def test_jobs_that_expire_or_are_paused_do_not_hold_up_the_time() -> None:
         )
         assert [r.job.job_type for r in drain(until=HOUR / 2)] == [jobs.urgent.name]
         assert [r.job.job_type for r in drain(until=HOUR)] == [name]
-
-
-def test_claims_use_the_same_indexes() -> None:
-    def scans() -> set[str]:
-        params = {
-            **lanes.mark_params([LaneMark(Lane("default", 0, jobs.greet.name))]),
-            "limit": 1,
-            "worker": 1,
-        }
-        with connection.cursor() as cursor:
-            cursor.execute("SET LOCAL enable_seqscan = off")
-            cursor.execute("SET LOCAL enable_sort = off")
-            cursor.execute(f"EXPLAIN {claim.CLAIM}", params)
-            lines = [line for (line,) in cursor.fetchall()]
-        return {line.strip(" ->").split("  (")[0] for line in lines if "Scan" in line}
-
-    jobs.greet.enqueue_many({"name": str(n)} for n in range(100))
-    before = scans()
-    assert any("jobqueue_q_ready" in scan or "Index" in scan for scan in before)
-    with clock(NOON):
-        assert scans() == before
 
 
 def test_what_was_prepared_before_sees_the_time_as_well() -> None:

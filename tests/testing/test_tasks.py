@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.db import transaction
 from django.test import override_settings
 
+from django_jobqueue import wait
 from django_jobqueue.testing import (
     Verb,
     assert_enqueued,
@@ -52,9 +54,26 @@ def test_tasks_are_performed() -> None:
 @override_settings(JOBQUEUE={"MODE": "immediate"})
 def test_tasks_run_at_once_and_their_results_are_finished() -> None:
     result = tasks.greet.enqueue("anna")
-    assert result.is_finished
+    assert (result.is_finished, result.attempts) == (True, 1)
     assert result.return_value == "Hello, anna!"
-    assert tasks.greet.get_result(result.id).return_value == "Hello, anna!"
-    failed = tasks.number.enqueue()
+    assert tasks.greet.get_result(result.id) == result
+    assert result.wait(timeout=0).return_value == "Hello, anna!"
+    assert wait(result.id).status == "succeeded"
+    failed = tasks.number.enqueue()  # and the caller goes on
+    failed.refresh()
     assert failed.status.name == "FAILED"
-    assert failed.errors[0].exception_class is ValueError
+    assert [error.exception_class for error in failed.errors] == [ValueError]
+    results = tasks.greet.enqueue_many([{"name": "ben"}, {"name": "carl"}])
+    for result in results:
+        result.refresh()
+    assert [one.return_value for one in results] == ["Hello, ben!", "Hello, carl!"]
+
+
+@pytest.mark.django_db(transaction=True)
+@override_settings(JOBQUEUE={"MODE": "on_commit"})
+def test_tasks_run_at_the_commit() -> None:
+    with transaction.atomic():
+        result = tasks.greet.enqueue("anna")
+        assert result.status.name == "READY"
+    result.refresh()
+    assert result.return_value == "Hello, anna!"
