@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ from django_jobqueue.testing import assert_enqueued, drain
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven
 from tests.support.second_database import SECOND, second  # noqa: F401
+from tests.support.tables import differing, refusal
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", SECOND])
 
@@ -54,26 +56,18 @@ def counts() -> tuple[int, int]:
     )
 
 
-def test_without_a_setting_or_a_router_it_is_the_default() -> None:
+def test_the_setting_wins_over_the_routers_and_these_over_the_default() -> None:
     with override_settings(JOBQUEUE={}):
-        assert conf.database == "default"
-        assert DjangoDatabase().alias == "default"
-
-
-def test_routers_choose_where_jobs_are_written() -> None:
+        assert conf.database == DjangoDatabase().alias == "default"
     with override_settings(DATABASE_ROUTERS=[JobsAreSecond()]):
         made = jobs.add.enqueue(1)
         jobs.add.enqueue_many([{"a": 2}])
         assert conf.database == SECOND
         assert get_job(made.id).data == {"a": 1}
-    assert counts() == (0, 2)
-
-
-def test_the_setting_wins_over_the_routers() -> None:
-    routed = override_settings(DATABASE_ROUTERS=[JobsAreSecond()])
-    with routed, override_settings(JOBQUEUE={"DATABASE": "default"}):
-        jobs.add.enqueue(1)
-    assert counts() == (1, 0)
+        assert counts() == (0, 2)
+        with override_settings(JOBQUEUE={"DATABASE": "default"}):
+            jobs.add.enqueue(1)
+    assert counts() == (1, 2)
 
 
 def test_an_enqueue_names_its_database() -> None:
@@ -182,20 +176,17 @@ def test_so_do_the_helpers_of_tests(commits: bool) -> None:
     assert counts() == (0, 0)
 
 
-@pytest.mark.parametrize(
-    "verb",
-    [
+def test_an_unknown_alias_is_refused_with_the_nearest(lite: None) -> None:
+    text = "using must be an alias of DATABASES, not 'secnd'. Did you mean 'second'?"
+    calls: list[Callable[[], Any]] = [
         lambda: jobs.add.using(using="secnd"),
         lambda: enqueue("tests.sample.add", {"a": 1}, using="secnd"),
         lambda: operations.cancel([], using="secnd"),
-    ],
-)
-def test_an_unknown_alias_is_refused_with_the_nearest(verb: Any) -> None:
-    with pytest.raises(InvalidArguments) as caught:
-        verb()
-    assert str(caught.value) == (
-        "using must be an alias of DATABASES, not 'secnd'. Did you mean 'second'?"
-    )
+    ]
+    ask = partial(refusal, InvalidArguments)
+    assert differing([(call, text) for call in calls], ask) == []
+    text = "using must be a PostgreSQL database; 'lite' is sqlite."
+    assert refusal(InvalidArguments, lambda: jobs.add.using(using="lite")) == text
 
 
 @pytest.fixture
@@ -211,38 +202,19 @@ def lite() -> Iterator[None]:
     del connections.settings["lite"]
 
 
-def test_a_database_of_another_kind_is_refused(lite: None) -> None:
-    with pytest.raises(InvalidArguments) as caught:
-        jobs.add.using(using="lite")
-    assert str(caught.value) == (
-        "using must be a PostgreSQL database; 'lite' is sqlite."
-    )
-
-
 def test_a_setting_that_names_no_such_database_is_told_at_the_first_use(
     lite: None,
 ) -> None:
     for alias, problem in (
         ("lite", "must be a PostgreSQL database; 'lite' is sqlite."),
-        (
-            "defualt",
-            "must be an alias of DATABASES, not 'defualt'. Did you mean 'defau",
-        ),
+        ("defualt", "must be an alias of DATABASES, not 'defualt'. Did you mean 'de"),
     ):
-        with (
-            override_settings(JOBQUEUE={"DATABASE": alias}),
-            pytest.raises(ImproperlyConfigured) as caught,
-        ):
-            jobs.add.enqueue(1)
-        assert str(caught.value).startswith(
+        with override_settings(JOBQUEUE={"DATABASE": alias}):
+            text = refusal(ImproperlyConfigured, lambda: jobs.add.enqueue(1))
+        assert text.startswith(
             "The database of the jobs, which JOBQUEUE['DATABASE'] or else "
             f"DATABASE_ROUTERS name, {problem}"
         )
-
-
-def test_so_is_a_router_that_does() -> None:
-    with (
-        override_settings(DATABASE_ROUTERS=[JobsAreNowhere()]),
-        pytest.raises(ImproperlyConfigured, match="not 'secnd'"),
-    ):
-        jobs.add.enqueue(1)
+    with override_settings(DATABASE_ROUTERS=[JobsAreNowhere()]):
+        text = refusal(ImproperlyConfigured, lambda: jobs.add.enqueue(1))
+    assert "not 'secnd'" in text

@@ -65,42 +65,27 @@ def alone(**options: Any) -> UUID:
     return jobs.add.using(**options).enqueue(1).id
 
 
-def again(**options: Any) -> UUID:
-    """The second one of a burst, whose job type is known."""
-    alone(**options)
-    return alone(**options)
-
-
-def with_an_id(**options: Any) -> UUID:
-    return jobs.add.using(id=uuid4(), **options).enqueue(1).id
-
-
-def by_name(**options: Any) -> UUID:
-    return enqueue(jobs.add.name, {"a": 1}, **options).id
-
-
-def many(**options: Any) -> UUID:
-    return jobs.add.using(**options).enqueue_many([{"a": 1}, {"a": 2}])[1]
-
-
 def unique(**options: Any) -> UUID:
     return jobs.add_alone.using(**options).enqueue(next(NUMBERS)).id
 
 
-def many_unique(**options: Any) -> UUID:
-    calls = [{"a": next(NUMBERS)} for _ in range(2)]
-    return jobs.add_alone.using(**options).enqueue_many(calls)[1]
+def two() -> list[dict[str, int]]:
+    return [{"a": next(NUMBERS)}, {"a": next(NUMBERS)}]
 
 
-def replacing(**options: Any) -> UUID:
-    return jobs.render.using(**options).enqueue(next(NUMBERS)).id
-
-
-def windowed(**options: Any) -> UUID:
-    return jobs.remind.using(**options).enqueue(next(NUMBERS)).id
-
-
-WAYS = (alone, again, with_an_id, by_name, many, unique, many_unique, replacing)
+WAYS: dict[str, Callable[..., UUID]] = {
+    "alone": alone,
+    "the second of a burst, whose type is known": lambda **o: (alone(**o), alone(**o))[
+        1
+    ],
+    "with an id": lambda **o: jobs.add.using(id=uuid4(), **o).enqueue(1).id,
+    "by name": lambda **o: enqueue(jobs.add.name, {"a": 1}, **o).id,
+    "many": lambda **o: jobs.add.using(**o).enqueue_many(two())[1],
+    "unique": unique,
+    "many unique": lambda **o: jobs.add_alone.using(**o).enqueue_many(two())[1],
+    "replacing": lambda **o: jobs.render.using(**o).enqueue(next(NUMBERS)).id,
+    "in a window": lambda **o: jobs.remind.using(**o).enqueue(next(NUMBERS)).id,
+}
 
 
 @pytest.fixture
@@ -136,29 +121,6 @@ def lost(option: str, row: Row) -> str:
     return "" if is_there else f"{option} is lost on its way into the row: {row}"
 
 
-def has_an_id() -> bool:
-    id = uuid4()
-    return alone(id=id) == id
-
-
-def counts_against_a_key() -> bool:
-    job = jobs.write_keyed.using(limit_key="k").enqueue("/dev/null")
-    return row_of(job.id)["limit_key"] == f"{jobs.write_keyed.name} k"
-
-
-def counts_with_a_weight() -> bool:
-    job = jobs.write_weighed.using(weight=7).enqueue("/dev/null")
-    return bool(row_of(job.id)["weight"] == 7)
-
-
-def has_a_key() -> bool:
-    return row_of(alone(unique_key="k"))["unique_key"] is not None
-
-
-def is_unique_until_it_starts() -> bool:
-    return bool(row_of(unique(unique_until="started"))["unique_until_started"])
-
-
 def returns_a_duplicate() -> bool:
     returned = jobs.add_alone.using(on_duplicate="return")
     return returned.enqueue(-1).id == returned.enqueue(-1).id
@@ -184,12 +146,23 @@ def is_in_that_database() -> bool:
 
 
 # Options that are no value of the row, or only together with others.
-EFFECTS = {
-    "id": has_an_id,
-    "limit_key": counts_against_a_key,
-    "weight": counts_with_a_weight,
-    "unique_key": has_a_key,
-    "unique_until": is_unique_until_it_starts,
+def written(handler: Any, *arguments: Any, **options: Any) -> Row:
+    return row_of(handler.using(**options).enqueue(*arguments).id)
+
+
+NULL = "/dev/null"
+KEY = f"{jobs.write_keyed.name} k"
+ID = uuid4()
+EFFECTS: dict[str, Callable[[], bool]] = {
+    "id": lambda: alone(id=ID) == ID,
+    "limit_key": lambda: (
+        written(jobs.write_keyed, NULL, limit_key="k")["limit_key"] == KEY
+    ),
+    "weight": lambda: written(jobs.write_weighed, NULL, weight=7)["weight"] == 7,
+    "unique_key": lambda: row_of(alone(unique_key="k"))["unique_key"] is not None,
+    "unique_until": lambda: row_of(unique(unique_until="started"))[
+        "unique_until_started"
+    ],
     "on_duplicate": returns_a_duplicate,
     "debounce": is_debounced,
     "debounce_max": is_debounced_at_most,
@@ -197,20 +170,17 @@ EFFECTS = {
 }
 
 
-def test_each_option_of_one_job_is_tried() -> None:
+def test_each_option_of_one_job_is_tried_and_has_its_effect() -> None:
     untried = OF_JOB.keys() - SAMPLES.keys() - EFFECTS.keys()
     assert untried == set(), "add a value of each to SAMPLES, with its column"
     assert SAMPLES.keys() | EFFECTS.keys() == OF_JOB.keys()
-
-
-def test_each_option_has_its_effect() -> None:
     assert [option for option, effect in EFFECTS.items() if not effect()] == []
 
 
 def test_each_option_is_in_the_row_whichever_way_it_is_inserted() -> None:
     ids = {
-        (way.__name__, option): way(**{option: given})
-        for way in (*WAYS, windowed)
+        (name, option): way(**{option: given})
+        for name, way in WAYS.items()
         for option, (given, _, _) in SAMPLES.items()
     }
     rows = {row["id"]: row for row in QueuedJob.objects.values()}
@@ -232,18 +202,16 @@ def test_each_option_is_in_the_row_that_a_schedule_makes(
     assert list(filter(None, (lost(name, rows[name]) for name in names))) == []
 
 
-def test_each_option_of_a_schedule_is_tried() -> None:
+def test_each_option_of_a_schedule_is_in_its_row(declare: Callable[[], None]) -> None:
     assert OF_SCHEDULES.keys() == ScheduleOptions.__annotations__.keys(), (
         "add a value and column of each"
     )
-
-
-def test_each_option_of_a_schedule_is_in_its_row(declare: Callable[[], None]) -> None:
     for option, (given, _) in OF_SCHEDULES.items():
         jobs.add.at(every(days=1_000), **{"name": option, option: given})(1)
     declare()
     rows = {row["name"]: row for row in Schedule.objects.values()}
-    assert {
-        option: rows["chosen" if option == "name" else option][column]
-        for option, (_, column) in OF_SCHEDULES.items()
-    } == {option: given for option, (given, _) in OF_SCHEDULES.items()}
+    rows["name"] = rows["chosen"]
+    found = {
+        option: rows[option][column] for option, (_, column) in OF_SCHEDULES.items()
+    }
+    assert found == {option: given for option, (given, _) in OF_SCHEDULES.items()}

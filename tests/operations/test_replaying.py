@@ -57,7 +57,7 @@ def test_one_key_replays_once_although_the_first_replay_ends_meanwhile(
 ) -> None:
     """Between the look and the insert of another request with the same key."""
     old, key = archive(ADD), new_id()
-    look, looked = replaying._made_before, []
+    look, looked = replaying._made_before, []  # private: the moment of the look
 
     def look_too_early(*args: Any) -> Job | None:
         if looked:
