@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -47,17 +46,20 @@ def told(made: Job, status: str) -> list[dict[str, str]]:
     return [{"job": str(made.id), "status": status}]
 
 
-def test_a_retry_is_not_followed(worker: HandDriven) -> None:
+def test_neither_a_retry_nor_a_pruned_job_is_followed_nor_an_end_that_is_undone(
+    worker: HandDriven,
+) -> None:
     jobs.followed.enqueue("error")
-    worker.claim()
-    worker.run()
-    worker.finish()
+    worker.turn()
     assert [row.attempts for row in queued()] == [1]
     assert followers() == []
-
-
-def test_what_is_pruned_is_not_followed_again(worker: HandDriven) -> None:
+    QueuedJob.objects.all().delete()
     made = jobs.followed.enqueue()
+    with transaction.atomic():
+        cancel([made.id])
+        assert len(followers()) == 1
+        transaction.set_rollback(True)
+    assert followers() == []
     worker.work()
     operations.prune_jobs([made.id])
     worker.work()
@@ -65,51 +67,36 @@ def test_what_is_pruned_is_not_followed_again(worker: HandDriven) -> None:
     assert followers() == told(made, "succeeded")
 
 
-def test_an_atomic_job_is_followed_in_its_own_transaction(worker: HandDriven) -> None:
-    made = jobs.followed_atomic.enqueue()
-    failed = jobs.followed_atomic.enqueue(fails=True)
-    worker.work()
-    assert sorted(followers(), key=str) == sorted(
-        told(made, "succeeded") + told(failed, "failed"), key=str
-    )
-
-
-def test_an_archiving_that_is_rolled_back_leaves_no_follower() -> None:
-    made = jobs.followed.enqueue()
-    with transaction.atomic():
-        cancel([made.id])
-        assert len(followers()) == 1
-        transaction.set_rollback(True)
-    assert followers() == []
-    assert [row.status for row in queued()] == ["queued"]
-
-
 def test_any_job_can_be_followed(worker: HandDriven) -> None:
     made = jobs.add.using(on_complete=jobs.report).enqueue(1)
     named = enqueue("tests.sample.add", {"a": 2}, on_complete=REPORT)
     many = jobs.add.using(on_complete=REPORT).enqueue_many([{"a": 3}, {"a": 4}])
     good, bad = jobs.followed.enqueue_many([{}, {"word": "fail"}])
+    atomic, failed = jobs.followed_atomic.enqueue_many([{}, {"fails": True}])
     jobs.add.enqueue(5)
     worker.work()
-    told = {one["job"]: one["status"] for one in followers()}
-    ids = (made.id, named.id, *many, good)
-    assert told == {**{str(id): "succeeded" for id in ids}, str(bad): "failed"}
+    wanted = {str(id): "succeeded" for id in (made.id, named.id, *many, good, atomic)}
+    wanted |= {str(bad): "failed", str(failed): "failed"}
+    assert {one["job"]: one["status"] for one in followers()} == wanted
 
 
-def test_a_type_that_another_process_declares_is_followed() -> None:
+def test_types_are_followed_whose_row_another_process_made_or_nobody(
+    worker: HandDriven,
+) -> None:
     JobType.objects.create(name="elsewhere.send", followers={"on_complete": [REPORT]})
-    one = enqueue("elsewhere.send")
-    two = enqueue("elsewhere.send")
-    cancel([one.id, two.id])
+    cancel([enqueue("elsewhere.send").id for _ in range(2)])
     assert len(followers()) == 2
-
-
-def test_a_follower_whose_row_is_missing_gets_one() -> None:
+    QueuedJob.objects.all().delete()
     JobType.objects.filter(name__in=[REPORT, "tests.sample.followed"]).delete()
-    made = jobs.followed.enqueue()
+    made, late = jobs.followed.enqueue(), jobs.followed.enqueue()
     assert JobType.objects.filter(name=REPORT).exists()
     cancel([made.id])
     assert followers() == told(made, "cancelled")
+    QueuedJob.objects.filter(job_type_id=REPORT).delete()
+    JobType.objects.filter(name=REPORT).delete()  # it vanished meanwhile
+    worker.work()
+    assert [row.status for row in archived(id=late.id)] == ["succeeded"]
+    assert followers() == []
 
 
 def test_a_follower_that_nobody_knows_is_refused_at_the_enqueue() -> None:
@@ -120,42 +107,20 @@ def test_a_follower_that_nobody_knows_is_refused_at_the_enqueue() -> None:
     assert not QueuedJob.objects.exists()
 
 
-def test_a_follower_that_vanished_harms_nothing(worker: HandDriven) -> None:
-    made = jobs.followed.enqueue()
-    JobType.objects.filter(name=REPORT).delete()
-    worker.work()
-    assert archived(id=made.id)[0].status == "succeeded"
-    assert followers() == []
-
-
 def finish(job: str, status: str) -> None: ...
 
 
-@pytest.mark.parametrize(
-    ("option", "problem"),
-    [
-        (
-            "stories.itself",
-            "must be another job type than 'stories.itself', which would follow on "
-            "itself forever.",
-        ),
-        (
-            jobs.add,
-            "must be a handler that needs nothing but job, status, result, error_class "
-            "and error_message: tests.sample.jobs.add() is missing 'a'.",
-        ),
-    ],
-)
-def test_a_follower_that_cannot_be_is_refused_when_it_is_declared(
-    option: Any, problem: str
-) -> None:
-    with pytest.raises(ImproperlyConfigured) as caught:
-        job(name="stories.itself", on_complete=option)(finish)
-    assert str(caught.value) == f"@job on {__name__}.finish: on_complete {problem}"
-    assert registry.get("stories.itself") is None
-
-
-def test_a_follower_that_cannot_be_is_refused_when_it_is_used() -> None:
+def test_a_follower_that_cannot_be_is_refused_when_it_is_declared_or_used() -> None:
+    needs = "must be a handler that needs nothing but job, status, result, error_class "
+    needs += "and error_message: tests.sample.jobs.add() is missing 'a'."
+    itself = "must be another job type than 'stories.itself', which would follow on "
+    itself += "itself forever."
+    name, declared = "stories.itself", [("stories.itself", itself), (jobs.add, needs)]
+    for option, problem in declared:
+        with pytest.raises(ImproperlyConfigured) as caught:
+            job(name=name, on_complete=option)(finish)  # type: ignore[call-overload]
+        assert str(caught.value) == f"@job on {__name__}.finish: on_complete {problem}"
+        assert registry.get(name) is None
     rows: list[tuple[Any, str]] = [
         (jobs.report, "on_complete must be another job type than"),
         (jobs.add, "on_complete must be a handler that needs nothing "),
@@ -174,18 +139,6 @@ def types(rows: list[Any]) -> list[str]:
     return [row.job_type_id.rpartition(".")[2] for row in rows]
 
 
-def test_a_follower_has_followers_and_the_metadata_of_the_job_before(
-    worker: HandDriven,
-) -> None:
-    made = jobs.chain_a.using(metadata={"trace": "7"}).enqueue()
-    worker.work()
-    assert types(archived()) == ["chain_a", "chain_b", "chain_c"]
-    _, second, third = archived()
-    assert second.data == {"job": str(made.id), "status": "succeeded"}
-    assert third.data == {"job": str(second.id), "status": "failed"}
-    assert [row.metadata for row in archived()] == [{"trace": "7"}] * 3
-
-
 def test_a_chain_runs_where_jobs_run_at_once() -> None:
     with override_settings(JOBQUEUE={"MODE": "immediate"}):
         with pytest.raises(ValueError, match="the middle fails"):
@@ -197,27 +150,19 @@ def test_a_chain_runs_where_jobs_run_at_once() -> None:
     assert [job.metadata for job in kept] == [{"trace": "7"}] * 3
 
 
-def test_a_follower_has_every_option_of_its_type(make_worker: Make) -> None:
+def test_a_unique_follower_is_there_once_with_the_data_of_the_first(
+    make_worker: Make,
+) -> None:
     worker = make_worker(queues=("default",))
-    jobs.add.using(on_complete="tests.sample.follow_with_options").enqueue(1)
-    worker.work()
-    (row,) = queued()
-    assert (row.queue, row.priority) == ("mail", 7)
-    assert row.followers == {"on_complete": [REPORT]}
-    assert row.expires_at == row.run_after + timedelta(hours=1)
-    assert row.unique_key is not None
-
-
-def test_a_unique_follower_is_there_once(make_worker: Make) -> None:
-    worker = make_worker(queues=("default",))
-    add = jobs.add.using(on_complete="tests.sample.follow_with_options")
-    add.enqueue_many([{"a": n} for n in range(5)])
+    of_add, of_fail = (
+        handler.using(on_complete="tests.sample.follow_with_options", max_attempts=1)
+        for handler in (jobs.add, jobs.fail)
+    )
+    of_add.enqueue_many([{"a": n} for n in range(5)])
     worker.work()
     assert len(archived()) == 5
     assert types(queued()) == ["follow_with_options"]
-    jobs.fail.using(
-        on_complete="tests.sample.follow_with_options", max_attempts=1
-    ).enqueue()
+    of_fail.enqueue()
     worker.work()
     assert [row.data["status"] for row in queued()] == ["succeeded", "failed"]
 
@@ -226,8 +171,8 @@ def test_a_follower_that_waits_already_is_claimed_after_the_job_before_is_archiv
     make_worker: Make, own: OwnConnection
 ) -> None:
     """It must see what that job did."""
-    first = jobs.add.using(on_complete="tests.sample.follow_with_options").enqueue(1)
-    second = jobs.add.using(on_complete="tests.sample.follow_with_options").enqueue(2)
+    followed = jobs.add.using(on_complete="tests.sample.follow_with_options")
+    first, second = followed.enqueue(1), followed.enqueue(2)
     cancel([first.id])
     worker = make_worker(queues=("mail",))
     with transaction.atomic():

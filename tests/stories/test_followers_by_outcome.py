@@ -24,13 +24,12 @@ from django_jobqueue import (
     operations,
     replay,
 )
-from django_jobqueue.domain import followers
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.domain.job_options import OF_JOB
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing.follower_rows import ALLOWED, follower_job
 from django_jobqueue.enqueueing.immediate_jobs import memory
-from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
+from django_jobqueue.models import JobType, QueuedJob
 from django_jobqueue.operations import bulk, bulk_steps
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
@@ -45,6 +44,7 @@ from tests.support.undone import check_each
 pytestmark = pytest.mark.django_db(transaction=True)
 
 GOOD: Final = {("on_success", "on_good"), ("on_complete", "on_any")}
+REPORT: Final = "tests.sample.report"
 BAD: Final = {
     ("on_failure", "on_bad"),
     ("on_failure", "without_arguments"),
@@ -87,9 +87,7 @@ def lose(worker: HandDriven, own: OwnConnection, handler: Handler[..., Any]) -> 
     worker.work()
     id = handler.enqueue().id
     worker.claim()
-    holder = queued(id=id)[0].worker_id
-    assert holder is not None
-    rescue.rescue(own, [holder], crashed=True, reason="killed")
+    rescue.rescue(own, [worker.worker.id], crashed=True, reason="killed")
     return id
 
 
@@ -162,24 +160,6 @@ def test_an_at_most_once_job_that_is_lost_is_a_failure(
     }
 
 
-def test_immediate_mode_and_the_database_follow_the_same_table() -> None:
-    def check(status: str) -> None:
-        row = ArchivedJob.objects.create(
-            job_type_id="tests.sample.end_with",
-            status=status,
-            followers={
-                "on_success": ["tests.sample.on_good"],
-                "on_failure": ["tests.sample.on_bad", "tests.sample.without_arguments"],
-                "on_complete": ["tests.sample.on_any"],
-            },
-        )
-        here = followers.on_status(row.followers, status)
-        pairs = {(option, short(one.job_type)) for one, option in here.items()}
-        assert enqueued(row.pk) == pairs == FOLLOWED_BY[status]
-
-    check_each(check, ((status,) for status in FOLLOWED_BY))
-
-
 def test_jobs_that_run_at_once_have_the_same_followers_and_arguments(
     worker: HandDriven,
 ) -> None:
@@ -221,27 +201,18 @@ def test_every_follower_runs_at_once_though_one_of_them_fails() -> None:
     assert names == ["add", "fails", "on_good"]
 
 
-def test_a_chain_passes_each_result_on(worker: HandDriven) -> None:
+def test_a_chain_passes_each_result_and_the_metadata_on(worker: HandDriven) -> None:
     jobs.count_one.using(metadata={"trace": "7"}).enqueue(21)
     worker.work()
     rows = archived()
-    assert [short(row.job_type_id) for row in rows] == [
-        "count_one",
-        "double",
-        "report_number",
-    ]
+    names = [short(row.job_type_id) for row in rows]
+    assert names == ["count_one", "double", "report_number"]
     assert [row.result for row in rows] == [21, 42, "it is 42"]
     assert [row.follows for row in rows] == [None, rows[0].id, rows[1].id]
     assert [row.metadata for row in rows] == [{"trace": "7"}] * 3
 
 
-def test_a_chain_ends_where_a_link_fails(worker: HandDriven) -> None:
-    jobs.count_one.using(on_success=jobs.fail.using(max_attempts=1)).enqueue()
-    worker.work()
-    assert [short(row.job_type_id) for row in archived()] == ["count_one", "fail"]
-
-
-def test_a_chain_of_one_job_is_written_where_it_is_enqueued(
+def test_a_chain_of_one_job_is_written_where_it_is_enqueued_and_ends_where_one_fails(
     worker: HandDriven,
 ) -> None:
     last = jobs.on_any.using(tags=["last"])
@@ -249,6 +220,8 @@ def test_a_chain_of_one_job_is_written_where_it_is_enqueued(
         on_success=jobs.on_good.using(tags=["second"], on_success=last)
     )
     ids = chain.enqueue_many([{"a": 1, "b": 2}, {"a": 3}])
+    broken = jobs.fail.using(max_attempts=1, on_success=last)
+    ends = jobs.add.using(on_success=broken).enqueue(1).id
     worker.work()
     for id, result in zip(ids, (3, 3), strict=True):
         (second,) = archived(follows=id)
@@ -256,6 +229,7 @@ def test_a_chain_of_one_job_is_written_where_it_is_enqueued(
         assert [second.tags, third.tags] == [["second"], ["last"]]
         assert second.result == third.result["result"] == result
         assert third.result["job"] == str(second.id)
+    assert followers_of(archived(follows=ends)[0].id) == []
 
 
 def test_followers_of_one_job_replace_those_of_its_type_by_option(
@@ -266,19 +240,25 @@ def test_followers_of_one_job_replace_those_of_its_type_by_option(
     first, second = made.enqueue().id, none.enqueue().id
     third = enqueue("tests.sample.end_with", on_success=jobs.report).id
     worker.work()
-    assert enqueued(first) == {
-        ("on_success", "without_arguments"),
-        ("on_complete", "on_any"),
-    }
+    any_, success = ("on_complete", "on_any"), "on_success"
+    assert enqueued(first) == {(success, "without_arguments"), any_}
     assert enqueued(second) == set()
-    assert enqueued(third) == {("on_success", "report"), ("on_complete", "on_any")}
+    assert enqueued(third) == {(success, "report"), any_}
 
 
-def test_the_same_follower_named_twice_is_enqueued_once(worker: HandDriven) -> None:
+def test_the_same_follower_named_twice_and_a_duplicate_of_a_unique_one_are_one(
+    worker: HandDriven,
+) -> None:
     named = [jobs.on_any, "tests.sample.on_any", jobs.on_any.using(tags=["other"])]
     made = jobs.add.using(on_success=named, on_complete=jobs.on_any).enqueue(1)
+    later = jobs.without_arguments.using(unique_key="k", run_after=timedelta(hours=1))
+    both = jobs.add.using(on_success=[later, jobs.on_good])
+    ids = both.enqueue_many([{"a": n} for n in range(3)])
     worker.work()
     assert [row.tags for row in archived(follows=made.id)] == [None, ["other"]]
+    assert {row.status for row in archived(id__in=ids)} == {"succeeded"}
+    assert len(archived(job_type="tests.sample.on_good")) == 3
+    assert len(queued(job_type_id="tests.sample.without_arguments")) == 1
 
 
 def test_a_replay_has_followers_of_its_own(worker: HandDriven) -> None:
@@ -309,10 +289,7 @@ OPTIONS: Final[dict[str, list[dict[str, Any]]]] = {
     "queue": [{"queue": "mail"}],
     "priority": [{"priority": 0}, {"priority": -7}],
     "max_attempts": [{"max_attempts": 9}],
-    "run_after": [
-        {"run_after": timedelta(minutes=5)},
-        {"run_after": MOMENT},
-    ],
+    "run_after": [{"run_after": timedelta(minutes=5)}, {"run_after": MOMENT}],
     "expires_at": [{"expires_at": MOMENT}],
     "expires_in": [{"expires_in": 90}, {"expires_in": 90, "run_after": timedelta(1)}],
     "timeout": [{"timeout": 5}],
@@ -324,10 +301,8 @@ OPTIONS: Final[dict[str, list[dict[str, Any]]]] = {
     "weight": [{"weight": 7}],
     "unique_until": [{"unique_key": "one", "unique_until": "started"}],
     "on_success": [{"on_success": jobs.on_good}, {"on_success": ()}],
-    "on_failure": [
-        {"on_failure": [jobs.on_bad.using(tags=["x"]), "tests.sample.report"]}
-    ],
-    "on_complete": [{"on_complete": "tests.sample.report"}],
+    "on_failure": [{"on_failure": [jobs.on_bad.using(tags=["x"]), REPORT]}],
+    "on_complete": [{"on_complete": REPORT}],
 }
 TAKERS: Final = ("tests.sample.without_arguments", "tests.sample.with_all_options")
 # For others a key, or a weight, has no effect.
@@ -435,38 +410,15 @@ def archive(id: UUID, status: str) -> int:
 def test_metadata_of_a_follower_adds_to_that_of_the_job_before(
     worker: HandDriven,
 ) -> None:
+    """And an operator's priority counts for it."""
+    JobType.objects.filter(name="tests.sample.on_any").update(priority_override=42)
     taker = jobs.on_any.using(metadata={"b": 3, "c": 4})
     first = jobs.add.using(metadata={"a": 1, "b": 2}, on_success=taker).enqueue(1)
-    second = jobs.add.using(on_success=taker).enqueue(1)
+    own = jobs.add.using(on_success=taker.using(priority=3)).enqueue(1)
     worker.work()
-    assert archived(follows=first.id)[0].metadata == {"a": 1, "b": 3, "c": 4}
-    assert archived(follows=second.id)[0].metadata == {"b": 3, "c": 4}
-
-
-def test_an_operators_priority_counts_for_followers() -> None:
-    JobType.objects.filter(name="tests.sample.on_any").update(priority_override=42)
-    plain = jobs.add.using(on_complete=jobs.on_any).enqueue(1)
-    own = jobs.add.using(on_complete=jobs.on_any.using(priority=3)).enqueue(1)
-    try:
-        cancel([plain.id, own.id])
-        assert queued(follows=plain.id)[0].priority == 42
-        assert queued(follows=own.id)[0].priority == 3
-    finally:
-        JobType.objects.filter(name="tests.sample.on_any").update(
-            priority_override=None
-        )
-
-
-def test_a_duplicate_of_a_unique_follower_is_skipped_and_the_others_are_not(
-    worker: HandDriven,
-) -> None:
-    later = jobs.without_arguments.using(unique_key="k", run_after=timedelta(hours=1))
-    both = jobs.add.using(on_success=[later, jobs.on_good])
-    ids = both.enqueue_many([{"a": n} for n in range(3)])
-    worker.work()
-    assert {row.status for row in archived(id__in=ids)} == {"succeeded"}
-    assert len(archived(job_type="tests.sample.on_good")) == 3
-    assert len(queued(job_type_id="tests.sample.without_arguments")) == 1
+    (of_first,), (of_own,) = archived(follows=first.id), archived(follows=own.id)
+    assert (of_first.metadata, of_first.priority) == ({"a": 1, "b": 3, "c": 4}, 42)
+    assert (of_own.metadata, of_own.priority) == ({"b": 3, "c": 4}, 3)
 
 
 def test_what_plain_sql_wrote_of_followers_keeps_no_job_from_ending(

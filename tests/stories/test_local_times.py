@@ -20,8 +20,13 @@ from django_jobqueue import get_job, operations
 from django_jobqueue.admin.jobs.archived_jobs import ArchivedJobAdmin
 from django_jobqueue.domain import throttle
 from django_jobqueue.domain.ids import new_id
-from django_jobqueue.models import ArchivedJob, FailureGroup, JobType, QueuedJob
-from django_jobqueue.operations import bulk_steps
+from django_jobqueue.models import (
+    ArchivedJob,
+    BulkOperation,
+    FailureGroup,
+    JobType,
+    QueuedJob,
+)
 from django_jobqueue.search.selection import Selection, Table
 from django_jobqueue.stats import overview
 from django_jobqueue.store.connection import DjangoDatabase
@@ -80,23 +85,15 @@ def test_times_are_read_in_utc(ended: list[UUID]) -> None:
         assert DjangoDatabase().fetch_row(read, {}) == (MOMENTS[0],)
 
 
-def test_a_bulk_operation_takes_each_job_once(ended: list[UUID]) -> None:
-    draft = operations.bulk.draft("replay", Selection(Table.ARCHIVED))
-    operations.bulk.start(draft.id)
-    while not getattr(bulk_steps.step(draft.id, max_rows=2), "over", True):
-        pass
-    replays = queued(replay_of__isnull=False)
-    assert sorted(job.replay_of for job in replays) == sorted(ended)
-    assert operations.bulk.get(draft.id).cutoff.tzinfo is not None
-
-
-def test_the_command_takes_each_job_once(
+def test_a_bulk_operation_takes_each_job_once(
     ended: list[UUID], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("SMALLEST", "FIRST", "LARGEST"):
         monkeypatch.setattr(throttle, name, 2)
     call_command("jobqueue", "replay", "--status", "failed", "--yes", verbosity=0)
     assert sorted(job.replay_of for job in queued()) == sorted(ended)
+    id = BulkOperation.objects.get().pk
+    assert operations.bulk.get(id).cutoff.tzinfo is not None
 
 
 NOON = datetime(2099, 7, 1, 10, tzinfo=UTC)  # 12:00 in Berlin
@@ -173,14 +170,10 @@ def test_a_list_shows_each_job_once_and_which_of_the_two_hours_it_was(
     assert shown_on(get(anna, list_of("archivedjob") + newer)) == shown[-2]
     assert "2026-10-25 02:25:00 CET" in pages[0].html
     assert "2026-10-25 02:30:00 CEST" in pages[-1].html
-
-
-def test_a_day_that_is_searched_for_is_a_local_one(
-    anna: Client, ended: list[UUID]
-) -> None:
-    ArchivedJob.objects.filter(id=ended[0]).update(
-        finished_at=datetime(2026, 10, 24, 22, 30, tzinfo=UTC)
-    )
+    # A day that is searched for is a local one, too.
+    moment = datetime(2026, 10, 24, 22, 30, tzinfo=UTC)
+    ArchivedJob.objects.filter(id=ended[0]).update(finished_at=moment)
+    monkeypatch.undo()
     found = get(anna, list_of("archivedjob"), q="finished:2026-10-25")
     assert len(shown_on(found)) == len(ended)
     found = get(anna, list_of("archivedjob"), q="finished:2026-10-24")
@@ -188,18 +181,10 @@ def test_a_day_that_is_searched_for_is_a_local_one(
 
 
 def test_a_moment_that_is_chosen_is_a_local_one(anna: Client) -> None:
-    id = scene.queued()
-    confirm(anna, "queuedjob", "reschedule", id, run_after="2099-07-01T12:00")
-    job = QueuedJob.objects.get(id=id)
-    assert job.run_after == NOON
-    confirm(
-        anna,
-        "jobtype",
-        "pause",
-        scene.ADD,
-        reason="deploy",
-        resume_at="2099-07-01T12:00",
-    )
+    id, noon = scene.queued(), "2099-07-01T12:00"
+    confirm(anna, "queuedjob", "reschedule", id, run_after=noon)
+    assert QueuedJob.objects.get(id=id).run_after == NOON
+    confirm(anna, "jobtype", "pause", scene.ADD, reason="deploy", resume_at=noon)
     assert JobType.objects.get(name=scene.ADD).resume_at == NOON
     page = get(anna, page_of("jobtype", scene.ADD))
     assert "2099-07-01 12:00:00 CEST" in page.html
@@ -215,17 +200,16 @@ COMMANDS = (
 )
 
 
-def test_commands_work(ended: list[UUID], anna: Client) -> None:
+def test_a_time_that_a_command_is_given_is_a_local_one(
+    ended: list[UUID], anna: Client
+) -> None:
     scene.build()
     for words in COMMANDS:
         call_command("jobqueue", *words.split(), verbosity=0)
     assert JobType.objects.get(name=scene.ADD).resume_at == NOON
-
-
-def test_a_time_that_a_command_is_given_is_a_local_one() -> None:
-    words = [jobs.add.name, '{"a": 1, "b": 2}', "--run-after", "2099-07-01T12:00"]
-    call_command("jobqueue", "enqueue", *words, verbosity=0)
-    assert [job.run_after for job in queued()] == [NOON]
+    words = f'enqueue {jobs.add.name} {{"a":1}} --run-after 2099-07-01T12:00'
+    call_command("jobqueue", *words.split(), verbosity=0)
+    assert [job.data for job in queued(run_after=NOON)] == [{"a": 1}]
 
 
 def test_a_time_that_is_chosen_in_python_is_as_djangos_are(ended: list[UUID]) -> None:

@@ -96,41 +96,35 @@ def waiting(worker: HandDriven, journal: str, attempts: int) -> Job:
     job = jobs.fail_often.using(max_attempts=9).enqueue(journal)
     for _ in range(attempts):
         operations.run_now(job.id)
-        worker.claim()
-        worker.run()
-        worker.finish()
+        worker.turn()
     return operations.get_job(job.id)
 
 
-@pytest.mark.parametrize(("made", "number"), [(1, 1), (2, 1), (2, 2)])
 def test_a_number_that_leaves_no_attempt_is_refused(
-    worker: HandDriven, journal: str, made: int, number: int
+    worker: HandDriven, journal: str
 ) -> None:
-    job, fresh = waiting(worker, journal, made), waiting(worker, journal, 0)
-    were = "attempt was" if made == 1 else "attempts were"
-    with pytest.raises(InvalidArguments) as caught:
-        operations.allow_attempts([fresh.id, job.id], number)
-    assert str(caught.value) == (
-        f"max_attempts must be at least {made + 1}, not {number}: {made} {were} made "
-        f"of job {job.id}. operations.fail ends a job without another one."
-    )
+    one, two, fresh = (waiting(worker, journal, made) for made in (1, 2, 0))
+    refused = [(one, 1, "1 attempt was"), (two, 1, "2 attempts were")]
+    for job, number, made in [*refused, (two, 2, "2 attempts were")]:
+        with pytest.raises(InvalidArguments) as caught:
+            operations.allow_attempts([fresh.id, job.id], number)
+        assert str(caught.value) == (
+            f"max_attempts must be at least {job.attempts + 1}, not {number}: {made} "
+            f"made of job {job.id}. operations.fail ends a job without another one."
+        )
     assert {row.max_attempts for row in queued()} == {9}
 
 
-def test_a_number_that_leaves_one_is_allowed(worker: HandDriven, journal: str) -> None:
+def test_a_number_that_leaves_one_is_allowed(
+    worker: HandDriven, journal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     job = waiting(worker, journal, 1)
+    with monkeypatch.context() as patch:  # it makes its attempt after the look
+        patch.setattr(operations.failing.store_attempts, "spent", lambda *_: None)
+        assert operations.allow_attempts([job.id], 1) == []
+    assert [row.max_attempts for row in queued()] == [9]
     assert operations.allow_attempts([job.id], 2) == [job.id]
     operations.run_now(job.id)
     worker.work()
     (over,) = archived()
     assert (over.status, over.attempts) == ("failed", 2)
-
-
-def test_a_job_that_makes_its_attempt_meanwhile_is_left_alone(
-    worker: HandDriven, journal: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Between the look and the change."""
-    job = waiting(worker, journal, 1)
-    monkeypatch.setattr(operations.failing.store_attempts, "spent", lambda *_: None)
-    assert operations.allow_attempts([job.id], 1) == []
-    assert [row.max_attempts for row in queued()] == [9]

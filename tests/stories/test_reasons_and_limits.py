@@ -1,4 +1,5 @@
-"""Why a job was cancelled, and how many attempts it had: the archive remembers."""
+"""Why a job was cancelled, how many attempts it had, and whether it has failed: what
+the archive and the failures remember."""
 
 from __future__ import annotations
 
@@ -6,12 +7,19 @@ import threading
 from collections.abc import Callable
 from datetime import timedelta
 from itertools import product
+from uuid import UUID
 
 import pytest
 from django.utils import timezone
 
 from django_jobqueue import Handler, operations
-from django_jobqueue.models import Failure, JobType, QueuedJob
+from django_jobqueue.models import (
+    Failure,
+    FailureGroup,
+    FailureRollup,
+    JobType,
+    QueuedJob,
+)
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.queue import expire, release
 from django_jobqueue.store.queue.rescue import rescue
@@ -80,30 +88,24 @@ def test_who_gives_no_reason_is_named(worker: HandDriven) -> None:
     assert archived()[0].error_message == "cancelled by anna"
 
 
-def test_the_reason_is_kept_when_the_worker_dies(
+def test_the_reason_is_kept_when_the_worker_dies_or_had_no_slot_for_the_job(
     worker: HandDriven, own: OwnConnection
 ) -> None:
-    made = jobs.add.enqueue(1)
+    released, rescued = jobs.add.enqueue(1).id, jobs.add.enqueue(2).id
     worker.claim()
-    worker.run()
-    operations.cancel([made.id], reason=WHY)
-    rescue(own, [worker.worker.id], crashed=True, reason="killed")
-    assert [(j.status, j.error_message) for j in archived()] == [("cancelled", WHY)]
+    worker.run()  # as if they waited for a slot
+    operations.cancel([released, rescued], reason=WHY)
+    id = worker.worker.id
+    (fence,) = [a.job.fence for a in worker.worker.held if a.job.id == released]
+    release.release(own, id, [released], [fence])
+    rescue(own, [id], crashed=True, reason="killed")
+    found = [(j.id, j.status, j.error_message) for j in archived()]
+    assert found == [(id, "cancelled", WHY) for id in (released, rescued)]
 
 
-def test_the_reason_is_kept_when_the_job_was_not_started(
+def test_the_archive_keeps_the_limit_that_applied(
     worker: HandDriven, own: OwnConnection
 ) -> None:
-    made = jobs.add.enqueue(1)
-    worker.claim()
-    worker.run()  # as if it waited for a slot
-    operations.cancel([made.id], reason=WHY)
-    (attempt,) = worker.worker.held
-    release.release(own, worker.worker.id, [made.id], [attempt.job.fence])
-    assert [(j.status, j.error_message) for j in archived()] == [("cancelled", WHY)]
-
-
-def test_the_archive_keeps_the_limit_that_applied(worker: HandDriven) -> None:
     jobs.fail.enqueue()
     jobs.fail.using(max_attempts=2).enqueue()
     worker.work()
@@ -111,30 +113,33 @@ def test_the_archive_keeps_the_limit_that_applied(worker: HandDriven) -> None:
     kept = {(j.attempts, j.effective_max_attempts, j.max_attempts) for j in archived()}
     # The last one is of the job alone, for a replay.
     assert kept == {(3, 3, None), (2, 2, 2)}
+    lost = jobs.write_once.enqueue("/dev/null").id
+    worker.claim()
+    worker.run()
+    rescue(own, [worker.worker.id], crashed=True, reason="killed")
+    assert [job.effective_max_attempts for job in archived(id=lost)] == [1]
+    assert queued() == []
 
 
-def end_by_hand(id: object) -> None:
-    operations.fail([str(id)], reason="no")
+def end_by_hand(id: UUID) -> None:
+    operations.fail([id], reason="no")
 
 
-def end_by_cancelling(id: object) -> None:
-    operations.cancel([str(id)])
+def end_by_cancelling(id: UUID) -> None:
+    operations.cancel([id])
 
 
-def end_by_expiry(id: object) -> None:
+def end_by_expiry(id: UUID) -> None:
     past = timezone.now() - timedelta(seconds=1)
     QueuedJob.objects.filter(id=id).update(expires_at=past)
     expire.expire(DjangoDatabase())
 
 
 def test_so_it_does_where_no_worker_archives() -> None:
-    def check(
-        end: Callable[[object], None],
-        limits: tuple[int | None, int | None, int | None],
-    ) -> None:
+    def check(end: Callable[[UUID], None], limits: tuple[int | None, ...]) -> None:
         override, own_limit, limit = limits
-        type_of_job = JobType.objects.filter(name=jobs.fail.name)
-        type_of_job.update(max_attempts_override=override)
+        of_type = JobType.objects.filter(name=jobs.fail.name)
+        of_type.update(max_attempts_override=override)
         made = jobs.fail.using(max_attempts=own_limit).enqueue()
         end(made.id)
         assert [job.effective_max_attempts for job in archived(id=made.id)] == [limit]
@@ -144,10 +149,23 @@ def test_so_it_does_where_no_worker_archives() -> None:
     check_each(check, product(ends, limits))
 
 
-def test_and_where_a_worker_died(worker: HandDriven, own: OwnConnection) -> None:
-    jobs.write_once.enqueue("/dev/null")
-    worker.claim()
-    worker.run()
-    rescue(own, [worker.worker.id], crashed=True, reason="killed")
-    assert [job.effective_max_attempts for job in archived()] == [1]
-    assert queued() == []
+def test_a_handler_that_asks_to_be_retried_has_not_failed_until_the_last_time(
+    worker: HandDriven,
+) -> None:
+    made = jobs.say.enqueue(word="retry")
+    worker.work()
+    (job,) = queued()
+    assert (job.id, job.status, job.attempts) == (made.id, "queued", 1)
+    (attempt,) = Failure.objects.filter(job_id=made.id)
+    assert (attempt.number, attempt.end) == (1, "failed")
+    assert attempt.error_class.endswith("Retry")
+    assert attempt.error_message == "again"
+    assert attempt.fingerprint is None
+    assert not FailureGroup.objects.exists()
+    worker.worker.completer.write_counters()
+    assert not FailureRollup.objects.exists()
+    jobs.say.using(max_attempts=1).enqueue(word="retry")
+    worker.work()
+    (over,) = archived(job_type=jobs.say.name)
+    assert (over.status, over.error_message) == ("failed", "again")
+    assert over.fingerprint == FailureGroup.objects.get().fingerprint

@@ -247,10 +247,7 @@ def test_a_worker_applies_the_same_rules(worker: HandDriven) -> None:
     worker.work()
     (over,) = ArchivedJob.objects.all()
     assert (over.status, over.attempts, over.effective_max_attempts) == ("failed", 3, 3)
-    assert (over.timeout, over.backoff) == (
-        timedelta(seconds=5),
-        {"policy": "fixed"},
-    )
+    assert (over.timeout, over.backoff) == (timedelta(seconds=5), {"policy": "fixed"})
 
 
 def test_a_replay_keeps_the_options_of_the_job() -> None:
@@ -279,10 +276,13 @@ def test_an_override_is_for_jobs_without_options_of_their_own() -> None:
 
 def test_jobs_enqueued_together_have_the_same_options() -> None:
     backoff = retries.partial(retries.exponential, base=2, cap=timedelta(minutes=1))
-    for number, (many, unique) in enumerate(product((1, 3), (False, True))):
-        handler = job(name=f"{NAME}.{number}", unique=unique)(handle)
+    for unique in (False, True):
+        handler = job(name=f"{NAME}.{unique}", unique=unique)(handle)
         chosen = handler.using(timeout=0.5, backoff=backoff, max_attempts=4)
-        chosen.enqueue_many([{"how": "error", "ten": n} for n in range(many)])
+        for many in (1, 3):
+            chosen.enqueue_many(
+                [{"how": "error", "ten": many + n} for n in range(many)]
+            )
     rows = QueuedJob.objects.values_list("timeout", "max_attempts", "backoff")
     stored = {"cap": 60.0, "base": 2, "policy": "exponential"}
     assert list(rows) == [(timedelta(seconds=0.5), 4, stored)] * 8
@@ -338,12 +338,6 @@ def test_perform_and_immediate_mode_apply_the_rules() -> None:
 
 def test_the_row_of_the_type_tells_the_rules() -> None:
     id = enqueue("sync", "a wait", "nothing", "error")
-    assert JobType.objects.get(name=get_job(id).job_type).retry == [
-        {
-            "exception": name,
-            "retry": True,
-            "max_attempts": None,
-            "backoff": "fixed(wait=0:00:30)",
-        }
-        for name in ("OSError", "KeyError")
-    ]
+    told = {"retry": True, "max_attempts": None, "backoff": "fixed(wait=0:00:30)"}
+    rules = [{"exception": name, **told} for name in ("OSError", "KeyError")]
+    assert JobType.objects.get(name=get_job(id).job_type).retry == rules
