@@ -1,4 +1,4 @@
-"""The tables of other job queues, as their released packages make them."""
+"""The tables of other job queues, as the models of their released packages are."""
 
 from __future__ import annotations
 
@@ -13,27 +13,7 @@ import pytest
 from django.apps import apps
 from django.contrib.admin import site
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from django.test import modify_settings
-from django.test.utils import CaptureQueriesContext
-
-WRITES = ("ALTER", "CREATE", "DROP", "INSERT", "SET", "UPDATE")
-
-
-_made: dict[str, list[str]] = {}  # what the migrations of an app have written
-
-
-def _make_tables(app: str) -> None:
-    """Run its migrations; from the second test on only their statements."""
-    if app not in _made:
-        with CaptureQueriesContext(connection) as queries:
-            executor = MigrationExecutor(connection)
-            executor.migrate(executor.loader.graph.leaf_nodes(app))
-        statements = [query["sql"] for query in queries.captured_queries]
-        _made[app] = [one for one in statements if one.startswith(WRITES)]
-        return
-    with connection.cursor() as cursor:
-        cursor.execute(";".join(one.rstrip("; ") for one in _made[app]))
 
 
 @contextmanager
@@ -42,20 +22,19 @@ def installed(app: str, *needs: str) -> Iterator[Any]:
     the package is not there, or does not know this Django."""
     for module in (app, *needs):
         if importlib.util.find_spec(module) is None:
-            pytest.skip(f"{app} or what it needs is not installed: {module}")
+            pytest.skip(f"needs {module}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # theirs
         try:
             changed = modify_settings(INSTALLED_APPS={"append": app})
             changed.enable()
         except Exception as error:  # whatever their code raises
-            pytest.skip(
-                f"{app} does not work with Django {django.__version__}: {error}"
-            )
+            pytest.skip(f"needs another {app} for Django {django.__version__}: {error}")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            _make_tables(app)
+        with connection.schema_editor() as editor:
+            for model in apps.get_app_config(app).get_models():
+                if not model._meta.proxy:
+                    editor.create_model(model)
         yield apps.get_app_config(app)
     finally:
         changed.disable()

@@ -6,22 +6,22 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.core.management.base import CommandError
 from django.db import transaction
 from django.utils import timezone
 
-from django_jobqueue import operations, testing
+from django_jobqueue import operations
 from django_jobqueue.domain.registry import handler_names
+from django_jobqueue.domain.schedules import schedules
 from django_jobqueue.models import QueuedJob, Schedule
-from tests.commands.conftest import Said, jobqueue
+from tests.commands.conftest import Said, jobqueue, not_refused, refusal
 
 NOON = datetime(2030, 6, 1, 12, tzinfo=UTC)
 ADD, KEEP = "tests.sample.add", "tests.sample.keep"
 
 
-def imported(*arguments: str) -> Said:
+def imported(line: str = "") -> Said:
     """``jobqueue import celery-beat …``."""
-    return jobqueue("import", "celery-beat", *arguments)
+    return jobqueue(f"import celery-beat {line}")
 
 
 class Tables:
@@ -43,7 +43,7 @@ class Tables:
         """A periodic task at this distance."""
         model = self.model("IntervalSchedule")
         interval = model.objects.create(every=every, period=period)
-        return self.periodic("often", interval=interval, **fields)
+        return self.periodic(**{"name": "often", **fields}, interval=interval)
 
     def clocked(self, moment: datetime, **fields: Any) -> Any:
         """A periodic task at this moment."""
@@ -67,18 +67,48 @@ def ours() -> Any:
     return Schedule.objects.filter(origin="admin")
 
 
+FIELDS: dict[str, dict[str, str]] = {
+    "0 */4 * * *": {"hour": "*/4", "minute": "0"},
+    "0,30 * * * *": {"minute": "0, 30", "hour": "*"},
+    "30 2 * * MON-FRI": {"day_of_week": "mon-friday"},
+    "30 2 * * 5,6,0,1": {"day_of_week": "fri-mon"},
+    "30 22,0,2 * * *": {"hour": "22-2/2"},
+    "30 2 * 11,12,1,2 *": {"month_of_year": "nov-feb"},
+    "30 2 1,15 * *": {"day_of_month": "1,15"},
+    "30 2 * * 0": {"day_of_month": "*/1", "day_of_week": "0"},
+}
+REFUSED: list[tuple[str, dict[str, Any]]] = [
+    ("has no parameter 'c'", {"kwargs": '{"c": 1}'}),
+    ("is missing 'a'", {"kwargs": "{}"}),
+    ("at most 2 positional arguments", {"args": "[1, 2, 3]", "kwargs": "{}"}),
+    ("'a'", {"kwargs": '{"a": "x"}'}),
+    ("Its kwargs are no JSON dict.", {"kwargs": "{a}"}),
+    ("Its args are no JSON list.", {"args": "{}"}),
+    ("say --map shop.tasks.unheard_of=…", {"task": "shop.tasks.unheard_of"}),
+    ("RETENTION", {"task": "celery.backend_cleanup"}),
+    ("both match", {"day_of_month": "1-7", "day_of_week": "1"}),
+    ("cannot read the hour", {"hour": "25"}),
+    ("queue", {"queue": "two words"}),
+    ("has run", {"one_off": True, "total_run_count": 1}),
+    ("disabled there", {"one_off": True, "enabled": False}),
+    ("before starts", {"start_time": NOON, "expires": NOON - timedelta(1)}),
+]
+
+
 def schedule(name: str = "nightly") -> Schedule:
     """The imported one."""
     return Schedule.objects.get(pk=name)
 
 
-def refusal(name: str = "nightly") -> str:
-    """Why this one is refused, which must not write anything."""
-    out = imported("--yes").out
-    (line,) = [one for one in out.splitlines() if one.startswith(f"{name} is refused")]
-    assert not Schedule.objects.filter(pk=name).exists()
+def refusals() -> dict[str, str]:
+    """Why each is refused, of which nothing may be written."""
+    lines = [
+        line for line in imported("--yes").out.splitlines() if " is refused: " in line
+    ]
+    found = dict(line.split(" is refused: ") for line in lines)
+    assert not Schedule.objects.filter(pk__in=found).exists()
     assert not QueuedJob.objects.exists()
-    return line.partition(": ")[2]
+    return found
 
 
 def test_a_crontab_is_shown_and_nothing_written(tables: Tables) -> None:
@@ -86,7 +116,7 @@ def test_a_crontab_is_shown_and_nothing_written(tables: Tables) -> None:
     out = imported().out
     assert "30 2 * * * (Europe/Berlin)  schedule" in out
     assert out.endswith("1 schedule would be made. Nothing was changed; say --yes.\n")
-    assert "1 schedule would be made." in imported("--yes", "--dry-run").out
+    assert "1 schedule would be made." in imported("--yes --dry-run").out
     assert not ours().exists()
 
 
@@ -133,87 +163,70 @@ def test_a_second_import_changes_nothing_and_says_so(tables: Tables) -> None:
 def test_another_schedule_of_the_same_name_is_not_taken_for_an_import(
     tables: Tables,
 ) -> None:
-    made = tables.crontab()
+    tables.crontab()
+    tables.crontab("daily", hour="3")
     declared = {"job_type_id": ADD, "rule": "every 15", "data": {"a": 3}}
     Schedule.objects.create(name="nightly", origin="code", **declared)
-    out = imported("--yes", "--disable-there").out
+    operations.schedules.create("daily", KEEP, rule="@daily", data={"a": 1})
+    out = imported("--yes --disable-there").out
     assert "nightly is refused: The schedule 'nightly' here is declared by" in out
-    made.refresh_from_db()
-    assert made.enabled
+    assert "The schedule 'daily' here has another job type" in out
+    assert tables.model("PeriodicTask").objects.filter(enabled=True).count() == 2
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [{"rule": "every 300"}, {"time_zone": "Asia/Tokyo"}, {"data": {"a": 7}}],
-)
-def test_an_import_that_was_changed_here_leaves_theirs_on(
-    tables: Tables, changes: dict[str, Any]
-) -> None:
+def test_an_import_that_was_changed_here_leaves_theirs_on(tables: Tables) -> None:
     made = tables.crontab()
     imported("--yes")
-    Schedule.objects.filter(pk="nightly").update(**changes)
-    out = imported("--yes", "--disable-there").out
-    (name,) = changes
-    assert f"here has another {name.replace('_', ' ')}. If it does the same" in out
-    made.refresh_from_db()
-    assert made.enabled
+    for name, value in (
+        ("rule", "every 300"),
+        ("time_zone", "Asia/Tokyo"),
+        ("data", {"a": 7}),
+    ):
+        before = Schedule.objects.values().get(pk="nightly")
+        Schedule.objects.filter(pk="nightly").update(**{name: value})
+        out = imported("--yes --disable-there").out
+        assert f"here has another {name.replace('_', ' ')}. If it does the same" in out
+        made.refresh_from_db()
+        assert made.enabled
+        Schedule.objects.filter(pk="nightly").update(**before)
 
 
-@pytest.mark.parametrize(
-    ("fields", "expression"),
-    [
-        ({"hour": "*/4", "minute": "0"}, "0 */4 * * *"),
-        ({"minute": "0, 30", "hour": "*"}, "0,30 * * * *"),
-        ({"day_of_week": "mon-friday"}, "30 2 * * MON-FRI"),
-        ({"day_of_week": "fri-mon"}, "30 2 * * 5,6,0,1"),
-        ({"hour": "22-2/2"}, "30 22,0,2 * * *"),
-        ({"month_of_year": "nov-feb"}, "30 2 * 11,12,1,2 *"),
-        ({"day_of_month": "1,15"}, "30 2 1,15 * *"),
-        ({"day_of_month": "*/1", "day_of_week": "0"}, "30 2 * * 0"),
-    ],
-)
-def test_celerys_fields_become_those_of_a_rule(
-    tables: Tables, fields: dict[str, str], expression: str
-) -> None:
-    made = tables.crontab(**fields)
+def test_celerys_fields_become_those_of_a_rule(tables: Tables) -> None:
+    made = {
+        expression: tables.crontab(expression.replace("*", "x"), **fields)
+        for expression, fields in FIELDS.items()
+    }
     imported("--yes")
-    one = schedule()
-    assert one.rule == f"cron {expression}"
+    rules = list(ours().values_list("rule", flat=True))
+    assert sorted(rules) == sorted(f"cron {expression}" for expression in made)
     # Celery itself knows when it is due: as often as ours fires, at the same moments.
     first = datetime(2030, 1, 1, tzinfo=UTC)
-    moments = operations.schedules.preview(expression, "UTC", after=first, number=40)
-    theirs = made.schedule
-    at = moments[0]
-    for moment in moments[1:]:
-        theirs.nowfun = lambda at=at: at
-        start, delta, _ = theirs.remaining_delta(at)
-        assert start + delta == moment
-        at = moment
+    for expression, one in made.items():
+        theirs, preview = one.schedule, operations.schedules.preview
+        at, *moments = preview(expression, "UTC", after=first, number=40)
+        for moment in moments:
+            theirs.nowfun = lambda at=at: at
+            start, delta, _ = theirs.remaining_delta(at)
+            assert start + delta == moment, expression
+            at = moment
 
 
-@pytest.mark.parametrize(
-    ("every", "period", "rule"),
-    [
-        (5, "minutes", "every 300"),
-        (90, "seconds", "every 90"),
-        (2, "hours", "every 7200"),
-        (1, "days", "every 86400"),
-    ],
-)
-def test_an_interval_becomes_a_schedule(
-    tables: Tables, every: int, period: str, rule: str
-) -> None:
-    tables.interval(every, period)
+def test_an_interval_becomes_a_schedule(tables: Tables) -> None:
+    intervals = {
+        (5, "minutes"): 300,
+        (90, "seconds"): 90,
+        (2, "hours"): 7200,
+        (1, "days"): 86400,
+    }
+    for every, period in intervals:
+        tables.interval(every, period, name=period)
+    tables.interval(2, "days", name="noon", last_run_at=NOON)
     imported("--yes")
-    assert schedule("often").rule == rule
-
-
-def test_a_long_interval_keeps_its_time_of_day(tables: Tables) -> None:
-    tables.interval(1, "days", last_run_at=NOON)
-    imported("--yes")
-    rule = schedule("often").rule
+    rules = {period: schedule(period).rule for _, period in intervals}
+    assert rules == {of: f"every {seconds}" for (_, of), seconds in intervals.items()}
     after = datetime(2030, 7, 1, tzinfo=UTC)
-    moments = operations.schedules.preview(rule, after=after, number=2)
+    noon = schedule("noon").rule  # keeps its time of day
+    moments = operations.schedules.preview(noon, after=after, number=2)
     assert [moment.hour for moment in moments] == [12, 12]
 
 
@@ -247,80 +260,47 @@ def test_a_job_expires_when_its_task_does(tables: Tables, operated: list[Any]) -
 
 def test_no_control_character_of_theirs_reaches_the_terminal(tables: Tables) -> None:
     tables.crontab("a\x1b[2Jb", task="x.\x1b[2Jy")
-    out = imported().out
-    assert "\x1b" not in out
-    assert "a[2Jb is refused: No handler is called '\\x1b[2Jy'" in out
+    assert "\x1b" not in imported().out
+    assert refusals()["a[2Jb"].startswith("No handler is called '\\x1b[2Jy'")
 
 
 def test_a_disabled_task_becomes_a_paused_schedule(tables: Tables) -> None:
     tables.crontab(enabled=False)
     assert "paused schedule" in imported("--yes").out
     one = schedule()
-    assert one.paused
-    assert one.paused_reason == "disabled in django-celery-beat"
+    assert (one.paused, one.paused_reason) == (True, "disabled in django-celery-beat")
 
 
-def test_the_sun_is_refused_by_name(tables: Tables) -> None:
-    model = tables.model("SolarSchedule")
-    solar = model.objects.create(event="sunset", latitude=54, longitude=10)
-    tables.periodic("lamps", solar=solar)
-    tables.crontab()
-    assert refusal("lamps") == (
-        "It follows the sun (sunset), for which there is no rule."
-    )
-    assert schedule().rule == "cron 30 2 * * *"  # the others are imported
-
-
-@pytest.mark.parametrize(
-    ("fields", "reason"),
-    [
-        ({"kwargs": '{"c": 1}'}, "has no parameter 'c'"),
-        ({"kwargs": "{}"}, "is missing 'a'"),
-        ({"args": "[1, 2, 3]", "kwargs": "{}"}, "at most 2 positional arguments"),
-        ({"kwargs": '{"a": "x"}'}, "'a'"),
-        ({"kwargs": "{a}"}, "Its kwargs are no JSON dict."),
-        ({"args": "{}"}, "Its args are no JSON list."),
-        ({"task": "shop.tasks.unheard_of"}, "say --map shop.tasks.unheard_of=…"),
-        ({"task": "celery.backend_cleanup"}, "RETENTION"),
-        ({"day_of_month": "1-7", "day_of_week": "1"}, "both match"),
-        ({"hour": "25"}, "cannot read the hour"),
-        ({"queue": "two words"}, "queue"),
-        ({"one_off": True, "total_run_count": 1}, "has run"),
-        ({"one_off": True, "enabled": False}, "disabled there"),
-        ({"start_time": NOON, "expires": NOON - timedelta(1)}, "before starts"),
-    ],
-)
-def test_what_cannot_be_said_here_is_refused_with_its_reason(
-    tables: Tables, fields: dict[str, Any], reason: str
-) -> None:
-    tables.crontab(**fields)
-    assert reason in refusal()
-
-
-def test_moments_that_are_over_and_parts_of_seconds_are_refused(
-    tables: Tables,
-) -> None:
+def test_what_cannot_be_said_here_is_refused_with_its_reason(tables: Tables) -> None:
+    for number, (_, fields) in enumerate(REFUSED):
+        tables.crontab(f"r{number}", **fields)
     tables.clocked(timezone.now() - timedelta(days=1))
     tables.interval(5, "microseconds")
-    assert refusal("once") == "Its moment is over."
-    assert "whole seconds" in refusal("often")
+    solar = tables.model("SolarSchedule").objects.create(
+        event="sunset", latitude=54, longitude=10
+    )
+    tables.periodic("lamps", solar=solar)
+    tables.crontab(hour="7")
+    found = refusals()
+    reasons = {f"r{number}": reason for number, (reason, _) in enumerate(REFUSED)}
+    reasons |= {"once": "Its moment is over.", "often": "whole seconds"}
+    reasons["lamps"] = "It follows the sun (sunset), for which there is no rule."
+    wrong = {n: told for n, told in found.items() if reasons.get(n, "?") not in told}
+    assert (wrong, found.keys()) == ({}, reasons.keys())
+    assert schedule().rule == "cron 30 7 * * *"  # the others are imported
 
 
-@pytest.mark.parametrize(
-    ("broker", "priority", "ours"),
-    [
-        ("amqp://localhost", 3, 30),
-        ("amqp://localhost", 255, 100),
-        ("redis://localhost", 3, -30),
-    ],
-)
-def test_a_priority_counts_as_its_broker_counts(
-    tables: Tables, settings: Any, broker: str, priority: int, ours: int
-) -> None:
-    settings.CELERY_BROKER_URL = broker
-    tables.crontab(priority=priority)
-    imported("--yes")
-    assert schedule().options == {"priority": ours}
+def test_a_priority_counts_as_its_broker_counts(tables: Tables, settings: Any) -> None:
+    for broker, priority, ours in (
+        ("amqp", 3, 30),
+        ("amqp", 255, 100),
+        ("redis", 3, -30),
+    ):
+        name = f"{broker}-{priority}"
+        settings.CELERY_BROKER_URL = f"{broker}://localhost"
+        tables.crontab(name, priority=priority)
+        imported("--yes")
+        assert schedule(name).options == {"priority": ours}
 
 
 def test_what_means_nothing_here_is_named_and_left(tables: Tables) -> None:
@@ -332,42 +312,32 @@ def test_what_means_nothing_here_is_named_and_left(tables: Tables) -> None:
     assert schedule().options == {}
 
 
-def test_a_map_names_the_job_type(tables: Tables) -> None:
+def test_a_handler_is_found_by_a_map_or_by_the_name_of_its_function(
+    tables: Tables,
+) -> None:
     tables.crontab(task="shop.tasks.nightly")
-    imported("--yes", "--map", f"shop.tasks.nightly={KEEP}")
-    assert schedule().job_type_id == KEEP
-
-
-def test_a_handler_is_found_by_the_name_of_its_function(tables: Tables) -> None:
-    tables.crontab(task="shop.tasks.keep_typed", kwargs='{"text": "a"}')
-    imported("--yes")
-    assert schedule().job_type_id == "tests.sample.keep_typed"
-
-
-def test_several_handlers_of_one_name_are_not_chosen_from(tables: Tables) -> None:
-    tables.crontab(task="shop.tasks.add")
+    tables.crontab("typed", task="shop.tasks.keep_typed", kwargs='{"text": "a"}')
+    tables.crontab("several", task="shop.tasks.add")
     same_name = [name for name in sorted(handler_names()) if name.endswith(".add")]
     assert len(same_name) > 1
-    assert refusal() == (
+    assert refusals()["several"] == (
         f"Several handlers are named 'add': {', '.join(same_name)}; "
         "say --map shop.tasks.add=…."
     )
+    imported(f"--yes --map shop.tasks.nightly={KEEP}")
+    assert schedule().job_type_id == KEEP
+    assert schedule("typed").job_type_id == "tests.sample.keep_typed"
 
 
-@pytest.mark.parametrize(
-    ("given", "reason"),
-    [
-        ("tests.sample.ad=tests.sample.keep", "Did you mean 'tests.sample.add'?"),
-        ("tests.sample.add=tests.sample.ad", "There is no job type 'tests.sample.ad'"),
-        ("tests.sample.add", "write TASK=TYPE"),
-    ],
-)
-def test_a_map_with_a_wrong_name_is_refused(
-    tables: Tables, given: str, reason: str
-) -> None:
+def test_arguments_that_make_no_sense_are_refused(tables: Tables) -> None:
     tables.crontab()
-    with pytest.raises(CommandError, match=reason.replace("?", r"\?")):
-        imported("--map", given)
+    reasons = {
+        "--map tests.sample.ad=tests.sample.keep": "Did you mean 'tests.sample.add'?",
+        "--map tests.sample.add=tests.sample.ad": "no job type 'tests.sample.ad'",
+        "--map tests.sample.add": "write TASK=TYPE",
+        "--scan src": "--scan is not for celery-beat",
+    }
+    assert not_refused("import celery-beat", reasons) == {}
 
 
 def test_theirs_are_disabled_in_the_same_transaction(tables: Tables) -> None:
@@ -379,28 +349,19 @@ def test_theirs_are_disabled_in_the_same_transaction(tables: Tables) -> None:
     assert "1 would be turned off in django-celery-beat." in dry
     good.refresh_from_db()
     assert good.enabled
-    out = imported("--yes", "--disable-there").out
-    assert out.endswith(
-        "1 schedule was made. 1 was turned off in django-celery-beat.\n"
-    )
+    turned_off = "1 was turned off in django-celery-beat.\n"
+    out = imported("--yes --disable-there").out
+    assert out.endswith(f"1 schedule was made. {turned_off}")
     good.refresh_from_db()
     bad.refresh_from_db()
     assert (good.enabled, bad.enabled) == (False, True)
     assert changes.get().last_update > before  # so a beat that runs reads them again
     assert not schedule().paused
-    again = imported("--yes", "--disable-there").out
-    assert again.endswith("There is nothing to import.\n")
-
-
-def test_theirs_can_be_disabled_after_the_import(tables: Tables) -> None:
-    made = tables.crontab()
-    imported("--yes")
-    out = imported("--yes", "--disable-there").out
-    assert out.endswith(
-        "There is nothing to import. 1 was turned off in django-celery-beat.\n"
-    )
-    made.refresh_from_db()
-    assert not made.enabled
+    nothing = "There is nothing to import."
+    assert imported("--yes --disable-there").out.endswith(f"{nothing}\n")
+    tables.model("PeriodicTask").objects.filter(pk=good.pk).update(enabled=True)
+    out = imported("--yes --disable-there").out
+    assert out.endswith(f"{nothing} {turned_off}")
 
 
 def test_an_import_that_fails_leaves_everything_as_it_was(
@@ -414,19 +375,10 @@ def test_an_import_that_fails_leaves_everything_as_it_was(
     tables.crontab("off", hour="3", enabled=False)
     monkeypatch.setattr(operations.schedules, "pause", fail)
     with pytest.raises(RuntimeError), transaction.atomic():
-        imported("--yes", "--disable-there")
+        imported("--yes --disable-there")
     made.refresh_from_db()
     assert made.enabled
     assert not ours().exists()
-
-
-def test_a_schedule_of_another_job_type_is_never_touched(tables: Tables) -> None:
-    operations.schedules.create("nightly", KEEP, rule="@daily", data={"a": 1})
-    made = tables.crontab()
-    out = imported("--yes", "--disable-there").out
-    assert "The schedule 'nightly' here has another job type" in out
-    made.refresh_from_db()
-    assert made.enabled
 
 
 def test_code_declares_what_would_be_made(tables: Tables) -> None:
@@ -435,12 +387,10 @@ def test_code_declares_what_would_be_made(tables: Tables) -> None:
     tables.clocked(NOON)
     tables.crontab("off", hour="3", enabled=False)
     tables.crontab("sun\nimport os", task="unheard_of", hour="4")
-    code = imported("--as", "code").out
+    code = imported("--as code").out
     assert not ours().exists()
     declared: dict[str, Any] = {}
     exec(compile(code, "jobs.py", "exec"), declared)
-    from django_jobqueue.domain.schedules import schedules
-
     assert {"Nightly-sum", "often"} <= set(schedules.names)
     assert "off" not in schedules.names
     assert "os" not in declared
@@ -456,22 +406,9 @@ def test_code_declares_what_would_be_made(tables: Tables) -> None:
     assert "# once (tests.sample.add): once, so not in jobs.py." in code
 
 
-def test_an_imported_schedule_fires(tables: Tables) -> None:
-    tables.crontab(kwargs='{"a": 20, "b": 22}')
-    begin = datetime(2030, 1, 1, tzinfo=UTC)
-    with testing.clock(begin) as time:
-        imported("--yes")
-        testing.fire_schedules()
-        time.move(days=1)
-        made = [one for one in testing.fire_schedules() if one.job_type == ADD]
-    assert [one.data for one in made] == [{"a": 20, "b": 22}]
-
-
 def test_a_missing_table_is_explained(db: None) -> None:
-    with pytest.raises(CommandError, match="There is no table django_celery_beat"):
-        imported()
-
-
-def test_options_of_the_scan_are_refused(db: None) -> None:
-    with pytest.raises(CommandError, match="--scan is not for celery-beat"):
-        imported("--scan", "src")
+    for source, table in (
+        ("celery-beat", "django_celery_beat"),
+        ("django-q2", "django_q_schedule"),
+    ):
+        assert f"There is no table {table}" in refusal(f"import {source}")

@@ -6,13 +6,10 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-from django.core.management.base import CommandError
-
 from django_jobqueue.domain.schedule_rules import parse
 from django_jobqueue.importing.celery_scan import ADVICE, Finding, scan
 from tests.architecture.source import parsed
-from tests.commands.conftest import Said, jobqueue
+from tests.commands.conftest import Said, jobqueue, not_refused
 
 
 def found_in(tmp_path: Path, code: str) -> list[Finding]:
@@ -22,65 +19,62 @@ def found_in(tmp_path: Path, code: str) -> list[Finding]:
     return scan(file)
 
 
-def scanned(path: Path, *arguments: str) -> Said:
+def scanned(path: Path, flags: str = "") -> Said:
     """``jobqueue import celery --scan …``."""
-    return jobqueue("import", "celery", "--scan", str(path), *arguments)
+    return jobqueue(f"import celery --scan {path} {flags}")
 
 
-@pytest.mark.parametrize(
-    ("code", "found"),
-    [
-        ("from celery import shared_task\n@shared_task\ndef a(): ...", "@shared_task"),
-        ("from celery import shared_task as t\n@t()\ndef a(): ...", "@t"),
-        ("import celery\n@celery.shared_task\ndef a(): ...", "@celery.shared_task"),
-        ("from x import app\n@app.task\nasync def a(): ...", "@app.task"),
-        ("@celery_app.task\ndef a(): ...", "@celery_app.task"),
-        ("a.delay(1)", ".delay()"),
-        ("x.tasks.a.apply_async((1,))", ".apply_async()"),
-        ("a.delay_on_commit(1)", ".delay_on_commit()"),
-        ("app.send_task('x.a')", ".send_task()"),
-        ("from celery import chain\nchain(1)", "chain()"),
-        ("from celery import group as g\ng(1)", "g()"),
-        ("from celery import chord\nchord(1)(2)", "chord()"),
-        ("import celery\ncelery.chord(1)", "celery.chord()"),
-        ("def a(self):\n    raise self.retry()", "self.retry()"),
-        ("def a(self):\n    self.update_state()", "self.update_state()"),
-        ("from celery import Task\nclass A(Task): ...", "Task"),
-        ("sender.add_periodic_task(10, a.s())", ".add_periodic_task()"),
-        ("CELERY_BEAT_SCHEDULE = {'x': {'schedule': 3}}", "beat_schedule"),
-        ("app.conf.beat_schedule = {'x': {'schedule': 3}}", "beat_schedule"),
-        ("app.conf.update(beat_schedule={'x': {'schedule': 3}})", "beat_schedule"),
-        ("app.conf.beat_schedule['x'] = {'schedule': 3}", "beat_schedule"),
-        ("from celery.result import AsyncResult\nAsyncResult(i)", "AsyncResult()"),
-        ("app.AsyncResult(i)", ".AsyncResult()"),
-    ],
-)  # fmt: skip
-def test_what_celery_has_is_found_with_its_line(
-    tmp_path: Path, code: str, found: str
-) -> None:
-    (one,) = found_in(tmp_path, f"# the first line\n{code}")
-    assert one.found == found
-    line = (tmp_path / "tasks.py").read_text().splitlines()[one.line - 1]
-    word = re.findall(r"\w+", found)[-1]
-    assert word.lower() in line.lower()
-    assert one.advice
-    assert all(text.endswith(".") for text in one.advice)
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "from itertools import chain\nchain(1)",
-        "frame.apply(print)",
-        "set.map(print)",
-        "a | b",
-        "x = {'schedule': 3}",
-        "class Task: ...\nclass A(Task): ...",
-        "@queue.task\ndef a(): ...",
-    ],
+# fmt: off
+CELERY = [
+    ("from celery import shared_task\n@shared_task\ndef a(): ...", "@shared_task"),
+    ("from celery import shared_task as t\n@t()\ndef a(): ...", "@t"),
+    ("import celery\n@celery.shared_task\ndef a(): ...", "@celery.shared_task"),
+    ("from x import app\n@app.task\nasync def a(): ...", "@app.task"),
+    ("@celery_app.task\ndef a(): ...", "@celery_app.task"),
+    ("a.delay(1)", ".delay()"),
+    ("x.tasks.a.apply_async((1,))", ".apply_async()"),
+    ("a.delay_on_commit(1)", ".delay_on_commit()"),
+    ("app.send_task('x.a')", ".send_task()"),
+    ("from celery import chain\nchain(1)", "chain()"),
+    ("from celery import group as g\ng(1)", "g()"),
+    ("from celery import chord\nchord(1)(2)", "chord()"),
+    ("import celery\ncelery.chord(1)", "celery.chord()"),
+    ("def a(self):\n    raise self.retry()", "self.retry()"),
+    ("def a(self):\n    self.update_state()", "self.update_state()"),
+    ("from celery import Task\nclass A(Task): ...", "Task"),
+    ("sender.add_periodic_task(10, a.s())", ".add_periodic_task()"),
+    ("CELERY_BEAT_SCHEDULE = {'x': {'schedule': 3}}", "beat_schedule"),
+    ("app.conf.beat_schedule = {'x': {'schedule': 3}}", "beat_schedule"),
+    ("app.conf.update(beat_schedule={'x': {'schedule': 3}})", "beat_schedule"),
+    ("app.conf.beat_schedule['x'] = {'schedule': 3}", "beat_schedule"),
+    ("from celery.result import AsyncResult\nAsyncResult(i)", "AsyncResult()"),
+    ("app.AsyncResult(i)", ".AsyncResult()"),
+]
+# fmt: on
+NO_CELERY = (
+    "from itertools import chain\nchain(1)",
+    "frame.apply(print)",
+    "set.map(print)",
+    "a | b",
+    "x = {'schedule': 3}",
+    "class Task: ...\nclass A(Task): ...",
+    "@queue.task\ndef a(): ...",
+    "on_commit(print)\na.get(1)",
 )
-def test_what_is_only_like_celery_is_left_out(tmp_path: Path, code: str) -> None:
-    assert found_in(tmp_path, code) == []
+
+
+def test_what_celery_has_is_found_with_its_line(tmp_path: Path) -> None:
+    for code, found in CELERY:
+        (one,) = found_in(tmp_path, f"# the first line\n{code}")
+        assert one.found == found
+        line = (tmp_path / "tasks.py").read_text().splitlines()[one.line - 1]
+        word = re.findall(r"\w+", found)[-1]
+        assert word.lower() in line.lower()
+        assert one.advice
+        assert all(text.endswith(".") for text in one.advice)
+    assert {code: found_in(tmp_path, code) for code in NO_CELERY} == dict.fromkeys(
+        NO_CELERY, []
+    )
 
 
 def test_methods_are_those_of_the_tasks_of_all_files(tmp_path: Path) -> None:
@@ -105,9 +99,27 @@ def test_each_option_says_what_to_write(tmp_path: Path) -> None:
     assert "Look through the options in ** by hand." in one.advice
 
 
-def test_the_arguments_of_delay_are_no_options(tmp_path: Path) -> None:
-    (one,) = found_in(tmp_path, "send.delay(7, queue='x')")
-    assert one.advice == ("Write send.enqueue(…).",)
+def test_calls_are_advised_on(tmp_path: Path) -> None:
+    for code, number, advice in (
+        ("send.delay(7, queue='x')", 0, "Write send.enqueue(…)."),  # no option
+        (
+            "app.send_task('shop.tasks.send', [1])",
+            0,
+            "Write enqueue('shop.send', {…}) of django_jobqueue.",
+        ),
+        (
+            "from celery import shared_task\n@shared_task\ndef a(x, /): ...",
+            -1,
+            "give each parameter one",
+        ),
+        (
+            "a.apply_async(max_retries=9)",
+            -1,
+            "max_retries: Write max_attempts=10: it counts the first attempt, too.",
+        ),
+    ):
+        (one,) = found_in(tmp_path, code)
+        assert advice in one.advice[number]
 
 
 def test_an_enqueue_after_the_commit_and_a_wait_are_found_with_the_call(
@@ -116,100 +128,62 @@ def test_an_enqueue_after_the_commit_and_a_wait_are_found_with_the_call(
     code = "transaction.on_commit(lambda: a.delay(1))\na.delay(1).get(timeout=3)"
     found = [(one.line, one.found) for one in found_in(tmp_path, code)]
     assert sorted(found) == [
-        (1, ".delay()"),
-        (1, "on_commit()"),
-        (2, ".delay()"),
-        (2, ".get()"),
+        *((1, ".delay()"), (1, "on_commit()"), (2, ".delay()"), (2, ".get()"))
     ]
-    assert found_in(tmp_path, "on_commit(print)\na.get(1)") == []
 
 
-def test_retries_are_counted_as_attempts(tmp_path: Path) -> None:
-    (one,) = found_in(tmp_path, "a.apply_async(max_retries=9)")
-    assert (
-        "max_retries: Write max_attempts=10: it counts the first attempt, too."
-        in one.advice
-    )
-
-
-@pytest.mark.parametrize(
-    ("options", "body", "told"),
-    [
+def test_a_task_that_is_not_retried_is_told_of_our_attempts(tmp_path: Path) -> None:
+    for options, body, told in (
         ("", "...", True),
         ("(acks_late=True)", "...", True),
         ("(autoretry_for=(OSError,))", "...", False),
         ("(max_retries=2)", "...", False),
         ("(**options)", "...", False),
         ("(bind=True)", "raise self.retry()", False),
-    ],
-)
-def test_a_task_that_is_not_retried_is_told_of_our_attempts(
-    tmp_path: Path, options: str, body: str, told: bool
-) -> None:
-    code = f"from celery import shared_task\n@shared_task{options}\ndef a(): {body}"
-    one = next(one for one in found_in(tmp_path, code) if one.name == "a")
-    assert any("max_attempts=1" in text for text in one.advice) is told
+    ):
+        code = f"from celery import shared_task\n@shared_task{options}\ndef a(): {body}"
+        one = next(one for one in found_in(tmp_path, code) if one.name == "a")
+        assert any("max_attempts=1" in text for text in one.advice) is told
 
 
-def test_a_task_that_is_sent_by_name_gets_the_name_of_its_job_type(
+RULES = {
+    "30.0": "every(seconds=30.0)",
+    "timedelta(minutes=5)": "every(minutes=5)",
+    "timedelta(weeks=1)": "every(seconds=timedelta(weeks=1).total_seconds())",
+    "crontab()": "cron('* * * * *')",
+    "crontab(0, 2)": "cron('0 2 * * *')",
+    "crontab(minute=[0, 30], hour='*/2')": "cron('0,30 */2 * * *')",
+    "crontab(0, 2, 'mon')": "cron('0 2 * * MON')",
+    "schedules.crontab(0, day_of_month=1)": "cron('0 * 1 * *')",
+    "schedule(10)": "every(seconds=10)",
+}
+
+
+def test_an_entry_of_the_beat_becomes_a_schedule(tmp_path: Path) -> None:
+    for schedule, rule in RULES.items():
+        entry = f"'task': 'x.send', 'schedule': {schedule}, 'args': (1,)"
+        entry = f"{{{entry}, 'kwargs': {{'b': 2}}}}"
+        (one,) = found_in(tmp_path, f"beat_schedule = {{'each night': {entry}}}")
+        assert one.name == "x.send"
+        assert one.advice[0] == f"Write send.at({rule}, name='each-night')(1, b=2)."
+        call = parsed(one.advice[0].removeprefix("Write ").removesuffix("."))
+        for node in ast.walk(call):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "cron":
+                assert parse(ast.literal_eval(node.args[0]), "UTC")
+
+
+def test_entries_that_no_rule_says_or_nobody_can_read_are_explained(
     tmp_path: Path,
 ) -> None:
-    (one,) = found_in(tmp_path, "app.send_task('shop.tasks.send', [1])")
-    assert one.advice[0] == "Write enqueue('shop.send', {…}) of django_jobqueue."
-
-
-def test_parameters_without_a_name_are_explained(tmp_path: Path) -> None:
-    code = "from celery import shared_task\n@shared_task\ndef a(x, /): ..."
-    (one,) = found_in(tmp_path, code)
-    assert "give each parameter one" in one.advice[-1]
-
-
-@pytest.mark.parametrize(
-    ("schedule", "rule"),
-    [
-        ("30.0", "every(seconds=30.0)"),
-        ("timedelta(minutes=5)", "every(minutes=5)"),
-        ("timedelta(weeks=1)", "every(seconds=timedelta(weeks=1).total_seconds())"),
-        ("crontab()", "cron('* * * * *')"),
-        ("crontab(0, 2)", "cron('0 2 * * *')"),
-        ("crontab(minute=[0, 30], hour='*/2')", "cron('0,30 */2 * * *')"),
-        ("crontab(0, 2, 'mon')", "cron('0 2 * * MON')"),
-        ("schedules.crontab(0, day_of_month=1)", "cron('0 * 1 * *')"),
-        ("schedule(10)", "every(seconds=10)"),
-    ],
-)
-def test_an_entry_of_the_beat_becomes_a_schedule(
-    tmp_path: Path, schedule: str, rule: str
-) -> None:
-    entry = f"'task': 'x.send', 'schedule': {schedule}, 'args': (1,)"
-    entry = f"{{{entry}, 'kwargs': {{'b': 2}}}}"
-    (one,) = found_in(tmp_path, f"beat_schedule = {{'each night': {entry}}}")
-    assert one.name == "x.send"
-    assert one.advice[0] == f"Write send.at({rule}, name='each-night')(1, b=2)."
-    call = parsed(one.advice[0].removeprefix("Write ").removesuffix("."))
-    for node in ast.walk(call):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "cron":
-            assert parse(ast.literal_eval(node.args[0]), "UTC")
-
-
-@pytest.mark.parametrize(
-    ("schedule", "reason"),
-    [
+    for schedule, reason in (
         ("solar('sunset', 1, 2)", "follows the sun"),
         ("crontab(day_of_month=1, day_of_week=1)", "both match"),
         ("crontab(minute=M)", "by hand: minute is M"),
         ("crontab(hour=25)", "cannot read the hour"),
-    ],
-)
-def test_an_entry_that_no_rule_says_is_explained(
-    tmp_path: Path, schedule: str, reason: str
-) -> None:
-    code = f"beat_schedule = {{'x': {{'task': 'x.send', 'schedule': {schedule}}}}}"
-    (one,) = found_in(tmp_path, code)
-    assert reason in one.advice[0]
-
-
-def test_entries_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    ):
+        code = f"beat_schedule = {{'x': {{'task': 'x.send', 'schedule': {schedule}}}}}"
+        (one,) = found_in(tmp_path, code)
+        assert reason in one.advice[0]
     code = "beat_schedule = {**more, 'x': entry(), 'y': {'task': 'x.y'}}\n"
     code += "CELERY_BEAT_SCHEDULE = schedules()"
     found = found_in(tmp_path, code)
@@ -244,52 +218,26 @@ def test_installed_packages_and_hidden_folders_are_left_out(tmp_path: Path) -> N
 
 
 def test_the_command_lists_places_and_counts_them(tmp_path: Path) -> None:
+    assert scanned(tmp_path).out == "No Celery was found.\n"
+    assert scanned(tmp_path, "--format json").json == []
     (tmp_path / "views.py").write_text("\nsend.delay(1)\n")
     assert scanned(tmp_path).out == (
         f"{tmp_path}/views.py:2: .delay() send\n"
         "    Write send.enqueue(…).\n"
         "1 place in 1 file.\n"
     )
+    (found,) = scanned(tmp_path, "--format json").json
+    place = {"path": f"{tmp_path}/views.py", "line": 2, "found": ".delay()"}
+    assert found == {**place, "name": "send", "advice": ["Write send.enqueue(…)."]}
 
 
-def test_the_command_writes_json(tmp_path: Path) -> None:
-    (tmp_path / "views.py").write_text("send.delay(1)")
-    assert scanned(tmp_path, "--format", "json").json == [
-        {
-            "path": f"{tmp_path}/views.py",
-            "line": 1,
-            "found": ".delay()",
-            "name": "send",
-            "advice": ["Write send.enqueue(…)."],
-        }
-    ]
-
-
-def test_code_without_celery_says_so(tmp_path: Path) -> None:
-    assert scanned(tmp_path).out == "No Celery was found.\n"
-    assert scanned(tmp_path, "--format", "json").json == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        ([], "--scan PATH"),
-        (["--scan", "nowhere"], "there is no file or folder 'nowhere'"),
-        (["--scan", ".", "--yes"], "--yes is not for celery"),
-        (["--scan", ".", "--as", "code"], "--as is not for celery"),
-    ],
-)
-def test_arguments_that_make_no_sense_are_refused(
-    arguments: list[str], reason: str
-) -> None:
-    with pytest.raises(CommandError, match=reason):
-        jobqueue("import", "celery", *arguments)
-
-
-def test_another_source_is_answered_with_all(db: None) -> None:
-    with pytest.raises(CommandError) as refused:
-        jobqueue("import", "django-q")
-    assert str(refused.value) == (
-        "There is no source 'django-q'. Did you mean 'django-q2'? The sources are "
-        "celery-beat, django-q2, celery."
-    )
+def test_what_makes_no_sense_is_refused(db: None) -> None:
+    reasons = {
+        "celery": "--scan PATH",
+        "celery --scan nowhere": "there is no file or folder 'nowhere'",
+        "celery --scan . --yes": "--yes is not for celery",
+        "celery --scan . --as code": "--as is not for celery",
+        "django-q": "There is no source 'django-q'. Did you mean 'django-q2'? The "
+        "sources are celery-beat, django-q2, celery.",
+    }
+    assert not_refused("import", reasons) == {}
