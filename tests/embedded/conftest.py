@@ -13,8 +13,15 @@ from django.test import override_settings
 import django_jobqueue
 from django_jobqueue.embedded import EmbeddedWorker
 from tests.sample import jobs
+from tests.support.run_workers import BRISK
 
 Start = Callable[..., EmbeddedWorker]
+
+
+@pytest.fixture(autouse=True)
+def _look_around_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    for path, value in {**BRISK, "embedded.embedded_supervisor.BEAT": 0.02}.items():
+        monkeypatch.setattr(f"django_jobqueue.{path}", value)
 
 
 @pytest.fixture

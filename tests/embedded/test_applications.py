@@ -25,8 +25,6 @@ from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-STARTUP, SHUTDOWN = {"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}
-LIFESPAN = {"type": "lifespan"}
 Made = ASGIApplication | WSGIApplication
 
 
@@ -65,6 +63,19 @@ def talk(
     asyncio.run(serve())
 
 
+def lifespan(application: Any, *words: str) -> list[tuple[Any, bool]]:
+    """Tell it of these; returns what it answered, and whether its worker ran then."""
+    answers: list[tuple[Any, bool]] = []
+
+    async def talking(server: ApplicationCommunicator) -> None:
+        for word in words:
+            await server.send_input({"type": f"lifespan.{word}"})
+            answers.append((await server.receive_output(20), is_running(application)))
+
+    talk(application, {"type": "lifespan"}, talking)
+    return answers
+
+
 def is_running(application: Made) -> bool:
     return application.beside.worker.is_running
 
@@ -93,41 +104,23 @@ def test_settings_switch_it_off() -> None:
 
 
 def test_it_lives_as_long_as_the_server(made: list[Made]) -> None:
-    """Django's own application knows no lifespan."""
-    application = embedded.asgi(get_asgi_application(), threads=3)
-    made.append(application)
-
-    async def talking(server: ApplicationCommunicator) -> None:
-        await server.send_input(STARTUP)
-        assert await server.receive_output(20) == {"type": "lifespan.startup.complete"}
-        assert is_running(application)
-        await server.send_input(SHUTDOWN)
-        assert await server.receive_output(20) == {"type": "lifespan.shutdown.complete"}
-        assert not is_running(application)
-
-    talk(application, LIFESPAN, talking)
-
-
-def test_an_application_with_a_lifespan_of_its_own_is_asked_itself(
-    made: list[Made],
-) -> None:
+    """Django's own application knows no lifespan; one that does is asked itself."""
     seen: list[tuple[str, bool]] = []
 
     async def inner(scope: Any, receive: Any, send: Any) -> None:
         for word in ("startup", "shutdown"):
             event = await receive()
-            seen.append((event["type"], is_running(application)))
+            seen.append((event["type"], is_running(own)))
             await send({"type": f"lifespan.{word}.complete", "by": "inner"})
 
-    application = embedded.asgi(inner)
-    made.append(application)
-
-    async def talking(server: ApplicationCommunicator) -> None:
-        for event in (STARTUP, SHUTDOWN):
-            await server.send_input(event)
-            assert (await server.receive_output(20))["by"] == "inner"
-
-    talk(application, LIFESPAN, talking)
+    django, own = embedded.asgi(get_asgi_application(), threads=3), embedded.asgi(inner)
+    made += [django, own]
+    assert lifespan(django, "startup", "shutdown") == [
+        ({"type": "lifespan.startup.complete"}, True),
+        ({"type": "lifespan.shutdown.complete"}, False),
+    ]
+    told = lifespan(own, "startup", "shutdown")
+    assert [answer["by"] for answer, _ in told] == ["inner"] * 2
     assert seen == [("lifespan.startup", True), ("lifespan.shutdown", False)]
 
 
@@ -140,24 +133,20 @@ def test_a_startup_of_the_application_that_fails_is_told_to_the_server(
 
     application = embedded.asgi(inner)
     made.append(application)
-
-    async def talking(server: ApplicationCommunicator) -> None:
-        await server.send_input(STARTUP)
-        assert (await server.receive_output(20))["message"] == "no luck"
-
-    talk(application, LIFESPAN, talking)
+    ((told, _),) = lifespan(application, "startup")
+    assert told["message"] == "no luck"
     assert not is_running(application)
 
 
 def test_a_worker_that_cannot_start_is_a_startup_that_fails(lite: None) -> None:
     async def talking(server: ApplicationCommunicator) -> None:
-        await server.send_input(STARTUP)
+        await server.send_input({"type": "lifespan.startup"})
         told = await server.receive_output(20)
         assert told["type"] == "lifespan.startup.failed"
         assert "'lite' is sqlite" in told["message"]
 
     with pytest.raises(ImproperlyConfigured):
-        talk(embedded.asgi(get_asgi_application()), LIFESPAN, talking)
+        talk(embedded.asgi(get_asgi_application()), {"type": "lifespan"}, talking)
 
 
 def test_without_a_lifespan_it_starts_with_the_first_request(made: list[Made]) -> None:
