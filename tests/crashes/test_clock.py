@@ -1,64 +1,77 @@
-"""The database's clock is set, beside real processes; leases are judged by it."""
+"""The database's clock is set, beside real processes, or runs fast: leases are judged
+by it, and schedules fire by it."""
 
 from __future__ import annotations
 
+import os
+import random
+import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.db import connection
 
+from django_jobqueue import operations
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.registry import autodiscover
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.rescuer import Rescuer
-from django_jobqueue.models import Failure, Worker
+from django_jobqueue.host.maintenance.scheduler import Scheduler
+from django_jobqueue.models import Failure, Firing, QueuedJob, Schedule, Worker
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
 from tests.crashes.seen import all_archived, starts
+from tests.domain.test_schedule_rules import oracle
 from tests.sample import jobs
 from tests.store.rows import register
+from tests.support.commands import Process, start_code
 from tests.support.rows import archived, queued
 from tests.support.run_workers import RunWorkers
-from tests.support.selection import some_slow
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
 
 Run = Callable[..., RunWorkers]
 Set = Callable[[float], None]
-FUNCTIONS = ("clock_timestamp", "statement_timestamp", "transaction_timestamp", "now")
+IN_TRANSACTIONS = ("transaction_timestamp", "now")
 
 
-@pytest.fixture
-def set_clock(transactional_db: None) -> Iterator[Set]:
-    """Set the clock that new sessions of this database see: ``set_clock(3600)``.
+@contextmanager
+def clock(state: str, now: str, volatility: str) -> Iterator[Callable[[str], None]]:
+    """Sessions that begin now have a clock of their own: an expression of ``{real}``,
+    the real one, and of the row ``state`` of a table; yields what updates that row.
 
     It is to be asked for before workers are, so that they have ended when it is taken
     away.
     """
     name = connection.settings_dict["NAME"]
     with connection.cursor() as cursor:
-        cursor.execute("CREATE SCHEMA set_clock")
-        cursor.execute("CREATE TABLE set_clock.ahead (by interval)")
-        cursor.execute("INSERT INTO set_clock.ahead VALUES ('0 s')")
-        for function in FUNCTIONS:
+        cursor.execute("CREATE SCHEMA fake_clock")
+        cursor.execute(f"CREATE TABLE fake_clock.state AS SELECT {state} AS state")
+        for function in ("clock_timestamp", "statement_timestamp", *IN_TRANSACTIONS):
+            real = f"pg_catalog.{function}()"
             cursor.execute(
-                f"CREATE FUNCTION set_clock.{function}() RETURNS timestamptz STABLE "
-                f"LANGUAGE sql AS 'SELECT pg_catalog.{function}() + by "
-                "FROM set_clock.ahead'"
+                f"CREATE FUNCTION fake_clock.{function}() RETURNS timestamptz "
+                f"{volatility} LANGUAGE sql AS $$ SELECT {now.format(real=real)}"
+                " FROM fake_clock.state $$"
             )
-        cursor.execute(
-            f'ALTER DATABASE "{name}" SET search_path = public, set_clock, pg_catalog'
-        )
-
-        def set_by(seconds: float) -> None:
-            cursor.execute(
-                "UPDATE set_clock.ahead SET by = %s * interval '1 s'", [seconds]
-            )
-
-        yield set_by
+        path = "public, fake_clock, pg_catalog"
+        cursor.execute(f'ALTER DATABASE "{name}" SET search_path = {path}')
+        yield lambda value: cursor.execute(f"UPDATE fake_clock.state SET state={value}")
         cursor.execute(f'ALTER DATABASE "{name}" RESET search_path')
-        cursor.execute("DROP SCHEMA set_clock CASCADE")
+        cursor.execute("DROP SCHEMA fake_clock CASCADE")
+
+
+@pytest.fixture
+def set_clock(transactional_db: None) -> Iterator[Set]:
+    """Set the clock that new sessions of this database see: ``set_clock(3600)``."""
+    with clock("interval '0'", "{real} + state", "STABLE") as update:
+        yield lambda seconds: update(f"{seconds} * interval '1 s'")
 
 
 def all_have_renewed(count: int) -> Callable[[], bool]:
@@ -124,11 +137,10 @@ def test_a_rescuer_that_sees_the_clock_being_set_waits_until_all_have_renewed(
     assert Worker.objects.get(id=worker).state == "lost"
 
 
-@pytest.mark.parametrize("seconds", some_slow([3_600, -3_600], [-3_600]))
-def test_a_host_that_is_lost_is_taken_over_after_the_clock_was_set(
-    set_clock: Set, runworkers: Run, journal: str, seconds: int
+def test_a_host_that_is_lost_is_taken_over_after_the_clock_was_set_back(
+    set_clock: Set, runworkers: Run, journal: str
 ) -> None:
-    """Set back, its lease would hold for an hour more."""
+    """Its lease would hold for an hour more."""
     lost = runworkers("--threads", "1", "--lease", "2", SAMPLE_HOST="lost")
     lost.started()
     jobs.linger.enqueue(journal, "a")
@@ -136,7 +148,122 @@ def test_a_host_that_is_lost_is_taken_over_after_the_clock_was_set(
     other = runworkers("--threads", "1", "--lease", "2", SAMPLE_HOST="other")
     other.started()
     lost.close()
-    set_clock(seconds)
+    set_clock(-3_600)
 
     eventually(lambda: queued(crashes=1) or archived(crashes=1), within=60)
     assert Worker.objects.filter(host="lost").get().state == "lost"
+
+
+HOSTS = 4
+SECONDS = 5.0  # that nine days last
+BEGIN = datetime(2026, 3, 28, tzinfo=UTC)
+END = datetime(2026, 4, 6, tzinfo=UTC)
+SPEED = (END - BEGIN).total_seconds() / SECONDS
+RULES = (
+    ("30 2 * * *", "Europe/Berlin"),  # leaves out an hour on 29 March
+    ("*/20 * * * *", "Europe/Berlin"),
+    ("15,45 1-3 * * *", "Antarctica/Troll"),  # two hours
+    ("0 */2 * * *", "Africa/Cairo"),
+    ("30 2 * * *", "Australia/Sydney"),  # repeats an hour on 5 April
+    ("*/30 * * * *", "Australia/Lord_Howe"),  # half an hour
+    ("45 1 * * *", "Australia/Lord_Howe"),
+    ("0 0 * * *", "America/Santiago"),  # repeats the hour before midnight on 5 April
+    ("59 23 * * *", "Pacific/Auckland"),
+    ("0 * * * *", "UTC"),
+)
+
+
+@pytest.fixture
+def let_time_pass(transactional_db: None) -> Iterator[Callable[[], None]]:
+    """The clock of sessions that begin now stands at BEGIN; when this is called, it
+    runs SPEED times as fast."""
+    tomorrow, real = "pg_catalog.now() + interval '1 day'", "clock_timestamp()"
+    passed = f"greatest(interval '0', pg_catalog.{real} - state)"
+    fast = f"timestamptz '{BEGIN.isoformat()}' + {SPEED} * {passed}"
+    with clock(tomorrow, fast, "VOLATILE") as update:
+        yield lambda: update(f"pg_catalog.{real}")
+
+
+class Hosts:
+    """Processes that fire; any of them may be killed, stopped or continued."""
+
+    def __init__(self, output: Path) -> None:
+        self._output = output
+        self._all = [self._start() for _ in range(HOSTS)]
+        self.kills = self.stops = 0
+
+    def disturb(self, chance: random.Random) -> None:
+        number = chance.randrange(HOSTS)
+        victim = self._all[number]
+        if chance.random() < 0.5:
+            victim.kill()
+            victim.wait()
+            self._all[number] = self._start()
+            self.kills += 1
+        else:
+            os.kill(victim.pid, signal.SIGSTOP)
+            time.sleep(chance.uniform(0, 0.3))
+            os.kill(victim.pid, signal.SIGCONT)
+            self.stops += 1
+
+    def end(self) -> None:
+        for process in self._all:
+            process.kill()
+            process.wait()
+
+    def _start(self) -> Process:
+        return start_code(
+            f"from tests.crashes.test_clock import fire; fire({SPEED})",
+            self._output,
+        )
+
+
+def fire(speed: float) -> None:
+    """Fire until killed, by a clock with so many seconds in a second: a host that does
+    nothing else."""
+    autodiscover()
+    connection = OwnConnection("maintenance", pooled=False)
+    scheduler = Scheduler(connection, DeadlineWatch(connection, WorkerConfig()))
+    while True:
+        wait = scheduler.tick()
+        time.sleep(min(0.2, max(0.0, wait) / speed))
+
+
+def test_each_moment_is_fired_once_whatever_happens_to_the_hosts(
+    let_time_pass: Callable[[], None], tmp_path: Path
+) -> None:
+    Schedule.objects.all().delete()  # the shop's
+    jobs.add.enqueue(0)
+    QueuedJob.objects.all().delete()
+    for expression, zone in RULES:
+        operations.schedules.create(
+            f"{expression} {zone}".replace(" ", "_"),
+            jobs.add.name,
+            rule=expression,
+            time_zone=zone,
+            data={"a": 1},
+            missed="all",
+            missed_within=timedelta(days=30),
+            missed_most=1_000,
+        )
+    hosts, chance = Hosts(tmp_path / "hosts.log"), random.Random(7)
+    try:
+        unplanned = Schedule.objects.filter(planned_for="")
+        eventually(lambda: not unplanned.exists(), within=60)
+        let_time_pass()
+        began = time.monotonic()
+        while time.monotonic() - began < SECONDS:
+            hosts.disturb(chance)
+        over = Firing.objects.filter(fires_at__gt=END).values("schedule").distinct()
+        eventually(lambda: over.count() == len(RULES), within=60)
+    finally:
+        hosts.end()
+    assert hosts.kills > 5
+    assert hosts.stops > 5
+    for expression, zone in RULES:
+        name = f"{expression} {zone}".replace(" ", "_")
+        fired = [f.fires_at for f in Firing.objects.filter(schedule=name)]
+        expected = oracle(expression, ZoneInfo(zone), BEGIN, END)
+        assert sorted(moment for moment in fired if moment <= END) == list(expected)
+    made = QueuedJob.objects.values_list("metadata__schedule", "metadata__fires_at")
+    assert len(made) == len(set(made)) == Firing.objects.count() > 1_500
