@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from testproject.postgres import database_settings
-from tests.crashes.test_kills import children, ends, kill, starts
+from tests.crashes.seen import children, ends, kill, starts
+from tests.sample import jobs
 from tests.support.doomed_server import Doomed
 from tests.support.waiting import eventually
 
@@ -19,7 +20,8 @@ PGBOUNCER = shutil.which("pgbouncer") or shutil.which("/usr/sbin/pgbouncer")
 
 pytestmark = [
     pytest.mark.processes,
-    pytest.mark.skipif(PGBOUNCER is None, reason="pgbouncer is not installed"),
+    pytest.mark.servers,
+    pytest.mark.skipif(PGBOUNCER is None, reason="needs PgBouncer"),
 ]
 
 CONFIGURATION = """
@@ -67,24 +69,24 @@ def test_jobs_run_behind_a_transaction_pooler(
     eventually(lambda: "looks like a transaction pooler" in run.output)
     words = [f"w{number}" for number in range(20)]
     for word in words:
-        doomed.enqueue("write", journal, word, 0.0)
-        doomed.enqueue("write_limited", journal, f"limited-{word}", 0.0)
-    eventually(doomed.is_empty, what=run.output)
+        doomed.enqueue("write", journal, word)
+        doomed.enqueue("write_limited", journal, f"limited-{word}")
+    eventually(doomed.is_empty, what=lambda: run.output)
     assert set(doomed.statuses()) == {"succeeded"}
     assert sum(ends(journal).values()) == 2 * len(words)
 
-    doomed.enqueue("write", journal, "killed", 2.0)
+    doomed.enqueue("await_leave", journal, "killed")
     eventually(lambda: starts(journal)["killed"])
     (worker,) = workers(doomed)
     assert worker in children(run.process.pid)
     kill(worker)
+    jobs.give_leave(journal, "killed")
     eventually(lambda: ends(journal)["killed"])
     assert run.stop() == 0
     assert leftover_settings(pooled) == set()
 
 
 def workers(doomed: Doomed) -> list[int]:
-    """Process ids of the living workers."""
     rows = doomed.query("SELECT pid FROM jobqueue_worker WHERE state = 'running'")
     return [pid for (pid,) in rows]
 
