@@ -30,7 +30,6 @@ pytestmark = [
 
 @pytest.fixture
 def small() -> Iterator[Doomed]:
-    """A server with room for half a megabyte of notifications."""
     with doomed_server(max_notify_queue_pages="64") as made:
         yield made
 
