@@ -12,6 +12,7 @@ from django_jobqueue.execution.signal_sender import announcer
 from django_jobqueue.host.maintenance.rescuer import Rescuer
 from django_jobqueue.store.connection import OwnConnection
 from tests.host.lost import Told, rescuer_on
+from tests.store.rows import register
 
 NEWS = ("job_rescued", "job_failed", "job_cancelled", "job_retried", "job_released")
 
@@ -42,3 +43,9 @@ def rescuer(own: OwnConnection) -> Rescuer:
     made = rescuer_on(own)
     made._patient_until = 0.0  # private: it has been there for longer than a lease
     return made
+
+
+@pytest.fixture
+def holder(own: OwnConnection) -> int:
+    """The id of a worker that is alive."""
+    return register(own)

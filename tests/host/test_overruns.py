@@ -64,12 +64,8 @@ def hang_no_more() -> None: ...
 
 
 def kill(
-    rescuer: Rescuer,
-    worker: int,
-    *timed_out: Any,
-    suspects: tuple[Any, ...] = (),
+    rescuer: Rescuer, worker: int, *timed_out: Any, suspects: tuple[Any, ...] = ()
 ) -> None:
-    """Let the supervisor kill the worker for these jobs."""
     rescuer.report(
         ProcessDeath(worker, "host:1", False, REASON, 1, False, timed_out, suspects)
     )
@@ -88,8 +84,6 @@ def test_it_is_retried_as_its_type_says_and_its_neighbours_are_released(
     kill(rescuer, worker, unresponsive)
 
     again, neighbour = queued_job(unresponsive), queued_job(other)
-    assert again is not None
-    assert neighbour is not None
     assert (again.status, again.attempts, again.crashes) == ("queued", 1, 0)
     assert (again.worker_id, again.quarantined) == (None, False)
     assert (neighbour.status, neighbour.attempts, neighbour.crashes) == ("queued", 0, 0)
@@ -112,7 +106,7 @@ def test_it_is_retried_as_its_type_says_and_its_neighbours_are_released(
     assert (rescued.name, rescued.id) == ("job_rescued", other)
     (line,) = lines(caplog)
     assert line.levelno == logging.WARNING
-    said = (line.job_id, line.job_type, line.attempt)  # type: ignore[attr-defined]
+    said = (line.job_id, line.job_type, line.attempt)
     assert said == (str(unresponsive), HUNG, 1)
     assert "attempt 1 failed, again in 0.0 s: it ran longer" in line.getMessage()
     row = Worker.objects.get()
@@ -121,31 +115,25 @@ def test_it_is_retried_as_its_type_says_and_its_neighbours_are_released(
 
 def test_the_last_attempt_has_failed(
     rescuer: Rescuer,
-    own: OwnConnection,
+    holder: int,
     told: Callable[[], list[Told]],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    worker = register(own)
-    unresponsive = held_by(worker, HUNG)
+    unresponsive = held_by(holder, HUNG)
     QueuedJob.objects.update(attempts=2)
 
-    kill(rescuer, worker, unresponsive)
+    kill(rescuer, holder, unresponsive)
 
-    held = archived_job(unresponsive)
-    assert held is not None
+    (held,) = archived(id=unresponsive, error_class=TIMEOUT, worker="host:1")
     assert (held.status, held.attempts, held.crashes) == ("failed", 2, 0)
-    assert (held.error_class, held.worker) == (TIMEOUT, "host:1")
     assert Rollup.objects.get().failed == 1
     (failed,) = told()
-    assert (failed.name, failed.arguments["outcome"].reason) == (
-        "job_failed",
-        "no attempt is left",
-    )
+    assert failed.name == "job_failed"
+    assert failed.arguments["outcome"].reason == "no attempt is left"
     (line,) = lines(caplog)
     assert line.levelno == logging.ERROR
-    assert (
-        "attempt 2 failed for good (no attempt is left) after 3." in line.getMessage()
-    )
+    said = "attempt 2 failed for good (no attempt is left) after 3."
+    assert said in line.getMessage()
 
 
 def under_attempts(own: OwnConnection, rescuer: Rescuer, case: Case) -> tuple[Any, ...]:
@@ -167,9 +155,7 @@ def under_attempts(own: OwnConnection, rescuer: Rescuer, case: Case) -> tuple[An
     return found.status, found.crashes, allowed
 
 
-def test_the_attempts_in_force_and_a_cancel_count(
-    rescuer: Rescuer, own: OwnConnection
-) -> None:
+def test_attempts_and_a_cancel_count(rescuer: Rescuer, own: OwnConnection) -> None:
     override = "max_attempts_override"
     rows: list[tuple[Case, tuple[Any, ...]]] = [
         (({"attempts": 1}, {}), ("queued", 0, None)),
@@ -200,88 +186,69 @@ def hang(attempt: int, exception: BaseException, job: object) -> float:
     raise AssertionError("code of the project is called")
 
 
-@pytest.mark.parametrize(
-    ("options", "own_backoff", "wait", "reason"),
-    [
-        ({"backoff": 50}, {}, 50, ""),
-        ({"backoff": hang}, {}, 5, "the default wait"),
-        (
-            {"backoff": hang},
-            {"policy": "fixed", "wait": 30},
-            30,
-            "the wait of this job",
-        ),
-        ({"retry": {OSError: hang}, "backoff": 50}, {}, 50, ""),
-        (
-            {"retry": {OSError: timedelta(hours=1)}, "backoff": hang},
-            {"policy": "fixed"},
-            3_600,
-            "the wait for OSError",
-        ),
-    ],
-)
 def test_the_rules_hold_and_no_function_of_the_project_is_called(
     rescuer: Rescuer,
     own: OwnConnection,
     declare: Declare,
     monkeypatch: pytest.MonkeyPatch,
-    options: dict[str, Any],
-    own_backoff: dict[str, Any],
-    wait: float,
-    reason: str,
 ) -> None:
     monkeypatch.setattr(retries.random, "random", lambda: 0.5)
-    worker = register(own)
-    columns = {"timeout": timedelta(seconds=2), "backoff": own_backoff or None}
-    name = declare("tests.ruled", max_attempts=9, **options)
-    id = held_by(worker, name, **columns)
-    kill(rescuer, worker, id)
-    held = queued_job(id)
-    assert held is not None
-    left = (held.run_after - timezone.now()).total_seconds()
-    assert left == pytest.approx(wait, abs=3)
-    kept = Failure.objects.get(job_id=id)
-    assert kept.reason == reason
-    assert "its timeout of 2 s" in kept.error_message
+    fixed, hour = {"policy": "fixed"}, timedelta(hours=1)
+    rows: list[tuple[dict[str, Any], dict[str, Any], tuple[float, str]]] = [
+        ({"backoff": 50}, {}, (50, "")),
+        ({"backoff": hang}, {}, (5, "the default wait")),
+        ({"backoff": hang}, {**fixed, "wait": 30}, (30, "the wait of this job")),
+        ({"retry": {OSError: hang}, "backoff": 50}, {}, (50, "")),
+        (
+            {"retry": {OSError: hour}, "backoff": hang},
+            fixed,
+            (3_600, "the wait for OSError"),
+        ),
+    ]
+
+    def ruled(options: dict[str, Any], backoff: dict[str, Any]) -> tuple[float, str]:
+        worker = register(own)
+        columns = {"timeout": timedelta(seconds=2), "backoff": backoff or None}
+        name = declare(f"tests.ruled_{worker}", max_attempts=9, **options)
+        id = held_by(worker, name, **columns)
+        kill(rescuer, worker, id)
+        (held,) = queued(id=id)
+        kept = Failure.objects.get(job_id=id)
+        assert "its timeout of 2 s" in kept.error_message
+        left = (held.run_after - timezone.now()).total_seconds()
+        return pytest.approx(left, abs=3), kept.reason
+
+    assert differing(rows, ruled) == []
 
 
-def test_a_type_that_is_not_known_here_is_retried_as_its_row_says(
-    rescuer: Rescuer, own: OwnConnection
-) -> None:
-    worker = register(own)
+def test_the_row_of_an_unknown_type_counts(rescuer: Rescuer, holder: int) -> None:
     name = job_type("tests.stranger", max_attempts=2, timeout=timedelta(seconds=7))
-    first, last = held_by(worker, name), held_by(worker, name)
+    first, last = held_by(holder, name), held_by(holder, name)
     QueuedJob.objects.filter(id=last).update(attempts=2)
-    kill(rescuer, worker, first, last)
+    kill(rescuer, holder, first, last)
     assert queued_job(first) is not None
     (held,) = archived(id=last)
     assert held.status == "failed"
     assert "its timeout of 7 s" in held.error_message
 
 
-def test_what_is_over_already_or_somebody_elses_is_left_alone(
-    rescuer: Rescuer, own: OwnConnection
-) -> None:
+def test_what_is_over_is_left_alone(rescuer: Rescuer, own: OwnConnection) -> None:
     worker, alive = register(own), register(own, "host:2")
     kept = held_by(alive, HUNG)
     gone = held_by(worker, HUNG)
     QueuedJob.objects.filter(id=gone).delete()
     kill(rescuer, worker, gone, kept)
     held = queued_job(kept)
-    assert held is not None
     assert held.status == "running"
     assert not Failure.objects.exists()
     assert rescuer.is_done
 
 
 def test_a_suspect_counts_a_crash_and_others_nothing(
-    rescuer: Rescuer,
-    own: OwnConnection,
-    told: Callable[[], list[Told]],
+    rescuer: Rescuer, holder: int, told: Callable[[], list[Told]]
 ) -> None:
-    worker = register(own)
-    suspect, other = held_by(worker, crashes=1), held_by(worker)
-    kill(rescuer, worker, suspects=(suspect,))
+    suspect, other = held_by(holder, crashes=1), held_by(holder)
+    kill(rescuer, holder, suspects=(suspect,))
     jobs = {held.id: held for held in QueuedJob.objects.all()}
     assert (jobs[suspect].crashes, jobs[suspect].quarantined) == (2, True)
     assert (jobs[other].crashes, jobs[other].attempts) == (0, 0)
@@ -292,15 +259,14 @@ def test_a_suspect_counts_a_crash_and_others_nothing(
 @pytest.mark.parametrize("arrive", [True, False])
 def test_it_is_told_once_also_if_the_answer_was_lost(
     rescuer: Rescuer,
-    own: OwnConnection,
+    holder: int,
     told: Callable[[], list[Told]],
     monkeypatch: pytest.MonkeyPatch,
     arrive: bool,
 ) -> None:
-    worker = register(own)
-    unresponsive = held_by(worker, HUNG)
+    unresponsive = held_by(holder, HUNG)
     with commits(monkeypatch, arrive=arrive), pytest.raises(StoreUnavailable):
-        kill(rescuer, worker, unresponsive)
+        kill(rescuer, holder, unresponsive)
     rescuer.recoveries[0].next_at = 0.0
     rescuer.tick()
     assert [(one.name, one.id) for one in told()] == [("job_retried", unresponsive)]
@@ -309,12 +275,11 @@ def test_it_is_told_once_also_if_the_answer_was_lost(
 
 
 def test_one_that_the_database_refuses_to_end_keeps_no_other_one(
-    rescuer: Rescuer, own: OwnConnection, caplog: pytest.LogCaptureFixture
+    rescuer: Rescuer, holder: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    worker = register(own)
-    unresponsive, other = held_by(worker, ONCE), held_by(worker)
+    unresponsive, other = held_by(holder, ONCE), held_by(holder)
     with refusing(ONCE):
-        kill(rescuer, worker, unresponsive)
+        kill(rescuer, holder, unresponsive)
         assert [job.id for job in queued(status="queued")] == [other]
         assert rescuer.is_done
         assert "cannot be written" in caplog.text

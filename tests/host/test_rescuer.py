@@ -81,7 +81,7 @@ CASES = pairwise(
 )
 def test_each_job_is_told_once_and_as_what_it_is(
     rescuer: Rescuer,
-    own: OwnConnection,
+    holder: int,
     told: Callable[[], list[Told]],
     caplog: pytest.LogCaptureFixture,
     way: str,
@@ -94,17 +94,16 @@ def test_each_job_is_told_once_and_as_what_it_is(
     failed = once or (crashed and at_its_cap and not cancelled)
     status = "failed" if failed else "cancelled" if cancelled else "queued"
     cancel = {"cancel_requested_at": ago(1) if cancelled else None}
-    worker = register(own)
-    id = held_by(worker, job_type, queue="q", crashes=2 * at_its_cap, **cancel)
+    id = held_by(holder, job_type, queue="q", crashes=2 * at_its_cap, **cancel)
 
-    die(rescuer, worker, way)
+    die(rescuer, holder, way)
     rescuer.tick()
 
     ended = {"failed": ["job_failed"], "cancelled": ["job_cancelled"], "queued": []}
     assert [one.name for one in told()] == ["job_rescued", *ended[status]]
     assert {one.id for one in told()} == {id}
     (line,) = lines(caplog)
-    said = (line.job_id, line.job_type, line.attempt)  # type: ignore[attr-defined]
+    said = (line.job_id, line.job_type, line.attempt)
     assert said == (str(id), job_type, 1)
     warned = logging.WARNING if crashed else logging.INFO
     levels = {"failed": logging.ERROR, "cancelled": logging.INFO, "queued": warned}
@@ -129,19 +128,17 @@ def test_each_job_is_told_once_and_as_what_it_is(
 
 def test_signal_and_log_of_a_poison_job_say_why_it_has_failed(
     rescuer: Rescuer,
-    own: OwnConnection,
+    holder: int,
     told: Callable[[], list[Told]],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    worker = register(own)
-    id = held_by(worker, crashes=2)
-    die(rescuer, worker, "killed", "odd\nreason \x1b[31m")
+    id = held_by(holder, crashes=2)
+    die(rescuer, holder, "killed", "odd\nreason \x1b[31m")
 
     arguments = told()[-1].arguments
     outcome = arguments.pop("outcome")
     assert isinstance(outcome, Outcome)
     assert (outcome.verb, outcome.reason) == (Verb.FAIL, "crash 3 of 3")
-    assert outcome.failure is not None
     assert outcome.failure.error_class == "jobqueue.WorkerLost"
     assert outcome.failure.message.startswith("odd\nreason")
     (group,) = FailureGroup.objects.all()
@@ -157,20 +154,19 @@ def test_signal_and_log_of_a_poison_job_say_why_it_has_failed(
 
 
 def test_of_thousands_the_log_names_the_worst_and_counts_the_others(
-    rescuer: Rescuer, own: OwnConnection, caplog: pytest.LogCaptureFixture
+    rescuer: Rescuer, holder: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "django_jobqueue")
-    worker = register(own)
-    running = {"status": "running", "worker_id": worker, "started_at": ago(1)}
+    running = {"status": "running", "worker_id": holder, "started_at": ago(1)}
     make_many(NAMED * 3, **running)
-    poison = {str(held_by(worker, crashes=2)) for _ in range(3)}
-    die(rescuer, worker, "killed")
+    poison = {str(held_by(holder, crashes=2)) for _ in range(3)}
+    die(rescuer, holder, "killed")
 
     said = lines(caplog)
     assert [line.levelno for line in said[:4]] == [logging.ERROR] * 3 + [
         logging.WARNING
     ]
-    assert {line.job_id for line in said[:3]} == poison  # type: ignore[attr-defined]
+    assert {line.job_id for line in said[:3]} == poison
     assert len(said) == NAMED + 1
     assert said[-1].levelno == logging.WARNING
     rest = 3 * NAMED + 3 - NAMED
@@ -178,9 +174,7 @@ def test_of_thousands_the_log_names_the_worst_and_counts_the_others(
     assert Rollup.objects.get().retried == 3 * NAMED
 
 
-def test_a_stop_that_cuts_jobs_off_opens_no_failure_group_again(
-    rescuer: Rescuer, own: OwnConnection
-) -> None:
+def test_a_stop_opens_no_failure_group(rescuer: Rescuer, own: OwnConnection) -> None:
     for way in ("killed", "stopped"):
         worker = register(own)
         QueuedJob.objects.all().delete()
@@ -200,7 +194,7 @@ def test_a_stop_that_cuts_jobs_off_opens_no_failure_group_again(
 @pytest.mark.parametrize("way", ["killed", "stopped", "lapsed", "stray"])
 def test_a_job_is_told_once_also_if_the_answer_was_lost(
     rescuer: Rescuer,
-    own: OwnConnection,
+    holder: int,
     told: Callable[[], list[Told]],
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
@@ -208,10 +202,9 @@ def test_a_job_is_told_once_also_if_the_answer_was_lost(
     arrive: bool,
 ) -> None:
     caplog.set_level(logging.INFO, "django_jobqueue.attempt")
-    worker = register(own)
-    ids = {held_by(worker), held_by(worker, ONCE)}
+    ids = {held_by(holder), held_by(holder, ONCE)}
     with commits(monkeypatch, arrive=arrive), pytest.raises(StoreUnavailable):
-        die(rescuer, worker, way)
+        die(rescuer, holder, way)
     assert QueuedJob.objects.filter(status="running").exists() != arrive
     assert told() == []
     for recovery in rescuer.recoveries:
@@ -231,16 +224,15 @@ def test_a_job_is_told_once_also_if_the_answer_was_lost(
 
 def test_of_a_batch_that_was_lost_others_are_told_by_whoever_took_them(
     rescuer: Rescuer,
-    own: OwnConnection,
+    holder: int,
     told: Callable[[], list[Told]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Batches that were written before are not told again."""
     monkeypatch.setattr(rescue, "BATCH", 3)
     monkeypatch.setattr("django_jobqueue.host.maintenance.dead_worker.BATCH", 3)
-    worker = register(own)
-    ids = {held_by(worker) for _ in range(7)}
-    rescuer.report(ProcessDeath(worker, "host:1", True, KILLED))
+    ids = {held_by(holder) for _ in range(7)}
+    rescuer.report(ProcessDeath(holder, "host:1", True, KILLED))
     (recovery,) = rescuer.recoveries
     jobs, calls = recovery.recovery, 0
     take = jobs._take  # private: one batch
@@ -253,13 +245,13 @@ def test_of_a_batch_that_was_lost_others_are_told_by_whoever_took_them(
                 return take(*given)
         return take(*given)
 
-    monkeypatch.setattr(jobs, "_take", fail_at_the_second)
+    monkeypatch.setattr(jobs, "_take", fail_at_the_second)  # private: likewise
     with pytest.raises(StoreUnavailable):
         rescuer.tick()
     recovery.next_at = 0.0
     rescuer.tick()
     assert Counter(one.id for one in told()) == dict.fromkeys(ids, 1)
-    assert Worker.objects.get(id=worker).rescued == {"queued": 7}
+    assert Worker.objects.get(id=holder).rescued == {"queued": 7}
 
 
 def test_jobs_that_the_database_refuses_to_move_do_not_keep_others(
@@ -347,17 +339,16 @@ def test_a_look_for_strays_that_fails_is_tried_again_no_sooner_than_another_one(
 
 
 def test_who_is_lost_is_told_though_its_jobs_cannot_be_taken_at_once(
-    own: OwnConnection,
+    holder: int,
     rescuer: Rescuer,
     told: Callable[[], list[Told]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The worker counts as lost; its jobs are taken for the same reason, later."""
-    worker = register(own)
-    id = held_by(worker, crashes=2)
+    id = held_by(holder, crashes=2)
     with commits(monkeypatch, arrive=False), pytest.raises(StoreUnavailable):
-        die(rescuer, worker, "lapsed")
-    assert Worker.objects.get(id=worker).state == "lost"
+        die(rescuer, holder, "lapsed")
+    assert Worker.objects.get(id=holder).state == "lost"
     rescuer.recoveries[0].next_at = 0.0
     rescuer.tick()
     assert told()[0].arguments["reason"].startswith("its lease lapsed")

@@ -37,67 +37,70 @@ RARELY = every(days=1_000)  # no other moment than those that a test makes
 @pytest.fixture(autouse=True)
 def _nobody_elses(monkeypatch: pytest.MonkeyPatch, transactional_db: None) -> None:
     """The shop of these tests has schedules of its own."""
-    monkeypatch.setattr(schedules, "_by_name", {})
+    monkeypatch.setattr(schedules, "_by_name", {})  # private: none is declared
     Schedule.objects.all().delete()
 
 
-@pytest.fixture
-def make_scheduler() -> Iterator[Callable[[], Scheduler]]:
-    connections = []
+class Host:
+    """One with a scheduler, and the schedules that its code declares."""
 
-    def make() -> Scheduler:
-        connection = OwnConnection("maintenance", pooled=False)
-        connections.append(connection)
-        return Scheduler(connection, DeadlineWatch(connection, WorkerConfig()))
+    def __init__(self, db: OwnConnection) -> None:
+        self.db = db
+        self.scheduler = Scheduler(db, DeadlineWatch(db, WorkerConfig()))
+        self.tick = self.scheduler.tick
+
+    def declare(self) -> None:
+        job_types.declare(self.db, registry)
+        names = [each.name for each in registry]
+        declare_schedules.declare(self.db, schedules, names)
+
+    def plan(self) -> None:
+        """Declare all schedules, and look when they fire next."""
+        self.declare()
+        self.tick()
+
+    def fire(self, ago: timedelta = timedelta(0)) -> datetime:
+        """Have a round after all were due so long ago; returns that moment."""
+        moment = be_due(ago)
+        self.tick()
+        return moment
+
+
+@pytest.fixture
+def host(own: OwnConnection) -> Host:
+    return Host(own)
+
+
+@pytest.fixture
+def make_host() -> Iterator[Callable[[], Host]]:
+    made: list[Host] = []
+
+    def make() -> Host:
+        made.append(Host(OwnConnection("maintenance", pooled=False)))
+        return made[-1]
 
     yield make
-    for connection in connections:
-        connection.close()
+    for host in made:
+        host.db.close()
 
 
 @pytest.fixture
-def scheduler(own: OwnConnection) -> Scheduler:
-    return Scheduler(own, DeadlineWatch(own, WorkerConfig()))
-
-
-def declare(own: OwnConnection) -> None:
-    job_types.declare(own, registry)
-    declare_schedules.declare(own, schedules, [each.name for each in registry])
-
-
-@pytest.fixture
-def hourly(own: OwnConnection, scheduler: Scheduler) -> None:
-    """A schedule of this name is planned."""
+def hourly(host: Host) -> None:
     jobs.add.at(RARELY, name="hourly")(a=1, b=2)
-    declare(own)
-    scheduler.tick()
+    host.plan()
 
 
-def be_due(ago: timedelta = timedelta(0), **also: Any) -> datetime:
+def be_due(ago: timedelta = timedelta(0)) -> datetime:
     """The next firing of all schedules was so long ago."""
     moment = (timezone.now() - ago).replace(microsecond=0)
-    Schedule.objects.update(next_at=moment, **also)
+    Schedule.objects.update(next_at=moment)
     return moment
 
 
-def test_a_schedule_is_planned_when_it_is_declared(
-    own: OwnConnection, scheduler: Scheduler
-) -> None:
-    jobs.add.at(cron("30 2 * * *", tz="Europe/Berlin"))(a=1)
-    declare(own)
-    scheduler.tick()
-    (row,) = Schedule.objects.all()
-    assert (row.name, row.rule) == (jobs.add.name, "cron 30 2 * * *")
-    assert row.next_at is not None
-    assert row.next_at > timezone.now()
-    assert not QueuedJob.objects.exists()
-
-
 @pytest.mark.usefixtures("hourly")
-def test_it_fires_once(scheduler: Scheduler) -> None:
-    moment = be_due()
-    scheduler.tick()
-    scheduler.tick()
+def test_it_fires_once(host: Host) -> None:
+    moment = host.fire()
+    host.tick()
     (job,) = QueuedJob.objects.all()
     assert job.data == {"a": 1, "b": 2}
     assert job.run_after == moment
@@ -110,13 +113,13 @@ def test_it_fires_once(scheduler: Scheduler) -> None:
 
     # The same moment never fires twice, whatever its row says.
     Schedule.objects.update(next_at=moment)
-    scheduler.tick()
+    host.tick()
     assert QueuedJob.objects.count() == 1
     assert Schedule.objects.get().next_at > moment
 
 
 def test_its_jobs_have_the_options_before_it_and_those_of_their_type(
-    own: OwnConnection, scheduler: Scheduler
+    host: Host,
 ) -> None:
     chosen = jobs.add.using(
         queue="reports",
@@ -129,11 +132,10 @@ def test_its_jobs_have_the_options_before_it_and_those_of_their_type(
     )
     chosen.at(RARELY, name="hourly")(1)
     jobs.keep.at(RARELY)(1)
-    declare(own)
+    host.declare()
     operations.override(jobs.keep, priority=42)
-    scheduler.tick()
-    moment = be_due()
-    scheduler.tick()
+    host.tick()
+    moment = host.fire()
     other, job = QueuedJob.objects.order_by("queue")
     assert (other.queue, other.priority) == (jobs.keep.declaration.policy.queue, 42)
     assert (job.queue, job.priority, job.tags) == ("reports", 7, ["nightly"])
@@ -143,17 +145,15 @@ def test_its_jobs_have_the_options_before_it_and_those_of_their_type(
 
 
 def test_a_paused_one_does_not_fire_and_missed_nothing_when_it_is_resumed(
-    own: OwnConnection, scheduler: Scheduler
+    host: Host,
 ) -> None:
     jobs.add.at(RARELY, name="hourly", missed="all")(1)
-    declare(own)
-    scheduler.tick()
+    host.plan()
     operations.schedules.pause("hourly", reason="stock-taking", by="eve")
-    be_due(3 * HOUR)
-    scheduler.tick()
+    host.fire(3 * HOUR)
     operations.schedules.resume("hourly")
-    scheduler.tick()
-    scheduler.tick()
+    host.tick()
+    host.tick()
     assert not QueuedJob.objects.exists()
     assert not Firing.objects.exists()
     assert Schedule.objects.get().next_at > timezone.now()
@@ -161,26 +161,21 @@ def test_a_paused_one_does_not_fire_and_missed_nothing_when_it_is_resumed(
 
 @pytest.mark.parametrize(
     ("missed", "outcomes"),
-    [
-        ("once", ["missed", "late"]),
-        ("skip", ["missed"]),
-        ("all", ["late"] * 6),
-    ],
+    [("once", ["missed", "late"]), ("skip", ["missed"]), ("all", ["late"] * 6)],
 )
 def test_an_outage_ends_as_the_option_says(
-    own: OwnConnection, scheduler: Scheduler, missed: Any, outcomes: list[str]
+    host: Host, missed: Any, outcomes: list[str]
 ) -> None:
     jobs.add.at(every(minutes=10), name="often", missed=missed)(1)
-    declare(own)
-    scheduler.tick()
+    host.plan()
     start = rounded(timezone.now() - HOUR) + timedelta(minutes=2)
     ten = [start + timedelta(minutes=10 * n) for n in range(7)]
     Schedule.objects.update(
         rule=f"every 600 since {start.timestamp():.0f}", planned_for=""
     )
-    scheduler.tick()
+    host.tick()
     Schedule.objects.update(next_at=start)
-    scheduler.tick()
+    host.tick()
     made = [f for f in ten if f <= timezone.now() - timedelta(seconds=70)]
     assert len(made) == 6
     firings = Firing.objects.order_by("fires_at")
@@ -196,15 +191,13 @@ def rounded(moment: datetime) -> datetime:
 
 
 def test_a_firing_is_skipped_while_a_job_of_the_schedule_is_not_finished(
-    own: OwnConnection, scheduler: Scheduler, worker: HandDriven
+    host: Host, worker: HandDriven
 ) -> None:
     jobs.add.at(RARELY, name="hourly", overlap="skip")(1)
     jobs.add.at(RARELY, name="other", overlap="skip")(1)
-    declare(own)
-    scheduler.tick()
+    host.plan()
     for ago in (2 * MINUTE, MINUTE):
-        be_due(ago)
-        scheduler.tick()
+        host.fire(ago)
     outcomes = Firing.objects.order_by("fires_at", "schedule")
     assert [(f.schedule, f.outcome, f.job_id is None) for f in outcomes] == [
         ("hourly", "late", False),
@@ -213,33 +206,26 @@ def test_a_firing_is_skipped_while_a_job_of_the_schedule_is_not_finished(
         ("other", "skipped", True),
     ]
     worker.work()
-    be_due()
-    scheduler.tick()
+    host.fire()
     assert Firing.objects.filter(outcome="fired").count() == 2
 
 
-def test_a_unique_type_is_unique_for_its_schedules_too(
-    own: OwnConnection, scheduler: Scheduler
-) -> None:
+def test_a_unique_type_is_unique_for_its_schedules_too(host: Host) -> None:
     jobs.add_alone.enqueue(3)
     jobs.add_alone.at(RARELY)(3)
-    declare(own)
-    scheduler.tick()
-    be_due()
-    scheduler.tick()
+    host.plan()
+    host.fire()
     assert QueuedJob.objects.count() == 1
     assert Firing.objects.get().outcome == "skipped"
 
 
 @pytest.mark.usefixtures("hourly")
-def test_who_slept_between_its_look_and_its_firing_fires_nothing(
-    own: OwnConnection, scheduler: Scheduler
-) -> None:
+def test_who_slept_between_its_look_and_its_firing_fires_nothing(host: Host) -> None:
     moment = be_due()
-    (seen,) = fire_store.due(own, ["hourly"])
-    scheduler.tick()
+    (seen,) = fire_store.due(host.db, ["hourly"])
+    host.tick()
     later = moment + HOUR
-    fired = fire_store.fire(own, [(seen, later, [firing_of(seen, moment)])])
+    fired = fire_store.fire(host.db, [(seen, later, [firing_of(seen, moment)])])
     assert fired == []
     assert QueuedJob.objects.count() == 1
 
@@ -255,58 +241,50 @@ def test_who_slept_between_its_look_and_its_firing_fires_nothing(
     ],
 )
 def test_a_change_that_comes_first_keeps_the_old_moment_from_firing(
-    own: OwnConnection, scheduler: Scheduler, change: dict[str, Any]
+    host: Host, change: dict[str, Any]
 ) -> None:
     jobs.add.at(cron("0 * * * *", tz="UTC"), name="hourly")(1)
-    declare(own)
-    scheduler.tick()
+    host.plan()
     moment = be_due()
-    (seen,) = fire_store.due(own, ["hourly"])
+    (seen,) = fire_store.due(host.db, ["hourly"])
     Schedule.objects.update(**change)
     made = [firing_of(seen, moment)]
-    assert fire_store.fire(own, [(seen, moment + HOUR, made)]) == []
-    scheduler.tick()
-    scheduler.tick()
+    assert fire_store.fire(host.db, [(seen, moment + HOUR, made)]) == []
+    host.tick()
+    host.tick()
     assert not QueuedJob.objects.exists()
 
 
 def test_a_rule_that_cannot_be_read_does_not_hold_up_the_others(
-    own: OwnConnection, scheduler: Scheduler, caplog: pytest.LogCaptureFixture
+    host: Host, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in ("bad", "good"):
         jobs.add.at(RARELY, name=name)(1)
-    declare(own)
-    scheduler.tick()
+    host.plan()
     be_due()
     Schedule.objects.filter(name="bad").update(rule_override="every blue moon")
-    scheduler.tick()
-    scheduler.tick()
+    host.tick()
+    host.tick()
     assert [f.schedule for f in Firing.objects.all()] == ["good"]
     assert (
         caplog.text.count("The schedule 'bad' cannot fire: cannot read the rule") == 1
     )
 
 
-def test_what_the_code_declares_no_more_is_gone_and_comes_back(
-    own: OwnConnection, scheduler: Scheduler
-) -> None:
+def test_what_the_code_declares_no_more_is_gone_and_comes_back(host: Host) -> None:
     for name in ("stays", "goes", "theirs"):
         jobs.add.at(RARELY, name=name)(1)
-    declare(own)
-    scheduler.tick()
+    host.plan()
     going = schedules.get("goes")
     schedules.remove("goes")
-    declare(own)
+    host.declare()
     gone = dict(Schedule.objects.values_list("name", "gone_at"))
     assert [name for name, since in gone.items() if since] == ["goes"]
     schedules.remove("theirs")  # which only the code of other hosts declares
-    be_due(2 * HOUR)
-    scheduler.tick()
+    host.fire(2 * HOUR)
     assert {f.schedule for f in Firing.objects.all()} == {"stays"}
-    assert going is not None
     schedules.add(going)
-    declare(own)
-    scheduler.tick()
+    host.plan()
     row = Schedule.objects.get(name="goes")
     assert row.gone_at is None
     assert row.next_at > timezone.now()
@@ -314,56 +292,34 @@ def test_what_the_code_declares_no_more_is_gone_and_comes_back(
 
 
 @pytest.mark.usefixtures("hourly")
-def test_a_start_changes_nothing_that_operators_said(own: OwnConnection) -> None:
+def test_a_start_changes_nothing_that_operators_said(host: Host) -> None:
     operations.schedules.override("hourly", rule="every 2 hours", data={"a": 5})
     operations.schedules.pause("hourly")
     before = Schedule.objects.values().get()
-    declare(own)
+    host.declare()
     assert Schedule.objects.values().get() == before
     schedules.remove("hourly")
     jobs.add.at(every(hours=3), name="hourly")(a=1, b=2)
-    declare(own)
+    host.declare()
     after = Schedule.objects.values().get()
     changed = {name for name in before if before[name] != after[name]}
     assert changed == {"rule", "declared_at"}
     assert after["rule_override"] == "every 7200"
 
 
-def test_operators_make_their_own(own: OwnConnection, scheduler: Scheduler) -> None:
-    declare(own)
-    operations.schedules.create(
-        "mine",
-        jobs.add.name,
-        rule="30 2 * * *",
-        time_zone="Europe/Berlin",
-        data={"a": 9},
-        options={"priority": 3},
-        by="eve",
-    )
-    scheduler.tick()
-    be_due()
-    scheduler.tick()
-    (job,) = QueuedJob.objects.all()
-    assert (job.data, job.priority) == ({"a": 9}, 3)
-    declare(own)
-    assert Schedule.objects.get().gone_at is None
-
-
 def test_jitter_spreads_within_its_limit_and_is_the_same_for_a_moment(
-    own: OwnConnection, scheduler: Scheduler
+    host: Host,
 ) -> None:
     jobs.add.at(every(minutes=1), name="often", missed="all", jitter=600)(1)
-    declare(own)
-    scheduler.tick()
+    host.plan()
     be_due(10 * MINUTE)
-    (seen,) = fire_store.due(own, ["often"])
-    scheduler.tick()
+    (seen,) = fire_store.due(host.db, ["often"])
+    host.tick()
     waits = []
     for firing in Firing.objects.all():
         job = QueuedJob.objects.get(id=firing.job_id)
         waits.append(job.run_after - firing.fires_at)
         again = firing_of(seen, firing.fires_at).new
-        assert again is not None
         assert again.run_after == job.run_after
     assert len(set(waits)) > 5
     assert min(waits) >= timedelta(0)
@@ -371,14 +327,13 @@ def test_jitter_spreads_within_its_limit_and_is_the_same_for_a_moment(
 
 
 def test_each_of_several_that_fire_together_is_fired_once_by_several_hosts(
-    own: OwnConnection, make_scheduler: Callable[[], Scheduler]
+    make_host: Callable[[], Host],
 ) -> None:
     for number in range(20):
         jobs.add.at(every(seconds=1), name=f"each-{number}", missed="all")(number)
-    declare(own)
-    make_scheduler().tick()
+    make_host().plan()
     be_due(timedelta(seconds=5))  # so that five moments are made up for at once
-    hosts = [make_scheduler() for _ in range(4)]
+    hosts = [make_host().scheduler for _ in range(4)]
     for host in hosts:
         host.start()
     eventually(lambda: Firing.objects.count() >= 120)
@@ -395,9 +350,9 @@ def test_each_of_several_that_fire_together_is_fired_once_by_several_hosts(
 
 
 @pytest.mark.parametrize("fires", [True, False])
-def test_a_setting_keeps_a_host_from_firing(own: OwnConnection, fires: bool) -> None:
+def test_a_setting_keeps_a_host_from_firing(host: Host, fires: bool) -> None:
     jobs.add.at(RARELY)(1)
-    declare(own)
+    host.declare()
     with override_settings(JOBQUEUE={"SCHEDULES": fires}):
         loops = MaintenanceThread(
             WorkerConfig(),
