@@ -13,6 +13,7 @@ from django_jobqueue.checks.project_settings import check_settings
 from django_jobqueue.conf import conf
 from django_jobqueue.conf.alert_channels import CONDITIONS
 from django_jobqueue.domain.states import AlertCondition
+from tests.checks.messages import only
 from tests.support.tables import differing
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -75,11 +76,10 @@ PROBLEMS: list[tuple[Any, str]] = [
 
 def e003(alerts: Any, **others: Any) -> str:
     """The only mistake, which repeats nothing that may be secret."""
-    (message,) = found(alerts, **others)
-    assert message.id == "jobqueue.E003"
+    said = only(found(alerts, **others), "E003")
     for secret in (SECRET, "s3cret", "czNjcmV0", "u:p"):
-        assert secret not in f"{message.msg} {message.hint}"
-    return message.msg
+        assert secret not in said
+    return said
 
 
 def test_a_mistake_is_named_without_what_may_be_secret() -> None:
@@ -89,24 +89,16 @@ def test_a_mistake_is_named_without_what_may_be_secret() -> None:
 
 
 def test_e040_a_callable_that_is_not_there_is_named() -> None:
-    (message,) = found([{"to": "tests.alerts.conftest.tak"}])
-    assert (message.id, message.hint) == (
-        "jobqueue.E040",
-        "Did you mean 'tests.alerts.conftest.take'?",
-    )
-    (message,) = found([{"to": "nowhere.at.all"}])
-    assert message.id == "jobqueue.E040"
-    (message,) = found([{"to": "tests.alerts.conftest.SECRET"}])
-    assert "cannot be called" in message.msg
+    hint = "Did you mean 'tests.alerts.conftest.take'?"
+    only(found([{"to": "tests.alerts.conftest.tak"}]), "E040", hint)
+    only(found([{"to": "nowhere.at.all"}]), "E040")
+    only(found([{"to": "tests.alerts.conftest.SECRET"}]), "E040", "cannot be called")
 
 
 def test_w040_w041_mail_to_nobody_and_unsigned_webhooks_are_warned_of() -> None:
     with override_settings(ADMINS=[]):
-        (message,) = found([{"to": "mail"}])
-    assert message.id == "jobqueue.W040"
-    (message,) = found([{**HOOK, "secrets": []}])
-    assert message.id == "jobqueue.W041"
-    assert "s3cret" not in message.msg
+        only(found([{"to": "mail"}]), "W040")
+    assert "s3cret" not in only(found([{**HOOK, "secrets": []}]), "W041")
 
 
 def test_the_environment_has_it_as_json(monkeypatch: pytest.MonkeyPatch) -> None:

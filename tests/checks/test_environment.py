@@ -15,6 +15,7 @@ from django_jobqueue.checks.project_settings import check_settings
 from django_jobqueue.conf import Conf, conf
 from django_jobqueue.conf.alert_channels import CONDITIONS, ChannelConfig
 from django_jobqueue.conf.endpoints import Endpoint
+from tests.checks.messages import only
 from tests.support.tables import differing
 
 # One text for each setting that a test of all of them may use, and what it means.
@@ -136,9 +137,8 @@ def test_a_wrong_variable_does_not_count_and_is_reported(
             variables.setenv(f"JOBQUEUE_{name}", text)
             with reread():
                 assert getattr(conf, name.lower()) == Conf.settings[name].default
-                (message,) = check_settings(None)
-        assert message.id == "jobqueue.E003"
-        return message.msg.removeprefix(f"The environment variable JOBQUEUE_{name} ")
+                message = only(check_settings(None), "E003")
+        return message.removeprefix(f"The environment variable JOBQUEUE_{name} ")
 
     assert differing(wrong, said, str.startswith) == []
 
@@ -149,9 +149,7 @@ def test_w016_a_mistyped_variable_is_reported_and_other_names_are_not(
     environ.setenv("JOBQUEUE_PROCESES", "4")
     environ.setenv("JOBQUEUE_OUR_OWN", "x")
     with reread():
-        (message,) = check_settings(None)
-    assert message.id == "jobqueue.W016"
-    assert message.hint == "Did you mean JOBQUEUE_PROCESSES?"
+        only(check_settings(None), "W016", "Did you mean JOBQUEUE_PROCESSES?")
     environ.setenv("JOBQUEUE_PROCESSES", "many")
     with reread(), pytest.raises(CommandError, match="JOBQUEUE_PROCESSES must be"):
         call_command("runworkers", "--drain", skip_checks=False)

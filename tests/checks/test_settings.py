@@ -39,6 +39,7 @@ from django_jobqueue.domain.followers import FOLLOWER_OPTIONS
 from django_jobqueue.domain.registry import registry
 from tests.architecture.source import ROOT
 from tests.checks.databases import database
+from tests.checks.messages import only
 from tests.sample import jobs
 
 
@@ -51,11 +52,6 @@ def found_of(jobqueue: object, check: Any = check_settings) -> list[CheckMessage
     """What a check says about settings that may be no dict."""
     with override_settings(JOBQUEUE=jobqueue):
         return list(check(None))
-
-
-def one(**jobqueue: Any) -> CheckMessage:
-    (message,) = found(**jobqueue)
-    return message
 
 
 def ids(messages: Iterable[CheckMessage]) -> list[str]:
@@ -125,6 +121,17 @@ def test_e003_a_wrong_value_is_told_with_what_the_setting_means() -> None:
     for name, value, problem in problems:
         said, hint = f"JOBQUEUE[{name!r}] {problem}.", Conf.settings[name].help
         assert found(**{name: value}) == [Error(said, hint=hint, id="jobqueue.E003")]
+    parts: list[tuple[str, Any, str]] = [
+        ("METRICS_ALLOW", ["10.0.0.1/8"], "such as"),
+        ("METRICS_ALLOW", ["localhost"], "such as"),
+        ("METRICS_ALLOW", "10.0.0.0/8", "such as"),
+        ("METRICS_MAX_AGE", -1, "must be at least 0"),
+    ]
+    for name, value, problem in parts:
+        only(found(**{name: value}), "E003", problem)
+    for secrets in (["short"], "secret-secret-secret", ["ünseen-ünseen-ünseen"]):
+        said = only(found(METRICS_TOKENS=secrets), "E003", "of at least 16 characters.")
+        assert not any(secret in said for secret in ("short", "secret-", "nseen"))
     # A database that is no name is told by this alone, and all mistakes at once.
     for given in (5, ["default"]):
         with override_settings(JOBQUEUE={"DATABASE": given}):
@@ -134,93 +141,63 @@ def test_e003_a_wrong_value_is_told_with_what_the_setting_means() -> None:
 
 
 def test_e004_w001_values_that_do_not_go_together() -> None:
-    none = one(THREADS=0, ASYNC_SLOTS=0)
-    assert (type(none), none.id) == (Error, "jobqueue.E004")
-    assert none.hint == "Leave one of them above 0."
-    assert none.msg == (
-        "JOBQUEUE['THREADS'] and JOBQUEUE['ASYNC_SLOTS'] are both 0, so a worker could "
-        "run nothing."
-    )
-    slow = one(STATEMENT_TIMEOUT=15, LEASE=15)
-    assert (type(slow), slow.id) == (Warning, "jobqueue.W001")
-    assert slow.hint == "Make LEASE longer, or STATEMENT_TIMEOUT shorter."
-    assert slow.msg == (
-        "JOBQUEUE['STATEMENT_TIMEOUT'] (15 s) is not below JOBQUEUE['LEASE'] (15 s): "
-        "one slow statement could cost a worker its claims."
-    )
+    none = "JOBQUEUE['THREADS'] and JOBQUEUE['ASYNC_SLOTS'] are both 0, so a worker "
+    only(found(THREADS=0, ASYNC_SLOTS=0), "E004", none, "Leave one of them above 0.")
+    slow = "JOBQUEUE['STATEMENT_TIMEOUT'] (15 s) is not below JOBQUEUE['LEASE'] (15 s)"
+    hint = "Make LEASE longer, or STATEMENT_TIMEOUT shorter."
+    only(found(STATEMENT_TIMEOUT=15, LEASE=15), "W001", slow, hint)
     assert found(THREADS=0, ASYNC_SLOTS=1) == found(THREADS=1, ASYNC_SLOTS=0) == []
     assert found(STATEMENT_TIMEOUT=14, LEASE=15) == []
 
 
 def test_w008_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
-    (message,) = found_of({"DUMP_DIR": "/not/there"}, check_dump_folder)
-    assert (type(message), message.id) == (Warning, "jobqueue.W008")
-    assert message.msg == (
-        "JOBQUEUE['DUMP_DIR'] ('/not/there') cannot be written to: No such file or "
-        "directory."
-    )
-    assert "The log lists the jobs that a stop cuts off." in str(message.hint)
+    messages = found_of({"DUMP_DIR": "/not/there"}, check_dump_folder)
+    said = "JOBQUEUE['DUMP_DIR'] ('/not/there') cannot be written to: No such file or "
+    only(messages, "W008", said, "The log lists the jobs that a stop cuts off.")
     for folder in (str(tmp_path), None, ""):
         assert found_of({"DUMP_DIR": folder}, check_dump_folder) == []
 
 
-def test_w017_w019_metrics_without_what_writes_them(
+def test_w017_w018_w019_metrics_for_everybody_or_without_what_writes_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert found(METRICS_PORT=0) == found(METRICS_ENQUEUED=True) == []
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    port, enqueued = one(METRICS_PORT=0), one(METRICS_ENQUEUED=True)
-    assert (type(port), port.id) == (Warning, "jobqueue.W017")
-    assert "/metrics is answered with 501" in port.msg
-    assert 'pip install "django-jobqueue[metrics]"' in str(port.hint)
-    assert (type(enqueued), enqueued.id) == (Warning, "jobqueue.W019")
+    install = 'pip install "django-jobqueue[metrics]"'
+    only(found(METRICS_PORT=0), "W017", "/metrics is answered with 501", install)
+    only(found(METRICS_ENQUEUED=True), "W019")
     assert found(METRICS_PORT=None) == found(METRICS_ENQUEUED=False) == []
-
-
-def test_w018_a_network_of_everybody_may_read_metrics() -> None:
     assert found(METRICS_ALLOW=["10.0.0.0/8"]) == []
     for network in ("0.0.0.0/0", "::/0"):
-        message = one(METRICS_ALLOW=["10.0.0.0/8", network])
-        assert (type(message), message.id) == (Warning, "jobqueue.W018")
+        only(found(METRICS_ALLOW=["10.0.0.0/8", network]), "W018")
 
 
 def test_e005_e006_e007_a_database_that_cannot_have_jobs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def checked() -> tuple[str | None, str, str | None]:
-        (message,) = check_database_setting(None)
-        assert type(message) is Error
-        return message.id, message.msg, message.hint
-
     hints = {"defualt": "Did you mean 'default'?", "zzz": "The aliases are default."}
     for alias, hint in hints.items():
+        messages = found_of({"DATABASE": alias}, check_database_setting)
         said = f"JOBQUEUE['DATABASE'] is {alias!r}, which is not in DATABASES."
-        with override_settings(JOBQUEUE={"DATABASE": alias}):
-            assert checked() == ("jobqueue.E005", said, hint)
+        only(messages, "E005", said, hint)
     with database("other", ENGINE="django.db.backends.sqlite3", NAME=":memory:"):
-        assert checked() == (
-            "jobqueue.E006",
-            "The job queue needs PostgreSQL; the database 'other' is sqlite.",
-            "Use django.db.backends.postgresql for it, or name another alias "
-            "in JOBQUEUE['DATABASE'].",
-        )
+        said = "The job queue needs PostgreSQL; the database 'other' is sqlite."
+        hint = "Use django.db.backends.postgresql for it, or name another alias in JOBQ"
+        only(check_database_setting(None), "E006", said, hint)
         for mode in ("immediate", "on_commit"):  # nothing is queued
             with override_settings(JOBQUEUE={"DATABASE": "other", "MODE": mode}):
                 assert all_ids() == []
     monkeypatch.setattr(psycopg_any, "is_psycopg3", False)
-    id, said, install = checked()
-    assert id == "jobqueue.E007"
-    assert said == "The job queue needs psycopg 3, but Django uses psycopg2."
-    assert str(install).startswith('Install "psycopg[binary]"')
+    said = "The job queue needs psycopg 3, but Django uses psycopg2."
+    only(check_database_setting(None), "E007", said, 'Install "psycopg[binary]"')
 
 
 def test_w004_a_mode_for_tests_where_the_project_is_deployed() -> None:
     assert all_ids(include_deployment_checks=True) == []
     with override_settings(JOBQUEUE={"MODE": "immediate"}):
-        (message,) = run_checks(tags=["jobqueue"], include_deployment_checks=True)
-    assert message.id == "jobqueue.W004"
-    assert message.msg.startswith("JOBQUEUE['MODE'] is 'immediate': jobs run in the")
-    assert message.hint == "Leave MODE out where the project is deployed."
+        messages = run_checks(tags=["jobqueue"], include_deployment_checks=True)
+    said = "JOBQUEUE['MODE'] is 'immediate': jobs run in the"
+    only(messages, "W004", said, "Leave MODE out where the project is deployed.")
 
 
 PROJECT = """
@@ -280,12 +257,8 @@ def test_w010_a_module_of_handlers_that_no_app_has() -> None:
         (["models.none"], "Handlers are looked for in the module 'models.none' of"),
     ]
     for modules, hint in hints:
-        (message,) = found_of({"MODULES": modules}, check_modules)
-        assert (type(message), message.id) == (Warning, "jobqueue.W010")
-        assert message.msg == (
-            f"JOBQUEUE['MODULES'] names {modules[-1]!r}, which no installed app has."
-        )
-        assert str(message.hint).startswith(hint)
+        said = f"JOBQUEUE['MODULES'] names {modules[-1]!r}, which no installed app has."
+        only(found_of({"MODULES": modules}, check_modules), "W010", said, hint)
     for modules in (["jobs"], [], ["models"], ["tasks", "jobs"]):
         assert found_of({"MODULES": modules}, check_modules) == []
 
@@ -294,70 +267,43 @@ def found_of_middleware(*paths: str) -> list[CheckMessage]:
     return found_of({"MIDDLEWARE": paths}, check_middleware)
 
 
-def test_e009_middleware_can_be_loaded() -> None:
-    example = "Give the dotted path of a factory, such as 'shop.middleware.tenant'."
+def test_e009_w005_middleware_can_be_loaded_and_suits_the_handlers() -> None:
+    ours, example = "django_jobqueue.middleware", "Give the dotted path of a factory, s"
     problems = [
-        (
-            "django_jobqueue.middleware.log_contxt",
-            'does not define a "log_contxt"',
-            "Did you mean 'django_jobqueue.middleware.log_context'?",
-        ),
-        (
-            "django_jobqueue.midleware.localize",
-            "No module named",
-            "Did you mean 'django_jobqueue.middleware.localize'?",
-        ),
+        (f"{ours}.log_contxt", 'define a "log_contxt"', f"mean '{ours}.log_context'?"),
+        ("django_jobqueue.midleware.localize", "No module", f"mean '{ours}.localize'?"),
         ("localize", "doesn't look like a module path", example),
         ("django_jobqueue.domain.states.KEPT", 'does not define a "KEPT"', example),
-        ("django_jobqueue.conf.DAY", "is no factory", None),
+        ("django_jobqueue.conf.DAY", "is no factory", ""),
     ]
     for path, problem, hint in problems:
-        (message,) = found_of_middleware(path)
-        assert (type(message), message.id) == (Error, "jobqueue.E009")
-        assert message.msg.startswith(f"JOBQUEUE['MIDDLEWARE'] names {path!r}, which ")
-        assert problem in message.msg
-        assert hint in (None, message.hint)
-
-
-def test_e009_names_the_job_type_that_names_it() -> None:
+        start = f"JOBQUEUE['MIDDLEWARE'] names {path!r}, which "
+        only(found_of_middleware(path), "E009", start, problem, hint)
     add = jobs.add.declaration
     wrong = replace(add, policy=replace(add.policy, middleware=("shop.no.such",)))
     registry.add(wrong)
     try:
-        (message,) = found_of_middleware()
+        of_type = f"@job(middleware=…) of {add.name!r} names 'shop.no"
+        only(found_of_middleware(), "E009", of_type)
     finally:
         registry.add(add)
-    assert message.msg.startswith(f"@job(middleware=…) of {add.name!r} names 'shop.no")
-
-
-def test_w005_a_sync_middleware_around_async_handlers() -> None:
-    (message,) = found_of_middleware("tests.execution.test_middleware.outer")
-    assert (type(message), message.id) == (Warning, "jobqueue.W005")
-    assert "wraps async handlers: " in message.msg
-    assert jobs.aadd.name in message.msg
-    assert jobs.add.name + "," not in message.msg
-    assert "async_capable" in str(message.hint)
-    ours = [f"django_jobqueue.middleware.{name}" for name in middleware.__all__]
-    assert found_of_middleware(*ours) == []
+    sync = found_of_middleware("tests.execution.test_middleware.outer")
+    said = only(sync, "W005", "wraps async handlers: ", jobs.aadd.name, "async_capable")
+    assert jobs.add.name + "," not in said
+    assert found_of_middleware(*(f"{ours}.{n}" for n in middleware.__all__)) == []
 
 
 def test_e010_w006_a_database_in_which_nobody_commits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     manual = {**connections.settings["default"], "AUTOCOMMIT": False}
-    kinds: list[tuple[str, type[CheckMessage], str]] = [
-        ("default", Error, "jobqueue.E010"),
-        ("reports", Warning, "jobqueue.W006"),
-    ]
     assert list(check_autocommit(None)) == []
-    for alias, kind, id in kinds:
+    for alias, id in (("default", "E010"), ("reports", "W006")):
         with monkeypatch.context() as patch:
             patch.setitem(connections.settings, alias, manual)
-            (message,) = check_autocommit(None)
-            assert (type(message), message.id) == (kind, id)
-            setting = f"DATABASES[{alias!r}]['AUTOCOMMIT']"
-            assert message.msg.startswith(f"{setting} is False: ")
-            if kind is Error:
+            said = f"DATABASES[{alias!r}]['AUTOCOMMIT'] is False: "
+            only(check_autocommit(None), id, said)
+            if id == "E010":
                 with pytest.raises(ImproperlyConfigured, match="without 'AUTOCOMMIT'"):
                     django_jobqueue.worker().start()
             assert found_of({"MODE": "immediate"}, check_autocommit) == []
@@ -392,13 +338,10 @@ def test_e011_job_types_that_follow_on_each_other_without_end() -> None:
         three = {**two, **then, "c": (_c, {"on_complete": "checks.a"})}
         leads_there = {"start": (_c, {"on_success": ["checks.a", "checks.b"]})}
         for cycle in (two, three):
-            with declared(**cycle, **leads_there):
-                (message,) = check_followers(None)
             names = " → ".join(f"checks.{name}" for name in [*cycle, "a"])
-            assert (message.id, message.msg) == (
-                "jobqueue.E011",
-                f"These job types follow each other in a cycle: {names}.",
-            )
+            said = f"These job types follow each other in a cycle: {names}."
+            with declared(**cycle, **leads_there):
+                only(check_followers(None), "E011", said)
     assert list(check_followers(None)) == []
 
 
@@ -408,12 +351,9 @@ def test_e011_a_cycle_by_the_follower_of_a_follower() -> None:
         with declared(a=(_a, first)):
             assert list(check_followers(None)) == []
             with declared(c=(_c, {"on_complete": "checks.a"})):
-                (message,) = check_followers(None)
-    assert message.msg.endswith("in a cycle: checks.a → checks.c → checks.a.")
-
-
-def test_e011_types_with_common_followers_are_no_cycle() -> None:
-    last = ["checks.c"]
+                cycle = "in a cycle: checks.a → checks.c → checks.a."
+                only(check_followers(None), "E011", cycle)
+    last = ["checks.c"]  # common followers are no cycle
     with declared(
         c=(_c, {}),
         b=(_b, {"on_failure": last, "on_complete": last}),
@@ -427,36 +367,27 @@ def test_e012_a_follower_that_is_declared_later_and_needs_more() -> None:
         with declared(a=(_a, {option: ["checks.b", "checks.c"]}), b=(_b, {})):
             assert list(check_followers_fit(None)) == []
             with declared(c=(_needs_more, {})):
-                (message,) = check_followers_fit(None)
-        assert (message.id, message.msg) == (
-            "jobqueue.E012",
-            f"{option} of 'checks.a' must be a handler that needs nothing but job, "
-            "status, result, error_class and error_message: tests.checks.test_settings."
-            "_needs_more() is missing 'order'.",
-        )
-
-
-def test_w012_each_option_and_each_depth_is_checked() -> None:
-    for option in FOLLOWER_OPTIONS:
-        with declared(b=(_b, {}), b2=(_c, {})) as made:
-            follower = made["b"].using(on_success=["checks.b2", "checks.nobody"])
-            with declared(a=(_a, {option: follower})):
-                (message,) = check_followers_exist(None)
-        start = f"{option} of 'checks.a' names the job type 'checks.nobody'"
-        assert message.msg.startswith(start)
+                only(
+                    check_followers_fit(None),
+                    "E012",
+                    f"{option} of 'checks.a' must be a handler that needs nothing but "
+                    "job, status, result, error_class and error_message: ",
+                    f"{__name__}._needs_more() is missing 'order'.",
+                )
 
 
 def test_w012_a_follower_that_nobody_declares() -> None:
+    for option in FOLLOWER_OPTIONS:  # at each depth
+        with declared(b=(_b, {}), b2=(_c, {})) as made:
+            follower = made["b"].using(on_success=["checks.b2", "checks.nobody"])
+            said = f"{option} of 'checks.a' names the job type 'checks.nobody'"
+            with declared(a=(_a, {option: follower})):
+                only(check_followers_exist(None), "W012", said)
+    said = "on_complete of 'checks.a' names the job type 'checks.bee', which has no "
     with declared(a=(_a, {"on_complete": "checks.bee"})):
-        (alone,) = check_followers_exist(None)
+        only(check_followers_exist(None), "W012", said)
         with declared(be=(_b, {})):
-            (message,) = check_followers_exist(None)
+            hint = "Did you mean 'checks.be'?"
+            only(check_followers_exist(None), "W012", said, hint)
         with declared(bee=(_b, {})):
             assert list(check_followers_exist(None)) == []
-    assert alone.id == "jobqueue.W012"
-    assert message == Warning(
-        "on_complete of 'checks.a' names the job type 'checks.bee', which has no "
-        "handler here.",
-        hint="Did you mean 'checks.be'?",
-        id="jobqueue.W012",
-    )

@@ -44,48 +44,40 @@ def test_a_flag_wins_over_the_setting_and_the_setting_over_the_default() -> None
 
 def test_a_retention_keeps_the_defaults_of_the_statuses_that_it_leaves_out() -> None:
     with override_settings(JOBQUEUE={"RETENTION": {"failed": None, "expired": 5}}):
-        assert conf.retention == {
-            "succeeded": 7 * DAY,
-            "failed": None,
-            "expired": 5,
-            "cancelled": 30 * DAY,
-        }
+        kept = {"succeeded": 7 * DAY, "failed": None, "expired": 5}
+        assert conf.retention == {**kept, "cancelled": 30 * DAY}
 
 
 RETENTION = (
     "must be a dict of seconds (or None, forever) by status: succeeded, failed, "
     "expired, cancelled, not "
 )
+SECONDS, WHOLE = "must be a number of seconds, not", "must be a whole number, not"
+LIST, BOOL = "must be a list of strings, not", "must be True or False, not"
 WRONG: list[tuple[str, Any, str]] = [
-    ("LEASE", "15", "must be a number of seconds, not '15'"),
-    ("LEASE", True, "must be a number of seconds, not True"),
-    ("LEASE", None, "must be a number of seconds, not None"),
+    *(("LEASE", v, f"{SECONDS} {v!r}") for v in ("15", True, None, math.nan)),
     ("LEASE", 1.9, "must be at least 2, not 1.9"),
+    ("LEASE", math.inf, "must be at most 3,153,600,000, not inf"),
+    ("TIMEOUT", 1e300, "must be at most 3,153,600,000, not 1e+300"),
     ("MODE", "eager", "must be queue, immediate or on_commit, not 'eager'"),
     ("POLL_INTERVAL", 0, "must be at least 0.05, not 0"),
-    ("THREADS", 2.0, "must be a whole number, not 2.0"),
+    ("THREADS", 2.0, f"{WHOLE} 2.0"),
     ("THREADS", -1, "must be at least 0, not -1"),
     ("PROCESSES", 0, "must be at least 1, not 0"),
     ("MAX_ATTEMPTS", 0, "must be at least 1, not 0"),
+    ("MAX_ATTEMPTS", 2**31, "must be at most 2,147,483,647, not 2147483648"),
     ("MAX_DATA_BYTES", 1, "must be at least 2, not 1"),
     ("DATABASE", b"default", "must be a string, not b'default'"),
     ("RELEASE", None, "must be a string, not None"),
-    ("MODULES", "jobs", "must be a list of strings, not 'jobs'"),
-    ("QUEUES", ["a", 5], "must be a list of strings, not ['a', 5]"),
-    ("QUEUES", ["a", ""], "must be a list of strings, not ['a', '']"),
-    ("LISTEN", 1, "must be True or False, not 1"),
-    ("LISTEN", "no", "must be True or False, not 'no'"),
-    ("RETENTION", 5, f"{RETENTION}5"),
-    ("RETENTION", {"done": 5}, f"{RETENTION}{{'done': 5}}"),
+    ("RELEASE", "v" * 101, "must have at most 100 characters, not 101"),
+    ("MODULES", "jobs", f"{LIST} 'jobs'"),
+    *(("QUEUES", v, f"{LIST} {v}") for v in (["a", 5], ["a", ""])),
+    *(("LISTEN", value, f"{BOOL} {value!r}") for value in (1, "no")),
+    *(("RETENTION", v, f"{RETENTION}{v}") for v in (5, {"done": 5})),
     *(
         ("RETENTION", {"failed": kept}, f"{RETENTION}{{'failed': {kept!r}}}")
         for kept in (-1, "1d", math.nan, math.inf, True)
     ),
-    ("LEASE", math.nan, "must be a number of seconds, not nan"),
-    ("LEASE", math.inf, "must be at most 3,153,600,000, not inf"),
-    ("TIMEOUT", 1e300, "must be at most 3,153,600,000, not 1e+300"),
-    ("MAX_ATTEMPTS", 2**31, "must be at most 2,147,483,647, not 2147483648"),
-    ("RELEASE", "v" * 101, "must have at most 100 characters, not 101"),
     ("PROJECT_ROOTS", ["shop"], "must be a list of absolute paths, not ['shop']"),
 ]
 

@@ -10,24 +10,7 @@ import pytest
 
 import django_jobqueue
 from django_jobqueue import exceptions
-from django_jobqueue.exceptions import (
-    AlreadyArchived,
-    Cancel,
-    ClaimLost,
-    DuplicateJob,
-    EnqueueError,
-    Fail,
-    InvalidArguments,
-    JobControl,
-    JobNotFound,
-    JobQueueError,
-    JobTimeout,
-    NotReplayable,
-    Retry,
-    Snooze,
-    StoreUnavailable,
-    UnknownJobType,
-)
+from django_jobqueue.exceptions import Cancel, Fail, JobQueueError, Retry, Snooze
 from django_jobqueue.retries import LONGEST
 from tests.domain.made import queued_job
 from tests.support.tables import differing
@@ -36,15 +19,15 @@ ID = UUID("019aa2f0-0000-7000-8000-000000000001")
 
 
 PARENTS: dict[type[Exception], tuple[type[Exception], ...]] = {
-    UnknownJobType: (EnqueueError, JobQueueError),
-    InvalidArguments: (EnqueueError, JobQueueError, ValueError),
-    DuplicateJob: (EnqueueError, JobQueueError),
-    AlreadyArchived: (EnqueueError, JobQueueError),
-    JobNotFound: (JobQueueError, LookupError),
-    ClaimLost: (JobQueueError,),
-    NotReplayable: (JobQueueError,),
-    StoreUnavailable: (JobQueueError,),
-    JobTimeout: (TimeoutError,),
+    exceptions.UnknownJobType: (exceptions.EnqueueError, JobQueueError),
+    exceptions.InvalidArguments: (exceptions.EnqueueError, JobQueueError, ValueError),
+    exceptions.DuplicateJob: (exceptions.EnqueueError, JobQueueError),
+    exceptions.AlreadyArchived: (exceptions.EnqueueError, JobQueueError),
+    exceptions.JobNotFound: (JobQueueError, LookupError),
+    exceptions.ClaimLost: (JobQueueError,),
+    exceptions.NotReplayable: (JobQueueError,),
+    exceptions.StoreUnavailable: (JobQueueError,),
+    exceptions.JobTimeout: (TimeoutError,),
 }
 
 
@@ -52,7 +35,7 @@ def test_the_tree_of_errors_is_as_it_is_drawn() -> None:
     for error, parents in PARENTS.items():
         assert all(issubclass(error, parent) for parent in parents), error
     for word in (Retry, Snooze, Fail, Cancel):
-        assert issubclass(word, JobControl)
+        assert issubclass(word, exceptions.JobControl)
         assert not issubclass(word, JobQueueError)
 
 
@@ -66,12 +49,12 @@ def test_every_error_is_a_public_name_and_drawn_in_the_docstring() -> None:
 
 
 def test_an_unknown_job_type_names_the_near_misses_or_how_to_declare_one() -> None:
-    error = UnknownJobType("shop.sned", ["shop.send", "shop.seed"])
+    error = exceptions.UnknownJobType("shop.sned", ["shop.send", "shop.seed"])
     assert str(error) == (
         "There is no job type 'shop.sned'. Did you mean 'shop.send' or 'shop.seed'?"
     )
     assert (error.name, error.near) == ("shop.sned", ["shop.send", "shop.seed"])
-    error = UnknownJobType("nothing.like.it")
+    error = exceptions.UnknownJobType("nothing.like.it")
     assert str(error) == (
         "There is no job type 'nothing.like.it'. Declare a handler for it with @job in "
         "an app's jobs.py, or run manage.py migrate where the handler is declared."
@@ -80,8 +63,11 @@ def test_an_unknown_job_type_names_the_near_misses_or_how_to_declare_one() -> No
 
 
 def test_an_error_about_a_job_says_what_it_means_and_how_to_go_on() -> None:
-    archived, missing = AlreadyArchived(ID, "failed"), JobNotFound(ID)
-    lost, running = ClaimLost(ID), NotReplayable(ID, "running")
+    archived, missing = (
+        exceptions.AlreadyArchived(ID, "failed"),
+        exceptions.JobNotFound(ID),
+    )
+    lost, running = exceptions.ClaimLost(ID), exceptions.NotReplayable(ID, "running")
     assert str(archived) == (
         f"Job {ID} is over already (failed), so its id cannot be enqueued again. "
         "Replay it, or use a new id."
@@ -104,9 +90,9 @@ def test_an_error_about_a_job_says_what_it_means_and_how_to_go_on() -> None:
 
 def test_an_error_carries_what_it_is_about() -> None:
     job = queued_job(id=ID)
-    duplicate = DuplicateJob(f"Job {ID} waits already.", job)
+    duplicate = exceptions.DuplicateJob(f"Job {ID} waits already.", job)
     assert (str(duplicate), duplicate.job) == (f"Job {ID} waits already.", job)
-    lost = StoreUnavailable("the server is starting", retry_in=1.5)
+    lost = exceptions.StoreUnavailable("the server is starting", retry_in=1.5)
     assert (str(lost), lost.retry_in) == ("the server is starting", 1.5)
 
 

@@ -28,6 +28,9 @@ def nothing() -> None:
 async def nothing_later() -> None: ...
 
 
+def send(order_id: int) -> None: ...
+
+
 ADD: Any = jobs.add
 ENQUEUES: tuple[Callable[..., Any], ...] = (
     lambda **options: ADD.using(**options),
@@ -68,6 +71,8 @@ def test_what_cannot_be_declared_is_refused_with_the_function() -> None:
         "nothing_later: atomic=True needs a sync handler; Django has no async "
         "transactions."
     )
+    said = "unique names 'oder_id', which is no parameter. Did you mean 'order_id'?"
+    assert undeclared(send, unique=("oder_id",)) == f"send: {said}"
     for given in ("mail", 5, ...):
         assert refusal(ImproperlyConfigured, job, given) == (
             f"@job decorates a function, not {given!r}. Give options by name: "

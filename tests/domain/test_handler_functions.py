@@ -74,13 +74,13 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
     "a function of self": (bound, "'self', for which jobs", "takes_context=True"),
     "an async one": (abound, "'self', for which jobs have no value", "current_job()"),
     "a function of cls": (bound_to_class, "'cls', for which jobs", "current_job()"),
-    "a builtin": (print, "a built-in cannot be a handler", FUNCTION),
-    "a builtin's method": (str.upper, "a built-in cannot be", FUNCTION),
-    "a method of a value": ("a".upper, "a built-in cannot be", FUNCTION),
-    "a builtin's classmethod": (dict.fromkeys, "a built-in", FUNCTION),
-    "its descriptor": (vars(dict)["fromkeys"], "a built-in", FUNCTION),
-    "a slot": (object.__init__, "a built-in cannot be", FUNCTION),
-    "a slot of a value": ((5).__add__, "a built-in cannot be", FUNCTION),
+    **{
+        repr(builtin): (builtin, "a built-in cannot be a handler", FUNCTION)
+        for builtin in (
+            *(print, str.upper, "a".upper, dict.fromkeys, vars(dict)["fromkeys"]),
+            *(object.__init__, (5).__add__),
+        )
+    },
 }
 
 

@@ -11,22 +11,10 @@ import pytest
 from django.db import connection
 from django.test import override_settings
 
-from django_jobqueue.backends.job_task import (
-    OF_CALLS,
-    PER_JOB,
-    POLICY,
-    JobTask,
-    PolicyOptions,
-)
-from django_jobqueue.backends.job_task import JobOptions as TaskOptions
-from django_jobqueue.domain.job_options import (
-    COLUMNS,
-    OF_JOB,
-    OF_TYPE,
-    OPTIONS,
-    OVERRIDES,
-    TypeOverrides,
-)
+from django_jobqueue.backends import job_task
+from django_jobqueue.backends.job_task import PER_JOB, POLICY, JobTask, PolicyOptions
+from django_jobqueue.domain import job_options
+from django_jobqueue.domain.job_options import COLUMNS, OF_JOB, OPTIONS, OVERRIDES
 from django_jobqueue.domain.policy import Policy
 from django_jobqueue.enqueueing.options import HandlerOptions, JobOptions, Options
 from django_jobqueue.exceptions import InvalidArguments
@@ -35,20 +23,19 @@ from django_jobqueue.operations.checks import checked_moment
 
 
 def test_whatever_lists_options_agrees_with_the_table() -> None:
-    assert {field.name for field in fields(Policy)} == {*OF_TYPE}
+    assert {field.name for field in fields(Policy)} == {*job_options.OF_TYPE}
     named = {"takes_context"}  # in the signature, which depends on it
-    assert {*HandlerOptions.__annotations__} == {*OF_TYPE} - named
+    assert {*HandlerOptions.__annotations__} == {*job_options.OF_TYPE} - named
     assert {*JobOptions.__annotations__} == {*OF_JOB}
     assert {field.name for field in fields(Options)} == {*OF_JOB}
-    assert {*TypeOverrides.__annotations__} == {*OVERRIDES}
+    assert {*job_options.TypeOverrides.__annotations__} == {*OVERRIDES}
     for name, option in OPTIONS.items():
         assert option.of_type or option.of_job or option.override, name
-
-
-def test_tasks_know_and_keep_their_options() -> None:
-    assert {*PolicyOptions.__annotations__} == {*POLICY}
-    assert {*TaskOptions.__annotations__} == {*POLICY} | OF_CALLS
+    assert {*PolicyOptions.__annotations__} == {*POLICY}  # of tasks
+    assert {*job_task.JobOptions.__annotations__} == {*POLICY} | job_task.OF_CALLS
     assert {*POLICY, *PER_JOB} <= {field.name for field in fields(JobTask)}
+    for name in OF_JOB:  # None leaves it to the type
+        assert Options().but({name: None}) == Options(), name
 
 
 def test_the_model_has_the_columns_of_options_and_overrides() -> None:
@@ -77,19 +64,10 @@ def test_an_override_takes_its_limits_and_refuses_what_is_beyond() -> None:
             right.append(override.unlimited)
         assert [value for value in right if override.problem(value)] == [], name
         assert [value for value in wrong if not override.problem(value)] == [], name
-
-
-def test_a_summary_is_checked_as_the_code_s_is() -> None:
-    override = OVERRIDES["summary"]
-    assert override.problem("order {order_id}") is None
-    assert override.problem(None) is None
-    for wrong in (7, "", "{a!r}", "x" * 201):
-        assert override.problem(wrong)
-
-
-def test_none_leaves_each_option_of_one_job_to_its_type() -> None:
-    for name in OF_JOB:
-        assert Options().but({name: None}) == Options(), name
+    summary = OVERRIDES["summary"]
+    assert summary.problem("order {order_id}") is summary.problem(None) is None
+    for value in (7, "", "{a!r}", "x" * 201):
+        assert summary.problem(value)
 
 
 def test_a_moment_that_no_row_can_have_is_refused_before_the_insert() -> None:

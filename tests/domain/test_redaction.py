@@ -105,22 +105,15 @@ def test_the_values_of_sensitive_keys_are_the_secrets_of_a_job() -> None:
     data = {
         "Token": "abcdef",
         "inner": [{"token": ["first", {"x": "second"}]}],
-        "token_count": "not one",
-        "pin": 123_456,
-        "open": "to see",
+        **{"token_count": "not one", "pin": 123_456, "open": "to see"},
     }
     assert secrets_in(data, ("token", "pin")) == {"abcdef", "first", "second", "123456"}
-
-
-def test_values_too_short_to_mask_and_those_of_other_keys_are_no_secrets() -> None:
+    # Values that are too short to mask, and those of other keys, are none.
     short: Any = {"token": ["abc", "", 12, None, True, False]}
-    for data in (short, None, "text", 5, [1, 2], {"a": 1}):
-        assert secrets_in(data, ("token",)) == set()
+    for without in (short, None, "text", 5, [1, 2], {"a": 1}):
+        assert secrets_in(without, ("token",)) == set()
     assert secrets_in({"token": "abcdef"}, ()) == set()
-
-
-def test_names_that_are_no_text_mask_nothing_and_harm_nothing() -> None:
-    """Plain SQL may write anything into a job type's list of sensitive keys."""
+    # Plain SQL may write anything into a job type's list of sensitive keys.
     names: list[Any] = [1, None, "pin"]
     assert secrets_in({"pin": "12345", "1": "67890"}, names) == {"12345", "67890"}
     assert mask_data({"pin": "12345", "a": 1}, names) == {"pin": MASK, "a": 1}

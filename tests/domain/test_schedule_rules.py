@@ -138,16 +138,13 @@ def test_the_next_firing_is_the_same_from_wherever_one_asks(
     assert rule.next_after(first + thousandths / 1000 * (second - first)) == second
 
 
-def test_a_rule_of_six_fields_counts_seconds() -> None:
+def test_a_rule_may_count_seconds_and_seldom_fire() -> None:
     rule = cron("*/20 30 2 * * *", tz="Europe/Berlin")
     found = next_firings(rule, datetime(2025, 6, 1, tzinfo=UTC), 4)
     assert [at.second for at in found] == [0, 20, 40, 0]
     assert {(at.hour, at.minute) for at in found} == {(0, 30)}
-
-
-def test_a_day_that_seldom_comes_is_found() -> None:
-    found = cron("0 0 29 2 *", tz="UTC").next_after(datetime(2096, 3, 1, tzinfo=UTC))
-    assert found == datetime(2104, 2, 29, tzinfo=UTC)
+    leap = cron("0 0 29 2 *", tz="UTC").next_after(datetime(2096, 3, 1, tzinfo=UTC))
+    assert leap == datetime(2104, 2, 29, tzinfo=UTC)
 
 
 def test_an_expression_has_one_normal_form() -> None:
@@ -206,20 +203,24 @@ def test_intervals_are_counted_from_1970_so_that_a_restart_does_not_move_them() 
     ]
 
 
-def test_a_rule_is_read_back_from_its_text() -> None:
+def test_a_rule_is_read_back_from_its_text_and_other_texts_are_refused() -> None:
     for rule in (
         cron("30 2 * * *", tz="Europe/Berlin"),
         every(minutes=5),
         every(days=1, since=datetime(2025, 6, 1, 6, tzinfo=UTC)),
     ):
         assert parse(rule.text, "Europe/Berlin") == rule
-
-
-def test_text_that_is_no_rule_is_refused() -> None:
     texts = ("", "cron", "at noon", "every", "every x", "every 5 since y", "every 1e99")
     for text in (*texts, "every 5 s since 2026"):
         with pytest.raises(ValueError, match="rule|field|read"):
             parse(text, "UTC")
+    # Operators write distances in words.
+    words = [
+        *(("every minute", 60), ("every 5 minutes", 300), ("every 2h", 7_200)),
+        *(("Every 1.5 hours", 5_400), ("every day", 86_400), ("every 90", 90)),
+    ]
+    rows = [(text, every(seconds=seconds)) for text, seconds in words]
+    assert differing(rows, lambda text: parse(text, "UTC")) == []
 
 
 @given(
@@ -232,15 +233,6 @@ def test_a_distance_of_any_length_is_read_as_it_was_written(
     began = None if since is None else since.replace(tzinfo=UTC)
     rule = every(seconds=seconds, since=began)
     assert parse(rule.text, "UTC") == rule
-
-
-def test_operators_write_distances_in_words() -> None:
-    words = [
-        *(("every minute", 60), ("every 5 minutes", 300), ("every 2h", 7_200)),
-        *(("Every 1.5 hours", 5_400), ("every day", 86_400), ("every 90", 90)),
-    ]
-    rows = [(text, every(seconds=seconds)) for text, seconds in words]
-    assert differing(rows, lambda text: parse(text, "UTC")) == []
 
 
 def test_a_schedule_fires_at_the_moment_at_which_it_starts() -> None:
