@@ -76,14 +76,11 @@ def test_what_misses_its_aim_is_marked() -> None:
     assert "over 200" in report(review())
 
 
-def test_the_95th_of_one_request_is_that_one() -> None:
-    assert percentile_95([7.0]) == 7.0
-    assert percentile_95(list(range(101))) == 95
-
-
 def test_the_page_has_the_last_run() -> None:
     page = (ROOT / "docs" / "explanation" / "benchmarks.md").read_text()
     assert section(RESULTS) in page
+    assert percentile_95([7.0]) == 7.0
+    assert percentile_95(list(range(101))) == 95
 
 
 @pytest.mark.slow("runs a benchmark")

@@ -78,15 +78,10 @@ def test_the_setting_turns_it_on_when_django_starts(
         for _ in range(2):
             apps._count_enqueues()  # private: what ready() does
             assert len(observers.registered) == 1
-    assert {*PRODUCER} == {NAME}
-
-
-def test_without_the_extra_nothing_is_counted(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(observers, "registered", ())
-    monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    with override_settings(JOBQUEUE={"METRICS_ENQUEUED": True}):
+        assert {*PRODUCER} == {NAME}
+        # Without the extra nothing is counted.
+        monkeypatch.setattr(observers, "registered", ())
+        monkeypatch.setitem(sys.modules, "prometheus_client", None)
         apps._count_enqueues()  # private: what ready() does
         assert observers.registered == ()
         call_command("check", "--tag", "jobqueue")

@@ -17,7 +17,6 @@ from prometheus_client.openmetrics.parser import (
 )
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from django_jobqueue.checks.project_settings import check_settings
 from django_jobqueue.exceptions import MetricsExtraMissing
 from django_jobqueue.metrics.catalogue import CLUSTER
 from django_jobqueue.metrics.exposition import Exposition
@@ -151,28 +150,6 @@ def test_without_the_extra_the_answer_is_the_line_of_pip(
     response = Client().get(URL)
     assert response.status_code == 501
     assert b'pip install "django-jobqueue[metrics]"' in response.content
-
-
-BAD: list[tuple[str, Any, str]] = [
-    ("METRICS_TOKENS", ["short"], "of at least 16 characters."),
-    ("METRICS_TOKENS", "secret-secret-secret", "of at least 16 characters."),
-    ("METRICS_TOKENS", ["ünseen-ünseen-ünseen"], "of at least 16 characters."),
-    ("METRICS_ALLOW", ["10.0.0.1/8"], "such as"),
-    ("METRICS_ALLOW", ["localhost"], "such as"),
-    ("METRICS_ALLOW", "10.0.0.0/8", "such as"),
-    ("METRICS_MAX_AGE", -1, "must be at least 0"),
-]
-
-
-def test_checks_name_bad_settings_and_repeat_no_token() -> None:
-    def said(setting: str, value: Any) -> str:
-        with override_settings(JOBQUEUE={setting: value}):
-            (found,) = check_settings(None)
-        assert found.id == "jobqueue.E003"
-        assert not any(secret in str(found) for secret in ("short", "secret", "nseen"))
-        return found.msg
-
-    assert differing(BAD, said, str.__contains__) == []
 
 
 def test_the_wanted_slots_of_a_queue_are_answered_for_autoscalers(

@@ -58,16 +58,9 @@ def check_bounds(failure: Failure) -> None:
     assert len(mark.error_class) <= 200
     assert len(mark.frame) <= 300
     assert len(mark.template.encode()) <= MESSAGE_LENGTH
-    everything = [
-        failure.error_class,
-        failure.message,
-        failure.traceback,
-        json.dumps(failure.frames, ensure_ascii=False),
-        mark.error_class,
-        mark.frame,
-        mark.template,
-    ]
-    for text in everything:
+    frames = json.dumps(failure.frames, ensure_ascii=False)
+    texts = (failure.error_class, failure.message, failure.traceback, frames)
+    for text in (*texts, mark.error_class, mark.frame, mark.template):
         assert "\x00" not in text
         text.encode()
 

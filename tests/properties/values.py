@@ -1,29 +1,12 @@
-"""What the properties are tried on: values, exceptions, policies."""
+"""What the properties are tried on: values and exceptions."""
 
 from __future__ import annotations
 
-import asyncio
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 from hypothesis import strategies as st
-
-from django_jobqueue import (
-    Cancel,
-    Context,
-    Fail,
-    InvalidArguments,
-    JobTimeout,
-    Retry,
-    RetryRule,
-    Snooze,
-)
-from django_jobqueue.domain.option_checks import to_retry
-from django_jobqueue.domain.policy import Policy
-from django_jobqueue.domain.retry_decision import StopReason
-from django_jobqueue.domain.states import Delivery
-from django_jobqueue.retries import LONGEST, POLICIES
 
 any_text = st.text(st.characters(exclude_categories=()), max_size=30)  # NUL, surrogates
 numbers = (
@@ -52,57 +35,6 @@ values: st.SearchStrategy[Any] = st.recursive(
     ),
     max_leaves=15,
 )
-
-waits = st.timedeltas(timedelta(days=-400), LONGEST)
-classes = st.sampled_from(
-    [ValueError, KeyError, OSError, TimeoutError, Exception, BaseException, JobTimeout]
-)
-raised = st.one_of(
-    st.none(),
-    st.builds(lambda kind: kind("x"), st.sampled_from([ValueError, KeyError, OSError])),
-    st.sampled_from([SystemExit(0), KeyboardInterrupt(), GeneratorExit()]),
-    st.builds(asyncio.CancelledError),
-    st.builds(JobTimeout, any_text),
-    st.builds(InvalidArguments, any_text),
-    st.builds(Retry, any_text, after=st.none() | waits),
-    st.builds(Snooze, waits, any_text),
-    st.builds(Fail, any_text),
-    st.builds(Cancel, any_text),
-)
-
-
-def bad_backoff(attempt: int) -> timedelta:
-    """A policy that fails."""
-    raise RuntimeError("no")
-
-
-def enough(attempt: int, exception: BaseException, job: Context) -> float:
-    """A policy that wants no further attempt."""
-    raise Fail("enough")
-
-
-backoffs = st.one_of(
-    st.sampled_from([*POLICIES.values(), bad_backoff, enough]),
-    st.one_of(st.none(), st.integers(), st.floats(), st.timedeltas(), st.just("x")).map(
-        lambda wait: lambda attempt, exception, job: wait
-    ),
-)
-rules = st.dictionaries(
-    classes,
-    st.booleans()
-    | st.builds(
-        RetryRule,
-        max_attempts=st.none() | st.integers(1, 12),
-        backoff=st.none() | backoffs,
-    ),
-    max_size=4,
-).map(to_retry)
-policies = st.builds(
-    Policy, delivery=st.sampled_from(Delivery), backoff=backoffs, retry=rules
-)
-attempts = st.integers(1, 12) | st.integers(1, 10**9)
-max_attempts = st.none() | st.integers(1, 10)
-asked = st.sampled_from(StopReason)
 
 
 class Weird(Exception):

@@ -23,19 +23,9 @@ def depth(queue: str = "mail", **columns: Any) -> Depth:
 def worker(**columns: Any) -> WorkerRow:
     """A living worker of all queues."""
     values: dict[str, Any] = {"queues": None, "state": "running", "lease": 12.0}
-    return WorkerRow(
-        id=1,
-        name="web-1:7",
-        threads=4,
-        async_slots=0,
-        running=0,
-        rss=0,
-        listening=True,
-        age=60.0,
-        release="",
-        end="",
-        **{**values, **columns},
-    )
+    row: dict[str, Any] = {"id": 1, "name": "web-1:7", "threads": 4, "async_slots": 0}
+    row |= {"running": 0, "rss": 0, "listening": True, "age": 60.0, "release": ""}
+    return WorkerRow(**{**row, "end": "", **values, **columns})
 
 
 def finished(succeeded: int, failed: int, *, queue: str = "mail") -> Recent:
@@ -52,12 +42,9 @@ def health(
     **thresholds: Any,
 ) -> Health:
     """The judgement about these rows."""
+    now = datetime(2026, 11, 25, tzinfo=UTC)
     present = Present(
-        time=datetime(2026, 11, 25, tzinfo=UTC),
-        depths=list(depths),
-        workers=list(workers),
-        known={},
-        closed=list(closed),
+        time=now, depths=[*depths], workers=[*workers], known={}, closed=[*closed]
     )
     wanted = {"max_age": 300.0, "max_failed": 5.0, **thresholds}
     return judge(present, recent, crashes, Thresholds(**wanted))
