@@ -11,21 +11,10 @@ from django.test import Client
 
 from django_jobqueue.admin.failures import failure_matrix
 from django_jobqueue.stats import overview, usual_job_types
+from tests.admin.pages import MODELS
 from tests.admin.scene import Scene, build
 
-VIEWS = (
-    "view_archivedjob",
-    "view_failuregroup",
-    "view_host",
-    "view_jobtype",
-    "view_keylimit",
-    "view_lease",
-    "view_queue",
-    "view_queuedjob",
-    "view_schedule",
-    "view_token",
-    "view_worker",
-)
+VIEWS = tuple(f"view_{model}" for model in MODELS)
 
 LogIn = Callable[..., Client]
 
@@ -73,5 +62,4 @@ def viewer(log_in: LogIn) -> Client:
 
 @pytest.fixture
 def scene(db: None) -> Scene:
-    """Rows of every state."""
     return build()

@@ -144,7 +144,6 @@ def _enlarge() -> None:
 
 
 def problems(page: Page) -> list[str]:
-    """What no page may have."""
     language = get_language() or ""
     found = [*code(page), *told(page.html)]
     if f'lang="{language}"' not in page.html:
@@ -187,7 +186,6 @@ def code(page: Page) -> list[str]:
 
 
 def told(text: str) -> list[str]:
-    """The secrets that a text tells."""
     return [f"tells {secret}" for secret in SECRETS if secret in text]
 
 

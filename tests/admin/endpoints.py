@@ -31,83 +31,48 @@ from tests.store.rows import KEYED
 Keys = Mapping[str, object]  # by the lower-case name of the model
 
 # What is done there concerns nobody else: users save views of lists for themselves.
-OWN = ("queuedjob/views/save/", "queuedjob/views/edit/", "queuedjob/views/delete/")
+OWN = ("queuedjob/views/save", "queuedjob/views/edit", "queuedjob/views/delete")
 
-# The first role that may do it. What only shows is everybody's, and is not here.
+# The first role that may do it: what only shows is everybody's, and is not here.
+_FIRST = {
+    "Job viewer": """
+        queuedjob: views/save views/edit views/delete
+    """,
+    "Job operator": """
+        bulkoperation: <id>/start <id>/pause <id>/resume <id>/stop <id>/undo <id>/step
+        failuregroup: <id>/replay-jobs <id>/resolve-and-replay <id>/cancel-jobs resolve
+        failuregroup: ignore reopen assign note
+        archivedjob: <id>/download free_key replay
+        queuedjob: <id>/download run_now reschedule cancel free_key release
+        queuedjob: allow_attempts fail
+        jobsearch: start <id>/stop
+        jobtype: pause resume
+        host: drain resume restart scale stop
+        lease: take-away
+        queue: pause-by-name pause resume
+        schedule: run pause resume
+        worker: drain resume stop restart where <id>/stack
+    """,
+    "Job engineer": """
+        archivedjob: <id>/replay_edited
+        queuedjob: <id>/edit_data
+        jobtype: <id>/new <id>/change clear
+        keylimit: override
+        schedule: <id>/edit reset remove new preview
+    """,
+    "Job admin": """
+        erasure: find <id>/erase <id>/delete-rows <id>/resume <id>/step <id>/stop
+        failuregroup: <id>/prune-jobs
+        archivedjob: <id>/reveal prune
+        queuedjob: <id>/reveal
+        token: create revoke
+    """,
+}
 FIRST = {
-    "bulkoperation/<uuid:object_id>/start/": "Job operator",
-    "bulkoperation/<uuid:object_id>/pause/": "Job operator",
-    "bulkoperation/<uuid:object_id>/resume/": "Job operator",
-    "bulkoperation/<uuid:object_id>/stop/": "Job operator",
-    "bulkoperation/<uuid:object_id>/undo/": "Job operator",
-    "bulkoperation/<uuid:object_id>/step/": "Job operator",
-    "erasure/find/": "Job admin",
-    "erasure/<uuid:object_id>/erase/": "Job admin",
-    "erasure/<uuid:object_id>/delete-rows/": "Job admin",
-    "erasure/<uuid:object_id>/resume/": "Job admin",
-    "erasure/<uuid:object_id>/step/": "Job admin",
-    "erasure/<uuid:object_id>/stop/": "Job admin",
-    "failuregroup/<path:object_id>/replay-jobs/": "Job operator",
-    "failuregroup/<path:object_id>/resolve-and-replay/": "Job operator",
-    "failuregroup/<path:object_id>/cancel-jobs/": "Job operator",
-    "failuregroup/<path:object_id>/prune-jobs/": "Job admin",
-    "failuregroup/resolve/": "Job operator",
-    "failuregroup/ignore/": "Job operator",
-    "failuregroup/reopen/": "Job operator",
-    "failuregroup/assign/": "Job operator",
-    "failuregroup/note/": "Job operator",
-    "archivedjob/<path:object_id>/replay_edited/": "Job engineer",
-    "archivedjob/<path:object_id>/download/": "Job operator",
-    "archivedjob/<path:object_id>/reveal/": "Job admin",
-    "archivedjob/free_key/": "Job operator",
-    "archivedjob/replay/": "Job operator",
-    "archivedjob/prune/": "Job admin",
-    "queuedjob/<path:object_id>/edit_data/": "Job engineer",
-    "queuedjob/<path:object_id>/download/": "Job operator",
-    "queuedjob/<path:object_id>/reveal/": "Job admin",
-    "queuedjob/run_now/": "Job operator",
-    "queuedjob/reschedule/": "Job operator",
-    "queuedjob/cancel/": "Job operator",
-    "queuedjob/free_key/": "Job operator",
-    "queuedjob/release/": "Job operator",
-    "queuedjob/allow_attempts/": "Job operator",
-    "queuedjob/fail/": "Job operator",
-    "jobsearch/start/": "Job operator",
-    "jobsearch/<uuid:object_id>/stop/": "Job operator",
-    "jobtype/<path:object_id>/new/": "Job engineer",
-    "jobtype/<path:object_id>/change/": "Job engineer",  # overrides; others only look
-    "jobtype/clear/": "Job engineer",
-    "jobtype/pause/": "Job operator",
-    "jobtype/resume/": "Job operator",
-    "keylimit/override/": "Job engineer",
-    "host/drain/": "Job operator",
-    "host/resume/": "Job operator",
-    "host/restart/": "Job operator",
-    "host/scale/": "Job operator",
-    "host/stop/": "Job operator",
-    "lease/take-away/": "Job operator",
-    "queue/pause-by-name/": "Job operator",
-    "queue/pause/": "Job operator",
-    "queue/resume/": "Job operator",
-    "queuedjob/views/save/": "Job viewer",  # for themselves
-    "queuedjob/views/edit/": "Job viewer",
-    "queuedjob/views/delete/": "Job viewer",
-    "schedule/run/": "Job operator",
-    "schedule/pause/": "Job operator",
-    "schedule/resume/": "Job operator",
-    "schedule/<path:object_id>/edit/": "Job engineer",
-    "schedule/reset/": "Job engineer",
-    "schedule/remove/": "Job engineer",
-    "schedule/new/": "Job engineer",
-    "schedule/preview/": "Job engineer",  # a part of the forms
-    "token/create/": "Job admin",
-    "token/revoke/": "Job admin",
-    "worker/drain/": "Job operator",
-    "worker/resume/": "Job operator",
-    "worker/stop/": "Job operator",
-    "worker/restart/": "Job operator",
-    "worker/where/": "Job operator",
-    "worker/<path:object_id>/stack/": "Job operator",
+    f"{line.partition(':')[0].strip()}/{verb}": role
+    for role, lines in _FIRST.items()
+    for line in lines.split("\n")
+    for verb in line.partition(":")[2].split()
 }
 # All rights of a role: each has those of the one before.
 RIGHTS = dict(
@@ -132,19 +97,23 @@ class Endpoint:
         return f"{self.model}/{self.route}"
 
     @property
+    def name(self) -> str:
+        """As ``FIRST`` has it."""
+        return PARAMETER.sub("<id>", str(self)).rstrip("/")
+
+    @property
     def is_list(self) -> bool:
         """Whether it is a list, or the overview: these take filters, and no form."""
         return not self.route
 
     @property
     def is_page(self) -> bool:
-        """Whether it is the page of an object."""
         return self.route == "<path:object_id>/change/"
 
     @property
     def does(self) -> bool:
         """Whether it is there to do something, which only a POST can."""
-        return str(self) in FIRST
+        return self.name in FIRST
 
     @property
     def is_nobodys(self) -> bool:
@@ -152,7 +121,6 @@ class Endpoint:
         return self.route in ("add/", "<path:object_id>/delete/")
 
     def address(self, keys: Keys) -> str:
-        """The address, about the row with this key."""
         if not self.model:
             return reverse("admin:app_list", args=["jobqueue"])
         key = quote(str(keys.get(self.model)))
@@ -161,7 +129,6 @@ class Endpoint:
 
 
 def endpoints() -> Iterator[Endpoint]:
-    """All of them."""
     yield Endpoint("", "")  # the overview
     for model in models_with_pages():
         for pattern in admin.site.get_model_admin(model).get_urls():
@@ -169,7 +136,6 @@ def endpoints() -> Iterator[Endpoint]:
 
 
 def models_with_pages() -> list[type[Model]]:
-    """All models of the job queue that have pages."""
     found = apps.get_app_config("jobqueue").get_models()
     return [model for model in found if admin.site.is_registered(model)]
 
@@ -203,29 +169,24 @@ def keys_of(scene: Scene) -> Keys:
 
 
 def alert() -> object:
-    """A condition that holds."""
     return Alert.objects.create(condition="backlog", subject="mail", text="late").pk
 
 
 def act() -> object:
-    """What somebody did."""
     return AuditEntry.objects.create(by="anna", verb="pause", about=[LEAK]).pk
 
 
 def saved_view() -> object:
-    """A view of bert's own."""
     failed = {"list": "archivedjob", "name": "mine", "query": "status=failed"}
     return SavedView.objects.create(owner="bert", **failed).pk
 
 
 def operation() -> object:
-    """The draft of a bulk operation."""
     selection = Selection(Table.ARCHIVED, (Term("status", "failed"),))
     return bulk.draft("replay", selection).id
 
 
 def job_search() -> object:
-    """A search of all failed jobs."""
     failed = Selection(Table.ARCHIVED, (Term("status", "failed"),))
     return job_searches.start("status:failed", {Table.ARCHIVED: failed})
 
@@ -299,7 +260,6 @@ def nothing_written() -> Iterator[list[str]]:
 
 @contextmanager
 def undone() -> Iterator[None]:
-    """Whatever happens to the database is undone."""
     with transaction.atomic():
         yield
         transaction.set_rollback(True)

@@ -25,24 +25,19 @@ FRAME = re.compile(
 
 
 def list_of(model: str) -> str:
-    """The address of a list."""
     return reverse(f"admin:jobqueue_{model}_changelist")
 
 
 def page_of(model: str, key: object) -> str:
-    """The address of an object's page."""
     return reverse(f"admin:jobqueue_{model}_change", args=[quote(key)])
 
 
 def verb_of(model: str, verb: str) -> str:
-    """The address of a verb."""
     return reverse(f"admin:jobqueue_{model}_{verb}")
 
 
 @dataclass
 class Page(HTMLParser):
-    """What a page consists of."""
-
     html: str
     elements: list[tuple[str, dict[str, str | None]]] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
@@ -90,7 +85,6 @@ class Page(HTMLParser):
 
     @property
     def links(self) -> list[str]:
-        """Where links lead."""
         return [attrs["href"] or "" for attrs in self.all("a") if "href" in attrs]
 
     @property
@@ -109,7 +103,6 @@ def tabs_of(page: Page) -> dict[str, bool]:
 
 
 def current_tabs(page: Page) -> list[str]:
-    """The tabs of the page that is looked at."""
     return [address for address, is_current in tabs_of(page).items() if is_current]
 
 
@@ -120,7 +113,6 @@ def statements(captured: CaptureQueriesContext) -> list[str]:
 
 
 def get(client: Client, address: str, *, code: int = 200, **query: Any) -> Page:
-    """The page at this address."""
     response = client.get(address, query)
     assert response.status_code == code, (address, query, response.status_code)
     return Page(response.content.decode())

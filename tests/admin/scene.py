@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -42,8 +42,6 @@ HOUR, DAY = 60 * MINUTE, 1_440 * MINUTE
 
 @dataclass
 class Scene:
-    """The rows by what they are."""
-
     queued: dict[str, UUID] = field(default_factory=dict)
     archived: dict[str, UUID] = field(default_factory=dict)
     workers: dict[str, int] = field(default_factory=dict)
@@ -90,7 +88,6 @@ def insert_all(model: type[Model], rows: Sequence[Columns]) -> list[Any]:
 
 
 def insert(model: type[Model], row: Columns) -> Any:
-    """Insert one row; returns its key."""
     return insert_all(model, [row])[0]
 
 
@@ -99,30 +96,22 @@ def insert_named(model: type[Model], rows: Mapping[str, Columns]) -> dict[str, A
     return dict(zip(rows, insert_all(model, list(rows.values())), strict=True))
 
 
+def _inserting(model: type[Model], row: Callable[..., Columns]) -> Callable[..., Any]:
+    """Insert a row with the arguments of what makes one; returns its key."""
+    return lambda *given, **columns: insert(model, row(*given, **columns))
+
+
 def queued_row(job_type: str = ADD, **columns: Any) -> Columns:
-    """A queued job."""
     return {"id": new_id(), "job_type": job_type, **columns}
-
-
-def queued(job_type: str = ADD, **columns: Any) -> UUID:
-    """Insert a queued job; returns its id."""
-    return insert(QueuedJob, queued_row(job_type, **columns))
 
 
 def archived_row(
     job_type: str = ADD, status: str = "succeeded", **columns: Any
 ) -> Columns:
-    """An archived job."""
     return {"id": new_id(), "job_type": job_type, "status": status, **columns}
 
 
-def archived(job_type: str = ADD, status: str = "succeeded", **columns: Any) -> UUID:
-    """Insert an archived job; returns its id."""
-    return insert(ArchivedJob, archived_row(job_type, status, **columns))
-
-
 def worker_row(name: str = "web-1:4100", **columns: Any) -> Columns:
-    """A worker."""
     return {
         "name": name,
         "host": "web-1",
@@ -136,9 +125,48 @@ def worker_row(name: str = "web-1:4100", **columns: Any) -> Columns:
     }
 
 
-def worker(name: str = "web-1:4100", **columns: Any) -> int:
-    """Insert a worker; returns its id."""
-    return insert(Worker, worker_row(name, **columns))
+def lease_row(name: str, left: timedelta = 60 * MINUTE, **columns: Any) -> Columns:
+    """A lease that somebody took a minute ago."""
+    now = timezone.now()
+    values = {"token": uuid4(), "holder": "web-1:4711", "host": "web-1", "fence": 41}
+    moments = {"taken_at": now - MINUTE, "lease_until": now + left}
+    return {"name": name, **values, **moments, **columns}
+
+
+def token_row(name: str, **columns: Any) -> Columns:
+    values = {"digest": "0" * 64, "scopes": ["enqueue", "read"], "created_by": "bert"}
+    return {"name": name, **values, **columns}
+
+
+def host_row(name: str, left: timedelta = 60 * MINUTE, **columns: Any) -> Columns:
+    values = {"host": name.partition(":")[0], "processes": 2, "threads": 4}
+    slots = {"async_slots": 100, "release": "r7", "queues": ["default", "mail"]}
+    lease = {"lease_until": timezone.now() + left}
+    return {"id": uuid4(), "name": name, **values, **slots, **lease, **columns}
+
+
+def schedule_row(name: str, job_type: str = ADD, **columns: Any) -> Columns:
+    """A schedule that fires each hour."""
+    values = {"rule": "every 3600", "time_zone": "UTC", "data": {"a": 1}, **columns}
+    return {"name": name, "job_type": job_type, **values}
+
+
+def firing_row(
+    schedule: str, ago: timedelta, job: UUID | None, **columns: Any
+) -> Columns:
+    """A firing so long ago, with this job."""
+    values = {"outcome": "fired", "fires_at": timezone.now() - ago, **columns}
+    return {"schedule": schedule, "job_id": job, **values}
+
+
+queued = _inserting(QueuedJob, queued_row)
+archived = _inserting(ArchivedJob, archived_row)
+worker = _inserting(Worker, worker_row)
+lease = _inserting(Lease, lease_row)
+token = _inserting(Token, token_row)
+host = _inserting(Host, host_row)
+schedule = _inserting(Schedule, schedule_row)
+fired = _inserting(Firing, firing_row)
 
 
 def endpoint(
@@ -179,7 +207,6 @@ def endpoint(
 
 
 def build() -> Scene:
-    """Insert them all."""
     scene = Scene()
     _workers(scene)
     _queued(scene)
@@ -199,19 +226,6 @@ def build() -> Scene:
     return scene
 
 
-def lease_row(name: str, left: timedelta = 60 * MINUTE, **columns: Any) -> Columns:
-    """A lease that somebody took a minute ago."""
-    now = timezone.now()
-    values = {"token": uuid4(), "holder": "web-1:4711", "host": "web-1", "fence": 41}
-    moments = {"taken_at": now - MINUTE, "lease_until": now + left}
-    return {"name": name, **values, **moments, **columns}
-
-
-def lease(name: str, left: timedelta = 60 * MINUTE, **columns: Any) -> str:
-    """Insert a lease; returns its name."""
-    return insert(Lease, lease_row(name, left, **columns))
-
-
 def _leases(scene: Scene) -> None:
     scene.leases = insert_named(
         Lease,
@@ -222,17 +236,6 @@ def _leases(scene: Scene) -> None:
             "standby": lease_row("runworkers:main", awaited=True),
         },
     )
-
-
-def token_row(name: str, **columns: Any) -> Columns:
-    """A token of the HTTP API."""
-    values = {"digest": "0" * 64, "scopes": ["enqueue", "read"], "created_by": "bert"}
-    return {"name": name, **values, **columns}
-
-
-def token(name: str, **columns: Any) -> int:
-    """Insert a token; returns its id."""
-    return insert(Token, token_row(name, **columns))
 
 
 def _tokens(scene: Scene) -> None:
@@ -248,19 +251,6 @@ def _tokens(scene: Scene) -> None:
             "revoked": token_row("billing", **revoked),
         },
     )
-
-
-def host_row(name: str, left: timedelta = 60 * MINUTE, **columns: Any) -> Columns:
-    """A host."""
-    values = {"host": name.partition(":")[0], "processes": 2, "threads": 4}
-    slots = {"async_slots": 100, "release": "r7", "queues": ["default", "mail"]}
-    lease = {"lease_until": timezone.now() + left}
-    return {"id": uuid4(), "name": name, **values, **slots, **lease, **columns}
-
-
-def host(name: str, left: timedelta = 60 * MINUTE, **columns: Any) -> UUID:
-    """Insert a host; returns its id."""
-    return insert(Host, host_row(name, left, **columns))
 
 
 def _hosts(scene: Scene) -> None:
@@ -373,30 +363,6 @@ def _failures(scene: Scene) -> None:
     group = {"error_class": "builtins.ValueError", "frame": "tests.sample.jobs:fail"}
     ids = {"fingerprint": scene.group, "coarse": scene.group}
     insert(FailureGroup, {"template": "no luck", **ids, **group})
-
-
-def schedule_row(name: str, job_type: str = ADD, **columns: Any) -> Columns:
-    """A schedule that fires each hour."""
-    values = {"rule": "every 3600", "time_zone": "UTC", "data": {"a": 1}, **columns}
-    return {"name": name, "job_type": job_type, **values}
-
-
-def schedule(name: str, job_type: str = ADD, **columns: Any) -> str:
-    """Insert a schedule; returns its name."""
-    return insert(Schedule, schedule_row(name, job_type, **columns))
-
-
-def firing_row(
-    schedule: str, ago: timedelta, job: UUID | None, **columns: Any
-) -> Columns:
-    """A firing so long ago, with this job."""
-    values = {"outcome": "fired", "fires_at": timezone.now() - ago, **columns}
-    return {"schedule": schedule, "job_id": job, **values}
-
-
-def fired(schedule: str, ago: timedelta, job: UUID | None, **columns: Any) -> None:
-    """Insert a firing."""
-    insert(Firing, firing_row(schedule, ago, job, **columns))
 
 
 def _schedules(scene: Scene) -> None:

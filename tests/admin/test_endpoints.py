@@ -41,7 +41,7 @@ DOES = re.compile(
     "|".join(
         f"/{one.model}/{PARAMETER.sub('[^/]+', one.route)}(?:[?]|$)"
         for one in ALL
-        if one.does and not one.is_page and str(one) not in OWN
+        if one.does and not one.is_page and one.name not in OWN
     )
 )
 
@@ -101,7 +101,6 @@ def offered(page: Page) -> list[str]:
 
 
 def wrong_with(page: Page, endpoint: Endpoint) -> list[str]:
-    """What is wrong with what is shown there."""
     wrong = problems(page)
     if endpoint.route not in BY_DJANGO:
         wrong += unstyled(page)

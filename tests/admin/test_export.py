@@ -28,14 +28,12 @@ Row = dict[str, Any]
 
 
 def sent(client: Client, model: str, form: str, **query: Any) -> str:
-    """The file."""
     response = client.get(f"{list_of(model)}export.{form}/", query)
     assert isinstance(response, StreamingHttpResponse), response
     return b"".join(response.streaming_content).decode()  # type: ignore[arg-type]
 
 
 def jsonl(client: Client, model: str, **query: Any) -> list[Row]:
-    """The lines of JSON."""
     lines = sent(client, model, "jsonl", **query).splitlines()
     return [json.loads(line) for line in lines]
 

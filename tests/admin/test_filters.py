@@ -22,7 +22,6 @@ FAILED = {"failed", "once", "secret", "gone"}
 
 
 def asked(link: str) -> dict[str, str]:
-    """The parameters of a link."""
     return {k: v[-1] for k, v in parse_qs(urlsplit(link).query).items()}
 
 

@@ -77,17 +77,14 @@ QUEUED = [
 
 
 def search(client: Client, text: str, model: str = "archivedjob", **query: str) -> Any:
-    """The list with this in its search box."""
     return units.listing(client, model, q=text, **query)
 
 
 def ids(page: Any) -> set[str]:
-    """The jobs of a list."""
     return {str(job.pk) for job in page.result_list}
 
 
 def everywhere(client: Client, text: str) -> Page:
-    """The page of this search in all jobs."""
     return get(client, SEARCH, q=text)
 
 

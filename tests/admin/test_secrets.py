@@ -15,10 +15,7 @@ from django.test import Client
 
 from django_jobqueue.admin.jobs import download
 from django_jobqueue.admin.parts import json_text
-from django_jobqueue.models import (
-    ArchivedJob,
-    FailureGroup,
-)
+from django_jobqueue.models import ArchivedJob, FailureGroup
 from tests.admin import scene as rows
 from tests.admin.conftest import LogIn
 from tests.admin.crowd import PIN, told

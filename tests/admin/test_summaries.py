@@ -62,7 +62,6 @@ def test_secrets_are_masked_and_of_large_data_only_named_keys_are_read(
 
 
 def affected(client: Client, pay: UUID) -> Page:
-    """The page of the group."""
     return get(client, page_of("failuregroup", pay))
 
 

@@ -65,7 +65,6 @@ def test_a_permalink_leads_to_where_the_job_is_now_those_who_may_see_it(
 
 
 def jump(client: Client, to: str) -> str:
-    """Where the box leads."""
     response = client.get(JUMP, {"to": to})
     assert response.status_code == 302
     location: str = response["Location"]

@@ -84,7 +84,6 @@ def press(client: Client, address: str, **said: Any) -> str:
 
 
 def told(response: Any) -> str:
-    """What the page after this answer would tell."""
     return " ".join(map(str, get_messages(response.wsgi_request)))
 
 
