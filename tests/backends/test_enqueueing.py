@@ -48,9 +48,7 @@ def statements(queries: CaptureQueriesContext) -> list[str]:
 
 
 @pytest.mark.usefixtures("_known")
-def test_enqueue_get_result_and_refresh_are_one_query_each_and_so_are_their_twins() -> (
-    None
-):
+def test_enqueue_get_result_and_refresh_are_one_query_each() -> None:
     with CaptureQueriesContext(connection) as queries:
         result = tasks.add.enqueue(1, b=2)
         tasks.add.get_result(result.id)

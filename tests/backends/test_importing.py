@@ -61,9 +61,7 @@ def test_nothing_is_imported_for_a_row(worker: HandDriven) -> None:
     assert not {HIDDEN, "antigravity"} & (set(sys.modules) - before)
 
 
-def test_a_worker_learns_of_a_task_that_its_code_imports_later(
-    worker: HandDriven,
-) -> None:
+def test_a_worker_learns_of_a_task_imported_later(worker: HandDriven) -> None:
     job = row(DOUBLE, f"task {HIDDEN}:double")
     worker.work()
     assert len(queued()) == 1

@@ -45,9 +45,7 @@ def finish(worker: HandDriven) -> Finish:
 
 
 @pytest.mark.parametrize("task", [tasks.add, tasks.aadd])
-def test_a_task_that_returns_is_successful(
-    finish: Finish, told: list[Any], task: JobTask
-) -> None:
+def test_a_task_is_successful(finish: Finish, told: list[Any], task: JobTask) -> None:
     result = finish(task, 1, b=2)
     assert (result.status, result.return_value, result.errors) == (SUCCESSFUL, 3, [])
     assert result.attempts == len(result.worker_ids) == 1
@@ -60,7 +58,7 @@ def test_a_task_that_returns_is_successful(
 
 
 @pytest.mark.parametrize("task", [tasks.fail, tasks.afail])
-def test_a_task_that_raises_has_failed(
+def test_a_raising_task_has_failed(
     finish: Finish, told: list[Any], task: JobTask
 ) -> None:
     result = finish(task, "a message")
@@ -75,9 +73,7 @@ def test_a_task_that_raises_has_failed(
     assert (type(raised), str(raised)) == (ValueError, "a message")
 
 
-def test_a_nested_exception_reads_as_it_was_raised_and_none_ends_the_process(
-    finish: Finish,
-) -> None:
+def test_an_exception_reads_as_raised_and_ends_no_process(finish: Finish) -> None:
     (error,) = finish(tasks.fail_with_cause).errors
     assert 'ValueError(ValueError("the inner one"))' in error.traceback
     for how, error_class in (("exit", SystemExit), ("ctrl-c", KeyboardInterrupt)):
@@ -111,7 +107,7 @@ def test_a_task_can_know_its_attempt(finish: Finish) -> None:
 
 
 @pytest.mark.parametrize("task", [tasks.fail_twice, tasks.afail_twice])
-def test_each_failed_attempt_has_its_error(
+def test_each_failure_has_its_error(
     finish: Finish, told: list[Any], task: JobTask
 ) -> None:
     result = finish(task)
@@ -157,9 +153,7 @@ def over(result: JobTaskResult) -> tuple[Any, ...]:
     return result.status, [error.exception_class for error in result.errors]
 
 
-def test_a_task_that_ends_otherwise_has_failed_with_an_error_of_its_own(
-    own: OwnConnection,
-) -> None:
+def test_other_ends_are_failures_of_their_own(own: OwnConnection) -> None:
     cancelled, failed, expired = (tasks.add.enqueue(n) for n in range(3))
     cancel([cancelled.id], reason="not wanted")
     assert over(cancelled) == (FAILED, [JobCancelled])
@@ -172,9 +166,7 @@ def test_a_task_that_ends_otherwise_has_failed_with_an_error_of_its_own(
     assert over(expired) == (FAILED, [JobExpired])
 
 
-def test_a_lost_task_has_failed_with_an_error_of_its_own(
-    worker: HandDriven, own: OwnConnection
-) -> None:
+def test_a_lost_task_has_failed(worker: HandDriven, own: OwnConnection) -> None:
     result = tasks.charge.using(run_after=timedelta(0)).enqueue(1)
     QueuedJob.objects.update(status="running", worker_id=worker.worker.id, attempts=1)
     result.refresh()
@@ -217,9 +209,7 @@ def test_the_error_of_a_task_with_secrets_is_told_without_them(
     assert "4111" not in "".join(f.error_message for f in Failure.objects.all())
 
 
-def test_a_run_is_three_log_lines(
-    finish: Finish, lines: list[logging.LogRecord]
-) -> None:
+def test_a_run_has_three_lines(finish: Finish, lines: list[logging.LogRecord]) -> None:
     ends = {tasks.add: "INFO", tasks.aadd: "INFO", tasks.fail: "ERROR"}
     for task, level in {**ends, tasks.afail: "ERROR"}.items():
         lines.clear()
@@ -252,9 +242,7 @@ def test_the_context_is_one_of_the_framework(finish: Finish) -> None:
     assert isinstance(tasks.seen[0], JobTaskResult)
 
 
-def test_deferred_tasks_wait_and_greater_priorities_come_first(
-    make_worker: Any,
-) -> None:
+def test_tasks_for_later_wait_and_urgent_ones_come_first(make_worker: Any) -> None:
     later = tasks.add.using(run_after=timedelta(hours=1)).enqueue(1)
     results = [tasks.add.using(priority=n).enqueue(1) for n in (0, -100, 100)]
     make_worker(threads=1).work()

@@ -76,9 +76,7 @@ def test_a_job_that_is_cancelled_is_over_too() -> None:
 
 
 @pytest.mark.usefixtures("transactional_db")
-def test_a_job_that_is_over_is_not_waited_for_nor_one_that_there_is_not(
-    worker: HandDriven,
-) -> None:
+def test_a_job_that_is_over_is_not_waited_for(worker: HandDriven) -> None:
     job = jobs.add.enqueue(1)
     worker.work()
     assert wait(job.id, timeout=0).status == "succeeded"
@@ -120,9 +118,7 @@ def test_the_database_is_asked_twice_however_long_it_takes() -> None:
 
 
 @pytest.mark.usefixtures("transactional_db")
-def test_only_jobs_that_somebody_waits_for_are_notified(
-    worker: HandDriven, own: OwnConnection
-) -> None:
+def test_only_awaited_jobs_are_notified(worker: HandDriven, own: OwnConnection) -> None:
     jobs.add.enqueue(1)
     awaited_one = jobs.add.enqueue(2)
     with pytest.raises(TimeoutError):

@@ -24,7 +24,7 @@ from tests.support.rows import archived, queued
 from tests.support.waiting import eventually
 
 
-def test_the_handler_and_its_completion_commit_together(
+def test_handler_and_completion_commit_together(
     worker: HandDriven, journal: str
 ) -> None:
     jobs.write_atomic.enqueue(journal, "first")
@@ -37,9 +37,7 @@ def test_the_handler_and_its_completion_commit_together(
     assert worker.worker.is_empty
 
 
-def test_a_failing_atomic_handler_leaves_no_effect(
-    worker: HandDriven, journal: str
-) -> None:
+def test_a_failing_handler_leaves_no_effect(worker: HandDriven, journal: str) -> None:
     Group.objects.create(name="taken")
     jobs.write_atomic.enqueue(journal, "taken")  # a duplicate
     jobs.return_object_atomic.enqueue("one")  # which is not JSON: no retry

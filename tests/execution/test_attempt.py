@@ -130,9 +130,7 @@ async def _never() -> None: ...
     ("handler", "kind"),
     [(object, "an object"), (lambda: {"a": {1}}, "a set"), (_never, "a coroutine")],
 )
-def test_a_result_that_is_not_json_fails_for_good(
-    handler: Callable[[], Any], kind: str
-) -> None:
+def test_a_result_that_is_no_json_fails(handler: Callable[[], Any], kind: str) -> None:
     outcome = run(attempt_of(lambda: handler())).outcome
     assert (outcome.verb, outcome.reason) == (Verb.FAIL, "the result is not JSON")
     assert outcome.failure is not None
@@ -155,7 +153,7 @@ def test_a_job_that_expired_after_its_claim_or_is_cancelled_is_not_started() -> 
 
 @pytest.mark.parametrize("options", [{}, {"delivery": "at_most_once"}])
 @pytest.mark.parametrize("asked", [StopReason.CANCEL, StopReason.STOP])
-def test_who_is_told_to_stop_at_the_last_moment_does_not_begin(
+def test_who_is_told_to_stop_at_last_does_not_begin(
     asked: StopReason, options: dict[str, Any]
 ) -> None:
     """Between the look whether it is wanted, and its start."""
@@ -177,9 +175,7 @@ def test_who_is_told_to_stop_at_the_last_moment_does_not_begin(
 
 
 @pytest.mark.parametrize("options", [{}, {"delivery": "at_most_once"}])
-def test_data_for_newer_code_is_left_to_it_a_number_of_times(
-    options: dict[str, Any],
-) -> None:
+def test_data_for_newer_code_is_left_to_it(options: dict[str, Any]) -> None:
     called: list[int] = []
     waits = []
     for claim in range(1, MOST_GIVEN_BACK + 2):
@@ -236,7 +232,7 @@ ASKED = [
 
 
 @pytest.mark.parametrize(("asked", "verb", "end"), ASKED)
-def test_a_handler_can_be_interrupted_once(
+def test_a_handler_is_interrupted_once(
     asked: StopReason, verb: Verb, end: AttemptEnd
 ) -> None:
     """In a thread, and in a task."""

@@ -226,9 +226,7 @@ def test_jobs_remember_the_trace_and_followers_inherit_it(seeing: Seeing) -> Non
 
 
 @pytest.mark.django_db
-def test_many_are_one_enqueue_and_a_duplicate_is_that_of_the_job_that_is_there(
-    seeing: Seeing,
-) -> None:
+def test_many_are_one_enqueue_and_a_duplicate_that_of_the_first(seeing: Seeing) -> None:
     seeing.trace = {"traceparent": "00-1"}
     ids = jobs.add.enqueue_many([{"a": 1}, {"a": 2}])
     (enqueue,) = seeing.enqueues

@@ -212,9 +212,7 @@ def test_jobs_of_any_of_some_statuses() -> None:
         assert bulk.draft("replay", selection).total == count
 
 
-def test_an_operation_that_its_caller_works_off_has_no_job_until_it_is_resumed() -> (
-    None
-):
+def test_an_operation_of_its_caller_has_no_job_until_it_is_resumed() -> None:
     old = failed(3)
     made, abandoned = (bulk.draft("replay", FAILED, here=True) for _ in range(2))
     assert bulk.start(abandoned.id, here=True)

@@ -171,9 +171,7 @@ def test_no_operation_changes_more_than_was_confirmed() -> None:
     check_each(undone(check_no_more_than_confirmed), product(kinds, (2, 3, 100)))
 
 
-def test_statistics_of_an_earlier_time_change_no_number(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_old_statistics_change_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
     """The planner's, of when the table was nearly empty."""
     monkeypatch.setattr(count_jobs, "FEW", 5)
     archive(ADD, "failed")

@@ -150,7 +150,7 @@ def test_job_types_are_paused_and_overridden_there() -> None:
     assert not there.paused
 
 
-def test_a_worker_serves_the_database_of_its_settings(
+def test_a_worker_serves_that_of_its_settings(
     make_worker: Callable[..., HandDriven],
 ) -> None:
     there = jobs.add.using(using=SECOND).enqueue(1)
@@ -202,9 +202,7 @@ def lite() -> Iterator[None]:
     del connections.settings["lite"]
 
 
-def test_a_setting_that_names_no_such_database_is_told_at_the_first_use(
-    lite: None,
-) -> None:
+def test_a_wrong_setting_is_told_at_the_first_use(lite: None) -> None:
     for alias, problem in (
         ("lite", "must be a PostgreSQL database; 'lite' is sqlite."),
         ("defualt", "must be an alias of DATABASES, not 'defualt'. Did you mean 'de"),

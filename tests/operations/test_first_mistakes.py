@@ -95,7 +95,7 @@ def test_every_verb_of_operators_says_that_it_is_sync() -> None:
             assert hasattr(getattr(module, name), "__wrapped__"), name
 
 
-def test_what_a_handler_does_wrong_in_its_own_loop_stays_as_it_is() -> None:
+def test_a_handlers_own_mistake_stays_as_it_is() -> None:
     async def asks_in_its_loop() -> None:
         QueuedJob.objects.exists()
 

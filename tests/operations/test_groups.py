@@ -113,9 +113,7 @@ def test_groups_are_somebodys_or_nobodys() -> None:
     assert held(one).assignee == held(other).assignee == ""
 
 
-def test_notes_stand_above_the_older_ones_and_have_an_end(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_notes_stand_above_the_older_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     fingerprint = group()
     operations.note([fingerprint], "It is the gateway.", by="anna")
     operations.note([fingerprint], "Reported as OPS-12.", by="bert")

@@ -58,7 +58,7 @@ def test_a_job_that_is_nowhere(transactional_db: None) -> None:
         operations.get_job("x")
 
 
-def test_replay_makes_a_new_job_that_remembers(worker: HandDriven, told: Told) -> None:
+def test_a_replay_is_a_new_job(worker: HandDriven, told: Told) -> None:
     old = over(worker, queue="q", priority=7)
     new = operations.replay(old.id, by="anna")
     assert (new.status, new.replay_of) == ("queued", old.id)
@@ -86,7 +86,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-def test_a_replay_that_cannot_be_is_refused_with_the_reason(worker: HandDriven) -> None:
+def test_a_wrong_replay_is_refused(worker: HandDriven) -> None:
     old = over(worker)
 
     def ask(options: dict[str, Any]) -> str:
@@ -115,9 +115,7 @@ def test_replay_many_says_what_became_of_which(worker: HandDriven, told: Told) -
     assert (told[-1]["count"], told[-1]["details"]) == (3, {"asked": 4})
 
 
-def test_an_expired_job_runs_when_it_is_replayed_unless_the_moment_is_kept(
-    worker: HandDriven,
-) -> None:
+def test_an_expired_job_that_is_replayed_may_expire_again(worker: HandDriven) -> None:
     past = timezone.now() - timedelta(minutes=1)
     jobs.add.using(run_after=past - timedelta(minutes=1), expires_at=past).enqueue(1)
     expire(DjangoDatabase())
@@ -131,7 +129,7 @@ def test_an_expired_job_runs_when_it_is_replayed_unless_the_moment_is_kept(
     assert operations.get_job(again.id).status == "expired"
 
 
-def test_cancel_says_which_are_over_and_which_are_asked(
+def test_cancel_says_which_are_over(
     worker: HandDriven, told: Told, caplog: pytest.LogCaptureFixture
 ) -> None:
     running = jobs.add.enqueue(1)
@@ -178,7 +176,7 @@ def test_pause_and_resume_of_types_and_queues(transactional_db: None) -> None:
     assert not Queue.objects.filter(paused=True).exists()
 
 
-def test_one_unknown_name_or_a_moment_that_is_over_changes_nothing(
+def test_an_unknown_name_or_a_past_moment_changes_nothing(
     transactional_db: None, told: Told
 ) -> None:
     names = ["tests.sample.add", "tests.sample.fai"]
@@ -205,7 +203,7 @@ def test_workers_are_asked(worker: HandDriven, told: Told) -> None:
         operations.ask_workers([id], "die")
 
 
-def test_pruning_goes_by_what_is_given_and_by_the_retention_else(
+def test_pruning_goes_by_what_is_given_or_the_retention(
     transactional_db: None, settings: Any
 ) -> None:
     rules = operations.prune_rules(older_than=timedelta(days=2))
@@ -220,7 +218,7 @@ def test_pruning_goes_by_what_is_given_and_by_the_retention_else(
         operations.prune_rules(status="done")
 
 
-def test_what_is_pruned_is_told_with_how_many_as_far_as_it_came(
+def test_what_is_pruned_is_told_as_far_as_it_came(
     worker: HandDriven, told: Told
 ) -> None:
     for number in range(3):

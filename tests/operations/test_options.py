@@ -159,7 +159,7 @@ def test_many_by_name() -> None:
 
 
 @pytest.mark.parametrize("declared", [{"on_complete": "ad_alone"}, {}])
-def test_a_follower_that_nobody_knows_is_named_with_whose_it_is(
+def test_an_unknown_follower_is_named_with_whose_it_is(
     declared: dict[str, Any],
 ) -> None:
     """Of a short name, too, the whole one is told."""
@@ -177,9 +177,7 @@ def test_a_follower_that_nobody_knows_is_named_with_whose_it_is(
     assert (caught.value.name, caught.value.follows) == ("ad_alone", "verbs.first")
 
 
-def test_a_wait_below_zero_is_none_and_a_deadline_may_have_passed(
-    worker: HandDriven,
-) -> None:
+def test_a_moment_in_the_past_is_no_error(worker: HandDriven) -> None:
     """While the code runs that enqueues before it."""
     before = timezone.now()
     made = jobs.add.using(run_after=timedelta(days=-1)).enqueue(1)

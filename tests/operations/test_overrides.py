@@ -117,9 +117,7 @@ REFUSED = [
 ]
 
 
-def test_an_override_that_cannot_be_is_refused(
-    transactional_db: None, told: Told
-) -> None:
+def test_a_wrong_override_is_refused(transactional_db: None, told: Told) -> None:
     def ask(option: str, value: Any) -> str:
         override = partial(operations.override, ADD, **{option: value})
         return refusal(InvalidArguments, override)

@@ -69,9 +69,7 @@ def test_what_is_there_can_be_returned_instead() -> None:
     assert refused(lambda: jobs.add_alone.using(id=uuid4()).enqueue(2)).job == known
 
 
-def test_it_may_be_enqueued_again_when_it_is_over_or_claimed(
-    worker: HandDriven,
-) -> None:
+def test_it_is_free_again_when_it_is_over_or_claimed(worker: HandDriven) -> None:
     jobs.add_alone.enqueue(1)
     until_the_claim = jobs.index.enqueue(7)
     worker.claim()
@@ -86,9 +84,7 @@ def test_it_may_be_enqueued_again_when_it_is_over_or_claimed(
     assert len(archived(status="succeeded")) == 4
 
 
-def test_a_job_that_waits_for_its_next_attempt_is_still_the_one(
-    worker: HandDriven,
-) -> None:
+def test_a_job_between_two_attempts_is_still_the_one(worker: HandDriven) -> None:
     for attempts, word in ((1, "retry"), (0, "snooze")):
         say = jobs.say.using(unique_key=word)
         first = say.enqueue(word)
@@ -134,9 +130,7 @@ def test_by_name_and_for_operators_it_is_the_same() -> None:
         assert error.job == first
 
 
-def test_of_many_all_are_refused_for_one_that_is_there_or_two_that_are_the_same() -> (
-    None
-):
+def test_of_many_all_are_refused_for_one_duplicate() -> None:
     error = refused(
         lambda: enqueue_many("tests.sample.add_alone", [{"a": 1}, {"a": 1, "b": 0}])
     )

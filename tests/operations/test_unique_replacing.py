@@ -81,9 +81,7 @@ def test_a_running_job_is_not_replaced_and_another_waits(
     assert [row.data["why"] for row in archived()] == ["old", "newest"]
 
 
-def test_a_retry_or_a_job_that_another_rule_let_run_is_not_replaced(
-    worker: HandDriven,
-) -> None:
+def test_a_retry_or_a_claimed_job_is_not_replaced(worker: HandDriven) -> None:
     say = jobs.say.using(unique_key="mine", on_duplicate="replace")
     first = say.enqueue("retry")
     worker.work()
@@ -272,9 +270,7 @@ def test_jobs_that_run_at_once_are_always_new() -> None:
 ENDS = ("succeeded", "cancelled", "replayed")
 
 
-def test_a_window_lets_one_job_through_also_when_it_is_over_and_pruned(
-    worker: HandDriven,
-) -> None:
+def test_a_window_lets_one_job_through_even_if_pruned(worker: HandDriven) -> None:
     first = jobs.remind.enqueue(1)
     worker.work()
     again = jobs.remind.enqueue(1, why="another")
@@ -305,7 +301,7 @@ def test_when_its_window_is_over_the_next_job_comes_though_the_first_waits() -> 
     assert {row.id for row in queued()} == {first.id, second.id}
 
 
-def test_a_key_forever_is_held_whatever_becomes_of_the_job(worker: HandDriven) -> None:
+def test_a_key_forever_is_held(worker: HandDriven) -> None:
     made = {end: jobs.greet_once.enqueue(n) for n, end in enumerate(ENDS)}
     cancel([made["cancelled"].id])
     worker.work()

@@ -46,9 +46,7 @@ def told(made: Job, status: str) -> list[dict[str, str]]:
     return [{"job": str(made.id), "status": status}]
 
 
-def test_neither_a_retry_nor_a_pruned_job_is_followed_nor_an_end_that_is_undone(
-    worker: HandDriven,
-) -> None:
+def test_no_retry_pruning_or_undone_end_is_followed(worker: HandDriven) -> None:
     jobs.followed.enqueue("error")
     worker.turn()
     assert [row.attempts for row in queued()] == [1]
@@ -80,9 +78,7 @@ def test_any_job_can_be_followed(worker: HandDriven) -> None:
     assert {one["job"]: one["status"] for one in followers()} == wanted
 
 
-def test_types_are_followed_whose_row_another_process_made_or_nobody(
-    worker: HandDriven,
-) -> None:
+def test_types_without_a_declaration_or_a_row_are_followed(worker: HandDriven) -> None:
     JobType.objects.create(name="elsewhere.send", followers={"on_complete": [REPORT]})
     cancel([enqueue("elsewhere.send").id for _ in range(2)])
     assert len(followers()) == 2
@@ -150,9 +146,7 @@ def test_a_chain_runs_where_jobs_run_at_once() -> None:
     assert [job.metadata for job in kept] == [{"trace": "7"}] * 3
 
 
-def test_a_unique_follower_is_there_once_with_the_data_of_the_first(
-    make_worker: Make,
-) -> None:
+def test_a_unique_follower_has_the_data_of_the_first(make_worker: Make) -> None:
     worker = make_worker(queues=("default",))
     of_add, of_fail = (
         handler.using(on_complete="tests.sample.follow_with_options", max_attempts=1)

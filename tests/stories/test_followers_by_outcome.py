@@ -124,9 +124,7 @@ def drained() -> UUID:
     return made.id
 
 
-def test_each_end_enqueues_its_followers(
-    worker: HandDriven, own: OwnConnection
-) -> None:
+def test_each_end_has_its_followers(worker: HandDriven, own: OwnConnection) -> None:
     def check(bring_about: Callable[[], UUID], status: str) -> None:
         id = bring_about()
         assert archived(id=id)[0].status == status
@@ -147,7 +145,7 @@ def test_each_end_enqueues_its_followers(
     check_each(check, ends)
 
 
-def test_an_at_most_once_job_that_is_lost_is_a_failure(
+def test_a_lost_at_most_once_job_has_failed(
     worker: HandDriven, own: OwnConnection
 ) -> None:
     id = lose(worker, own, jobs.end_once)
@@ -160,9 +158,7 @@ def test_an_at_most_once_job_that_is_lost_is_a_failure(
     }
 
 
-def test_jobs_that_run_at_once_have_the_same_followers_and_arguments(
-    worker: HandDriven,
-) -> None:
+def test_jobs_that_run_at_once_have_the_same_followers(worker: HandDriven) -> None:
     def check(word: str, expected: set[tuple[str, str]]) -> None:
         first = work(worker, *filter(None, [word]))
         there = {row.job_type_id: row for row in archived(follows=first)}
@@ -212,9 +208,7 @@ def test_a_chain_passes_each_result_and_the_metadata_on(worker: HandDriven) -> N
     assert [row.metadata for row in rows] == [{"trace": "7"}] * 3
 
 
-def test_a_chain_of_one_job_is_written_where_it_is_enqueued_and_ends_where_one_fails(
-    worker: HandDriven,
-) -> None:
+def test_a_chain_of_one_job_ends_where_a_link_fails(worker: HandDriven) -> None:
     last = jobs.on_any.using(tags=["last"])
     chain = jobs.add.using(
         on_success=jobs.on_good.using(tags=["second"], on_success=last)
@@ -232,9 +226,7 @@ def test_a_chain_of_one_job_is_written_where_it_is_enqueued_and_ends_where_one_f
     assert followers_of(archived(follows=ends)[0].id) == []
 
 
-def test_followers_of_one_job_replace_those_of_its_type_by_option(
-    worker: HandDriven,
-) -> None:
+def test_followers_of_a_job_replace_those_of_its_type(worker: HandDriven) -> None:
     made = jobs.end_with.using(on_success=["tests.sample.without_arguments"])
     none = jobs.end_with.using(on_success=(), on_complete=[])
     first, second = made.enqueue().id, none.enqueue().id
@@ -246,9 +238,7 @@ def test_followers_of_one_job_replace_those_of_its_type_by_option(
     assert enqueued(third) == {(success, "report"), any_}
 
 
-def test_the_same_follower_named_twice_and_a_duplicate_of_a_unique_one_are_one(
-    worker: HandDriven,
-) -> None:
+def test_the_same_follower_is_enqueued_once(worker: HandDriven) -> None:
     named = [jobs.on_any, "tests.sample.on_any", jobs.on_any.using(tags=["other"])]
     made = jobs.add.using(on_success=named, on_complete=jobs.on_any).enqueue(1)
     later = jobs.without_arguments.using(unique_key="k", run_after=timedelta(hours=1))
@@ -407,9 +397,7 @@ def archive(id: UUID, status: str) -> int:
         return cursor.rowcount
 
 
-def test_metadata_of_a_follower_adds_to_that_of_the_job_before(
-    worker: HandDriven,
-) -> None:
+def test_metadata_of_a_follower_adds_to_that_before(worker: HandDriven) -> None:
     """And an operator's priority counts for it."""
     JobType.objects.filter(name="tests.sample.on_any").update(priority_override=42)
     taker = jobs.on_any.using(metadata={"b": 3, "c": 4})
@@ -421,9 +409,7 @@ def test_metadata_of_a_follower_adds_to_that_of_the_job_before(
     assert (of_own.metadata, of_own.priority) == ({"b": 3, "c": 4}, 3)
 
 
-def test_what_plain_sql_wrote_of_followers_keeps_no_job_from_ending(
-    worker: HandDriven,
-) -> None:
+def test_wrong_followers_keep_no_job_from_ending(worker: HandDriven) -> None:
     written: list[Any] = [7, "x", [], [1], {"on_success": "x"}]
     written += [{"on_success": {"job_type": "x"}}]
     written += [{"on_success": [7, None, "x", {"a": 1}, {"job_type": None}, ["x"]]}]

@@ -262,9 +262,7 @@ def conflict_of(meanwhile: Callable[[], Any], do: Callable[[], Any]) -> bool:
     return False
 
 
-def test_in_a_transaction_a_verb_is_done_or_its_conflict_is_told(
-    level: str, own: OwnConnection
-) -> None:
+def test_a_verb_is_done_or_its_conflict_is_told(level: str, own: OwnConnection) -> None:
     def check(name: str) -> None:
         delete_all()
         verb = VERBS[name]
@@ -333,9 +331,7 @@ def test_an_id_that_is_archived_this_moment_is_not_enqueued_again(
     check_each(check, ((name,) for name in ENQUEUES))
 
 
-def test_nor_in_a_transaction_that_sees_the_past(
-    level: str, own: OwnConnection
-) -> None:
+def test_nor_in_one_that_sees_the_past(level: str, own: OwnConnection) -> None:
     """Whether the job was seen in the queue, or not. What the check of the archive
     tried is not left."""
 
@@ -418,9 +414,7 @@ def test_a_limit_holds_under_each_level(level: str, pooled: bool) -> None:
         assert QueuedJob.objects.filter(status="running").count() == 2
 
 
-def test_a_worker_does_everything_under_each_level(
-    level: str, worker: HandDriven, journal: str
-) -> None:
+def test_a_worker_does_everything(level: str, worker: HandDriven, journal: str) -> None:
     jobs.add.enqueue(1)
     jobs.fail.enqueue()
     jobs.say.enqueue("cancel")

@@ -133,9 +133,7 @@ PAGES = [
 @pytest.mark.parametrize(
     ("endpoints", "not_in_utc"), PAGES, indirect=["not_in_utc"], scope="function"
 )
-def test_every_page_opens_and_shows_local_times(
-    anna: Client, endpoints: list[Endpoint]
-) -> None:
+def test_every_page_shows_local_times(anna: Client, endpoints: list[Endpoint]) -> None:
     keys = dict(keys_of(scene.build()))
     operations.pause([scene.ADD], resume_at=NOON)
     FailureGroup.objects.update(state="ignored", ignored_until=NOON)
@@ -200,9 +198,7 @@ COMMANDS = (
 )
 
 
-def test_a_time_that_a_command_is_given_is_a_local_one(
-    ended: list[UUID], anna: Client
-) -> None:
+def test_a_commands_time_is_a_local_one(ended: list[UUID], anna: Client) -> None:
     scene.build()
     for words in COMMANDS:
         call_command("jobqueue", *words.split(), verbosity=0)

@@ -100,9 +100,7 @@ def waiting(worker: HandDriven, journal: str, attempts: int) -> Job:
     return operations.get_job(job.id)
 
 
-def test_a_number_that_leaves_no_attempt_is_refused(
-    worker: HandDriven, journal: str
-) -> None:
+def test_a_number_that_leaves_none_is_refused(worker: HandDriven, journal: str) -> None:
     one, two, fresh = (waiting(worker, journal, made) for made in (1, 2, 0))
     refused = [(one, 1, "1 attempt was"), (two, 1, "2 attempts were")]
     for job, number, made in [*refused, (two, 2, "2 attempts were")]:
@@ -115,7 +113,7 @@ def test_a_number_that_leaves_no_attempt_is_refused(
     assert {row.max_attempts for row in queued()} == {9}
 
 
-def test_a_number_that_leaves_one_is_allowed(
+def test_a_number_that_leaves_one_is_taken(
     worker: HandDriven, journal: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = waiting(worker, journal, 1)

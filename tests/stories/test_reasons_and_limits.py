@@ -88,7 +88,7 @@ def test_who_gives_no_reason_is_named(worker: HandDriven) -> None:
     assert archived()[0].error_message == "cancelled by anna"
 
 
-def test_the_reason_is_kept_when_the_worker_dies_or_had_no_slot_for_the_job(
+def test_the_reason_is_kept_when_the_worker_dies(
     worker: HandDriven, own: OwnConnection
 ) -> None:
     released, rescued = jobs.add.enqueue(1).id, jobs.add.enqueue(2).id
@@ -103,9 +103,7 @@ def test_the_reason_is_kept_when_the_worker_dies_or_had_no_slot_for_the_job(
     assert found == [(id, "cancelled", WHY) for id in (released, rescued)]
 
 
-def test_the_archive_keeps_the_limit_that_applied(
-    worker: HandDriven, own: OwnConnection
-) -> None:
+def test_the_archive_keeps_the_limit(worker: HandDriven, own: OwnConnection) -> None:
     jobs.fail.enqueue()
     jobs.fail.using(max_attempts=2).enqueue()
     worker.work()
@@ -149,9 +147,7 @@ def test_so_it_does_where_no_worker_archives() -> None:
     check_each(check, product(ends, limits))
 
 
-def test_a_handler_that_asks_to_be_retried_has_not_failed_until_the_last_time(
-    worker: HandDriven,
-) -> None:
+def test_a_handler_that_asks_for_a_retry_has_not_failed(worker: HandDriven) -> None:
     made = jobs.say.enqueue(word="retry")
     worker.work()
     (job,) = queued()

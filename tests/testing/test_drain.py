@@ -105,7 +105,7 @@ def test_callbacks_are_called_once(
     assert jobs.heard == ["once"]
 
 
-def test_a_callback_may_add_another_and_a_robust_one_may_fail(
+def test_callbacks_may_add_others_and_robust_ones_fail(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def add() -> None:

@@ -79,9 +79,7 @@ def test_async_handlers_crash_and_lose_their_lease_as_well() -> None:
     assert queued() == []
 
 
-def test_they_stand_in_for_what_a_handler_calls(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_they_stand_in_for_any_call(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Group.objects, "create", crash)
     jobs.greet.enqueue("anna")
     assert [ran.verb for ran in drain(limit=1)] == ["crash"]
