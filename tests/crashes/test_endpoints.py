@@ -25,7 +25,6 @@ from tests.remote.conftest import SECRETS, EndpointServer, Reply
 from tests.sample import endpoints
 from tests.support.commands import ROOT
 from tests.support.run_workers import BRISK, RunWorkers
-from tests.support.selection import some_slow
 from tests.support.waiting import eventually
 
 ANSWERS = "jobqueue_worker_endpoint_answers_total"
@@ -44,7 +43,6 @@ QUICK = {
 
 
 def settings_of(url: str) -> dict[str, str]:
-    """The environment of a runworkers that sends jobs there."""
     entry = {"url": url, "secrets": SECRETS, "read_timeout": 2, "concurrency": None}
     return {
         "SAMPLE_ENDPOINTS": "1",
@@ -54,8 +52,6 @@ def settings_of(url: str) -> dict[str, str]:
 
 
 class NodeEndpoint:
-    """The example for Node, which is killed and started again."""
-
     def __init__(self, site: str, folder: Path) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -82,12 +78,10 @@ class NodeEndpoint:
         eventually(self._listens, what="the endpoint to listen")
 
     def kill(self) -> None:
-        """Let it die with whatever it does."""
         self._process.kill()
         self._process.wait()
 
     def close(self) -> None:
-        """End it for good."""
         self.kill()
         self._log.close()
 
@@ -107,7 +101,6 @@ def node(live_server: Any, tmp_path: Path) -> Iterator[NodeEndpoint]:
 
 @pytest.fixture
 def ship() -> Iterator[Any]:
-    """Job types that runworkers declares, too."""
     yield from endpoints.declared()
 
 
@@ -116,45 +109,31 @@ def over(count: int) -> bool:
 
 
 @needs_node
-def test_the_example_for_node_works(
+def test_every_job_is_done_though_the_endpoint_and_workers_are_killed(
     node: NodeEndpoint, ship: Any, runworkers: Callable[..., RunWorkers]
 ) -> None:
-    ship.enqueue_many([{"order": number} for number in [*range(3), -1]])
-    runworkers("--processes", "1", **settings_of(node.url)).started()
-    eventually(lambda: over(4), within=60, what="jobs to end")
-    done = ArchivedJob.objects.filter(status="succeeded")
-    assert sorted(job.result["parcel"] for job in done) == [f"P-{n}" for n in range(3)]
-    failed = ArchivedJob.objects.get(status="failed")
-    assert "no order -1" in failed.error_message
-
-
-@needs_node
-@pytest.mark.parametrize(
-    ("total", "kills"), some_slow([(12, 2), (60, 5)], [(12, 2)], "more kills")
-)
-def test_every_job_is_done_though_the_endpoint_and_workers_are_killed(
-    node: NodeEndpoint,
-    ship: Any,
-    runworkers: Callable[..., RunWorkers],
-    total: int,
-    kills: int,
-) -> None:
+    total = 12
     flags, env = ("--lease", "2"), settings_of(node.url)
     hosts = [runworkers(*flags, constants=QUICK, **env) for _ in range(2)]
     for host in hosts:
         host.started()
+    unknown = ship.enqueue(order=-1).id
     ship.using(timeout=1).enqueue_many([{"order": n, "ms": 200} for n in range(total)])
-    for _ in range(kills):
+    for _ in range(2):
         time.sleep(random.uniform(0.1, 0.6))
         node.kill()
         time.sleep(random.uniform(0, 0.3))
         node.start()
     for worker in Worker.objects.filter(state="running"):
         os.kill(worker.pid, 9)
-    eventually(lambda: over(total), within=90, what="the end")
-    done = ArchivedJob.objects.all()
-    assert {job.status for job in done} == {"succeeded"}
-    assert sorted(job.result["order"] for job in done) == list(range(total))
+    eventually(lambda: over(total + 1), within=90, what="the end")
+    failed = ArchivedJob.objects.get(id=unknown)
+    assert failed.status == "failed"
+    assert "no order -1" in failed.error_message
+    results = [job.result for job in ArchivedJob.objects.filter(status="succeeded")]
+    assert sorted((one["order"], one["parcel"]) for one in results) == [
+        (number, f"P-{number}") for number in range(total)
+    ]
     eventually(
         lambda: Total.objects.aggregate(n=Sum("attempts_succeeded"))["n"] == total,
         within=30,
@@ -203,7 +182,7 @@ def test_the_death_of_a_worker_sends_nothing_twice(
 ) -> None:
     server = EndpointServer()
     server.answer(Reply(202))
-    host = runworkers("--lease", "2", **settings_of(server.url))
+    host = runworkers("--lease", "2", constants=QUICK, **settings_of(server.url))
     host.started()
     endpoints.slow.enqueue_many([{"order": number} for number in range(10)])
     endpoint = Worker.objects.get(state="endpoint")

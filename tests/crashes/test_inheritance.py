@@ -40,7 +40,6 @@ def begin(start: Start, folder: Path, names: str, **env: Any) -> RunWorkers:
 
 
 def noted(folder: Path) -> Counter[tuple[int, str]]:
-    """How often each process noted what."""
     lines = (folder / "inherited").read_text().splitlines()
     return Counter((int(pid), words) for pid, words in (x.split(" ", 1) for x in lines))
 
@@ -86,6 +85,12 @@ def test_each_process_gets_the_answers_to_its_own_queries(
     assert run.stop() == 0
     words = {words for _pid, words in noted(tmp_path)}
     assert words == {"thread right", "log right"}
+
+
+BEFORE_THE_FORK = """
+query query_in_a_thread run_async_code set_context use_a_cache announce hold_a_lease
+hold_locks change_signals change_process open_a_file print_without_a_line_end
+"""
 
 
 class Host:
@@ -200,10 +205,9 @@ def test_a_worker_has_of_its_supervisor_what_the_page_says(
     found = re.findall(r"^\| (.+?) \|", table, re.M)[2:]
     assert sorted(found) == sorted([*CONNECTIONS, *ROWS])
 
-    names = " ".join(inherited.BEFORE_THE_FORK.keys() - {"query_in_the_log"})
     # Executed, since a fork of the tests' own has no atexit functions, nor such output.
     executed = {"within": ("env",), "PYTHONUNBUFFERED": ""}
-    run = begin(runworkers, tmp_path, names, **executed)
+    run = begin(runworkers, tmp_path, BEFORE_THE_FORK, **executed)
     inherited.see_process.enqueue_many([{}] * 8)
     inherited.see_context.enqueue_many([{}] * 4)
     inherited.see_lease.enqueue_many([{}] * 4)

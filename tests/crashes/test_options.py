@@ -47,7 +47,11 @@ SLOTS = {
     "threads": ("--threads", "3", "--async-slots", "0"),
     "async": ("--threads", "0", "--async-slots", "3"),
 }
-CONSTANTS = {**BRISK, **QUARANTINE}
+CONSTANTS = {
+    **BRISK,
+    **QUARANTINE,
+    "workers.claiming.cancellation_poll.POLL_EVERY": 0.2,
+}
 DATA = "jsonb_build_object('journal', %s::text, 'word', %s::text)"
 PLAIN_SQL = f"""
 INSERT INTO jobqueue_queuedjob (id, job_type, data, quarantined, expires_at)
@@ -99,7 +103,7 @@ class Trial:
                 flags += ["--queues", row["queues"]]
             for name in ("listen", "database", "processes", "prefetch", "max-jobs"):
                 flags += [f"--{name}", row[name]]
-            flags += ["--grace", "0.5", *SLOTS[row["slots"]]]
+            flags += ["--grace", "0.3", "--cancel-grace", "0.3", *SLOTS[row["slots"]]]
             env = {"SAMPLE_JOBS_DATABASE": "1"}
             self.worker = self.run(*flags, constants=CONSTANTS, **env)
         return self.worker

@@ -50,7 +50,7 @@ def _change_project() -> None:
     if os.environ.get("SAMPLE_FORKS"):
         forks.connect_receivers()
     for name in os.environ.get("SAMPLE_INHERITED", "").split():
-        inherited.BEFORE_THE_FORK[name]()
+        getattr(inherited, name)()
     if count := int(os.environ.get("SAMPLE_OPEN_FILES", 0)):
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (4 * count, most))
@@ -87,13 +87,13 @@ def _change_constants(values: dict[str, Any]) -> None:
 
 def _slow_down_claims(seconds: float) -> None:
     """Let a worker hear late of each job that it has claimed."""
-    make = Worker._make
+    make = Worker._make  # private: the step after a claim
 
     def slow(self: Worker, *args: Any) -> Any:
         time.sleep(seconds)
         return make(self, *args)
 
-    Worker._make = slow  # type: ignore[method-assign]
+    Worker._make = slow  # private: the same
 
 
 def _spoil_maintenance(how: str, step: str, first: str, last: str, file: str) -> None:

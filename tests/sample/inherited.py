@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from django.core.cache import caches
@@ -160,26 +160,6 @@ def print_without_a_line_end() -> None:
     target = logging.StreamHandler()
     log.addHandler(logging.handlers.MemoryHandler(1_000, target=target))
     log.warning("kept back; ")
-
-
-BEFORE_THE_FORK: dict[str, Callable[[], None]] = {
-    function.__name__: function
-    for function in (
-        query,
-        query_in_a_thread,
-        query_in_the_log,
-        run_async_code,
-        set_context,
-        use_a_cache,
-        announce,
-        hold_a_lease,
-        hold_locks,
-        change_signals,
-        change_process,
-        open_a_file,
-        print_without_a_line_end,
-    )
-}
 
 
 class Client(BaseCache):

@@ -686,36 +686,6 @@ def report_number(result: int) -> str:
     return f"it is {result}"
 
 
-# Links of chains whose workers may be killed at any moment.
-
-
-@job(
-    on_success="tests.sample.link_b",
-    on_complete="tests.sample.link_end",
-    max_crashes=99,
-)
-def link_a(number: int) -> int:
-    time.sleep(0.05)
-    return number
-
-
-@job(on_failure="tests.sample.link_c", max_attempts=1, max_crashes=99)
-def link_b(result: int) -> None:
-    time.sleep(0.05)
-    raise ValueError(str(result))
-
-
-@job(on_complete="tests.sample.link_end", max_crashes=99, atomic=True)
-def link_c(error_message: str) -> int:
-    time.sleep(0.05)
-    return int(error_message)
-
-
-@job(max_crashes=99)
-def link_end(job: str) -> None:
-    """The end of a chain."""
-
-
 # What comes after a handler, and hangs.
 
 
