@@ -73,14 +73,16 @@ def test_a_job_that_its_process_does_not_end_well_is_one_event(
     """It kills its process, does not stop, or keeps the interpreter's lock."""
     path = str(tmp_path / "events")
     flags = (*THREADS, "--cancel-grace", "0.1")
-    run = runworkers(*flags, SAMPLE_EVENTS=path, constants=IMPATIENT)
+    hang = jobs.hang.using(max_attempts=1)
     lock = jobs.hold_lock.using(max_attempts=1, timeout=0.3)
-    for count, handler in enumerate(
-        (jobs.die, jobs.hang.using(max_attempts=1), lock), start=1
-    ):
-        handler.enqueue(journal)
-        eventually(all_archived(count), within=60, what=lambda: run.output)
-    assert run.stop() == 0
+    count = 0
+    for handlers, constants in (((jobs.die, hang), BRISK), ((lock,), IMPATIENT)):
+        run = runworkers(*flags, SAMPLE_EVENTS=path, constants=constants)
+        for handler in handlers:
+            handler.enqueue(journal)
+            count += 1
+            eventually(all_archived(count), within=60, what=lambda one=run: one.output)
+        assert run.stop() == 0
     crash, *timeouts = [event for event in lines(path) if "exception" in event]
     (exception,) = crash["exception"]["values"]
     assert exception["type"] == "jobqueue.WorkerLost"

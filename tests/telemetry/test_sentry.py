@@ -14,7 +14,7 @@ import sentry_sdk
 from sentry_sdk.consts import DEFAULT_OPTIONS
 from sentry_sdk.transport import Transport
 
-from django_jobqueue import Cancel, Fail, Retry, Snooze, cron, every, job, observers
+from django_jobqueue import Fail, cron, every, job, observers
 from django_jobqueue.models import ArchivedJob, FailureGroup, QueuedJob
 from django_jobqueue.telemetry import sentry_spans
 from django_jobqueue.telemetry.sentry import OBSERVER, JobQueueIntegration
@@ -103,16 +103,6 @@ def failing_atomically(note: str = "") -> None:
     raise ValueError("no such order")
 
 
-@job(max_attempts=2, backoff="immediate")
-def asking(word: str) -> None:
-    raise {
-        "retry": Retry("again", after=60),
-        "snooze": Snooze(60, "later"),
-        "cancel": Cancel("not wanted"),
-        "fail": Fail("no such order"),
-    }[word]
-
-
 @job(max_attempts=1)
 def giving_up_because_of() -> None:
     try:
@@ -166,7 +156,7 @@ def test_what_a_handler_asks_for_is_no_event_but_a_fail_with_a_cause_is_one(
     sent: Sent,
 ) -> None:
     for word in ("retry", "snooze", "cancel", "fail"):
-        asking.enqueue(word)
+        jobs.say.enqueue(word)
     drain(raise_errors=False)
     assert sent.events == []
     giving_up_because_of.enqueue()
@@ -180,7 +170,7 @@ def test_retries_are_warnings_if_the_project_wants_them() -> None:
     integrations = [JobQueueIntegration(capture_retries=True)]
     with sentry_with(integrations=integrations) as sent:
         failing.enqueue()
-        asking.enqueue("retry")
+        jobs.say.enqueue("retry")
         drain(raise_errors=False)
     levels = [(e["tags"]["job_type"], e["level"]) for e in sent.events]
     assert levels == [(failing.name, "warning"), (failing.name, "error")]
@@ -267,7 +257,7 @@ def with_data() -> dict[str, Any]:
 
 STREAMED = {"trace_lifecycle": "stream"}
 needs_streams = pytest.mark.skipif(
-    sentry_spans.traces is None, reason="this SDK cannot stream spans"
+    sentry_spans.traces is None, reason="needs an SDK that streams spans"
 )
 
 
