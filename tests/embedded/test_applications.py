@@ -14,6 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.wsgi import get_wsgi_application
 from django.db import connections
 from django.test import override_settings
+from django.utils.autoreload import DJANGO_AUTORELOAD_ENV
 
 from django_jobqueue import embedded
 from django_jobqueue.embedded.asgi_application import ASGIApplication
@@ -95,12 +96,16 @@ def test_a_worker_starts_with_the_first_request_and_only_once(made: list[Made]) 
     assert not is_running(application)  # it was stopped on purpose
 
 
-def test_settings_switch_it_off() -> None:
+def test_settings_switch_it_off_and_a_reload_is_not_kept_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for settings in ({"EMBEDDED": False}, {"MODE": "immediate"}):
         with override_settings(JOBQUEUE=settings):
             wsgi = embedded.wsgi(get_wsgi_application())
             get(wsgi)
             assert not is_running(wsgi), settings
+    monkeypatch.setenv(DJANGO_AUTORELOAD_ENV, "true")
+    assert embedded.wsgi(get_wsgi_application(), grace=30).beside.worker.grace == 2.0
 
 
 def test_it_lives_as_long_as_the_server(made: list[Made]) -> None:

@@ -82,6 +82,7 @@ def answers(address: str) -> bool:
     return True
 
 
+@pytest.mark.slow("starts Python four times")
 def test_jobs_run_in_the_process_that_serves_and_with_its_code_after_a_reload(
     runserver: Callable[..., subprocess.Popen[bytes]], tmp_path: Path
 ) -> None:
