@@ -20,7 +20,6 @@ SEARCH = Search(
 
 
 def measured(name: str, *milliseconds: float, **more: object) -> Measured:
-    """A page that took so long."""
     page = Measured(title="Archive", name=name, limit=200, status=200, queries=7)
     page.times = [2 * one for one in milliseconds]
     page.work = list(milliseconds)
@@ -30,7 +29,6 @@ def measured(name: str, *milliseconds: float, **more: object) -> Measured:
 
 
 def review() -> Review:
-    """A run of two pages."""
     return Review(
         date="2026-11-23",
         machine={"cores": "2"},

@@ -39,12 +39,6 @@ def test_a_slot_is_idle_while_a_key_with_jobs_is_below_its_limit() -> None:
     for name, (runs, slots, share) in CASES.items():
         idle = found(runs, slots)
         assert (idle.share, idle.most) == (pytest.approx(share), 1), name
-
-
-def test_the_most_of_a_key_at_once_is_seen() -> None:
     assert found([(0, 10, "a"), (5, 15, "a"), (20, 30, "a")], slots=1).most == 2
-
-
-def test_slots_that_were_never_all_taken_are_refused() -> None:
     with pytest.raises(ValueError, match="never all taken"):
         found([(0, 10, "a")], slots=2)

@@ -49,7 +49,7 @@ def files_of(package: str) -> set[str]:
     return found - {"__init__", "base"}
 
 
-def test_every_file_is_registered_and_in_the_index() -> None:
+def test_every_file_is_registered_and_every_peer_pinned() -> None:
     index = (ROOT / "benchmarks" / "README.md").read_text()
     assert {question.name for question in QUESTIONS} == files_of(questions.__file__)
     for question in QUESTIONS:
@@ -60,9 +60,6 @@ def test_every_file_is_registered_and_in_the_index() -> None:
     assert ALL[0] is OURS
     scripts = {path.stem for path in (ROOT / "benchmarks" / "node").glob("*.mjs")}
     assert {system.app for system in ALL if system.is_node} == scripts - {"common"}
-
-
-def test_every_peer_is_pinned() -> None:
     lines = (ROOT / "benchmarks" / "requirements.txt").read_text().splitlines()
     wanted = [line for line in lines if line and not line.startswith("#")]
     assert all("==" in line for line in wanted)

@@ -35,13 +35,10 @@ def test_a_summary_and_a_ratio_need_rounds_that_reached_their_end() -> None:
     assert found.ratio(one, ("drain/one", "c", "x")) is None
 
 
-def test_a_percentile_is_the_least_value_that_is_not_below_that_share() -> None:
+def test_a_percentile_is_of_a_share_and_a_figure_has_three_digits() -> None:
     hundred = [(1, 1), (50, 50), (99, 99), (99.5, 100), (100, 100), (0, 1)]
     assert differing(hundred, partial(percentile, range(100, 0, -1))) == []
     assert percentile([7.0], 50) == percentile([7.0], 99) == 7.0
-
-
-def test_a_figure_has_three_digits() -> None:
     figures = [
         *((0, "0"), (0.0, "0"), (0.08437, "0.0844"), (1.996, "2.00"), (523.4, "523")),
         *((12_345.6, "12,300"), (50_000, "50,000"), (4.0, "4"), (-2.218, "-2.22")),

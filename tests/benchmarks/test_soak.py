@@ -19,7 +19,6 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def curves(text: str) -> list[list[tuple[float, ...]]]:
-    """The points of each curve."""
     found = ElementTree.fromstring(text).iter(f"{SVG}polyline")
     points = [curve.attrib["points"].split() for curve in found]
     return [[tuple(map(float, p.split(","))) for p in curve] for curve in points]

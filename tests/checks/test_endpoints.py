@@ -22,14 +22,12 @@ GOOD: dict[str, Any] = {"url": "https://x.example/s3cret/", "secrets": [SECRET]}
 
 
 def found(value: Any, **others: Any) -> list[CheckMessage]:
-    """What the checks say about this setting."""
     with override_settings(JOBQUEUE={"ENDPOINTS": value, **others}):
         return [*check_settings(None), *endpoints.check_endpoints(None)]
 
 
 @pytest.fixture
 def ship() -> Iterator[None]:
-    """A job type of an endpoint."""
     remote_job("invoices.ship", endpoint="shipping")
     yield
     registry.remove("invoices.ship")

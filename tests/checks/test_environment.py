@@ -110,9 +110,6 @@ def test_a_variable_wins_over_the_dict_and_a_flag_over_both(
     environ.setenv("JOBQUEUE_RETENTION", "failed=none")
     with reread(RETENTION={"succeeded": 60}):  # other statuses are as the dict has them
         assert (conf.retention["failed"], conf.retention["succeeded"]) == (None, 60)
-
-
-def test_an_empty_variable_is_not_set(environ: pytest.MonkeyPatch) -> None:
     environ.setenv("JOBQUEUE_THREADS", "")
     environ.setenv("JOBQUEUE_TIMEOUT", "none")
     with reread(THREADS=7, TIMEOUT=3):

@@ -10,8 +10,6 @@ from django_jobqueue.checks.http_api import check_http, check_transport
 
 
 class Mine:
-    """An authorizer of a project."""
-
     challenge = ""
 
     def authenticate(self, request: Any) -> None:

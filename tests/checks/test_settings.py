@@ -44,7 +44,6 @@ from tests.sample import jobs
 
 
 def found(**jobqueue: Any) -> list[CheckMessage]:
-    """What the checks say about these settings."""
     return found_of(jobqueue)
 
 

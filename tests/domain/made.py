@@ -13,7 +13,6 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def queued_job(**values: Any) -> Job:
-    """A queued job."""
     defaults: dict[str, Any] = {
         "id": new_id(),
         "job_type": "sample.add",

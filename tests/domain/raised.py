@@ -15,7 +15,6 @@ def raised(error: BaseException, cause: BaseException | None = None) -> BaseExce
 
 
 def caught(call: Callable[[], Any]) -> BaseException:
-    """What this call raises."""
     try:
         call()
     except BaseException as error:

@@ -74,8 +74,6 @@ EVERYTHING: list[Any] = [
 
 
 def annotated(hint: Any, default: Any = ...) -> Callable[..., None]:
-    """A function with a parameter of this type."""
-
     def function(a: Any = default) -> None: ...
 
     function.__annotations__["a"] = hint
@@ -91,7 +89,6 @@ def fits(hint: Any, value: Any) -> bool:
 
 
 def fitting(hint: Any) -> set[str]:
-    """The names of the values that fit."""
     return {name for name, value in VALUES.items() if fits(hint, value)}
 
 
@@ -101,9 +98,6 @@ def test_a_value_fits_where_a_type_checker_lets_it_pass() -> None:
     # One that says nothing of JSON allows everything.
     assert [hint for hint in EVERYTHING if allowed_by(hint) is not None] == []
     assert differing([(hint, {*VALUES}) for hint in EVERYTHING], fitting) == []
-
-
-def test_a_union_allows_what_either_does() -> None:
     rows = [
         (typing.Union[one, other], {*ALLOWED[one].split(), *ALLOWED[other].split()})  # noqa: UP007
         for one, other in itertools.combinations(ALLOWED, 2)
@@ -121,7 +115,6 @@ def test_a_default_of_none_and_what_json_does_not_have_fit() -> None:
 
 
 def misfits(hint: Any, value: Any) -> list[str]:
-    """What is said of a value for a parameter of this type."""
     return Annotations(annotated(hint)).misfits({"a": value})
 
 
@@ -161,7 +154,7 @@ if sys.version_info >= (3, 12):  # before, there are no such statements
         assert Annotations(namespace["two"]).misfits({"a": "x"}) == []
 
 
-def test_the_message_says_which_value_and_what_it_should_be() -> None:
+def test_the_message_says_all_that_is_wrong_and_what_it_should_be() -> None:
     said = [
         (int, "x", "'a' must be int, not str."),
         (int | None, [], "'a' must be int | None, not list."),
@@ -174,18 +167,6 @@ def test_the_message_says_which_value_and_what_it_should_be() -> None:
     assert differing(said, lambda *case: misfits(*case)[0], str.startswith) == []
     secret = {"k": "s3cret"}
     assert "s3cret" not in misfits(dict[str, int], secret)[0]
-
-
-def look(context: Context, order_id: int, copies: int = 1, note: str = "") -> None: ...
-
-
-def refused(function: Callable[..., Any], **data: Any) -> str:
-    bound = Parameters.of(function, takes_context=function is look)
-    said = refusal(InvalidArguments, bound.bind, (), data)
-    return said.removeprefix(f"{__name__}.")
-
-
-def test_all_that_is_wrong_with_a_call_is_told_at_once() -> None:
     assert refused(look, order_id="7", copies=None, note=7) == (
         "look(): 'order_id' must be int, not str. 'copies' must be int, not NoneType. "
         "'note' must be str, not int."
@@ -200,6 +181,15 @@ def test_all_that_is_wrong_with_a_call_is_told_at_once() -> None:
     assert refused(jobs.leak.function, token=12345) == (
         "tests.sample.jobs.leak(): 'token' must be str, not int."  # a secret
     )
+
+
+def look(context: Context, order_id: int, copies: int = 1, note: str = "") -> None: ...
+
+
+def refused(function: Callable[..., Any], **data: Any) -> str:
+    bound = Parameters.of(function, takes_context=function is look)
+    said = refusal(InvalidArguments, bound.bind, (), data)
+    return said.removeprefix(f"{__name__}.")
 
 
 def test_every_way_to_enqueue_looks_at_types() -> None:

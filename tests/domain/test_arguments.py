@@ -153,6 +153,13 @@ def test_what_is_accepted_comes_back_as_it_was_given() -> None:
     for text in ("", "{", "[1,]", "[" * 200_000):
         with pytest.raises(ValueError, match=r"."):
             from_json(text)
+    for data in (
+        {},
+        {"a": 1, "b": -(10**30), "c": True, "d": False, "e": None},
+        {"": '"\\/\b\f\n\r\t\x1f\x7f', "ü\n": "日本😀\u2028"},
+    ):
+        plain = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+        assert to_json(data, limit=1_000) == plain
 
 
 def nested(levels: int) -> list[Any]:
@@ -204,15 +211,11 @@ REFUSED: list[tuple[Any, str]] = [
 
 
 def refused(data: Any) -> str:
-    """Why data cannot be written."""
     return refusal(InvalidArguments, lambda: to_json(data, limit=PLENTY))
 
 
 def test_what_would_not_come_back_is_refused_with_its_place() -> None:
     assert differing(REFUSED, refused, str.startswith) == []
-
-
-def test_data_that_is_nested_too_deep_is_refused() -> None:
     allowed = nested(MAX_DEPTH + 1)
     assert from_json(to_json(allowed, limit=PLENTY)) == allowed
     for data in (nested(MAX_DEPTH + 2), nested(1_500), nested(100_000), circle()):
@@ -237,11 +240,10 @@ def test_the_limit_counts_bytes_is_allowed_itself_and_is_told() -> None:
 
 
 def result(value: Any) -> str:
-    """The text of a result."""
     return result_to_json(value, limit=PLENTY)
 
 
-def test_a_result_is_kept_as_json_has_it() -> None:
+def test_a_result_is_kept_as_json_has_it_within_the_limit() -> None:
     kept = [
         (None, "null"),
         ({"a": [1, 2.5, "ü"]}, '{"a":[1,2.5,"ü"]}'),
@@ -252,6 +254,9 @@ def test_a_result_is_kept_as_json_has_it() -> None:
     assert differing(kept, result) == []
     for text in ("\\u0000", "\\\\u0000", "\\\\\\u0000"):  # escapes for a NUL, as text
         assert json.loads(result((text,))) == [text]
+    assert json.loads(result_to_json("x" * 100_000, limit=65_536)) == {
+        "not_kept": "result of 100,002 bytes; only 65,536 are kept"
+    }
 
 
 def test_a_result_that_json_does_not_have_is_refused_with_its_place() -> None:
@@ -278,27 +283,9 @@ def test_a_refused_result_says_what_to_return() -> None:
     rows = [(InvalidResult, result, *row) for row in said]
     assert differing(rows, refusal, str.startswith) == []
 
-
-def test_a_result_that_nobody_awaits_says_so() -> None:
     async def coroutine() -> None: ...
 
     never = coroutine()
     with pytest.raises(InvalidResult, match="Declare the handler with async def"):
         result(never)
     never.close()
-
-
-def test_of_a_result_over_the_limit_only_the_size_is_kept() -> None:
-    assert json.loads(result_to_json("x" * 100_000, limit=65_536)) == {
-        "not_kept": "result of 100,002 bytes; only 65,536 are kept"
-    }
-
-
-def test_flat_data_are_written_as_json_writes_them() -> None:
-    for data in (
-        {},
-        {"a": 1, "b": -(10**30), "c": True, "d": False, "e": None},
-        {"": '"\\/\b\f\n\r\t\x1f\x7f', "ü\n": "日本😀\u2028"},
-    ):
-        plain = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-        assert to_json(data, limit=1_000) == plain

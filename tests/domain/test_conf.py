@@ -40,9 +40,6 @@ def test_a_flag_wins_over_the_setting_and_the_setting_over_the_default() -> None
         own.override({"LEASE": 10, "THREADS": 1})
         own.override({"LEASE": 11})
         assert (own.lease, own.threads) == (11, 1)
-
-
-def test_a_retention_keeps_the_defaults_of_the_statuses_that_it_leaves_out() -> None:
     with override_settings(JOBQUEUE={"RETENTION": {"failed": None, "expired": 5}}):
         kept = {"succeeded": 7 * DAY, "failed": None, "expired": 5}
         assert conf.retention == {**kept, "cancelled": 30 * DAY}
@@ -108,7 +105,7 @@ def test_what_is_of_another_kind_counts_as_not_given() -> None:
             assert conf.lease == 15.0
 
 
-def test_an_override_ends_with_its_block() -> None:
+def test_an_override_ends_with_its_block_or_is_for_good() -> None:
     with override_settings(JOBQUEUE={"LEASE": 7.0}):
         with conf.override({"LEASE": 8.0}):
             assert conf.lease == 8.0
@@ -119,9 +116,6 @@ def test_an_override_ends_with_its_block() -> None:
     with pytest.raises(ZeroDivisionError), conf.override({"LEASE": 8.0}):
         raise ZeroDivisionError
     assert conf.lease == 15.0
-
-
-def test_an_override_without_a_block_is_for_good() -> None:
     with conf.override({}):
         conf.override({"LEASE": 8.0})
         with override_settings(JOBQUEUE={"LEASE": 7.0}):

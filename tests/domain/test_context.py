@@ -10,7 +10,7 @@ from django_jobqueue import Cancel
 from tests.domain.made import context
 
 
-def test_the_time_left_counts_down_to_the_deadline_and_ends_at_zero() -> None:
+def test_a_handler_knows_its_deadline_and_whether_it_is_cancelled() -> None:
     assert context().seconds_left is None  # without a timeout
     assert context(deadline=time.monotonic() - 60).seconds_left == 0.0
     found = context(deadline=time.monotonic() + 3_600)
@@ -18,9 +18,6 @@ def test_the_time_left_counts_down_to_the_deadline_and_ends_at_zero() -> None:
     assert first is not None
     assert second is not None
     assert 0 < second <= first <= 3_600
-
-
-def test_a_job_that_was_cancelled_is_told_when_it_asks() -> None:
     found = context()
     found.check_cancelled()
     assert found.cancelled is False

@@ -15,7 +15,7 @@ from tests.support.tables import differing, refusal
 ORDER = {"order_id": 4711, "customer": {"name": "Ann  Lee", "vip": True}, "lines": [1]}
 
 
-def test_a_template_is_filled_from_the_data() -> None:
+def test_a_template_is_filled_from_the_data_or_short_values_are_shown() -> None:
     filled = [
         ("order {order_id}", "order 4711"),
         ("{customer.name}: {order_id}", "Ann Lee: 4711"),
@@ -26,9 +26,6 @@ def test_a_template_is_filled_from_the_data() -> None:
         ("{broken", "order_id 4711"),  # written by plain SQL
     ]
     assert differing(filled, lambda template: summary(template, ORDER)) == []
-
-
-def test_without_a_template_the_first_short_values_are_shown() -> None:
     data = {"a": None, "b": "", "c": [1], "d": 1, "e": "x" * 99, "f": True, "g": 2}
     assert summary(None, data) == f"d 1, e {'x' * 39}…, f true"
     assert summary(None, {}) == summary(None, [1]) == summary(None, None) == ""

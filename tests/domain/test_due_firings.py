@@ -53,7 +53,7 @@ def test_what_is_missed_and_what_is_fired_of_each_policy() -> None:
         assert decided.next_at == (noon(-1) if rule is HOURLY else noon(9) + DAY), name
 
 
-def test_before_its_start_and_after_its_end_there_is_nothing() -> None:
+def test_a_period_ends_and_of_very_many_the_newest_are_made_up_for() -> None:
     period = Period(ends_at=noon(1) + MINUTE)
     decided = due_firings(HOURLY, period, MissedPolicy(missed=ALL), noon(3), NOW)
     assert decided.fire == [noon(3), noon(2), noon(1)]
@@ -61,9 +61,6 @@ def test_before_its_start_and_after_its_end_there_is_nothing() -> None:
     period = Period(starts_at=noon(-5))
     assert period.next_after(HOURLY, NOW) == noon(-5)
     assert period.next_after(HOURLY, noon(-5)) == noon(-6)
-
-
-def test_of_very_many_the_newest_are_made_up_for() -> None:
     each, policy = every(seconds=1), MissedPolicy(missed=ALL, most=50)
     decided = due_firings(each, ALWAYS, policy, NOW - DAY, NOW)
     assert decided.fire == [NOW - n * SECOND for n in range(49, -1, -1)]

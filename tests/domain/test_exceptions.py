@@ -31,15 +31,12 @@ PARENTS: dict[type[Exception], tuple[type[Exception], ...]] = {
 }
 
 
-def test_the_tree_of_errors_is_as_it_is_drawn() -> None:
+def test_the_tree_of_errors_is_as_it_is_drawn_and_public() -> None:
     for error, parents in PARENTS.items():
         assert all(issubclass(error, parent) for parent in parents), error
     for word in (Retry, Snooze, Fail, Cancel):
         assert issubclass(word, exceptions.JobControl)
         assert not issubclass(word, JobQueueError)
-
-
-def test_every_error_is_a_public_name_and_drawn_in_the_docstring() -> None:
     assert exceptions.__doc__ is not None
     for name, value in vars(exceptions).items():
         if not isinstance(value, type) or not issubclass(value, Exception):
@@ -86,9 +83,6 @@ def test_an_error_about_a_job_says_what_it_means_and_how_to_go_on() -> None:
     )
     assert [error.id for error in (archived, missing, lost, running)] == [ID] * 4
     assert (archived.status, running.status) == ("failed", "running")
-
-
-def test_an_error_carries_what_it_is_about() -> None:
     job = queued_job(id=ID)
     duplicate = exceptions.DuplicateJob(f"Job {ID} waits already.", job)
     assert (str(duplicate), duplicate.job) == (f"Job {ID} waits already.", job)

@@ -157,7 +157,7 @@ def test_whatever_is_raised_is_kept() -> None:
     assert (failure.frames, failure.fingerprint.frame) == ([], "shop.charge")
 
 
-def test_sensitive_values_are_not_kept_in_message_and_traceback() -> None:
+def test_sensitive_values_are_not_kept_in_message_traceback_or_template() -> None:
     for error in (
         ValueError(f"cannot use {TOKEN}"),
         KeyError(TOKEN),
@@ -172,9 +172,6 @@ def test_sensitive_values_are_not_kept_in_message_and_traceback() -> None:
     failure = kept(raised(ValueError("postgres://shop:hunter2@db/shop")))
     assert failure.message == f"postgres://{MASK}@db/shop"
     assert "hunter2" not in failure.traceback
-
-
-def test_secrets_are_not_kept_in_the_template_of_the_fingerprint() -> None:
     long = "longsecretvalue"
     templates = [
         (f"no {TOKEN}", [TOKEN], "ken"),

@@ -49,7 +49,6 @@ def named_send(order_id: int) -> None: ...
 
 
 def by_job(word: str, function: Any = nothing) -> str:
-    """What the decorator says of an option."""
     return refusal(ImproperlyConfigured, lambda: job(**{word: 1})(function))
 
 

@@ -136,9 +136,6 @@ def test_data_that_does_not_fit_is_refused_before_the_database_is_asked() -> Non
     for given in (5, None, jobs.add):
         said = refused(lambda given=given: by_name(given, {"a": 1}))  # type: ignore[misc]
         assert said.startswith(f"enqueue takes the name of a job type, not {given!r}")
-
-
-def test_one_bad_call_of_many_is_named_by_its_index() -> None:
     calls: list[Any] = [{"a": 1}, {"a": 2, "bb": 3}]
     assert refused(lambda: ADD.enqueue_many(calls)) == (
         "calls[1]: tests.sample.jobs.add() has no parameter 'bb'. Did you mean 'b'?"

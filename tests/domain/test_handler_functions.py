@@ -32,8 +32,6 @@ async def asteps(count: int) -> AsyncIterator[int]:
 
 
 class Sender:
-    """A class whose objects have a method."""
-
     def __init__(self, order_id: int) -> None: ...
 
     def send(self) -> None: ...

@@ -27,8 +27,6 @@ ESCAPED = r"first\nERROR forged line\r\x1b[31m red \x00 \u2028 \u202e \ud800 end
 
 
 class Keep(logging.Handler):
-    """Keeps the records."""
-
     def __init__(self) -> None:
         super().__init__()
         self.records: list[logging.LogRecord] = []
@@ -117,18 +115,13 @@ INFORMATION: list[tuple[BaseException, Verb, dict[str, Any], str]] = [
 ]
 
 
-def test_what_is_no_failure_is_one_line_of_information(told: Any) -> None:
+def test_what_is_no_failure_is_one_line_of_information_without_data(told: Any) -> None:
     def message(error: BaseException, verb: Verb, outcome: dict[str, Any]) -> str:
         said, record = told(error, verb, **outcome)
         assert record.levelno == logging.INFO
         return str(said)
 
     assert differing(INFORMATION, message) == []
-
-
-def test_attempts_without_end_are_shown_as_such_and_data_is_not_shown(
-    told: Any,
-) -> None:
     of = {"max_attempts": None, "data": {"note": "canary"}}
     message, record = told(Snooze(1), Verb.SNOOZE, of=of, reason="later")
     assert message.startswith("2/∞ ")
@@ -154,9 +147,6 @@ def test_a_text_can_neither_end_a_line_nor_talk_to_a_terminal(told: Any) -> None
     assert text.splitlines()[-1] == f"ValueError: \\x1b[31m postgres://{MASK}@db"
     assert "masked_traceback" not in vars(record)
     assert one_line("plain text, ü, 🎉") == "plain text, ü, 🎉"
-
-
-def test_of_a_sensitive_job_type_the_masked_traceback_is_shown(told: Any) -> None:
     error = raised(ValueError("no stock"))
     _, record = told(error, Verb.FAIL, job_type=SENSITIVE, reason="no")
     assert record.exc_info is None  # the exception itself has the values

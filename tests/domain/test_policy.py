@@ -273,7 +273,7 @@ def test_what_is_not_said_is_left_to_the_settings_and_only_that() -> None:
 RULE_VALUES: dict[str, Any] = {"max_attempts": 3, "backoff": 30}
 
 
-def test_each_argument_of_a_retry_rule_is_kept_and_shown() -> None:
+def test_each_argument_of_a_retry_rule_is_kept_and_shown_and_no_other() -> None:
     for name in (field.name for field in fields(RetryRule)):
         assert name in RULE_VALUES, f"add a value of {name} to RULE_VALUES"
         (stated,) = to_retry({OSError: RetryRule(**{name: RULE_VALUES[name]})})
@@ -284,9 +284,6 @@ def test_each_argument_of_a_retry_rule_is_kept_and_shown() -> None:
         assert stated.column[name] != left_out.column[name], (
             f"ExceptionRule.column in domain/retry_rules.py leaves {name} out"
         )
-
-
-def test_a_retry_rule_has_no_other_arguments_and_names_its_own() -> None:
     rule: Any = RetryRule
     for wrong in ("max_attempt", "retries", "colour"):
         said = refusal(TypeError, lambda wrong=wrong: rule(**{wrong: 3}))

@@ -49,7 +49,7 @@ def in_module(module: str) -> Callable[..., Any]:
     return function
 
 
-def test_a_declaration_is_found_by_its_name() -> None:
+def test_a_declaration_is_found_by_its_name_which_only_it_has() -> None:
     own = Registry()
     one, two = declaration("shop.one"), declaration("shop.two")
     own.add(one)
@@ -60,9 +60,6 @@ def test_a_declaration_is_found_by_its_name() -> None:
     own.remove("shop.one")
     own.remove("shop.one")
     assert list(own) == [two]
-
-
-def test_a_name_that_is_taken_is_refused_with_both_functions() -> None:
     own = Registry()
     own.add(declaration("shop.send", send_receipt))
     with pytest.raises(ImproperlyConfigured) as caught:
@@ -95,8 +92,6 @@ def test_the_default_name_is_the_function_s_without_its_module_of_jobs() -> None
             found = differing(names, lambda module: default_name(in_module(module)))
         assert found == []
 
-
-def test_a_function_that_no_worker_could_find_is_refused() -> None:
     def inside() -> None: ...
 
     for function in (lambda: None, inside):

@@ -77,7 +77,7 @@ def test_lines_have_a_time_a_level_and_a_text() -> None:
         made.log("x", level="loud")
 
 
-def test_the_last_lines_are_kept_and_the_others_counted() -> None:
+def test_the_last_lines_are_kept_in_their_room_and_fit_to_be_stored() -> None:
     made = context()
     for n in range(MOST_LINES + 50):
         made.log(f"line {n}")
@@ -89,9 +89,6 @@ def test_the_last_lines_are_kept_and_the_others_counted() -> None:
     told = made.report.take()
     assert told.lines[-1][2] == "one more"
     assert told.dropped == 51
-
-
-def test_the_lines_take_no_more_than_their_room_and_are_fit_to_be_stored() -> None:
     made = context()
     for _ in range(100):
         made.log("ü" * 1_500)
@@ -105,28 +102,6 @@ def test_the_lines_take_no_more_than_their_room_and_are_fit_to_be_stored() -> No
     assert len(long.encode()) <= LINE_BYTES
     assert "1,000,000 characters, cut here" in long
     assert odd == r"nul \x00 and \ud800"
-
-
-def test_secrets_are_masked_in_lines_and_notes() -> None:
-    report = Report(secrets=lambda: {"tok-12345"})
-    report.log("the token is tok-12345", "info")
-    report.progress(None, None, "with tok-12345 and postgres://shop:hunter2@db")
-    told = report.take()
-    assert told.lines[0][2] == f"the token is {MASK}"
-    assert told.note == f"with {MASK} and postgres://{MASK}@db"
-
-
-def test_whoever_writes_is_called_once_until_it_takes() -> None:
-    calls: list[str] = []
-    report = Report(changed=lambda: calls.append("changed"))
-    for _ in range(2):
-        report.log("a", "info")
-        report.log("b", "info")
-        report.take()
-    assert calls == ["changed", "changed"]
-
-
-def test_the_tail_is_the_last_lines_as_text_be_they_long() -> None:
     made = context()
     for n in range(MOST_LINES):
         made.log(f"line {n} " + "x" * 100, level="error")
@@ -135,3 +110,19 @@ def test_the_tail_is_the_last_lines_as_text_be_they_long() -> None:
     assert tail.splitlines()[-1].endswith("ERROR line 199 " + "x" * 100)
     made.log("y" * 1_000_000)
     assert "cut here" in made.report.tail()
+
+
+def test_secrets_are_masked_and_whoever_writes_is_called_once() -> None:
+    report = Report(secrets=lambda: {"tok-12345"})
+    report.log("the token is tok-12345", "info")
+    report.progress(None, None, "with tok-12345 and postgres://shop:hunter2@db")
+    told = report.take()
+    assert told.lines[0][2] == f"the token is {MASK}"
+    assert told.note == f"with {MASK} and postgres://{MASK}@db"
+    calls: list[str] = []
+    report = Report(changed=lambda: calls.append("changed"))
+    for _ in range(2):
+        report.log("a", "info")
+        report.log("b", "info")
+        report.take()
+    assert calls == ["changed", "changed"]

@@ -60,24 +60,18 @@ def test_exponential_draws_from_zero_to_a_bound_that_doubles() -> None:
     assert waits == [*(timedelta(seconds=2**n) for n in range(12)), HOUR, HOUR]
 
 
-def test_quartic_is_the_formula_of_gocraft() -> None:
+def test_quartic_decorrelated_and_the_others_follow_their_formulas() -> None:
     for attempt in (1, 2, 3, 10, 50):
         least = attempt**4 + 15
         allowed = {timedelta(seconds=least + n * (attempt + 1)) for n in range(30)}
         seen = set(draws(quartic, attempt))
         assert seen <= allowed
         assert len(seen) > 20
-
-
-def test_decorrelated_draws_from_its_base_to_three_times_the_wait_before() -> None:
     minute, cap = timedelta(minutes=1), timedelta(minutes=30)
     for attempt, bound in ((1, 3), (2, 9), (3, 27), (4, 30), (20, 30)):
         waits = draws(decorrelated, attempt)
         assert all(minute <= wait <= min(bound * minute, cap) for wait in waits)
         assert len(set(waits)) > 1
-
-
-def test_fixed_immediate_and_rickover_do_not_vary() -> None:
     assert set(draws(fixed, 7)) == {timedelta(minutes=1)}
     assert set(draws(partial(fixed, wait=HOUR), 7)) == {HOUR}
     assert set(draws(immediate, 7)) == {timedelta(0)}
@@ -169,7 +163,7 @@ def test_a_function_is_called_with_what_it_takes() -> None:
         retries.wait_after(function, 4, ValueError(), object)
 
 
-def test_a_named_policy_can_be_stored_and_read_again() -> None:
+def test_a_named_policy_can_be_stored_and_read_again_and_nothing_else() -> None:
     forms: list[tuple[Any, dict[str, Any]]] = [
         *((policy, {"policy": name}) for name, policy in POLICIES.items()),
         (partial(fixed, wait=HOUR), {"policy": "fixed", "wait": 3600.0}),
@@ -186,9 +180,6 @@ def test_a_named_policy_can_be_stored_and_read_again() -> None:
     functions: tuple[Any, ...] = (one, three, OfThree(), respect_retry_after)
     for function in (*functions, partial(one_and_default, most=5)):
         assert stored_form(function) is None
-
-
-def test_what_plain_sql_stores_instead_of_a_policy_is_refused() -> None:
     wrong: tuple[Any, ...] = (
         *(None, 5, "fixed", [], {}),
         {"policy": "mine"},

@@ -91,9 +91,6 @@ def test_the_wait_is_found_wherever_a_client_keeps_it() -> None:
     url = "https://example.com"
     with HTTPError(url, 503, "busy", headers, io.BytesIO()) as error:  # of urllib
         assert retry_after(error) == MINUTE
-
-
-def test_a_value_that_makes_no_sense_is_none() -> None:
     assert differing([(source, None) for source in NONSENSE], retry_after) == []
     assert Retry(after=retry_after("soon")).after is None
 
@@ -113,7 +110,7 @@ def test_the_errors_of_requests_and_httpx_have_it() -> None:
         assert retry_after(error) is None
 
 
-def test_a_date_is_counted_from_now() -> None:
+def test_a_date_is_counted_from_now_and_a_wait_has_a_maximum() -> None:
     def wait(seconds: float, form: Any = "{:%a, %d %b %Y %H:%M:%S GMT}".format) -> Any:
         found = retry_after(form(datetime.now(UTC) + timedelta(seconds=seconds)))
         assert found is not None
@@ -127,9 +124,6 @@ def test_a_date_is_counted_from_now() -> None:
         assert 80 <= wait(90, form) <= 90
         assert wait(-90, form) == 0
     assert (wait(-(10**8)), wait(10**9)) == (0, 86_400)
-
-
-def test_a_wait_has_a_maximum() -> None:
     longest: tuple[Any, ...] = ("86401", 1e300, math.inf, 10**400, timedelta.max)
     for value in longest:
         assert retry_after(value) == DAY

@@ -77,14 +77,11 @@ MISTAKES: list[tuple[Any, dict[str, Any], str]] = [
 ]
 
 
-def test_mistakes_are_told() -> None:
+def test_mistakes_and_options_of_a_single_job_are_told() -> None:
     def why(rule: Any, options: dict[str, Any]) -> str:
         return refusal(ImproperlyConfigured, lambda: jobs.add.at(rule, **options))
 
     assert differing(MISTAKES, why, str.__contains__) == []
-
-
-def test_options_of_a_single_job_are_refused() -> None:
     moment = timezone.now()
     id = "01890000-0000-7000-8000-000000000000"
     single: dict[str, Any] = {"run_after": moment, "expires_at": moment, "id": id}

@@ -17,7 +17,6 @@ ID = UUID("01a1fefc-a7b0-7364-875d-a99c8c940e69")
 
 
 def at(day: int, hour: int = 0, minute: int = 0) -> datetime:
-    """A moment of November."""
     return datetime(2026, 11, day, hour, minute, tzinfo=UTC)
 
 
@@ -29,7 +28,6 @@ def terms(text: str, table: Table = Table.ARCHIVED) -> list[Term]:
 
 
 def problem(text: str, table: Table = Table.ARCHIVED) -> str:
-    """Why it cannot be searched for."""
     return refusal(SearchError, parse, text, table, NOW)
 
 
@@ -73,11 +71,18 @@ TERMS: list[tuple[str, str, str, Any]] = [
 ]
 
 
-def test_a_term() -> None:
+def test_a_term_is_typed() -> None:
     def read(text: str) -> list[tuple[str, str, Any, type]]:
         return [(t.field, t.operator, t.value, type(t.value)) for t in terms(text)]
 
     rows = [(text, [(*term, type(term[-1]))]) for text, *term in TERMS]
+    assert differing(rows, read) == []
+
+    def read(text: str) -> tuple[Any, ...]:
+        (found,) = terms(text, Table.QUEUED)
+        return found.field, found.path, found.value, type(found.value)
+
+    rows = [(text, ("data", path, value, type(value))) for text, path, value in DATA]
     assert differing(rows, read) == []
 
 
@@ -115,15 +120,6 @@ DATA: list[tuple[str, tuple[str, ...], Any]] = [
 ]
 
 
-def test_data_are_typed() -> None:
-    def read(text: str) -> tuple[Any, ...]:
-        (found,) = terms(text, Table.QUEUED)
-        return found.field, found.path, found.value, type(found.value)
-
-    rows = [(text, ("data", path, value, type(value))) for text, path, value in DATA]
-    assert differing(rows, read) == []
-
-
 def test_terms_come_together() -> None:
     text = '  type:x   error:"A B"\tpriority:>1 '
     assert [t.field for t in terms(text)] == ["type", "error", "priority"]
@@ -151,15 +147,6 @@ def test_a_word_is_looked_for_in_texts_unless_it_can_be_an_id() -> None:
     for text in ("facade", "503503", "01a1fe"):
         found = parse(text, Table.ARCHIVED, NOW)
         assert (len(found.ids), found.terms) == (1, ())
-
-
-def test_states_are_those_of_the_table() -> None:
-    assert terms("status:running", Table.QUEUED) == [Term("state", "running")]
-    assert problem("status:runing", Table.QUEUED).endswith("Did you mean “running”?")
-    assert problem("status:faild").endswith("Did you mean “failed”?")
-    assert problem("status:x") == (
-        "There is no state “x”, only succeeded, failed, expired, cancelled."
-    )
 
 
 PROBLEMS: list[tuple[str, str]] = [
@@ -201,6 +188,14 @@ def test_what_is_not_understood_says_why() -> None:
     assert differing(PROBLEMS, problem, str.__contains__) == []
     why = "“ran:” is for archived jobs; these are not over."
     assert problem("ran:>1s", Table.QUEUED) == why
+    assert "quotation mark" in problem('"\\' * 450 + '"')
+    assert terms("a." * 499)
+    assert terms("status:running", Table.QUEUED) == [Term("state", "running")]
+    assert problem("status:runing", Table.QUEUED).endswith("Did you mean “running”?")
+    assert problem("status:faild").endswith("Did you mean “failed”?")
+    assert problem("status:x") == (
+        "There is no state “x”, only succeeded, failed, expired, cancelled."
+    )
 
 
 def test_every_field_can_be_searched() -> None:
@@ -208,8 +203,3 @@ def test_every_field_can_be_searched() -> None:
         found = [f for f in FIELDS.values() if table in f.tables]
         fields = {field.name for field in found if field.value_type not in SEVERAL}
         assert {name.removesuffix(".key") for name in qualifiers(table)} == fields
-
-
-def test_a_search_of_quotation_marks_is_read_at_once() -> None:
-    assert "quotation mark" in problem('"\\' * 450 + '"')
-    assert terms("a." * 499)

@@ -50,21 +50,6 @@ def test_receivers_get_the_arguments_and_one_that_raises_harms_no_other(
     send(signal, "shop.send", job="another")
     assert got == [("shop.send", "a job"), *[("shop.send", None)] * 2]
     assert len(caplog.records) == 4
-
-
-def test_every_signal_is_in_the_table_of_the_docstring() -> None:
-    """And in that order, under the heading that says where it is sent."""
-    named = [name for name, value in vars(signals).items() if type(value) is Signal]
-    _title, _, table = str(signals.__doc__).partition("==\nsignal ")
-    described = re.findall(r"^(\w+)  +\S", table, re.M)
-    assert described == named, (
-        "django_jobqueue/signals.py: its docstring and its signals differ. Write a "
-        "line with the arguments of each new signal into the table of the docstring "
-        "(and a row into docs/reference/signals.md), in the order of the definitions."
-    )
-
-
-def test_async_receivers_are_awaited_in_the_event_loop(signal: Signal) -> None:
     got: list[object] = []
 
     async def receive(sender: object, **kwargs: object) -> None:
@@ -79,3 +64,15 @@ def test_async_receivers_are_awaited_in_the_event_loop(signal: Signal) -> None:
     loop = asyncio.run(main())
     signal.disconnect(receive)
     assert got == [("shop.send", loop)]
+
+
+def test_every_signal_is_in_the_table_of_the_docstring() -> None:
+    """And in that order, under the heading that says where it is sent."""
+    named = [name for name, value in vars(signals).items() if type(value) is Signal]
+    _title, _, table = str(signals.__doc__).partition("==\nsignal ")
+    described = re.findall(r"^(\w+)  +\S", table, re.M)
+    assert described == named, (
+        "django_jobqueue/signals.py: its docstring and its signals differ. Write a "
+        "line with the arguments of each new signal into the table of the docstring "
+        "(and a row into docs/reference/signals.md), in the order of the definitions."
+    )

@@ -64,34 +64,25 @@ def test_a_rate_is_spread_evenly_and_never_exceeded() -> None:
         assert max(number for _, number in found) <= share + 1
         assert greatest(found, 0.99) <= 2 * share + 2
         assert greatest(found, 60) <= per_minute + share + 1
-
-
-def test_three_thousand_a_minute_are_fifty_a_second() -> None:
-    found = changes(Throttle(3_000, now=0.0), 10)
-    assert {number for _, number in found} == {50}
-    assert len(found) == 10
-
-
-def test_what_was_left_out_costs_nothing_and_being_late_gives_nothing() -> None:
-    throttle = Throttle(600, now=0.0)
-    throttle.did(changed=0, seconds=0.1, now=0.1)
-    assert throttle.most == 11
-    throttle.did(changed=10, seconds=0.1, now=0.2)
-    throttle.did(changed=0, seconds=0.1, now=3_600)
-    assert throttle.most == 11
-
-
-def test_a_rate_below_one_a_second_rests_between_two_jobs() -> None:
-    throttle = Throttle(2, now=0.0)
-    assert throttle.most == 1
-    assert throttle.did(changed=1, seconds=0.1, now=0.1) == pytest.approx(29.9)
-    assert throttle.most == 1
-
-
-def test_an_hour_changes_no_more_than_its_rate_allows() -> None:
     for per_minute in RATES:
         minutes = 60 if per_minute < 10_000 else 5  # of many small chunks
         found = changes(Throttle(per_minute, now=0.0), minutes * 60)
         allowed = per_minute * minutes
         changed = sum(number for _, number in found)
         assert 0.95 * allowed <= changed <= allowed + per_minute / 60 + 2
+
+
+def test_three_thousand_a_minute_are_fifty_a_second_and_two_are_far_apart() -> None:
+    found = changes(Throttle(3_000, now=0.0), 10)
+    assert {number for _, number in found} == {50}
+    assert len(found) == 10
+    throttle = Throttle(2, now=0.0)
+    assert throttle.most == 1
+    assert throttle.did(changed=1, seconds=0.1, now=0.1) == pytest.approx(29.9)
+    assert throttle.most == 1
+    throttle = Throttle(600, now=0.0)
+    throttle.did(changed=0, seconds=0.1, now=0.1)
+    assert throttle.most == 11
+    throttle.did(changed=10, seconds=0.1, now=0.2)
+    throttle.did(changed=0, seconds=0.1, now=3_600)
+    assert throttle.most == 11

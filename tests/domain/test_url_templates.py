@@ -29,7 +29,7 @@ NO_ADDRESS = (
 NO_FIELD = ("{id", "{}", "{id.__class__}", "{id!r}")
 
 
-def test_a_web_address_with_known_fields_can_be_used() -> None:
+def test_a_web_address_with_known_fields_can_be_used_and_no_other() -> None:
     for template in (
         "https://tracker.example/browse/{id}",
         "http://localhost:8000/new?title={title}&id={id}#top",
@@ -39,9 +39,6 @@ def test_a_web_address_with_known_fields_can_be_used() -> None:
         "https://[::1]/{id}",
     ):
         assert problem(template, KNOWN) is None
-
-
-def test_any_other_one_is_refused_with_the_reason() -> None:
     site, brace = "https://tracker.example/", "a brace that belongs to no field"
     rows = [
         *((template, KNOWN, "http:// or https://") for template in NO_ADDRESS),

@@ -23,12 +23,9 @@ def test_a_metric_is_named_as_prometheus_advises() -> None:
         assert all(follows), (name, follows)
 
 
-def test_the_prefix_says_whether_a_metric_is_of_a_host_or_of_the_cluster() -> None:
+def test_prefixes_tell_hosts_from_the_cluster_and_few_labels_are_open() -> None:
     assert {*METRICS} == {*CLUSTER} | {*HOST} | {*PRODUCER}
     assert {name for name in METRICS if name.startswith("jobqueue_worker_")} == {*HOST}
-
-
-def test_only_queues_types_names_tables_and_versions_have_any_value() -> None:
     open_labels = {
         label.name
         for metric in METRICS.values()

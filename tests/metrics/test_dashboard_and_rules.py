@@ -43,7 +43,6 @@ def rules() -> list[dict[str, Any]]:
 
 
 def panels() -> list[dict[str, Any]]:
-    """Those with figures."""
     return [panel for panel in dashboard()["panels"] if panel["type"] != "row"]
 
 
@@ -57,7 +56,6 @@ def expressions() -> Iterator[tuple[str, str]]:
 
 
 def metric_of(series: str) -> Metric | None:
-    """The metric that has these series."""
     if series in METRICS:
         return None if METRICS[series].kind is Kind.HISTOGRAM else METRICS[series]
     for part in PARTS:
@@ -90,9 +88,6 @@ def problems(expression: str) -> Iterator[str]:
 def test_each_metric_label_and_value_is_in_the_catalogue() -> None:
     found = {where: [*problems(expr)] for where, expr in expressions()}
     assert {where: wrong for where, wrong in found.items() if wrong} == {}
-
-
-def test_what_is_not_in_the_catalogue_is_found() -> None:
     wrong = (
         'sum by (queue, colour) (jobqueue_jobs{state!="done", kind="a", queue=~"$q"})'
         " + jobqueue_attempt_wait_seconds + jobqueue_nothing_total"

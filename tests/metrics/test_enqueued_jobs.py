@@ -28,7 +28,6 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def counted(job_type: str = ADD, queue: str = "default") -> float:
-    """What the registry has."""
     labels = {"queue": queue, "job_type": job_type}
     return REGISTRY.get_sample_value(NAME, labels) or 0.0
 
@@ -47,13 +46,15 @@ def test_new_jobs_are_counted_and_duplicates_and_errors_are_not() -> None:
         jobs.remind.enqueue(1)
         jobs.remind.enqueue_many([{"user": 1}, {"user": 2}])
     assert counted("tests.sample.remind") - before == 2
-
-
-def test_replays_are_counted_without_the_names_that_they_may_mix() -> None:
     before = counted("(other)", "(other)")
     for _ in range(2):
         operations.replay(archive())
     assert counted("(other)", "(other)") - before == 2
+
+    def run(attempt: object) -> object: ...
+
+    assert observed(run) is run  # type: ignore[comparison-overlap,arg-type]
+    assert aobserved(run) is run  # type: ignore[comparison-overlap,arg-type]
 
 
 @override_settings(JOBQUEUE={"METRICS_QUEUES": {"tenant-*": "tenant"}})
@@ -61,13 +62,6 @@ def test_queues_are_folded_as_in_other_metrics() -> None:
     before = counted(queue="tenant")
     jobs.add.using(queue="tenant-7").enqueue(1)
     assert counted(queue="tenant") - before == 1
-
-
-def test_attempts_pay_nothing_for_it() -> None:
-    def run(attempt: object) -> object: ...
-
-    assert observed(run) is run  # type: ignore[comparison-overlap,arg-type]
-    assert aobserved(run) is run  # type: ignore[comparison-overlap,arg-type]
 
 
 def test_the_setting_turns_it_on_when_django_starts(

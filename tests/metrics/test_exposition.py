@@ -41,7 +41,6 @@ def shown(
 
 
 def some(metric: Metric) -> Sample:
-    """A sample of any metric."""
     labels = tuple(label.values[0] if label.values else "x" for label in metric.labels)
     if metric.kind is Kind.HISTOGRAM:
         counts = [1] * (len(metric.bounds) + 1)

@@ -30,6 +30,11 @@ TOKEN, OTHER = "0123456789abcdef", "fedcba9876543210"
 URL = "/jobqueue/metrics"
 
 ALLOWED = override_settings(JOBQUEUE={"METRICS_ALLOW": ["127.0.0.1"]})
+WITHOUT_USERS = override_settings(
+    ROOT_URLCONF=__name__,
+    MIDDLEWARE=[],
+    INSTALLED_APPS=["django_jobqueue", "django.contrib.contenttypes"],
+)
 pytestmark = pytest.mark.django_db
 urlpatterns = [path("metrics", views.metrics)]  # for a project without users
 
@@ -85,17 +90,10 @@ def test_the_right_to_see_the_overview_opens_it_and_no_other_does() -> None:
     user.is_active = False
     user.save()
     assert client.get(URL).status_code == 403
-
-
-@override_settings(
-    ROOT_URLCONF=__name__,
-    MIDDLEWARE=[],
-    INSTALLED_APPS=["django_jobqueue", "django.contrib.contenttypes"],
-)
-def test_a_project_without_users_has_tokens_and_addresses() -> None:
-    assert Client().get("/metrics").status_code == 403
-    with ALLOWED:
-        assert Client().get("/metrics").status_code == 200
+    with WITHOUT_USERS:  # a project without users has tokens and addresses
+        assert Client().get("/metrics").status_code == 403
+        with ALLOWED:
+            assert Client().get("/metrics").status_code == 200
 
 
 @ALLOWED
@@ -122,7 +120,6 @@ BEHIND_LOGIN = override_settings(
 
 
 def lost(*args: Any) -> Any:
-    """What a database that is down answers."""
     raise OperationalError("connection refused")
 
 

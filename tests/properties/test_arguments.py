@@ -60,7 +60,6 @@ SELECT given.text::jsonb::text
 
 
 def stored(texts: list[str]) -> list[Any]:
-    """What PostgreSQL makes of these."""
     with connection.cursor() as cursor:
         cursor.execute(STORED, [texts])
         return [from_json(text) for (text,) in cursor.fetchall()]

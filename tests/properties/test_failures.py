@@ -27,7 +27,6 @@ secrets = st.lists(
 
 
 def rise(error: BaseException, depth: int) -> None:
-    """Raise from somewhere deep."""
     if depth:
         rise(error, depth - 1)
     raise error

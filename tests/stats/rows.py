@@ -32,7 +32,6 @@ SAY = "tests.sample.say"
 
 
 def histogram(*seconds: float) -> list[int]:
-    """A histogram of these durations."""
     made = [0] * BUCKETS
     for each in seconds:
         made[bucket_of(each)] += 1
@@ -63,7 +62,6 @@ def queued(count: int = 1, **columns: Any) -> None:
 
 
 def host(name: str = "web-1:7", **columns: Any) -> Host:
-    """Insert a living host."""
     values = {
         "id": uuid4(),
         "host": name.partition(":")[0],
@@ -139,11 +137,9 @@ def crashed(
 
 
 def concerns() -> list[Concern]:
-    """What needs attention now."""
     overview.forget()
     return attention.concerns(overview.read(HOUR).now)
 
 
 def ago(**length: float) -> datetime:
-    """So long before now."""
     return timezone.now() - timedelta(**length)

@@ -28,7 +28,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_schedules")]
 
 
 def told(code: str) -> list[str]:
-    """The sentences of one kind."""
     return [concern.message for concern in concerns() if concern.code == code]
 
 
@@ -45,7 +44,6 @@ def group(**columns: object) -> FailureGroup:
 
 
 def operation(**columns: object) -> BulkOperation:
-    """Insert a bulk operation of anna."""
     return BulkOperation.objects.create(
         kind="replay", selection={}, created_by="anna", **columns
     )
@@ -138,9 +136,8 @@ def test_a_worker_that_does_not_renew_its_lease_or_was_lost_is_told() -> None:
     ]
     found.state, found.end, found.stopped_at = "lost", "killed", ago(minutes=2)
     found.save()
-    assert told("worker_lost") == [
-        "Worker web-1:1 was lost in the last ten minutes: killed"
-    ]
+    said = "Worker web-1:1 was lost in the last ten minutes: killed"
+    assert told("worker_lost") == [said]
     found.stopped_at = ago(minutes=11)
     found.save()
     assert concerns() == []
@@ -158,13 +155,9 @@ def test_bulk_operations_that_failed_or_wait_for_somebody_are_told() -> None:
         ("bulk_failed", failed.pk),
         ("bulk_paused", paused.pk),
     ]
-
-
-def test_roll_ups_that_nobody_folds_are_told() -> None:
-    worker()
     rollup(ago(hours=5).replace(minute=30), succeeded=1)
     assert told("rollups_lag") == []
-    rollup(ago(hours=5).replace(minute=31), succeeded=1)
+    rollup(ago(hours=5).replace(minute=31), succeeded=1)  # that nobody folds
     assert len(told("rollups_lag")) == 1
 
 

@@ -41,7 +41,6 @@ def ran(job_type: str, count: int, seconds: float, **columns: Any) -> None:
 
 
 def load() -> QueueLoad:
-    """Of the queue mail."""
     return queue_load(DjangoDatabase(), "mail")
 
 

@@ -21,7 +21,4 @@ def test_a_window_begins_at_a_whole_span_and_its_last_span_goes_on() -> None:
         assert last <= NOW < last + window.step
         assert window.length % window.trend_step == timedelta(0)
         assert window.trend_step % window.step == timedelta(0)
-
-
-def test_the_longer_a_window_the_longer_its_figures_are_kept() -> None:
     assert [window.fresh for window in (HOUR, DAY, WEEK)] == [3.0, 60.0, 420.0]

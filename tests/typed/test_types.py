@@ -25,7 +25,6 @@ CALLS = Path(__file__).with_name("calls.py")
 
 
 def marked() -> set[int]:
-    """The lines that are wrong."""
     lines = enumerate(CALLS.read_text().splitlines(), 1)
     return {number for number, line in lines if line.endswith("# wrong")}
 
