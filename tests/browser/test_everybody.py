@@ -1,22 +1,24 @@
-"""Pages for everybody: on phones, by keyboard, read aloud, from the right, without
-scripts."""
+"""Every page for everybody: on phones, by keyboard, read aloud, from the right, without
+scripts. A page is opened once for all that is asked of it on one screen."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
 from testproject import browser
-from tests.admin.endpoints import keys_of
-from tests.admin.scene import build
-from tests.browser.conftest import LISTS, Each, See, long_names, missing
+from tests.admin.endpoints import Endpoint
+from tests.browser.conftest import LISTS, Page, Screen, See, look_at_each, missing
 
 # Each test opens a part of all pages; beside other tests that takes a while.
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
 PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1280, "height": 900}
+further = pytest.mark.slow("further widths, schemes and pages")
 
 # What is out of sight: wider than the window, cut off by what surrounds it, or below a
 # button. What scrolls by itself may be wider; its width is on its own.
@@ -64,78 +66,133 @@ OUT_OF_SIGHT = """() => {
   return found;
 }"""
 
+# Columns of a list that are cut off, beside the admin's menu and the open filters.
+CUT_OFF = """() => {
+  const box = document.querySelector(".results");
+  if (!box) return [];
+  const edge = box.getBoundingClientRect().right + 1;
+  return [...box.querySelectorAll("tbody th, tbody td")].filter((cell) => {
+    const place = cell.getBoundingClientRect();
+    return place.right > edge || !place.width;
+  }).map((cell) => `cut off: ${cell.textContent.trim()}`);
+}"""
 
-def look_at_all(see: See, each: Each, script: str, **options: Any) -> dict[str, Any]:
-    """What the script finds, page by page."""
-    screen = see(**options)
-    found: dict[str, Any] = {}
-
-    def look(address: str) -> None:
-        if of_page := screen.page.evaluate(script):
-            found[address] = of_page
-
-    each(screen, look)
-    return found
-
-
-WIDTHS = [
-    pytest.param(320, marks=pytest.mark.slow("further widths and pages")),
-    390,
-    pytest.param(768, marks=pytest.mark.slow("further widths and pages")),
-    pytest.param(
-        1280, marks=pytest.mark.slow("further widths and pages")
-    ),  # others look at a desk's width, too
-    pytest.param(1920, marks=pytest.mark.slow("further widths and pages")),
-]
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_all_of_a_page_is_in_sight(see: See, each: Each, width: int) -> None:
-    long_names()
-    viewport = {"width": width, "height": 844}
-    assert look_at_all(see, each, OUT_OF_SIGHT, viewport=viewport) == {}
-
-
-def test_on_a_phone_the_rows_of_lists_are_cards(
-    see: See, transactional_db: None
-) -> None:
-    """Each cell says what it is, and its check box can be hit with a thumb."""
-    keys = keys_of(build())
-    screen = see(viewport=PHONE)
-    for endpoint in LISTS:
-        screen.open(endpoint.address(keys))
-        assert screen.page.locator("#result_list tbody tr").count(), endpoint
-        heads = screen.page.locator(
-            "#result_list thead th:not(.action-checkbox-column) .text:visible"
-        )
-        assert heads.count() == 0, endpoint
-        nameless = screen.page.locator("#result_list td > .jq-cell:not([data-label])")
-        assert nameless.count() == 0, endpoint
-        for box in screen.page.locator("#result_list .action-select").all()[:3]:
-            size = box.bounding_box()
-            assert size["width"] >= 24 <= size["height"], endpoint
-
-
-IN_SIGHT = """() => [...document.querySelectorAll(".jq-tabs")].filter((box) => {
+# The tab of the page is not within the row of tabs, which scrolls.
+TAB_OUT_OF_SIGHT = """() => [...document.querySelectorAll(".jq-tabs")].filter((box) => {
   const current = box.querySelector("[aria-current]");
   if (!current) return false;
   const [outer, inner] = [box, current].map((one) => one.getBoundingClientRect());
   return inner.left < outer.left - 1 || inner.right > outer.right + 1;
-}).length"""
+}).map((box) => `the tab: ${box.textContent.trim()}`)"""
+
+IN_SIGHT = f"() => [...({OUT_OF_SIGHT})(), ...({CUT_OFF})()]"
+
+# On phones, the rows of lists are cards: no heads are shown, each cell says what it is,
+# and its check box can be hit with a thumb.
+NO_CARDS = """() => {
+  const all = (selector) => [...document.querySelectorAll(`#result_list ${selector}`)];
+  const heads = all("thead th:not(.action-checkbox-column) .text");
+  const small = (one) => {
+    const {width, height} = one.getBoundingClientRect();
+    return width < 24 || height < 24;
+  };
+  return [
+    ...heads.filter((head) => head.checkVisibility()),
+    ...all("td > .jq-cell:not([data-label])"),
+    ...all(".action-select").slice(0, 3).filter(small),
+    ...(all("tbody tr").length ? [] : [document.body]),
+  ].map((one) => one.outerHTML);
+}"""
+
+CARDS_AND_TABS = f"() => [...({NO_CARDS})(), ...({TAB_OUT_OF_SIGHT})()]"
+
+# Django's own markup. The label of its search box is a picture.
+NOT_OURS = {"#searchbar"}
 
 
-@pytest.mark.parametrize("language", ["en", "ar"])
-def test_on_a_phone_the_tab_of_the_page_is_in_sight(
-    see: See, transactional_db: None, settings: Any, language: str
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """The script that checks accessibility."""
+    return (browser.axe() or missing('needs axe-core: run "make browser"')).read_text()
+
+
+def barriers(screen: Screen, axe: str) -> list[str]:
+    """What axe finds."""
+    screen.page.evaluate(axe)
+    found = []
+    for violation in screen.page.evaluate("axe.run({include: [['#content']]})")[
+        "violations"
+    ]:
+        places = [str(node["target"][0]) for node in violation["nodes"]]
+        if ours := [one for one in places if one not in NOT_OURS]:
+            found.append(f"{violation['id']} ({violation['impact']}) {ours[:3]}")
+    return found
+
+
+def misleads(screen: Screen) -> list[str]:
+    """Two keys lead past the menu, the tabs and the filters to the rows of a list."""
+    page = screen.page
+    page.keyboard.press("Tab")  # Django's own
+    page.keyboard.press("Tab")
+    focus = page.locator(":focus")
+    if focus.inner_text() != "Skip to the results" or focus.bounding_box()["y"] < 0:
+        return [f"the second key leads to {focus.inner_text()}"]
+    page.keyboard.press("Enter")
+    for _ in range(5):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.matches('tbody a')"):
+            return []
+    return ["leads to no row"] * page.locator("#result_list tbody a").count()
+
+
+# Of each scheme the screens on which axe looks at pages, and which pages: it takes its
+# time. What depends on theme and width and page is for the slow ones.
+HALF = [("dark", [PHONE], slice(0, None, 2)), ("light", [DESK], slice(1, None, 2))]
+WHOLE = [(scheme, [PHONE, DESK], slice(None)) for scheme in ("dark", "light")]
+
+
+@pytest.mark.parametrize(
+    "schemes", [HALF, pytest.param(WHOLE, marks=further)], ids=["half", "whole"]
+)
+def test_all_of_a_page_is_in_sight_and_at_hand(
+    see: See, pages: list[Page], axe: str, schemes: list[Any]
 ) -> None:
-    settings.LANGUAGE_CODE = language
-    keys = keys_of(build())
-    screen = see(viewport=PHONE)
-    for endpoint in LISTS:
-        screen.open(endpoint.address(keys))
-        assert screen.page.evaluate(IN_SIGHT) == 0, endpoint
-    screen.open("/admin/jobqueue/queuedjob/?state=lapsed")
-    assert screen.page.evaluate(IN_SIGHT) == 0
+    for scheme, sizes, some in schemes:
+        # axe sets styles to measure
+        screen = see(viewport=PHONE, color_scheme=scheme, bypass_csp=True)
+        axed = partial(barriers, screen, axe)
+        look = partial(in_sight_and_at_hand, screen, axed, sizes)
+        look_at_each(screen, pages[some], look)
+
+
+def in_sight_and_at_hand(
+    screen: Screen,
+    axed: Callable[[], list[str]],
+    sizes: list[dict[str, int]],
+    endpoint: Endpoint,
+) -> list[Any]:
+    """What is not, on both screens; and on some what axe says."""
+    found: list[Any] = []
+    for size in (PHONE, DESK):
+        screen.page.set_viewport_size(size)
+        found += screen.page.evaluate(IN_SIGHT)
+        if endpoint in LISTS and size == PHONE:
+            found += screen.page.evaluate(CARDS_AND_TABS)
+        elif endpoint in LISTS:
+            found += misleads(screen)
+        if size in sizes:
+            found += axed()
+    screen.page.set_viewport_size(PHONE)
+    return found
+
+
+@further
+@pytest.mark.parametrize("width", [320, 768, 1440, 1920])
+def test_all_of_a_page_is_in_sight_at_every_width(
+    see: See, pages: list[Page], width: int
+) -> None:
+    screen = see(viewport={"width": width, "height": 844})
+    look_at_each(screen, pages, lambda _: screen.page.evaluate(IN_SIGHT))
 
 
 # From the right: text of our own has no Arabic letters here, so each piece of it must
@@ -172,87 +229,23 @@ BACKWARDS = """() => {
 }"""
 
 
-SIZES = [
-    pytest.param(PHONE, id="phone"),
-    pytest.param(DESK, id="desk", marks=pytest.mark.slow("further widths and pages")),
-]
-
-
-@pytest.mark.parametrize("viewport", SIZES)
+@pytest.mark.parametrize("viewport", [PHONE, pytest.param(DESK, marks=further)])
 def test_beside_arabic_code_reads_from_the_left_and_all_is_in_sight(
-    see: See, each: Each, settings: Any, viewport: dict[str, int]
+    see: See, pages: list[Page], settings: Any, viewport: dict[str, int]
 ) -> None:
-    """Numbers and times, too."""
+    """Numbers and times, too. And no page asks for what a strict policy forbids, of
+    which the browser would complain."""
     settings.LANGUAGE_CODE = "ar"
-    script = f"() => [...({BACKWARDS})(), ...({OUT_OF_SIGHT})()]"
-    assert look_at_all(see, each, script, viewport=viewport) == {}
+    screen = see(viewport=viewport)
+    script = f"() => [...({BACKWARDS})(), ...({IN_SIGHT})()]"
 
+    def look(endpoint: Endpoint) -> list[Any]:
+        found: list[Any] = screen.page.evaluate(script)
+        if endpoint in LISTS:
+            found += screen.page.evaluate(TAB_OUT_OF_SIGHT)
+        return found
 
-# Django's own markup. The label of its search box is a picture.
-NOT_OURS = {"#searchbar"}
-
-
-# Half of the pages on one screen, half on the other: all take minutes. What depends
-# on both theme and width is for the slow ones.
-ALL = slice(None)
-SCREENS = [
-    pytest.param(PHONE, "dark", slice(0, None, 2), id="phone-dark"),
-    pytest.param(DESK, "light", slice(1, None, 2), id="desk-light"),
-    *(
-        pytest.param(viewport, scheme, ALL, id=f"all-{name}-{scheme}", marks=slow)
-        for name, viewport in (("phone", PHONE), ("desk", DESK))
-        for scheme in ("light", "dark")
-        for slow in [pytest.mark.slow("further widths and pages")]
-    ),
-]
-
-
-@pytest.mark.parametrize(("viewport", "scheme", "some"), SCREENS)
-def test_axe_finds_nothing(
-    see: See, each: Each, scheme: str, viewport: dict[str, int], some: slice
-) -> None:
-    axe = browser.axe() or missing('needs axe-core: run "make browser"')
-    script = axe.read_text()
-    # axe sets styles to measure
-    screen = see(color_scheme=scheme, viewport=viewport, bypass_csp=True)
-    found: dict[str, list[str]] = {}
-
-    def look(address: str) -> None:
-        screen.page.evaluate(script)
-        report = screen.page.evaluate("axe.run({include: [['#content']]})")
-        for violation in report["violations"]:
-            places = [str(node["target"][0]) for node in violation["nodes"]]
-            ours = [one for one in places if one not in NOT_OURS]
-            if ours:
-                what = f"{violation['id']} ({violation['impact']}) {ours[:3]}"
-                found.setdefault(what, []).append(address)
-
-    each(screen, look, some)
-    assert found == {}
-
-
-def test_two_keys_lead_to_the_results_of_a_list(
-    see: See, transactional_db: None
-) -> None:
-    """Past the menu, the tabs and the filters, to what the list is about."""
-    keys = keys_of(build())
-    screen = see(viewport=DESK)
-    page = screen.page
-    for endpoint in LISTS:
-        screen.open(endpoint.address(keys))
-        page.keyboard.press("Tab")  # Django's own
-        page.keyboard.press("Tab")
-        focus = page.locator(":focus")
-        assert focus.inner_text() == "Skip to the results", endpoint
-        assert focus.bounding_box()["y"] >= 0
-        page.keyboard.press("Enter")
-        for _ in range(5):
-            page.keyboard.press("Tab")
-            if page.evaluate("document.activeElement.matches('tbody a')"):
-                break
-        else:
-            rows = page.locator("#result_list tbody a").count()
-            assert not rows, endpoint
+    look_at_each(screen, pages, look)
 
 
 DEAD = """() => {
@@ -268,17 +261,13 @@ DEAD = """() => {
 
 
 def test_without_scripts_pages_are_whole_and_no_control_is_dead(
-    see: See, each: Each
+    see: See, pages: list[Page]
 ) -> None:
     """Each control is of a form that is sent without one."""
     screen = see(java_script_enabled=False)
-    found: dict[str, Any] = {}
 
-    def look(address: str) -> None:
-        dead = screen.page.evaluate(DEAD)
+    def look(_: Endpoint) -> Any:
         words = screen.page.locator("#content").inner_text().split()
-        if dead or len(words) < 3:
-            found[address] = dead or words
+        return screen.page.evaluate(DEAD) or (words if len(words) < 3 else [])
 
-    each(screen, look)
-    assert found == {}
+    look_at_each(screen, pages, look)

@@ -30,12 +30,6 @@ def scene(transactional_db: None) -> Scene:
     return build()
 
 
-def often(screen: Screen) -> None:
-    """Refresh as often as can be chosen, beginning now."""
-    screen.page.locator("[data-jq-every]").select_option("5")
-    screen.page.evaluate("document.activeElement.blur()")
-
-
 def card(screen: Screen) -> str:
     """How many jobs are ready, as the first card says."""
     text: str = screen.page.locator(".jq-card dd").first.inner_text()
@@ -49,7 +43,7 @@ def test_regions_are_replaced_and_what_was_opened_stays_open(
     screen.open(FRONT)
     assert card(screen) == "3"
     screen.page.locator("#jq-chart-table summary").click()
-    often(screen)
+    screen.refreshes()
     screen.page.locator("[data-jq-region=types] tbody a").first.focus()
     before = screen.page.evaluate("document.activeElement.href")
     rows.queued()
@@ -68,7 +62,7 @@ def test_a_refresh_fetches_what_changed_and_not_the_page(
     overview.forget()
     screen = see()
     screen.open(list_of("jobtype"))
-    often(screen)
+    screen.refreshes()
     with screen.page.expect_response(f"**{list_of('jobtype')}") as unchanged:
         pass
     assert unchanged.value.text() == ""
@@ -95,7 +89,7 @@ def test_the_choice_is_remembered(see: See, scene: Scene) -> None:
     screen = see()
     screen.open(FRONT)
     assert screen.page.get_by_label("Refresh").input_value() == "10"
-    often(screen)
+    screen.page.get_by_label("Refresh").select_option("5")
     screen.open(list_of("queuedjob"))
     assert screen.page.get_by_label("Refresh").input_value() == "5"
 
@@ -103,7 +97,7 @@ def test_the_choice_is_remembered(see: See, scene: Scene) -> None:
 def test_nothing_is_replaced_while_a_row_is_selected(see: See, scene: Scene) -> None:
     screen = see()
     screen.open(list_of("queuedjob"))
-    often(screen)
+    screen.refreshes()
     screen.page.locator("input.action-select").first.check()
     screen.shows("waiting while you read or select")
     screen.page.locator("input.action-select").first.uncheck()
@@ -118,7 +112,7 @@ def test_nothing_is_replaced_while_a_row_is_selected(see: See, scene: Scene) -> 
 def test_at_the_end_of_the_session_it_stops_and_says_so(see: See, scene: Scene) -> None:
     screen = see()
     screen.open(FRONT)
-    often(screen)
+    screen.refreshes()
     Session.objects.all().delete()
     screen.shows("you are logged out")
     assert card(screen) == "3"
@@ -131,7 +125,7 @@ def test_without_an_answer_the_figures_tell_their_age(
     """As when the database is down: old figures must not look like new ones."""
     screen = see()
     screen.open(FRONT)
-    often(screen)
+    screen.refreshes()
     assert "jq-stale" not in screen.page.content()
 
     def answer(route: Any) -> None:
@@ -163,7 +157,7 @@ def test_a_draft_is_refreshed_until_it_is_counted(
     screen = see()
     screen.open(page_of("bulkoperation", draft.id))
     screen.shows("They are being counted")
-    often(screen)
+    screen.refreshes()
     bulk.count(draft.id)
     screen.page.locator("input[value='Replay 2 jobs']").wait_for()
     assert "Replay 2 jobs?" in screen.text

@@ -1,4 +1,4 @@
-"""Every page in a browser: no complaint of the policy; and lists at every width."""
+"""Single pages in a browser, on narrow screens and wide ones."""
 
 from __future__ import annotations
 
@@ -9,44 +9,10 @@ from django.contrib.admin.utils import quote
 
 from django_jobqueue.models import FailureRollup
 from django_jobqueue.text import timezones
-from tests.admin.endpoints import keys_of
 from tests.admin.scene import FAIL, build
-from tests.browser.conftest import LISTS, Each, Screen, See, long_names
-from tests.support.selection import some_slow
+from tests.browser.conftest import See
 
-# Each test opens a part of all pages; beside other tests that takes a while.
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
-
-
-def test_no_page_asks_for_what_a_strict_policy_forbids(
-    screen: Screen, each: Each
-) -> None:
-    each(screen, lambda address: screen.page.wait_for_load_state())
-    assert screen.complaints == []
-
-
-HIDDEN = """() => {
-  const box = document.querySelector(".results");
-  const edge = box.getBoundingClientRect().right + 1;
-  const cells = [...box.querySelectorAll("tbody th, tbody td")];
-  const places = cells.map((cell) => cell.getBoundingClientRect());
-  return places.filter((place) => place.right > edge || !place.width).length;
-}"""
-
-
-@pytest.mark.parametrize("width", some_slow([390, 768, 1280, 1440, 1920], [390, 1280]))
-def test_no_column_of_a_list_is_cut_off(
-    see: See, transactional_db: None, width: int
-) -> None:
-    """Beside the admin's own menu and the filters, which are open."""
-    keys = keys_of(build())
-    long_names()
-    screen = see(viewport={"width": width, "height": 900})
-    for endpoint in LISTS:
-        screen.open(endpoint.address(keys))
-        cells = screen.page.locator(".results tbody td").count()
-        assert cells
-        assert screen.page.evaluate(HIDDEN) == 0, endpoint
+pytestmark = pytest.mark.browser
 
 
 SIDEWAYS = """() => [...document.querySelectorAll(".jq-matrix td")].filter((cell) => {

@@ -208,8 +208,7 @@ def test_the_page_of_a_running_job_in_the_admin_keeps_up(see: See) -> None:
     id = running()
     row = told(id, done=1, total=4, lines=[[1_795_000_000, "info", "a line"]])
     screen.open(page_of("queuedjob", id))
-    screen.page.get_by_label("Refresh").select_option("5")
-    screen.page.evaluate("document.activeElement.blur()")
+    screen.refreshes()
     screen.page.get_by_text("1 line", exact=True).click()
     assert not screen.page.get_by_text("a line").is_visible()
     row.done = 3
@@ -231,8 +230,7 @@ def test_lines_of_a_running_job_are_read_at_their_end(see: See) -> None:
     box = screen.page.get_by_role("list", name="Lines")
     rest = "box => box.scrollHeight - box.clientHeight - box.scrollTop"
     assert box.evaluate(rest) < 8
-    screen.page.get_by_label("Refresh").select_option("5")
-    screen.page.evaluate("document.activeElement.blur()")
+    screen.refreshes()
     row.lines += [[1_795_000_200, "info", "the newest"]]
     row.save()
     screen.shows("the newest")
