@@ -45,7 +45,9 @@ hypothesis.settings.load_profile("busy")
 
 FEW = 4
 
+# private: pytest-django makes the test cases, and has no other place for this.
 TransactionTestCase._fixture_teardown = database.empty  # type: ignore[method-assign]
+# private: as above; the other databases have their own fixtures.
 TransactionTestCase._should_reload_connections = classmethod(  # type: ignore[method-assign]
     lambda cls: cls.databases != {"default"}
 )
@@ -184,10 +186,11 @@ def other(transactional_db: None, kept_connections: None) -> Iterator[OwnConnect
 def requests_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers and hosts are asked at once, also in the transaction of a test, which
     never commits."""
+    # private: it waits for the commit, which never comes.
     monkeypatch.setattr(operators_workers, "_ask", lambda db, ids, ask: ask(db, ids))
     monkeypatch.setattr(
         operators_hosts,
-        "_ask",
+        "_ask",  # private: as above
         lambda db, hosts, ask: hosts and ask(db, [host.id for host in hosts]),
     )
 

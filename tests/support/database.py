@@ -23,7 +23,7 @@ from django.test import TransactionTestCase
 from fasteners import InterProcessLock
 from psycopg.sql import SQL, Identifier
 
-from django_jobqueue.apps import _declare
+from django_jobqueue.apps import _declare  # private: only migrate calls it
 from django_jobqueue.domain.registry import Declaration, registry
 from tests.support.commands import ROOT
 from tests.support.kept_connections import TIDY
@@ -54,6 +54,7 @@ END IF;
 """
 
 _declared: dict[str, Declaration] = {}  # those of which the rows are restored
+# private: conftest puts another in its place.
 flush = TransactionTestCase._fixture_teardown
 
 

@@ -21,6 +21,7 @@ def second(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterato
     with django_db_blocker.unblock():
         with own_database(SECOND, f"{connection.settings_dict['NAME']}_second"):
             # What the app knows of the databases of its process.
-            insert._known.clear()
+            insert._known.clear()  # private: databases have no end elsewhere
             yield
+        # private: as above
         store_connection._usable.discard(SECOND)

@@ -42,6 +42,6 @@ def steadiness() -> Iterator[None]:
         patch.setattr(random, "random", draw_upper_half)
         patch.setattr(bulk_counting, "AT_ONCE", 60.0)
         patch.setattr(erasure_chunks, "AT_ONCE", 60.0)
-        # The only place where each statement of such a connection comes by.
+        # private: the only place where each statement of such a connection comes by.
         patch.setattr(DjangoDatabase, "_execute", refuse_json(DjangoDatabase._execute))
         yield
