@@ -162,8 +162,6 @@ def firing_row(
 queued = _inserting(QueuedJob, queued_row)
 archived = _inserting(ArchivedJob, archived_row)
 worker = _inserting(Worker, worker_row)
-lease = _inserting(Lease, lease_row)
-token = _inserting(Token, token_row)
 host = _inserting(Host, host_row)
 schedule = _inserting(Schedule, schedule_row)
 fired = _inserting(Firing, firing_row)
