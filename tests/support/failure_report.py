@@ -33,7 +33,8 @@ def _logs(item: pytest.Item) -> Iterator[tuple[str, str]]:
 
 
 def _rows(item: pytest.Item) -> Iterator[tuple[str, str]]:
-    if not {"db", "transactional_db"} & set(getattr(item, "fixturenames", ())):
+    asked = {"db", "transactional_db"} & set(getattr(item, "fixturenames", ()))
+    if not asked and item.get_closest_marker("django_db") is None:
         return
     for table in TABLES:
         try:
