@@ -25,6 +25,7 @@ from django_jobqueue.store.queue import finish
 from django_jobqueue.store.queue.rescue import rescue
 from django_jobqueue.workers.completing import completer, deferred_outcomes
 from django_jobqueue.workers.executors.base import Executor
+from tests.execution.test_attempt import attempt_of
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven
 from tests.support.refusing import refusing
@@ -238,6 +239,21 @@ def test_an_outcome_that_is_refused_waits_and_holds_up_no_other(
     over = {job.id: (job.status, job.error_message) for job in archived()}
     assert {over[job.id] for job in bad} == {("failed", "no")}
     assert "accepts outcomes of tests.sample.fail again" in caplog.text
+
+
+def test_what_is_refused_is_tried_more_and_more_seldom(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, waits = StoppedClock(), list[float]()
+    monkeypatch.setattr(deferred_outcomes, "time", clock)
+    deferred = deferred_outcomes.DeferredOutcomes(lambda job_types: None)
+    item: Any = (attempt_of(lambda: None), None)
+    for _ in range(12):
+        deferred.add([item], ValueError("no"))
+        waits.append(round(deferred.seconds_until_due, 3))
+        clock.now += waits[-1]
+    assert waits[:3] == [0.1, 0.2, 0.4]
+    assert waits[-1] == deferred_outcomes.LONGEST_WAIT
 
 
 def test_a_refused_success_is_archived_as_what_it_was(
