@@ -89,54 +89,59 @@ def test_the_keys_of_a_limit_are_shown_those_that_wait_longest_first() -> None:
 
 
 def test_a_limit_and_a_key_are_overridden_and_the_audit_says_by_whom() -> None:
-    said = jobqueue(f"limits override {KEYED} 5").out
-    assert said == f"{KEYED}: code → 5.\n"
-    assert KeyLimit.objects.get(pk=KEYED).concurrency_override == 5
-    said = jobqueue(f"limits override {KEYED} 0 --key 7").out
-    assert said == f"{KEYED}, key 7: code → 0.\n"
+    for line, said in (
+        ("5", "code → 5"),
+        ("0 --key 7", "code → 0"),
+        ("0 --key 7", "nothing changed"),
+        ("--rate 10/s", "code → 10/1s burst 1"),
+        ("--rate 10/1s", "nothing changed"),
+    ):
+        about = f"{KEYED}, key 7" if "key" in line else KEYED
+        out = jobqueue(f"limits override {KEYED} {line}").out
+        assert out == f"{about}: {said}.\n"
+    row = KeyLimit.objects.get(pk=KEYED)
+    assert (row.concurrency_override, row.rate_override) == (5, "10/1s burst 1")
     assert KeyOverride.objects.get().limit_key == f"{KEYED} 7"
-    again = jobqueue(f"limits override {KEYED} 0 --key 7").out
-    assert again == f"{KEYED}, key 7: nothing changed.\n"
+    assert "10/1s burst 1" in jobqueue("limits").out
     change = jobqueue(f"limits override {KEYED} unlimited --format json")
     assert change.json == {"before": 5, "after": -1}
+    jobqueue(f"limits override {KEYED} --rate code")
     jobqueue(f"limits override {KEYED} code --key 7")
+    assert KeyLimit.objects.get(pk=KEYED).rate_override is None
     assert not KeyOverride.objects.exists()
-
     first, of_key = AuditEntry.objects.order_by("id")[:2]
     assert (first.verb, first.about) == ("override limit", [KEYED])
     assert first.by == f"command line ({getpass.getuser()})"
     assert first.details == {"concurrency": "– → 5"}
     assert of_key.details == {"key": "7", "concurrency": "– → 0"}
-    assert AuditEntry.objects.count() == 4
+    assert AuditEntry.objects.count() == 6
 
 
 def test_what_makes_no_sense_is_refused() -> None:
     reasons = {
         "show": "Name one limit to show",
         "show tests.sample.write_keye": f"Did you mean '{KEYED}'",
-        f"override {KEYED}": "Name one limit, and the number",
-        f"override {KEYED} many": "must be a whole number, code or",
-        f"override {KEYED} -2": "at least -1",
         "override nothing 2": "There is no limit by key",
-        f"override {KEYED} 2 --key {'k' * 151}": "150 characters",
         f"list {KEYED}": "list takes no name",
         f"show {KEYED} --key 7": "--key goes with override",
     }
+    of_override = {
+        "": "Name one limit, and the number",
+        "many": "must be a whole number, code or",
+        "-2": "at least -1",
+        f"2 --key {'k' * 151}": "150 characters",
+        "--rate often": "must be a rate, such as",
+        "--share 3": "--share is of one key: give --key as well",
+        "--share 0 --key 7": "share must be a whole number of at least 1",
+        "--share 1001 --key 7": "share must be at most 1,000",
+        "--share unlimited --key 7": "must be a whole number, code, not",
+        "--share 3 --rate 1/s --key 7": "Name one limit, and the",
+        "3 --rate 1/s": "Name one limit, and the number",
+    }
+    reasons |= {f"override {KEYED} {line}": why for line, why in of_override.items()}
     assert not_refused("limits", reasons) == {}
     assert not KeyLimit.objects.exclude(concurrency_override=None).exists()
-
-
-def test_the_rate_of_each_key_is_overridden() -> None:
-    said = jobqueue(f"limits override {KEYED} --rate 10/s").out
-    assert said == f"{KEYED}: code → 10/1s burst 1.\n"
-    shown = jobqueue("limits --format json").json
-    (limit,) = (one for one in shown if one["name"] == KEYED)
-    assert (limit["rate"], limit["rate_override"]) == (None, "10/1s burst 1")
-    assert "10/1s burst 1" in jobqueue("limits").out
-    again = jobqueue(f"limits override {KEYED} --rate 10/1s").out
-    assert again == f"{KEYED}: nothing changed.\n"
-    jobqueue(f"limits override {KEYED} --rate code")
-    assert KeyLimit.objects.get(pk=KEYED).rate_override is None
+    assert not KeyOverride.objects.exists()
 
 
 def test_the_rate_and_the_share_of_one_key_are_overridden() -> None:
@@ -159,21 +164,6 @@ def test_the_rate_and_the_share_of_one_key_are_overridden() -> None:
         jobqueue(f"{of_key} {change}")
     assert KeyOverride.objects.get().concurrency == 0
     jobqueue(f"{of_key} code")
-    assert not KeyOverride.objects.exists()
-
-
-def test_a_rate_or_share_that_makes_no_sense_is_refused() -> None:
-    reasons = {
-        "--rate often": "must be a rate, such as",
-        "--share 3": "--share is of one key: give --key as well",
-        "--share 0 --key 7": "share must be a whole number of at least 1",
-        "--share 1001 --key 7": "share must be at most 1,000",
-        "--share unlimited --key 7": "must be a whole number, code, not",
-        "--share 3 --rate 1/s --key 7": "Name one limit, and the",
-        "3 --rate 1/s": "Name one limit, and the number",
-        "": "Name one limit, and the number",
-    }
-    assert not_refused(f"limits override {KEYED}", reasons) == {}
     assert not KeyOverride.objects.exists()
 
 

@@ -12,8 +12,6 @@ from django_jobqueue.models import JobType, Queue
 from tests.commands.conftest import Said, jobqueue, not_refused, refusal
 from tests.sample import jobs
 from tests.stats.rows import worker as worker_row
-from tests.support.hand_driven import HandDriven
-from tests.support.rows import archived, queued
 
 pytestmark = pytest.mark.django_db
 ADD, SAY = "tests.sample.add", "tests.sample.say"
@@ -23,21 +21,6 @@ def paused() -> set[str]:
     """The names of the job types and queues that are paused."""
     models = (JobType, Queue)
     return {row.name for model in models for row in model.objects.filter(paused=True)}
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("which", [ADD, "mail --queue"])
-def test_what_is_paused_is_not_claimed_until_it_is_resumed(
-    worker: HandDriven, which: str
-) -> None:
-    jobs.add.using(queue="mail").enqueue(1)
-    jobqueue(f"pause {which}")
-    worker.claim()
-    assert [job.status for job in queued()] == ["queued"]
-
-    jobqueue(f"resume {which}")
-    worker.work()
-    assert [job.status for job in archived()] == ["succeeded"]
 
 
 def test_a_pause_says_who_why_and_until_when() -> None:
@@ -55,22 +38,17 @@ def test_a_pause_says_who_why_and_until_when() -> None:
     assert Queue.objects.get().resume_at == datetime(2096, 1, 2, 3, 4, tzinfo=UTC)
 
 
-def test_several_types_are_paused_and_resumed_at_once_around_options() -> None:
+def test_several_types_are_paused_and_resumed_at_once_or_none() -> None:
+    message = refusal(f"pause {ADD} tests.sample.sya")
+    assert message.startswith("There is no job type 'tests.sample.sya'. Did you mean")
+    assert paused() == set()
     said = jobqueue(f"pause {SAY} {ADD} --reason x {SAY}")
     assert said.out == f"Job types paused until they are resumed: {ADD}, {SAY}.\n"
+    assert "no job type 'nothing.like.it'" in refusal(f"resume {ADD} nothing.like.it")
     assert paused() == {ADD, SAY}
     said = jobqueue(f"resume {SAY} {ADD}")
     assert said.out == f"Job types resumed: {ADD}, {SAY}.\n"
     assert paused() == set()
-
-
-def test_all_types_are_paused_or_resumed_or_none() -> None:
-    message = refusal(f"pause {ADD} tests.sample.sya")
-    assert message.startswith("There is no job type 'tests.sample.sya'. Did you mean")
-    assert paused() == set()
-    jobqueue(f"pause {ADD}")
-    assert "no job type 'nothing.like.it'" in refusal(f"resume {ADD} nothing.like.it")
-    assert paused() == {ADD}
 
 
 def test_a_queue_that_nobody_names_is_paused_with_a_remark() -> None:
@@ -107,28 +85,23 @@ def test_what_makes_no_sense_is_refused_with_a_reason() -> None:
     assert paused() == set()
 
 
-@pytest.mark.parametrize(
-    ("one", "name", "flags"), [("job type", ADD, ""), ("queue", "mail", "--queue")]
-)
-def test_a_pause_and_a_resume_say_what_they_found(
-    one: str, name: str, flags: str
-) -> None:
-    was_not = Said("", f"The {one} {name!r} was not paused.\n")
-    assert jobqueue(f"resume {name} {flags}") == was_not
-    jobqueue(f"pause {name} {flags} --for 1h")
-    said = jobqueue(f"pause {name} {flags}")
-    assert said.out.startswith(f"{one.capitalize()}s paused until they are resumed: ")
-    assert f"Paused already; reason and end are replaced: {name}.\n" in said.err
-    done = Said(f"{one.capitalize()}s resumed: {name}.\n", "")
-    assert jobqueue(f"resume {name} {flags}") == done
-    assert jobqueue(f"resume {name} {flags}") == was_not
-
-
-def test_programs_are_told_what_was_paused_and_resumed() -> None:
+def test_a_pause_and_a_resume_say_what_they_found() -> None:
+    for one, name, flags in (("job type", ADD, ""), ("queue", "mail", "--queue")):
+        was_not = Said("", f"The {one} {name!r} was not paused.\n")
+        assert jobqueue(f"resume {name} {flags}") == was_not
+        jobqueue(f"pause {name} {flags} --for 1h")
+        said = jobqueue(f"pause {name} {flags}")
+        paused = f"{one.capitalize()}s paused until they are resumed: "
+        assert said.out.startswith(paused)
+        again = f"Paused already; reason and end are replaced: {name}.\n"
+        assert again in said.err
+        done = Said(f"{one.capitalize()}s resumed: {name}.\n", "")
+        assert jobqueue(f"resume {name} {flags}") == done
+        assert jobqueue(f"resume {name} {flags}") == was_not
     jobqueue(f"pause {SAY}")
-    said = jobqueue(f"pause {ADD} {SAY} --for 1h --format json").json
-    assert (said["paused"], said["replaced"]) == ([ADD, SAY], [SAY])
-    assert datetime.fromisoformat(said["until"]) > timezone.now()
+    told = jobqueue(f"pause {ADD} {SAY} --for 1h --format json").json
+    assert (told["paused"], told["replaced"]) == ([ADD, SAY], [SAY])
+    assert datetime.fromisoformat(told["until"]) > timezone.now()
     jobqueue(f"resume {ADD}")
-    said = jobqueue(f"resume {ADD} {SAY} --format json").json
-    assert said == {"resumed": [SAY], "not_paused": [ADD]}
+    told = jobqueue(f"resume {ADD} {SAY} --format json").json
+    assert told == {"resumed": [SAY], "not_paused": [ADD]}

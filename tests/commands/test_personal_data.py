@@ -7,11 +7,10 @@ import sys
 from typing import Any
 
 import pytest
-from django.core.management.base import CommandError
 
 from django_jobqueue.domain.personal_value import ERASED
 from django_jobqueue.models import ArchivedJob, AuditEntry, Erasure, QueuedJob
-from tests.commands.conftest import Terminal, jobqueue, refusal
+from tests.commands.conftest import Terminal, jobqueue, not_refused, refusal
 from tests.operations.planted import tables_with
 from tests.store.rows import ago, archive, make
 
@@ -25,24 +24,23 @@ def personal_data(*arguments: str) -> Any:
     return jobqueue("personal-data", *arguments, "--format", "json").json
 
 
-def test_it_finds_and_leaves_nothing_behind() -> None:
+def test_it_finds_and_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     id = archive(data={"to": MAIL})
     found = personal_data("find", MAIL)
     assert found["rows"] == {"archived": 1}
     assert found["first"] == {"archived": [str(id)]}
     assert (found["total"], found["erasure"], found["earlier"]) == (1, None, [])
+    out = jobqueue(f"personal-data find {MAIL}").out
+    assert "archived  1" in out.replace("     ", "  ")
+    assert "holds the value" in out
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{MAIL}\n"))
+    assert personal_data("find", "-")["total"] == 1
     assert not Erasure.objects.exists()
     assert tables_with(MAIL) == ["jobqueue_archivedjob"]
 
 
-def test_it_says_how_many_rows_hold_the_value() -> None:
-    archive(data={"to": MAIL})
-    out = jobqueue(f"personal-data find {MAIL}").out
-    assert "archived  1" in out.replace("     ", "  ")
-    assert "holds the value" in out
-
-
 def test_it_erases_and_says_what_it_did() -> None:
+    assert jobqueue("personal-data").out == "Nothing was erased.\n"
     id = archive(data={"to": MAIL})
     erased = personal_data("erase", MAIL, "--yes", "--reason", f"by {MAIL}")
     assert (erased["act"], erased["state"]) == ("erase", "done")
@@ -52,18 +50,18 @@ def test_it_erases_and_says_what_it_did() -> None:
     assert AuditEntry.objects.latest("id").by.startswith("command line")
     (before,) = personal_data("find", MAIL)["earlier"]
     assert before["erasure"] == erased["erasure"]
+    (one,) = personal_data("list")
+    assert (one["act"], one["state"]) == ("erase", "done")
+    out = jobqueue("personal-data list").out
+    assert one["erasure"] in out
+    assert MAIL not in out
     assert tables_with(MAIL) == []
 
 
-def test_it_deletes() -> None:
+def test_it_deletes_and_with_a_key_it_takes_short_values() -> None:
     archive(data={"to": MAIL})
-    kept = archive(data={"to": "bert@example.com"})
-    assert personal_data("delete", MAIL, "--yes")["changed"] == {"archived": 1}
-    assert ArchivedJob.objects.get().pk == kept
-
-
-def test_with_a_key_it_takes_short_values() -> None:
     archive(data={"customer": {"id": 7}, "seats": 7})
+    assert personal_data("delete", MAIL, "--yes")["changed"] == {"archived": 1}
     personal_data("erase", "7", "--key", "customer.id", "--yes")
     assert ArchivedJob.objects.get().data == {"customer": {"id": ERASED}, "seats": 7}
 
@@ -90,28 +88,6 @@ def test_nothing_is_erased_without_a_confirmation(
     assert tables_with(MAIL) == []
 
 
-def test_the_value_can_be_read_from_the_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    archive(data={"to": MAIL})
-    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{MAIL}\n"))
-    assert personal_data("find", "-")["total"] == 1
-
-
-def test_what_was_erased_is_listed_without_values() -> None:
-    assert jobqueue("personal-data").out == "Nothing was erased.\n"
-    archive(data={"to": MAIL})
-    personal_data("erase", MAIL, "--yes")
-    (one,) = personal_data("list")
-    assert (one["act"], one["state"]) == ("erase", "done")
-    out = jobqueue("personal-data list").out
-    assert one["erasure"] in out
-    assert MAIL not in out
-
-
-@pytest.mark.parametrize("words", [["find"], ["find", "a", "b"], ["list", "a"]])
-def test_it_takes_one_value(words: list[str]) -> None:
-    with pytest.raises(CommandError):
-        jobqueue("personal-data", *words)
-
-
-def test_what_cannot_be_found_is_refused() -> None:
-    assert "name the key" in refusal("personal-data find abc")
+def test_what_makes_no_sense_is_refused() -> None:
+    reasons = {"find": "", "find a b": "", "list a": "", "find abc": "name the key"}
+    assert not_refused("personal-data", reasons) == {}
