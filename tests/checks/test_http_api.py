@@ -20,7 +20,7 @@ mine = Mine()
 NOTHING = 7
 
 
-def test_e050_w050_those_who_know_callers_can_be_loaded() -> None:
+def test_e050_w050_w051_those_who_know_callers_and_how_tokens_travel() -> None:
     for paths, ids in (
         (["django_jobqueue.http.auth.Basic", f"{__name__}.mine"], []),
         ([f"{__name__}.Mine"], []),
@@ -34,9 +34,6 @@ def test_e050_w050_those_who_know_callers_can_be_loaded() -> None:
         assert [message.id for message in found] == ids, paths
         if paths == ["django_jobqueue.http.auth.Token"]:
             assert found[0].hint == ("Did you mean 'django_jobqueue.http.auth.Tokens'?")
-
-
-def test_w051_tokens_go_over_tls_where_the_project_is_deployed() -> None:
     assert list(check_transport(None)) == []
     with override_settings(JOBQUEUE={"HTTP_REQUIRE_TLS": False}):
         assert [message.id for message in check_transport(None)] == ["jobqueue.W051"]

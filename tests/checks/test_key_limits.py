@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
-
-import pytest
 
 from django_jobqueue import PerKey, Rate, job
 from django_jobqueue.checks.key_limits import check_shared_limits
@@ -19,14 +16,6 @@ def charge(account: str) -> None: ...
 def refund(account: str) -> None: ...
 
 
-@pytest.fixture
-def _types_are_gone() -> Iterator[None]:
-    yield
-    for name in ("charge", "refund"):
-        registry.remove(name)
-
-
-@pytest.mark.usefixtures("_types_are_gone")
 def test_e026_job_types_that_share_a_limit_state_the_same() -> None:
     limits: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         ({"concurrency": 4}, {"concurrency": 4}, ""),
@@ -49,4 +38,8 @@ def test_e026_job_types_that_share_a_limit_state_the_same() -> None:
         return " ".join(message.msg for message in messages) or "nothing"
 
     rows = [(*both, part or "nothing") for *both, part in limits]
-    assert differing(rows, said, str.__contains__) == []
+    try:
+        assert differing(rows, said, str.__contains__) == []
+    finally:
+        for function in (charge, refund):
+            registry.remove(function.__name__)

@@ -45,12 +45,7 @@ def say_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listener, "PATIENCE", 0.1)
 
 
-def test_a_good_server_is_not_talked_about() -> None:
-    assert asked() == []
-    call_command("check", "--database", "default", "--fail-level", "WARNING")
-
-
-def test_only_the_server_of_the_jobs_is_asked_and_only_by_a_flag(
+def test_a_good_server_is_asked_only_by_a_flag_and_not_talked_about(
     tmp_path: Path,
 ) -> None:
     with database("gone", HOST=str(tmp_path)):
@@ -58,6 +53,8 @@ def test_only_the_server_of_the_jobs_is_asked_and_only_by_a_flag(
         assert list(check_server(None, databases=["default"])) == []
     with database("lite", ENGINE="django.db.backends.sqlite3", NAME=":memory:"):
         assert asked("lite") == []
+    assert asked() == []
+    call_command("check", "--database", "default", "--fail-level", "WARNING")
 
 
 def test_e008_a_server_that_is_too_old_for_us_or_for_django(

@@ -103,10 +103,6 @@ def test_a_value_fits_where_a_type_checker_lets_it_pass() -> None:
         for one, other in itertools.combinations(ALLOWED, 2)
     ]
     assert differing(rows, fitting) == []
-
-
-def test_a_default_of_none_and_what_json_does_not_have_fit() -> None:
-    """Those who write JSON explain the latter."""
     for hint in ALLOWED:
         assert Annotations(annotated(hint, default=None)).fit({"a": None}), hint
     values = (datetime(2026, 1, 1), UUID(int=1), (1, 2), {1}, b"x", object())

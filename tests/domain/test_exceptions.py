@@ -97,9 +97,6 @@ def test_the_words_have_texts_of_their_own_where_no_reason_is_given() -> None:
     assert str(Cancel()) == "cancelled"
     for word in (Retry("r"), Snooze(1, "r"), Fail("r"), Cancel("r")):
         assert (str(word), word.reason) == ("r", "r")
-
-
-def test_a_wait_is_seconds_or_a_timedelta_and_forced_into_what_can_be() -> None:
     past = (-1, -5.5, float("-inf"), timedelta(-3), timedelta.min)
     waits: list[tuple[float | timedelta, timedelta]] = [
         *((90, timedelta(seconds=90)), (0.5, timedelta(milliseconds=500))),

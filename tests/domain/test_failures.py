@@ -51,9 +51,6 @@ def test_a_failure_has_class_message_traceback_and_frames() -> None:
     assert failure.error_class == "ValueError"
     assert "KeyError: 'card_token'\n" in failure.traceback
     assert "direct cause of the following exception" in failure.traceback
-
-
-def test_frames_of_libraries_are_told_from_the_project_s() -> None:
     failure = kept(caught(lambda: json.loads("{")))
     ours = [frame["project"] for frame in failure.frames]
     assert ours == sorted(ours, reverse=True)
@@ -155,6 +152,13 @@ def test_whatever_is_raised_is_kept() -> None:
     failure = kept(ValueError("made, not raised"))
     assert failure.traceback == "ValueError: made, not raised\n"
     assert (failure.frames, failure.fingerprint.frame) == ([], "shop.charge")
+    failure = Failure.synthetic("WorkerLost", "killed by \x00", job_type="shop.charge")
+    assert failure.error_class == "jobqueue.WorkerLost"
+    assert failure.message == "killed by \\x00"
+    assert (failure.traceback, failure.frames) == ("", [])
+    mark = failure.fingerprint
+    assert (mark.frame, mark.template) == ("shop.charge", "WorkerLost")
+    assert mark != Failure.synthetic("WorkerLost", "", job_type="a.b").fingerprint
 
 
 def test_sensitive_values_are_not_kept_in_message_traceback_or_template() -> None:
@@ -183,13 +187,3 @@ def test_sensitive_values_are_not_kept_in_message_traceback_or_template() -> Non
         return kept(raised(ValueError(text)), *secrets).fingerprint.template
 
     assert differing(templates, template, lambda got, part: part not in got) == []
-
-
-def test_a_failure_without_an_exception_has_a_class_of_ours() -> None:
-    failure = Failure.synthetic("WorkerLost", "killed by \x00", job_type="shop.charge")
-    assert failure.error_class == "jobqueue.WorkerLost"
-    assert failure.message == "killed by \\x00"
-    assert (failure.traceback, failure.frames) == ("", [])
-    mark = failure.fingerprint
-    assert (mark.frame, mark.template) == ("shop.charge", "WorkerLost")
-    assert mark != Failure.synthetic("WorkerLost", "", job_type="a.b").fingerprint

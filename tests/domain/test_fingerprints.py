@@ -44,10 +44,7 @@ SAME: list[tuple[str, str, str]] = [
     ("from 10.0.0.1", "from 192.168.17.4:5432", "from <ip>"),
     ("at 0x7f00aa", "at 0xDEADBEEF", "at <hex>"),
     ("commit 4f2a9c31", "commit 00ff11ee22aa", "commit <n>"),
-    ("commit 4f2a9c31", "commit 12345678", "commit <n>"),
     ("no order_4f2a9c31", "no order_aa00bb11cc", "no order_<n>"),
-    ("paid with 4111111111111111", "paid with 4111111111111112", "paid with <n>"),
-    (f"no job_{UUID_1}", f"no job_{UUID_2}", "no job_<uuid>"),
     ("from 2001:db8::1", "from fe80::a:b", "from <ip>"),
     ("from ::1", "from 1:2:3:4:5:6:7:ffff", "from <ip>"),
     ("at 12:30:45", "at 01:02:03", "at <n>:<n>:<n>"),
@@ -57,7 +54,6 @@ SAME: list[tuple[str, str, str]] = [
     ("can't open 'a'", "can't open 'it's b'", "can't open <str>"),
     ("no user b'anna'", 'no user b"it\'s"', "no user <str>"),
     ("a  b\tc", "a b c", "a b c"),
-    ("std::vector", "std::vector", "std::vector"),
     ("first line\nsecond", "first line\nother\nthird", "first line"),
     ("", "", ""),
 ]

@@ -15,12 +15,7 @@ from django_jobqueue import InvalidArguments, RetryRule, Snooze
 from django_jobqueue.domain import unique_keys
 from django_jobqueue.domain.job_options import policy_of
 from django_jobqueue.domain.option_checks import to_retry
-from django_jobqueue.domain.policy import (
-    UNSET,
-    Policy,
-    priority_problem,
-    queue_problem,
-)
+from django_jobqueue.domain.policy import UNSET, Policy, priority_problem, queue_problem
 from django_jobqueue.domain.retry_rules import ExceptionRule
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.retries import exponential, fixed, quartic
@@ -209,9 +204,6 @@ def test_at_most_once_allows_one_attempt_and_no_exceptions_to_retry() -> None:
     with override_settings(JOBQUEUE={"MAX_ATTEMPTS": None}):
         policy = policy_of(WHERE, {"delivery": "at_most_once"})
         assert policy.attempts_allowed == 1
-
-
-def test_a_rule_cannot_have_more_attempts_than_the_jobs() -> None:
     rules = {OSError: RetryRule(max_attempts=6)}
     assert refused(max_attempts=5, retry=rules) == (
         "retry of OSError has max_attempts=6, and jobs of this type have 5; a rule can "

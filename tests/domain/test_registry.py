@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 
+from django_jobqueue import Handler
 from django_jobqueue.domain.arguments import Parameters
 from django_jobqueue.domain.policy import Policy, name_problem
 from django_jobqueue.domain.registry import (
@@ -18,7 +18,6 @@ from django_jobqueue.domain.registry import (
     default_name,
     registry,
 )
-from tests.architecture.source import parsed
 from tests.sample import jobs
 from tests.support.tables import differing, refusal
 
@@ -117,18 +116,12 @@ def test_a_name_is_any_printable_text_and_a_bad_one_refused_with_the_reason() ->
 
 
 def test_the_jobs_of_every_app_are_discovered() -> None:
-    with open(jobs.__file__) as file:
-        functions = [
-            node.name
-            for node in parsed(file.read()).body
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-            and node.decorator_list
-        ]
-    assert functions
-    for name in functions:
-        found = registry.get(f"tests.sample.{name}")
+    handlers = [one for one in vars(jobs).values() if type(one) is Handler]
+    assert handlers
+    for handler in handlers:
+        found = registry.get(handler.name)
         assert found is not None
-        assert found.path == f"tests.sample.jobs:{name}"
+        assert found.path == f"tests.sample.jobs:{handler.function.__name__}"
 
 
 def test_the_near_misses_of_a_name_are_alike_and_not_only_in_their_app() -> None:

@@ -35,7 +35,7 @@ def test_rows_are_counted_as_they_are_done() -> None:
     assert (told.done, told.total, told.note) == (3.0, 3.0, "letters")
 
 
-def test_rows_without_a_length_have_no_total_unless_it_is_given() -> None:
+def test_rows_have_a_total_where_it_is_known_and_other_values_are_refused() -> None:
     async def rows() -> AsyncIterator[int]:
         for n in range(3):
             yield n
@@ -55,9 +55,6 @@ def test_rows_without_a_length_have_no_total_unless_it_is_given() -> None:
         if row == 4:
             break
     assert made.report.take().done == 4.0  # of a loop that is left
-
-
-def test_what_is_neither_a_finite_number_nor_rows_is_refused_at_once() -> None:
     for number in (float("nan"), float("inf")):
         with pytest.raises(ValueError, match="finite"):
             context().progress(number)

@@ -110,9 +110,6 @@ def test_a_policy_must_return_a_wait() -> None:
             "The backoff test_a_policy_must_return_a_wait.<locals>.mine returned "
             f"{returned!r}; it must return seconds, a timedelta or None."
         )
-
-
-def test_a_wait_is_forced_into_what_a_database_can_add() -> None:
     past, much = (timedelta(-1), timedelta.min, -3), (timedelta.max, math.inf, 10**400)
     waits: list[tuple[Any, timedelta | None]] = [
         *((wait, timedelta(0)) for wait in past),

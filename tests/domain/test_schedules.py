@@ -39,9 +39,7 @@ def test_a_schedule_has_the_arguments_and_options_that_it_is_given() -> None:
     assert (made.starts_at, made.ends_at) == (starts, None)
 
 
-def test_the_time_zone_of_the_settings_holds_where_none_is_given(
-    settings: Any,
-) -> None:
+def test_the_time_zone_of_the_settings_holds_where_none_is_given(settings: Any) -> None:
     settings.TIME_ZONE = "Asia/Tokyo"
     assert jobs.add.at(cron("@daily"))(1).time_zone == "Asia/Tokyo"
     assert cron("@daily").time_zone == "Asia/Tokyo"

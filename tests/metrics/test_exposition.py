@@ -100,6 +100,13 @@ def test_the_same_label_set_of_several_processes_is_added_up() -> None:
     values = shown([*counts, Sample(gauge, 9.0, place), Sample(gauge, 5.0, place)])
     assert values[counter, ()] == 7
     assert values[gauge, place] == 9  # the oldest of both
+    for sample in (
+        Sample("jobqueue_no_such", 1.0),
+        Sample(JOBS, 1.0, ("mail",)),
+        Sample("jobqueue_job_attempts", Distribution([1, 2], 3.0), ("a",)),
+    ):
+        with pytest.raises((KeyError, ValueError), match="jobqueue"):
+            Exposition().render([sample])
 
 
 @override_settings(JOBQUEUE={"METRICS_QUEUES": {"tenant-*": "tenant", "*-7": "seven"}})
@@ -149,13 +156,3 @@ def test_the_smallest_label_sets_are_added_up_and_shown_ones_stay(
     assert first.keys() == second.keys()
     assert second[JOBS, (*OTHERS, "ready")] == 110
     assert [record.args[:2] for record in caplog.records] == [(JOBS, 4)]  # type: ignore[index]
-
-
-def test_a_sample_that_the_catalogue_lacks_is_refused() -> None:
-    for sample in (
-        Sample("jobqueue_no_such", 1.0),
-        Sample(JOBS, 1.0, ("mail",)),
-        Sample("jobqueue_job_attempts", Distribution([1, 2], 3.0), ("a",)),
-    ):
-        with pytest.raises((KeyError, ValueError), match="jobqueue"):
-            Exposition().render([sample])

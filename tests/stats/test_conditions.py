@@ -60,6 +60,9 @@ def test_jobs_that_no_worker_would_claim_are_unserved() -> None:
     worker(lease_until=ago(minutes=1))
     worker("web-1:2", state="draining")
     assert [one[:2] for one in held()] == [("no_worker", "")]
+    text = Path(conditions.__file__).read_text()
+    for condition in set(AlertCondition) - set(OCCURRENCES):
+        assert f"AlertCondition.{condition.name}" in text
 
 
 def test_job_types_that_fail_or_crash_too_often() -> None:
@@ -123,9 +126,3 @@ def test_a_transaction_that_keeps_nothing_and_our_own_are_not_old() -> None:
         cursor.execute("SELECT pg_current_xact_id_if_assigned()")
     oldest = old_transactions.oldest(DjangoDatabase())
     assert oldest is None or oldest.age < 3_600
-
-
-def test_each_condition_that_can_be_named_is_judged() -> None:
-    text = Path(conditions.__file__).read_text()
-    for condition in set(AlertCondition) - set(OCCURRENCES):
-        assert f"AlertCondition.{condition.name}" in text

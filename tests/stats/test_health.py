@@ -90,10 +90,7 @@ PROBLEMS: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
         [("many_ready", "mail: 10,000+ ready jobs")],
     ),
     ({"depths": [depth(ready=CAP + 1)]}, []),
-    (
-        {"recent": TWO_QUEUES},
-        [("many_failed", "shop.add: 10.0 % of 100 jobs failed")],
-    ),
+    ({"recent": TWO_QUEUES}, [("many_failed", "shop.add: 10.0 % of 100 jobs failed")]),
     ({"recent": [finished(0, ENOUGH - 1)]}, []),
     ({"recent": [finished(0, 99)], "queues": SLOW}, []),
     ({"crashes": CRASHES}, [DIED]),
