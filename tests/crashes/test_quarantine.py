@@ -86,19 +86,3 @@ def test_no_process_is_started_for_a_job_that_may_not_run_and_one_when_it_may(
     assert {job.status for job in archived()} == {"succeeded"}
     run_others(10)
     assert ended() == len(held_back), run.output  # nobody followed in vain
-
-
-def test_a_drain_runs_a_job_that_may_run_and_ends_beside_others(
-    runworkers: Run, journal: str, own: OwnConnection
-) -> None:
-    held_back = hold_back_all(own, journal)
-    alone = in_quarantine(jobs.write_limited, journal)
-    jobs.add.enqueue(1)
-    run = runworkers("--drain", "--threads", "1", constants=CONSTANTS)
-
-    assert run.wait() == 0, run.output
-    assert {job.job_type_id for job in archived()} == {
-        "tests.sample.add",
-        archived(id=alone)[0].job_type_id,
-    }
-    assert {job.id for job in queued(status="queued")} == held_back.keys()
