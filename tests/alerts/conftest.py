@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
+from django_jobqueue import signals
 from django_jobqueue.alerts import Notification
 from django_jobqueue.alerts.alerter import Alerter
 from django_jobqueue.models import AlertDelivery
@@ -99,3 +100,19 @@ def alerter(make_alerter: Callable[[], Alerter]) -> Alerter:
 
 def retry_now() -> None:
     AlertDelivery.objects.update(next_attempt_at="2000-01-01T00:00Z")
+
+
+@pytest.fixture
+def heard() -> Iterator[list[tuple[object, Any]]]:
+    """What receivers of the signals of alerts were told."""
+    found: list[tuple[object, Any]] = []
+
+    def receive(sender: object, alert: Any, **kwargs: object) -> None:
+        found.append((sender, alert))
+
+    both = (signals.alert_fired, signals.alert_resolved)
+    for signal in both:
+        signal.connect(receive)
+    yield found
+    for signal in both:
+        signal.disconnect(receive)

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from django.db import connections
 
-from django_jobqueue import signals
 from django_jobqueue.alerts import Notification
 from django_jobqueue.alerts.alerter import Alerter
 from django_jobqueue.execution.signal_sender import announcer
@@ -238,24 +237,16 @@ def test_a_stopped_holder_lets_another_go_on_at_once(
 
 
 def test_receivers_of_the_signal_need_no_channel(
-    own: OwnConnection, alerter: Alerter
+    own: OwnConnection, alerter: Alerter, heard: list[tuple[object, Any]]
 ) -> None:
-    heard: list[tuple[object, str]] = []
-
-    def receive(sender: object, alert: Any, **kwargs: object) -> None:
-        heard.append((sender, alert.text))
-
-    signals.alert_fired.connect(receive)
-    try:
-        fail(own, "no such order")
-        alerter.tick()
-        alerter.tick()
-        assert announcer.flush(20)
-    finally:
-        signals.alert_fired.disconnect(receive)
-
+    fail(own, "no such order")
+    alerter.tick()
+    alerter.tick()
+    assert announcer.flush(20)
     text = "A new failure: ValueError in shop.jobs:send"
-    assert heard == [("failure_group", text)]
+    assert [(sender, alert.text) for sender, alert in heard] == [
+        ("failure_group", text)
+    ]
 
 
 def test_old_alerts_are_deleted_with_their_deliveries(

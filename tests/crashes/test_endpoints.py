@@ -117,8 +117,9 @@ def test_every_job_is_done_though_the_endpoint_and_workers_are_killed(
     hosts = [runworkers(*flags, constants=QUICK, **env) for _ in range(2)]
     for host in hosts:
         host.started()
-    unknown = ship.enqueue(order=-1).id
-    ship.using(timeout=1).enqueue_many([{"order": n, "ms": 200} for n in range(total)])
+    briefly = ship.using(timeout=1)
+    unknown = briefly.enqueue(order=-1).id
+    briefly.enqueue_many([{"order": n, "ms": 200} for n in range(total)])
     for _ in range(2):
         time.sleep(random.uniform(0.1, 0.6))
         node.kill()

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import Group
 
 from tests.crashes.seen import children
-from tests.embedded.programs import Run, program  # noqa: F401
+from tests.embedded.programs import Run
 from tests.sample import forks, jobs
 from tests.support.rows import archived, queued
 from tests.support.run_workers import RunWorkers
@@ -123,8 +123,7 @@ print("the program ends")
 
 
 def test_a_child_that_comes_back_ends_also_in_an_embedded_worker(
-    program: Run,  # noqa: F811
-    journal: str,
+    program: Run, journal: str
 ) -> None:
     places = [place for place in forks.PLACES if "receiver" not in place]
     for place in places:

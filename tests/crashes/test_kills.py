@@ -68,7 +68,8 @@ def test_a_job_claimed_by_a_worker_that_is_killed_before_the_start_runs_once(
     runworkers: Run, journal: str
 ) -> None:
     """Or never, if it may run at most once: nobody knows that it did not."""
-    run = runworkers("--threads", "1", *LEASE, SAMPLE_KILL_BEFORE="a once")
+    env = {"SAMPLE_KILL_BEFORE": "a once"}
+    run = runworkers("--threads", "1", *LEASE, constants=BRISK, **env)
     run.started()
     jobs.write.enqueue(journal, "a")
     eventually(all_archived(1))

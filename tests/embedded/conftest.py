@@ -12,6 +12,7 @@ from django.test import override_settings
 
 import django_jobqueue
 from django_jobqueue.embedded import EmbeddedWorker
+from tests.embedded.programs import program as program
 from tests.sample import jobs
 from tests.support.run_workers import BRISK
 

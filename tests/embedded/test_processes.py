@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from django_jobqueue.models import Worker
-from tests.embedded.programs import Run, program  # noqa: F401
+from tests.embedded.programs import Run
 from tests.sample import jobs
 from tests.support.rows import archived, queued
 from tests.support.run_workers import RunWorkers
@@ -21,8 +21,7 @@ STAY = "threading.Event().wait()"
 
 
 def test_a_process_that_ends_without_a_stop_lets_its_jobs_end(
-    program: Run,  # noqa: F811
-    journal: str,
+    program: Run, journal: str
 ) -> None:
     """An async handler can use the database meanwhile."""
     run = program(
@@ -55,8 +54,7 @@ print("the main thread ends")
 
 
 def test_a_fork_has_no_worker_but_can_have_one_of_its_own(
-    program: Run,  # noqa: F811
-    journal: str,
+    program: Run, journal: str
 ) -> None:
     """And harms that of its parent not."""
     of_child = jobs.add.using(queue="child").enqueue(1)
@@ -94,9 +92,7 @@ worker.stop()
 
 
 def test_after_a_kill_another_worker_takes_over_when_the_lease_has_lapsed(
-    program: Run,  # noqa: F811
-    runworkers: Callable[..., RunWorkers],
-    journal: str,
+    program: Run, runworkers: Callable[..., RunWorkers], journal: str
 ) -> None:
     victim = program(
         f"""
@@ -124,8 +120,7 @@ with override_settings(JOBQUEUE={{"LEASE": 2}}), django_jobqueue.worker(threads=
 
 
 def test_a_successor_on_the_same_host_does_not_wait_for_the_lease(
-    program: Run,  # noqa: F811
-    journal: str,
+    program: Run, journal: str
 ) -> None:
     code = f"with django_jobqueue.worker(threads=1): {STAY}"
     victim = program(code, is_forked=True)
@@ -139,10 +134,7 @@ def test_a_successor_on_the_same_host_does_not_wait_for_the_lease(
 
 
 def test_a_handler_that_holds_the_interpreter_longer_than_the_lease_is_refused(
-    program: Run,  # noqa: F811
-    runworkers: Callable[..., RunWorkers],
-    journal: str,
-    tmp_path: Path,
+    program: Run, runworkers: Callable[..., RunWorkers], journal: str, tmp_path: Path
 ) -> None:
     """No thread of its process can renew meanwhile, so another worker rescues the job;
     what the first attempt says in the end changes nothing. It may end before it is told
@@ -185,7 +177,7 @@ with override_settings(JOBQUEUE={{"LEASE": 2}}), django_jobqueue.worker(threads=
 
 
 def test_a_handler_that_holds_the_interpreter_past_its_timeout_is_told_once(
-    program: Run,  # noqa: F811
+    program: Run,
 ) -> None:
     """Nobody can end it; who reads the log learns what to do."""
     held = program(

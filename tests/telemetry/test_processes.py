@@ -72,7 +72,7 @@ def test_a_job_that_its_process_does_not_end_well_is_one_event(
 ) -> None:
     """It kills its process, does not stop, or keeps the interpreter's lock."""
     path = str(tmp_path / "events")
-    flags = (*THREADS, "--cancel-grace", "0.1")
+    flags = (*THREADS, "--cancel-grace", "0.1", "--grace", "0.2")
     hang = jobs.hang.using(max_attempts=1)
     lock = jobs.hold_lock.using(max_attempts=1, timeout=0.3)
     count = 0
