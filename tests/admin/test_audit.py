@@ -119,14 +119,11 @@ def test_long_lists_and_texts_are_cut(db: None) -> None:
     assert entry.details == {"others": names[:MOST_NAMES], "reason": "x" * 500}
 
 
-def test_hostile_words_and_rows_of_plain_sql_harm_no_page(anna: Client) -> None:
-    details = {"reason": "<b>bold</b> password=s3cr3t", "<i>": {"a": ["\u202e"]}}
-    record("<script>", "<u>eve</u>", 1, {**details, "id": "<img>"})
+def test_secrets_and_rows_of_plain_sql_harm_no_page(anna: Client) -> None:
+    record("pause", "eve", 1, {"reason": "password=s3cr3t"})
     for value in (7, "text", [], {}, [{"a": 1}], {"a": None}):
         AuditEntry.objects.create(by="x", verb="y", about=value, details=value)
-    page = get(anna, list_of(PAGE))
-    for text in ("<script>x", "<b>bold", "<u>eve", "<img>", "<i>:", "s3cr3t", "\u202e"):
-        assert text not in page.html
+    assert "s3cr3t" not in get(anna, list_of(PAGE)).html
 
 
 def test_old_entries_are_dropped_in_batches(

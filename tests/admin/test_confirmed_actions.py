@@ -52,6 +52,9 @@ from tests.store.rows import ago, make
 
 pytestmark = pytest.mark.django_db
 
+ATTEMPTS: dict[str, Any] = {"max_attempts": 9}
+REASON: dict[str, Any] = {"reason": "x"}
+
 
 def entries() -> dict[str, str]:
     found = LogEntry.objects.order_by("pk")
@@ -267,12 +270,6 @@ def test_workers_are_asked(anna: Client) -> None:
 # How waiting jobs may end.
 
 
-SAID: dict[str, tuple[str, dict[str, Any]]] = {
-    "fail": ("cancel_queuedjob", {"reason": "x"}),
-    "allow_attempts": ("reschedule_queuedjob", {"max_attempts": 9}),
-}
-
-
 def test_a_waiting_job_is_archived_as_failed_with_the_reason(
     anna: Client, db: None, operated: list[dict[str, Any]]
 ) -> None:
@@ -314,20 +311,29 @@ def test_a_waiting_job_gets_more_attempts(
 def test_a_running_job_is_left_alone(anna: Client, scene: Scene) -> None:
     id = scene.queued["running"]
     before = QueuedJob.objects.filter(pk=id).values().get()
-    for verb, (_right, said) in SAID.items():
+    for verb, said in (("fail", REASON), ("allow_attempts", ATTEMPTS)):
         assert verb not in buttons(anna, "queuedjob", id)
         assert "1 was skipped" in act(anna, "queuedjob", verb, id, **said)
     assert QueuedJob.objects.filter(pk=id).values().get() == before
 
 
-def test_each_needs_its_right(log_in: LogIn) -> None:
-    wrong = log_in("view_queuedjob", "release_queuedjob", "view_job_data")
-    for verb, (right, said) in SAID.items():
-        sent = {"keys": str(queued(ADD)), "confirmed": "1", **said}
-        assert wrong.post(verb_of("queuedjob", verb), sent).status_code == 403
+def test_each_needs_its_right(log_in: LogIn, scene: Scene) -> None:
+    lost = scene.queued["lapsed"]
+    cases: dict[str, tuple[str, Any, dict[str, Any]]] = {
+        "cancel_queuedjob": ("fail", queued(), REASON),
+        "reschedule_queuedjob": ("allow_attempts", queued(), ATTEMPTS),
+        "release_queuedjob": ("release", lost, {}),
+        "free_unique_key": ("free_key", queued(unique_key=new_id()), {}),
+    }
+    for right, (verb, id, said) in cases.items():
+        sent = {"keys": str(id), "confirmed": "1", **said}
+        others = {*cases, "view_queuedjob", "view_job_data"} - {right}
+        client = log_in(*others, name=f"not {verb}")
+        assert verb not in buttons(client, "queuedjob", id)
+        assert client.post(verb_of("queuedjob", verb), sent).status_code == 403
         client = log_in("view_queuedjob", right, name=verb)
         assert client.post(verb_of("queuedjob", verb), sent).status_code == 302
-    assert LogEntry.objects.count() == 2
+    assert LogEntry.objects.count() == 4
 
 
 # Releasing running jobs: only from workers that are gone.
@@ -414,16 +420,6 @@ def test_a_job_that_may_run_once_only_is_archived_and_that_is_said_before(
     assert "Released from a lost worker." in get(anna, page_of("archivedjob", id)).text
 
 
-def test_releasing_needs_its_right(log_in: LogIn, scene: Scene) -> None:
-    sent = {"keys": str(scene.queued["lapsed"]), "confirmed": "1"}
-    address = verb_of("queuedjob", "release")
-    client = log_in("view_queuedjob", "cancel_queuedjob", "reschedule_queuedjob")
-    assert client.post(address, sent).status_code == 403
-    client = log_in("view_queuedjob", "release_queuedjob", name="carl")
-    assert client.post(address, sent).status_code == 302
-    assert QueuedJob.objects.get(pk=scene.queued["lapsed"]).status == "queued"
-
-
 # Unique keys: until when they are held, and freeing them.
 
 
@@ -483,12 +479,3 @@ def test_a_freed_key_lets_a_duplicate_through(
     # One that was freed meanwhile is no error.
     told = act(anna, "queuedjob", "free_key", queued())
     assert told == "1 was skipped: it changed meanwhile."
-
-
-def test_freeing_needs_its_permission(log_in: LogIn) -> None:
-    id = queued(unique_key=new_id())
-    client = log_in("view_queuedjob", "reschedule_queuedjob")
-    assert "free_key" not in buttons(client, "queuedjob", id)
-    sent = {"keys": str(id), "confirmed": "1"}
-    assert client.post(verb_of("queuedjob", "free_key"), sent).status_code == 403
-    assert QueuedJob.objects.get(pk=id).unique_key is not None

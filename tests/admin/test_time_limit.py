@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.db import connection
-from django.test import Client, TransactionTestCase, override_settings
+from django.test import Client
 
 from django_jobqueue.admin.jobs.archived_jobs import ArchivedJobAdmin
 from django_jobqueue.admin.lists.change_list import JobChangeList
@@ -97,17 +98,11 @@ def test_a_lower_limit_stands(
         assert seen.pop() == within
 
 
-class AfterAPageTest(TransactionTestCase):
+def test_the_limit_ends_with_the_page(transactional_db: None, short: None) -> None:
     """Outside of a transaction, as a site runs."""
-
-    @override_settings(JOBQUEUE=SHORT)
-    def test_the_limit_ends_with_the_page(self) -> None:
-        from django.contrib.auth import get_user_model
-
-        rows.archived()
-        client = Client()
-        user = get_user_model().objects.create_superuser("anna", "", "x")
-        client.force_login(user)
-        get(client, list_of("archivedjob"))
-        assert limit() == "0"
-        assert connection.get_autocommit()
+    rows.archived()
+    client = Client()
+    client.force_login(get_user_model().objects.create_superuser("anna", "", "x"))
+    get(client, list_of("archivedjob"))
+    assert limit() == "0"
+    assert connection.get_autocommit()

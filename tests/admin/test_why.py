@@ -41,7 +41,7 @@ def reasons(rf: Any, admin_user: Any) -> Any:
         request = rf.get("/")
         request.user = admin_user
         job = QueuedJob.objects.select_related("job_type").get(pk=id)
-        (dressed,) = site._registry[QueuedJob].annotate(request, [job])
+        (dressed,) = site.get_model_admin(QueuedJob).annotate(request, [job])
         found: list[str] = dressed.row_context.why
         return found
 
