@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from django_jobqueue.management.jobqueue.subcommand import by
-from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
+from django_jobqueue.models import ArchivedJob, QueuedJob
 from tests.commands.conftest import (
     Said,
     jobqueue,
@@ -107,12 +107,6 @@ def test_a_job_can_be_due_later_and_expire() -> None:
     assert timedelta(minutes=119) < lives < timedelta(minutes=121)
 
 
-def test_a_job_can_be_due_at_a_moment() -> None:
-    with timezone.override("Europe/Vienna"):
-        job = made(f"{ADD} --run-after 2036-01-02T03:04")
-    assert job.run_after == datetime.fromisoformat("2036-01-02T02:04+00:00")
-
-
 def test_json_describes_the_job() -> None:
     id = str(uuid4())
     said = jobqueue(f"{ADD} --format json --id {id}").json
@@ -123,11 +117,6 @@ def test_json_describes_the_job() -> None:
     assert (said["job_type"], said["status"]) == ("tests.sample.add", "queued")
     assert datetime.fromisoformat(said["run_after"]) == job.run_after
     assert said["expires_at"] is None
-
-
-def test_the_id_is_printed_even_when_it_is_to_be_quiet() -> None:
-    said = jobqueue(ADD, verbosity=0)
-    assert said.out == f"{queued()[0].id}\n"
 
 
 @pytest.mark.parametrize("spelling", ["{}", "job_{}", "{{{}}}", "urn:uuid:{}"])
@@ -170,14 +159,6 @@ def test_a_duplicate_is_refused_where_its_type_does_not_say_otherwise() -> None:
     assert len(queued()) == 1
 
 
-def test_two_hosts_whose_cron_enqueues_the_same_are_both_well() -> None:
-    """The type says on_duplicate="return"."""
-    index = "enqueue tests.sample.index document=7"
-    job = made(index)
-    assert made(index) == job
-    assert "is already queued" in refusal(f"{index} --on-duplicate raise")
-
-
 def test_duplicates_among_lines_are_told_in_the_command_line_s_words(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -207,12 +188,6 @@ def test_a_queue_that_nobody_names_is_taken_with_a_remark() -> None:
     assert (said.out, job.queue) == (f"{job.id}\n", "defualt")
     assert jobqueue(f"{ADD} --queue other -v 0").err == ""
     assert jobqueue(f"{ADD} --queue other").err == ""  # a job is there by now
-
-
-def test_a_type_whose_handler_is_not_known_here_can_be_enqueued() -> None:
-    JobType.objects.create(name="elsewhere.report", queue="reports")
-    job = made("enqueue elsewhere.report any=thing")
-    assert (job.job_type_id, job.queue) == ("elsewhere.report", "reports")
 
 
 def test_what_makes_no_sense_is_refused_with_a_reason() -> None:

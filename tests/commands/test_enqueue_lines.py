@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 from django.db import OperationalError
 
 from django_jobqueue.management.jobqueue import batches, enqueue_lines
-from django_jobqueue.models import JobType, QueuedJob
+from django_jobqueue.models import QueuedJob
 from tests.commands.conftest import Terminal, jobqueue, needs_rich, refusal
 from tests.support.rows import queued
 
@@ -72,14 +72,6 @@ def test_a_byte_order_mark_is_no_part_of_the_first_line(lines: Path) -> None:
     assert numbers() == [1]
     write(lines, 0)
     assert jobqueue(f"{ADD} {lines}").out == "0 jobs were enqueued.\n"
-
-
-def test_a_type_whose_handler_is_not_known_here_is_enqueued_too(lines: Path) -> None:
-    JobType.objects.create(name="elsewhere.report", queue="reports")
-    write(lines, 3)
-    jobqueue(f"enqueue elsewhere.report --lines {lines}")
-    assert numbers() == [0, 1, 2]
-    assert {job.queue for job in queued()} == {"reports"}
 
 
 @needs_rich

@@ -15,7 +15,6 @@ from uuid import UUID
 import pytest
 from django.core.management.base import CommandError
 from django.db import OperationalError, connections, transaction
-from django.test import Client
 from django.utils import timezone
 
 from django_jobqueue import operations
@@ -24,7 +23,7 @@ from django_jobqueue.operations import moving
 from django_jobqueue.store import worker_rows
 from django_jobqueue.store.bulk import moving_jobs
 from django_jobqueue.store.connection import DjangoDatabase
-from tests.commands.conftest import Manage, Said, Terminal, jobqueue, refusal
+from tests.commands.conftest import Manage, Said, jobqueue, refusal
 from tests.sample import jobs
 from tests.store.rows import ADD, LIMITED, ONCE, ago, archive, job_type, make, make_many
 from tests.support.commands import ForkedProcess, worker_environment
@@ -166,21 +165,6 @@ def test_a_dry_run_changes_nothing() -> None:
     assert (here(), there(), holders()) == (set(ids), set(), 0)
 
 
-def test_more_than_one_job_needs_a_confirmation(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    ids = set(make_many(2))
-    line = f"{TO} --type {ADD}"
-    why = "2 jobs would be moved to second. More than one needs a confirmation"
-    assert why in refusal(line)
-    monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
-    assert refusal(line) == "Nothing was moved to second."
-    assert (here(), there()) == (ids, set())
-    monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
-    jobqueue(line)
-    assert (here(), there()) == (set(), ids)
-
-
 def test_ids_come_from_standard_input_and_each_that_stays_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -193,14 +177,6 @@ def test_ids_come_from_standard_input_and_each_that_stays_is_named(
     )
     assert (here(), there()) == ({running}, {waiting})
     assert refusal(f"{TO} {waiting}") == f"Job {waiting} is in second already."
-
-
-def test_running_jobs_are_left_alone() -> None:
-    running = make(status="running", worker_id=1, fence=4)
-    waiting = make()
-    move("--queue default")
-    assert (here(), there()) == ({running}, {waiting})
-    assert QueuedJob.objects.get().fence == 4
 
 
 def test_jobs_of_at_most_once_types_stay_with_the_reason() -> None:
@@ -368,22 +344,6 @@ def test_workers_and_rescues_leave_alone_what_is_held(
     assert move("--queue default")["count"] == 1
     assert seen == [[], [], [], [], True]
     assert there(status="queued", attempts=0, crashes=0) == {id}
-
-
-def test_the_admin_shows_who_holds_a_job(
-    monkeypatch: pytest.MonkeyPatch, admin_client: Client
-) -> None:
-    make()
-    pages: list[str] = []
-
-    def visit() -> None:
-        for name in ("queuedjob", "worker"):
-            pages.append(admin_client.get(f"/admin/jobqueue/{name}/").text)
-
-    during(monkeypatch, "stage", visit)
-    move("--queue default")
-    assert "running on move to second" in pages[0]
-    assert "move to second" in pages[1]
 
 
 def test_ctrl_c_ends_it_between_two_batches(monkeypatch: pytest.MonkeyPatch) -> None:

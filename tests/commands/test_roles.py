@@ -79,12 +79,6 @@ def test_a_group_gets_its_rights_again_and_keeps_those_of_other_apps(
     assert list(group.user_set.all()) == [member]
 
 
-def test_a_dry_run_creates_no_group() -> None:
-    said = jobqueue("roles --dry-run")
-    assert said.out.endswith("Nothing was changed.\n")
-    assert not Group.objects.exists()
-
-
 def test_a_permission_that_is_not_there_yet_asks_for_migrate() -> None:
     Permission.objects.filter(codename="view_overview").delete()
     assert "no permission view_overview: run manage" in refusal("roles")

@@ -177,22 +177,6 @@ def test_what_plain_sql_wrote_is_shown(worker: HandDriven) -> None:
     assert {line["text"] for line in found["lines"]} == {"2"}
 
 
-def test_an_override_shows_in_the_limit() -> None:
-    made = jobs.add.enqueue(1)
-    operations.override("tests.sample.add", max_attempts=9)
-    assert " of 9\n" in jobqueue(f"show {made.id}").out
-    operations.override("tests.sample.add", max_attempts=-1)
-    assert " of unlimited\n" in jobqueue(f"show {made.id}").out
-    operations.override("tests.sample.add", max_attempts=None)
-
-
-def test_replays_know_each_other(worker: HandDriven) -> None:
-    made = replayed(worker)
-    old = str(QueuedJob.objects.get().replay_of)
-    assert str(made.id) in jobqueue(f"show {old}").out
-    assert old in jobqueue(f"show {made.id}").out
-
-
 def test_a_waiting_job_is_shown_with_the_reasons(worker: HandDriven) -> None:
     made = jobs.add.enqueue(1)
     operations.pause("tests.sample.add", by="anna")

@@ -42,78 +42,45 @@ def test_the_keys_are_these() -> None:
     ]
 
 
-def test_a_queue_has_counts_and_seconds() -> None:
+def test_queues_and_workers_have_their_figures() -> None:
     stats.queued()
     stats.queued(run_after=stats.ago(hours=-1))
-    (queue,) = figures()["queues"]
-    oldest = queue.pop("oldest")
-    assert 0 <= oldest < 60
-    assert queue == {
-        "queue": "default",
-        "job_type": "tests.sample.add",
-        "ready": 1,
-        "later": 1,
-        "retrying": 0,
-        "running": 0,
-    }
-
-
-def test_a_worker_has_its_row_s_figures_in_seconds_and_bytes() -> None:
-    row = stats.worker(
-        queues=["mail"], threads=3, async_slots=7, lease_until=stats.ago(seconds=-15)
-    )
-    stats.worker("web-1:2")
-    one, other = figures()["workers"]
+    lease = stats.ago(seconds=-15)
+    row = stats.worker(queues=["mail"], threads=3, async_slots=7, lease_until=lease)
+    stats.worker("web-1:2", queues=["mail"])
+    found = figures()
+    (queue,) = found["queues"]
+    assert 0 <= queue.pop("oldest") < 60
+    counts = {"ready": 1, "later": 1, "retrying": 0, "running": 0}
+    assert queue == {"queue": "default", "job_type": "tests.sample.add", **counts}
+    one, _ = found["workers"]
     assert 10 < one.pop("lease") <= 15
     assert 0 <= one.pop("age") < 60
-    assert one == {
-        "id": row.id,
-        "name": "web-1:1",
-        "state": "running",
-        "alive": True,
-        "running": 0,
-        "threads": 3,
-        "async_slots": 7,
-        "memory": 0,
-        "queues": ["mail"],
-        "listening": False,
-        "release": "",
-        "end": "",
-        "remote": False,
-    }
-    assert other["queues"] is None
+    named = {"id": row.id, "name": "web-1:1", "state": "running", "queues": ["mail"]}
+    slots = {"running": 0, "threads": 3, "async_slots": 7, "memory": 0}
+    flags = {"alive": True, "listening": False, "remote": False}
+    assert one == {**named, **slots, **flags, "release": "", "end": ""}
+    (notice,) = found["notices"]
+    assert (notice["code"], notice["queue"]) == ("queue_not_served", "default")
 
 
-def test_throughput_has_counts_and_percentiles() -> None:
+def test_throughput_and_failures_have_their_figures() -> None:
     count = Count("tests.sample.add", "mail", "r1", 7, 1, 2, 3)
     count.attempt(ran=0.039, waited=0.9)
     rollup.add(DjangoDatabase(), [count, Count("tests.sample.say", "mail", other=1)])
-    first, second = figures()["throughput"]
-    assert first == {
-        "queue": "mail",
-        "job_type": "tests.sample.add",
-        "succeeded": 7,
-        "failed": 1,
-        "retried": 2,
-        "other": 3,
-        "wait_p95": 1.0,
-        "run_p50": pytest.approx(0.0398, abs=0.0001),
-        "run_p95": pytest.approx(0.0398, abs=0.0001),
-    }
-    assert (second["wait_p95"], second["run_p50"]) == (None, None)
-
-
-def test_a_failure_has_its_last_time_and_message() -> None:
     make_archived(2, error_class="shop.Gone", error_message="no\nsuch order")
-    (failure,) = figures()["failures"]
+    found = figures()
+    first, second = found["throughput"]
+    times = {name: pytest.approx(0.0398, abs=0.0001) for name in ("run_p50", "run_p95")}
+    counts = {"succeeded": 7, "failed": 1, "retried": 2, "other": 3, "wait_p95": 1.0}
+    of_add = {"job_type": "tests.sample.add"}
+    assert first == {"queue": "mail", **of_add, **counts, **times}
+    assert (second["wait_p95"], second["run_p50"]) == (None, None)
+    (failure,) = found["failures"]
     last = datetime.fromisoformat(failure.pop("last"))
     assert timedelta(0) < timezone.now() - last < timedelta(hours=1)
-    assert failure == {
-        "error_class": "shop.Gone",
-        "job_type": "tests.sample.add",
-        "count": 2,
-        "message": "no\nsuch order",
-    }
+    why = {"error_class": "shop.Gone", "message": "no\nsuch order"}
+    assert failure == {**of_add, **why, "count": 2}
 
 
 def test_a_pause_has_who_why_since_and_until() -> None:
@@ -132,10 +99,3 @@ def test_a_pause_has_who_why_since_and_until() -> None:
         "since": None,
         "until": None,
     }
-
-
-def test_a_notice_names_the_queue_or_the_type() -> None:
-    stats.worker(queues=["mail"])
-    stats.queued()
-    (notice,) = figures()["notices"]
-    assert (notice["code"], notice["queue"]) == ("queue_not_served", "default")

@@ -106,11 +106,6 @@ def test_programs_are_told_code_override_and_what_holds() -> None:
         assert tuple(shown(ADD)["policy"][option].values()) == policy
 
 
-def test_a_job_type_that_is_never_started_twice_has_one_attempt() -> None:
-    operations.override(ONCE, max_attempts=7)
-    assert shown(ONCE)["policy"]["max_attempts"]["value"] == 1
-
-
 def test_what_makes_no_sense_is_refused() -> None:
     reasons = {
         f"shwo {ADD}": "types has no verb 'shwo'. Did you mean 'show'? Its verbs are",

@@ -17,7 +17,7 @@ from django.test import RequestFactory
 from django.utils import timezone
 
 from django_jobqueue import operations
-from django_jobqueue.management.jobqueue import queued_verbs, where
+from django_jobqueue.management.jobqueue import where
 from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
 from django_jobqueue.search.parser import qualifiers
 from django_jobqueue.search.selection import Selection, Table
@@ -265,15 +265,6 @@ def test_the_question_says_which_statuses_the_jobs_have(
         "5 jobs (2 failed, 3 succeeded) will be replayed. Go on? [y/N] "
     )
     assert QueuedJob.objects.count() == 5
-
-
-def test_failing_many_goes_on_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queued_verbs, "BATCH", 2)
-    jobs.add.enqueue_many([{"a": 1}] * 5)
-    said = jobqueue("fail --type sample.add --reason 'given up' --yes")
-    assert said.out == "5 jobs were failed.\n"
-    over = archived(status="failed")
-    assert [job.error_message for job in over] == ["given up"] * 5
 
 
 def test_bulk_operations_are_listed_shown_stopped_and_undone() -> None:
