@@ -96,13 +96,11 @@ def test_what_is_no_json_is_a_type_error(finish: Finish) -> None:
 def test_a_task_can_know_its_attempt(finish: Finish) -> None:
     result = finish(tasks.look.using(metadata={"trace": 7}))
     assert result.return_value == {
-        "id": result.id,
-        "status": "RUNNING",
-        "attempt": 1,
-        "workers": result.worker_ids,
-        "metadata": {"trace": 7},
-        "current": result.id,
+        **{"id": result.id, "status": "RUNNING", "attempt": 1, "current": result.id},
+        **{"workers": result.worker_ids, "metadata": {"trace": 7}},
     }
+    assert issubclass(tasks.JobTaskContext, TaskContext)
+    assert isinstance(tasks.seen[0], JobTaskResult)
     assert finish(tasks.alook).return_value == 1
 
 
@@ -234,12 +232,6 @@ def test_receivers_that_raise_change_nothing(finish: Finish) -> None:
     finally:
         for signal in (task_started, task_finished):
             signal.disconnect(receive)
-
-
-def test_the_context_is_one_of_the_framework(finish: Finish) -> None:
-    assert issubclass(tasks.JobTaskContext, TaskContext)
-    finish(tasks.look)
-    assert isinstance(tasks.seen[0], JobTaskResult)
 
 
 def test_tasks_for_later_wait_and_urgent_ones_come_first(make_worker: Any) -> None:

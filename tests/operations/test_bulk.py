@@ -19,7 +19,6 @@ from django_jobqueue.models import (
 )
 from django_jobqueue.operations import bulk, bulk_steps
 from django_jobqueue.search.selection import Selection, Table, Term
-from django_jobqueue.store.bulk import operation_rows as bulk_operations
 from django_jobqueue.store.bulk.chunk import Chunk
 from django_jobqueue.store.bulk.operation_rows import Operation
 from tests.store.rows import ADD, ONCE, ago, archive, make, make_many
@@ -67,14 +66,6 @@ def copies() -> list[UUID | None]:
     return list(new.values_list("replay_of", flat=True))
 
 
-def test_a_draft_is_counted_and_changes_nothing() -> None:
-    failed(3)
-    made = bulk.draft("replay", FAILED, reason="fixed", by="anna", per_minute=60)
-    assert (made.state, made.total, made.created_by) == ("draft", 3, "anna")
-    assert (made.reason, made.per_minute, made.selection) == ("fixed", 60, FAILED)
-    assert QueuedJob.objects.count() == 0
-
-
 def test_what_cannot_be_is_refused() -> None:
     for kind, selection, options in (
         ("explode", FAILED, {}),
@@ -102,7 +93,10 @@ def test_what_cannot_be_is_refused() -> None:
 
 def test_only_the_first_start_starts_it(operated: Told) -> None:
     failed(2)
-    made = bulk.draft("replay", FAILED, by="anna")
+    made = bulk.draft("replay", FAILED, reason="why", by="anna", per_minute=60)
+    assert (made.state, made.total, made.created_by) == ("draft", 2, "anna")
+    assert (made.reason, made.per_minute, made.selection) == ("why", 60, FAILED)
+    assert QueuedJob.objects.count() == 0
     assert bulk.start(made.id, by="anna", reason="fixed") is True
     assert bulk.start(made.id, by="bert", reason="again") is False
     (job,) = QueuedJob.objects.all()
@@ -203,15 +197,6 @@ def test_no_more_jobs_are_changed_than_the_limit() -> None:
     assert sorted(map(str, copies())) == sorted(map(str, old[:3]))
 
 
-def test_jobs_of_any_of_some_statuses() -> None:
-    for status in ("failed", "expired", "succeeded"):
-        archive(ADD, status)
-    for statuses, count in ((("failed",), 1), (("failed", "expired"), 2), ((), 0)):
-        selection = Selection(Table.ARCHIVED, (Term("statuses", statuses),))
-        assert Selection.from_json(selection.to_json()) == selection
-        assert bulk.draft("replay", selection).total == count
-
-
 def test_an_operation_of_its_caller_has_no_job_until_it_is_resumed() -> None:
     old = failed(3)
     made, abandoned = (bulk.draft("replay", FAILED, here=True) for _ in range(2))
@@ -235,17 +220,6 @@ def test_only_a_draft_is_discarded_and_a_stopped_one_is_not_started() -> None:
     stopped = bulk.draft("replay", FAILED)
     assert bulk.stop(stopped.id)
     assert not bulk.start(stopped.id)
-
-
-def test_an_expired_job_gets_time_to_live() -> None:
-    begun, late = ago(900), ago(300)
-    archive(ADD, "expired", created_at=begun, expires_at=late, finished_at=late)
-    expired = Selection(Table.ARCHIVED, (Term("status", "expired"),))
-    for expires in ("same", "never"):
-        finished(started("replay", expired, expires=expires, skip_replayed="none"))
-    same, never = QueuedJob.objects.exclude(replay_of=None).order_by("id")
-    assert same.expires_at == same.run_after + (late - begun)
-    assert never.expires_at is None
 
 
 def test_cancel_archives_what_waits_and_asks_what_runs() -> None:
@@ -276,17 +250,6 @@ def test_run_now_leaves_what_runs_and_reschedule_what_would_expire() -> None:
     assert (row.changed, row.skipped) == (1, {"expires": 1})
     job = QueuedJob.objects.get(id=later)
     assert (job.run_after, job.priority, job.queue) == (LATER, 9, "night")
-
-
-def test_what_is_not_as_it_was_selected_any_more_is_left() -> None:
-    """A job that a worker takes between the look and the lock."""
-    (job,) = make_many(1)
-    ready = WAITING.also(Term("state", "ready"))
-    operation = started("cancel", ready)
-    QueuedJob.objects.filter(id=job).update(status="running", attempts=1)
-    row = finished(operation)
-    assert (row.seen, row.changed) == (0, 0)
-    assert QueuedJob.objects.get(id=job).cancel_requested_at is None
 
 
 def test_prune_deletes_jobs_with_their_failures() -> None:
@@ -400,16 +363,6 @@ def test_the_log_says_which_jobs_without_their_secrets() -> None:
     text = "archived: status=failed data.user.password=•••• attempts>=3"
     assert bulk.filter_text(selection) == text
     assert bulk.filter_text(Selection(Table.QUEUED)) == "queued: all"
-
-
-def test_options_survive_as_json() -> None:
-    operation = started(
-        "replay", FAILED, run_after=LATER, queue="a", expires="keep", priority=1
-    )
-    options = bulk.get(operation.id).options
-    assert options == bulk_operations.Options(
-        run_after=LATER, queue="a", expires="keep", priority=1
-    )
 
 
 def test_a_bulk_job_is_a_job_type_like_any_other() -> None:

@@ -115,14 +115,6 @@ def test_any_text_can_be_the_key() -> None:
     assert len(queued()) == 3
 
 
-def test_a_key_of_a_type_that_another_process_knows() -> None:
-    JobType.objects.create(name="elsewhere.report")
-    made = enqueue("elsewhere.report", {}, unique_key="x", unique_until="started")
-    again = enqueue("elsewhere.report", {}, unique_key="x", on_duplicate="return")
-    assert again == made
-    assert queued()[0].unique_until_started is True
-
-
 def test_by_name_and_for_operators_it_is_the_same() -> None:
     first = jobs.add_alone.enqueue(1)
     for call in (enqueue, operations.enqueue):
@@ -184,10 +176,3 @@ def test_many_cannot_have_what_one_job_has() -> None:
             jobs.add.using(**option).enqueue_many([{"a": 1}])
         text = f"{next(iter(option))} is for one job, not for enqueue_many."
         assert str(caught.value) == text
-
-
-def test_the_job_type_tells_what_its_jobs_are_unique_by() -> None:
-    told = dict(JobType.objects.values_list("name", "unique_by"))
-    assert told["tests.sample.add_alone"] == "data"
-    assert told["tests.sample.index"] == "document"
-    assert told["tests.sample.add"] == ""

@@ -274,20 +274,6 @@ def test_an_override_is_for_jobs_without_options_of_their_own() -> None:
     assert [left is not None and round(left, -1) for left in limits] == [50, 0]
 
 
-def test_jobs_enqueued_together_have_the_same_options() -> None:
-    backoff = retries.partial(retries.exponential, base=2, cap=timedelta(minutes=1))
-    for unique in (False, True):
-        handler = job(name=f"{NAME}.{unique}", unique=unique)(handle)
-        chosen = handler.using(timeout=0.5, backoff=backoff, max_attempts=4)
-        for many in (1, 3):
-            chosen.enqueue_many(
-                [{"how": "error", "ten": many + n} for n in range(many)]
-            )
-    rows = QueuedJob.objects.values_list("timeout", "max_attempts", "backoff")
-    stored = {"cap": 60.0, "base": 2, "policy": "exponential"}
-    assert list(rows) == [(timedelta(seconds=0.5), 4, stored)] * 8
-
-
 def test_a_function_is_refused_as_an_option_of_one_job() -> None:
     handlers: tuple[Any, ...] = (jobs.fail, tasks.add)
     for handler, function in product(handlers, (of_one, retries.respect_retry_after)):

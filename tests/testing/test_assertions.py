@@ -102,11 +102,14 @@ def test_a_part_of_the_data_is_enough_where_that_is_said() -> None:
     assert 'data["word"] has "d" as well' in text
 
 
-def test_jobs_that_ran_count_as_well_unless_the_status_is_said() -> None:
+def test_jobs_that_ran_count_as_well_and_types_known_by_their_row() -> None:
     jobs.hear.enqueue("x")
     drain()
     assert assert_enqueued(jobs.hear, status="succeeded").is_over
     assert 'status is "succeeded", not "queued"' in told(status="queued")
+    JobType.objects.create(name="elsewhere.job")
+    enqueue("elsewhere.job", {"a": 1})
+    assert assert_enqueued("elsewhere.job", data={"a": 1})
 
 
 def test_a_failure_shows_what_there_is_most_alike_first() -> None:
@@ -163,12 +166,6 @@ def test_what_must_not_be_enqueued_is_listed_and_has_a_name_that_there_is() -> N
         assert_not_enqueued("tests.testing.heard")
     with pytest.raises(TypeError, match="is no handler, no task and no name"):
         assert_not_enqueued(5)
-
-
-def test_a_job_type_of_another_project_is_known_by_its_row() -> None:
-    JobType.objects.create(name="elsewhere.job")
-    enqueue("elsewhere.job", {"a": 1})
-    assert assert_enqueued("elsewhere.job", data={"a": 1})
 
 
 @pytest.mark.usefixtures("mode")

@@ -180,16 +180,23 @@ def test_neither_is_required_and_python_is_left_alone_if_asked(
         pass
 
 
-def test_a_number_is_no_time() -> None:
+def test_a_number_is_no_time_and_moments_have_a_zone() -> None:
     number: Any = 5
-    with clock() as time:
-        before = time.now
+    with clock(NOON) as time:
+        with pytest.raises(RuntimeError, match="A clock stands already"), clock():
+            pass
         with pytest.raises(TypeError, match=r"Write move\(seconds=…\)"):
             time.move(number)
         with pytest.raises(TypeError, match="5 is no moment"):
             time.move_to(number)
-        assert time.now == before
+        with pytest.raises(ValueError, match="is naive: give it a time zone"):
+            time.move_to(datetime(2030, 1, 1))
+        with pytest.raises(ValueError, match="is naive: give it a time zone"):
+            drain(until=datetime(2030, 1, 1))
+        assert time.now == NOON
     with pytest.raises(TypeError, match="5 is no moment"), clock(number):
+        pass
+    with clock(NOON):
         pass
 
 
@@ -198,18 +205,6 @@ def test_without_a_moment_it_stands_at_that_of_python() -> None:
         frozen.now.return_value = NOON
         with clock() as time:
             assert time.now == NOON == ask("SELECT now()")
-
-
-def test_one_clock_at_a_time_and_moments_have_a_time_zone() -> None:
-    with clock(NOON) as time:
-        with pytest.raises(RuntimeError, match="A clock stands already"), clock():
-            pass
-        with pytest.raises(ValueError, match="is naive: give it a time zone"):
-            time.move_to(datetime(2030, 1, 1))
-        with pytest.raises(ValueError, match="is naive: give it a time zone"):
-            drain(until=datetime(2030, 1, 1))
-    with clock(NOON):
-        pass
 
 
 def test_a_broken_transaction_does_not_hide_what_broke_it() -> None:

@@ -57,26 +57,25 @@ def test_async_handlers_and_async_code_reach_the_same_database(db: None) -> None
     assert Group.objects.count() == 3
 
 
-def test_enqueue_many_runs_them_in_order(db: None) -> None:
-    ids = jobs.hear.enqueue_many([{"word": "a"}, {"word": "b"}])
-    assert jobs.heard == ["a", "b"]
-    assert [get_job(id).status for id in ids] == ["succeeded"] * 2
-
-
-def test_a_job_is_enqueued_by_name_and_options_are_kept() -> None:
+def test_jobs_are_enqueued_by_name_in_order_and_with_their_followers() -> None:
     job = enqueue("tests.testing.look", queue="mail", priority=7)
     assert (job.queue, job.priority, job.result) == ("mail", 7, [1, 5, None])
+    ids = jobs.hear_anything.enqueue_many([{"word": "a"}, {"word": "b"}])
+    assert [get_job(id).status for id in ids] == ["succeeded"] * 2
+    jobs.before.enqueue()
+    assert jobs.heard == ["a", "b", "succeeded"]
+    id = new_id()
+    assert jobs.look.using(id=id).enqueue().id == id
+    with pytest.raises(AlreadyArchived):
+        jobs.look.using(id=id).enqueue()
 
 
-def test_what_the_handler_raises_reaches_the_caller() -> None:
+def test_what_the_handler_raises_reaches_the_caller_but_words_do_not() -> None:
     with pytest.raises(ValueError, match="no such order"):
         jobs.fail.enqueue("no such order")
     (kept,) = memory
     assert (kept.job.status, kept.job.error_class) == ("failed", "ValueError")
     assert kept.job.error_message == "no such order"
-
-
-def test_words_but_for_fail_are_no_errors_and_there_is_one_attempt() -> None:
     ends = [("retry", "queued"), ("snooze", "queued"), ("cancel", "cancelled")]
     for word, status in ends:
         assert jobs.say.enqueue(word).status == status
@@ -99,18 +98,6 @@ def test_data_are_checked_as_ever() -> None:
         jobs.greet.enqueue(name={"anna"})  # type: ignore[arg-type]
     with pytest.raises(UnknownJobType, match=r"Did you mean 'tests.testing.greet'"):
         enqueue("tests.testing.gret")
-
-
-def test_an_id_is_used_once() -> None:
-    id = new_id()
-    assert jobs.look.using(id=id).enqueue().id == id
-    with pytest.raises(AlreadyArchived):
-        jobs.look.using(id=id).enqueue()
-
-
-def test_what_follows_on_a_job_runs_after_it() -> None:
-    jobs.before.enqueue()
-    assert jobs.heard == ["succeeded"]
 
 
 def test_only_the_last_jobs_are_kept_and_none_for_the_next_test(

@@ -12,22 +12,14 @@ from django_jobqueue.testing import Verb, aperform, perform
 from tests.testing import jobs
 
 
-def test_the_outcome_and_the_value() -> None:
+def test_the_outcome_and_the_value_of_sync_and_async_handlers() -> None:
     outcome = perform(jobs.add, {"a": 1, "b": 2})
     assert outcome.verb is Verb.SUCCEED
     assert (outcome.value, outcome.result, outcome.error) == (3, "3", None)
-
-
-def test_async_handlers_and_names() -> None:
-    assert perform(jobs.aadd, {"a": 1, "b": 2}).value == 3
-    assert perform("tests.testing.add", {"a": 1, "b": 2}).value == 3
-
-    async def test() -> int:
-        first = await aperform(jobs.aadd, {"a": 1, "b": 2})
-        second = await aperform(jobs.add, {"a": 3, "b": 4})
-        return int(first.value + second.value)
-
-    assert async_to_sync(test)() == 10
+    for handler in (jobs.aadd, "tests.testing.add"):
+        assert perform(handler, {"a": 1, "b": 2}).value == 3
+    for handler in (jobs.aadd, jobs.add):
+        assert async_to_sync(aperform)(handler, {"a": 3, "b": 4}).value == 7
 
 
 def test_what_a_handler_raises_is_part_of_the_outcome() -> None:
