@@ -13,13 +13,13 @@ from django.db import connections
 from django_jobqueue.store.connection import FINISHING, PINNED, OwnConnection
 from django_jobqueue.store.queue import insert
 from tests.store.meanwhile import Background, Hearing, submit
-from tests.store.rows import register
+from tests.store.rows import forget_job_types, register
 
 
 @pytest.fixture(autouse=True)
 def _looks_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     """What an enqueue looked up holds for the whole test, and for no other one."""
-    insert._known.clear()
+    forget_job_types()
     monkeypatch.setattr(insert, "KNOWN_FOR", 3_600.0)
 
 

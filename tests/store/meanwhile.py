@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
+from uuid import UUID
 
 import psycopg
 from django.db import connection, connections
@@ -40,12 +41,18 @@ class OpenTransaction:
     def run(self, statement: str, params: Params = {}) -> None:  # noqa: B006
         self._connection.execute(statement, params)
 
+    def lock(self, id: UUID, table: str = "jobqueue_queuedjob") -> None:
+        """Lock this row."""
+        self.fetch(f"SELECT FROM {table} WHERE id = %(id)s FOR UPDATE", {"id": id})
+
 
 @contextmanager
-def open_transaction(db: OwnConnection) -> Iterator[OpenTransaction]:
+def open_transaction(
+    db: OwnConnection, *, undone: bool = False
+) -> Iterator[OpenTransaction]:
     """A transaction that is committed at the end of the block, however long the test
-    takes on a busy machine."""
-    with db.raw() as raw, raw.transaction():
+    takes on a busy machine; or rolled back."""
+    with db.raw() as raw, raw.transaction(force_rollback=undone):
         raw.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         yield OpenTransaction(raw)
 

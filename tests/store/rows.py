@@ -13,7 +13,7 @@ from django_jobqueue.domain.ids import new_id
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import Database, OwnConnection
-from django_jobqueue.store.queue import claim
+from django_jobqueue.store.queue import claim, insert
 from django_jobqueue.store.queue.lanes import LaneMark
 from django_jobqueue.store.rows import ClaimedJob, Lane
 from django_jobqueue.store.worker_rows import NewWorker
@@ -23,6 +23,11 @@ FAIL = "tests.sample.fail"
 LIMITED = "tests.sample.write_limited"  # two at a time
 KEYED = "tests.sample.write_keyed"  # two of each key
 ONCE = "tests.sample.write_once"  # at most once
+
+
+def forget_job_types() -> None:
+    """As when what enqueues looked up of them, and of who is idle, holds no longer."""
+    insert._known.clear()  # private: time would have to pass
 
 
 def ago(seconds: float) -> datetime:

@@ -1,14 +1,16 @@
-"""Claim: what is given, in what order, and what never is."""
+"""Claim: what is given, in what order, from which mark on, and what never is."""
 
 from __future__ import annotations
 
 from functools import partial
+from uuid import UUID
 
 from django.utils import timezone
 
 from django_jobqueue.models import JobType, Queue, QueuedJob
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import claim
+from django_jobqueue.store.queue.lanes import FRESH, START, LaneMark
 from tests.store.meanwhile import open_transaction, together
 from tests.store.rows import (
     ADD,
@@ -25,48 +27,30 @@ from tests.store.rows import (
 )
 
 
-def test_a_claimed_job_runs_in_the_name_of_its_worker(
-    own: OwnConnection, holder: int
-) -> None:
-    id = make(data={"a": 1}, run_after=ago(10))
-    before = timezone.now()
-
-    (job,) = claimed(own, holder)
-
-    row = QueuedJob.objects.get(id=id)
-    changed = (row.status, row.worker_id, row.fence, row.attempts)
-    assert changed == ("running", holder, 1, 1)
-    assert row.started_at is not None
-    assert before <= row.started_at <= timezone.now()
-    assert (job.id, job.job_type, job.queue, job.priority) == (id, ADD, "default", 0)
-    assert (job.data, job.fence, job.attempts, job.crashes) == ('{"a": 1}', 1, 1, 0)
-    assert (job.lane, job.expires_in) == (lane().lane, None)
-
-
-def test_a_claim_tells_how_long_a_job_waited_and_when_it_expires(
-    own: OwnConnection, holder: int
-) -> None:
-    make(run_after=ago(100), expires_at=ago(-100), max_attempts=9, crashes=2)
-
-    (job,) = claimed(own, holder)
-
-    assert 100 <= job.waited < 130
-    assert job.expires_in is not None
-    assert 70 < job.expires_in <= 100
-    assert (job.max_attempts, job.crashes) == (9, 2)
-
-
-def test_each_claim_of_a_job_has_a_new_fence_and_counts_an_attempt(
-    own: OwnConnection, holder: int
-) -> None:
-    id = make()
-    seen = []
-    for _ in range(3):
+def test_a_claimed_job_runs_for_its_worker(own: OwnConnection, holder: int) -> None:
+    id = make(
+        data={"a": 1},
+        run_after=ago(100),
+        expires_at=ago(-100),
+        max_attempts=9,
+        crashes=2,
+    )
+    for number in (1, 2):  # each claim has a new fence and counts an attempt
+        before = timezone.now()
         (job,) = claimed(own, holder)
-        seen.append((job.fence, job.attempts))
-        QueuedJob.objects.filter(id=id).update(status="queued", worker_id=None)
-
-    assert seen == [(1, 1), (2, 2), (3, 3)]
+        row = QueuedJob.objects.get(id=id)
+        changed = (row.status, row.worker_id, row.fence, row.attempts)
+        assert changed == ("running", holder, number, number)
+        assert row.started_at is not None
+        assert before <= row.started_at <= timezone.now()
+        assert (job.fence, job.attempts) == (number, number)
+        QueuedJob.objects.update(status="queued", worker_id=None)
+    assert (job.id, job.job_type, job.queue, job.priority) == (id, ADD, "default", 0)
+    assert (job.data, job.max_attempts, job.crashes) == ('{"a": 1}', 9, 2)
+    assert (job.lane, 100 <= job.waited < 130) == (lane().lane, True)
+    assert 70 < (job.expires_in or 0) <= 100
+    QueuedJob.objects.update(expires_at=None)
+    assert claimed(own, holder)[0].expires_in is None
 
 
 def test_a_lane_is_claimed_in_the_order_of_run_after_and_then_of_ids(
@@ -75,36 +59,27 @@ def test_a_lane_is_claimed_in_the_order_of_run_after_and_then_of_ids(
     last, first = make(run_after=ago(1)), make(run_after=ago(9))
     moment = ago(5)
     between = sorted(make(run_after=moment) for _ in range(4))
-
     order = [claimed(own, holder)[0].id for _ in range(6)]
-
     assert order == [first, *between, last]
 
 
-def test_a_lane_is_exhausted_before_the_next_one_is_touched(
-    own: OwnConnection, holder: int
-) -> None:
+def test_a_lane_is_exhausted_before_the_next(own: OwnConnection, holder: int) -> None:
     urgent = make_many(5, queue="a", priority=10, run_after=ago(1))
     old = make_many(5, queue="b", run_after=ago(1_000))
     lanes = [lane(queue="a", priority=10), lane(queue="b")]
-
     got = [claim.claim(own, holder, lanes, 3) for _ in range(4)]
-
     assert [len(jobs) for jobs in got] == [3, 3, 3, 1]
     assert ids(got[0]) < set(urgent)
     assert ids(got[1]) == set(urgent[3:]) | set(old[:1])
     assert ids(got[2] + got[3]) == set(old[1:])
 
 
-def test_only_the_lanes_that_were_asked_for_are_claimed(
-    own: OwnConnection, holder: int
-) -> None:
+def test_only_the_lanes_asked_for_are_claimed(own: OwnConnection, holder: int) -> None:
     wanted = make(queue="a", priority=1)
     make(queue="b", priority=1)
     make(queue="a", priority=2)
     make("tests.sample.aadd", queue="a", priority=1)
     asked = [lane("nobody.knows"), lane(queue="a", priority=1)]
-
     assert claim.claim(own, holder, [], 10) == []
     assert claim.claim(own, holder, asked, 0) == []
     assert ids(claim.claim(own, holder, asked, 10)) == {wanted}
@@ -117,7 +92,6 @@ def test_a_job_is_not_claimed_before_its_time_nor_after_it_nor_twice(
     make(quarantined=True)
     expired = make(run_after=ago(10), expires_at=ago(1))
     due = {make(run_after=ago(5), expires_at=ago(-60)), make(run_after=ago(0))}
-
     assert ids(claim.claim(own, holder, [lane()], 10)) == due
     assert claim.claim(own, register(own), [lane()], 10) == []
     assert queued_job(expired) is not None  # to archive it is the expirer's
@@ -146,7 +120,7 @@ def test_a_paused_queue_or_job_type_is_not_claimed_until_its_pause_ends(
     assert ids(claim.claim(own, holder, lanes, 10)) == {of_type}
 
 
-def test_a_limited_job_type_is_not_claimed_without_its_limit(
+def test_a_limited_type_is_not_claimed_without_it(
     own: OwnConnection, holder: int
 ) -> None:
     limits = {  # declared, override: whether a claim that knows of none may take it
@@ -169,54 +143,17 @@ def test_a_limited_job_type_is_not_claimed_without_its_limit(
     assert [one.lane.job_type in got for one in lanes] == [*limits.values()]
 
 
-def test_a_row_that_another_transaction_locked_is_skipped(
+def test_a_claim_locks_what_it_takes_and_skips_what_another_locked(
     own: OwnConnection, other: OwnConnection, holder: int
 ) -> None:
-    locked, free = make(run_after=ago(10)), make(run_after=ago(5))
-    with open_transaction(other) as transaction:
-        transaction.fetch(
-            "SELECT id FROM jobqueue_queuedjob WHERE id = %(id)s FOR UPDATE",
-            {"id": locked},
-        )
-        assert ids(claim.claim(own, holder, [lane()], 10)) == {free}
-
-    assert ids(claim.claim(own, holder, [lane()], 10)) == {locked}
-
-
-def test_a_job_whose_insert_is_not_committed_is_not_claimed(
-    own: OwnConnection, other: OwnConnection, holder: int
-) -> None:
-    with open_transaction(other) as transaction:
-        transaction.run(
-            "INSERT INTO jobqueue_queuedjob (job_type) VALUES (%(job_type)s)",
-            {"job_type": ADD},
-        )
-        assert claim.claim(own, holder, [lane()], 10) == []
-
-    assert len(claim.claim(own, holder, [lane()], 10)) == 1
-
-
-def test_a_claim_locks_no_more_rows_than_it_takes(
-    own: OwnConnection, other: OwnConnection, holder: int
-) -> None:
-    make_many(20, queue="a")
-    make_many(20, queue="b")
+    made = make_many(20, queue="a") + make_many(20, queue="b")
     lanes = [lane(queue="a"), lane(queue="b")]
     with open_transaction(other) as transaction:
-        assert len(claim.claim(transaction, holder, lanes, 3)) == 3
+        first = claim.claim(transaction, holder, lanes, 3)
+        assert ids(first) == set(made[:3])
+        assert ids(claim.claim(own, holder, lanes, 2)) == set(made[3:5])
         rest = own.fetch("SELECT id FROM jobqueue_queuedjob FOR UPDATE SKIP LOCKED")
-
     assert len(rest) == 37
-
-
-def test_a_claim_that_is_rolled_back_leaves_its_jobs_queued(
-    own: OwnConnection, other: OwnConnection, holder: int
-) -> None:
-    id = make()
-    with other.raw() as connection, connection.transaction(force_rollback=True):
-        connection.execute("UPDATE jobqueue_queuedjob SET status = 'running'")
-
-    assert ids(claim.claim(own, holder, [lane()], 10)) == {id}
 
 
 def test_two_claimers_at_once_never_take_the_same_job_nor_more_than_they_asked_for(
@@ -240,3 +177,65 @@ def test_two_claimers_at_once_never_take_the_same_job_nor_more_than_they_asked_f
     assert set(attempts) == {1}
     counts = [QueuedJob.objects.filter(worker_id=w).count() for w in (holder, second)]
     assert counts == [sum(sizes[0]), sum(sizes[1])]
+
+
+HIGHEST = UUID(int=2**128 - 1)
+
+
+def from_mark(seconds_ago: float, id: UUID = HIGHEST) -> LaneMark:
+    """The lane of ADD, from this position on."""
+    return LaneMark(lane().lane, (ago(seconds_ago), id))
+
+
+def test_a_claim_starts_at_a_moment_and_an_id(own: OwnConnection, holder: int) -> None:
+    make(run_after=ago(100))
+    moment = ago(50)
+    _, second, third = sorted(make(run_after=moment) for _ in range(3))
+    made = make(run_after=ago(10))
+    mark = LaneMark(lane().lane, (moment, second))
+    assert ids(claim.claim(own, holder, [mark], 10)) == {second, third, made}
+
+
+def test_the_start_is_before_all_that_python_knows(
+    own: OwnConnection, holder: int
+) -> None:
+    made = {make(run_after="0001-01-03T00:00:00Z"), make(run_after=ago(50))}
+    assert lane().mark == START
+    assert ids(claim.claim(own, holder, [lane()], 10)) == made
+
+
+def test_a_young_job_is_seen_whatever_the_mark(own: OwnConnection, holder: int) -> None:
+    for mark_at in (0, -3_600):
+        make(run_after=ago(FRESH + 10))
+        young = make(run_after=ago(0))
+        assert ids(claim.claim(own, holder, [from_mark(mark_at)], 10)) == {young}
+
+
+def test_a_claim_looks_back_as_far_as_it_is_told_and_only_for_young_jobs(
+    own: OwnConnection, holder: int
+) -> None:
+    moment = ago(1)
+    _, near, last = sorted(make(run_after=moment) for _ in range(3))
+    mark = LaneMark(lane().lane, (moment, last), back=(moment, near))
+    assert ids(claim.claim(own, holder, [mark], 10)) == {near, last}
+    make(queue="a", run_after=ago(100))
+    seen = make(queue="a", run_after=ago(50))
+    mark = LaneMark(lane(ADD, "a").lane, (ago(75), HIGHEST), back=(ago(200), HIGHEST))
+    assert ids(claim.claim(own, holder, [mark], 10)) == {seen}
+
+
+def test_the_position_of_the_last_claim_is_a_mark_that_hides_only_what_was_claimed(
+    own: OwnConnection, holder: int
+) -> None:
+    for seconds in (30, 20, 10):
+        make(run_after=ago(seconds))
+    (first,) = claimed(own, holder)
+    mark = LaneMark(lane().lane, (first.run_after, first.id))
+    assert len(claim.claim(own, holder, [mark], 10)) == 2
+
+
+def test_each_lane_has_a_mark_of_its_own(own: OwnConnection, holder: int) -> None:
+    make(queue="a", run_after=ago(100))
+    seen = make(queue="b", run_after=ago(100))
+    mark = LaneMark(lane(ADD, "a").lane, (ago(50), HIGHEST))
+    assert ids(claim.claim(own, holder, [mark, lane(queue="b")], 10)) == {seen}

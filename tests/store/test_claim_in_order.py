@@ -180,16 +180,13 @@ def test_a_retry_holds_its_key_in_other_lanes_of_the_limit(
     assert words(take(own, holder, others[1])) == ["a3"]
 
 
-def test_no_override_lets_two_of_a_key_run(
-    own: OwnConnection, holder: int, take: Take
-) -> None:
+def test_no_override_lets_two_run(own: OwnConnection, holder: int, take: Take) -> None:
     enqueue("a1 a2 a3 b1 b2")
     KeyLimit.objects.update(concurrency_override=-1)
     KeyOverride.objects.create(limit_key=f"{KEYED} b", concurrency=7, share=5)
     keyed = lane_of(each=4, has_shares=True)
     assert words(take(own, holder, keyed)) == ["a1", "b1"]
     assert take(own, holder, keyed) == []
-
     KeyLimit.objects.update(concurrency_override=0)
     KeyOverride.objects.all().delete()
     QueuedJob.objects.update(status="queued", worker_id=None)
@@ -291,9 +288,7 @@ class Storm:
             cancel(job.id)
 
 
-def test_each_key_runs_in_order_whatever_happens(
-    own: OwnConnection, take: Take
-) -> None:
+def test_each_key_runs_in_order_in_a_storm(own: OwnConnection, take: Take) -> None:
     every = [f"{key}{number:02}" for number in range(8) for key in "abc"]
     enqueue(" ".join(every))
     storm = Storm(own, take, seed=1)

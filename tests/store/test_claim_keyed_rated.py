@@ -59,7 +59,6 @@ def _rate(own: OwnConnection) -> None:
 
 def test_each_key_has_a_bucket_of_its_own(own: OwnConnection, holder: int) -> None:
     enqueue_keys("aaaabbc")
-
     assert take(own, holder) == ("abc", 0, 0)
     got, of_type, of_key = take(own, holder, each=8)
     assert (got, of_type) == ("ab", 0)
@@ -70,7 +69,7 @@ def test_each_key_has_a_bucket_of_its_own(own: OwnConnection, holder: int) -> No
     }
 
 
-def test_the_first_key_that_may_start_again_says_when_to_ask(
+def test_the_first_key_to_start_says_when_to_ask(
     own: OwnConnection, holder: int
 ) -> None:
     enqueue_keys("aaaabbb")
@@ -78,35 +77,27 @@ def test_the_first_key_that_may_start_again_says_when_to_ask(
     left = Bucket.objects.get(pk=f"{KEYED} a")
     left.full_at -= gap(SLOW) - timedelta(seconds=0.5)
     left.save()
-
     got, _, of_key = take(own, holder, each=8)
-
     assert 0 < of_key <= 0.5 or got == "a"
 
 
-def test_the_rate_of_the_type_and_the_limit_of_a_key_hold_too(
+def test_the_rate_of_the_type_and_limits_hold_too(
     own: OwnConnection, holder: int
 ) -> None:
     JobType.objects.filter(pk=KEYED).update(rate="60/3600s burst 3")
     KeyLimit.objects.update(concurrency=1)
     enqueue_keys("aabbccdd")
-
     got, of_type, _ = take(own, holder, each=2)
-
     assert got == "abc"
     assert 0 < of_type <= 3_600
     assert take(own, holder, each=2)[0] == ""
 
 
-def test_a_quarantined_job_spends_of_its_key_and_waits_for_it(
-    own: OwnConnection, holder: int
-) -> None:
+def test_a_quarantined_job_spends_of_its_key(own: OwnConnection, holder: int) -> None:
     KeyLimit.objects.update(rate="1/60s burst 1")
     enqueue_keys("aab", quarantined=True)
-
     first = claim.claim_quarantined(own, holder, [KEYED], None)
     second = claim.claim_quarantined(own, holder, [KEYED], None)
-
     assert keys(first + second) == "ab"
     assert claim.claim_quarantined(own, holder, [KEYED], None) == []
     waits = claim.next_quarantined(own, [KEYED], None)
@@ -173,9 +164,7 @@ def test_the_rate_of_one_key_goes_before_that_of_all_and_an_operators_before_the
     assert started == rates
 
 
-def test_a_key_whose_rate_was_changed_begins_with_an_empty_bucket_at_most(
-    own: OwnConnection,
-) -> None:
+def test_a_changed_rate_begins_with_an_empty_bucket_at_most(own: OwnConnection) -> None:
     now = timezone.now()
     wrong = {}
     for before, after, longest in [
@@ -202,26 +191,22 @@ def test_a_key_whose_rate_was_changed_begins_with_an_empty_bucket_at_most(
     assert wrong == {}
 
 
-def test_a_new_rate_of_all_keys_fills_no_bucket_of_a_key_with_its_own(
-    own: OwnConnection,
-) -> None:
+def test_a_rate_of_all_keys_fills_no_bucket_of_an_own_one(own: OwnConnection) -> None:
     own_rate("a", "1/3600s burst 1")
     full_at = timezone.now() + timedelta(seconds=3_000)
     for key in "ab":
         Bucket.objects.create(limit_key=f"{KEYED} {key}", full_at=full_at)
     KeyLimit.objects.update(rate="100/10s burst 10")
-
     assert Bucket.objects.get(pk=f"{KEYED} a").full_at == full_at
     assert Bucket.objects.get(pk=f"{KEYED} b").full_at < full_at
 
 
-def test_the_waits_and_holds_of_a_key_are_of_its_own_rate(
+def test_waits_and_holds_of_a_key_are_of_its_rate(
     own: OwnConnection, holder: int
 ) -> None:
     KeyLimit.objects.update(rate=None)
     own_rate("a", "100/10s burst 1")
     enqueue_keys("aaab")
-
     assert take(own, holder)[0] == "ab"
     assert 0 < take(own, holder)[2] <= 0.1
     assert hold(own, [Hold(KEYED, f"{KEYED} a", 30)]) == {f"{KEYED} a"}

@@ -6,7 +6,7 @@ import time
 from functools import partial
 
 from django_jobqueue.domain.retry_decision import Outcome, Verb
-from django_jobqueue.models import JobType, Queue, QueuedJob
+from django_jobqueue.models import JobType, Queue
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import claim, finish
 from django_jobqueue.store.queue.finish import Finished, Holder
@@ -64,9 +64,7 @@ def test_a_limit_is_never_exceeded_by_claimers_at_once(
     assert all(archived_job(id) for id in made)
 
 
-def test_an_operators_limit_wins_over_the_codes(
-    own: OwnConnection, holder: int
-) -> None:
+def test_the_operators_limit_wins(own: OwnConnection, holder: int) -> None:
     limits = {  # declared, override: how many start
         (2, None): 2,
         (2, 4): 4,
@@ -101,7 +99,6 @@ def test_what_others_run_counts_against_the_limit_and_other_types_do_not(
     make_many(6, LIMITED)
     second = register(own, "host:2")
     (first,) = claim.claim_limited(own, holder, [lane(LIMITED)], 1)
-
     assert len(claim.claim_limited(other, second, [lane(LIMITED)], 5)) == 1
     assert claim.claim_limited(other, second, [lane(LIMITED)], 5) == []
     _succeed(own, holder, [first])
@@ -110,15 +107,11 @@ def test_what_others_run_counts_against_the_limit_and_other_types_do_not(
     assert claim.claim_limited(own, holder, [lane(LIMITED)], 5) == []
 
 
-def test_a_limit_holds_over_all_lanes_of_a_job_type(
-    own: OwnConnection, holder: int
-) -> None:
+def test_a_limit_holds_over_all_lanes(own: OwnConnection, holder: int) -> None:
     urgent = make_many(1, LIMITED, queue="a", priority=9)
     later = make_many(3, LIMITED, queue="b")
     lanes = [lane(LIMITED, "a", 9), lane(LIMITED, "b")]
-
     jobs = claim.claim_limited(own, holder, lanes, 5)
-
     assert ids(jobs) == {*urgent, later[0]}
 
 
@@ -134,7 +127,6 @@ def test_a_limited_claim_never_takes_what_is_not_due_or_expired_or_paused(
     JobType.objects.filter(name=LIMITED).update(paused=True)
     assert claim.claim_limited(own, holder, [lane(LIMITED)], 5) == []
     JobType.objects.filter(name=LIMITED).update(paused=False)
-
     assert ids(claim.claim_limited(own, holder, [lane(LIMITED)], 5)) == {due}
 
 
@@ -158,30 +150,13 @@ def test_a_limited_claim_counts_what_another_one_claims_meanwhile(
     assert len(future.result(30)) == 1
 
 
-def test_an_enqueue_does_not_wait_for_a_limited_claim(
-    own: OwnConnection, other: OwnConnection
-) -> None:
-    with open_transaction(other) as transaction:
-        transaction.fetch(claim.LOCK_TYPE, {"job_type": LIMITED})
-        own.run(
-            "INSERT INTO jobqueue_queuedjob (job_type) VALUES (%(job_type)s)",
-            {"job_type": LIMITED},
-        )
-
-    assert QueuedJob.objects.count() == 1
-
-
-def test_a_job_that_runs_alone_is_claimed_by_itself(
-    own: OwnConnection, holder: int
-) -> None:
+def test_a_quarantined_job_is_claimed_alone(own: OwnConnection, holder: int) -> None:
     first = make(quarantined=True, run_after=ago(10))
     second = make(quarantined=True, run_after=ago(5))
     make(run_after=ago(20))
     make(quarantined=True, queue="another", run_after=ago(15))
-
     served = ["default", "c"]
     got = [claim.claim_quarantined(own, holder, [ADD], served) for _ in range(3)]
-
     assert [[job.id for job in jobs] for jobs in got] == [[first], [second], []]
 
 
@@ -191,10 +166,7 @@ def test_a_job_that_another_transaction_locked_is_not_waited_for_to_run_it_alone
     locked = make(quarantined=True, run_after=ago(10))
     free = make(quarantined=True, run_after=ago(5))
     with open_transaction(other) as transaction:
-        transaction.fetch(
-            "SELECT id FROM jobqueue_queuedjob WHERE id = %(id)s FOR UPDATE",
-            {"id": locked},
-        )
+        transaction.lock(locked)
         claiming = background(
             partial(claim.claim_quarantined, own, holder, [ADD], None)
         )

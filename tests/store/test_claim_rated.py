@@ -1,4 +1,4 @@
-"""Claim within a rate."""
+"""Claim within a rate, and hold back what shares one."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from django_jobqueue import Rate
-from django_jobqueue.models import Bucket, QueuedJob
+from django_jobqueue.models import Bucket, KeyLimit, QueuedJob
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.control import prune
 from django_jobqueue.store.queue import buckets, claim, job_weights
 from django_jobqueue.store.queue.claim_rated import claim_rated
+from django_jobqueue.store.queue.holds import Hold, hold
 from tests.store.meanwhile import together
 from tests.store.rates import MICROSECOND, gap, most_in
 from tests.store.rows import (
     ADD,
+    KEYED,
     ago,
     ids,
     job_type,
@@ -70,9 +72,7 @@ def test_a_claim_takes_the_burst_and_says_when_the_next_may_start(
     assert 0 < seconds <= 5
 
 
-def test_the_rate_of_an_operator_wins_over_the_codes(
-    own: OwnConnection, holder: int
-) -> None:
+def test_the_operators_rate_wins(own: OwnConnection, holder: int) -> None:
     rates = {  # declared, override: how many start
         ("4/60s burst 2", None): 2,
         ("4/60s burst 2", "20/60s burst 9"): 9,
@@ -115,9 +115,7 @@ def test_claims_at_once_never_exceed_the_rate_in_any_window(
     assert len(moments) <= most_in(rate, span)
 
 
-def test_quarantined_jobs_spend_and_wait_for_the_rate(
-    own: OwnConnection, holder: int
-) -> None:
+def test_quarantined_jobs_keep_to_the_rate(own: OwnConnection, holder: int) -> None:
     rated(Rate(2, per=60, burst=1))
     for _ in range(2):
         make("rated", quarantined=True)
@@ -158,11 +156,9 @@ def test_a_clock_that_jumps_fills_the_bucket_or_holds_it_for_the_jump(
     rated(Rate(20, per=60, burst=2))
     make_many(10, "rated")
     assert len(claim_rated(own, holder, [lane("rated")], 9)[0]) == 2
-
     pass_time(86_400)  # forward
     jobs, _ = claim_rated(own, holder, [lane("rated")], 9)
     assert len(jobs) == 2  # the burst, and no more
-
     pass_time(-3_600)  # backward
     jobs, seconds = claim_rated(own, holder, [lane("rated")], 9)
     assert jobs == []
@@ -248,7 +244,47 @@ def test_a_bucket_never_has_more_than_a_sliding_log_of_the_window(
 def test_a_bucket_that_has_been_full_for_an_hour_is_dropped(own: OwnConnection) -> None:
     for key, seconds in {"gone": 4_000, "full": 60, "used": -60}.items():
         Bucket.objects.create(limit_key=key, full_at=ago(seconds))
-
     assert prune.drop_buckets(own) is False
-
     assert set(Bucket.objects.values_list("pk", flat=True)) == {"full", "used"}
+
+
+RATE = Rate(20, per=1_200, burst=3)
+
+
+def test_a_held_type_starts_when_the_time_is_over(
+    own: OwnConnection, holder: int
+) -> None:
+    job_type("rated", rate=RATE.text)
+    make_many(9, "rated")
+    assert hold(own, [Hold("rated", None, 30), Hold("rated", None, 90)]) == {"rated"}
+    jobs, seconds = claim_rated(own, holder, [lane("rated")], 9)
+    assert jobs == []
+    assert 80 < seconds <= 90
+    pass_time(91)
+    assert len(claim_rated(own, holder, [lane("rated")], 9)[0]) == 1  # not the burst
+    assert claim_rated(own, holder, [lane("rated")], 9)[0] == []
+
+
+def test_a_key_with_a_rate_is_held_and_no_other_one(own: OwnConnection) -> None:
+    KeyLimit.objects.update(rate=RATE.text)
+    job_type(KEYED, rate=RATE.text)
+    key = f"{KEYED} a"
+    assert hold(own, [Hold(KEYED, key, 30)]) == {key}
+    assert [one.pk for one in Bucket.objects.all()] == [key]
+
+
+def test_the_type_is_held_if_its_keys_have_no_rate(own: OwnConnection) -> None:
+    both = [Hold(ADD, None, 30), Hold(KEYED, f"{KEYED} a", 30)]
+    assert hold(own, both) == set()
+    assert not Bucket.objects.exists()
+    job_type(KEYED, rate=RATE.text)
+    assert hold(own, both) == {KEYED}
+
+
+def test_the_longest_hold_counts(own: OwnConnection) -> None:
+    job_type("rated", rate=RATE.text)
+    moments = []
+    for seconds in (300, 240, 360):
+        hold(own, [Hold("rated", None, seconds)])
+        moments.append(Bucket.objects.get().full_at)
+    assert moments[0] == moments[1] < moments[2]

@@ -49,13 +49,9 @@ def spent(key: str = "weighed", rate: Rate = RATE) -> int:
     return round(owed / rate.window * (rate.limit - rate.size + 1))
 
 
-def test_jobs_start_in_order_as_long_as_they_fit(
-    own: OwnConnection, holder: int
-) -> None:
+def test_jobs_start_in_order_if_they_fit(own: OwnConnection, holder: int) -> None:
     weighed(3, 4, 4, 1)
-
     got, seconds = take(own, holder)
-
     assert got == [3, 4]  # not the 1, or the second 4 would never start
     assert spent() == 7
     assert 0 < seconds <= ONE  # until the 4 fits, not until 1 does
@@ -63,11 +59,10 @@ def test_jobs_start_in_order_as_long_as_they_fit(
     assert take(own, holder)[0] == [4]
 
 
-def test_what_is_heavier_than_the_burst_starts_alone_when_the_bucket_is_full(
+def test_what_is_heavier_than_the_burst_starts_alone(
     own: OwnConnection, holder: int
 ) -> None:
     weighed(1, 25, 1)
-
     assert take(own, holder)[0] == [1]
     got, seconds = take(own, holder)
     assert got == []
@@ -80,9 +75,7 @@ def test_what_is_heavier_than_the_burst_starts_alone_when_the_bucket_is_full(
     assert 14 * ONE < seconds <= 16 * ONE  # until the next one fits
 
 
-def test_a_job_weighs_what_it_says_or_what_its_data_say(
-    own: OwnConnection, holder: int
-) -> None:
+def test_a_job_weighs_what_it_or_its_data_say(own: OwnConnection, holder: int) -> None:
     slow = Rate(2_000_000_000, per=3 * 10**9, burst=1_000_000_000)
     wrong = {}
     for tokens, weight, counts in [
@@ -142,7 +135,6 @@ def test_claims_at_once_never_exceed_the_weights_of_any_window(
 
 def test_quarantined_jobs_wait_until_they_fit(own: OwnConnection, holder: int) -> None:
     weighed(8, 8, quarantined=True)
-
     assert len(claim.claim_quarantined(own, holder, ["weighed"], None)) == 1
     assert spent() == 8
     nearest = claim.next_quarantined(own, ["weighed"], None)
@@ -202,15 +194,11 @@ def test_weights_of_keys_and_of_the_type(own: OwnConnection, holder: int) -> Non
     assert started == counts
 
 
-def test_the_wait_of_a_key_is_that_of_its_first_job(
-    own: OwnConnection, holder: int
-) -> None:
+def test_a_key_waits_as_its_first_job(own: OwnConnection, holder: int) -> None:
     keyed(("a", 8), ("a", 4), of_type=False, of_key=True)
-
     assert take_keyed(own, holder, each=1)[0] == "a"
     pass_time(2 * ONE - 0.9 * LONGEST_WAIT)  # for 4 of 10, of which 8 are gone
     got, _, of_key = take_keyed(own, holder, each=1)
-
     assert got == ""
     assert 0 < of_key <= 0.9 * LONGEST_WAIT
 
@@ -219,7 +207,6 @@ def test_the_wait_of_the_type_is_that_of_the_first_job_of_the_circle(
     own: OwnConnection, holder: int
 ) -> None:
     keyed(("a", 8), ("b", 4), of_type=True, of_key=False)
-
     got, of_type, _ = take_keyed(own, holder, each=1)
     assert got == "a"
     assert 0 < of_type <= 0.01  # perhaps there is a lighter one behind it
@@ -234,7 +221,6 @@ def test_what_a_job_spends_besides_is_of_the_rates_that_count_weights(
     keyed(("a", 3), of_type=True, of_key=True)
     take_keyed(own, holder, each=1)
     key = f"{KEYED} a"
-
     assert spend(own, [Spent(KEYED, key, 4), Spent(KEYED, key, 1)]) == set()
     assert (spent(KEYED), spent(key)) == (8, 8)
     assert spend(own, [Spent(KEYED, key, -6)]) == set()
@@ -245,13 +231,11 @@ def test_what_a_job_spends_besides_is_of_the_rates_that_count_weights(
     assert (spent(KEYED), spent(key)) == (2, 4)
 
 
-def test_what_is_given_back_fills_no_bucket_over_its_brim(
+def test_what_is_given_back_overflows_no_bucket(
     own: OwnConnection, holder: int
 ) -> None:
     weighed(1, 10, 1)
     take(own, holder, 1)
-
     spend(own, [Spent("weighed", None, -100)])
-
     assert take(own, holder)[0] == [10]
     assert take(own, holder)[0] == []

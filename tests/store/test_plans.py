@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ from tests.store.meanwhile import open_transaction
 from tests.store.plans import Plan, plan_of
 from tests.store.rows import ADD, LIMITED, claimed, job_type, lane, make
 
-BURST = 20_000
+BURST = 8_000
 READY = "jobqueue_q_ready"
 RUNNING = "jobqueue_q_running"
 PRIMARY = "jobqueue_queuedjob_pkey"
@@ -35,6 +36,7 @@ SELECT %(job_type)s, clock_timestamp() + %(from)s::interval + n * interval '1 ms
        %(status)s, %(worker)s, 1
   FROM generate_series(1, %(count)s) AS n
 """
+lane_params = lanes._params  # private: what a scan is sent with
 WEIGHED = {"by": "weight", "default": 1, "of_type": True, "of_key": True}
 
 
@@ -90,9 +92,7 @@ def test_a_claim_reads_its_lane_in_order_and_no_further_than_its_limit(
     if planned == "while empty":
         plan_of(own, claim.CLAIM, params(holder))
     fill()
-
     plan = plan_of(own, claim.CLAIM, params(holder))
-
     assert_index_scans(plan, READY)
     assert plan.rows() == 20  # picked, and found again by position
 
@@ -104,9 +104,7 @@ def test_a_claim_touches_little_whatever_stands_before_and_behind_its_jobs(
     fill("a.in.front", "-1 day")
     fill(ADD, "-1 hour")
     fill(ADD, "1 hour")
-
     plan = plan_of(own, claim.CLAIM, params(holder))
-
     assert_index_scans(plan, READY)
     assert plan.rows() <= 40
     assert plan.buffers <= 400
@@ -118,9 +116,7 @@ def test_a_claim_of_lanes_that_are_paused_or_empty_touches_none_of_their_jobs(
     JobType.objects.filter(name=ADD).update(paused=True)
     fill()
     empty = [lane(queue=f"q{number}") for number in range(50)]
-
     plan = plan_of(own, claim.CLAIM, params(holder, lane(), *empty))
-
     assert plan.rows() == 0
 
 
@@ -134,17 +130,19 @@ def test_a_claim_within_a_limit_counts_what_runs_by_index(
     fill(LIMITED)
     fill(LIMITED, count=1, status="running", worker=holder)
     fill(ADD, status="running", worker=holder)
-
     plan = plan_of(own, claim.CLAIM_LIMITED, given)
-
     assert_index_scans(plan, READY, RUNNING)
     assert plan.rows() == 3  # one runs, so one more: picked, and found again
 
 
-@pytest.mark.parametrize("planned", ["while empty", "after the burst"])
-@pytest.mark.parametrize("concurrency", [None, 2])
 @pytest.mark.parametrize(
-    ("statement", "rule"), [(CLAIM_RATED, None), (CLAIM_WEIGHED, WEIGHED)]
+    ("statement", "rule", "concurrency", "planned"),
+    [
+        (CLAIM_RATED, None, None, "while empty"),
+        (CLAIM_RATED, None, 2, "after the burst"),
+        (CLAIM_WEIGHED, WEIGHED, None, "after the burst"),
+        (CLAIM_WEIGHED, WEIGHED, 2, "while empty"),
+    ],
 )
 def test_a_claim_within_a_rate_reads_no_further_than_the_rate_lets_start(
     own: OwnConnection,
@@ -186,8 +184,8 @@ def test_a_mark_spares_a_scan_the_entries_that_an_old_snapshot_keeps(
         mark = LaneMark(lane().lane, (last.run_after, last.id))
 
         (head,) = lanes.scan(own, [lane()])
-        looked = plan_of(own, lanes.SCAN, lanes._params([mark]))
-        looked_in_vain = plan_of(own, lanes.SCAN, lanes._params([lane()]))
+        looked = plan_of(own, lanes.SCAN, lane_params([mark]))
+        looked_in_vain = plan_of(own, lanes.SCAN, lane_params([lane()]))
         marked = plan_of(own, claim.CLAIM, params(holder, mark))
         claimed_in_vain = plan_of(own, claim.CLAIM, params(holder, lane()))
 
@@ -198,15 +196,18 @@ def test_a_mark_spares_a_scan_the_entries_that_an_old_snapshot_keeps(
     assert claimed_in_vain.buffers > 5 * marked.buffers
 
 
-PLANNED = ["while empty", "after a truncation", "after the burst"]
-
-
-@pytest.mark.parametrize("planned", PLANNED)
-def test_a_success_finds_its_jobs_by_their_ids(
+@pytest.mark.parametrize(
+    "planned", ["while empty", "after a truncation", "after the burst"]
+)
+def test_outcomes_find_their_jobs_by_their_ids(
     finishing: OwnConnection, holder: int, planned: str
 ) -> None:
     given = _outcomes(holder)
-    _plan_early(finishing, finish.SUCCEED, {**given, **_arrays([])}, planned)
+    if planned == "after a truncation":
+        finishing.run("TRUNCATE jobqueue_queuedjob")
+    if planned != "after the burst":
+        plan_of(finishing, finish.SUCCEED, {**given, **_arrays([])})
+        plan_of(finishing, finish.END, {**given, "outcomes": "[]", "ids": "{}"})
     fill(status="running", worker=holder)
     rows = finishing.fetch("SELECT id, fence FROM jobqueue_queuedjob LIMIT 200")
 
@@ -216,36 +217,7 @@ def test_a_success_finds_its_jobs_by_their_ids(
     assert plan.rows() == 200
     assert plan.compared == 0
 
-
-@pytest.mark.parametrize("planned", PLANNED)
-def test_every_other_outcome_finds_its_jobs_by_their_ids(
-    finishing: OwnConnection, holder: int, planned: str
-) -> None:
-    given = _outcomes(holder)
-    none = {**given, "outcomes": "[]", "ids": "{}"}
-    _plan_early(finishing, finish.END, none, planned)
-    fill(status="running", worker=holder)
-    rows = finishing.fetch("SELECT id, fence FROM jobqueue_queuedjob LIMIT 200")
-    outcomes = [
-        {
-            "id": str(id),
-            "fence": fence,
-            "status": "failed" if number % 2 else None,
-            "wait": 1,
-            "refund": 0,
-            "ran": 1,
-            "ago": 0,
-            "ended": "failed",
-            "reason": "",
-        }
-        for number, (id, fence) in enumerate(rows)
-    ]
-
-    plan = plan_of(
-        finishing,
-        finish.END,
-        {**given, "outcomes": json.dumps(outcomes), "ids": [id for id, _ in rows]},
-    )
+    plan = plan_of(finishing, finish.END, {**given, **_ends(rows)})
 
     assert_index_scans(plan, PRIMARY)
     assert plan.rows() <= 600  # to be locked, to go, to come back
@@ -254,50 +226,27 @@ def test_every_other_outcome_finds_its_jobs_by_their_ids(
     assert "Seq Scan" not in plan.indexes("jobqueue_failuregroup")
 
 
-def _plan_early(
-    db: OwnConnection, statement: str, nothing: dict[str, Any], planned: str
-) -> None:
-    """Have it planned before the burst, if so."""
-    if planned == "after a truncation":
-        db.run("TRUNCATE jobqueue_queuedjob")
-    if planned != "after the burst":
-        plan_of(db, statement, nothing)
-
-
-def test_a_look_reads_one_entry_of_each_known_lane(
-    own: OwnConnection,
-) -> None:
+def test_a_look_reads_one_entry_of_each_lane(own: OwnConnection) -> None:
     names = [job_type(f"t{number}") for number in range(5)]
     for name in names:
         fill(name, count=BURST // 5)
     known = [lane(name) for name in names]
 
-    plan = plan_of(own, lanes.SCAN, lanes._params(known))
-
-    assert_index_scans(plan, READY)
-    assert plan.rows() == 5
-    assert plan.buffers < 200
-
-
-@pytest.mark.parametrize("statement", [lanes.SCAN, lanes.FULL_SCAN])
-def test_a_look_that_knows_nothing_reads_one_entry_of_each_lane(
-    own: OwnConnection, statement: str
-) -> None:
-    names = [job_type(f"t{number}") for number in range(5)]
-    for name in names:
-        fill(name, count=BURST // 5)
-
-    plan = plan_of(own, statement, lanes._params([]))
-
-    assert_index_scans(plan, READY)
-    assert plan.rows() <= 10  # an average that PostgreSQL rounds, times the loops
-    assert plan.buffers < 200
+    for statement, marks in (
+        (lanes.SCAN, known),
+        (lanes.SCAN, []),
+        (lanes.FULL_SCAN, []),
+    ):
+        plan = plan_of(own, statement, lane_params(marks))
+        assert_index_scans(plan, READY)
+        # An average that PostgreSQL rounds, times the loops.
+        assert plan.rows() <= (5 if marks else 10)
+        assert plan.buffers < 200
 
 
-@pytest.mark.parametrize("waiting", [100, 2_500, 20_000])
-@pytest.mark.parametrize("verb", ["succeed", "end", "release"])
+@pytest.mark.parametrize("waiting", [100, BURST])
 def test_jobs_are_found_by_their_ids_also_when_statistics_know_of_no_worker(
-    own: OwnConnection, finishing: OwnConnection, holder: int, waiting: int, verb: str
+    own: OwnConnection, finishing: OwnConnection, holder: int, waiting: int
 ) -> None:
     """Analysed while all jobs waited, as autovacuum may; then a burst runs."""
     fill(count=waiting)
@@ -307,26 +256,30 @@ def test_jobs_are_found_by_their_ids_also_when_statistics_know_of_no_worker(
         "SELECT id, fence FROM jobqueue_queuedjob WHERE worker_id IS NOT NULL LIMIT 200"
     )
     ids, fences = [id for id, _ in rows], [fence for _, fence in rows]
-    if verb == "succeed":
-        plan = plan_of(
-            finishing, finish.SUCCEED, {**_outcomes(holder), **_arrays(rows)}
-        )
-    elif verb == "end":
-        outcomes = [{"id": str(id), "fence": f, "status": "failed"} for id, f in rows]
-        times = {"ran": 1, "ago": 0, "refund": 0}
-        listed = json.dumps([{**outcome, **times} for outcome in outcomes])
-        given = {**_outcomes(holder), "outcomes": listed, "ids": ids}
-        plan = plan_of(finishing, finish.END, given)
-    else:
-        given = {"worker": holder, "ids": ids, "fences": fences}
-        plan = plan_of(own, release.RELEASE, given)
-
-    assert_index_scans(plan, PRIMARY)
-    assert plan.rows() <= 600
+    released = {"worker": holder, "ids": ids, "fences": fences}
+    given = _outcomes(holder)
+    for plan in (
+        plan_of(finishing, finish.SUCCEED, {**given, **_arrays(rows)}),
+        plan_of(finishing, finish.END, {**given, **_ends(rows)}),
+        plan_of(own, release.RELEASE, released),
+    ):
+        assert_index_scans(plan, PRIMARY)
+        assert plan.rows() <= 600
 
 
 def _outcomes(holder: int) -> dict[str, Any]:
     return {"alerts": True, "worker_id": holder, "worker": "host:1", "release": ""}
+
+
+def _ends(rows: list[tuple[Any, ...]]) -> dict[str, Any]:
+    """Every second one failed for good, the others wait again."""
+    times = {"wait": 1, "refund": 0, "ran": 1, "ago": 0}
+    words = {"ended": "failed", "reason": ""}
+    outcomes = [
+        {"id": str(id), "fence": fence, "status": status, **times, **words}
+        for (id, fence), status in zip(rows, cycle(("failed", None)), strict=False)
+    ]
+    return {"outcomes": json.dumps(outcomes), "ids": [id for id, _ in rows]}
 
 
 def _arrays(rows: list[tuple[Any, ...]]) -> dict[str, Any]:
