@@ -35,9 +35,9 @@ def state():
     os.umask(umask)
     gc.collect()
     log = logging.getLogger("django_jobqueue")
-    return {{
-        "settings": {{name: conf.read(name) for name in Conf.settings}},
-        "signals": {{n: str(signal.getsignal(n)) for n in signal.valid_signals()}},
+    return {
+        "settings": {name: conf.read(name) for name in Conf.settings},
+        "signals": {n: str(signal.getsignal(n)) for n in signal.valid_signals()},
         "wakeup": woke,
         "garbage": [gc.get_threshold(), gc.get_freeze_count() > 1_000, gc.isenabled()],
         "switch": sys.getswitchinterval(),
@@ -45,57 +45,44 @@ def state():
         "receivers": [len(one.receivers) for one in SIGNALS],
         "open": len(os.listdir("/proc/self/fd")),
         "threads": sorted(thread.name for thread in threading.enumerate()),
-        "children": open(f"/proc/self/task/{{os.getpid()}}/children").read(),
+        "children": open(f"/proc/self/task/{os.getpid()}/children").read(),
         "process": [os.getsid(0), os.getpgid(0), umask, os.getcwd(), dict(os.environ)],
         "executor": id(SyncToAsync.single_thread_executor),
-    }}
+    }
 
 connections.close_all()
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 signal.signal(signal.SIGUSR1, lambda number, frame: None)
 other = subprocess.Popen(["sh", "-c", "exit 3"])
 before = state()
-for _ in range(2):
+drain = "--drain --queues mail --threads 3 --lease 7 --release called --verbosity 2"
+mistake = "--queues mail --threads 0 --async-slots 0"
+failing_reload = "--reload --queues mail"
+for flags in (drain, drain, mistake, mistake, failing_reload, failing_reload):
     try:
-        call_command("runworkers", {flags})
+        call_command("runworkers", *flags.split())
     except (CommandError, RuntimeError) as error:
         print(error)
     connections.close_all()
     after = state()
-    print({{n: (before[n], after[n]) for n in before if before[n] != after[n]}})
+    print({n: (before[n], after[n]) for n in before if before[n] != after[n]})
 print(other.wait())
 """
 
-DRAIN = """"--drain", "--queues", "mail", "--threads", "3", "--lease", "7",
-    "--release", "called", "--dump-dir", "/tmp", "--verbosity", "2" """
-FLAGS = {
-    "a drain": (DRAIN, ""),
-    "a mistake": (
-        '"--queues", "mail", "--threads", "0", "--async-slots", "0"',
-        "With --threads 0 and --async-slots 0 nothing can run.\n",
-    ),
-    "a reload that fails": (
-        '"--reload", "--queues", "mail"',
-        "Script -c does not exist.\n",
-    ),
-}
-
 
 @pytest.mark.processes
-@pytest.mark.parametrize("case", FLAGS)
-def test_whoever_called_it_finds_its_process_as_it_was(
-    program: Run,  # noqa: F811
-    case: str,
-) -> None:
-    flags, said = FLAGS[case]
+def test_whoever_called_it_finds_its_process_as_it_was(program: Run) -> None:  # noqa: F811
     for queue in ("mail", "other"):
         jobs.add.using(queue=queue).enqueue(1)
-    run = program(CALLED.format(flags=flags))
+    run = program(CALLED)
     assert run.wait() == 0, run.output
-    lines = [line for line in run.output.splitlines() if " INFO " not in line]
-    assert "\n".join(lines) + "\n" == f"{said}{{}}\n" * 2 + "3\n"
-    if case == "a drain":
-        assert [job.queue for job in archived(status="succeeded")] == ["mail"]
+    assert [line for line in run.output.splitlines() if " INFO " not in line] == [
+        *["{}"] * 2,
+        *["With --threads 0 and --async-slots 0 nothing can run.", "{}"] * 2,
+        *["Script -c does not exist.", "{}"] * 2,
+        "3",
+    ]
+    assert [job.queue for job in archived(status="succeeded")] == ["mail"]
 
 
 FAILED = """
