@@ -18,33 +18,18 @@ from tests.store.meanwhile import together
 pytestmark = pytest.mark.django_db
 
 
-def test_a_waiting_job_gets_other_data() -> None:
+def test_a_waiting_job_gets_other_data_if_they_fit_and_are_as_expected() -> None:
     job = add.enqueue(1, b=2)
-    assert edit_data(job.id, {"a": 5}, expected='{"b": 2, "a": 1}').data == {"a": 5}
-
-
-def test_data_that_are_not_those_expected_stay() -> None:
-    job = add.enqueue(1)
     with pytest.raises(JobChanged):
         edit_data(job.id, {"a": 5}, expected='{"a": 2}')
-    assert QueuedJob.objects.get().data == {"a": 1}
-
-
-def test_a_running_job_is_left_alone() -> None:
-    job = add.enqueue(1)
-    QueuedJob.objects.update(status="running")
-    with pytest.raises(NotEditable, match="is running"):
-        edit_data(job.id, {"a": 5})
-    assert QueuedJob.objects.get().data == {"a": 1}
-
-
-def test_data_that_do_not_fit_are_refused() -> None:
-    job = add.enqueue(1)
     with pytest.raises(InvalidArguments, match="missing 'a'"):
         edit_data(job.id, {"b": 5})
-
-
-def test_a_job_that_is_not_there_is_said() -> None:
+    assert QueuedJob.objects.get().data == {"a": 1, "b": 2}
+    assert edit_data(job.id, {"a": 5}, expected='{"b": 2, "a": 1}').data == {"a": 5}
+    QueuedJob.objects.update(status="running")
+    with pytest.raises(NotEditable, match="is running"):
+        edit_data(job.id, {"a": 6})
+    assert QueuedJob.objects.get().data == {"a": 5}
     with pytest.raises(JobNotFound):
         edit_data(new_id(), {"a": 5})
     assert edit(DjangoDatabase(), new_id(), "{}", None) is None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 from typing import Any
 
@@ -65,41 +66,40 @@ PRODUCERS: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 
 
-@pytest.mark.parametrize("data", [{"a": 1}, {"b": "ü", "a": 1}, {"b": "x", "a": 1.5}])
-@pytest.mark.parametrize("is_declared", [True, False], ids=["declared", "elsewhere"])
-@pytest.mark.parametrize("producer", PRODUCERS)
-def test_a_job_has_the_options_of_its_type_whoever_inserts_it(
-    producer: str,
-    is_declared: bool,
-    data: dict[str, Any],
-) -> None:
-    made = jobs.with_all_options.enqueue(**data)
-    (row,) = queued(id=made.id)
-    wanted = options(row)
-    row.delete()
-    assert wanted["unique_key"] is not None
-    if not is_declared:
-        declaration = registry.get(ALL_OPTIONS)
-        assert declaration is not None
-        registry.remove(ALL_OPTIONS)
+@contextmanager
+def without(*handlers: Handler[..., Any]) -> Iterator[None]:
+    """As in a process without the code of these."""
+    held = [registry.get(handler.name) for handler in handlers]
+    for handler in handlers:
+        registry.remove(handler.name)
     try:
-        id = PRODUCERS[producer](data)
+        yield
     finally:
-        if not is_declared:
+        for handler, declaration in zip(handlers, held, strict=True):
+            assert declaration is not None
             registry.add(declaration)
-            registry.send_as(ALL_OPTIONS, jobs.with_all_options)
-    assert (
-        options(queued(id=id)[0])
-        == wanted
-        == {
+            registry.send_as(handler.name, handler)
+
+
+def test_a_job_has_the_options_of_its_type_whoever_inserts_it() -> None:
+    for data in ({"a": 1}, {"b": "ü", "a": 1}, {"b": "x", "a": 1.5}):
+        (row,) = queued(id=jobs.with_all_options.enqueue(**data).id)
+        wanted = {
             "queue": "mail",
             "priority": 7,
             "lives": timedelta(hours=1),
             "followers": {"on_complete": ["tests.sample.report"]},
-            "unique_key": wanted["unique_key"],
+            "unique_key": row.unique_key,
             "unique_until_started": True,
         }
-    )
+        assert wanted["unique_key"] is not None
+        assert options(row) == wanted
+        for place in (nullcontext(), without(jobs.with_all_options)):
+            with place:
+                for name, produce in PRODUCERS.items():
+                    QueuedJob.objects.all().delete()
+                    assert options(queued(id=produce(data))[0]) == wanted, name
+        QueuedJob.objects.all().delete()
 
 
 def test_what_a_row_says_itself_stands() -> None:
@@ -117,21 +117,15 @@ def test_what_a_row_says_itself_stands() -> None:
     assert made.unique_key.int == 0
 
 
-def test_a_row_that_says_its_queue_and_priority_is_taken_as_it_is() -> None:
-    made = insert(queue="other", priority=0)
-    assert (made.queue, made.priority) == ("other", 0)
-    assert (made.expires_at, made.followers, made.unique_key) == (None, None, None)
-
-
-def test_an_operators_priority_counts() -> None:
-    JobType.objects.filter(name=ALL_OPTIONS).update(priority_override=-3)
-    assert insert().priority == -3
-
-
-def test_a_type_without_options_gives_the_defaults() -> None:
+def test_a_type_without_options_gives_the_defaults_and_an_operators_priority() -> None:
     JobType.objects.create(name="plain.type")
     made = insert("plain.type")
     assert (made.queue, made.priority, made.expires_at) == ("default", 0, None)
+    made = insert(queue="other", priority=0)  # a row that is taken as it is
+    assert (made.queue, made.priority) == ("other", 0)
+    assert (made.expires_at, made.followers, made.unique_key) == (None, None, None)
+    JobType.objects.filter(name=ALL_OPTIONS).update(priority_override=-3)
+    assert insert().priority == -3
 
 
 def test_a_type_that_is_not_there_is_what_is_refused() -> None:
@@ -152,44 +146,27 @@ def test_a_duplicate_by_plain_sql_is_refused_and_can_be_left_out() -> None:
     assert [row.id for row in queued()] == [first.id]
 
 
-@pytest.mark.parametrize(
-    "same",
-    [
+def test_equal_data_have_one_key_however_they_are_written() -> None:
+    for one, other in [
         ({"a": 1}, {"b": "none", "a": 1}),
         ({"a": {"x": 1, "yy": [1, {"p": 2, "q": 3}]}},) * 2,
         ({"a": 'ü\n"\\\u2028😀'},) * 2,
         ({"a": 1e-7}, {"a": 0.0000001}),
         ({"a": 1e15}, {"a": 1000000000000000.0}),
         ({"a": -0.5, "b": True}, {"b": True, "a": -0.5}),
-    ],
-)
-def test_equal_data_have_one_key_however_they_are_written(
-    same: tuple[dict[str, Any], dict[str, Any]],
-) -> None:
-    one, other = same
-    jobs.with_all_options.enqueue(**one)
-    with pytest.raises(IntegrityError, match="jobqueue_q_unique"):
-        insert(data=other)
+    ]:
+        jobs.with_all_options.enqueue(**one)
+        with pytest.raises(IntegrityError, match="jobqueue_q_unique"):
+            insert(data=other)
 
 
 def test_a_process_without_the_code_refuses_duplicates_too() -> None:
     first = jobs.index.enqueue(7)
     other = jobs.add_alone.enqueue(7)
-    held = [
-        registry.get(name) for name in ("tests.sample.index", "tests.sample.add_alone")
-    ]
-    handlers: list[Handler[..., Any]] = [jobs.index, jobs.add_alone]
-    for handler in handlers:
-        registry.remove(handler.name)
-    try:
+    with without(jobs.index, jobs.add_alone):
         # The type says what becomes of a duplicate, unless the caller does.
         assert enqueue("tests.sample.index", {"document": 7, "why": "again"}) == first
         with pytest.raises(DuplicateJob) as caught:
             enqueue("tests.sample.add_alone", {"a": 7, "b": 0})
         assert caught.value.job == other
         assert enqueue_many("tests.sample.index", [{"document": 7}]) == [first.id]
-    finally:
-        for handler, declaration in zip(handlers, held, strict=True):
-            assert declaration is not None
-            registry.add(declaration)
-            registry.send_as(handler.name, handler)

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from django_jobqueue.models import QueuedJob
+from django_jobqueue.models import QueuedJob, Worker
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import NOTIFY_OTHERS
 from django_jobqueue.store.worker_rows import set_listening
 from tests.sample import jobs
 from tests.store.meanwhile import Hearing, channel_of
-from tests.store.rows import ADD, register
+from tests.store.rows import ADD, forget_job_types, register
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -78,52 +78,35 @@ def test_a_host_that_could_not_start_it_is_not_told(
         assert ear.heard() == ["j:default"]
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(
-    ("supervisor", "job_types"), [("web-0:0/embedded", [ADD]), ("web-0:0", [])]
-)
-def test_all_are_told_if_no_single_host_can_be(
-    way: str,
-    supervisor: str,
-    job_types: list[str],
-    own: OwnConnection,
-    ear: Hearing,
-) -> None:
+def test_all_are_told_if_no_one_host_can_be(own: OwnConnection, ear: Hearing) -> None:
     """Embedded and remote workers have no listener for all of their host; a worker may
     have learnt a type that its row does not have yet."""
-    idle(own, supervisor, job_types=job_types)
-    for _ in range(2):
-        WAYS[way]()
-        assert ear.heard() == TO_ALL
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_nobody_is_told_while_nobody_is_idle(
-    way: str, own: OwnConnection, ear: Hearing
-) -> None:
     register(own, supervisor=HOSTS[0])
     idle(own, HOSTS[1], queues=["mail"])
-    for _ in range(2):
-        WAYS[way]()
-        assert ear.heard() == []
+    for _ in range(2):  # while nobody is idle, nobody is told
+        for enqueue in WAYS.values():
+            enqueue()
+            assert ear.heard() == []
+    for supervisor, job_types in [("web-0:0/embedded", [ADD]), ("web-0:0", [])]:
+        Worker.objects.all().delete()
+        forget_job_types()
+        idle(own, supervisor, job_types=job_types)
+        for _ in range(2):
+            for enqueue in WAYS.values():
+                enqueue()
+                assert ear.heard() == TO_ALL
 
 
-@pytest.mark.parametrize("way", ["by itself", "in a transaction"])
-def test_of_a_job_for_later_all_are_told(
-    way: str, own: OwnConnection, ear: Hearing
+def test_of_later_and_of_many_jobs_all_are_told(
+    own: OwnConnection, ear: Hearing
 ) -> None:
     idle(own, HOSTS[0])
     later = jobs.add.using(run_after=timedelta(hours=1))
-    if way == "by itself":
-        later.enqueue(1)
-    else:
-        with transaction.atomic():
-            later.enqueue(1)
+    later.enqueue(1)
     assert ear.heard() == TO_ALL
-
-
-def test_of_many_jobs_all_are_told(own: OwnConnection, ear: Hearing) -> None:
-    idle(own, HOSTS[0])
+    with transaction.atomic():
+        later.enqueue(1)
+    assert ear.heard() == TO_ALL
     jobs.add.enqueue_many([{"a": n} for n in range(3)])
     assert ear.heard() == TO_ALL
 

@@ -18,8 +18,7 @@ from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.queue import insert, insert_many
 from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.rows import Job
-from tests.store.meanwhile import Hearing
-from tests.store.rows import ADD, ago, job_type, queued_job, register
+from tests.store.rows import ADD, ago, job_type, queued_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -34,14 +33,15 @@ def put(new: NewJob = PLAIN, data: Any = None) -> Job:
     return job
 
 
-def row(job: Job) -> dict[str, Any]:
+def row_of(id: uuid.UUID) -> dict[str, Any]:
     """Every column of the job's row but those that differ from job to job."""
-    values = QueuedJob.objects.filter(id=job.id).values().get()
-    return {
-        name: value
-        for name, value in values.items()
-        if name not in ("id", "run_after", "created_at")
-    }
+    values = QueuedJob.objects.filter(id=id).values().get()
+    own = ("id", "run_after", "created_at")
+    return {name: value for name, value in values.items() if name not in own}
+
+
+def row(job: Job) -> dict[str, Any]:
+    return row_of(job.id)
 
 
 def test_an_enqueued_job_is_a_row_that_is_due_now() -> None:
@@ -115,11 +115,9 @@ def test_what_is_returned_is_what_the_row_says() -> None:
 
 def test_a_second_enqueue_within_a_moment_makes_the_same_row() -> None:
     first, second = put(), put()
-
-    assert len(insert._known) == 1
+    assert len(insert._known) == 1  # private: whether the second looked nothing up
     assert row(first) == row(second)
-    held = queued_job(second.id)
-    assert held is not None
+    held = QueuedJob.objects.get(id=second.id)
     assert held.created_at == held.run_after == second.run_after == second.created_at
     assert second.run_after >= first.run_after
 
@@ -151,133 +149,70 @@ def test_what_was_looked_up_for_one_set_of_options_is_not_used_for_another() -> 
 def test_what_is_looked_up_in_a_transaction_is_not_remembered() -> None:
     with transaction.atomic():
         put()
+    assert insert._known == {}  # private: nobody else counts them
 
-    assert insert._known == {}
 
-
-def test_an_operators_priority_is_used_when_the_moment_is_over(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_new_priority_counts_a_moment_later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(insert, "KNOWN_FOR", 0.0)
     put()
     JobType.objects.filter(name=ADD).update(priority_override=50)
-
     assert put().priority == 50
 
 
-@pytest.mark.parametrize(
-    ("asked", "override", "declared", "of_row", "expected"),
-    [
-        (5, 4, 3, 2, 5),
-        (None, 4, 3, 2, 4),
-        (None, None, 3, 2, 3),
-        (None, None, None, 2, 2),
-        (0, 4, 3, 2, 0),
-    ],
-)
-def test_the_caller_then_the_operator_then_the_code_choose_the_priority(
-    asked: int | None,
-    override: int | None,
-    declared: int | None,
-    of_row: int,
-    expected: int,
-) -> None:
-    job_type("t", priority=of_row, priority_override=override)
-    new = NewJob(job_type="t", priority=asked, declared_priority=declared)
-
-    job = put(new)
-
-    assert job.priority == expected
-    assert [j.priority for j in QueuedJob.objects.all()] == [expected]
-
-
-def test_a_queue_is_the_callers_or_that_of_the_job_type() -> None:
-    job_type("t", queue="of-the-type")
-
-    assert put(NewJob(job_type="t")).queue == "of-the-type"
-    assert put(NewJob(job_type="t", queue="q")).queue == "q"
+def test_the_caller_then_the_operator_then_the_code_choose_the_priority() -> None:
+    orders = {  # of the caller, the operator, the code here and in the row
+        (5, 4, 3, 2): 5,
+        (None, 4, 3, 2): 4,
+        (None, None, 3, 2): 3,
+        (None, None, None, 2): 2,
+        (0, 4, 3, 2): 0,
+    }
+    chosen = {}
+    for order in orders:
+        asked, override, declared, of_row = order
+        name = job_type(str(order), priority=of_row, priority_override=override)
+        job = put(NewJob(job_type=name, priority=asked, declared_priority=declared))
+        assert QueuedJob.objects.get(id=job.id).priority == job.priority
+        chosen[order] = job.priority
+    assert chosen == orders
 
 
 def test_a_time_to_live_counts_from_when_the_job_is_due() -> None:
-    moment = ago(-3_600)
-    job_type("t", expires_in=timedelta(minutes=1))
+    moment, five = ago(-3_600), timedelta(minutes=5)
+    job_type("t", queue="of-the-type", expires_in=timedelta(minutes=1))
 
-    by_code = put(
-        NewJob(job_type=ADD, run_after=moment, expires_in=timedelta(minutes=5))
-    )
-    by_row = put(NewJob(job_type="t", run_after=moment))
+    by_code = put(NewJob(job_type=ADD, run_after=moment, expires_in=five))
+    by_row = [put(NewJob(job_type="t", run_after=moment)) for _ in range(2)]
     by_caller = put(NewJob(job_type="t", run_after=moment, expires_at=ago(-7_200)))
 
-    assert by_code.expires_at == moment + timedelta(minutes=5)
-    assert by_row.expires_at == moment + timedelta(minutes=1)
+    assert by_code.expires_at == moment + five
+    for job in by_row:  # the second, of a type that is known, too
+        assert job.expires_at == moment + timedelta(minutes=1)
+        assert job.queue == "of-the-type"
     assert by_caller.expires_at is not None
     assert by_caller.expires_at > moment + timedelta(minutes=30)
-
-
-def test_a_time_to_live_of_the_row_holds_for_the_second_enqueue_too() -> None:
-    job_type("t", expires_in=timedelta(minutes=1))
-
-    jobs = [put(NewJob(job_type="t")) for _ in range(2)]
-
-    assert all(job.expires_at is not None for job in jobs)
+    assert put(NewJob(job_type="t", queue="q")).queue == "q"
 
 
 def test_a_delay_counts_from_the_databases_clock() -> None:
     before = timezone.now()
     job = put(NewJob(job_type=ADD, delay=timedelta(hours=1)))
-
     wait = timedelta(hours=1)
     assert before + wait <= job.run_after <= timezone.now() + wait
 
 
 def test_a_job_type_without_a_row_inserts_nothing() -> None:
     db = DjangoDatabase()
-    new = NewJob(job_type="nobody.knows")
-
-    assert insert.insert(db, new, new_id(), {}, "{}") is None
-    assert insert.insert_once(db, new, new_id(), {}, "{}") is None
-    assert insert_many.insert_many(db, new, [new_id()], ["{}"]) is False
-    assert not QueuedJob.objects.exists()
-
-
-def test_a_job_type_that_was_deleted_a_moment_ago_inserts_nothing() -> None:
     job_type("t")
     put(NewJob(job_type="t"))
     QueuedJob.objects.all().delete()
-    JobType.objects.filter(name="t").delete()
-
-    db = DjangoDatabase()
-    new = NewJob(job_type="t")
-    assert insert.insert(db, new, new_id(), {}, "{}") is None
+    JobType.objects.filter(name="t").delete()  # a moment ago
+    for name in ("nobody.knows", "t"):
+        new = NewJob(job_type=name)
+        assert insert.insert(db, new, new_id(), {}, "{}") is None
+        assert insert.insert_once(db, new, new_id(), {}, "{}") is None
+        assert insert_many.insert_many(db, new, [new_id()], ["{}"]) is False
     assert not QueuedJob.objects.exists()
-
-
-def test_a_rolled_back_transaction_leaves_nothing(
-    own: OwnConnection, ear: Hearing
-) -> None:
-    register(own)
-    own.run("UPDATE jobqueue_worker SET listening = true")
-
-    def undo() -> None:
-        with transaction.atomic():
-            put()
-            put()
-            insert_many.insert_many(DjangoDatabase(), PLAIN, [new_id()], ["{}"])
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        undo()
-
-    assert not QueuedJob.objects.exists()
-    assert ear.heard() == []
-
-
-def test_a_job_is_visible_with_the_commit_and_not_before(own: OwnConnection) -> None:
-    count = "SELECT count(*) FROM jobqueue_queuedjob"
-    with transaction.atomic():
-        put()
-        assert own.fetch(count) == [(0,)]
-    assert own.fetch(count) == [(1,)]
 
 
 def test_plain_sql_enqueues_with_every_default(own: OwnConnection) -> None:
@@ -285,28 +220,20 @@ def test_plain_sql_enqueues_with_every_default(own: OwnConnection) -> None:
     with connection.cursor() as cursor:
         cursor.execute(sql, [ADD, '{"a": 1}'])
         (id,) = cursor.fetchone()
-    job = put()
-
-    held = queued_job(id)
-    assert held is not None
-    assert row(Job(**_as_job(held))) == {**row(job), "announce": True}
-    assert held.run_after <= timezone.now()
+    assert row_of(id) == {**row(put()), "announce": True}
+    assert QueuedJob.objects.get(id=id).run_after <= timezone.now()
     assert uuid.UUID(str(id)).version == 7
 
 
-@pytest.mark.parametrize("column", ["run_after", "expires_at", "created_at"])
-@pytest.mark.parametrize(
-    "moment", ["infinity", "-infinity", "0044-03-15 BC", "20000-01-01"]
-)
-def test_plain_sql_cannot_enqueue_for_a_moment_that_python_does_not_know(
-    own: OwnConnection, column: str, moment: str
-) -> None:
-    with pytest.raises(CheckViolation):
-        own.run(
-            f"INSERT INTO jobqueue_queuedjob (job_type, {column}) "
-            "VALUES (%(job_type)s, %(moment)s)",
-            {"job_type": ADD, "moment": moment},
-        )
+def test_plain_sql_enqueues_for_no_moment_unknown_to_python(own: OwnConnection) -> None:
+    for column in ("run_after", "expires_at", "created_at"):
+        for moment in ("infinity", "-infinity", "0044-03-15 BC", "20000-01-01"):
+            with pytest.raises(CheckViolation):
+                own.run(
+                    f"INSERT INTO jobqueue_queuedjob (job_type, {column}) "
+                    "VALUES (%(job_type)s, %(moment)s)",
+                    {"job_type": ADD, "moment": moment},
+                )
 
 
 def test_ids_made_by_the_database_grow_with_time(own: OwnConnection) -> None:
@@ -330,17 +257,3 @@ def test_a_job_type_with_jobs_cannot_be_deleted(own: OwnConnection) -> None:
     put()
     with pytest.raises(ForeignKeyViolation):
         own.run("DELETE FROM jobqueue_jobtype WHERE name = %(name)s", {"name": ADD})
-
-
-def _as_job(held: QueuedJob) -> dict[str, Any]:
-    return {
-        "id": held.id,
-        "job_type": held.job_type_id,
-        "queue": held.queue,
-        "priority": held.priority,
-        "status": held.status,
-        "data": held.data,
-        "run_after": held.run_after,
-        "expires_at": held.expires_at,
-        "created_at": held.created_at,
-    }

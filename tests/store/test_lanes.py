@@ -10,7 +10,7 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import lanes
 from django_jobqueue.store.queue.lanes import Head, LaneMark
 from django_jobqueue.store.rows import Lane
-from tests.store.rows import ADD, ago, claimed, job_type, lane, make, make_many
+from tests.store.rows import ADD, ago, claimed, job_type, lane, make
 
 PLACES = [
     Lane("a", -100, ADD),
@@ -46,25 +46,18 @@ def found(heads: list[Head]) -> list[Lane]:
     return sorted(head.lane for head in heads if head.due_in is not None)
 
 
-def test_an_empty_queue_has_no_lanes(own: OwnConnection) -> None:
-    assert lanes.scan(own, []) == []
+def test_a_lane_is_found_whatever_lanes_around_it_are_known(own: OwnConnection) -> None:
+    assert lanes.scan(own, []) == lanes.queues(own) == []
     assert found(lanes.scan(own, known(*PLACES))) == []
-
-
-def test_every_lane_that_has_a_job_is_found_once(own: OwnConnection) -> None:
+    before = ago(0)
+    heads, empty = lanes.full_scan(own)
+    assert heads == []
+    assert before <= empty[0] <= ago(0)
     fill(*PLACES, *PLACES)
-
-    assert found(lanes.scan(own, [])) == sorted(PLACES)
-
-
-@pytest.mark.parametrize("number", range(len(PLACES)))
-def test_a_lane_is_found_whatever_lanes_around_it_are_known(
-    own: OwnConnection, number: int
-) -> None:
-    fill(*PLACES)
-    others = PLACES[:number] + PLACES[number + 1 :]
-
-    assert found(lanes.scan(own, known(*others))) == sorted(PLACES)
+    assert lanes.queues(own) == sorted({place.queue for place in PLACES})
+    without = [[p for p in PLACES if p != place] for place in PLACES]
+    for others in ([], sorted(PLACES)[::4], reversed(PLACES), *without):
+        assert found(lanes.scan(own, known(*others))) == sorted(PLACES)
 
 
 # Next to each other in each of the three columns, and at both ends of the priorities.
@@ -76,9 +69,7 @@ GRID = [
 ]
 
 
-def test_a_lane_next_to_known_ones_is_found_whichever_these_are(
-    own: OwnConnection,
-) -> None:
+def test_a_lane_next_to_any_known_ones_is_found(own: OwnConnection) -> None:
     fill(*GRID)
     places = sorted(GRID)
     missed = {}
@@ -90,20 +81,6 @@ def test_a_lane_next_to_known_ones_is_found_whichever_these_are(
     assert missed == {}
 
 
-def test_several_new_lanes_of_one_gap_are_found_together(own: OwnConnection) -> None:
-    fill(*PLACES)
-
-    heads = lanes.scan(own, known(*sorted(PLACES)[::4]))
-
-    assert found(heads) == sorted(PLACES)
-
-
-def test_known_lanes_are_found_in_any_order(own: OwnConnection) -> None:
-    fill(*PLACES)
-
-    assert found(lanes.scan(own, known(*reversed(PLACES)))) == sorted(PLACES)
-
-
 @pytest.mark.parametrize("are_known", [True, False])
 def test_a_look_tells_when_the_first_job_of_a_lane_is_due(
     own: OwnConnection, are_known: bool
@@ -111,9 +88,7 @@ def test_a_look_tells_when_the_first_job_of_a_lane_is_due(
     due, later = Lane("due", 0, ADD), Lane("later", 0, ADD)
     fill(due, run_after=ago(100))
     fill(due, later, run_after=ago(-600))
-
     heads = lanes.scan(own, known(due, later) if are_known else [])
-
     first, second = sorted(heads)
     assert (first.lane, first.is_due) == (due, True)
     assert (second.lane, second.is_due) == (later, False)
@@ -128,21 +103,15 @@ def test_a_look_tells_where_a_lane_begins(own: OwnConnection, are_known: bool) -
     moment = ago(100)
     first, _ = sorted(make(run_after=moment) for _ in range(2))
     make(run_after=ago(50))
-
     (head,) = lanes.scan(own, [lane()] if are_known else [])
-
     assert head.mark == (moment, first)
 
 
-def test_a_lane_whose_jobs_are_not_due_begins_now_and_not_at_the_first(
-    own: OwnConnection,
-) -> None:
+def test_a_lane_whose_jobs_are_not_due_begins_now(own: OwnConnection) -> None:
     before = ago(0)
     make(run_after=ago(-600))
     empty = Lane("empty", 0, ADD)
-
     heads = lanes.scan(own, [lane(), LaneMark(empty)])
-
     assert {head.lane: head.is_due for head in heads} == {
         lane().lane: False,
         empty: False,
@@ -170,19 +139,10 @@ def test_a_full_scan_finds_what_scans_without_marks_find(own: OwnConnection) -> 
         assert mark[1] == UUID(int=0)
 
 
-def test_a_full_scan_of_an_empty_queue_finds_no_lane(own: OwnConnection) -> None:
-    before = ago(0)
-    heads, empty = lanes.full_scan(own)
-    assert heads == []
-    assert before <= empty[0] <= ago(0)
-
-
 def test_a_look_starts_at_the_mark(own: OwnConnection) -> None:
     make(run_after=ago(100))
     seen = make(run_after=ago(50))
-
     (head,) = lanes.scan(own, [LaneMark(lane().lane, (ago(75), UUID(int=0)))])
-
     assert head.mark[1] == seen
 
 
@@ -190,18 +150,4 @@ def test_running_and_lonely_jobs_make_no_lane(own: OwnConnection, holder: int) -
     make(quarantined=True)
     make()
     claimed(own, holder)
-
     assert lanes.scan(own, []) == []
-
-
-def test_a_lane_with_many_jobs_is_found_once(own: OwnConnection) -> None:
-    make_many(500)
-
-    assert found(lanes.scan(own, [])) == [Lane("default", 0, ADD)]
-
-
-def test_the_queues_of_all_lanes_are_found_once(own: OwnConnection) -> None:
-    assert lanes.queues(own) == []
-    fill(*PLACES)
-
-    assert lanes.queues(own) == sorted({place.queue for place in PLACES})

@@ -6,7 +6,6 @@ import uuid
 from datetime import timedelta
 from functools import partial
 
-import pytest
 from django.utils import timezone
 
 from django_jobqueue.domain.operation_options import Options
@@ -61,43 +60,27 @@ def again(
     return job
 
 
-@pytest.mark.parametrize("status", ["succeeded", "failed", "expired", "cancelled"])
-def test_a_replayed_job_is_a_new_one_with_the_old_ones_data(
-    own: OwnConnection, status: str
-) -> None:
-    id = archive(status=status, **OLD)
-    before = timezone.now()
+def test_a_replayed_job_is_a_new_one_with_the_old_ones_data(own: OwnConnection) -> None:
+    for status in ("succeeded", "failed", "expired", "cancelled"):
+        id = archive(status=status, **OLD)
+        old = ArchivedJob.objects.values().get(id=id)
+        before = timezone.now()
 
-    job = again(own, id)
+        job = again(own, id)
 
-    assert job.id != id
-    assert job.id.version == 7
-    assert (job.job_type_id, job.queue, job.priority) == (ADD, "q", 7)
-    assert (job.data, job.max_attempts, job.tags) == ({"a": 1}, 9, ["a"])
-    assert (job.status, job.attempts, job.crashes, job.fence) == ("queued", 0, 0, 0)
-    assert (job.replay_of, job.root_id, job.enqueued_by) == (id, id, None)
-    assert before <= job.run_after <= timezone.now()
-    assert before <= job.created_at <= timezone.now()
-
-
-def test_the_old_row_is_not_touched(own: OwnConnection) -> None:
-    id = archive(status="failed", **OLD)
-    before = ArchivedJob.objects.values().get()
-
-    again(own, id)
-
-    assert ArchivedJob.objects.values().get() == before
-
-
-def test_a_replay_of_a_replay_remembers_both_the_last_and_the_first(
-    own: OwnConnection,
-) -> None:
-    first = archive()
-    second = archive(replay_of=first, root_id=first)
-
-    job = again(own, second)
-
-    assert (job.replay_of, job.root_id) == (second, first)
+        assert job.id != id
+        assert job.id.version == 7
+        assert (job.job_type_id, job.queue, job.priority) == (ADD, "q", 7)
+        assert (job.data, job.max_attempts, job.tags) == ({"a": 1}, 9, ["a"])
+        assert (job.status, job.attempts, job.crashes, job.fence) == ("queued", 0, 0, 0)
+        assert (job.replay_of, job.root_id, job.enqueued_by) == (id, id, None)
+        assert before <= job.run_after <= timezone.now()
+        assert before <= job.created_at <= timezone.now()
+        assert ArchivedJob.objects.values().get(id=id) == old
+    # As often as one likes; a replay of a replay remembers the last and the first.
+    assert again(own, id).id != job.id
+    job = again(own, second := archive(replay_of=id, root_id=id))
+    assert (job.replay_of, job.root_id) == (second, id)
 
 
 def test_what_is_asked_for_replaces_what_the_old_job_had(own: OwnConnection) -> None:
@@ -119,39 +102,23 @@ def test_what_is_asked_for_replaces_what_the_old_job_had(own: OwnConnection) -> 
     assert job.bulk_operation_id == operation
 
 
-@pytest.mark.parametrize(
-    ("expires", "seconds"),
-    [("keep", -400), ("same", 600), ("never", None), ("new", 7_200)],
-)
-def test_a_replay_expires_as_it_was_asked_to(
-    own: OwnConnection, expires: str, seconds: int | None
-) -> None:
-    old = {**OLD, "expires_at": ago(400), "created_at": ago(1_000)}
-
-    job = again(own, archive(**old), expires=expires, expires_at=ago(-7_200))
-
-    if seconds is None:
-        assert job.expires_at is None
-    else:
+def test_a_replay_expires_as_it_was_asked_to(own: OwnConnection) -> None:
+    old = archive(**{**OLD, "expires_at": ago(400), "created_at": ago(1_000)})
+    never = archive()
+    for expires, seconds in {"keep": -400, "same": 600, "new": 7_200}.items():
+        job = again(own, old, expires=expires, expires_at=ago(-7_200))
         assert job.expires_at is not None
         left = job.expires_at - job.created_at
         assert abs(left - timedelta(seconds=seconds)) < timedelta(seconds=30)
-
-
-def test_a_job_that_never_expired_has_the_same_time_to_live_again(
-    own: OwnConnection,
-) -> None:
-    id = archive()
-
-    assert again(own, id, expires="same").expires_at is None
-    assert again(own, id, expires="keep").expires_at is None
+    assert again(own, old, expires="never").expires_at is None
+    assert again(own, never, expires="same").expires_at is None
+    assert again(own, never, expires="keep").expires_at is None
 
 
 def test_a_replayed_job_that_had_expired_expires_again_and_is_never_claimed(
     own: OwnConnection, holder: int
 ) -> None:
     job = again(own, archive(status="expired", **OLD), expires="keep")
-
     assert claim.claim(own, holder, [lane(queue="q", priority=7)], 10) == []
     expire.expire(own)
     held = archived_job(job.id)
@@ -159,54 +126,36 @@ def test_a_replayed_job_that_had_expired_expires_again_and_is_never_claimed(
     assert held.status == "expired"
 
 
-def test_only_archived_jobs_of_job_types_that_exist_are_replayed(
-    own: OwnConnection,
-) -> None:
+def test_only_archived_jobs_of_known_types_are_replayed(own: OwnConnection) -> None:
     over, waiting = archive(), make()
     orphan = archive("gone.type")
-
     made = store_replay.replay(
         own, [over, waiting, orphan, uuid.uuid4(), over], Options()
     )
-
     assert list(made) == [over]
     assert QueuedJob.objects.filter(replay_of__isnull=False).count() == 1
     assert not JobType.objects.filter(name="gone.type").exists()
 
 
-def test_a_job_can_be_replayed_as_often_as_one_likes(own: OwnConnection) -> None:
-    id = archive()
-    jobs = [again(own, id) for _ in range(3)]
-
-    assert len({job.id for job in jobs}) == 3
-    assert {job.replay_of for job in jobs} == {id}
-
-
-def test_two_replays_at_once_make_two_jobs(
+def test_replays_at_once_make_two_jobs(
     own: OwnConnection, other: OwnConnection
 ) -> None:
     ids = [archive() for _ in range(20)]
-
     made = together(
         [partial(store_replay.replay, db, ids, Options()) for db in (own, other)]
     )
-
     assert [set(one) for one in made] == [set(ids), set(ids)]
     assert QueuedJob.objects.count() == 40
 
 
-def test_idle_workers_are_told_of_each_queue_once(
-    own: OwnConnection, ear: Hearing
-) -> None:
+def test_idle_workers_hear_of_each_queue_once(own: OwnConnection, ear: Hearing) -> None:
     gone = archive("gone.type", queue="b")
     ids = [gone, *(archive(queue=queue) for queue in ("a", "a", "b"))]
-
     store_replay.replay(own, ids, Options())
     assert ear.heard() == []  # nobody waits
     worker = register(own)
     set_listening(own, worker, True)
     store_replay.replay(own, ids, Options())
-
     assert sorted(ear.of_queues()) == ["q:a", "q:b"]
     assert QueuedJob.objects.filter(announce=True).count() == 4
     store_replay.replay(own, [], Options())

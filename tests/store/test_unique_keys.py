@@ -73,9 +73,10 @@ def test_only_the_parameters_that_are_named_count() -> None:
     assert same({"order_id": 1}, {"language": "en", "order_id": 2}, unique=["language"])
 
 
-@pytest.mark.parametrize("value", [None, True, "1", 1.5, [1], {"a": 1}])
-def test_values_of_other_kinds_are_others(value: Any) -> None:
-    assert not same({"order_id": 1}, {"order_id": value}, unique=True)
+def test_values_of_other_kinds_are_others() -> None:
+    values = [1, None, True, "1", 1.5, [1], {"a": 1}]
+    keys = [key_of(declared(unique=True), {"order_id": value}) for value in values]
+    assert len({*keys}) == len(values)
 
 
 def test_job_types_and_texts_have_keys_of_their_own() -> None:
