@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import json
 import threading
 from typing import Any
 
@@ -92,22 +93,19 @@ def test_a_thread_of_one_s_own_knows_it_if_the_context_is_taken_along() -> None:
 
 
 def test_an_attempt_inside_another_gives_way_to_it_again() -> None:
-    inner = attempt_of(lambda: None)
+    inner = attempt_of(lambda: str(current_job().id))
 
-    def handler() -> str:
-        run(inner)
-        return str(current_job().id)
+    def handler() -> list[str | None]:
+        return [run(inner).outcome.result, str(current_job().id)]
 
     outer = attempt_of(handler)
-    assert run(outer).outcome.result == f'"{outer.job.id}"'
-
-
-def test_a_context_that_is_made_late_knows_that_the_job_was_cancelled() -> None:
-    attempt = attempt_of(lambda: None)
-    attempt.begin()
-    attempt.interrupt(StopReason.CANCEL)
-    assert attempt.here().cancelled
-    attempt.leave()
+    ids = json.loads(run(outer).outcome.result or "")
+    assert ids == [f'"{inner.job.id}"', str(outer.job.id)]
+    late = attempt_of(lambda: None)
+    late.begin()
+    late.interrupt(StopReason.CANCEL)
+    assert late.here().cancelled, "a context that is made late knows it"
+    late.leave()
 
 
 def test_metadata_is_a_dict_of_its_own_and_kept_in_memory_without_a_worker() -> None:

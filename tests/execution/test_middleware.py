@@ -294,39 +294,25 @@ def test_what_a_job_type_captures_is_active_without_any_setting() -> None:
 # Ours: log records.
 
 
-class Keep(logging.Handler):
-    """Keeps the records."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.records: list[logging.LogRecord] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.records.append(record)
-
-
-@pytest.fixture
-def keep() -> Iterator[Keep]:
-    keep, logger = Keep(), logging.getLogger("tests.handlers")
-    logger.addHandler(keep)
-    logger.setLevel(logging.DEBUG)
-    yield keep
-    logger.removeHandler(keep)
-
-
-def test_log_records_of_a_handler_say_which_job_it_is(keep: Keep) -> None:
+def test_log_records_of_a_handler_say_which_job_it_is(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     logger = logging.getLogger("tests.handlers")
+    caplog.set_level(logging.DEBUG, logger.name)
     attempt = attempt_of(lambda: logger.info("at work"), middleware=[log_context])
     run(attempt)
-    (record,) = keep.records
+    (record,) = [r for r in caplog.records if r.name == logger.name]
     said = [vars(record)[name] for name in ("job_id", "job_type", "attempt")]
     assert said == [str(attempt.job.id), "tests.job", 1]
     # Elsewhere the attributes are empty, and given ones stay.
-    keep.addFilter(JobFilter())
+    caplog.clear()
+    of_jobs = JobFilter()
+    caplog.handler.addFilter(of_jobs)
     logger.info("elsewhere")
     logger.info("given", extra={"job_id": "mine"})
-    assert [vars(r)["job_id"] for r in keep.records[1:]] == ["", "mine"]
-    assert [vars(r)["attempt"] for r in keep.records[1:]] == ["", ""]
+    caplog.handler.removeFilter(of_jobs)
+    assert [vars(r)["job_id"] for r in caplog.records] == ["", "mine"]
+    assert [vars(r)["attempt"] for r in caplog.records] == ["", ""]
 
 
 def test_what_a_handler_logs_can_be_kept_with_its_attempt() -> None:

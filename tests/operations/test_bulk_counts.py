@@ -205,17 +205,25 @@ def test_most_of_the_table_is_told_unless_it_is_only_a_few_jobs(
 
 
 def test_what_joins_later_is_left_alone_and_the_operation_stops() -> None:
-    """A job that was not replayed when the jobs were counted, and is now."""
+    """Jobs that were not replayed when they were counted, and are now; and those of a
+    job type that came back."""
     archived = [archive(ADD, "failed", finished_at=ago(99 - n)) for n in range(4)]
+    archive(GONE, "failed", finished_at=ago(40))
     operations.replay_many(archived[:2])
     made = bulk.draft("prune", FAILED.also(Term("replayed", True)))
+    replay = bulk.draft("replay", FAILED)
     assert bulk.start(made.id)
     operations.replay_many(archived[2:3])
     row = done(made)
     assert (row.state, row.changed, row.skipped) == ("stopped", 2, {"unconfirmed": 1})
-    left = ArchivedJob.objects.filter(status="failed").values_list("pk", flat=True)
+    left = ArchivedJob.objects.filter(job_type_id=ADD).values_list("pk", flat=True)
     assert set(left) == set(archived[2:])
     assert bulk_steps.step(made.id, max_rows=9) is None
+    QueuedJob.objects.all().delete()
+    assert bulk.start(replay.id)
+    JobType.objects.create(name=GONE)
+    row = done(replay)
+    assert (row.state, row.changed, row.skipped) == ("stopped", 2, {"unconfirmed": 1})
 
 
 @pytest.fixture
@@ -331,14 +339,3 @@ def test_a_group_is_resolved_when_the_replay_starts_and_not_before() -> None:
     assert bulk.start(late.id)
     group.refresh_from_db()
     assert group.state == "open"
-
-
-def test_a_job_type_that_came_back_joins_no_operation() -> None:
-    """It was skipped when the jobs were counted, so nobody confirmed it."""
-    archive(ADD, "failed", finished_at=ago(50))
-    archive(GONE, "failed", finished_at=ago(40))
-    made = bulk.draft("replay", FAILED)
-    assert bulk.start(made.id)
-    JobType.objects.create(name=GONE)
-    row = done(made)
-    assert (row.state, row.changed, row.skipped) == ("stopped", 1, {"unconfirmed": 1})

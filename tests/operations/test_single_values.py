@@ -22,7 +22,6 @@ from tests.support.undone import check_each, undone
 
 pytestmark = pytest.mark.django_db
 
-HERE = "tests/operations/test_single_values.py"
 ID = uuid4()
 SINGLES: dict[str, list[Any]] = {
     "ids": [ID, str(ID), f"job_{ID}"],
@@ -101,21 +100,17 @@ def outcome(function: Callable[..., Any], **arguments: Any) -> Any:
 
 def check_one(name: str, parameter: str) -> None:
     function = TAKES_SEVERAL[name, parameter]
-    assert parameter in SINGLES, (
-        f"{name}() takes several as {parameter!r}: add single values of that parameter "
-        f"to SINGLES in {HERE}"
-    )
+    assert parameter in SINGLES, f"add single values of {parameter!r} to SINGLES"
     singles = [7] if name in OF_WORKERS else SINGLES[parameter]
     besides = {k: v for k, v in ARGUMENTS.get(name, {}).items() if k != parameter}
     needs = required_of(function) - {parameter, *besides}
-    assert not needs, f"{name}() also needs {needs}: add values to ARGUMENTS in {HERE}"
+    assert not needs, f"{name}() also needs {needs}: add values to ARGUMENTS"
     for single in singles:
         by_itself = outcome(function, **{parameter: single}, **besides)
         among = outcome(function, **{parameter: [single]}, **besides)
         assert repr(by_itself) == repr(among), (
-            f"{name}({parameter}={single!r}) must do the same as "
-            f"{name}({parameter}=[{single!r}]). Call several() of domain/ids.py on "
-            f"{parameter}, or add {name!r} to REFUSES in {HERE} with its own test."
+            f"{name}({parameter}={single!r}) must do the same as with a list: call "
+            f"several() of domain/ids.py, or add {name!r} to REFUSES with its own test."
         )
 
 
@@ -134,10 +129,7 @@ def test_the_functions_that_take_several_are_known() -> None:
         *(name for name, _ in REFUSES),
     }
     those = {name for name, _ in TAKES_SEVERAL}
-    assert known <= those, (
-        "these are gone, or their annotation has none of the words of SEVERAL in "
-        f"{HERE}: {known - those}"
-    )
+    assert known - those == set(), "gone, or annotated without a word of SEVERAL"
 
 
 def test_those_that_take_one_refuse_several_and_those_that_want_a_list_say_so() -> None:
