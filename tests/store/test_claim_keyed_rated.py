@@ -111,10 +111,10 @@ def test_claims_at_once_never_exceed_the_rate_of_a_key_in_any_window(
 ) -> None:
     rate = Rate(20, per=0.3, burst=3)
     KeyLimit.objects.update(rate=rate.text)
-    enqueue_keys("aaaaaaaaaabbbbbbbcd" * 12)
+    enqueue_keys("aaaaaaaaaabbbbbbbcd" * 8)
 
     def work(db: OwnConnection, worker: int) -> None:
-        for number in range(60):
+        for number in range(40):
             take(db, worker, 7, each=1 + number % 3)
 
     together([partial(work, *one) for one in claimers])

@@ -100,10 +100,10 @@ def test_claims_at_once_never_exceed_the_rate_in_any_window(
 ) -> None:
     rate = Rate(60, per=0.3, burst=6)
     rated(rate)
-    make_many(400, "rated")
+    make_many(200, "rated")
 
     def work(db: OwnConnection, worker: int) -> None:
-        for _ in range(120):
+        for _ in range(60):
             claim_rated(db, worker, [lane("rated")], 5)
 
     together([partial(work, *one) for one in claimers])
@@ -210,7 +210,7 @@ steps = st.lists(
 
 
 @pytest.mark.django_db
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=settings().max_examples // 2)
 @given(rate=some_rates(), steps=steps)
 def test_a_bucket_never_has_more_than_a_sliding_log_of_the_window(
     rate: Rate, steps: list[tuple[float, list[float]]]
