@@ -102,6 +102,7 @@ def test_each_job_is_told_once_and_as_what_it_is(
     ended = {"failed": ["job_failed"], "cancelled": ["job_cancelled"], "queued": []}
     assert [one.name for one in told()] == ["job_rescued", *ended[status]]
     assert {one.id for one in told()} == {id}
+    assert told()[0].arguments["status"] == status
     (line,) = lines(caplog)
     said = (line.job_id, line.job_type, line.attempt)
     assert said == (str(id), job_type, 1)

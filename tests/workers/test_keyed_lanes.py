@@ -76,6 +76,14 @@ def test_a_worker_fills_its_slots_as_far_as_each_key_allows(make_worker: Make) -
     assert len(archived()) == 7
 
 
+def test_one_key_without_a_limit_fills_all_slots(make_worker: Make) -> None:
+    KeyLimit.objects.update(concurrency=None)
+    worker = make_worker(threads=7)
+    put("a" * 9 + "b")
+    worker.claim()
+    assert held(worker) == "aaaaaab"
+
+
 @pytest.mark.parametrize(
     "change",
     [
