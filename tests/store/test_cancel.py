@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from datetime import timedelta
 from functools import partial
 
-import pytest
 from django.utils import timezone
 
 from django_jobqueue.models import ArchivedJob, Failure, QueuedJob
@@ -41,70 +39,37 @@ def test_a_queued_job_is_archived_with_everything_it_had(own: OwnConnection) -> 
     assert not Failure.objects.exists()
 
 
-@pytest.mark.parametrize(
-    "columns",
-    [
-        {"run_after": ago(-3_600)},
-        {"expires_at": ago(60)},
-        {"quarantined": True},
-        {"attempts": 4},
-    ],
-)
-def test_whatever_a_queued_job_waits_for_it_can_be_cancelled(
-    own: OwnConnection, columns: dict[str, object]
-) -> None:
-    id = make(**columns)
-
-    assert cancel.cancel(own, [id], reason="").archived == [id]
-
-
-def test_a_running_job_is_asked_to_stop(
+def test_running_jobs_are_asked_to_stop(
     own: OwnConnection, ear: Hearing, holder: int
 ) -> None:
-    id = make()
-    claimed(own, holder)
+    id, other = make(run_after=ago(9)), make(run_after=ago(5))
+    claimed(own, holder, 2)
 
     done = cancel.cancel(own, [id], reason="not wanted")
 
     assert (done.archived, done.asked) == ([], [id])
-    held = queued_job(id)
-    assert held is not None
+    held = QueuedJob.objects.get(id=id)
     assert held.status == "running"
     assert held.cancel_requested_at is not None
     assert ear.heard() == [f"c:{id}"]
-
-
-def test_a_second_request_keeps_the_time_of_the_first(
-    own: OwnConnection, holder: int
-) -> None:
-    id = make()
-    claimed(own, holder)
-    cancel.cancel(own, [id], reason="")
-    first = QueuedJob.objects.get().cancel_requested_at
-
+    assert cancel.requested(own, [id, other]) == [id]
+    assert cancel.requested(own, []) == []
+    # A second request keeps the time of the first.
     assert cancel.cancel(own, [id], reason="").asked == [id]
-    assert QueuedJob.objects.get().cancel_requested_at == first
+    again = QueuedJob.objects.get(id=id).cancel_requested_at
+    assert again == held.cancel_requested_at
 
 
 def test_ids_that_are_over_or_unknown_are_left_out(own: OwnConnection) -> None:
-    over = archive()
-    id = make()
-
-    done = cancel.cancel(own, [over, id, uuid.uuid4(), id], reason="")
-
-    assert (done.archived, done.asked) == ([id], [])
-    held = archived_job(over)
-    assert held is not None
-    assert held.status == "succeeded"
-
-
-def test_no_ids_cancel_nothing(own: OwnConnection) -> None:
-    make()
-
-    done = cancel.cancel(own, [], reason="")
-
-    assert (done.archived, done.asked) == ([], [])
-    assert QueuedJob.objects.count() == 1
+    over, waiting = archive(), [make(run_after=ago(-3_600)), make(quarantined=True)]
+    archive(id=make())
+    done = cancel.cancel(own, [over, waiting[0], uuid.uuid4(), *waiting], reason="")
+    assert (sorted(done.archived), done.asked) == (sorted(waiting), [])
+    assert ArchivedJob.objects.get(id=over).status == "succeeded"
+    assert cancel.cancel(own, [], reason="") == cancel.Cancelled([], [])
+    left = QueuedJob.objects.get().id  # one that is archived already goes too
+    assert cancel.cancel(own, [left], reason="").archived == [left]
+    assert not QueuedJob.objects.exists()
 
 
 def test_a_job_that_is_being_finished_is_waited_for_and_left_out(
@@ -117,71 +82,23 @@ def test_a_job_that_is_being_finished_is_waited_for_and_left_out(
         assert report(transaction, held_by(holder), done) == set()
         future = background(partial(cancel.cancel, own, [id], reason=""))
         until_waiting()
-
     assert future.result(30) == cancel.Cancelled([], [])
     assert ArchivedJob.objects.get().status == "succeeded"
 
 
-def test_a_job_that_is_being_claimed_is_waited_for_and_asked_to_stop(
+def test_a_job_that_is_being_claimed_or_released_is_waited_for(
     own: OwnConnection, other: OwnConnection, holder: int, background: Background
 ) -> None:
     id = make()
-    with open_transaction(other) as transaction:
-        transaction.run(
-            "UPDATE jobqueue_queuedjob SET status = 'running', worker_id = %(worker)s",
-            {"worker": holder},
-        )
-        future = background(partial(cancel.cancel, own, [id], reason=""))
-        until_waiting()
-
-    assert future.result(30) == cancel.Cancelled([], [id])
-    assert QueuedJob.objects.get().cancel_requested_at is not None
-
-
-def test_a_job_that_is_being_released_is_waited_for_and_archived(
-    own: OwnConnection, other: OwnConnection, holder: int, background: Background
-) -> None:
-    id = make()
-    claimed(own, holder)
-    with open_transaction(other) as transaction:
-        transaction.run(
-            "UPDATE jobqueue_queuedjob SET status = 'queued', worker_id = NULL"
-        )
-        future = background(partial(cancel.cancel, own, [id], reason=""))
-        until_waiting()
-
-    assert future.result(30) == cancel.Cancelled([id], [])
+    claim = f"SET status = 'running', worker_id = {holder}"
+    release = "SET status = 'queued', worker_id = NULL"
+    for change, then in (
+        (claim, cancel.Cancelled([], [id])),
+        (release, cancel.Cancelled([id], [])),
+    ):
+        with open_transaction(other) as transaction:
+            transaction.run(f"UPDATE jobqueue_queuedjob {change}")
+            future = background(partial(cancel.cancel, own, [id], reason=""))
+            until_waiting()
+        assert future.result(30) == then
     assert ArchivedJob.objects.get().status == "cancelled"
-
-
-def test_the_requests_about_a_workers_jobs_can_be_read(
-    own: OwnConnection, holder: int
-) -> None:
-    first, second = make(run_after=ago(9)), make(run_after=ago(5))
-    claimed(own, holder, 2)
-    cancel.cancel(own, [first], reason="")
-
-    assert cancel.requested(own, [first, second]) == [first]
-    assert cancel.requested(own, []) == []
-
-
-def test_a_job_whose_id_is_archived_already_can_be_cancelled(
-    own: OwnConnection,
-) -> None:
-    id = make()
-    archive(id=id)
-
-    assert cancel.cancel(own, [id], reason="").archived == [id]
-    assert not QueuedJob.objects.exists()
-
-
-def test_the_time_of_cancelling_is_the_databases(own: OwnConnection) -> None:
-    id = make()
-    with own.raw() as connection, connection.transaction():
-        ((began,),) = connection.execute("SELECT now()").fetchall()
-        connection.execute(cancel.CANCEL, {"ids": [id], "reason": ""})
-
-    held = archived_job(id)
-    assert held is not None
-    assert held.finished_at - began < timedelta(minutes=1)
-    assert held.finished_at > began

@@ -26,7 +26,11 @@ from django_jobqueue.store.connection import (
 )
 from django_jobqueue.store.errors import is_passing
 from django_jobqueue.store.session import connection_parameters
-from tests.store.meanwhile import Background, open_transaction, until_waiting
+from tests.store.meanwhile import (
+    Background,
+    open_transaction,
+    until_waiting,
+)
 from tests.store.rows import ADD, make
 
 PID = "SELECT pg_backend_pid()"
@@ -83,10 +87,8 @@ def test_a_terminated_connection_is_unavailable_once_and_then_made_again(
 ) -> None:
     before = pid(own)
     other.fetch("SELECT pg_terminate_backend(%(pid)s, 5000)", {"pid": before})
-
     with pytest.raises(StoreUnavailable) as caught:
         pid(own)
-
     assert 0 < caught.value.retry_in <= LONGEST_PAUSE
     assert pid(own) != before
 
@@ -95,28 +97,21 @@ def test_a_closed_connection_is_made_again_at_the_next_call(own: OwnConnection) 
     before = pid(own)
     own.close()
     own.close()
-
     assert pid(own) != before
 
 
-def test_a_server_that_cannot_be_reached_is_unavailable(
-    configure: Callable[..., None],
-) -> None:
+def test_an_unreachable_server_is_unavailable(configure: Callable[..., None]) -> None:
     configure(HOST="/nowhere")
-
     with pytest.raises(StoreUnavailable, match="/nowhere"):
         OwnConnection("lost").fetch("SELECT 1")
 
 
-def test_a_statement_that_runs_too_long_is_ended_and_the_connection_stays(
-    other: OwnConnection,
-) -> None:
+def test_a_statement_too_long_leaves_the_connection(other: OwnConnection) -> None:
     with override_settings(JOBQUEUE={"STATEMENT_TIMEOUT": 0.1}):
         own = OwnConnection("hasty")
         before = pid(own)
     with pytest.raises(StoreUnavailable, match="statement timeout"):
         own.fetch("SELECT pg_sleep(60)")
-
     assert pid(own) == before
     own.close()
 
@@ -144,30 +139,29 @@ def test_a_deadlock_is_unavailable_and_the_connection_stays(
     own: OwnConnection, other: OwnConnection, background: Background
 ) -> None:
     first, second = sorted([make(), make()])
-    locked = "SELECT id FROM jobqueue_queuedjob WHERE id = %(id)s FOR UPDATE"
     before = pid(own)
 
     def cross() -> None:
         with open_transaction(other) as transaction:
             transaction.run("SET LOCAL lock_timeout = 0")
             transaction.run("SET LOCAL deadlock_timeout = '1min'")
-            transaction.fetch(locked, {"id": second})
-            transaction.fetch(locked, {"id": first})
+            transaction.lock(second)
+            transaction.lock(first)
 
     def fall_in() -> None:
         with open_transaction(own) as transaction:
             transaction.run("SET LOCAL lock_timeout = 0")
             transaction.run("SET LOCAL deadlock_timeout = '10ms'")
-            transaction.fetch(locked, {"id": first})
-            future.append(background(cross))
+            transaction.lock(first)
+            crossing.append(background(cross))
             until_waiting()
-            transaction.fetch(locked, {"id": second})
+            transaction.lock(second)
 
-    future: list[Any] = []
+    crossing: list[Any] = []
     with pytest.raises(StoreUnavailable, match="deadlock"):
         fall_in()
 
-    future[0].result(30)
+    crossing[0].result(30)
     assert pid(own) == before
 
 
@@ -177,7 +171,6 @@ def test_a_read_only_server_is_left_for_another_one(own: OwnConnection) -> None:
         connection.execute("SET default_transaction_read_only = on")
     with pytest.raises(StoreUnavailable, match="read-only"):
         own.run(UPDATE)
-
     own.run(UPDATE)
     assert pid(own) != before
 
@@ -194,26 +187,24 @@ def test_a_database_that_is_not_migrated_says_what_to_do(own: OwnConnection) -> 
     assert pid(own) == before
 
 
-def test_an_error_of_ours_is_raised_as_it_is_and_harms_nothing(
-    own: OwnConnection,
-) -> None:
+def test_errors_of_ours_are_as_they_are_others_in_a_line(own: OwnConnection) -> None:
     before = pid(own)
+    row = "INSERT INTO jobqueue_queuedjob (job_type, priority) VALUES (%(t)s, 999)"
     with pytest.raises(errors.CheckViolation):
-        own.run(
-            "INSERT INTO jobqueue_queuedjob (job_type, priority) VALUES (%(t)s, 999)",
-            {"t": ADD},
-        )
-
+        own.run(row, {"t": ADD})
     assert pid(own) == before
+    with pytest.raises(StoreUnavailable) as caught:
+        own.fetch(f'SELECT *\n\n FROM "{"n" * 63}", pg_class -- {"x" * 5_000}')
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
 
 
-def test_statements_sent_together_are_one_transaction(
+def test_statements_together_are_atomic(
     own: OwnConnection, other: OwnConnection
 ) -> None:
     make()
     with pytest.raises(errors.DivisionByZero):
         own.fetch_all([(f"{UPDATE} RETURNING id", {}), ("SELECT 1 / 0", {})])
-
     assert other.fetch("SELECT attempts FROM jobqueue_queuedjob") == [(0,)]
     now = "SELECT now(), clock_timestamp() > now()"
     first, second = own.fetch_all([(now, {}), (now, {})])
@@ -255,9 +246,7 @@ def test_a_connection_has_bounds_and_a_name(own: OwnConnection) -> None:
     assert {name: own.fetch(f"SHOW {name}")[0][0] for name in settings} == settings
 
 
-def test_the_projects_options_win_over_ours_but_for_the_name(
-    configure: Callable[..., None],
-) -> None:
+def test_the_projects_options_win_over_ours(configure: Callable[..., None]) -> None:
     options = {"connect_timeout": 2, "tcp_user_timeout": 9, "sslmode": "disable"}
     configure(OPTIONS={**options, "application_name": "shop"})
     found = connection_parameters()
@@ -301,17 +290,6 @@ def test_an_outage_is_logged_when_it_begins_and_when_it_ends(
     assert max(rests[:2]) < min(rests[10:])
 
 
-def test_the_message_of_a_trouble_is_one_line_of_bounded_length(
-    own: OwnConnection,
-) -> None:
-    with pytest.raises(StoreUnavailable) as caught:
-        own.fetch(f'SELECT *\n\n FROM "{"n" * 63}", pg_class -- {"x" * 5_000}')
-
-    text = str(caught.value)
-    assert "\n" not in text
-    assert len(text) < 400
-
-
 def test_a_statement_on_the_callers_connection_is_in_the_callers_transaction(
     transactional_db: None, own: OwnConnection
 ) -> None:
@@ -323,9 +301,7 @@ def test_a_statement_on_the_callers_connection_is_in_the_callers_transaction(
     assert own.fetch("SELECT attempts FROM jobqueue_queuedjob") == [(7,)]
 
 
-def test_a_kept_cursor_is_made_again_with_its_connection(
-    transactional_db: None,
-) -> None:
+def test_a_kept_cursor_is_made_with_its_connection(transactional_db: None) -> None:
     db = DjangoDatabase()
     ask = "SELECT pg_backend_pid(), %(n)s"
     first = db.fetch_row(ask, {"n": 1})
@@ -335,9 +311,7 @@ def test_a_kept_cursor_is_made_again_with_its_connection(
     assert (again[0] != first[0], again[1]) == (True, 3)
 
 
-def test_whoever_watches_djangos_cursors_sees_a_kept_one_too(
-    transactional_db: None,
-) -> None:
+def test_who_watches_cursors_sees_a_kept_one_too(transactional_db: None) -> None:
     db, seen = DjangoDatabase(), []
 
     def watch(execute: Any, sql: str, *rest: Any) -> Any:
@@ -356,9 +330,7 @@ def test_whoever_watches_djangos_cursors_sees_a_kept_one_too(
     assert len(captured) == 2
 
 
-def test_a_kept_cursor_belongs_to_the_callers_transaction(
-    transactional_db: None,
-) -> None:
+def test_a_kept_cursor_is_in_the_transaction(transactional_db: None) -> None:
     db = DjangoDatabase()
     with transaction.atomic():
         with pytest.raises(DatabaseError, match="division by zero"):

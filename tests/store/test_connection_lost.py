@@ -56,7 +56,6 @@ def test_a_call_through_a_proxy_that_fell_silent_is_given_up(
     with pytest.raises(StoreUnavailable, match="no answer from the database"):
         through.fetch("SELECT 2")
     proxy.speak_again()
-
     assert through.fetch("SELECT 3") == [(3,)]
 
 
@@ -94,7 +93,6 @@ def test_a_server_that_accepts_and_says_nothing_is_given_up(
 ) -> None:
     configure(OPTIONS={"connect_timeout": 2})  # the least that libpq has
     proxy.fall_silent()
-
     with pytest.raises(StoreUnavailable, match="timeout"):
         OwnConnection("tests").fetch("SELECT 1")
 
@@ -111,9 +109,7 @@ def test_an_answer_that_comes_in_parts_is_waited_for(own: OwnConnection) -> None
     with own.raw() as connection:
         assert isinstance(connection, BoundedConnection)
         assert connection.bound == 15.0
-
     rows = own.fetch("SELECT n, repeat('x', 1000) FROM generate_series(1, 5000) AS n")
-
     assert len(rows) == 5_000
 
 
@@ -123,9 +119,7 @@ def show(connection: psycopg.Connection[tuple[object, ...]]) -> dict[str, object
     return {name: row.fetchall()[0][0] for name, row in zip(SHOWN, rows, strict=True)}
 
 
-def test_a_pooled_connection_leaves_nothing_in_its_session(
-    transactional_db: None,
-) -> None:
+def test_a_pooled_connection_leaves_nothing_behind(transactional_db: None) -> None:
     setting = "SELECT current_setting(%(name)s)"
     wanted = {
         "statement_timeout": "10s",
@@ -154,6 +148,5 @@ def test_a_pooled_connection_leaves_nothing_in_its_session(
 
 def test_an_unpooled_connection_prepares_what_it_sends(own: OwnConnection) -> None:
     own.fetch("SELECT 1 + %(n)s::integer", {"n": 1})
-
     rows = own.fetch("SELECT statement FROM pg_prepared_statements")
     assert ("SELECT 1 + $1::integer",) in rows

@@ -1,16 +1,18 @@
-"""Finish: what is recorded of attempts that did not succeed, and how it is grouped."""
+"""Finish: what goes back to the queue or was cancelled, and which failures are kept."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
-import pytest
 from django.utils import timezone
 
 from django_jobqueue.domain.retry_decision import Outcome
 from django_jobqueue.models import ArchivedJob, Failure, FailureGroup, QueuedJob
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.control import cancel
 from django_jobqueue.store.queue.finish import GROUPS_PER_PLACE, MOST_FAILURES
+from django_jobqueue.store.worker_rows import set_listening
+from tests.store.meanwhile import Hearing
 from tests.store.outcomes import (
     CANCELLED,
     RAN,
@@ -33,14 +35,6 @@ def attempt(own: OwnConnection, holder: int, outcome: Outcome) -> None:
     QueuedJob.objects.update(run_after=ago(1))
     (job,) = claimed(own, holder)
     assert report(own, held_by(holder), came_to(job, outcome)) == set()
-
-
-def test_a_success_records_no_failure(own: OwnConnection, holder: int) -> None:
-    make()
-    attempt(own, holder, succeeded())
-
-    assert not Failure.objects.exists()
-    assert not FailureGroup.objects.exists()
 
 
 def test_a_failure_is_recorded_with_the_attempt_that_it_ended(
@@ -69,7 +63,6 @@ def test_an_archived_failure_says_what_the_last_attempt_died_of(
     make()
     attempt(own, holder, retried(what=failure("first")))
     attempt(own, holder, failed(failure("x" * 3_000, error_class="KeyError")))
-
     job = ArchivedJob.objects.get()
     assert (job.error_class, job.error_message) == ("KeyError", "x" * 500)
     last = Failure.objects.get(number=2)
@@ -77,30 +70,26 @@ def test_an_archived_failure_says_what_the_last_attempt_died_of(
     assert last.error_message == "x" * 3_000
 
 
-@pytest.mark.parametrize(
-    ("outcome", "end", "reason"),
-    [
-        (snoozed(), "snoozed", "later"),
-        (RELEASED, "released", "stopped"),
-        (CANCELLED, "cancelled", "not wanted"),
-    ],
-)
-def test_what_was_put_off_is_recorded_without_an_exception(
-    own: OwnConnection, holder: int, outcome: Outcome, end: str, reason: str
-) -> None:
+def test_what_was_put_off_has_no_exception(own: OwnConnection, holder: int) -> None:
+    ends = {
+        ("snoozed", "later"): snoozed(),
+        ("released", "stopped"): RELEASED,
+        ("cancelled", "not wanted"): CANCELLED,
+    }
     make(attempts=2)
-    attempt(own, holder, outcome)
+    for outcome in (*ends.values(), succeeded()):
+        if not QueuedJob.objects.exists():
+            make(attempts=2)
+        attempt(own, holder, outcome)
 
-    (held,) = Failure.objects.all()
-    assert (held.end, held.reason, held.number) == (end, reason, 3)
-    assert (held.error_class, held.traceback, held.frames) == ("", "", [])
-    assert held.fingerprint is None
+    held = Failure.objects.order_by("id")
+    assert [*held.values_list("end", "reason", "number")] == [(*e, 3) for e in ends]
+    nothing = ("error_class", "traceback", "frames", "fingerprint")
+    assert {*map(str, held.values_list(*nothing))} == {"('', '', [], None)"}
     assert not FailureGroup.objects.exists()
 
 
-def test_the_first_failure_of_a_place_makes_a_group(
-    own: OwnConnection, holder: int
-) -> None:
+def test_the_first_failure_makes_a_group(own: OwnConnection, holder: int) -> None:
     what = failure("order 7 is gone", template="order <n> is gone")
     make()
     attempt(own, holder, retried(what=what))
@@ -116,91 +105,41 @@ def test_the_first_failure_of_a_place_makes_a_group(
     assert group.first_seen == first_seen
 
 
-def test_a_batch_of_one_failure_makes_one_group(
-    own: OwnConnection, holder: int
-) -> None:
+def test_a_batch_of_one_failure_is_one_group(own: OwnConnection, holder: int) -> None:
     make_many(50)
     jobs = claimed(own, holder, 50)
     done = [
         came_to(j, failed(failure(f"{n}", template="<n>"))) for n, j in enumerate(jobs)
     ]
-
     report(own, held_by(holder), *done)
-
     assert FailureGroup.objects.count() == 1
     assert Failure.objects.count() == 50
-
-
-def test_a_failure_that_was_resolved_and_comes_again_has_regressed(
-    own: OwnConnection, holder: int
-) -> None:
-    make()
-    attempt(own, holder, retried())
-    FailureGroup.objects.update(state="resolved", resolved_at=ago(60))
-    attempt(own, holder, retried())
-
-    group = FailureGroup.objects.get()
-    assert group.state == "open"
-    assert group.regressed_at is not None
-
-
-@pytest.mark.parametrize("state", ["open", "ignored"])
-def test_a_failure_that_was_not_resolved_does_not_regress(
-    own: OwnConnection, holder: int, state: str
-) -> None:
-    make()
-    attempt(own, holder, retried())
-    FailureGroup.objects.update(state=state)
-    attempt(own, holder, retried())
-
-    group = FailureGroup.objects.get()
-    assert (group.state, group.regressed_at) == (state, None)
 
 
 def test_a_place_with_many_messages_collapses_into_one_group(
     own: OwnConnection, holder: int
 ) -> None:
+    def last(message: str, **values: str) -> Failure:
+        attempt(own, holder, retried(what=failure(f"message {message}", **values)))
+        return Failure.objects.latest("id")
+
     make()
     for number in range(GROUPS_PER_PLACE):
-        attempt(own, holder, retried(what=failure(f"message {number}")))
+        last(str(number))
     assert FailureGroup.objects.count() == GROUPS_PER_PLACE
-    marks = [failure(f"message {n}").fingerprint for n in ("x", "y")]
+    mark = failure("message x").fingerprint
     for text in ("x", "y", "x"):
-        attempt(own, holder, retried(what=failure(f"message {text}")))
+        held = last(text)
+        assert held.fingerprint == mark.coarse
+        assert held.error_message == f"message {text}"
 
     assert FailureGroup.objects.count() == GROUPS_PER_PLACE + 1
-    coarse = FailureGroup.objects.get(fingerprint=marks[0].coarse)
-    assert (coarse.template, coarse.coarse) == ("…", marks[0].coarse)
-    last = Failure.objects.order_by("-id")[:3]
-    assert [held.fingerprint for held in last] == [marks[0].coarse] * 3
-    assert [held.error_message for held in last] == [
-        "message x",
-        "message y",
-        "message x",
-    ]
-
-
-def test_a_known_message_of_a_crowded_place_keeps_its_group(
-    own: OwnConnection, holder: int
-) -> None:
-    make()
-    for number in range(GROUPS_PER_PLACE + 1):
-        attempt(own, holder, retried(what=failure(f"message {number}")))
-    attempt(own, holder, retried(what=failure("message 3")))
-
-    last = Failure.objects.order_by("-id")[0]
-    assert last.fingerprint == failure("message 3").fingerprint.value
-
-
-def test_another_place_is_not_crowded(own: OwnConnection, holder: int) -> None:
-    make()
-    for number in range(GROUPS_PER_PLACE):
-        attempt(own, holder, retried(what=failure(f"message {number}")))
-    elsewhere = failure("message x", frame="shop.jobs:other")
-    attempt(own, holder, retried(what=elsewhere))
-
-    last = Failure.objects.order_by("-id")[0]
-    assert last.fingerprint == elsewhere.fingerprint.value
+    coarse = FailureGroup.objects.get(fingerprint=mark.coarse)
+    assert (coarse.template, coarse.coarse) == ("…", mark.coarse)
+    # What is known keeps its group, and another place is not crowded.
+    assert last("3").fingerprint == failure("message 3").fingerprint.value
+    elsewhere = failure("message x", frame="shop.jobs:other").fingerprint
+    assert last("x", frame="shop.jobs:other").fingerprint == elsewhere.value
 
 
 def test_of_a_job_that_fails_without_end_the_first_and_the_last_failures_are_kept(
@@ -209,34 +148,129 @@ def test_of_a_job_that_fails_without_end_the_first_and_the_last_failures_are_kep
     make()
     for number in range(1, MOST_FAILURES + 11):
         attempt(own, holder, retried(what=failure(f"{number}", template="<n>")))
-
     numbers = Failure.objects.order_by("number").values_list("number", flat=True)
     assert list(numbers) == [1, *range(11, MOST_FAILURES + 11)]
 
 
-@pytest.mark.parametrize("outcome", [snoozed(0), RELEASED])
 def test_of_a_job_that_is_put_off_without_end_not_every_time_is_kept(
-    own: OwnConnection, holder: int, outcome: Outcome
+    own: OwnConnection, holder: int
 ) -> None:
     make()
-    for _ in range(MOST_FAILURES + 10):
-        attempt(own, holder, outcome)
-
+    for _ in range(MOST_FAILURES // 2 + 5):
+        attempt(own, holder, snoozed(0))
+        attempt(own, holder, RELEASED)
     assert Failure.objects.count() <= MOST_FAILURES + 1
 
 
-def test_failures_of_other_jobs_are_not_trimmed(
-    own: OwnConnection, holder: int
-) -> None:
+def test_failures_of_others_are_not_trimmed(own: OwnConnection, holder: int) -> None:
     old = make(attempts=40, run_after=ago(9))
     Failure.objects.bulk_create(
         Failure(job_id=old, job_type=ADD, number=n, end="failed") for n in range(1, 41)
     )
     make(attempts=60, run_after=ago(5))
     first, second = claimed(own, holder, 2)
-
     report(own, held_by(holder), came_to(second, retried()))
-
     assert Failure.objects.filter(job_id=old).count() == 40
     report(own, held_by(holder), came_to(first, retried()))
     assert Failure.objects.filter(job_id=old).count() == MOST_FAILURES + 1
+
+
+BACK = {"retried": retried(90), "snoozed": snoozed(90), "released": RELEASED}
+
+
+def test_a_retry_spends_its_attempt_and_a_snooze_or_release_does_not(
+    own: OwnConnection, holder: int
+) -> None:
+    due = ago(1_000)
+    for name, outcome in BACK.items():
+        id = make(attempts=2, run_after=due)
+        (job,) = claimed(own, holder)
+        assert job.attempts == 3
+        before = timezone.now()
+
+        report(own, held_by(holder), came_to(job, outcome))
+
+        held = QueuedJob.objects.get(id=id)
+        assert (held.status, held.worker_id, held.started_at) == ("queued", None, None)
+        assert (held.attempts, held.fence) == (3 if name == "retried" else 2, job.fence)
+        if name == "released":  # it keeps its place in the lane
+            assert held.run_after == due
+            assert [again.id for again in claimed(own, holder)] == [id]
+        else:  # the wait counts from the report, by the database's clock
+            wait = timedelta(seconds=90)
+            assert before + wait <= held.run_after <= timezone.now() + wait
+    assert not ArchivedJob.objects.exists()
+
+
+def test_idle_workers_are_told_of_what_goes_back_and_of_nothing_else(
+    own: OwnConnection, holder: int, ear: Hearing
+) -> None:
+    heard = {
+        "retried": ["q:default"],
+        "snoozed": ["q:default"],
+        "released": ["b:default"],
+        "succeeded": [],
+        "failed": [],
+    }
+    outcomes = {**BACK, "succeeded": succeeded(), "failed": failed()}
+    told = {}
+    for name, outcome in outcomes.items():
+        for is_idle in (False, True):
+            QueuedJob.objects.all().delete()
+            set_listening(own, holder, False)
+            make()
+            set_listening(own, holder, is_idle)
+            (job,) = claimed(own, holder)
+            assert ear.heard() == []
+            report(own, held_by(holder), came_to(job, outcome))
+            told[name] = ear.heard()
+            assert is_idle or told[name] == []
+    assert told == heard
+
+
+def test_a_job_that_came_back_has_a_new_fence_at_its_next_claim(
+    own: OwnConnection, holder: int
+) -> None:
+    make()
+    (first,) = claimed(own, holder)
+    report(own, held_by(holder), came_to(first, retried(0)))
+    (second,) = claimed(own, holder)
+    assert (first.fence, second.fence) == (1, 2)
+    assert report(own, held_by(holder), came_to(first, succeeded())) == {first.id}
+    assert report(own, held_by(holder), came_to(second, succeeded())) == set()
+
+
+def test_a_job_that_was_cancelled_while_it_ran_does_not_come_back(
+    own: OwnConnection, holder: int
+) -> None:
+    outcomes = {
+        **BACK,
+        "cancelled": CANCELLED,
+        "succeeded": succeeded(),
+        "failed": failed(),
+    }
+    ends = {}
+    for name, outcome in outcomes.items():
+        id = make()
+        (job,) = claimed(own, holder)
+        cancel.cancel(own, [id], reason="not wanted")
+        assert report(own, held_by(holder), came_to(job, outcome)) == set()
+        held = ArchivedJob.objects.get(id=id)
+        assert held.started_at is not None
+        numbers = Failure.objects.filter(job_id=id).values_list("number", flat=True)
+        assert [*numbers] == ([] if name == "succeeded" else [1])
+        ends[name] = held.status
+    # One that ended before it heard of its cancelling keeps its outcome.
+    kept = {"succeeded": "succeeded", "failed": "failed"}
+    assert ends == {**dict.fromkeys(outcomes, "cancelled"), **kept}
+    assert not QueuedJob.objects.exists()
+
+
+def test_a_cancelled_job_says_why(own: OwnConnection, holder: int) -> None:
+    make()
+    (job,) = claimed(own, holder)
+    report(own, held_by(holder), came_to(job, CANCELLED))
+    held = ArchivedJob.objects.get()
+    assert (held.error_message, held.error_class) == ("not wanted", "")
+    failures = Failure.objects.values_list("end", "reason", "number")
+    assert [*failures] == [("cancelled", "not wanted", 1)]

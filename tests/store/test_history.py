@@ -31,9 +31,7 @@ def test_only_what_began_since_then_is_summed(own: OwnConnection) -> None:
     assert (first.run[0], sum(first.run), sum(first.wait)) == (5, 5, 0)
 
 
-def test_spans_are_counted_from_the_start_and_empty_ones_are_missing(
-    own: OwnConnection,
-) -> None:
+def test_spans_begin_at_the_start_and_none_is_empty(own: OwnConnection) -> None:
     start = ago(7_200)
     make(7_200 - 60, succeeded=1)
     make(7_200 - 1_700, "mail", succeeded=2)

@@ -45,7 +45,7 @@ def test_who_slept_through_an_outage_says_nothing_of_it(
     assert said(caplog) == ["database.lost", "database.back"]
 
 
-def test_the_next_outage_is_another_one(
+def test_another_outage_is_logged(
     log: OutageLog, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(2):

@@ -18,9 +18,7 @@ QUOTIENT = PreparedStatement("SELECT 12 / %(by)s::integer")
 PARAMS = {"number": 7, "text": "é'\\\"", "none": None, "ids": "{}"}
 
 
-def test_a_hot_statement_has_the_rows_that_it_has_on_any_connection(
-    own: OwnConnection,
-) -> None:
+def test_a_prepared_statement_has_the_same_rows(own: OwnConnection) -> None:
     rows = [(8, "é'\\\"", None, 7, [], "100 %")]
     assert own.fetch(GIVEN, PARAMS) == rows
     assert own.fetch(GIVEN, PARAMS) == rows
@@ -41,9 +39,7 @@ def test_a_hot_statement_is_prepared_again_after_a_rollback(own: OwnConnection) 
     assert own.fetch(QUOTIENT, {"by": 4}) == [(3,)]
 
 
-def test_a_hot_statement_that_fails_does_not_spoil_the_next_one(
-    own: OwnConnection,
-) -> None:
+def test_a_prepared_statement_may_fail_once(own: OwnConnection) -> None:
     with pytest.raises(DivisionByZero):
         own.fetch(QUOTIENT, {"by": 0})
     assert own.fetch(QUOTIENT, {"by": 2}) == [(6,)]
@@ -74,9 +70,7 @@ def test_nobody_waits_for_ever_for_the_answer_to_a_hot_statement(
     other.run("SELECT pg_terminate_backend(%(pid)s, 5000)", {"pid": pid})
 
 
-def test_where_a_pooler_gives_the_session_away_nothing_is_prepared(
-    transactional_db: None,
-) -> None:
+def test_behind_a_pooler_nothing_is_prepared(transactional_db: None) -> None:
     pooled = OwnConnection("tests", pooled=True)
     assert pooled.fetch(QUOTIENT, {"by": 6}) == [(2,)]
     assert pooled.fetch("SELECT count(*) FROM pg_prepared_statements") == [(0,)]

@@ -38,9 +38,7 @@ def history(transactional_db: None) -> list[UUID]:
         return [id for (id,) in cursor.fetchall()]
 
 
-def test_a_page_of_jobs_is_read_by_keys(
-    own: OwnConnection, history: list[UUID]
-) -> None:
+def test_a_page_of_jobs_is_read_by_key(own: OwnConnection, history: list[UUID]) -> None:
     found = progress.progress(own, history)
     assert {one.done for one in found.values()} == {3.0}
     plan = plan_of(own, progress.PROGRESS, {"ids": history})
@@ -75,15 +73,13 @@ def test_a_job_that_is_archived_meanwhile_is_there_all_the_time(
     assert progress.progress(own, [id])[id].status == "succeeded"
 
 
-def test_an_id_that_was_used_again_is_that_of_the_archived_job(
-    own: OwnConnection,
-) -> None:
+def test_an_id_used_again_is_the_archived_jobs(own: OwnConnection) -> None:
     id = make()
     archive(id=id)
     assert progress.progress(DjangoDatabase(), [id])[id].status == "succeeded"
 
 
-def test_who_reads_waits_for_nobody_who_writes(
+def test_who_reads_waits_for_no_writer(
     own: OwnConnection, other: OwnConnection
 ) -> None:
     id = make(status="running", fence=1)

@@ -55,86 +55,76 @@ def old(status: str, days: float, job_type: str = ADD) -> uuid.UUID:
     return archive(job_type, status, finished_at=ago(days * DAY))
 
 
-@pytest.mark.parametrize("status", ["succeeded", "failed"])
+STATUSES = ["succeeded", "failed", "expired", "cancelled"]
+
+
 def test_what_is_just_old_enough_to_stay_is_neither_counted_nor_pruned(
-    own: OwnConnection, monkeypatch: pytest.MonkeyPatch, status: str
+    own: OwnConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cutoff, tick = ago(10 * DAY), timedelta(microseconds=1)
     text = f"SELECT '{cutoff.isoformat()}'::timestamptz, %(keep)s::float8"
     monkeypatch.setattr(prune, "CUTOFF", text)
-    stays = {
-        archive(ADD, status, finished_at=cutoff),
-        archive(ADD, status, finished_at=cutoff + tick),
-    }
-    archive(ADD, status, finished_at=cutoff - tick)
-    rule = Rule(status=status, keep=10 * DAY)
+    for status in ("succeeded", "failed"):
+        ArchivedJob.objects.all().delete()
+        stays = {
+            archive(ADD, status, finished_at=cutoff),
+            archive(ADD, status, finished_at=cutoff + tick),
+        }
+        archive(ADD, status, finished_at=cutoff - tick)
+        rule = Rule(status=status, keep=10 * DAY)
 
-    assert prune.count(own, rule) == 1
-    assert sum(run(own, rule)) == 1
-    assert left() == stays
-
-
-@pytest.mark.parametrize("status", ["succeeded", "failed", "expired", "cancelled"])
-def test_a_count_keeps_the_newest_of_each_job_type(
-    own: OwnConnection, status: str
-) -> None:
-    other_status = "failed" if status == "succeeded" else "succeeded"
-    stay = {old(other_status, days) for days in (1, 2, 3, 4)}
-    for job_type in (ADD, OTHER):
-        stay |= {old(status, days, job_type) for days in (1, 2, 3)}
-    gone = {old(status, days) for days in (4, 5)}
-    rules = prune.rules(own, {}, {status: 3})
-    assert [(rule.job_type, prune.count(own, rule)) for rule in rules] == [(ADD, 2)]
-    assert sum(run(own, *rules)) == len(gone)
-    assert left() == stay
-    assert prune.rules(own, {}, {status: 3}) == []
-    assert prune.rules(own, {}, {status: None}) == []
+        assert prune.count(own, rule) == 1
+        assert sum(run(own, rule)) == 1
+        assert left() == stays
 
 
-def test_a_count_is_for_one_job_type_where_one_is_named(own: OwnConnection) -> None:
-    for job_type in (ADD, OTHER):
-        for days in (1, 2):
-            old("failed", days, job_type)
-    (rule,) = prune.rules(own, {}, {"failed": 1}, only_type=OTHER)
-    assert (rule.job_type, sum(run(own, rule))) == (OTHER, 1)
+def test_a_count_keeps_the_newest_of_each_job_type(own: OwnConnection) -> None:
+    for status in STATUSES:
+        ArchivedJob.objects.all().delete()
+        other_status = "failed" if status == "succeeded" else "succeeded"
+        moment = ago(DAY)
+        stay = {old(other_status, days) for days in (1, 2, 3, 4)}
+        stay |= {old(status, days, OTHER) for days in (1, 2, 3)}
+        stay |= {old(status, days) for days in (0.5, 0.7)}
+        # What ended together with the last one that is kept stays, too.
+        stay |= {archive(ADD, status, finished_at=moment) for _ in range(3)}
+        for days in (4, 5):
+            old(status, days)
+        rules = prune.rules(own, {}, {status: 3})
+        assert [(rule.job_type, prune.count(own, rule)) for rule in rules] == [(ADD, 2)]
+        assert prune.rules(own, {}, {status: 3}, only_type=OTHER) == []
+        (rule,) = prune.rules(own, {}, {status: 2}, only_type=OTHER)
+        assert (rule.job_type, prune.count(own, rule)) == (OTHER, 1)
+        assert sum(run(own, *rules)) == 2
+        assert left() == stay
+        assert prune.rules(own, {}, {status: None}) == []
 
 
-def test_jobs_that_ended_with_the_last_one_that_is_kept_stay(
-    own: OwnConnection,
-) -> None:
-    moment = ago(DAY)
-    stay = {archive(ADD, "succeeded", finished_at=moment) for _ in range(5)}
-    old("succeeded", 2)
-    assert sum(run(own, *prune.rules(own, {}, {"succeeded": 3}))) == 1
-    assert left() == stay
+def test_a_rule_takes_what_is_older_and_of_its_status(own: OwnConnection) -> None:
+    for status in STATUSES:
+        ArchivedJob.objects.all().delete()
+        stays = {old(other, 11) for other in STATUSES if other != status}
+        stays.add(old(status, 9))
+        old(status, 11)
+        rule = Rule(status=status, keep=10 * DAY)
+        for db in (own, DjangoDatabase()):
+            assert prune.count(db, rule) == 1
+            assert sum(prune.prune(db, rule)) == 1
+            assert left() == stays
+            old(status, 11)
 
 
-@pytest.mark.parametrize("status", ["succeeded", "failed", "expired", "cancelled"])
-def test_a_rule_takes_what_is_older_and_of_its_status(
-    own: OwnConnection, status: str
-) -> None:
-    everything = ["succeeded", "failed", "expired", "cancelled"]
-    gone = old(status, 11)
-    others = {old(other, 11) for other in everything if other != status}
-    young = old(status, 9)
-
-    assert sum(run(own, Rule(status=status, keep=10 * DAY))) == 1
-
-    assert left() == {*others, young}
-    assert gone not in left()
-
-
-def test_the_settings_are_rules_and_none_is_for_ever(own: OwnConnection) -> None:
-    assert prune.rules(own, RETENTION) == [
-        Rule(status="succeeded", keep=7 * DAY),
-        Rule(status="failed", keep=90 * DAY),
-        Rule(status="expired", keep=30 * DAY),
+def test_the_settings_are_rules_and_none_is_forever(own: OwnConnection) -> None:
+    rules = prune.rules(own, RETENTION)
+    assert [(rule.status, rule.keep) for rule in rules] == [
+        ("succeeded", 7 * DAY),
+        ("failed", 90 * DAY),
+        ("expired", 30 * DAY),
     ]
+    assert rules[0] == Rule(status="succeeded", keep=7 * DAY)
 
 
-def test_a_job_type_with_a_retention_of_its_own_is_exempt_from_the_settings(
-    own: OwnConnection,
-) -> None:
+def test_a_job_type_with_its_own_retention_is_exempt(own: OwnConnection) -> None:
     JobType.objects.filter(name=ADD).update(keep_succeeded_override=timedelta(days=1))
     JobType.objects.filter(name=OTHER).update(
         keep_unsuccessful_override=timedelta(days=400)
@@ -151,42 +141,22 @@ def test_a_job_type_with_a_retention_of_its_own_is_exempt_from_the_settings(
         ("expired", None, 30 * DAY, (OTHER,)),
         ("cancelled", OTHER, 400 * DAY, ()),
     }
-
-
-def test_what_the_rules_take_is_what_they_say(own: OwnConnection) -> None:
-    JobType.objects.filter(name=ADD).update(keep_succeeded_override=timedelta(days=1))
-    JobType.objects.filter(name=OTHER).update(
-        keep_unsuccessful_override=timedelta(days=400)
-    )
     kept = {
-        old("succeeded", 0.5),
-        old("succeeded", 2, OTHER),
-        old("failed", 89),
-        old("failed", 399, OTHER),
-        old("cancelled", 4_000),
-        old("expired", 29),
+        *(old("succeeded", 0.5), old("succeeded", 2, OTHER), old("failed", 89)),
+        *(old("failed", 399, OTHER), old("cancelled", 4_000), old("expired", 29)),
         old("cancelled", 399, OTHER),
     }
-    old("succeeded", 2)
-    old("succeeded", 8, OTHER)
-    old("failed", 91)
-    old("failed", 401, OTHER)
-    old("expired", 31)
-    old("cancelled", 401, OTHER)
-
-    assert sum(run(own, *prune.rules(own, RETENTION))) == 6
-
+    for days, status in ((2, "succeeded"), (91, "failed"), (31, "expired")):
+        old(status, days)
+    for days, status in ((8, "succeeded"), (401, "failed"), (401, "cancelled")):
+        old(status, days, OTHER)
+    assert sum(run(own, *rules)) == 6
     assert left() == kept
 
-
-def test_a_retention_of_zero_keeps_nothing(own: OwnConnection) -> None:
+    # Zero keeps nothing.
     JobType.objects.filter(name=ADD).update(keep_succeeded_override=timedelta(0))
     old("succeeded", 0.001)
-    kept = old("succeeded", 0.001, OTHER)
-
-    run(own, *prune.rules(own, RETENTION))
-
-    assert left() == {kept}
+    assert sum(run(own, *prune.rules(own, RETENTION))) == 2
 
 
 def test_rules_can_be_asked_for_one_job_type(own: OwnConnection) -> None:
@@ -214,7 +184,6 @@ def test_pruning_goes_in_batches_from_the_oldest_on(
     days = [20, 12, 18, 14, 16, 11, 19]
     made = {day: old("failed", day) for day in days}
     steps = prune.prune(own, Rule(status="failed", keep=10 * DAY))
-
     assert next(steps) == 3
     assert left() == {made[day] for day in (12, 14, 16, 11)}
     assert next(steps) == 3
@@ -222,18 +191,7 @@ def test_pruning_goes_in_batches_from_the_oldest_on(
     assert list(steps) == [1]
 
 
-def test_what_is_kept_is_walked_once_and_ends_no_pass(
-    own: OwnConnection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(prune, "BATCH", 2)
-    kept = {old("failed", 100 - n) for n in range(5)}
-    old("succeeded", 50)
-
-    assert run(own, Rule(status="succeeded", keep=DAY)) == [0, 0, 1]
-    assert left() == kept
-
-
-def test_who_goes_on_later_does_not_see_again_what_was_kept(
+def test_what_is_kept_is_walked_once_also_by_who_goes_on_later(
     own: OwnConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prune, "BATCH", 2)
@@ -241,24 +199,14 @@ def test_who_goes_on_later_does_not_see_again_what_was_kept(
     kept = {old("failed", 100 - n) for n in range(4)}
     old("succeeded", 50)
     assert list(prune.prune(own, rule, walk)) == [0, 0, 1]
-
+    locks = "SELECT DISTINCT xmax::text FROM jobqueue_archivedjob"
+    assert own.fetch(locks) == [("0",)]  # nor is what is kept locked
     behind = old("succeeded", 60)
     old("succeeded", 40)
     assert list(prune.prune(own, rule, walk)) == [1]
     assert left() == {*kept, behind}
-
     assert run(own, rule) == [0, 0, 1]
     assert left() == kept
-
-
-def test_what_is_kept_is_not_locked(own: OwnConnection) -> None:
-    kept = old("failed", 50)
-    old("succeeded", 50)
-
-    assert run(own, Rule(status="succeeded", keep=DAY)) == [1]
-
-    rows = own.fetch("SELECT id, xmax::text FROM jobqueue_archivedjob", {})
-    assert rows == [(kept, "0")]
 
 
 def test_a_batch_is_read_in_order_of_time_and_deleted_by_position(
@@ -269,51 +217,34 @@ def test_a_batch_is_read_in_order_of_time_and_deleted_by_position(
     rule = Rule(status="succeeded", keep=DAY)
     after, after_id = Walk().position
     params = {**rule.params(ago(DAY)), "after": after, "after_id": after_id}
-
-    plan = plan_of(own, prune._PRUNE.format(condition=rule.condition), params)
-
+    pruning = prune._PRUNE.format(condition=rule.condition)  # private: its plan
+    plan = plan_of(own, pruning, params)
     assert plan.indexes(ARCHIVE) == {"jobqueue_a_newest", "Tid Scan"}
     assert plan.rows(ARCHIVE) == 300  # seen, locked, deleted
     assert plan.sorts(ARCHIVE) == []
 
 
-def test_jobs_that_ended_at_the_same_moment_are_all_seen(
+def test_jobs_that_ended_at_the_same_moment_are_all_seen_and_later_ones_left(
     own: OwnConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prune, "BATCH", 2)
     moment = ago(20 * DAY)
     for _ in range(5):
         archive(finished_at=moment)
-
-    assert run(own, Rule(status="succeeded", keep=DAY)) == [2, 2, 1]
-
-
-def test_what_ends_while_a_pass_runs_is_left_to_the_next(
-    own: OwnConnection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(prune, "BATCH", 1)
-    old("succeeded", 3)
     steps = prune.prune(own, Rule(status="succeeded", keep=0))
-    assert next(steps) == 1
-    late = archive()
-
-    assert list(steps) == []
+    assert next(steps) == 2
+    late = archive()  # it ends while a pass runs
+    assert list(steps) == [2, 1]
     assert left() == {late}
 
 
-def test_a_row_that_is_locked_is_skipped(
-    own: OwnConnection, other: OwnConnection
-) -> None:
+def test_a_locked_row_is_skipped(own: OwnConnection, other: OwnConnection) -> None:
     locked = old("failed", 20)
     old("failed", 15)
     rule = Rule(status="failed", keep=10 * DAY)
     with open_transaction(other) as transaction:
-        transaction.fetch(
-            "SELECT id FROM jobqueue_archivedjob WHERE id = %(id)s FOR UPDATE",
-            {"id": locked},
-        )
+        transaction.lock(locked, "jobqueue_archivedjob")
         assert run(own, rule) == [1]
-
     assert left() == {locked}
     assert run(own, rule) == [1]
 
@@ -322,78 +253,53 @@ def test_the_failures_of_a_job_go_with_it(own: OwnConnection) -> None:
     gone, kept, waiting = old("failed", 20), old("failed", 5), make()
     for id in (gone, gone, kept, waiting):
         Failure.objects.create(job_id=id, job_type=ADD, number=1, end="failed")
-
     run(own, Rule(status="failed", keep=10 * DAY))
-
     assert set(Failure.objects.values_list("job_id", flat=True)) == {kept, waiting}
 
 
-@pytest.mark.parametrize(
-    "rule",
-    [
-        Rule(status="succeeded", keep=10 * DAY),
-        Rule(status="failed", keep=10 * DAY),
-        Rule(status="failed", keep=10 * DAY, job_type=ADD),
-        Rule(status="failed", keep=10 * DAY, but_for=(ADD,)),
-    ],
-)
-def test_what_would_go_can_be_counted_before(own: OwnConnection, rule: Rule) -> None:
+def test_what_would_go_can_be_counted_before(own: OwnConnection) -> None:
     for status in ("succeeded", "failed", "cancelled"):
         for name in (ADD, OTHER, OTHER):
             old(status, 20, name)
             old(status, 5, name)
-
-    expected = prune.count(own, rule)
-
-    assert expected > 0
-    assert sum(run(own, rule)) == expected
-    assert prune.count(own, rule) == 0
-
-
-def test_the_callers_connection_prunes_too(own: OwnConnection) -> None:
-    old("failed", 20)
-    rule = Rule(status="failed", keep=10 * DAY)
-
-    assert prune.count(DjangoDatabase(), rule) == 1
-    assert list(prune.prune(DjangoDatabase(), rule)) == [1]
+    rules = {
+        Rule(status="succeeded", keep=10 * DAY): 3,
+        Rule(status="failed", keep=10 * DAY, job_type=ADD): 1,
+        Rule(status="failed", keep=10 * DAY, but_for=(ADD,)): 2,
+        Rule(status="cancelled", keep=10 * DAY): 3,
+    }
+    for rule, count in rules.items():
+        assert prune.count(own, rule) == sum(run(own, rule)) == count
+        assert prune.count(own, rule) == 0
 
 
-@pytest.mark.parametrize(
-    ("columns", "forgotten"),
-    [
-        ({}, True),
-        ({"state": "resolved"}, False),
-        ({"state": "ignored"}, False),
-        ({"assignee": "anna"}, False),
-        ({"notes": "see the ticket"}, False),
-        ({"first_seen": ago(DAY / 2)}, False),
-    ],
-)
-def test_a_group_without_failures_that_nobody_cared_about_is_forgotten(
-    own: OwnConnection, columns: dict[str, object], forgotten: bool
-) -> None:
-    values = {"first_seen": ago(2 * DAY), **columns}
-    FailureGroup.objects.create(fingerprint=uuid.uuid4(), coarse=uuid.uuid4(), **values)
+def test_a_group_of_nothing_and_nobody_is_forgotten(own: OwnConnection) -> None:
+    def make_group(**columns: object) -> uuid.UUID:
+        values = {"first_seen": ago(2 * DAY), "coarse": uuid.uuid4(), **columns}
+        mark: uuid.UUID = FailureGroup.objects.create(
+            fingerprint=uuid.uuid4(), **values
+        ).fingerprint
+        return mark
 
-    prune.forget_groups(own)
-
-    assert FailureGroup.objects.exists() is not forgotten
-
-
-@pytest.mark.parametrize("of", ["a failure", "an archived job"])
-def test_a_group_that_something_points_to_is_kept(own: OwnConnection, of: str) -> None:
-    mark = uuid.uuid4()
-    FailureGroup.objects.create(fingerprint=mark, coarse=mark, first_seen=ago(2 * DAY))
-    if of == "a failure":
-        Failure.objects.create(
-            job_id=uuid.uuid4(), job_type=ADD, number=1, end="failed", fingerprint=mark
-        )
-    else:
-        archive(status="failed", fingerprint=mark)
+    of_failure, of_job = make_group(), make_group()
+    Failure.objects.create(
+        job_id=uuid.uuid4(),
+        job_type=ADD,
+        number=1,
+        end="failed",
+        fingerprint=of_failure,
+    )
+    archive(status="failed", fingerprint=of_job)
+    make_group()  # forgotten
+    kept = {
+        *(of_failure, of_job, make_group(first_seen=ago(DAY / 2))),
+        *(make_group(state="resolved"), make_group(state="ignored")),
+        *(make_group(assignee="anna"), make_group(notes="see the ticket")),
+    }
 
     prune.forget_groups(own)
 
-    assert FailureGroup.objects.exists()
+    assert set(FailureGroup.objects.values_list("fingerprint", flat=True)) == kept
 
 
 def test_what_a_job_left_that_is_gone_goes_too_in_time(

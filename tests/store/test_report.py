@@ -31,9 +31,7 @@ def content(id: UUID, fence: int = 7, **values: object) -> Report:
     return Report(id, fence, 2, 3.0, TakenReport(**values))  # type: ignore[arg-type]
 
 
-def test_one_statement_writes_the_reports_of_several_attempts(
-    own: OwnConnection,
-) -> None:
+def test_one_statement_writes_several_reports(own: OwnConnection) -> None:
     one, two = running(), running()
     reports.write(
         own,
@@ -56,9 +54,7 @@ def test_one_statement_writes_the_reports_of_several_attempts(
     assert second.lines == []
 
 
-def test_what_an_attempt_tells_later_takes_the_place_of_what_it_told(
-    own: OwnConnection,
-) -> None:
+def test_what_an_attempt_tells_later_replaces_it(own: OwnConnection) -> None:
     id = running()
     reports.write(own, "host:1", [content(id, done=1.0, note="first")])
     before = Row.objects.get(job_id=id)
@@ -79,9 +75,7 @@ def test_each_claim_has_a_row_of_its_own(own: OwnConnection) -> None:
     ) == [(7, 9.0), (8, 1.0)]
 
 
-def test_of_a_job_that_is_attempted_for_ever_the_last_reports_are_kept(
-    own: OwnConnection,
-) -> None:
+def test_of_many_attempts_the_last_reports_are_kept(own: OwnConnection) -> None:
     id, other = running(), running()
     reports.write(own, "host:1", [content(other, done=1.0)])
     for fence in range(1, reports.MOST_REPORTS + 6):
@@ -93,37 +87,23 @@ def test_of_a_job_that_is_attempted_for_ever_the_last_reports_are_kept(
 
 
 def test_a_claim_that_was_lost_writes_nothing(own: OwnConnection) -> None:
-    id = running(fence=7)
-    reports.write(own, "host:1", [content(id, 7, done=1.0)])
+    id, waiting = running(fence=7), make(fence=7, attempts=2)
+    place = "SELECT ctid::text, xmin::text FROM jobqueue_queuedjob WHERE id = %(id)s"
+    before = own.fetch(place, {"id": id})
+    of_none = [content(waiting, 7, done=1.0), content(new_id(), done=1.0)]
+    reports.write(own, "host:1", [content(id, 7, done=1.0), *of_none])
+    assert own.fetch(place, {"id": id}) == before  # the job's row is not touched
     QueuedJob.objects.filter(id=id).update(fence=8)  # claimed by another
     reports.write(own, "host:1", [content(id, 7, done=2.0)])
-    assert Row.objects.get(job_id=id).done == 1.0
+    assert [(row.job_id, row.done) for row in Row.objects.all()] == [(id, 1.0)]
 
 
-def test_a_job_that_waits_again_takes_nothing(own: OwnConnection) -> None:
-    id = make(fence=7, attempts=2)
-    reports.write(
-        own, "host:1", [content(id, 7, done=1.0), content(new_id(), done=1.0)]
-    )
-    assert not Row.objects.exists()
-
-
-def test_a_job_that_this_worker_archived_takes_its_last_state(
-    own: OwnConnection,
-) -> None:
+def test_a_job_archived_here_takes_its_last_state(own: OwnConnection) -> None:
     id = archive(attempts=2, worker="host:1")
     reports.write(own, "host:2", [content(id, done=1.0)])
     assert not Row.objects.exists()
     reports.write(own, "host:1", [content(id, done=1.0)])
     assert Row.objects.get(job_id=id).done == 1.0
-
-
-def test_the_row_of_the_job_is_not_touched(own: OwnConnection) -> None:
-    id = running()
-    place = "SELECT ctid::text, xmin::text FROM jobqueue_queuedjob WHERE id = %(id)s"
-    before = own.fetch(place, {"id": id})
-    reports.write(own, "host:1", [content(id, done=1.0)])
-    assert own.fetch(place, {"id": id}) == before
 
 
 def test_reports_go_with_their_job(own: OwnConnection) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
-
 import pytest
 
 from django_jobqueue.models import (
@@ -42,51 +40,20 @@ def take(own: OwnConnection, *dead: int, crashed: bool = True) -> list[Rescued]:
     return rescue.rescue(own, dead, crashed=crashed, reason=KILLED)
 
 
-def test_a_crash_spends_no_attempt_and_is_counted(
-    own: OwnConnection, holder: int
-) -> None:
+def test_a_crash_is_counted_as_no_attempt(own: OwnConnection, holder: int) -> None:
     due = ago(100)
     id = make(attempts=2, run_after=due)
+    assert take(own, holder) == take(own) == []
     (job,) = claimed(own, holder)
-
     assert take(own, holder) == [Rescued(id, ADD, "queued")]
-
-    held = queued_job(id)
-    assert held is not None
+    held = QueuedJob.objects.get(id=id)
     assert (held.status, held.worker_id, held.started_at) == ("queued", None, None)
     assert (held.attempts, held.crashes, held.run_after) == (2, 1, due)
     assert (held.fence, held.quarantined) == (job.fence, False)
-
-
-@pytest.mark.parametrize("crashed", [True, False])
-@pytest.mark.parametrize("job_type", [ADD, ONCE])
-def test_the_attempt_that_was_lost_keeps_its_start(
-    own: OwnConnection, holder: int, crashed: bool, job_type: str
-) -> None:
-    id = make(job_type)
-    claimed(own, holder, 1, lane(job_type))
-    before = queued_job(id)
-    assert before is not None
-    assert take(own, holder, crashed=crashed)
-    failure = Failure.objects.get(job_id=id)
-    assert failure.started_at is not None
-    assert failure.started_at == before.started_at
-
-
-def test_a_worker_that_was_rescued_can_finish_nothing_any_more(
-    own: OwnConnection, holder: int
-) -> None:
-    make()
-    (job,) = claimed(own, holder)
-    take(own, holder)
-
     assert report(own, held_by(holder), came_to(job, succeeded())) == {job.id}
-    assert not ArchivedJob.objects.exists()
 
 
-def test_a_crash_is_recorded_with_the_worker_and_the_reason(
-    own: OwnConnection,
-) -> None:
+def test_a_crash_is_recorded_with_worker_and_reason(own: OwnConnection) -> None:
     dead = register(own, "web-7:4711", release="r9")
     id = make(attempts=2)
     claimed(own, dead)
@@ -108,53 +75,7 @@ def test_a_crash_is_recorded_with_the_worker_and_the_reason(
     assert (group.template, group.state) == (KILLED, "open")
 
 
-def test_crashes_of_one_job_type_are_one_group_and_of_two_types_two(
-    own: OwnConnection, holder: int
-) -> None:
-    make_many(3)
-    make("tests.sample.write")
-    claimed(own, holder, 4, lane(), lane("tests.sample.write"))
-    take(own, holder)
-
-    assert FailureGroup.objects.count() == 2
-    assert Failure.objects.count() == 4
-
-
-def test_a_crash_that_was_resolved_and_comes_again_has_regressed(
-    own: OwnConnection, holder: int
-) -> None:
-    make()
-    claimed(own, holder)
-    take(own, holder)
-    FailureGroup.objects.update(state="resolved", resolved_at=ago(60))
-    claimed(own, holder)
-    take(own, holder)
-
-    group = FailureGroup.objects.get()
-    assert group.state == "open"
-    assert group.regressed_at is not None
-
-
-def test_the_last_crash_that_a_job_is_allowed_happens_alone(
-    own: OwnConnection, holder: int
-) -> None:
-    id = make()
-    claimed(own, holder)
-    take(own, holder)
-    claimed(own, holder)
-    take(own, holder)
-
-    held = queued_job(id)
-    assert held is not None
-    assert (held.crashes, held.quarantined) == (2, True)
-    assert claim.claim(own, holder, [lane()], 1) == []
-    (job,) = claim.claim_quarantined(own, holder, [ADD], None)
-    assert job.crashes == 2
-
-
-def test_a_job_at_its_cap_of_crashes_is_archived_as_failed(
-    own: OwnConnection, holder: int
-) -> None:
+def test_a_job_at_its_cap_of_crashes_failed(own: OwnConnection, holder: int) -> None:
     id = make(attempts=4, crashes=2, quarantined=True, run_after=ago(100), tags=["a"])
     claim.claim_quarantined(own, holder, [ADD], None)
 
@@ -172,99 +93,72 @@ def test_a_job_at_its_cap_of_crashes_is_archived_as_failed(
     assert 100_000 <= (held.wait_ms or 0) < 130_000
 
 
-@pytest.mark.parametrize(
-    ("cap", "seen"),
-    [
-        (1, ["failed"]),
-        (2, ["quarantined", "failed"]),
-        (3, ["queued", "quarantined", "failed"]),
-        (4, ["queued", "queued", "quarantined", "failed"]),
-    ],
-)
-def test_the_cap_of_crashes_is_the_job_types(
-    own: OwnConnection, holder: int, cap: int, seen: list[str]
-) -> None:
-    JobType.objects.filter(name=ADD).update(max_crashes=cap)
-    id = make()
-    states = []
-    for _ in seen:
-        QueuedJob.objects.update(status="running", worker_id=holder, started_at=ago(1))
-        take(own, holder)
-        job = queued_job(id)
-        states.append(
-            ("quarantined" if job.quarantined else "queued") if job else "failed"
-        )
-
-    assert states == seen
+def test_the_last_crash_allowed_happens_alone(own: OwnConnection, holder: int) -> None:
+    seen = {}
+    for cap in (1, 2, 3, 4):
+        JobType.objects.filter(name=ADD).update(max_crashes=cap)
+        id, states = make(), []
+        while job := queued_job(id):
+            assert len(claim.claim(own, holder, [lane()], 1)) == (not job.quarantined)
+            claim.claim_quarantined(own, holder, [ADD], None)
+            take(own, holder)
+            states.append("q" if (job := queued_job(id)) and job.quarantined else "-")
+        seen[cap] = "".join(states)
+    assert seen == {1: "-", 2: "q-", 3: "-q-", 4: "--q-"}
 
 
 def test_an_at_most_once_job_is_archived_with_its_outcome_unknown(
     own: OwnConnection, holder: int
 ) -> None:
-    id = make(ONCE)
-    claimed(own, holder, 1, lane(ONCE))
-
-    assert take(own, holder) == [Rescued(id, ONCE, "failed")]
-
-    held = archived_job(id)
-    assert held is not None
-    assert held.status == "failed"
-    assert held.error_message == f"outcome unknown: {KILLED}"
-    assert (held.crashes, held.attempts) == (1, 1)
-
-
-def test_an_at_most_once_job_is_archived_also_when_its_worker_was_stopped(
-    own: OwnConnection, holder: int
-) -> None:
-    id = make(ONCE)
-    claimed(own, holder, 1, lane(ONCE))
-
-    take(own, holder, crashed=False)
-
-    held = archived_job(id)
-    assert held is not None
-    assert (held.status, held.crashes) == ("failed", 0)
-    assert held.error_class == "jobqueue.WorkerStopped"
+    for crashed, error in ((True, "WorkerLost"), (False, "WorkerStopped")):
+        id = make(ONCE)
+        claimed(own, holder, 1, lane(ONCE))
+        started = QueuedJob.objects.get(id=id).started_at
+        assert take(own, holder, crashed=crashed) == [Rescued(id, ONCE, "failed")]
+        held = ArchivedJob.objects.get(id=id)
+        assert (held.status, held.error_class) == ("failed", f"jobqueue.{error}")
+        assert held.error_message == f"outcome unknown: {KILLED}"
+        assert (held.crashes, held.attempts) == (int(crashed), 1)
+        assert Failure.objects.get(job_id=id).started_at == started is not None
 
 
-def test_a_job_that_was_asked_to_stop_is_cancelled(
-    own: OwnConnection, holder: int
-) -> None:
-    id = make(crashes=2)
-    claimed(own, holder)
-    cancel.cancel(own, [id], reason="not wanted")
-
-    assert take(own, holder) == [Rescued(id, ADD, "cancelled")]
-
-    held = archived_job(id)
-    assert held is not None
-    assert (held.status, held.crashes, held.fingerprint) == ("cancelled", 3, None)
-
-
-def test_a_worker_that_was_stopped_on_purpose_costs_its_jobs_nothing(
+def test_a_job_that_was_asked_to_stop_is_cancelled_and_one_of_a_stopped_worker_waits(
     own: OwnConnection, holder: int
 ) -> None:
     id = make(attempts=2, crashes=2)
     claimed(own, holder)
-
     assert take(own, holder, crashed=False) == [Rescued(id, ADD, "queued")]
-
-    held = queued_job(id)
-    assert held is not None
+    held = QueuedJob.objects.get(id=id)
     assert (held.attempts, held.crashes, held.quarantined) == (2, 2, False)
     assert [(f.end, f.number) for f in Failure.objects.all()] == [("released", 3)]
+    claimed(own, holder)
+    cancel.cancel(own, [id], reason="not wanted")
+    assert take(own, holder) == [Rescued(id, ADD, "cancelled")]
+    over = ArchivedJob.objects.get(id=id)
+    assert (over.status, over.crashes, over.fingerprint) == ("cancelled", 3, None)
 
 
-def test_only_the_jobs_of_the_dead_are_taken(own: OwnConnection, holder: int) -> None:
+def test_only_the_jobs_of_the_dead_are_taken_whose_row_may_be_gone(
+    own: OwnConnection, holder: int
+) -> None:
     make_many(4)
+    once = make(ONCE)
     alive = register(own)
-    lost = claimed(own, holder, 2)
-    kept = claimed(own, alive, 1)
+    lost = claimed(own, holder, 3, lane(), lane(ONCE))
+    kept = claimed(own, alive, 2, lane(), lane(ONCE))
+    assert once in {job.id for job in kept}
+    own.run(f"UPDATE jobqueue_queuedjob SET worker_id = {holder} WHERE id = '{once}'")
+    archive(id=once)  # which holds up no other
+    own.run("DELETE FROM jobqueue_worker")
 
     rescued = take(own, holder)
 
-    assert {job.id for job in rescued} == {job.id for job in lost}
-    assert QueuedJob.objects.get(status="running").id == kept[0].id
+    assert {job.id for job in rescued} == {once, *(job.id for job in lost)}
+    assert {failure.worker for failure in Failure.objects.all()} == {""}
+    left = QueuedJob.objects.get(status="running").id
+    assert left in {job.id for job in kept} - {once}
+    assert not QueuedJob.objects.filter(id=once).exists()
+    assert FailureGroup.objects.count() == 2  # one of each job type
 
 
 def test_a_job_that_is_committing_this_moment_is_left_to_the_next_round(
@@ -276,44 +170,22 @@ def test_a_job_that_is_committing_this_moment_is_left_to_the_next_round(
         done = came_to(first, succeeded())
         assert report(transaction, held_by(holder), done) == set()
         assert [job.id for job in take(own, holder)] == [second.id]
-
     assert take(own, holder) == []
     assert [job.id for job in ArchivedJob.objects.all()] == [first.id]
 
 
-@pytest.mark.parametrize("count", [3, 4, 7])
 def test_more_than_a_batch_is_rescued_in_several(
-    own: OwnConnection, holder: int, monkeypatch: pytest.MonkeyPatch, count: int
+    own: OwnConnection, holder: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rescue, "BATCH", 3)
-    make_many(count)
-    make(ONCE)
-    claimed(own, holder, count + 1, lane(), lane(ONCE))
-
-    rescued = take(own, holder)
-
-    assert len({job.id for job in rescued}) == count + 1
-    assert not QueuedJob.objects.filter(status="running").exists()
-    assert set(QueuedJob.objects.values_list("crashes", flat=True)) == {1}
-
-
-def test_a_rescue_without_jobs_writes_nothing(own: OwnConnection, holder: int) -> None:
-    make()
-
-    assert take(own, holder) == []
-    assert take(own) == []
-    assert not Failure.objects.exists()
-
-
-def test_a_rescue_of_a_worker_whose_row_is_gone_still_takes_its_jobs(
-    own: OwnConnection, holder: int
-) -> None:
-    make()
-    claimed(own, holder)
-    own.run("DELETE FROM jobqueue_worker")
-
-    assert [job.status for job in take(own, holder)] == ["queued"]
-    assert [failure.worker for failure in Failure.objects.all()] == [""]
+    for count in (2, 3, 6):
+        make_many(count)
+        make(ONCE)
+        claimed(own, holder, count + 1, lane(), lane(ONCE))
+        assert len({job.id for job in take(own, holder)}) == count + 1
+        assert not QueuedJob.objects.filter(status="running").exists()
+        assert set(QueuedJob.objects.values_list("crashes", flat=True)) == {1}
+        QueuedJob.objects.all().delete()
 
 
 def test_whoever_may_have_passed_the_jobs_is_notified_once_for_each_queue(
@@ -324,19 +196,5 @@ def test_whoever_may_have_passed_the_jobs_is_notified_once_for_each_queue(
     make(ONCE, queue="c")
     lanes = [lane(queue="a"), lane(queue="b"), lane(ONCE, "c")]
     claimed(own, holder, 4, *lanes)
-
     take(own, holder)
-
     assert sorted(ear.heard()) == ["b:a", "b:b"]
-
-
-def test_a_job_whose_id_is_archived_already_does_not_hold_up_the_rescue(
-    own: OwnConnection, holder: int
-) -> None:
-    id = make(ONCE)
-    make()
-    claimed(own, holder, 2, lane(), lane(ONCE))
-    archive(id=id)
-
-    assert len(take(own, holder)) == 2
-    assert uuid.UUID(str(id)) not in QueuedJob.objects.values_list("id", flat=True)

@@ -43,6 +43,12 @@ def make(bucket: datetime, queue: str = "default", **values: object) -> None:
     )
 
 
+def fold(db: OwnConnection) -> None:
+    """Fold all that is old enough."""
+    while rollup.fold(db):
+        pass
+
+
 def total(name: str) -> int:
     """The sum of a column over all roll-ups."""
     return sum(Rollup.objects.values_list(name, flat=True))
@@ -54,19 +60,9 @@ def places(name: str) -> list[int]:
     return [sum(place) for place in zip(*held, strict=True)]
 
 
-def test_an_attempt_is_counted_with_its_times() -> None:
-    count = counted()
-
-    assert (count.run_ms, count.wait_ms) == (50.0, 2_000.0)
-    assert count.run_histogram[bucket_of(0.05)] == 1
-    assert count.wait_histogram[bucket_of(2.0)] == 1
-    assert sum(count.run_histogram) == sum(count.wait_histogram) == 1
-
-
 def test_counts_are_added_to_the_current_minute(own: OwnConnection) -> None:
     before = timezone.now()
     rollup.add(own, [counted(succeeded=1, failed=2, retried=3, other=4)])
-
     held = Rollup.objects.get()
     assert before.replace(second=0, microsecond=0) <= held.bucket <= timezone.now()
     assert (held.bucket.second, held.bucket.microsecond) == (0, 0)
@@ -80,10 +76,8 @@ def test_what_is_added_twice_is_summed_place_by_place(own: OwnConnection) -> Non
     other = Count(ADD, "default", succeeded=5)
     other.attempt(ran=0.05, waited=100.0)
     other.attempt(ran=7.0, waited=2.0)
-
     rollup.add(own, [counted(succeeded=1)])
     rollup.add(own, [other])
-
     assert (total("succeeded"), total("run_ms")) == (6, 7_100)
     runs, waits = places("run_histogram"), places("wait_histogram")
     assert (runs[bucket_of(0.05)], runs[bucket_of(7.0)], sum(runs)) == (2, 1, 3)
@@ -93,9 +87,7 @@ def test_what_is_added_twice_is_summed_place_by_place(own: OwnConnection) -> Non
 
 def test_job_types_and_queues_are_counted_apart(own: OwnConnection) -> None:
     other = Count("tests.sample.aadd", "default", succeeded=4)
-
     rollup.add(own, [counted("a", succeeded=1), counted("b", succeeded=2), other])
-
     held = Rollup.objects.values_list("job_type", "queue", "succeeded")
     assert set(held) == {
         (ADD, "a", 1),
@@ -106,13 +98,10 @@ def test_job_types_and_queues_are_counted_apart(own: OwnConnection) -> None:
 
 def test_nothing_counted_adds_nothing(own: OwnConnection) -> None:
     rollup.add(own, [])
-
     assert not Rollup.objects.exists()
 
 
-def test_two_workers_that_add_at_once_lose_nothing(
-    own: OwnConnection, other: OwnConnection
-) -> None:
+def test_adding_at_once_loses_nothing(own: OwnConnection, other: OwnConnection) -> None:
     queues = [f"q{number}" for number in range(5)]
 
     def add(db: OwnConnection, names: list[str]) -> None:
@@ -148,8 +137,7 @@ def test_minutes_older_than_two_days_are_folded_into_their_hour(
         )
     make(hour + timedelta(minutes=61), succeeded=9)
 
-    while rollup.fold(own):
-        pass
+    fold(own)
 
     first, second = Rollup.objects.order_by("bucket")
     assert (first.bucket, second.bucket) == (hour, hour + timedelta(hours=1))
@@ -164,18 +152,14 @@ def test_minutes_are_added_to_an_hour_that_was_folded_before(
 ) -> None:
     make(hour, succeeded=10, run_histogram=histogram(p3=10))
     make(hour + timedelta(minutes=5), succeeded=1, run_histogram=histogram(p3=1))
-
     assert rollup.fold(own) is True
     assert rollup.fold(own) is False
-
     held = Rollup.objects.get()
     assert (held.bucket, held.succeeded) == (hour, 11)
     assert held.run_histogram == histogram(p3=11)
 
 
-def test_minutes_older_than_an_hour_are_folded_into_their_half_hour(
-    own: OwnConnection,
-) -> None:
+def test_minutes_of_a_day_are_folded_into_half_hours(own: OwnConnection) -> None:
     start = ago(86_400).replace(minute=30, second=0, microsecond=0)
     for minute in (1, 29, 30):
         make(
@@ -184,8 +168,7 @@ def test_minutes_older_than_an_hour_are_folded_into_their_half_hour(
             run_histogram=histogram(p3=minute),
         )
 
-    while rollup.fold(own):
-        pass
+    fold(own)
 
     first, second = Rollup.objects.order_by("bucket")
     assert (first.bucket, first.succeeded) == (start, 2)
@@ -193,29 +176,30 @@ def test_minutes_older_than_an_hour_are_folded_into_their_half_hour(
     assert (second.bucket, second.succeeded) == (start + timedelta(minutes=30), 1)
 
 
-def test_young_minutes_half_hours_and_hours_are_left_alone(
-    own: OwnConnection, hour: datetime
-) -> None:
+def test_what_is_young_enough_is_left_alone(own: OwnConnection, hour: datetime) -> None:
     make(hour, succeeded=1)
     make(ago(86_400).replace(minute=30, second=0, microsecond=0), succeeded=1)
     make(ago(3_000).replace(second=0, microsecond=0), succeeded=1)
-
+    # Those that a chart of a week is compared with.
+    before = WEEK.start(ago(WEEK.length.total_seconds()))
+    make(before.replace(minute=0, second=0) + timedelta(hours=1), succeeded=1)
     assert rollup.fold(own) is False
-    assert Rollup.objects.count() == 3
+    assert Rollup.objects.count() == 4
 
 
-def test_job_types_and_queues_are_folded_apart(
+def test_queues_and_releases_are_folded_apart_whatever_the_sessions_time_zone(
     own: OwnConnection, hour: datetime
 ) -> None:
-    for queue in ("a", "b"):
-        for minute in (1, 2):
-            make(hour + timedelta(minutes=minute), queue, succeeded=1)
-
-    while rollup.fold(own):
-        pass
-
-    held = Rollup.objects.order_by("queue").values_list("queue", "succeeded")
-    assert list(held) == [("a", 2), ("b", 2)]
+    own.run("SET TIME ZONE 'Asia/Kolkata'")  # half an hour off
+    places = [(queue, release) for queue in "ab" for release in ("1.0", "1.1")]
+    for queue, release in places:
+        for minute in (1, 45):
+            bucket = hour + timedelta(minutes=minute)
+            make(bucket, queue, release=release, succeeded=1)
+    fold(own)
+    held = Rollup.objects.order_by("queue", "release")
+    columns = ("queue", "release", "bucket", "succeeded")
+    assert [*held.values_list(*columns)] == [(*place, hour, 2) for place in places]
 
 
 def test_two_prunes_that_fold_at_once_lose_nothing(
@@ -224,97 +208,44 @@ def test_two_prunes_that_fold_at_once_lose_nothing(
     for minute in range(1, 60):
         for queue in ("a", "b", "c"):
             make(hour + timedelta(minutes=minute), queue, succeeded=1)
-
-    def fold(db: OwnConnection) -> None:
-        while rollup.fold(db):
-            pass
-
     together([partial(fold, own), partial(fold, other)])
-
     assert total("succeeded") == 59 * 3
     assert Rollup.objects.count() == 3
 
 
-def test_hours_are_the_same_whatever_the_time_zone_of_a_session(
-    own: OwnConnection, hour: datetime
-) -> None:
-    make(hour + timedelta(minutes=45), succeeded=1)
-    own.run("SET TIME ZONE 'Asia/Kolkata'")  # half an hour off
-
-    rollup.fold(own)
-
-    assert Rollup.objects.get().bucket == hour
-
-
-def test_the_hours_of_two_weeks_are_left_alone(own: OwnConnection) -> None:
-    """Those that a chart of a week is compared with."""
-    before = WEEK.start(ago(WEEK.length.total_seconds()))
-    make(before.replace(minute=0, second=0) + timedelta(hours=1), succeeded=1)
-
-    assert rollup.fold(own) is False
-
-
-def test_hours_older_than_charts_show_are_folded_into_their_day(
-    own: OwnConnection,
-) -> None:
+def test_hours_older_than_charts_are_folded_into_days(own: OwnConnection) -> None:
     day = ago(18 * 86_400).replace(hour=0, minute=0, second=0, microsecond=0)
     for hour in (0, 3, 23):
         make(day + timedelta(hours=hour), succeeded=1, run_histogram=histogram(p3=hour))
     make(day + timedelta(hours=24), succeeded=9)
-
-    while rollup.fold(own):
-        pass
-
+    fold(own)
     first, second = Rollup.objects.order_by("bucket")
     assert (first.bucket, first.succeeded) == (day, 3)
     assert first.run_histogram == histogram(p3=26)
     assert (second.bucket, second.succeeded) == (day + timedelta(days=1), 9)
 
 
-def test_releases_are_folded_apart(own: OwnConnection, hour: datetime) -> None:
-    for release in ("1.0", "1.1"):
-        for minute in (1, 2):
-            make(hour + timedelta(minutes=minute), release=release, succeeded=1)
-
-    while rollup.fold(own):
-        pass
-
-    held = Rollup.objects.order_by("release").values_list("release", "succeeded")
-    assert list(held) == [("1.0", 2), ("1.1", 2)]
-
-
 def test_roll_ups_older_than_400_days_are_dropped(own: OwnConnection) -> None:
     make(ago(401 * 86_400))
     make(ago(399 * 86_400), "kept")
-
     rollup.drop(own)
-
     assert [held.queue for held in Rollup.objects.all()] == ["kept"]
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "total"),
-    [
-        ([], [], []),
-        ([], histogram(p3=1), histogram(p3=1)),
-        (histogram(p3=1), [], histogram(p3=1)),
-    ],
-)
-def test_histograms_without_places_are_added_and_folded(
-    own: OwnConnection, one: list[int], other: list[int], total: list[int]
-) -> None:
+def test_histograms_without_places_are_added_and_folded(own: OwnConnection) -> None:
     """As rows have them that were inserted with the column's default."""
     start = ago(6 * 3_600).replace(minute=0, second=0, microsecond=0)
-    for minute, places in ((1, one), (2, other)):
-        bucket = start + timedelta(minutes=minute)
-        make(bucket, run_histogram=places, wait_histogram=places)
-    while rollup.fold(own):
-        pass
-    (row,) = Rollup.objects.all()
-    assert (row.run_histogram, row.wait_histogram) == (total, total)
-    # What comes later for the same bucket is added to it.
-    make(start + timedelta(minutes=3), run_histogram=[], wait_histogram=other)
-    while rollup.fold(own):
-        pass
-    row.refresh_from_db()
-    assert row.run_histogram == total
+    some = histogram(p3=1)
+    for one, other, summed in [([], [], []), ([], some, some), (some, [], some)]:
+        Rollup.objects.all().delete()
+        for minute, places in ((1, one), (2, other)):
+            bucket = start + timedelta(minutes=minute)
+            make(bucket, run_histogram=places, wait_histogram=places)
+        fold(own)
+        (row,) = Rollup.objects.all()
+        assert (row.run_histogram, row.wait_histogram) == (summed, summed)
+        # What comes later for the same bucket is added to it.
+        make(start + timedelta(minutes=3), run_histogram=[], wait_histogram=other)
+        fold(own)
+        row.refresh_from_db()
+        assert row.run_histogram == summed

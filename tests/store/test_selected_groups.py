@@ -34,7 +34,6 @@ def test_queued_jobs_are_found_by_their_last_failure() -> None:
     failed(("failed", OTHER))
     make()
     selection = Selection(Table.QUEUED, (Term("group", GROUP),))
-
     found = set(matching(QueuedJob.objects.all(), selection).values_list("pk"))
     assert found == {(once,), (twice,), (put_off,)}
 
@@ -44,6 +43,5 @@ def test_archived_jobs_are_found_by_their_fingerprint() -> None:
     archive(status="failed", fingerprint=OTHER)
     archive(status="failed")
     selection = Selection(Table.ARCHIVED, (Term("group", GROUP),))
-
     found = matching(ArchivedJob.objects.all(), selection)
     assert [row.pk for row in found] == [job]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 
@@ -12,42 +11,32 @@ from django.utils import timezone
 from django_jobqueue.domain.histogram import BUCKETS, bucket_of
 from django_jobqueue.models import JobType, Queue, Rollup, Worker
 from django_jobqueue.store import job_types, rollup, worker_rows
-from django_jobqueue.store.connection import Database, DjangoDatabase, OwnConnection
+from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.reading import stats
-from django_jobqueue.store.reading.stats import Depth, Pause
+from django_jobqueue.store.reading.stats import Pause
 from django_jobqueue.store.rollup import Count
 from tests.store.rows import ADD, ago, archive, claimed, job_type, lane, make, register
 
 OTHER = "tests.sample.aadd"
 
 
-def one(depths: list[Depth], queue: str = "default", name: str = ADD) -> Depth:
-    """The depth of this queue and job type."""
-    (found,) = (d for d in depths if (d.queue, d.job_type) == (queue, name))
-    return found
-
-
-@pytest.fixture(params=[stats.SMALL, -1], ids=["small", "large"], autouse=True)
+@pytest.fixture(params=[stats.SMALL, -1], ids=["small", "large"])
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table that is read in one pass, and one that is read lane by lane."""
     monkeypatch.setattr(stats, "SMALL", request.param)
 
 
-def test_an_empty_queue_has_no_depths(own: OwnConnection) -> None:
+@pytest.mark.usefixtures("size")
+def test_jobs_are_counted_by_their_wait(own: OwnConnection, holder: int) -> None:
     assert stats.depths(own) == []
-
-
-def test_jobs_are_counted_by_what_they_wait_for(
-    own: OwnConnection, holder: int
-) -> None:
-    for seconds in (100, 50, 20, 10):
-        make(run_after=ago(seconds))
+    for priority, seconds in [(0, 100), (0, 50), (5, 20), (-5, 10)]:
+        make(priority=priority, run_after=ago(seconds))
     claimed(own, holder)
     make(run_after=ago(-60))
     make(run_after=ago(-60), attempts=2)
     make(quarantined=True)
 
-    (depth,) = stats.depths(own)
+    (depth,) = stats.depths(own)  # the priorities are added up
 
     assert (depth.queue, depth.job_type) == ("default", ADD)
     assert (depth.ready, depth.later, depth.retrying, depth.running) == (4, 2, 1, 1)
@@ -55,40 +44,22 @@ def test_jobs_are_counted_by_what_they_wait_for(
     assert 50 <= depth.oldest < 80
 
 
-def test_priorities_of_one_job_type_and_queue_are_added_up(
-    own: OwnConnection,
-) -> None:
-    for priority, seconds in [(0, 10), (5, 100), (-5, 50)]:
-        make(priority=priority, run_after=ago(seconds))
-
-    (depth,) = stats.depths(own)
-
-    assert depth.ready == 3
-    assert depth.oldest is not None
-    assert 100 <= depth.oldest < 130
-
-
-def test_queues_and_job_types_are_counted_apart_and_in_order(
-    own: OwnConnection, holder: int
-) -> None:
-    places = [("b", ADD), ("a", OTHER), ("a", ADD)]
-    for queue, name in places:
+@pytest.mark.usefixtures("size")
+def test_queues_and_types_are_counted_apart(own: OwnConnection, holder: int) -> None:
+    write = "tests.sample.write"
+    for queue, name in [("b", ADD), ("a", OTHER), ("a", ADD), ("c", write)]:
         make(name, queue=queue)
-    make("tests.sample.write", queue="c")
-    claimed(own, holder, 1, lane("tests.sample.write", "c"))
-
-    depths = stats.depths(own)
-
-    assert [(d.queue, d.job_type) for d in depths] == sorted(
-        [*places, ("c", "tests.sample.write")]
-    )
-    assert one(depths, "c", "tests.sample.write").running == 1
-    assert one(depths, "a", OTHER).ready == 1
-    assert [(d.queue, d.job_type, d.ready) for d in stats.depths(own, OTHER)] == [
-        ("a", OTHER, 1)
+    claimed(own, holder, 1, lane(write, "c"))
+    found = [(d.queue, d.job_type, d.ready, d.running) for d in stats.depths(own)]
+    of_other = ("a", OTHER, 1, 0)
+    assert found == [of_other, ("a", ADD, 1, 0), ("b", ADD, 1, 0), ("c", write, 0, 1)]
+    found = [
+        (d.queue, d.job_type, d.ready, d.running) for d in stats.depths(own, OTHER)
     ]
+    assert found == [of_other]
 
 
+@pytest.mark.usefixtures("size")
 def test_a_depth_is_counted_no_further_than_its_cap(own: OwnConnection) -> None:
     own.run(
         "INSERT INTO jobqueue_queuedjob (job_type, run_after, attempts) "
@@ -96,15 +67,11 @@ def test_a_depth_is_counted_no_further_than_its_cap(own: OwnConnection) -> None:
         "FROM generate_series(1, %(count)s), unnest(ARRAY[-1, 1]) AS side",
         {"job_type": ADD, "count": stats.CAP + 50},
     )
-
     (depth,) = stats.depths(own)
-
     assert (depth.ready, depth.later, depth.retrying) == (stats.CAP + 1,) * 3
 
 
-def test_workers_are_shown_while_they_live_and_ten_minutes_longer(
-    own: OwnConnection,
-) -> None:
+def test_workers_are_shown_for_ten_minutes_longer(own: OwnConnection) -> None:
     ids = [
         register(own, "alive", queues=["a", "b"], lease=50),
         register(own, "just ended"),
@@ -169,9 +136,7 @@ def test_what_happened_lately_is_summed_from_the_roll_ups(own: OwnConnection) ->
     assert stats.recent(own, 0) == []
 
 
-def test_the_commonest_failures_come_first_each_with_its_last_message(
-    own: OwnConnection,
-) -> None:
+def test_the_commonest_failures_come_first(own: OwnConnection) -> None:
     for seconds, text in [(30, "old"), (10, "new"), (20, "middle")]:
         archive(
             status="failed",
@@ -218,36 +183,18 @@ def test_what_is_paused_is_listed_until_it_is_resumed(own: OwnConnection) -> Non
     assert stats.paused(own) == []
 
 
-READS = [
-    stats.depths,
-    partial(stats.failures, seconds=3_600),
-    stats.paused,
-]
-
-
-@pytest.mark.parametrize("read", READS)
-def test_the_callers_connection_reads_the_same(
-    own: OwnConnection, read: Callable[[Database], object]
-) -> None:
+def test_the_callers_connection_reads_the_same(own: OwnConnection) -> None:
     make(run_after=ago(-60))
     archive(status="failed", error_class="ValueError")
     job_types.pause(own, [ADD])
-
-    seen = read(DjangoDatabase())
-
-    assert seen
-    assert seen == read(own)
-
-
-def test_the_callers_connection_reads_the_same_queues_of_a_worker(
-    own: OwnConnection,
-) -> None:
-    register(own, queues=["a"])
-
-    assert stats.workers(DjangoDatabase())[0].queues == ["a"]
-
-
-def test_the_callers_connection_reads_the_same_roll_ups(own: OwnConnection) -> None:
     rollup.add(own, [count()])
-
-    assert stats.recent(DjangoDatabase(), 600) == stats.recent(own, 600)
+    register(own, queues=["a"])
+    assert stats.workers(DjangoDatabase())[0].queues == ["a"]
+    for read in (
+        stats.depths,
+        partial(stats.failures, seconds=3_600),
+        stats.paused,
+        partial(stats.recent, seconds=600),
+    ):
+        assert read(own)
+        assert read(own) == read(DjangoDatabase())

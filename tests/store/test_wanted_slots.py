@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 from django.db import ProgrammingError, connection, transaction
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from django_jobqueue.domain.ids import new_id
@@ -121,7 +121,6 @@ def test_the_function_the_store_and_a_plain_count_agree_on_random_states() -> No
     declare_endpoints(DjangoDatabase(), ["shipping"])
     endpoint = Worker.objects.get(state="endpoint").pk
 
-    @settings(max_examples=150, deadline=None)
     @given(states)
     def agree(state: dict[str, Any]) -> None:
         set_up(state, worker, endpoint)
@@ -148,7 +147,6 @@ def test_of_each_lane_ten_thousand_jobs_are_counted(own: OwnConnection) -> None:
         "FROM generate_series(1, 10050)"
     )
     make("shop.send", queue="mail", run_after=ago(9))
-
     assert wanted_slots_of(own, "mail") == 10_001
 
 

@@ -56,96 +56,64 @@ def test_a_worker_registers_with_what_it_is(own: OwnConnection) -> None:
     assert (row.desired, row.stopped_at) == ("", None)
 
 
-def test_every_queue_is_no_list_of_queues(own: OwnConnection) -> None:
-    register(own, queues=None)
-    assert Worker.objects.filter(queues__isnull=True).exists()
-    register(own, queues=[])
-    assert Worker.objects.filter(queues=[]).count() == 1
-
-
-def test_the_id_of_a_worker_is_never_given_again(own: OwnConnection) -> None:
-    first = register(own)
-    Worker.objects.all().delete()
-
-    assert register(own) > first
-
-
 def test_a_renewed_lease_ends_later(own: OwnConnection, holder: int) -> None:
     lapse(holder)
-    before = timezone.now()
-
-    renewed = worker_rows.renew(own, [beat(holder, running=3, rss=2**40)], LEASE)
-
-    assert renewed == {holder: ("", 0)}
-    row = Worker.objects.get()
-    lease = timedelta(seconds=LEASE)
-    assert before + lease <= row.lease_until <= timezone.now() + lease
-    assert before <= row.renewed_at
-    assert (row.running, row.rss, row.state) == (3, 2**40, "running")
-
-
-def test_a_draining_worker_says_so_and_may_come_back(
-    own: OwnConnection, holder: int
-) -> None:
-    states = []
-    for draining in (True, False):
-        worker_rows.renew(own, [beat(holder, draining=draining)], LEASE)
-        states.append(Worker.objects.get().state)
-
-    assert states == ["draining", "running"]
+    for draining, state in ((True, "draining"), (False, "running")):
+        before = timezone.now()
+        beats = [beat(holder, running=3, rss=2**40, draining=draining)]
+        assert worker_rows.renew(own, beats, LEASE) == {holder: ("", 0)}
+        row = Worker.objects.get()
+        lease = timedelta(seconds=LEASE)
+        assert before + lease <= row.lease_until <= timezone.now() + lease
+        assert before <= row.renewed_at
+        assert (row.running, row.rss, row.state) == (3, 2**40, state)
 
 
 def test_one_statement_renews_all_workers_of_a_host(own: OwnConnection) -> None:
     ids = [register(own, f"host:{number}") for number in range(3)]
     beats = [beat(id, running=number) for number, id in enumerate(ids)]
-
     assert set(worker_rows.renew(own, beats, LEASE)) == set(ids)
     running = Worker.objects.order_by("id").values_list("running", flat=True)
     assert list(running) == [0, 1, 2]
     assert worker_rows.renew(own, [], LEASE) == {}
 
 
-@pytest.mark.parametrize("lost", [True, False])
-def test_a_worker_that_is_no_more_is_not_renewed(
-    own: OwnConnection, holder: int, lost: bool
-) -> None:
-    worker_rows.stopped(own, [holder], end="exit code 1", lost=lost)
+def test_a_worker_that_is_no_more_is_not_renewed(own: OwnConnection) -> None:
+    for lost in (True, False):
+        worker = register(own)
+        worker_rows.set_listening(own, worker, True)
+        worker_rows.stopped(own, [worker], end="exit code 1", lost=lost)
+        worker_rows.stopped(own, [worker], end="second", lost=not lost)
 
-    assert worker_rows.renew(own, [beat(holder)], LEASE) == {}
+        assert worker_rows.renew(own, [beat(worker)], LEASE) == {}
 
-    row = Worker.objects.get()
-    assert (row.state, row.end) == ("lost" if lost else "stopped", "exit code 1")
-    assert row.stopped_at is not None
-    assert (row.listening, row.running) == (False, 0)
-
-
-def test_how_a_worker_ended_is_recorded_once(own: OwnConnection, holder: int) -> None:
-    worker_rows.stopped(own, [holder], end="first", lost=True)
-    worker_rows.stopped(own, [holder], end="second")
-
-    row = Worker.objects.get()
-    assert (row.state, row.end) == ("lost", "first")
+        row = Worker.objects.get(id=worker)
+        assert (row.state, row.end) == ("lost" if lost else "stopped", "exit code 1")
+        assert row.stopped_at is not None
+        assert (row.listening, row.running) == (False, 0)
+    Worker.objects.all().delete()
+    assert register(own, queues=[]) > worker  # an id is never given again
+    assert Worker.objects.get().queues == []
+    register(own, queues=None)
+    assert Worker.objects.filter(queues__isnull=True).exists()
 
 
 def test_only_a_worker_whose_lease_lapsed_is_given_up(own: OwnConnection) -> None:
-    late, alive, done = (register(own, f"host:{n}") for n in range(3))
+    late, draining, alive, done = (register(own, f"host:{n}") for n in range(4))
     worker_rows.stopped(own, [done], end="")
-    lapse(late, done)
+    worker_rows.renew(own, [beat(draining, draining=True)], LEASE)
+    worker_rows.set_listening(own, late, True)
+    assert Worker.objects.get(listening=True).id == late
+    lapse(late, draining, done)
 
-    assert worker_rows.give_up(own) == {late: "host:0"}
+    assert worker_rows.give_up(own) == {late: "host:0", draining: "host:1"}
     assert worker_rows.give_up(own) == {}
 
     states = Worker.objects.order_by("id").values_list("state", flat=True)
-    assert list(states) == ["lost", "running", "stopped"]
-    assert Worker.objects.get(id=late).end == "its lease lapsed"
+    assert list(states) == ["lost", "lost", "running", "stopped"]
+    row = Worker.objects.get(id=late)
+    assert (row.end, row.listening) == ("its lease lapsed", False)
     assert worker_rows.renew(own, [beat(late), beat(alive)], LEASE) == {alive: ("", 0)}
-
-
-def test_a_draining_worker_is_given_up_too(own: OwnConnection, holder: int) -> None:
-    worker_rows.renew(own, [beat(holder, draining=True)], LEASE)
-    lapse(holder)
-
-    assert set(worker_rows.give_up(own)) == {holder}
 
 
 def renewal(worker: int) -> dict[str, object]:
@@ -166,45 +134,37 @@ def test_a_renewal_that_comes_first_wins_over_a_giving_up(
     with open_transaction(other) as transaction:
         transaction.run(worker_rows.RENEW_FREE, renewal(holder))
         assert worker_rows.give_up(own) == {}
-
     assert worker_rows.give_up(own) == {}
     assert Worker.objects.get().state == "running"
 
 
-def test_a_giving_up_that_comes_first_wins_over_a_renewal(
-    own: OwnConnection, other: OwnConnection, holder: int
-) -> None:
-    lapse(holder)
-    with open_transaction(other) as transaction:
-        assert set(worker_rows.give_up(transaction)) == {holder}
-        assert worker_rows.renew(own, [beat(holder)], LEASE) == {holder: None}
-
-    assert worker_rows.renew(own, [beat(holder)], LEASE) == {}
-    assert Worker.objects.get().state == "lost"
-
-
-def test_a_worker_is_given_up_by_one_of_two_who_try(
+def test_a_giving_up_that_comes_first_wins_over_a_renewal_or_another_one(
     own: OwnConnection, other: OwnConnection, holder: int
 ) -> None:
     lapse(holder)
     with open_transaction(other) as transaction:
         assert set(worker_rows.give_up(transaction)) == {holder}
         assert worker_rows.give_up(own) == {}
+        assert worker_rows.renew(own, [beat(holder)], LEASE) == {holder: None}
+    assert worker_rows.renew(own, [beat(holder)], LEASE) == {}
+    assert Worker.objects.get().state == "lost"
 
 
-@pytest.mark.parametrize("lock", ["SHARE", "NO KEY UPDATE", "UPDATE"])
 def test_a_locked_worker_keeps_no_other_from_being_renewed_or_given_up(
-    own: OwnConnection, other: OwnConnection, holder: int, lock: str
+    own: OwnConnection, other: OwnConnection, holder: int
 ) -> None:
     second = register(own, "host:2")
-    lapse(holder, second)
-    with open_transaction(other) as transaction:
-        transaction.fetch(f"SELECT FROM jobqueue_worker WHERE id = {holder} FOR {lock}")
-        renewed = worker_rows.renew(own, [beat(holder), beat(second)], LEASE)
-        assert renewed == {holder: None, second: ("", 0)}
-        lapse(second)
-        assert set(worker_rows.give_up(own)) == {second}
-    assert worker_rows.renew(own, [beat(holder)], LEASE) == {holder: ("", 0)}
+    for lock in ("SHARE", "NO KEY UPDATE", "UPDATE"):
+        lapse(holder, second)
+        row = f"SELECT FROM jobqueue_worker WHERE id = {holder} FOR {lock}"
+        with open_transaction(other) as transaction:
+            transaction.fetch(row)
+            renewed = worker_rows.renew(own, [beat(holder), beat(second)], LEASE)
+            assert renewed == {holder: None, second: ("", 0)}
+            lapse(second)
+            assert set(worker_rows.give_up(own)) == {second}
+        assert worker_rows.renew(own, [beat(holder)], LEASE) == {holder: ("", 0)}
+        second = register(own, "host:2")
 
 
 def test_a_worker_that_writes_to_its_own_row_is_renewed_all_the_same(
@@ -219,13 +179,10 @@ def test_a_worker_that_writes_to_its_own_row_is_renewed_all_the_same(
         worker_rows.set_listening(transaction, holder, True)
         future = background(partial(worker_rows.renew, own, [beat(holder)], LEASE))
         until_waiting()
-
     assert future.result(30) == {holder: ("", 0)}
 
 
-def test_running_jobs_of_workers_that_are_not_alive_are_strays(
-    own: OwnConnection,
-) -> None:
+def test_running_jobs_of_dead_workers_are_strays(own: OwnConnection) -> None:
     alive, draining, lost, gone = (register(own, f"host:{n}") for n in range(4))
     make_many(6)
     for worker in (alive, draining, lost, gone, gone):
@@ -234,59 +191,34 @@ def test_running_jobs_of_workers_that_are_not_alive_are_strays(
     lapse(alive, lost)
     worker_rows.stopped(own, [lost], end="", lost=True)
     Worker.objects.filter(id=gone).delete()
-
     assert sorted(worker_rows.strays(own)) == [lost, gone]
     QueuedJob.objects.filter(worker_id__in=[lost, gone]).delete()
     assert worker_rows.strays(own) == []
 
 
-def test_predecessors_are_the_living_workers_of_the_same_host(
-    own: OwnConnection,
-) -> None:
+def test_predecessors_are_the_living_of_the_same_host(own: OwnConnection) -> None:
     ours = register(own, "here:1", host="here", identity="boot:1:1")
     register(own, "there:1", host="there")
     done = register(own, "here:2", host="here")
     worker_rows.stopped(own, [done], end="")
-
     assert worker_rows.predecessors(own, "here") == {ours: "boot:1:1"}
 
 
 def test_only_living_workers_are_asked(own: OwnConnection, ear: Hearing) -> None:
-    first, second, done = (register(own, f"host:{n}") for n in range(3))
+    first, second, done, lost = ids = [register(own, f"host:{n}") for n in range(4)]
     worker_rows.stopped(own, [done], end="")
-
-    assert sorted(worker_rows.ask(own, [first, second, done], "drain")) == [
-        first,
-        second,
-    ]
-
+    worker_rows.stopped(own, [lost], end="", lost=True)
+    worker_rows.renew(own, [beat(second, draining=True)], LEASE)
+    alive = [first, second]
+    assert sorted(worker_rows.ask(own, ids, "drain")) == alive
     assert sorted(ear.heard()) == sorted([f"w:{first}", f"w:{second}"])
     renewed = worker_rows.renew(own, [beat(first), beat(second)], LEASE)
     assert renewed == {first: ("drain", 0), second: ("drain", 0)}
+    assert sorted(worker_rows.ask(own, ids, "resume")) == alive
+    assert sorted(worker_rows.request_stack_dumps(own, ids)) == alive
 
 
-def test_a_worker_says_whether_it_listens(own: OwnConnection, holder: int) -> None:
-    seen = []
-    for listening in (True, False):
-        worker_rows.set_listening(own, holder, listening)
-        seen.append(Worker.objects.get().listening)
-
-    assert seen == [True, False]
-
-
-def test_a_worker_that_was_given_up_listens_no_more(
-    own: OwnConnection, holder: int
-) -> None:
-    worker_rows.set_listening(own, holder, True)
-    lapse(holder)
-    worker_rows.give_up(own)
-
-    assert not Worker.objects.get().listening
-
-
-def test_workers_that_ended_more_than_a_day_ago_are_forgotten(
-    own: OwnConnection,
-) -> None:
+def test_workers_that_ended_a_day_ago_are_forgotten(own: OwnConnection) -> None:
     names = ["alive", "stopped", "lost", "just stopped"]
     ids = {name: register(own, name) for name in names}
     worker_rows.stopped(own, [ids["stopped"], ids["just stopped"]], end="")
@@ -303,30 +235,11 @@ def test_workers_that_ended_more_than_a_day_ago_are_forgotten(
     assert left == {"alive", "just stopped"}
 
 
-def test_the_next_lapse_is_that_of_the_living_worker_whose_lease_ends_first(
-    own: OwnConnection,
-) -> None:
+def test_the_next_lapse_is_that_of_a_living_worker(own: OwnConnection) -> None:
     assert worker_rows.next_lapse(own).due_in is None
     register(own, lease=600)
     register(own, lease=100)
     worker_rows.stopped(own, [register(own, lease=1)], end="")
-
     lapses = worker_rows.next_lapse(own).due_in
-
     assert lapses is not None
     assert 70 < lapses <= 100
-
-
-@pytest.mark.parametrize(
-    ("state", "is_asked"),
-    [("running", True), ("draining", True), ("stopped", False), ("lost", False)],
-)
-def test_only_workers_that_are_there_are_asked_for_something(
-    own: OwnConnection, state: str, is_asked: bool
-) -> None:
-    worker = register(own)
-    Worker.objects.update(state=state)
-    expected = [worker] if is_asked else []
-
-    assert worker_rows.request_stack_dumps(own, [worker]) == expected
-    assert worker_rows.ask(own, [worker], "resume") == expected
