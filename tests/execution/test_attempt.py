@@ -46,21 +46,11 @@ def attempt_of(
 ) -> Attempt:
     """An attempt of this function, as if it had been claimed just now."""
     policy = policy_of("tests", options)
-    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    begun = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
     return Attempt(
         job=ClaimedJob(
-            id=new_id(),
-            job_type="tests.job",
-            queue="default",
-            priority=0,
-            data=data,
-            attempts=attempts,
-            max_attempts=None,
-            crashes=0,
-            fence=1,
-            due=moment.timestamp(),
-            created=moment.timestamp(),
-            waited=0.5,
+            *(new_id(), "tests.job", "default", 0, data, attempts, None),
+            *(0, 1, begun, begun, 0.5),  # crashes, fence, due, created, waited
             expires_in=expires_in,
         ),
         declaration=Declaration(

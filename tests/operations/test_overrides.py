@@ -71,16 +71,12 @@ def test_each_can_be_overridden_and_cleared_alone(transactional_db: None) -> Non
         assert held() == left
 
 
-def test_workers_hear_of_it(own: OwnConnection) -> None:
-    ear = Hearing(own)
-    operations.override(ADD, concurrency=2)
-    assert ear.heard() == ["t:"]
-
-
-def test_an_override_leaves_pauses_and_the_code_alone(transactional_db: None) -> None:
+def test_workers_hear_of_it_and_pauses_and_the_code_stay(own: OwnConnection) -> None:
     operations.pause([ADD], reason="look", by="carl")
     before = JobType.objects.filter(name=ADD).values().get()
+    ear = Hearing(own)
     operations.override(ADD, keep_succeeded=HOUR)
+    assert ear.heard() == ["t:"]
     after = JobType.objects.filter(name=ADD).values().get()
     assert after == {**before, "keep_succeeded_override": HOUR}
 
