@@ -170,15 +170,16 @@ def test_a_fleet_whose_maintenance_process_is_stopped_polls(
 def test_what_one_host_has_no_room_for_or_does_not_hear_is_run_by_the_other(
     runworkers: Start, journal: str
 ) -> None:
-    hosts = [runworkers(*FLEET, "2", constants=NO_POLLS) for _ in range(2)]
+    flags = (*FLEET, "2", "--threads", "1")
+    hosts = [runworkers(*flags, constants=NO_POLLS) for _ in range(2)]
     for host in hosts:
         host.started(2)
     listen(4)
-    take_all_slots(journal, "12345678")
+    take_all_slots(journal, "1234")
     listen(4)
-    take_all_slots(journal, "abcdefgh", at_once=True)
+    take_all_slots(journal, "abcd", at_once=True)
     listen(4)
     pid = hosts[0].process.pid
     for stopped in (pid, *children(pid)):
         os.kill(stopped, signal.SIGSTOP)
-    run_one_by_one(journal, "ABCDEFGH")
+    run_one_by_one(journal, "ABCDEF")

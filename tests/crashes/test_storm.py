@@ -39,7 +39,7 @@ pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("claim_log", "effec
 
 SECONDS = float(os.environ.get("JOBQUEUE_STORM_SECONDS", 60))
 SEEDS = int(os.environ.get("JOBQUEUE_STORM_SEEDS", 1))
-HOST_FLAGS = ("--threads", "3", "--async-slots", "4", "--lease", "10")
+HOST_FLAGS = ("--threads", "3", "--async-slots", "4", "--lease", "4")
 PLENTY = 400  # waiting jobs, above which no more are enqueued
 KEYS = 20
 HANDLERS = [
@@ -355,7 +355,7 @@ def run_storm(
 
 def test_a_storm(runworkers: Callable[..., RunWorkers], journal: str) -> None:
     seed = random.randrange(1_000_000)
-    run_storm(runworkers, journal, seed=seed, seconds=5, processes=2)
+    run_storm(runworkers, journal, seed=seed, seconds=4, processes=2)
 
 
 @pytest.mark.slow("minutes of storm")
