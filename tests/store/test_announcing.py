@@ -57,41 +57,24 @@ def idle(own: OwnConnection, ear: Hearing) -> Callable[[], None]:
     return lambda: set_listening(own, worker, True)
 
 
-def test_who_becomes_idle_after_the_insert_is_notified_at_the_commit(
+def test_whoever_is_idle_at_the_commit_is_notified(
     own: OwnConnection, ear: Hearing
 ) -> None:
     worker, heard = register(own), {}
     for what, enqueue_ in ENQUEUES.items():
-        QueuedJob.objects.all().delete()
-        forget_job_types()
-        set_listening(own, worker, False)
-        with transaction.atomic():
-            enqueue_()
-            set_listening(own, worker, True)
-            assert ear.heard() == []
-        heard[what] = ear.of_queues()
-    assert heard == dict.fromkeys(ENQUEUES, [NEWS])
-
-
-def test_each_statement_notifies_whoever_is_idle(
-    own: OwnConnection, ear: Hearing
-) -> None:
-    worker, heard = register(own), {}
-    for is_idle in (True, False):
-        set_listening(own, worker, is_idle)
-        for what, enqueue_ in ENQUEUES.items():
+        for when in ("never", "before", "in a transaction"):
             QueuedJob.objects.all().delete()
             forget_job_types()
-            enqueue_()
-            heard[what, is_idle] = set(ear.of_queues())
-    assert heard == {key: {NEWS} if key[1] else set() for key in heard}
-
-
-def test_nobody_is_notified_while_nobody_is_idle(ear: Hearing) -> None:
-    with transaction.atomic():
-        for enqueue_ in ENQUEUES.values():
-            enqueue_()
-    assert ear.heard() == []
+            set_listening(own, worker, when == "before")
+            if when == "in a transaction":  # idle after the insert
+                with transaction.atomic():
+                    enqueue_()
+                    set_listening(own, worker, True)
+                    assert ear.heard() == []
+            else:
+                enqueue_()
+            heard[what, when] = set(ear.of_queues())
+    assert heard == {key: {NEWS} if key[1] != "never" else set() for key in heard}
 
 
 def announced() -> int:
@@ -114,29 +97,25 @@ def test_one_job_of_a_transaction_announces_all_of_its_kind() -> None:
     assert announced() == 3
 
 
-@pytest.mark.parametrize("known", [True, False])
 def test_an_announcement_that_is_rolled_back_is_made_again(
-    known: bool, idle: Callable[[], None], ear: Hearing
+    idle: Callable[[], None], ear: Hearing
 ) -> None:
     idle()
-    if known:
-        jobs.add.enqueue(0)
-        ear.heard()
-    with transaction.atomic():
-        with suppress(ZeroDivisionError), transaction.atomic():
-            jobs.add.enqueue(1)
-            raise ZeroDivisionError
-        jobs.add.enqueue(2)
+    for _known in (False, True):
         with transaction.atomic():
-            jobs.add.enqueue(3)
-    assert ear.of_queues() == [NEWS]
-    with suppress(ZeroDivisionError), transaction.atomic():
-        jobs.add.enqueue(4)
-        raise ZeroDivisionError
-    assert ear.heard() == []
-    with transaction.atomic():
+            with suppress(ZeroDivisionError), transaction.atomic():
+                jobs.add.enqueue(1)
+                raise ZeroDivisionError
+            jobs.add.enqueue(2)
+            with transaction.atomic():
+                jobs.add.enqueue(3)
+        assert ear.of_queues() == [NEWS]
+        with suppress(ZeroDivisionError), transaction.atomic():
+            jobs.add.enqueue(4)
+            raise ZeroDivisionError
+        assert ear.heard() == []
         jobs.add.enqueue(5)
-    assert ear.of_queues() == [NEWS]
+        assert ear.of_queues() == [NEWS]
 
 
 def test_a_job_that_was_there_already_announces_nothing(
@@ -186,5 +165,4 @@ def test_what_is_known_of_job_types_is_bounded(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(insert, "MOST_KNOWN", 3)
     for n in range(10):
         jobs.add.using(priority=n).enqueue(1)
-        # private: how many there are
         assert len(insert._known) <= 3  # private: nobody else counts them

@@ -83,7 +83,7 @@ def test_an_error_is_passing_if_time_may_heal_it() -> None:
 
 
 def test_a_terminated_connection_is_unavailable_once_and_then_made_again(
-    own: OwnConnection, other: OwnConnection
+    own: OwnConnection, other: OwnConnection, configure: Callable[..., None]
 ) -> None:
     before = pid(own)
     other.fetch("SELECT pg_terminate_backend(%(pid)s, 5000)", {"pid": before})
@@ -91,6 +91,9 @@ def test_a_terminated_connection_is_unavailable_once_and_then_made_again(
         pid(own)
     assert 0 < caught.value.retry_in <= LONGEST_PAUSE
     assert pid(own) != before
+    configure(HOST="/nowhere")
+    with pytest.raises(StoreUnavailable, match="/nowhere"):
+        OwnConnection("lost").fetch("SELECT 1")
 
 
 def test_a_closed_connection_is_made_again_at_the_next_call(own: OwnConnection) -> None:
@@ -98,12 +101,6 @@ def test_a_closed_connection_is_made_again_at_the_next_call(own: OwnConnection) 
     own.close()
     own.close()
     assert pid(own) != before
-
-
-def test_an_unreachable_server_is_unavailable(configure: Callable[..., None]) -> None:
-    configure(HOST="/nowhere")
-    with pytest.raises(StoreUnavailable, match="/nowhere"):
-        OwnConnection("lost").fetch("SELECT 1")
 
 
 def test_a_statement_too_long_leaves_the_connection(other: OwnConnection) -> None:

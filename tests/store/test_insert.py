@@ -82,8 +82,7 @@ def test_an_enqueued_job_is_a_row_that_is_due_now() -> None:
         "announce": False,
         "cancel_reason": None,
     }
-    held = queued_job(job.id)
-    assert held is not None
+    held = QueuedJob.objects.get(id=job.id)
     assert before <= held.run_after <= after
     assert before <= held.created_at <= after
     assert (job.run_after, job.created_at) == (held.run_after, held.created_at)
@@ -122,41 +121,33 @@ def test_a_second_enqueue_within_a_moment_makes_the_same_row() -> None:
     assert second.run_after >= first.run_after
 
 
-def test_what_was_looked_up_for_one_set_of_options_is_not_used_for_another() -> None:
+def test_what_was_looked_up_for_one_set_of_options_is_not_used_for_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     put()
-    jobs = [
-        put(NewJob(job_type=ADD, queue="q")),
-        put(NewJob(job_type=ADD, priority=9)),
-        put(NewJob(job_type="tests.sample.aadd")),
-        put(NewJob(job_type=ADD, enqueued_by="anna")),
-        put(NewJob(job_type=ADD, tags='["a"]')),
-        put(NewJob(job_type=ADD, delay=timedelta(hours=1))),
-        put(NewJob(job_type=ADD, expires_in=timedelta(hours=1))),
-    ]
-
-    held = [queued_job(job.id) for job in jobs]
-    assert [(h.queue, h.priority, h.job_type_id) for h in held if h] == [
-        ("q", 0, ADD),
-        ("default", 9, ADD),
-        ("default", 0, "tests.sample.aadd"),
-        *[("default", 0, ADD)] * 4,
-    ]
-    assert [h.enqueued_by for h in held if h] == [None] * 3 + ["anna"] + [None] * 3
-    assert jobs[5].run_after > ago(-3_000)
-    assert jobs[6].expires_at is not None
+    hour, before = timedelta(hours=1), timezone.now()
+    assert put(NewJob(job_type=ADD, queue="q")).queue == "q"
+    assert put(NewJob(job_type=ADD, priority=9)).priority == 9
+    other = "tests.sample.aadd"
+    assert put(NewJob(job_type=other)).job_type == other
+    for name, value in (("enqueued_by", "anna"), ("tags", '["a"]')):
+        id = put(NewJob(job_type=ADD, **{name: value})).id
+        assert getattr(QueuedJob.objects.get(id=id), name) in ("anna", ["a"])
+    assert put(NewJob(job_type=ADD, expires_in=hour)).expires_at is not None
+    late = put(NewJob(job_type=ADD, delay=hour))  # by the database's clock
+    assert before + hour <= late.run_after <= timezone.now() + hour
+    assert (put().priority, put().expires_at) == (0, None)
+    # An operator's priority counts when the moment is over.
+    JobType.objects.filter(name=ADD).update(priority_override=50)
+    assert put().priority == 0
+    monkeypatch.setattr(insert, "KNOWN_FOR", 0.0)
+    assert put().priority == 50
 
 
 def test_what_is_looked_up_in_a_transaction_is_not_remembered() -> None:
     with transaction.atomic():
         put()
     assert insert._known == {}  # private: nobody else counts them
-
-
-def test_a_new_priority_counts_a_moment_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(insert, "KNOWN_FOR", 0.0)
-    put()
-    JobType.objects.filter(name=ADD).update(priority_override=50)
-    assert put().priority == 50
 
 
 def test_the_caller_then_the_operator_then_the_code_choose_the_priority() -> None:
@@ -192,13 +183,6 @@ def test_a_time_to_live_counts_from_when_the_job_is_due() -> None:
     assert by_caller.expires_at is not None
     assert by_caller.expires_at > moment + timedelta(minutes=30)
     assert put(NewJob(job_type="t", queue="q")).queue == "q"
-
-
-def test_a_delay_counts_from_the_databases_clock() -> None:
-    before = timezone.now()
-    job = put(NewJob(job_type=ADD, delay=timedelta(hours=1)))
-    wait = timedelta(hours=1)
-    assert before + wait <= job.run_after <= timezone.now() + wait
 
 
 def test_a_job_type_without_a_row_inserts_nothing() -> None:

@@ -56,25 +56,24 @@ def test_a_worker_registers_with_what_it_is(own: OwnConnection) -> None:
     assert (row.desired, row.stopped_at) == ("", None)
 
 
-def test_a_renewed_lease_ends_later(own: OwnConnection, holder: int) -> None:
-    lapse(holder)
+def test_one_statement_renews_the_leases_of_all_workers_of_a_host(
+    own: OwnConnection,
+) -> None:
+    ids = [register(own, f"host:{n}", host="here") for n in range(2)]
+    there, done = register(own, host="there"), register(own, host="here")
+    worker_rows.stopped(own, [done], end="")
+    assert worker_rows.predecessors(own, "here") == dict.fromkeys(ids, "boot:1:1")
+    assert worker_rows.predecessors(own, "there") == {there: "boot:1:1"}
+    lapse(*ids)
     for draining, state in ((True, "draining"), (False, "running")):
         before = timezone.now()
-        beats = [beat(holder, running=3, rss=2**40, draining=draining)]
-        assert worker_rows.renew(own, beats, LEASE) == {holder: ("", 0)}
-        row = Worker.objects.get()
-        lease = timedelta(seconds=LEASE)
-        assert before + lease <= row.lease_until <= timezone.now() + lease
-        assert before <= row.renewed_at
-        assert (row.running, row.rss, row.state) == (3, 2**40, state)
-
-
-def test_one_statement_renews_all_workers_of_a_host(own: OwnConnection) -> None:
-    ids = [register(own, f"host:{number}") for number in range(3)]
-    beats = [beat(id, running=number) for number, id in enumerate(ids)]
-    assert set(worker_rows.renew(own, beats, LEASE)) == set(ids)
-    running = Worker.objects.order_by("id").values_list("running", flat=True)
-    assert list(running) == [0, 1, 2]
+        beats = [beat(id, running=id, rss=2**40, draining=draining) for id in ids]
+        assert worker_rows.renew(own, beats, LEASE) == dict.fromkeys(ids, ("", 0))
+        for row in Worker.objects.filter(id__in=ids):
+            lease = timedelta(seconds=LEASE)
+            assert before + lease <= row.lease_until <= timezone.now() + lease
+            assert before <= row.renewed_at
+            assert (row.running, row.rss, row.state) == (row.id, 2**40, state)
     assert worker_rows.renew(own, [], LEASE) == {}
 
 
@@ -194,14 +193,6 @@ def test_running_jobs_of_dead_workers_are_strays(own: OwnConnection) -> None:
     assert sorted(worker_rows.strays(own)) == [lost, gone]
     QueuedJob.objects.filter(worker_id__in=[lost, gone]).delete()
     assert worker_rows.strays(own) == []
-
-
-def test_predecessors_are_the_living_of_the_same_host(own: OwnConnection) -> None:
-    ours = register(own, "here:1", host="here", identity="boot:1:1")
-    register(own, "there:1", host="there")
-    done = register(own, "here:2", host="here")
-    worker_rows.stopped(own, [done], end="")
-    assert worker_rows.predecessors(own, "here") == {ours: "boot:1:1"}
 
 
 def test_only_living_workers_are_asked(own: OwnConnection, ear: Hearing) -> None:
