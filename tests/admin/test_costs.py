@@ -70,10 +70,9 @@ def test_pages_cost_the_same_however_much_there_is(
         **{list_of(model): 22 for model in ("jobtype", "queue", "worker")},
         **{list_of(model): 14 for model in ("alert", "auditentry")},
     }
-    grow(0), grow(1), grow(2)
+    grow(0), grow(1)
     before = {address: queries(anna, address) for address in addresses}
-    for number in range(3, 7):
-        grow(number)
+    grow(2), grow(3)
     after = {address: queries(anna, address) for address in addresses}
     assert after == before
     assert {one: n for one, n in before.items() if n > addresses[one]} == {}

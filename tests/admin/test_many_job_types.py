@@ -111,7 +111,7 @@ def test_no_page_asks_more_or_grows_where_there_are_more_job_types(
     JobType.objects.filter(name__startswith="shop.jobs.").delete()
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM jobqueue_rollup")
-    make(3_000)
+    make(2_000)
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE jobqueue_rollup SET succeeded = 5000"
