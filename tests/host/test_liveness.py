@@ -12,12 +12,7 @@ import pytest
 
 from django_jobqueue import operations
 from django_jobqueue.host.host_status import HostStatus
-from django_jobqueue.host.liveness import (
-    BEAT,
-    AlreadyRunning,
-    Liveness,
-    pid_file,
-)
+from django_jobqueue.host.liveness import BEAT, AlreadyRunning, Liveness, pid_file
 from django_jobqueue.models import Host
 from tests.support.run_workers import RunWorkers
 from tests.support.waiting import eventually

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -42,8 +42,6 @@ from tests.support.refusing import refusing
 from tests.support.rows import archived, queued
 from tests.support.waiting import eventually
 from tests.workers.stopped_clock import StoppedClock
-
-Make = Callable[..., HandDriven]
 
 
 class Counter(Loop):
@@ -124,7 +122,7 @@ def test_a_loop_tells_errors_apart(caplog: pytest.LogCaptureFixture) -> None:
     assert said == [ValueError, KeyError, ValueError]
 
 
-def test_a_loop_of_a_group_that_fails_is_not_hurried() -> None:
+def test_a_loop_of_a_group_is_hurried_unless_it_failed() -> None:
     failing = Counter(StoreUnavailable("away", retry_in=60.0), 0.0)
     group = LoopGroup("group", [failing])
     group.tick()
@@ -133,9 +131,7 @@ def test_a_loop_of_a_group_that_fails_is_not_hurried() -> None:
         assert group.tick() > 50
     assert failing.count == 1
 
-
-def test_a_loop_that_is_hurried_during_its_round_has_another_one_at_once() -> None:
-    class Hurried(Counter):
+    class Hurried(Counter):  # during its round: so it has another one at once
         def tick(self) -> float:
             if self.count == 0:
                 group.hurry(self)
@@ -150,6 +146,8 @@ def test_a_loop_that_is_hurried_during_its_round_has_another_one_at_once() -> No
 
 def test_a_loop_goes_on_after_whatever_its_round_raises() -> None:
     class Leaving(Counter):
+        longest_after_error = 0.01
+
         def tick(self) -> float:
             if not self.count:
                 self.count += 1

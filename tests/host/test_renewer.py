@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from django_jobqueue.conf import conf
@@ -18,9 +16,7 @@ from django_jobqueue.processes.process_table import (
     ProcessTable,
 )
 from django_jobqueue.store.connection import OwnConnection
-from tests.support.hand_driven import HandDriven
-
-Make = Callable[..., HandDriven]
+from tests.support.hand_driven import HandDriven, Make
 
 
 class IdleHost:

@@ -27,9 +27,7 @@ def rests(*lives: float) -> list[float]:
 def test_who_dies_young_again_and_again_is_replaced_later_and_later() -> None:
     assert rests(*[0.0] * 8) == [0.0, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0, 5.0]
     assert rests(*[0.0] * 50)[-1] == LONGEST_PAUSE
-
-
-def test_who_lived_for_long_is_replaced_at_once() -> None:
+    # Who lived for long is replaced at once.
     assert rests(0, 0, 0, SHORT_LIFE + 1, 0) == [0.0, 0.4, 0.8, 0.0, 0.0]
     assert rests(0, 0, SHORT_LIFE) == [0.0, 0.4, 0.8]
 
@@ -59,14 +57,9 @@ def test_the_same_trouble_is_told_once_a_minute_with_a_count() -> None:
     assert told(restarts, "signal 9", LOGGED_EVERY + 1)
     assert restarts.how_often == ", 4 times in a row"
     assert not told(restarts, "signal 9", LOGGED_EVERY + 2)
-
-
-def test_another_trouble_is_told_at_once() -> None:
-    restarts = Restarts()
-    assert told(restarts, "signal 9", 0.0)
-    assert told(restarts, "code 1", 1.0)
-    assert not told(restarts, "code 1", 2.0)
-    assert told(restarts, "signal 9", 3.0)
+    assert told(restarts, "code 1", LOGGED_EVERY + 3)  # another one at once
+    assert not told(restarts, "code 1", LOGGED_EVERY + 4)
+    assert told(restarts, "signal 9", LOGGED_EVERY + 5)
 
 
 def test_the_first_two_and_one_a_minute_tell_at_length_why_they_fail() -> None:
@@ -77,12 +70,9 @@ def test_the_first_two_and_one_a_minute_tell_at_length_why_they_fail() -> None:
     assert loud == [True, True, False, False, True, False]
 
 
-def test_nobody_is_wanted_where_nothing_was_seen() -> None:
-    assert not QuarantineRestarts().wants_worker(0.0, 100.0)
-
-
 def test_whoever_was_seen_before_the_last_worker_ended_wants_no_other() -> None:
     quarantine = QuarantineRestarts()
+    assert not quarantine.wants_worker(0.0, 100.0)  # nothing was seen
     assert quarantine.wants_worker(99.0, 100.0)
     quarantine.ended(101.0, has_claimed=True)
     assert not quarantine.wants_worker(99.0, 102.0)

@@ -23,7 +23,7 @@ from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers.worker import Worker
 from tests.sample import jobs
-from tests.support.hand_driven import HandDriven
+from tests.support.hand_driven import HandDriven, Make
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -85,25 +85,20 @@ def test_a_job_that_succeeds_is_told_from_its_handler_when_it_was_written(
     assert seen == ["succeeded"]
 
 
-@pytest.mark.parametrize(
-    ("enqueue", "told"),
-    [
-        (lambda: jobs.fail.enqueue(), ["job_retried", "job_retried", "job_failed"]),
+def test_every_end_of_an_attempt_has_its_signal(
+    worker: HandDriven, heard: list[Any]
+) -> None:
+    for made, told in (
+        (jobs.fail.enqueue, ["job_retried", "job_retried", "job_failed"]),
         (lambda: jobs.say.enqueue(word="snooze"), ["job_snoozed"]),
         (lambda: jobs.say.enqueue(word="cancel"), ["job_cancelled"]),
-    ],
-)
-def test_every_end_of_an_attempt_has_its_signal(
-    worker: HandDriven,
-    heard: list[Any],
-    enqueue: Callable[[], Any],
-    told: list[str],
-) -> None:
-    enqueue()
-    worker.work()
-    found = names_of(heard)
-    assert [name for name in found if name.startswith("job_")][1:] == told
-    assert "attempt_failed" in found
+    ):
+        heard.clear()
+        made()
+        worker.work()
+        found = names_of(heard)
+        assert [name for name in found if name.startswith("job_")][1:] == told
+        assert "attempt_failed" in found
 
 
 def test_a_receiver_may_be_for_one_handler(worker: HandDriven) -> None:
@@ -151,7 +146,7 @@ def test_what_was_pruned_is_told_once_a_pass(
 
 
 def test_workers_tell_that_they_start_and_stop(
-    make_worker: Callable[..., HandDriven], heard: list[Any]
+    make_worker: Make, heard: list[Any]
 ) -> None:
     worker = make_worker(queues=("mail",)).worker
     worker.start()
@@ -170,20 +165,26 @@ def test_without_receivers_no_thread_begins() -> None:
     assert made.flush(0)
 
 
+def announce(receive: Callable[..., None], count: int) -> None:
+    """Send so many signals to a receiver, and wait until it was called for all."""
+    signal, made = Signal(), Announcer()
+    signal.connect(receive)
+    for number in range(count):
+        made.send(signal, None, number=number)
+    assert made.flush(20)
+    assert made.stop(20)
+
+
 def test_a_receiver_that_raises_does_not_keep_the_others_waiting() -> None:
-    signal, made, got = Signal(), Announcer(), []
+    got: list[int] = []
 
     def receive(number: int, **kwargs: Any) -> None:
         if number == 1:
             raise ValueError("a bad receiver")
         got.append(number)
 
-    signal.connect(receive)
-    for number in range(3):
-        made.send(signal, None, number=number)
-    assert made.flush(20)
+    announce(receive, 3)
     assert got == [0, 2]
-    assert made.stop(20)
 
 
 def test_signals_that_nobody_can_keep_up_with_are_dropped_and_the_log_says_so(
@@ -210,15 +211,11 @@ def test_signals_that_nobody_can_keep_up_with_are_dropped_and_the_log_says_so(
 
 
 def test_what_a_receiver_left_open_reaches_no_other(transactional_db: None) -> None:
-    signal, made, got = Signal(), Announcer(), []
+    got: list[bool] = []
 
-    def receive(number: int, **kwargs: Any) -> None:
+    def receive(**kwargs: Any) -> None:
         got.append(connection.in_atomic_block)
         connection.set_autocommit(False)
 
-    signal.connect(receive)
-    for number in range(2):
-        made.send(signal, None, number=number)
-    assert made.flush(20)
+    announce(receive, 2)
     assert got == [False, False]
-    assert made.stop(20)
