@@ -44,6 +44,15 @@ def replaying(count: int) -> UUID:
     return id
 
 
+def one_chunk(
+    db: Any, id: UUID, wrap: Callable[[Any], Any] = lambda db: db
+) -> store_bulk.Chunk:
+    """A chunk of five rows of the operation."""
+    operation = store_bulk.operation_rows.lock(db, id)
+    assert operation is not None
+    return store_bulk.chunk(wrap(db), operation, max_rows=5)
+
+
 def to_the_end(id: UUID, max_rows: int) -> int:
     """All chunks; returns how many jobs were changed by this caller."""
     changed = 0
@@ -78,26 +87,17 @@ def test_a_pause_waits_for_the_chunk(
     own: OwnConnection, background: Background
 ) -> None:
     id = replaying(20)
+    with open_transaction(own, undone=True) as db:  # a chunk that never was
+        assert one_chunk(db, id).changed == 5
+    row = BulkOperation.objects.get()
+    assert (row.state, row.changed, row.cursor, copies()) == ("queued", 0, None, [])
     with open_transaction(own) as db:
-        operation = store_bulk.operation_rows.lock(db, id)
-        assert operation is not None
-        store_bulk.chunk(db, operation, max_rows=5)
+        one_chunk(db, id)
         pausing = background(partial(bulk.pause, id))
         until_waiting()
     assert pausing.result(30)
     row = BulkOperation.objects.get()
     assert (row.state, row.changed, len(copies())) == ("paused", 5, 5)
-
-
-def test_a_chunk_that_is_not_committed_never_was(own: OwnConnection) -> None:
-    id = replaying(20)
-    with open_transaction(own, undone=True) as db:
-        operation = store_bulk.operation_rows.lock(db, id)
-        assert operation is not None
-        assert store_bulk.chunk(db, operation, max_rows=5).changed == 5
-    row = BulkOperation.objects.get()
-    assert (row.state, row.changed, row.cursor) == ("queued", 0, None)
-    assert copies() == []
 
 
 def test_a_job_that_is_being_claimed_is_waited_for_only_to_cancel_it(
@@ -196,9 +196,7 @@ def in_between(
     changed, and what it skipped."""
     assert bulk.start(id)
     with open_transaction(own) as db:
-        operation = store_bulk.operation_rows.lock(db, id)
-        assert operation is not None
-        done = store_bulk.chunk(Interrupted(db, happens), operation, max_rows=5)  # type: ignore[arg-type]
+        done = one_chunk(db, id, partial(Interrupted, happens=happens))
     return done.changed, done.skipped
 
 

@@ -172,7 +172,6 @@ def test_a_job_that_another_transaction_locked_is_not_waited_for_to_run_it_alone
         )
         eventually(lambda: claiming.done() or waiting())
         assert waiting() == 0
-
     assert ids(claiming.result(30)) == {free}
 
 

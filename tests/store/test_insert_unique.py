@@ -131,7 +131,6 @@ def test_another_transactions_insert_is_waited_for_and_counts_unless_it_is_undon
         inserting.run(INSERT, {"job_type": ADD, "key": KEY})
         future = background(put)
         until_waiting()
-
     inserted = future.result(30)
     assert inserted.is_new is undone
     assert inserted.job.data == {"a": 1 if undone else 99}

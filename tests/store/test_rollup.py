@@ -78,6 +78,7 @@ def test_what_is_added_twice_is_summed_place_by_place(own: OwnConnection) -> Non
     other.attempt(ran=7.0, waited=2.0)
     rollup.add(own, [counted(succeeded=1)])
     rollup.add(own, [other])
+    rollup.add(own, [])
     assert (total("succeeded"), total("run_ms")) == (6, 7_100)
     runs, waits = places("run_histogram"), places("wait_histogram")
     assert (runs[bucket_of(0.05)], runs[bucket_of(7.0)], sum(runs)) == (2, 1, 3)
@@ -94,11 +95,6 @@ def test_job_types_and_queues_are_counted_apart(own: OwnConnection) -> None:
         (ADD, "b", 2),
         ("tests.sample.aadd", "default", 4),
     }
-
-
-def test_nothing_counted_adds_nothing(own: OwnConnection) -> None:
-    rollup.add(own, [])
-    assert not Rollup.objects.exists()
 
 
 def test_adding_at_once_loses_nothing(own: OwnConnection, other: OwnConnection) -> None:
@@ -120,31 +116,19 @@ def hour() -> datetime:
     return ago(3 * 86_400).replace(minute=0, second=0, microsecond=0)
 
 
-def test_minutes_older_than_two_days_are_folded_into_their_hour(
+def test_all_that_minutes_counted_is_folded_into_their_hour(
     own: OwnConnection, hour: datetime
 ) -> None:
+    counts = dict(zip(COUNTERS, (1, 2, 3, 4, 5, 6), strict=True))
     for minute in (1, 17, 59):
-        make(
-            hour + timedelta(minutes=minute),
-            succeeded=1,
-            failed=2,
-            retried=3,
-            other=4,
-            run_ms=5,
-            wait_ms=6,
-            run_histogram=histogram(p3=1, p41=minute),
-            wait_histogram=histogram(p0=2),
-        )
-    make(hour + timedelta(minutes=61), succeeded=9)
-
+        runs, waits = histogram(p3=1, p41=minute), histogram(p0=2)
+        histograms = {"run_histogram": runs, "wait_histogram": waits}
+        make(hour + timedelta(minutes=minute), **counts, **histograms)
     fold(own)
-
-    first, second = Rollup.objects.order_by("bucket")
-    assert (first.bucket, second.bucket) == (hour, hour + timedelta(hours=1))
-    assert [getattr(first, name) for name in COUNTERS] == [3, 6, 9, 12, 15, 18]
-    assert first.run_histogram == histogram(p3=3, p41=77)
-    assert first.wait_histogram == histogram(p0=6)
-    assert second.succeeded == 9
+    held = Rollup.objects.get()
+    assert [getattr(held, name) for name in COUNTERS] == [3, 6, 9, 12, 15, 18]
+    assert held.run_histogram == histogram(p3=3, p41=77)
+    assert held.wait_histogram == histogram(p0=6)
 
 
 def test_minutes_are_added_to_an_hour_that_was_folded_before(
@@ -159,21 +143,21 @@ def test_minutes_are_added_to_an_hour_that_was_folded_before(
     assert held.run_histogram == histogram(p3=11)
 
 
-def test_minutes_of_a_day_are_folded_into_half_hours(own: OwnConnection) -> None:
-    start = ago(86_400).replace(minute=30, second=0, microsecond=0)
-    for minute in (1, 29, 30):
-        make(
-            start + timedelta(minutes=minute),
-            succeeded=1,
-            run_histogram=histogram(p3=minute),
-        )
-
-    fold(own)
-
-    first, second = Rollup.objects.order_by("bucket")
-    assert (first.bucket, first.succeeded) == (start, 2)
-    assert first.run_histogram == histogram(p3=30)
-    assert (second.bucket, second.succeeded) == (start + timedelta(minutes=30), 1)
+def test_each_age_is_folded_into_spans_of_its_width(own: OwnConnection) -> None:
+    day, half_hour = timedelta(days=1), timedelta(minutes=30)
+    hour = timedelta(hours=1)
+    for age, width, step in ((1, half_hour, 1), (3, hour, 2), (18, day, 48)):
+        Rollup.objects.all().delete()
+        start = ago(age * 86_400).replace(minute=0, second=0, microsecond=0)
+        start = start.replace(hour=0) if width == day else start
+        for minute in (1, 29, 30):  # the last one is of the next span
+            bucket = start + step * timedelta(minutes=minute)
+            make(bucket, succeeded=1, run_histogram=histogram(p3=minute))
+        fold(own)
+        first, second = Rollup.objects.order_by("bucket")
+        assert (first.bucket, first.succeeded) == (start, 2)
+        assert first.run_histogram == histogram(p3=30)
+        assert (second.bucket, second.succeeded) == (start + width, 1)
 
 
 def test_what_is_young_enough_is_left_alone(own: OwnConnection, hour: datetime) -> None:
@@ -211,18 +195,6 @@ def test_two_prunes_that_fold_at_once_lose_nothing(
     together([partial(fold, own), partial(fold, other)])
     assert total("succeeded") == 59 * 3
     assert Rollup.objects.count() == 3
-
-
-def test_hours_older_than_charts_are_folded_into_days(own: OwnConnection) -> None:
-    day = ago(18 * 86_400).replace(hour=0, minute=0, second=0, microsecond=0)
-    for hour in (0, 3, 23):
-        make(day + timedelta(hours=hour), succeeded=1, run_histogram=histogram(p3=hour))
-    make(day + timedelta(hours=24), succeeded=9)
-    fold(own)
-    first, second = Rollup.objects.order_by("bucket")
-    assert (first.bucket, first.succeeded) == (day, 3)
-    assert first.run_histogram == histogram(p3=26)
-    assert (second.bucket, second.succeeded) == (day + timedelta(days=1), 9)
 
 
 def test_roll_ups_older_than_400_days_are_dropped(own: OwnConnection) -> None:

@@ -170,7 +170,6 @@ def test_a_replacement_waits_for_the_claim_and_makes_another_job_unless_it_is_un
         assert len(claim.claim(claiming, holder, [lane()], 1)) == 1
         future = background(partial(put, 2, REPLACING))
         until_waiting()
-
     second = future.result(30)
     assert second.is_new is not undone
     assert (second.job.id == first.job.id) is undone
