@@ -163,9 +163,15 @@ def test_what_a_host_exposes_is_what_the_catalogue_lists(
         assert answer.headers["Content-Encoding"] == "gzip"
         zipped = gzip.decompress(answer.read()).decode()
     assert {family.name for family in parse(zipped)} == named.keys()
-    port = url(run)
+    port = url(run).rpartition(":")[2]
+    other = runworkers("--threads", "1", "--metrics-port", port)
+    assert other.wait() == 1
+    assert (
+        f"CommandError: Port {port} on 127.0.0.1 is in use (Address already in use). "
+        "Choose another one, or --metrics-port 0." in other.output
+    )
     assert run.stop() == 0
-    assert run.output.endswith(f" INFO Stopped. Metrics were at {port}/metrics\n")
+    assert run.output.endswith(f" INFO Stopped. Metrics were at {url(run)}/metrics\n")
 
 
 def test_no_counter_falls_while_processes_are_killed_and_replaced(
@@ -273,23 +279,3 @@ def test_an_outage_of_the_database_is_counted_and_restarts_nothing(
     eventually(lambda: value(run, up) == 1)
     assert value(run, errors) > before
     eventually(lambda: get(run, "/readyz").status == 200)
-
-
-def test_a_host_that_stands_by_is_ready(runworkers: Run) -> None:
-    """Two hosts cannot have one port."""
-    flags = ("--standby", "main", "--threads", "1")
-    active = runworkers(*flags)
-    active.started()
-    waiting = runworkers(*flags, *ANY_PORT)
-    eventually(lambda: "Standing by" in waiting.output, what=lambda: waiting.output)
-    eventually(lambda: get(waiting, "/readyz").status == 200)
-    answer = json.loads(get(waiting, "/readyz").body)
-    assert (answer["processes"], answer["lease_seconds"]) == (0, None)
-
-    port = url(waiting).rpartition(":")[2]
-    other = runworkers("--threads", "1", "--metrics-port", port)
-    assert other.wait() == 1
-    assert (
-        f"CommandError: Port {port} on 127.0.0.1 is in use (Address already in use). "
-        "Choose another one, or --metrics-port 0." in other.output
-    )

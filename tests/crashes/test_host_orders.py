@@ -41,11 +41,7 @@ def applied(run: RunWorkers, **columns: Any) -> Host:
         is_so = all(getattr(row, name) == value for name, value in columns.items())
         return row if is_done and is_so else None
 
-    return eventually(host, within=60, what=lambda: f"{_row()}\n{run.output}")
-
-
-def _row() -> Any:
-    return list(Host.objects.values())
+    return eventually(host, within=60, what=lambda: run.output)
 
 
 def scaled(run: RunWorkers, **plan: Any) -> Host:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from django_jobqueue import operations
 from django_jobqueue.models import ArchivedJob, Host, Lease, QueuedJob, Worker
 from django_jobqueue.store.connection import OwnConnection
 from tests.crashes.seen import children, is_gone, kill, maintenance_of, starts
+from tests.crashes.test_exporter import ANY_PORT, get
 from tests.sample import jobs
 from tests.support.rows import archived
 from tests.support.run_workers import BRISK, RunWorkers
@@ -98,10 +100,13 @@ def test_the_second_works_when_the_first_was_killed(
 
 
 def test_the_second_works_at_once_when_the_first_was_stopped(runworkers: Run) -> None:
-    """One that waits and is stopped leaves the other alone."""
+    """One that waits is ready, and leaves the other alone when it is stopped."""
     first, other = begin_two(runworkers, *LONG)
-    second = begin(runworkers, *LONG)
+    second = begin(runworkers, *LONG, *ANY_PORT)
     eventually(lambda: "Standing by" in second.output)
+    eventually(lambda: get(second, "/readyz").status == 200)
+    answer = json.loads(get(second, "/readyz").body)
+    assert (answer["processes"], answer["lease_seconds"]) == (0, None)
     assert other.stop() == 0
     assert is_active(first)
     assert first.workers()
