@@ -180,6 +180,10 @@ def test_states_are_tabs_and_each_condition_can_be_taken_away(
         "many": {"q": 'type:"x'},
     }
 
+    listing = units.listing(anna, "archivedjob", **query)
+    (queues,) = [one for one in listing.filter_specs if one.title == "queue"]
+    assert list(queues.choices(listing))  # a form of one keeps the others
+    assert {*dict(queues.others)} == {*query} - {"queue"}
     page = get(anna, list_of("archivedjob"), **query)
     labels = {str(one.get("aria-label")) for one in page.all("a")}
     assert {f"without {value.strip()}" for value in chips} <= {*map(str.strip, labels)}
