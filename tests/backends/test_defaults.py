@@ -39,7 +39,6 @@ def test_a_task_shows_what_it_says_and_not_what_it_leaves_open(settings: Any) ->
     backend = "django_jobqueue.backends.JobQueueBackend"
     settings.TASKS = {"default": {"BACKEND": backend}}
     shown = repr(task(max_attempts=3)(send).using(tags=["spring"]))
-
     assert shown.startswith("JobTask(")
     assert "max_attempts=3, tags=['spring']" in shown
     assert "timeout" not in shown

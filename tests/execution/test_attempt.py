@@ -158,7 +158,6 @@ def test_who_is_told_to_stop_at_last_does_not_begin(
     assert (run(attempt).outcome, called) == (outcome, [])
     finished = asyncio.run(arun(attempt_of(_never, **options)))
     assert finished.outcome.verb is Verb.SUCCEED
-
     again = attempt_of(_never, **options)
     again.interrupt(asked)
     assert asyncio.run(arun(again)).outcome is outcome

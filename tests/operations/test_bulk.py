@@ -143,7 +143,6 @@ def test_jobs_up_to_the_cutoff_are_meant_and_none_after_it() -> None:
     BulkOperation.objects.update(counted=None, total=None)  # they were not there yet
     for each in (operation, cancel):
         assert bulk.start(each.id)
-
     finished(operation)
     assert copies() == old[:2]
     finished(cancel)
@@ -270,7 +269,6 @@ def test_pause_resume_and_stop(operated: Told) -> None:
     assert bulk.pause(operation.id, by="bert")
     assert not bulk.pause(operation.id)
     assert bulk_steps.step(operation.id, max_rows=1) is None
-
     assert bulk.resume(operation.id, by="bert")
     assert not bulk.resume(operation.id)
     step(operation, max_rows=1)
@@ -329,7 +327,6 @@ def test_undo_cancels_what_has_not_started() -> None:
     draft = bulk.draft_undo(operation.id, by="anna")
     assert (draft.kind, draft.state, draft.total) == ("cancel", "draft", 2)
     assert QueuedJob.objects.filter(bulk_operation_id=operation.id).count() == 3
-
     undone = bulk.undo(operation.id, by="bert")
     assert (undone.kind, undone.state, undone.total) == ("cancel", "queued", 2)
     assert undone.options.undo_of == draft.options.undo_of == operation.id

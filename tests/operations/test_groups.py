@@ -44,7 +44,6 @@ def test_resolved_groups_say_when_and_by_whom(operated: Told) -> None:
     one, other, third = group(), group(regressed_at=ago(60)), group()
     before = timezone.now()
     changed = operations.resolve([one, str(other), uuid4()], by="anna")
-
     assert set(changed) == {one, other}
     for fingerprint in changed:
         row = held(fingerprint)
@@ -72,7 +71,6 @@ def test_resolved_in_a_release_excuses_the_others_that_run(own: Any) -> None:
     operations.resolve([fingerprint], in_release="r2")
     row = held(fingerprint)
     assert (row.resolved_in, row.excused) == ("r2", ["r1"])
-
     operations.resolve([fingerprint])
     row = held(fingerprint)
     assert (row.resolved_in, row.excused) == ("", [])

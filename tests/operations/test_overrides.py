@@ -62,7 +62,6 @@ def test_an_override_is_written_and_told(transactional_db: None, told: Told) -> 
 def test_each_can_be_overridden_and_cleared_alone(transactional_db: None) -> None:
     operations.override(ADD, **EVERYTHING)
     assert held() == EVERYTHING
-
     left = dict(EVERYTHING)
     for option, value in EVERYTHING.items():
         changed = operations.override(ADD, **{option: None})

@@ -37,7 +37,6 @@ def test_replaying_many_leaves_out_what_a_bulk_replay_leaves_out() -> None:
     skipped = operations.bulk.draft("replay", selection)
     _, reasons = planned("replay", skipped.counted, skipped.options)
     assert reasons == {"replayed": 2, "at_most_once": 1, "type_gone": 1}
-
     options: dict[str, Any] = {"skip_replayed": "none", "skip_at_most_once": False}
     made = operations.replay_many([before, once, gone, fresh], **options)
     assert (set(made), made.left_out) == ({before, once, fresh}, {gone: "type_gone"})

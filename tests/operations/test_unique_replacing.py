@@ -106,9 +106,7 @@ def test_a_replacement_keeps_the_time_unless_it_has_one_of_its_own() -> None:
     began = timezone.now()
     later = jobs.render.using(run_after=timedelta(hours=1)).enqueue(7)
     assert jobs.render.enqueue(7).run_after == later.run_after
-
     sooner = jobs.render.using(run_after=timedelta(minutes=5)).enqueue(7)
-
     assert is_in(300, sooner.run_after, began)
     assert only().run_after == sooner.run_after
 
@@ -300,9 +298,7 @@ def test_a_window_lets_one_job_through_even_if_pruned(worker: HandDriven) -> Non
 def test_when_its_window_is_over_the_next_job_comes_though_the_first_waits() -> None:
     first = jobs.remind.enqueue(1)
     UniqueWindow.objects.update(held_until=timezone.now())
-
     second = jobs.remind.enqueue(1)
-
     assert second.is_new
     assert UniqueWindow.objects.get().job_id == second.id
     assert {row.id for row in queued()} == {first.id, second.id}
@@ -342,9 +338,7 @@ def test_a_freed_key_can_be_used_again(worker: HandDriven) -> None:
     worker.work()
     waiting = jobs.add_alone.enqueue(1)
     ids = [reminder.id, greeting.id, alone.id, plain.id, waiting.id]
-
     freed = operations.free_keys(ids, by="eve")
-
     assert set(freed) == {reminder.id, greeting.id, waiting.id}
     assert operations.free_keys(ids) == []
     assert jobs.remind.enqueue(1).is_new
