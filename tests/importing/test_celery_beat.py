@@ -20,7 +20,6 @@ ADD, KEEP = "tests.sample.add", "tests.sample.keep"
 
 
 def imported(line: str = "") -> Said:
-    """``jobqueue import celery-beat …``."""
     return jobqueue(f"import celery-beat {line}")
 
 
@@ -40,30 +39,25 @@ class Tables:
         return self.periodic(name, crontab=crontab, **fields)
 
     def interval(self, every: int, period: str, **fields: Any) -> Any:
-        """A periodic task at this distance."""
         model = self.model("IntervalSchedule")
         interval = model.objects.create(every=every, period=period)
         return self.periodic(**{"name": "often", **fields}, interval=interval)
 
     def clocked(self, moment: datetime, **fields: Any) -> Any:
-        """A periodic task at this moment."""
         clocked = self.model("ClockedSchedule").objects.create(clocked_time=moment)
         return self.periodic("once", clocked=clocked, one_off=True, **fields)
 
     def periodic(self, name: str, **fields: Any) -> Any:
-        """A periodic task that adds."""
         fields = {"task": "tests.sample.add", "kwargs": '{"a": 1}', **fields}
         return self.model("PeriodicTask").objects.create(name=name, **fields)
 
 
 @pytest.fixture
 def tables(beat: Any) -> Tables:
-    """Empty ones."""
     return Tables(beat)
 
 
 def ours() -> Any:
-    """The schedules that no code declares."""
     return Schedule.objects.filter(origin="admin")
 
 
@@ -96,7 +90,6 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
 
 
 def schedule(name: str = "nightly") -> Schedule:
-    """The imported one."""
     return Schedule.objects.get(pk=name)
 
 

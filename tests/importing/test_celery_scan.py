@@ -13,14 +13,12 @@ from tests.commands.conftest import Said, jobqueue, not_refused
 
 
 def found_in(tmp_path: Path, code: str) -> list[Finding]:
-    """What there is in this module."""
     file = tmp_path / "tasks.py"
     file.write_text(code)
     return scan(file)
 
 
 def scanned(path: Path, flags: str = "") -> Said:
-    """``jobqueue import celery --scan …``."""
     return jobqueue(f"import celery --scan {path} {flags}")
 
 

@@ -22,7 +22,6 @@ MORNING = datetime(2030, 1, 15, 9, 20, tzinfo=BERLIN)
 
 
 def imported(line: str = "") -> Said:
-    """``jobqueue import django-q2 …``."""
     return jobqueue(f"import django-q2 {line}")
 
 
@@ -33,7 +32,6 @@ class Table:
         self.model = app.get_model("Schedule")
 
     def row(self, schedule_type: str = "D", **fields: Any) -> Any:
-        """A schedule that adds."""
         values = {"func": ADD, "args": "1", "next_run": MORNING, **fields}
         # Its save() needs croniter, which only those who use cron have.
         (made,) = self.model.objects.bulk_create(
@@ -44,7 +42,6 @@ class Table:
 
 @pytest.fixture
 def table(q2: Any, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Table:
-    """An empty one, in Berlin."""
     settings.Q_CLUSTER = {"time_zone": "Europe/Berlin"}
     conf = importlib.import_module("django_q.conf").Conf
     monkeypatch.setattr(conf, "TIME_ZONE", "Europe/Berlin")  # read once, at its import
@@ -52,7 +49,6 @@ def table(q2: Any, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Table:
 
 
 def schedule(name: str = ADD) -> Schedule:
-    """The imported one."""
     return Schedule.objects.get(pk=name)
 
 

@@ -44,7 +44,6 @@ class Waiter:
         connection.close()
 
     def join(self) -> int:
-        """Wait for its end; the fence that it had."""
         self.thread.join(60)
         assert not self.thread.is_alive()
         if self.error is not None:
@@ -54,43 +53,40 @@ class Waiter:
 
 @pytest.fixture
 def _only_notifications(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who is not notified waits for an hour."""
     monkeypatch.setattr(attempts, "CHECK_HEARD", HOUR)
     monkeypatch.setattr(attempts, "CHECK_UNHEARD", HOUR)
 
 
 @pytest.fixture
 def _polling() -> Iterator[None]:
-    """LISTEN is not used."""
     with override_settings(JOBQUEUE={**settings.JOBQUEUE, "LISTEN": False}):
         yield
 
 
 @pytest.mark.usefixtures("_only_notifications")
-def test_a_release_is_heard_by_who_waits(stranger: Stranger) -> None:
+def test_a_release_is_heard_by_those_who_wait_one_after_the_other(
+    stranger: Stranger,
+) -> None:
     stranger.take(ttl=HOUR)
-    waiter = Waiter()
-    eventually(lambda: Lease.objects.get().awaited and attempts._listener.hears)
+    waiters = [Waiter() for _ in range(4)]
+    eventually(hears)
     stranger.release()
-    assert waiter.join() == 2
+    assert sorted(waiter.join() for waiter in waiters) == [2, 3, 4, 5]
 
 
 @pytest.mark.usefixtures("_only_notifications")
 def test_a_lease_that_is_taken_away_is_heard_of_too(stranger: Stranger) -> None:
     stranger.take(ttl=HOUR)
     waiter = Waiter()
-    eventually(lambda: Lease.objects.get().awaited and attempts._listener.hears)
+    eventually(hears)
     operations.take_away_leases("import")
     assert waiter.join() == 3
 
 
-@pytest.mark.usefixtures("_only_notifications")
-def test_several_get_it_one_after_the_other(stranger: Stranger) -> None:
-    stranger.take(ttl=HOUR)
-    waiters = [Waiter() for _ in range(4)]
-    eventually(lambda: Lease.objects.get().awaited and attempts._listener.hears)
-    stranger.release()
-    assert sorted(waiter.join() for waiter in waiters) == [2, 3, 4, 5]
+def hears() -> bool:
+    """Whether a waiter has said so, and would hear of a release."""
+    # private: only what it does shows that it listens
+    return Lease.objects.get().awaited and attempts._listener.hears
 
 
 def test_nobody_is_notified_of_a_lease_that_nobody_waits_for(
@@ -116,13 +112,13 @@ def test_without_notifications_the_release_is_noticed_by_polling(
     assert waiter.join() == 2
 
 
-@pytest.mark.parametrize("listens", [True, False])
 def test_the_lease_of_a_dead_process_is_had_when_it_has_lapsed(
-    stranger: Stranger, listens: bool
+    stranger: Stranger,
 ) -> None:
-    stranger.take(ttl=2)
-    with override_settings(JOBQUEUE={**settings.JOBQUEUE, "LISTEN": listens}):
-        assert Waiter().join() == 2
+    for listens, fence in ((True, 2), (False, 4)):
+        stranger.take(ttl=0.3)
+        with override_settings(JOBQUEUE={**settings.JOBQUEUE, "LISTEN": listens}):
+            assert Waiter().join() == fence
 
 
 def test_while_the_database_cannot_be_used_the_wait_goes_on(
@@ -174,24 +170,19 @@ def test_many_wait_in_one_event_loop_and_one_at_a_time_has_it() -> None:
     assert sorted(asyncio.run(all_of_them())) == [1, 2, 3, 4, 5]
 
 
-def test_async_code_waits_no_longer_than_allowed(stranger: Stranger) -> None:
+def test_async_code_waits_no_longer_than_allowed_and_not_for_its_own(
+    stranger: Stranger,
+) -> None:
     stranger.take()
 
-    async def hold() -> None:
-        async with alease("import", wait=0.1):
-            pytest.fail("it is held elsewhere")
+    async def hold(name: str, wait: float | None) -> None:
+        async with alease("export"), alease(name, wait=wait):
+            pytest.fail("it is held")
 
     with pytest.raises(LeaseUnavailable):
-        asyncio.run(hold())
-
-
-def test_a_task_that_holds_a_lease_cannot_wait_for_it() -> None:
-    async def hold() -> None:
-        async with alease("import"), alease("import"):
-            pytest.fail("it is held here")
-
+        asyncio.run(hold("import", 0.1))
     with pytest.raises(RuntimeError, match="not reentrant"):
-        asyncio.run(hold())
+        asyncio.run(hold("export", None))
 
 
 def test_a_task_that_is_cancelled_while_it_waits_leaves_nothing(
