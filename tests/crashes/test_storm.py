@@ -25,12 +25,16 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from django_jobqueue import operations
+from django_jobqueue import enqueue_many, operations
 from django_jobqueue.enqueueing.handler import Handler
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from tests.crashes.claim_log import claim_log as claim_log
 from tests.crashes.claim_log import events, most_at_once
 from tests.crashes.seen import children
+from tests.crashes.test_remote_workers import TYPE as REMOTE
+from tests.crashes.test_remote_workers import Programs, needs_node
+from tests.crashes.test_remote_workers import programs as programs
+from tests.crashes.test_remote_workers import site as site
 from tests.sample import storm
 from tests.support.run_workers import RunWorkers
 from tests.support.waiting import eventually
@@ -78,11 +82,33 @@ class Storm:
         self._run = run
         self._flags = ("--processes", str(processes), *HOST_FLAGS)
         self._stopped: list[tuple[float, int]] = []  # until when, process
+        self._faults = FAULTS.split()
         self.hosts = [self._host(), self._host()]
 
     def _host(self) -> RunWorkers:
         name = f"storm-{self.random.randrange(1_000_000)}"
         return self._run(*self._flags, SAMPLE_HOST=name)
+
+    def with_programs(self, programs: Programs, count: int) -> None:
+        """So many remote workers take part, and are killed and stopped like others."""
+        self._programs = programs
+        self._nodes = [programs.node() for _ in range(count)]
+        self._faults += ["kill_program", "stop_program", *["enqueue_remote"] * 8]
+
+    def kill_program(self) -> None:
+        victim = self._nodes.pop(self.random.randrange(len(self._nodes)))
+        victim.send_signal(self.random.choice((signal.SIGKILL, signal.SIGTERM)))
+        self._nodes.append(self._programs.node())
+
+    def stop_program(self) -> None:
+        pid = self.random.choice(self._nodes).pid
+        os.kill(pid, signal.SIGSTOP)
+        seconds = self.random.choice((0.1, 1.0, 20.0))
+        self._stopped.append((time.monotonic() + seconds, pid))
+
+    def enqueue_remote(self) -> None:
+        rows = [{"image": 1, "ms": self.random.choice((0, 20, 1000))}] * 10
+        self.enqueued.update(enqueue_many(REMOTE, rows))
 
     def blow(self, seconds: float) -> None:
         """Enqueue and do harm for so long, then let everything end."""
@@ -93,7 +119,7 @@ class Storm:
             self._enqueue()
             self._continue()
             if self.random.random() < 0.5:
-                fault = self.random.choice(FAULTS.split())
+                fault = self.random.choice(self._faults)
                 with contextlib.suppress(IndexError, ProcessLookupError):
                     getattr(self, fault)()
                     self.done[fault] += 1
@@ -341,8 +367,11 @@ def run_storm(
     seed: int,
     seconds: float,
     processes: int,
+    programs: Programs | None = None,
 ) -> None:
     blown = Storm(run, journal, seed, processes)
+    if programs is not None:
+        blown.with_programs(programs, 2 * processes)
     blown.blow(seconds)
     archived = check_jobs(blown)
     check_claims(journal, archived)
@@ -365,3 +394,17 @@ def test_a_long_storm_over_eight_processes(
     runworkers: Callable[..., RunWorkers], journal: str, seed: int
 ) -> None:
     run_storm(runworkers, journal, seed=seed, seconds=SECONDS, processes=4)
+
+
+@needs_node
+@pytest.mark.slow("minutes of storm")
+@pytest.mark.timeout(SECONDS + 600)
+def test_a_storm_in_which_half_of_the_workers_are_remote(
+    programs: Programs, runworkers: Callable[..., RunWorkers], journal: str
+) -> None:
+    run_storm(
+        runworkers, journal, seed=1, seconds=SECONDS, processes=2, programs=programs
+    )
+    remote = ArchivedJob.objects.filter(job_type=REMOTE, status="succeeded")
+    assert remote.exists()
+    assert all(job.result == {"image": 1, "width": 640} for job in remote)
