@@ -188,9 +188,10 @@ def requests_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     never commits."""
     # private: it waits for the commit, which never comes.
     monkeypatch.setattr(operators_workers, "_ask", lambda db, ids, ask: ask(db, ids))
+    # private: as above
     monkeypatch.setattr(
         operators_hosts,
-        "_ask",  # private: as above
+        "_ask",
         lambda db, hosts, ask: hosts and ask(db, [host.id for host in hosts]),
     )
 

@@ -135,8 +135,9 @@ def test_a_loop_that_has_ended_is_a_problem(
     async def fail(self: Coroutines) -> None:
         raise MemoryError
 
+    # private: such a loop cannot be made from outside
     monkeypatch.setattr(Coroutines, "_live", fail)
-    monkeypatch.setattr(Coroutines, "_fill", lambda self: None)
+    monkeypatch.setattr(Coroutines, "_fill", lambda self: None)  # private: as above
     with contextlib.suppress(RuntimeError):  # it may have ended already
         scene.executor.put([scene.attempt()])
     eventually(lambda: scene.executor.problem(0.0))

@@ -38,6 +38,7 @@ def installed(app: str, *needs: str) -> Iterator[Any]:
         yield apps.get_app_config(app)
     finally:
         changed.disable()
+        # private: there is no other list of the models
         registered = [model for model in site._registry if model._meta.app_label == app]
         for model in registered:  # by the app's own admin, which Django discovered
             site.unregister(model)

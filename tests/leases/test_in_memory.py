@@ -19,8 +19,8 @@ from django_jobqueue import (
     operations,
     try_lease,
 )
-from django_jobqueue.leases import process_leases
 from django_jobqueue.models import Lease
+from tests.leases.conftest import renews
 
 IMMEDIATE = {**settings.JOBQUEUE, "MODE": "immediate"}
 
@@ -30,7 +30,7 @@ class InTestCase(TestCase):
 
     def test_leases_are_in_memory(self) -> None:
         with lease("import") as held, held.atomic():
-            assert process_leases._renewer is None
+            assert not renews()
             held.check()
             Group.objects.create(name=f"by {held.fence}")
             assert try_lease("import") is None
@@ -41,14 +41,14 @@ class InTestCase(TestCase):
         async def hold() -> None:
             async with alease("import") as held:
                 held.check()
-                assert process_leases._renewer is None
+                assert not renews()
 
         async_to_sync(hold)()
 
     async def test_async_tests_have_them_too(self) -> None:
         async with alease("import") as held:
             held.check()
-            assert process_leases._renewer is None
+            assert not renews()
 
 
 @override_settings(JOBQUEUE=IMMEDIATE)

@@ -20,12 +20,11 @@ from django_jobqueue import (
     try_lease,
 )
 from django_jobqueue.exceptions import InvalidArguments
-from django_jobqueue.leases import process_leases
 from django_jobqueue.models import Lease
 from django_jobqueue.processes import identity
 from django_jobqueue.store import lease_rows
 from django_jobqueue.store.connection import OwnConnection
-from tests.leases.conftest import Stranger, claimant
+from tests.leases.conftest import Stranger, claimant, renews
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -143,7 +142,7 @@ def test_without_a_lease_there_is_no_thread_and_no_connection() -> None:
         assert names.count("lease renewer") == 1
         assert sessions() == ["jobqueue leases"]
     eventually(lambda: not sessions(), what=sessions)
-    assert process_leases._renewer is None
+    assert not renews()
 
 
 def test_a_lease_whose_answer_was_lost_is_taken_again(own: OwnConnection) -> None:

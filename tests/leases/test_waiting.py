@@ -14,10 +14,10 @@ from django.test import override_settings
 
 from django_jobqueue import LeaseUnavailable, alease, lease, operations
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.leases import attempts, process_leases
+from django_jobqueue.leases import attempts
 from django_jobqueue.models import Lease
 from django_jobqueue.store import lease_rows
-from tests.leases.conftest import Stranger
+from tests.leases.conftest import Stranger, renews
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -107,7 +107,7 @@ def test_without_notifications_the_release_is_noticed_by_polling(
     stranger.take(ttl=HOUR)
     waiter = Waiter()
     eventually(lambda: Lease.objects.get().awaited)
-    assert attempts._listener._listener is None
+    assert attempts._listener._listener is None  # private: as above
     stranger.release()
     assert waiter.join() == 2
 
@@ -196,14 +196,15 @@ def test_a_task_that_is_cancelled_while_it_waits_leaves_nothing(
 
     async def cancel_it() -> None:
         waiting = asyncio.create_task(hold())
+        # private: as above
         await asyncio.to_thread(eventually, lambda: attempts._listener._waiting)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
 
     asyncio.run(cancel_it())
-    assert process_leases._renewer is None
-    assert not attempts._listener._waiting
+    assert not renews()
+    assert not attempts._listener._waiting  # private: as above
 
 
 def test_a_task_that_is_cancelled_while_it_takes_the_lease_gives_it_back(

@@ -25,6 +25,7 @@ def german() -> GNUTranslations:
 
 def translated(catalogue: GNUTranslations, message: Message) -> list[str]:
     """What the catalogue has for a message, all forms; nothing if it has none."""
+    # private: gettext() answers with the message for what is missing
     held = catalogue._catalog  # type: ignore[attr-defined]
     if len(message) == 1:
         return [held[message[0]]] if message[0] in held else []
@@ -51,6 +52,7 @@ def test_the_source_of_the_catalogue_is_what_is_shipped(
     source = (CATALOGUE / "django.po").read_text()
     assert "#, fuzzy" not in source
     entries = len(re.findall("^msgid ", source, re.M))
+    # private: there is no other list
     held = german._catalog  # type: ignore[attr-defined]
     assert entries == len({key[0] if isinstance(key, tuple) else key for key in held})
 

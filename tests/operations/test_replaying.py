@@ -64,6 +64,7 @@ def test_one_key_replays_once_although_the_first_replay_ends_meanwhile(
         looked.append(archive(ADD, id=key, replay_of=old))
         return None
 
+    # private: the moment between the two looks
     monkeypatch.setattr(replaying, "_made_before", look_too_early)
     assert operations.replay(old, new_id=key).is_over
     assert looked

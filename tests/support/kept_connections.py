@@ -86,6 +86,7 @@ class KeptConnection(OwnConnection):
                 altered = connection.execute(ALTERED, prepare=False)
                 if not altered.rowcount:
                     if not self.pooled:
+                        # private: as its own connection is made
                         session.configure(connection, self.plans, self._patience)
                     connection.bound = conf.statement_timeout + 5
                     return connection
