@@ -42,7 +42,6 @@ class Work:
 
 
 def interrupt() -> None:
-    """A real SIGINT, as of Ctrl-C."""
     os.kill(os.getpid(), signal.SIGINT)
 
 

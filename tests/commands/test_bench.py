@@ -23,7 +23,6 @@ FEW = "bench --jobs 60 --threads 2 --yes"
 
 
 def rows() -> dict[str, int]:
-    """How many rows there are of its jobs."""
     by_type = {"job_type": NAME}
     return {
         "queued": QueuedJob.objects.filter(**by_type).count(),
@@ -35,7 +34,6 @@ def rows() -> dict[str, int]:
 
 
 def leave_a_job(**columns: Any) -> None:
-    """As a bench does while it runs."""
     job_type(NAME)
     make(NAME, queue="jobqueue.bench.1", **columns)
 

@@ -26,7 +26,6 @@ pytestmark = pytest.mark.django_db
 
 
 def cancelled() -> set[UUID]:
-    """The jobs that were archived as cancelled."""
     return {job.id for job in archived(status="cancelled")}
 
 

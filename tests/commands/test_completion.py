@@ -22,7 +22,6 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 
 
 def offered(words: str, current: str) -> set[str]:
-    """What bash offers after these words."""
     script = jobqueue("completion bash").out
     text = TAB.format(script=script, words=words, current=current)
     ran = subprocess.run(["bash", "-c", text], capture_output=True, text=True)

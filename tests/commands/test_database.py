@@ -28,7 +28,6 @@ ONE_SENTENCE = "The job queue needs PostgreSQL; the database 'lite' is sqlite."
 
 @contextmanager
 def another(alias: str, **changes: str) -> Iterator[None]:
-    """One more database in the settings."""
     connections.settings[alias] = {**connections.settings["default"], **changes}
     yield
     if hasattr(connections._connections, alias):  # private: where it was asked for
@@ -46,7 +45,6 @@ def elsewhere() -> Iterator[None]:
 
 @pytest.fixture
 def lite() -> Iterator[None]:
-    """A database of another kind."""
     with another("lite", ENGINE="django.db.backends.sqlite3", NAME=":memory:"):
         yield
 

@@ -47,17 +47,14 @@ PAGE = ROOT / "docs" / "reference" / "commands.md"
 
 
 def findings() -> dict[str, tuple[Level, str, str]]:
-    """What the checks say, by their ids."""
     return by_id(diagnosis.diagnose())
 
 
 def by_id(found: Iterator[Finding]) -> dict[str, tuple[Level, str, str]]:
-    """Findings by their ids."""
     return {one.id: (one.level, one.text, one.advice) for one in found}
 
 
 def levels() -> dict[str, str]:
-    """How grave each finding is."""
     return {id: level for id, (level, _, _) in findings().items()}
 
 
@@ -76,7 +73,6 @@ def healthy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def change(monkeypatch: pytest.MonkeyPatch, **facts: Any) -> None:
-    """Let the server say this of itself."""
     read = server_facts.server_facts
 
     def changed(db: Any) -> ServerFacts:
@@ -117,7 +113,6 @@ CHECKS = (
 
 
 def of_server(facts: ServerFacts) -> dict[str, str]:
-    """How grave the findings about a server are."""
     return {one.id: str(one.level) for check in CHECKS for one in check(facts)}
 
 
@@ -177,8 +172,6 @@ def test_a_prepared_transaction_that_nobody_ends_is_found(
 
 
 def execute(statement: str) -> Callable[[], object]:
-    """A statement for later."""
-
     def run() -> None:
         with connection.cursor() as cursor:
             cursor.execute(statement)
@@ -355,7 +348,6 @@ SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 
 def configure(settings: Any, **entries: dict[str, Any]) -> None:
-    """These endpoints are in the settings."""
     made = {
         name: {"url": "https://shipping.internal", "secrets": [SECRET], **entry}
         for name, entry in entries.items()

@@ -25,12 +25,10 @@ CLAIM = {
 
 
 def lines(*arguments: str) -> list[dict[str, Any]]:
-    """What a dump prints."""
     return [json.loads(line) for line in jobqueue("dump", *arguments).out.splitlines()]
 
 
 def load(values: list[dict[str, Any]], path: Path, *arguments: str) -> dict[str, Any]:
-    """Load these lines."""
     path.write_text("".join(json.dumps(value) + "\n\n" for value in values))
     said = jobqueue("load", str(path), "--format", "json", *arguments).json
     assert isinstance(said, dict)

@@ -29,7 +29,6 @@ ALONE = "enqueue tests.sample.add_alone a=1"
 
 
 def made(*words: str) -> QueuedJob:
-    """The job that this enqueues, and no other."""
     said = jobqueue(*words)
     (job,) = queued()
     assert said == Said(f"{job.id}\n", "")

@@ -35,7 +35,6 @@ def write(file: Path, count: int, extra: str = "") -> None:
 
 
 def numbers() -> list[int]:
-    """What the queued jobs are about."""
     return sorted(job.data["a"] for job in queued())
 
 

@@ -36,7 +36,6 @@ OTHER = UUID("abcd" + "0" * 28)
 
 
 def group(key: UUID = ONE, **columns: Any) -> FailureGroup:
-    """Insert a failure group."""
     values = {
         "coarse": key,
         "error_class": "ValueError",
@@ -48,7 +47,6 @@ def group(key: UUID = ONE, **columns: Any) -> FailureGroup:
 
 
 def listed(flags: str = "") -> list[str]:
-    """The fingerprints that are listed, in order."""
     found = jobqueue(f"failures {flags} --format json").json
     return [one["fingerprint"] for one in found]
 
@@ -200,7 +198,6 @@ JOBS: dict[str, tuple[str, str]] = {
 
 
 def jobs_of(count: int, table: str, key: UUID) -> set[str]:
-    """Insert jobs of a group, and one of no group."""
     if table == "archived":
         make_archived()
         return {str(*make_archived(fingerprint=key)) for _ in range(count)}

@@ -24,7 +24,6 @@ pytestmark = pytest.mark.django_db
 
 
 def health(line: str = "health") -> tuple[int, str]:
-    """Exit code and output."""
     out = io.StringIO()
     with pytest.raises(SystemExit) as ended:
         jobqueue(line, stdout=out)
@@ -79,7 +78,6 @@ def test_the_thresholds_are_those_of_the_flags() -> None:
 
 @job(backoff="immediate")
 def poison() -> None:
-    """Take its worker along."""
     crash()
 
 

@@ -25,7 +25,6 @@ pytestmark = pytest.mark.django_db
 
 
 def keyed(key: str, **columns: object) -> None:
-    """A job of this key."""
     make(KEYED, data={}, limit_key=f"{KEYED} {key}", **columns)
 
 

@@ -40,13 +40,11 @@ ALL = f"{TO} --queue default --yes"
 
 @pytest.fixture(autouse=True)
 def batches_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that few jobs are several batches."""
     for module in (moving, moving_jobs):
         monkeypatch.setattr(module, "BATCH", 2)
 
 
 def move(which: str) -> dict[str, Any]:
-    """What a move prints for a program."""
     said: dict[str, Any] = jobqueue(f"{TO} --yes --format json {which}").json
     return said
 
@@ -57,13 +55,11 @@ def here(**filters: Any) -> set[UUID]:
 
 
 def there(**filters: Any) -> set[UUID]:
-    """The same in the second one."""
     rows = QueuedJob.objects.using(SECOND).filter(**filters)
     return set(rows.values_list("id", flat=True))
 
 
 def holders() -> int:
-    """How many rows there are that hold jobs."""
     return sum(
         Worker.objects.using(alias).filter(state="moving").count()
         for alias in ("default", SECOND)
@@ -401,7 +397,6 @@ def test_what_others_have_locked_is_released_by_the_next_move(
 
 
 def lapse() -> None:
-    """Let the leases of all moves be over."""
     for alias in ("default", SECOND):
         moves = Worker.objects.using(alias).filter(state="moving")
         moves.update(lease_until=timezone.now() - timedelta(seconds=1))
@@ -492,7 +487,6 @@ ALWAYS = [kill for kill in KILLS if kill[1:] == (1, "after")]  # the others are 
 
 @pytest.fixture
 def killed(tmp_path: Path) -> Callable[..., None]:
-    """Start a move that is killed at a step."""
     names = [connections[alias].settings_dict["NAME"] for alias in ("default", SECOND)]
     environment = worker_environment()
     url = environment["DATABASE_URL"].removesuffix(names[0]) + names[1]

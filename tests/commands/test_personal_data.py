@@ -20,7 +20,6 @@ MAIL = "anna@example.com"
 
 
 def personal_data(*arguments: str) -> Any:
-    """The JSON that it prints."""
     return jobqueue("personal-data", *arguments, "--format", "json").json
 
 

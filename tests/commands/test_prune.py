@@ -33,12 +33,10 @@ KEPT = ("succeeded", "failed", "expired", "cancelled")
 
 
 def left() -> set[UUID]:
-    """The archived jobs that are there."""
     return set(ArchivedJob.objects.values_list("id", flat=True))
 
 
 def cells(said: Said) -> list[list[str]]:
-    """The words of each line."""
     return [line.split() for line in said.out.splitlines()]
 
 

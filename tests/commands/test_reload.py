@@ -56,7 +56,6 @@ class Project:
         self.wait_for_workers(1)
 
     def write(self, code: str) -> None:
-        """Change the file, in one step."""
         draft = self.handlers.with_suffix(".draft")
         draft.write_text(code)
         draft.rename(self.handlers)

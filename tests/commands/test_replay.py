@@ -36,12 +36,10 @@ HOUR = timedelta(hours=1)
 
 
 def replay(line: str, **options: Any) -> Said:
-    """``jobqueue replay …``."""
     return jobqueue(f"replay {line}", **options)
 
 
 def replayed(**filters: Any) -> list[UUID]:
-    """The archived jobs that have a queued replay."""
     return [job.replay_of for job in queued(**filters)]
 
 

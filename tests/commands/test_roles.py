@@ -14,7 +14,6 @@ pytestmark = pytest.mark.django_db
 
 
 def rights(role: str) -> set[str]:
-    """The codenames that this group has."""
     held = Group.objects.get(name=role).permissions
     return set(held.values_list("codename", flat=True))
 

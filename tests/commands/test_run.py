@@ -61,13 +61,11 @@ def _declared(db: None, _handlers_of_a_test_are_gone_after_it: None) -> None:
 
 
 def made(word: str, **data: Any) -> QueuedJob:
-    """A job that waits."""
     id = enqueue(NAME, {"word": word, **data}).id
     return QueuedJob.objects.get(pk=id)
 
 
 def rows() -> tuple[list[Any], int]:
-    """What there is: the jobs as they are, and queues."""
     return list(QueuedJob.objects.order_by("pk").values()), Queue.objects.count()
 
 

@@ -24,7 +24,6 @@ WRONG = {Seconds: "much", Count: "1.5", Flag: "maybe", Retention: "succeeded=soo
 
 
 def refusal(*flags: str) -> str:
-    """What the command says when it refuses."""
     with pytest.raises(CommandError) as refused:
         call_command("runworkers", *flags)
     return str(refused.value)

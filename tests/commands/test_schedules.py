@@ -25,7 +25,6 @@ CODE: dict[str, Any] = {"origin": "code", "data": {"a": 1}}
 
 @pytest.fixture(autouse=True)
 def _no_schedules(db: None) -> None:
-    """Those of the shop are elsewhere."""
     Schedule.objects.all().delete()
 
 
@@ -36,20 +35,17 @@ def _no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def words(name: str) -> list[str]:
-    """The cells of a schedule's line in the list."""
     lines = jobqueue("schedules").out.splitlines()
     (line,) = (line for line in lines if line.startswith(f"{name} "))
     return re.split(r"\s{2,}", line)
 
 
 def facts(name: str) -> dict[str, str]:
-    """The facts of one schedule."""
     head = jobqueue(f"schedule {name}").out.partition("\n\n")[0].splitlines()
     return dict(re.split(r"\s{2,}", line, maxsplit=1) for line in head)  # type: ignore[misc]
 
 
 def as_json(line: str) -> Any:
-    """What a program reads."""
     return jobqueue(f"{line} --format json").json
 
 

@@ -36,7 +36,6 @@ NO_WORKER = "No worker is alive. Start one with manage.py runworkers."
 
 
 def section(title: str) -> list[str]:
-    """The lines below this title, each space once."""
     lines = iter(jobqueue("status").out.splitlines())
     for line in lines:
         if line.startswith(title):
@@ -47,7 +46,6 @@ def section(title: str) -> list[str]:
 
 
 def notices() -> list[str]:
-    """What it says is wrong."""
     _, _, rest = jobqueue("status").out.partition("\n\n")
     above, _, _ = rest.partition("Queues")
     return above.strip().splitlines()

@@ -20,7 +20,6 @@ pytestmark = pytest.mark.django_db
 
 
 def figures() -> dict[str, Any]:
-    """What a program reads."""
     found: dict[str, Any] = jobqueue("status --format json").json
     return found
 

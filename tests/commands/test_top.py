@@ -98,23 +98,18 @@ class Played:
         self._ask(press)
 
     def confirm(self, key: str) -> None:
-        """Press a key, and answer its question with yes."""
         self.press(key)
         self.until_shown(Question)
         self.press("y")
         self.until(lambda app: not isinstance(app.screen, Question))
 
     def see(self, look: Callable[[Top], Any]) -> Any:
-        """Look at the application in its own thread."""
-
         async def answer() -> Any:
             return look(self._app)
 
         return self._ask(answer)
 
     def until(self, is_so: Callable[[Top], object]) -> None:
-        """Wait for it."""
-
         async def wait() -> None:
             async with asyncio.timeout(20):
                 while not is_so(self._app):
@@ -123,11 +118,9 @@ class Played:
         self._ask(wait)
 
     def until_shown(self, dialog: type[Question] | type[Details]) -> None:
-        """Wait for what is laid over the screen."""
         self.until(lambda app: isinstance(app.screen, dialog))
 
     def text(self, name: str) -> str:
-        """What a part of the screen says."""
         text: str = self.see(
             lambda app: str(app.screen.query_one(f"#{name}", Static).render())
         )
@@ -135,7 +128,6 @@ class Played:
 
 
 def rows(app: Top) -> list[list[str]]:
-    """The texts of the lines of the pane."""
     table = app.screen_stack[0].query_one(DataTable)
     return [
         [str(cell) for cell in table.get_row_at(index)]
@@ -144,18 +136,15 @@ def rows(app: Top) -> list[list[str]]:
 
 
 def first_cells(app: Top) -> list[str]:
-    """Those of the first column."""
     return [row[0] for row in rows(app)]
 
 
 def said(app: Top) -> list[str]:
-    """What it says for some seconds."""
     return [note.message for note in app._notifications]  # private: Textual shows it
 
 
 @pytest.fixture
 def worker() -> Worker:
-    """One that lives, with eight slots."""
     return Worker.objects.create(
         name="web-1:7",
         host="web-1",

@@ -21,7 +21,6 @@ ADD, ONCE, LIMITED = (
 
 
 def line_of(name: str) -> list[str]:
-    """The words of a job type's line in the list."""
     (line,) = (
         line.split()
         for line in jobqueue("types").out.splitlines()
@@ -31,13 +30,11 @@ def line_of(name: str) -> list[str]:
 
 
 def facts(name: str) -> dict[str, str]:
-    """What is shown of one job type."""
     lines = jobqueue(f"types show {name}").out.splitlines()
     return dict(re.split(r"\s{2,}", line, maxsplit=1) for line in lines)  # type: ignore[misc]
 
 
 def shown(name: str) -> dict[str, Any]:
-    """The same for programs."""
     found: dict[str, Any] = jobqueue(f"types show {name} --format json").json
     return found
 

@@ -142,7 +142,6 @@ def test_a_command_takes_the_jobs_that_the_admin_lists(table: Table) -> None:
 
 
 def dry_run(line: str) -> Any:
-    """What a dry run tells a program."""
     return jobqueue(f"{line} --dry-run --format json").json
 
 

@@ -20,7 +20,6 @@ pytestmark = pytest.mark.django_db
 
 
 def understood(remedy: str) -> bool:
-    """Whether the commands take these words."""
     name, *words = shlex.split(remedy)
     words = ["7" if word == "N" else word for word in words]
     if name == "jobqueue":
@@ -30,7 +29,6 @@ def understood(remedy: str) -> bool:
 
 
 def prepare(rows: Scene, case: str) -> Any:
-    """A job that is not running for this reason."""
     match case:
         case "no worker":
             Worker.objects.all().delete()

@@ -29,7 +29,6 @@ SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 
 def asked() -> dict[str, str]:
-    """What each worker is asked to do."""
     return dict(Worker.objects.exclude(desired="").values_list("name", "desired"))
 
 
