@@ -142,7 +142,9 @@ def missing(need: str) -> NoReturn:
 
 See = Callable[..., Screen]
 Page = tuple[Endpoint, str]  # with its address
-PARTS = 3  # of all pages; a test looks at one of them
+PARTS = 2  # of all pages; a test looks at one of them
+SOME = 4  # each such form or question is looked at; many are one template's
+every_page = pytest.mark.slow("every form and question, further widths and schemes")
 LISTS = [e for e in ALL if e.is_list and e.model not in ("", "overview")]
 LONG = "accounting.reconciliation.jobs.import_statements_of_every_bank"
 
@@ -209,18 +211,29 @@ def _rights_of(role: str) -> Any:
     )
 
 
+@pytest.fixture(params=[False, pytest.param(True, marks=every_page)], ids=str)
+def thorough(request: pytest.FixtureRequest) -> bool:
+    """Whether to look at every page, or of forms and questions at some."""
+    found: bool = request.param
+    return found
+
+
 @pytest.fixture(params=range(PARTS))
-def pages(transactional_db: None, request: pytest.FixtureRequest) -> list[Page]:
+def pages(
+    transactional_db: None, request: pytest.FixtureRequest, thorough: bool
+) -> list[Page]:
     """A part of all pages, of every kind, the questions of verbs among them, about rows
     of every state and some that need room."""
     keys = keys_of(build())
     long_names()
-    found = []
+    found, others = [], []
     for endpoint in ALL:
         address = endpoint.address(keys)
         if endpoint.route and "<" not in endpoint.route:  # a verb needs to know of what
             address += f"?keys={keys[endpoint.model]}"
-        found.append((endpoint, address))
+        of_an_object = endpoint.is_list or endpoint.is_page
+        (found if of_an_object else others).append((endpoint, address))
+    found += others if thorough else others[::SOME]
     return found[request.param :: PARTS]
 
 

@@ -11,14 +11,21 @@ import pytest
 
 from testproject import browser
 from tests.admin.endpoints import Endpoint
-from tests.browser.conftest import LISTS, Page, Screen, See, look_at_each, missing
+from tests.browser.conftest import (
+    LISTS,
+    Page,
+    Screen,
+    See,
+    every_page,
+    look_at_each,
+    missing,
+)
 
 # Each test opens a part of all pages; beside other tests that takes a while.
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
 PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1280, "height": 900}
-further = pytest.mark.slow("further widths, schemes and pages")
 
 # What is out of sight: wider than the window, cut off by what surrounds it, or below a
 # button. What scrolls by itself may be wider; its width is on its own.
@@ -106,6 +113,8 @@ NO_CARDS = """() => {
 
 CARDS_AND_TABS = f"() => [...({NO_CARDS})(), ...({TAB_OUT_OF_SIGHT})()]"
 
+RUN_AXE = "axe.run({include: [['#content']]})"
+
 # Django's own markup. The label of its search box is a picture.
 NOT_OURS = {"#searchbar"}
 
@@ -120,9 +129,7 @@ def barriers(screen: Screen, axe: str) -> list[str]:
     """What axe finds."""
     screen.page.evaluate(axe)
     found = []
-    for violation in screen.page.evaluate("axe.run({include: [['#content']]})")[
-        "violations"
-    ]:
+    for violation in screen.page.evaluate(RUN_AXE)["violations"]:
         places = [str(node["target"][0]) for node in violation["nodes"]]
         if ours := [one for one in places if one not in NOT_OURS]:
             found.append(f"{violation['id']} ({violation['impact']}) {ours[:3]}")
@@ -146,18 +153,15 @@ def misleads(screen: Screen) -> list[str]:
 
 
 # Of each scheme the screens on which axe looks at pages, and which pages: it takes its
-# time. What depends on theme and width and page is for the slow ones.
+# time.
 HALF = [("dark", [PHONE], slice(0, None, 2)), ("light", [DESK], slice(1, None, 2))]
 WHOLE = [(scheme, [PHONE, DESK], slice(None)) for scheme in ("dark", "light")]
 
 
-@pytest.mark.parametrize(
-    "schemes", [HALF, pytest.param(WHOLE, marks=further)], ids=["half", "whole"]
-)
 def test_all_of_a_page_is_in_sight_and_at_hand(
-    see: See, pages: list[Page], axe: str, schemes: list[Any]
+    see: See, pages: list[Page], axe: str, thorough: bool
 ) -> None:
-    for scheme, sizes, some in schemes:
+    for scheme, sizes, some in WHOLE if thorough else HALF:
         # axe sets styles to measure
         screen = see(viewport=PHONE, color_scheme=scheme, bypass_csp=True)
         axed = partial(barriers, screen, axe)
@@ -186,7 +190,7 @@ def in_sight_and_at_hand(
     return found
 
 
-@further
+@every_page
 @pytest.mark.parametrize("width", [320, 768, 1440, 1920])
 def test_all_of_a_page_is_in_sight_at_every_width(
     see: See, pages: list[Page], width: int
@@ -229,7 +233,7 @@ BACKWARDS = """() => {
 }"""
 
 
-@pytest.mark.parametrize("viewport", [PHONE, pytest.param(DESK, marks=further)])
+@pytest.mark.parametrize("viewport", [PHONE, pytest.param(DESK, marks=every_page)])
 def test_beside_arabic_code_reads_from_the_left_and_all_is_in_sight(
     see: See, pages: list[Page], settings: Any, viewport: dict[str, int]
 ) -> None:
