@@ -37,8 +37,8 @@ def test_a_flood_of_failures_is_seen_understood_replayed_resolved_and_regresses(
     screen.comes("A new failure: FileNotFoundError")
     screen.page.get_by_text("A new failure:").click()
     screen.shows("No such file or directory")
-    screen.shows("tests.sample.jobs:note")
-    screen.shows("descriptor = os.open(journal")  # the line of code that failed
+    screen.shows("tests.sample.jobs:append")
+    screen.shows("descriptor = os.open(path")  # the line of code that failed
 
     folder.mkdir()  # somebody mounts the disk
     screen.press("Replay failed jobs")

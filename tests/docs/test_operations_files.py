@@ -174,7 +174,7 @@ def test_a_shell_understands_the_script() -> None:
     run("sh", "-n", str(FILES / "jobqueue.openrc"))
 
 
-@pytest.mark.skipif(not shutil.which("shellcheck"), reason="no shellcheck here")
+@pytest.mark.skipif(not shutil.which("shellcheck"), reason="needs shellcheck")
 def test_the_script_has_no_pitfalls() -> None:
     run("shellcheck", str(FILES / "jobqueue.openrc"))
 

@@ -24,7 +24,6 @@ from django_jobqueue.models import (
     JobType,
     QueuedJob,
     Report,
-    Rollup,
     Worker,
 )
 from django_jobqueue.store import worker_rows
@@ -33,6 +32,7 @@ from django_jobqueue.store.queue import rescue
 from tests.http.conftest import Program, problem
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven
+from tests.support.rows import counted
 
 TYPE = "fleet.resize"
 ONCE = "fleet.pay"
@@ -98,7 +98,7 @@ def test_a_remote_worker_does_a_job(node: Remote) -> None:
     assert (sent.status_code, sent.json()["status"]) == (200, "succeeded")
     done = archived(job)
     assert (done.result, done.worker) == ({"size": [1, 2]}, "node-1")
-    assert Rollup.objects.get(job_type=TYPE).succeeded == 1
+    assert counted("succeeded", job_type=TYPE) == 1
     assert node.claim() == []
 
 
@@ -173,7 +173,7 @@ def test_a_failure_is_retried_by_the_rules_of_its_type(node: Remote) -> None:
     assert waiting.run_after > before
     group = FailureGroup.objects.get()
     assert (group.error_class, group.template) == ("net.Timeout", "host <n> is away")
-    assert Rollup.objects.get(job_type=TYPE).retried == 1
+    assert counted("retried", job_type=TYPE) == 1
 
 
 def test_what_a_worker_says_of_the_next_attempt_counts(node: Remote) -> None:
@@ -470,7 +470,7 @@ def test_old_fences_and_double_finishes_change_nothing(node: Remote) -> None:
     node.end(job, result="new")
     problem(node.end(job, "failed"), 409, "stale_fence")
     assert (archived(job).status, archived(job).result) == ("succeeded", "new")
-    assert Rollup.objects.get(job_type=TYPE).succeeded == 1
+    assert counted("succeeded", job_type=TYPE) == 1
 
 
 def test_huge_results_and_errors_are_refused_or_cut(node: Remote) -> None:

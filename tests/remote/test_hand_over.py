@@ -22,7 +22,6 @@ from django_jobqueue.models import (
     FailureGroup,
     JobType,
     QueuedJob,
-    Rollup,
     Worker,
 )
 from django_jobqueue.store import worker_rows
@@ -34,6 +33,7 @@ from tests.http.conftest import Program, problem, program  # noqa: F401
 from tests.remote.conftest import TYPE, EndpointServer, Reply
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven
+from tests.support.rows import counted
 from tests.support.waiting import eventually
 
 Declare = Callable[..., Handler[..., Any]]
@@ -89,7 +89,7 @@ def test_an_accepted_job_holds_no_slot_and_ends_with_its_callback(
     done = archived(job.id)
     assert (done.result, done.worker) == ({"parcel": 7}, "shipping")
     assert (done.attempts, done.run_ms > 0) == (1, True)
-    assert Rollup.objects.get(job_type=TYPE).succeeded == 1
+    assert counted("succeeded", job_type=TYPE) == 1
     assert Failure.objects.count() == 0
 
 
@@ -267,7 +267,7 @@ def test_who_does_not_call_back_in_time_has_timed_out(
     if delivery == "at_least_once":
         row = QueuedJob.objects.get(pk=job.id)
         assert (row.status, row.attempts, row.worker_id) == ("queued", 1, None)
-        assert Rollup.objects.get(job_type=job.job_type).retried == 1
+        assert counted("retried", job_type=job.job_type) == 1
     else:
         done = archived(job.id)
         assert (done.status, done.worker) == ("failed", "shipping")
