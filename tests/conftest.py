@@ -105,8 +105,12 @@ def django_db_setup(
     """A database of this process."""
     prefix = os.environ.get("JOBQUEUE_TEST_DB", "test")  # for two runs at a time
     name = f"{prefix}_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
-    with django_db_blocker.unblock(), database.own_database("default", name):
-        yield
+    made = database.own_database("default", name)
+    with django_db_blocker.unblock():
+        made.__enter__()
+    yield
+    with django_db_blocker.unblock():
+        made.__exit__(None, None, None)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
 from itertools import accumulate, groupby
 from typing import Any
@@ -125,7 +126,7 @@ def enqueue_many(
         (batch, _data(batch, group, first), first)
         for (batch, group), first in zip(batches, firsts, strict=False)
     ]
-    with transaction.atomic(using=DjangoDatabase().alias):
+    with _all_or_none():
         ids = [
             batch.enqueuer.enqueue_many(data, first=first)
             for batch, data, first in bound
@@ -157,6 +158,14 @@ def _data(
     except (InvalidArguments, TypeError) as error:
         refuse_call(first + len(data), error)
     return data
+
+
+def _all_or_none() -> AbstractContextManager[None]:
+    """A transaction; jobs that run at once need no database, and cannot be undone."""
+    if conf.mode == "immediate":
+        return nullcontext()
+    atomic: AbstractContextManager[None] = transaction.atomic(DjangoDatabase().alias)
+    return atomic
 
 
 def _made(ids: list[UUID]) -> Mapping[UUID, Made | Job]:
