@@ -120,14 +120,16 @@ DEEDS: list[tuple[Callable[[], object], set[str]]] = [
 ]
 
 
-def test_a_run_that_went_well_has_nothing_wrong(run: Run) -> None:
+def test_a_run_that_went_well_has_nothing_wrong_and_whatever_goes_wrong_is_named(
+    run: Run,
+) -> None:
     assert wrong(run) == set()
     assert {row.job_type for row in figures(run) if row.enqueued != row.succeeded} == (
         set()
     )
-
-
-def test_whatever_goes_wrong_is_named(run: Run) -> None:
+    (first, *_) = checks(run, placed=[-1])
+    assert first == Check("orders placed are there", False, "0 of 1; not -1")
+    loaded_again_nothing_changes()
     expected: set[str] = set()
     for deed, names in DEEDS:
         deed()
@@ -135,9 +137,13 @@ def test_whatever_goes_wrong_is_named(run: Run) -> None:
         assert wrong(run) == expected, deed
 
 
-def test_an_order_that_is_not_there_is_named(run: Run) -> None:
-    (first, *_) = checks(run, placed=[-1])
-    assert first == Check("orders placed are there", False, "0 of 1; not -1")
+def loaded_again_nothing_changes() -> None:
+    before = [Product.objects.count(), Customer.objects.count(), Order.objects.count()]
+    call_command("load_shop", stdout=StringIO())
+    after = [Product.objects.count(), Customer.objects.count(), Order.objects.count()]
+    assert after == before
+    assert Product.objects.exclude(image="").count() == len(list(own_items()))
+    assert queued() == []
 
 
 def test_a_run_without_orders_is_not_well(transactional_db: None) -> None:
@@ -171,16 +177,6 @@ def test_the_report_ends_with_what_is_wrong(transactional_db: None) -> None:
 
     assert report(run, [good]).endswith("\n\nAll is as it should be.")
     assert report(run, [good, bad]).endswith("\n\nNot so: invoices on disk.")
-
-
-def test_loading_the_shop_again_changes_nothing(run: Run) -> None:
-    before = [Product.objects.count(), Customer.objects.count(), Order.objects.count()]
-    call_command("load_shop", stdout=StringIO())
-
-    after = [Product.objects.count(), Customer.objects.count(), Order.objects.count()]
-    assert after == before
-    assert Product.objects.exclude(image="").count() == len(list(own_items()))
-    assert queued() == []
 
 
 def test_the_table_says_no_where_something_is_wrong() -> None:
