@@ -25,6 +25,7 @@ pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
 CONTENDERS = 5
 TTL = 0.5  # seconds
+LEAST = 3  # kills
 PAUSES = (0.02, 1.5)  # seconds that one is stopped: some for longer than the lease
 
 
@@ -72,7 +73,7 @@ class Contenders:
             os.kill(pid, signal.SIGCONT)
             del self.paused[pid]
         victim = random.choice(self.pids)
-        if random.random() < 0.3:
+        if self.kills < self.pauses / 2:
             self._kill(victim)
             self.pids[self.pids.index(victim)] = fork()
             self.kills += 1
@@ -96,7 +97,7 @@ def main(seconds: float) -> None:
     lease_names.SHORTEST = TTL  # type: ignore[misc]
     contenders = Contenders()
     deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
+    while time.monotonic() < deadline or contenders.kills < LEAST:
         contenders.harass()
         time.sleep(random.uniform(0.05, 0.3))
     contenders.end()
@@ -132,9 +133,9 @@ def test_no_write_comes_after_one_with_a_greater_fence(
     kills, pauses = map(int, output.read_text().splitlines()[-1].split())
     writes = written()
     fences = [fence for fence, _writer in writes]
-    assert kills
+    assert kills >= LEAST
     assert pauses
-    assert len(set(fences)) > 3
+    assert len(set(fences)) > 1
     backwards = [pair for pair in pairwise(fences) if pair[1] < pair[0]]
     assert backwards == []
     assert len(set(writes)) == len(set(fences)), "two writers had the same fence"
