@@ -200,7 +200,7 @@ class Worker:
         job, whose end may allow another one to start; but between two rounds only."""
         if self.is_idle:
             return True
-        if self.is_empty and self.dispatcher.is_resting:
+        if self.may_end:
             self.dispatcher.wake()
         return False
 
