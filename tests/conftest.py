@@ -43,8 +43,6 @@ for profile, examples in (("thorough", 1_000), ("busy", 50)):
     )
 hypothesis.settings.load_profile("busy")
 
-FEW = 4
-
 # private: pytest-django makes the test cases, and has no other place for this.
 TransactionTestCase._fixture_teardown = database.empty  # type: ignore[method-assign]
 # private: as above; the other databases have their own fixtures.
@@ -69,9 +67,11 @@ pytest_collection_modifyitems = selection.pytest_collection_modifyitems
 pytest_runtest_makereport = failure_report.pytest_runtest_makereport
 
 
+FEW = 4  # files that run in this process, as others would only start after it
+
+
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Two for each core: half the time tests wait for the database and processes. A few
-    files run in this process, as others would only start after it."""
+    """Two for each core: half the time tests wait for the database and processes."""
     files = 0
     for argument in config.args:
         path = Path(argument.partition("::")[0])
@@ -105,12 +105,8 @@ def django_db_setup(
     """A database of this process."""
     prefix = os.environ.get("JOBQUEUE_TEST_DB", "test")  # for two runs at a time
     name = f"{prefix}_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
-    made = database.own_database("default", name)
-    with django_db_blocker.unblock():
-        made.__enter__()
-    yield
-    with django_db_blocker.unblock():
-        made.__exit__(None, None, None)
+    with database.own_database("default", name, django_db_blocker):
+        yield
 
 
 @pytest.fixture

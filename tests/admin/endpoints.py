@@ -17,7 +17,7 @@ from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import quote
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import Model
 from django.urls import reverse
 
@@ -256,10 +256,3 @@ def nothing_written() -> Iterator[list[str]]:
         yield written
     assert written == []
     assert everything() == before
-
-
-@contextmanager
-def undone() -> Iterator[None]:
-    with transaction.atomic():
-        yield
-        transaction.set_rollback(True)

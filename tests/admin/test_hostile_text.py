@@ -15,9 +15,10 @@ from django.test import Client
 from django_jobqueue.models import Failure, Report
 from tests.admin import scene as rows
 from tests.admin.crowd import code
-from tests.admin.endpoints import ALL, said, undone
+from tests.admin.endpoints import ALL, said
 from tests.admin.hostile import HOSTILE, LONG, TOGETHER, infect
 from tests.admin.pages import Page, get, list_of, page_of
+from tests.support.undone import undone
 
 # The overview, whose page is that of the app, has no objects.
 MODELS = sorted({one.model for one in ALL if one.model not in ("", "overview")})

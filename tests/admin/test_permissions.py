@@ -16,10 +16,11 @@ from django.test import Client
 
 from django_jobqueue.models import QueuedJob
 from tests.admin.conftest import VIEWS, LogIn
-from tests.admin.endpoints import everything, keys_of, nothing_written, undone
+from tests.admin.endpoints import everything, keys_of, nothing_written
 from tests.admin.pages import MODELS, get, list_of, page_of, verb_of
 from tests.admin.scene import FAIL, Scene
 from tests.admin.units import buttons
+from tests.support.undone import undone
 
 # Every verb, by the right that it needs.
 RIGHTS = {

@@ -25,11 +25,11 @@ from tests.admin.endpoints import (
     models_with_pages,
     operation,
     said,
-    undone,
     writes,
 )
 from tests.admin.pages import Page
 from tests.admin.scene import Scene
+from tests.support.undone import undone
 
 ROLES = list(RIGHTS)
 LOGGER = "django_jobqueue.operations"

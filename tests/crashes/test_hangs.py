@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from django_jobqueue import operations
-from django_jobqueue.models import Failure, FailureGroup, QueuedJob, Rollup
+from django_jobqueue.models import Failure, FailureGroup, QueuedJob
 from tests.crashes.seen import all_archived, ends, starts
 from tests.sample import jobs
-from tests.support.rows import archived, queued
+from tests.support.rows import archived, counted, queued
 from tests.support.run_workers import BRISK, RunWorkers
 from tests.support.selection import some_slow
 from tests.support.waiting import eventually
@@ -63,8 +63,8 @@ def test_a_handler_that_holds_the_lock_is_timed_out(
     assert [failure.end for failure in failures] == ["timed_out", "timed_out"]
     assert [failure.worker != "" for failure in failures] == [True, True]
     assert FailureGroup.objects.get().error_class == TIMEOUT
-    eventually(lambda: sum(r.failed for r in Rollup.objects.all()) == 1)
-    assert sum(row.retried for row in Rollup.objects.all()) == 1
+    eventually(lambda: counted("failed") == 1)
+    assert counted("retried") == 1
     assert (
         f"Job {job.id} (tests.sample.{handler}) attempt 2 failed for good" in run.output
     )

@@ -94,7 +94,6 @@ def test_a_retry_is_one_warning_and_the_last_failure_one_error_with_the_tracebac
 
 
 MINUTE = timedelta(seconds=60)
-RESCUED = "2/5 was rescued while it ran; it is rolled back"
 SNOOZED = {"wait": MINUTE, "reason": "later", "end": AttemptEnd.SNOOZED}
 ASKED = {"wait": MINUTE, "handler_requested": True}
 STOPPED = {"reason": "stopped", "end": AttemptEnd.RELEASED}

@@ -145,14 +145,14 @@ def check_count_in_chunks(
 
 @populated
 def test_what_is_counted_is_what_is_done() -> None:
-    check_each(undone(check_what_is_done), of_each_kind(), least=20)
+    check_each(undone()(check_what_is_done), of_each_kind(), least=20)
 
 
 @populated
 @pytest.mark.parametrize("max_rows", some_slow([1, 5, 40, 10_000], [40]))
 def test_a_count_in_chunks_is_that_of_one(max_rows: int) -> None:
     cases = ((max_rows, *case) for case in of_each_kind())
-    check_each(undone(check_count_in_chunks), cases, least=20)
+    check_each(undone()(check_count_in_chunks), cases, least=20)
 
 
 def check_no_more_than_confirmed(kind: str, max_rows: int) -> None:
@@ -168,7 +168,7 @@ def check_no_more_than_confirmed(kind: str, max_rows: int) -> None:
 @populated
 def test_no_operation_changes_more_than_was_confirmed() -> None:
     kinds = ["replay", "cancel", "run_now", "reschedule", "prune"]
-    check_each(undone(check_no_more_than_confirmed), product(kinds, (2, 3, 100)))
+    check_each(undone()(check_no_more_than_confirmed), product(kinds, (2, 3, 100)))
 
 
 def test_old_statistics_change_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,7 +268,7 @@ def check_starts_uncounted(kind: str) -> None:
 @pytest.mark.usefixtures("_slow")
 def test_what_can_be_taken_back_may_start_uncounted() -> None:
     kinds = ["replay", "cancel", "run_now", "reschedule"]
-    check_each(undone(check_starts_uncounted), ((kind,) for kind in kinds))
+    check_each(undone()(check_starts_uncounted), ((kind,) for kind in kinds))
 
 
 @populated
@@ -316,7 +316,7 @@ def check_all_who_ask_agree(state: str) -> None:
 
 
 def test_all_who_ask_agree_on_what_was_replayed() -> None:
-    check_each(undone(check_all_who_ask_agree), ((state,) for state in REPLAYS))
+    check_each(undone()(check_all_who_ask_agree), ((state,) for state in REPLAYS))
 
 
 def test_a_group_is_resolved_when_the_replay_starts_and_not_before() -> None:

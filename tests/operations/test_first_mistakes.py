@@ -121,7 +121,7 @@ VERBS: list[Callable[[], Any]] = [
 TABLES = ("jobqueue_queuedjob", "jobqueue_archivedjob")
 
 
-@undone
+@undone()
 def without_tables(call: Callable[[], Any]) -> str:
     """What a call says when the tables have other names."""
     with connection.cursor() as cursor:

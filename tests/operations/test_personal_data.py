@@ -74,7 +74,7 @@ VALUES = (MAIL, "Anna Müller", NUMBER, int(NUMBER), 'O"Brien\\x')
 def test_of_a_value_in_every_column_nothing_is_left(act: str) -> None:
     """What is found is what is changed."""
 
-    @undone
+    @undone()
     def check(value: Any) -> None:
         plant(value)
         spelled = [str(value), json.dumps(value).strip('"')]

@@ -116,7 +116,7 @@ def check_one(name: str, parameter: str) -> None:
 
 def test_one_is_taken_as_one_of_several() -> None:
     cases = sorted({*TAKES_SEVERAL} - REFUSES)
-    check_each(undone(check_one), cases, least=20)
+    check_each(undone()(check_one), cases, least=20)
 
 
 def test_the_functions_that_take_several_are_known() -> None:

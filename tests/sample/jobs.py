@@ -17,7 +17,6 @@ from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.db import connection
-from psycopg import IsolationLevel
 
 from django_jobqueue import (
     Cancel,
@@ -367,13 +366,6 @@ def wrap_statements() -> None:
     connection.close()
     with connection.execute_wrapper(refuse), contextlib.suppress(ValueError):
         connection.cursor().execute("SELECT 1")
-
-
-@job
-def change_transactions() -> None:
-    connection.ensure_connection()
-    raw = connection.connection
-    raw.isolation_level, raw.read_only = IsolationLevel.SERIALIZABLE, True
 
 
 context_variable: ContextVar[str | None] = ContextVar("sample", default=None)

@@ -22,6 +22,7 @@ from django.db import DatabaseError, ProgrammingError, connections, transaction
 from django.test import TransactionTestCase
 from fasteners import InterProcessLock
 from psycopg.sql import SQL, Identifier
+from pytest_django import DjangoDbBlocker
 
 from django_jobqueue.apps import _declare  # private: only migrate calls it
 from django_jobqueue.domain.registry import Declaration, registry
@@ -69,9 +70,10 @@ def fingerprint() -> str:
 
 
 @contextmanager
-def own_database(alias: str, name: str) -> Iterator[None]:
-    """A migrated database of this name, which an alias stands for meanwhile."""
-    with _server() as server:
+def own_database(alias: str, name: str, blocker: DjangoDbBlocker) -> Iterator[None]:
+    """A migrated database of this name, which an alias stands for meanwhile. Whoever
+    uses it then needs the mark, as ever."""
+    with blocker.unblock(), _server() as server:
         template = _migrated(server)
         _drop(server, name)
         server.execute(
@@ -80,9 +82,10 @@ def own_database(alias: str, name: str) -> Iterator[None]:
             )
         )
     with _named(alias, name):
-        remember_empty(alias)
+        with blocker.unblock():
+            remember_empty(alias)
         yield
-    with _server() as server:
+    with blocker.unblock(), _server() as server:
         _drop(server, name)
 
 

@@ -18,10 +18,10 @@ SECOND = "second"
 @pytest.fixture(scope="module", autouse=True)
 def second(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     """Another database, which is migrated."""
-    with django_db_blocker.unblock():
-        with own_database(SECOND, f"{connection.settings_dict['NAME']}_second"):
-            # What the app knows of the databases of its process.
-            insert._known.clear()  # private: databases have no end elsewhere
-            yield
-        # private: as above
-        store_connection._usable.discard(SECOND)
+    name = f"{connection.settings_dict['NAME']}_second"
+    with own_database(SECOND, name, django_db_blocker):
+        # What the app knows of the databases of its process.
+        insert._known.clear()  # private: databases have no end elsewhere
+        yield
+    # private: as above
+    store_connection._usable.discard(SECOND)

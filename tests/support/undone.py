@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterable
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from django.db import transaction
 
-P = ParamSpec("P")
-R = TypeVar("R")
 
-
-def undone(function: Callable[P, R]) -> Callable[P, R]:
-    """The same function, which leaves no change in the database."""
-
-    @wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        with transaction.atomic():
-            try:
-                return function(*args, **kwargs)
-            finally:
-                transaction.set_rollback(True)
-
-    return call
+@contextmanager
+def undone() -> Iterator[None]:
+    """No change is left in the database; also around a function, by ``@undone()``."""
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
 
 
 def check_each(
