@@ -35,10 +35,8 @@ async def _aact(journal: str, word: str, how: str = "") -> None:
     note(journal, "end", word)
 
 
-# Four of them may die in one process, and each takes the others with it: so that none
-# is taken for the culprit of all.
-act = job(name="sample.act", max_crashes=5)(_act)
-aact = job(name="sample.aact", max_crashes=5)(_aact)
+act = job(name="sample.act")(_act)
+aact = job(name="sample.aact")(_aact)
 act_limited = job(name="sample.act_limited", concurrency=1)(_act)
 aact_limited = job(name="sample.aact_limited", concurrency=1)(_aact)
 act_rated = job(name="sample.act_rated", rate=Rate(6, per=1, burst=2))(_act)
