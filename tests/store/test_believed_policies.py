@@ -146,7 +146,7 @@ def db(db: None) -> DjangoDatabase:
 def test_no_claim_takes_more_than_what_is_in_force_allows(db: DjangoDatabase) -> None:
     worker = register(db)
 
-    @undone
+    @undone()
     def check(believed: str, in_force: str) -> None:
         declare(in_force)
         most = WAITING if in_force in UNLIMITED else 1
@@ -168,7 +168,7 @@ def test_nor_does_a_claim_of_quarantined_jobs(db: DjangoDatabase) -> None:
     worker = register(db)
     QueuedJob.objects.update(quarantined=True)
 
-    @undone
+    @undone()
     def check(in_force: str) -> None:
         declare(in_force)
         tries = [

@@ -99,7 +99,7 @@ def arrange(db: DjangoDatabase, case: dict[str, Any]) -> tuple[NextQuarantined, 
 
 
 def test_it_says_now_when_a_claim_finds_a_job(db: DjangoDatabase) -> None:
-    @undone
+    @undone()
     def check(case: dict[str, Any]) -> None:
         said, found = arrange(db, case)
         assert (said.due_in == 0) == bool(found)
