@@ -21,11 +21,8 @@ from django.db import connections
 from django.test import Client
 
 from django_jobqueue.management.jobqueue.roles import ROLES
-from django_jobqueue.models import JobType
 from testproject import browser
 from tests.admin.conftest import fresh_figures as fresh_figures
-from tests.admin.endpoints import ALL, Endpoint, keys_of
-from tests.admin.scene import archived, build, queued
 from tests.support.waiting import eventually
 
 WIDE = {"width": 1280, "height": 900}
@@ -49,20 +46,6 @@ class Screen:
         response = self.page.goto(self.base + address)
         assert response.status < 500, address
         return self.page
-
-    def is_page(self, address: str) -> bool:
-        """Go to this address; False if it is none of a page, but a file, say, or a form
-        that is for no one, of which the browser complains."""
-        self.tried = self.base + address
-        try:
-            response = self.page.goto(self.tried)
-        except Exception as error:
-            if "Download is starting" in str(error):
-                return False
-            raise
-        assert response.status < 500, address
-        html = "html" in response.headers["content-type"]
-        return html and response.status == 200
 
     def press(self, name: str) -> None:
         """Press the button or follow the link of this name."""
@@ -141,20 +124,6 @@ def missing(need: str) -> NoReturn:
 
 
 See = Callable[..., Screen]
-Page = tuple[Endpoint, str]  # with its address
-PARTS = 2  # of all pages; a test looks at one of them
-SOME = 4  # each such form or question is looked at; many are one template's
-every_page = pytest.mark.slow("every form and question, further widths and schemes")
-LISTS = [e for e in ALL if e.is_list and e.model not in ("", "overview")]
-LONG = "accounting.reconciliation.jobs.import_statements_of_every_bank"
-
-
-def long_names() -> None:
-    """Rows that need room."""
-    JobType.objects.create(name=LONG, queue="end-of-month")
-    for number in (0, 7):
-        queued(LONG, queue="end-of-month", attempts=number, priority=-100)
-        archived(LONG, "failed", run_ms=10**number, tags=["first", "second", "third"])
 
 
 @pytest.fixture
@@ -209,44 +178,3 @@ def _rights_of(role: str) -> Any:
     return Permission.objects.filter(
         content_type__app_label="jobqueue", codename__in=names
     )
-
-
-@pytest.fixture(params=[False, pytest.param(True, marks=every_page)], ids=str)
-def thorough(request: pytest.FixtureRequest) -> bool:
-    """Whether to look at every page, or of forms and questions at some."""
-    found: bool = request.param
-    return found
-
-
-@pytest.fixture(params=range(PARTS))
-def pages(
-    transactional_db: None, request: pytest.FixtureRequest, thorough: bool
-) -> list[Page]:
-    """A part of all pages, of every kind, the questions of verbs among them, about rows
-    of every state and some that need room."""
-    keys = keys_of(build())
-    long_names()
-    found, others = [], []
-    for endpoint in ALL:
-        address = endpoint.address(keys)
-        if endpoint.route and "<" not in endpoint.route:  # a verb needs to know of what
-            address += f"?keys={keys[endpoint.model]}"
-        of_an_object = endpoint.is_list or endpoint.is_page
-        (found if of_an_object else others).append((endpoint, address))
-    found += others if thorough else others[::SOME]
-    return found[request.param :: PARTS]
-
-
-def look_at_each(
-    screen: Screen, pages: list[Page], look: Callable[[Endpoint], Any]
-) -> None:
-    """Open each of these that is a page, and look at it; nothing may be found."""
-    found = {}
-    seen = 0
-    for endpoint, address in pages:
-        if screen.is_page(address):
-            seen += 1
-            if of_page := look(endpoint):
-                found[address] = of_page
-    assert found == {}
-    assert seen > len(pages) // 3

@@ -1,5 +1,7 @@
 """Every page for everybody: on phones, by keyboard, read aloud, from the right, without
-scripts. A page is opened once for all that is asked of it on one screen."""
+scripts. A page is opened once for all that is asked of it on one screen.
+
+``make test`` looks at the pages that differ most, ``make test-all`` at every one."""
 
 from __future__ import annotations
 
@@ -9,17 +11,11 @@ from typing import Any
 
 import pytest
 
+from django_jobqueue.models import JobType
 from testproject import browser
-from tests.admin.endpoints import Endpoint
-from tests.browser.conftest import (
-    LISTS,
-    Page,
-    Screen,
-    See,
-    every_page,
-    look_at_each,
-    missing,
-)
+from tests.admin.endpoints import ALL, Endpoint, keys_of
+from tests.admin.scene import archived, build, queued
+from tests.browser.conftest import Screen, See, missing
 
 # Each test opens a part of all pages; beside other tests that takes a while.
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
@@ -113,10 +109,100 @@ NO_CARDS = """() => {
 
 CARDS_AND_TABS = f"() => [...({NO_CARDS})(), ...({TAB_OUT_OF_SIGHT})()]"
 
-RUN_AXE = "axe.run({include: [['#content']]})"
+RUN_AXE = "axe.run({include: [['#content']]}, {resultTypes: ['violations']})"
 
 # Django's own markup. The label of its search box is a picture.
 NOT_OURS = {"#searchbar"}
+
+
+Page = tuple[Endpoint, str]  # with its address
+PARTS = 4  # of all pages; a test looks at one of them
+every_page = pytest.mark.slow("every page, and further widths and schemes")
+LISTS = [e for e in ALL if e.is_list and e.model not in ("", "overview")]
+LONG = "accounting.reconciliation.jobs.import_statements_of_every_bank"
+# The overview, lists, objects, figures, forms, and questions before something is done.
+DIFFERENT = {
+    "/",
+    "auditentry",
+    "jobtype",
+    "queuedjob",
+    "archivedjob/<id>/change",
+    "failuregroup/<id>/change",
+    "jobtype/<id>/change",
+    "queuedjob/<id>/change",
+    "worker/<id>/change",
+    "failuregroup/matrix",
+    "jobtype/releases",
+    "queuedjob/cancel",
+    "queuedjob/search",
+    "schedule/<id>/edit",
+}
+
+
+def long_names() -> None:
+    """Rows that need room."""
+    JobType.objects.create(name=LONG, queue="end-of-month")
+    for number in (0, 7):
+        queued(LONG, queue="end-of-month", attempts=number, priority=-100)
+        archived(LONG, "failed", run_ms=10**number, tags=["first", "second", "third"])
+
+
+@pytest.fixture(
+    params=[None, *(pytest.param(n, marks=every_page) for n in range(PARTS))], ids=str
+)
+def part(request: pytest.FixtureRequest) -> int | None:
+    """Which part of all pages is looked at; None is those that differ most."""
+    found: int | None = request.param
+    return found
+
+
+@pytest.fixture
+def pages(transactional_db: None, part: int | None) -> list[Page]:
+    """Pages of every kind, the questions of verbs among them, about rows of every state
+    and some that need room."""
+    keys = keys_of(build())
+    long_names()
+    found = []
+    for endpoint in ALL:
+        address = endpoint.address(keys)
+        if endpoint.route and "<" not in endpoint.route:  # a verb needs to know of what
+            address += f"?keys={keys[endpoint.model]}"
+        if part is not None or (endpoint.name or "/") in DIFFERENT:
+            found.append((endpoint, address))
+    if part is None:
+        assert len(found) == len(DIFFERENT)
+        return found
+    return found[part::PARTS]
+
+
+def look_at_each(
+    screen: Screen, pages: list[Page], look: Callable[[Endpoint], Any]
+) -> None:
+    """Open each of these that is a page, and look at it; nothing may be found."""
+    found = {}
+    seen = 0
+    for endpoint, address in pages:
+        if is_page(screen, address):
+            seen += 1
+            if of_page := look(endpoint):
+                found[address] = of_page
+    assert found == {}
+    assert seen == len(pages) or len(pages) > len(DIFFERENT) < 3 * seen
+
+
+def is_page(screen: Screen, address: str) -> bool:
+    """Go to this address; False if it is none of a page, but a file, say, or a form
+    that is for no one, of which the browser complains."""
+    screen.tried = screen.base + address
+    try:
+        response = screen.page.goto(screen.tried)
+    except Exception as error:
+        if "Download is starting" in str(error):
+            return False
+        raise
+    assert response.status < 500, address
+    html = "html" in response.headers["content-type"]
+    return html and response.status == 200
 
 
 @pytest.fixture(scope="module")
@@ -159,9 +245,9 @@ WHOLE = [(scheme, [PHONE, DESK], slice(None)) for scheme in ("dark", "light")]
 
 
 def test_all_of_a_page_is_in_sight_and_at_hand(
-    see: See, pages: list[Page], axe: str, thorough: bool
+    see: See, pages: list[Page], axe: str, part: int | None
 ) -> None:
-    for scheme, sizes, some in WHOLE if thorough else HALF:
+    for scheme, sizes, some in HALF if part is None else WHOLE:
         # axe sets styles to measure
         screen = see(viewport=PHONE, color_scheme=scheme, bypass_csp=True)
         axed = partial(barriers, screen, axe)
