@@ -22,6 +22,7 @@ SECRETS = [
     "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD",
 ]
 TYPE = "invoices.ship"
+POLL = 0.01  # seconds between looks at whether it is to end
 
 
 @dataclass
@@ -93,7 +94,9 @@ class EndpointServer:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}"
-        self._thread = threading.Thread(target=self._server.serve_forever)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=[POLL], daemon=True
+        )
         self._thread.start()
 
     def answer(self, *replies: Reply) -> None:

@@ -100,12 +100,12 @@ def test_a_push_costs_no_statement_of_its_own(
 ) -> None:
     handler = declare()
     write(worker)
-    for number in range(20):
+    for number in range(6):
         handler.enqueue(order=number)
     worker.work()
     assert not Worker.objects.filter(state="endpoint").exclude(answers={})
     write(worker)
-    assert counts(kept()) == (20, 0)
+    assert counts(kept()) == (6, 0)
 
 
 def test_what_is_handed_over_is_written_though_no_attempt_ended(
