@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 from django.contrib.sessions.models import Session
@@ -30,6 +29,13 @@ def scene(transactional_db: None) -> Scene:
     return build()
 
 
+@pytest.fixture
+def screen(screen: Screen) -> Screen:
+    """Its pages refresh themselves more often."""
+    screen.hastens()
+    return screen
+
+
 def card(screen: Screen) -> str:
     """How many jobs are ready, as the first card says."""
     text: str = screen.page.locator(".jq-card dd").first.inner_text()
@@ -37,9 +43,8 @@ def card(screen: Screen) -> str:
 
 
 def test_regions_are_replaced_and_what_was_opened_stays_open(
-    see: See, scene: Scene
+    screen: Screen, scene: Scene
 ) -> None:
-    screen = see()
     screen.open(FRONT)
     assert card(screen) == "3"
     screen.page.locator("#jq-chart-table summary").click()
@@ -56,11 +61,10 @@ def test_regions_are_replaced_and_what_was_opened_stays_open(
 
 
 def test_a_refresh_fetches_what_changed_and_not_the_page(
-    see: See, transactional_db: None
+    screen: Screen, transactional_db: None
 ) -> None:
     """Where no job waits or runs, no age changes."""
     overview.forget()
-    screen = see()
     screen.open(list_of("jobtype"))
     screen.refreshes()
     with screen.page.expect_response(f"**{list_of('jobtype')}") as unchanged:
@@ -74,9 +78,8 @@ def test_a_refresh_fetches_what_changed_and_not_the_page(
     assert f"{JobType.objects.count()} job types" in screen.text
 
 
-def test_names_are_suggested_while_one_is_typed(see: See, scene: Scene) -> None:
+def test_names_are_suggested_while_one_is_typed(screen: Screen, scene: Scene) -> None:
     JobType.objects.bulk_create(JobType(name=f"shop.type_{n:03}") for n in range(150))
-    screen = see()
     screen.open(list_of("queuedjob"))
     field = screen.page.locator("input[name=job_type]")
     field.press_sequentially("type_01")
@@ -85,8 +88,7 @@ def test_names_are_suggested_while_one_is_typed(see: See, scene: Scene) -> None:
     assert screen.page.locator("datalist option").count() == 10
 
 
-def test_the_choice_is_remembered(see: See, scene: Scene) -> None:
-    screen = see()
+def test_the_choice_is_remembered(screen: Screen, scene: Scene) -> None:
     screen.open(FRONT)
     assert screen.page.get_by_label("Refresh").input_value() == "10"
     screen.page.get_by_label("Refresh").select_option("5")
@@ -94,8 +96,9 @@ def test_the_choice_is_remembered(see: See, scene: Scene) -> None:
     assert screen.page.get_by_label("Refresh").input_value() == "5"
 
 
-def test_nothing_is_replaced_while_a_row_is_selected(see: See, scene: Scene) -> None:
-    screen = see()
+def test_nothing_is_replaced_while_a_row_is_selected(
+    screen: Screen, scene: Scene
+) -> None:
     screen.open(list_of("queuedjob"))
     screen.refreshes()
     screen.page.locator("input.action-select").first.check()
@@ -109,8 +112,9 @@ def test_nothing_is_replaced_while_a_row_is_selected(see: See, scene: Scene) -> 
     assert f"{count} of {count} selected" in screen.text
 
 
-def test_at_the_end_of_the_session_it_stops_and_says_so(see: See, scene: Scene) -> None:
-    screen = see()
+def test_at_the_end_of_the_session_it_stops_and_says_so(
+    screen: Screen, scene: Scene
+) -> None:
     screen.open(FRONT)
     screen.refreshes()
     Session.objects.all().delete()
@@ -118,43 +122,40 @@ def test_at_the_end_of_the_session_it_stops_and_says_so(see: See, scene: Scene) 
     assert card(screen) == "3"
 
 
-@pytest.mark.parametrize("how", ["error", "hangs up"])
 def test_without_an_answer_the_figures_tell_their_age(
-    see: See, scene: Scene, how: str
+    screen: Screen, scene: Scene
 ) -> None:
     """As when the database is down: old figures must not look like new ones."""
-    screen = see()
     screen.open(FRONT)
     screen.refreshes()
     assert "jq-stale" not in screen.page.content()
+    for answer in (
+        lambda route: route.fulfill(status=500, body="down"),
+        lambda route: route.abort(),
+    ):
+        screen.page.route("**/admin/jobqueue/", answer)
+        screen.shows("No answer: these figures are old.")
+        bar = screen.page.locator("[data-jq-live]")
+        assert re.search(r"updated \d+ s ago", bar.inner_text())
+        assert screen.page.locator("[data-jq-region=cards].jq-stale").count() == 1
+        screen.page.evaluate(TEN_MINUTES)
+        screen.shows("updated 10 minutes ago")
 
-    def answer(route: Any) -> None:
-        route.abort() if how == "hangs up" else route.fulfill(status=500, body="down")
-
-    screen.page.route("**/admin/jobqueue/", answer)
-    screen.shows("No answer: these figures are old.")
-    bar = screen.page.locator("[data-jq-live]")
-    assert re.search(r"updated \d+ s ago", bar.inner_text())
-    assert screen.page.locator("[data-jq-region=cards].jq-stale").count() == 1
-    screen.page.evaluate(TEN_MINUTES)
-    screen.shows("updated 10 minutes ago")
-
-    screen.page.unroute("**/admin/jobqueue/")
-    screen.page.evaluate(TEN_MINUTES)  # it asks less and less often
-    screen.page.locator(".jq-stale").first.wait_for(state="detached")
-    screen.page.get_by_text("No answer").wait_for(state="hidden")
+        screen.page.unroute("**/admin/jobqueue/")
+        screen.page.evaluate(TEN_MINUTES)  # it asks less and less often
+        screen.page.locator(".jq-stale").first.wait_for(state="detached")
+        screen.page.get_by_text("No answer").wait_for(state="hidden")
     unanswered = [c for c in screen.complaints if c.startswith("Failed to load")]
     assert screen.complaints == unanswered
     screen.complaints.clear()
 
 
 def test_a_draft_is_refreshed_until_it_is_counted(
-    see: See, scene: Scene, monkeypatch: pytest.MonkeyPatch
+    screen: Screen, scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bulk_counting, "AT_ONCE", 0.0)
     failed = Selection(Table.ARCHIVED, (Term("status", "failed"),))
     draft = bulk.draft("replay", failed)
-    screen = see()
     screen.open(page_of("bulkoperation", draft.id))
     screen.shows("They are being counted")
     screen.refreshes()
@@ -176,8 +177,7 @@ def test_without_scripts_there_is_no_choice_and_all_figures(
     assert screen.path == page_of("jobtype", rows.ADD)
 
 
-def test_keys_lead_to_tabs_rows_and_the_search(see: See, scene: Scene) -> None:
-    screen = see()
+def test_keys_lead_to_tabs_rows_and_the_search(screen: Screen, scene: Scene) -> None:
     page = screen.open(FRONT)
     page.keyboard.press("g")
     page.keyboard.press("q")

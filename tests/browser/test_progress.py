@@ -38,6 +38,7 @@ def visitor(see: See) -> Screen:
     """The browser of one who never logged in."""
     screen = see()
     screen.page.context.clear_cookies()
+    screen.hastens()
     return screen
 
 
@@ -64,6 +65,18 @@ def step(folder: Path, number: int) -> None:
     (folder / str(number)).touch()
 
 
+def over(id: UUID, status: str = "succeeded") -> None:
+    """Archive a running job, as workers do."""
+    with transaction.atomic():
+        QueuedJob.objects.filter(pk=id).delete()
+        ArchivedJob.objects.create(id=id, job_type_id=ADD, status=status)
+
+
+def has_ended(screen: Screen, word: str = "succeeded") -> None:
+    """Wait until the bar knows."""
+    screen.page.locator(f'job-progress[data-status="{word}"]').wait_for()
+
+
 @pytest.mark.processes
 def test_the_bar_moves_while_the_job_runs_and_ends_with_it(
     visitor: Screen, runworkers: Run, tmp_path: Path
@@ -83,7 +96,7 @@ def test_the_bar_moves_while_the_job_runs_and_ends_with_it(
     assert bar(visitor) == 0.25
     for number in (2, 3, 4):
         step(tmp_path, number)
-    visitor.page.locator('job-progress[data-status="succeeded"]').wait_for()
+    has_ended(visitor)
     assert status(visitor).inner_text() == "done"
     visitor.shows("4 of 4 (100 %)")
     assert bar(visitor) == 1
@@ -94,13 +107,6 @@ def test_the_bar_moves_while_the_job_runs_and_ends_with_it(
     assert not visitor.page.context.cookies()
 
 
-def over(id: UUID, status: str = "succeeded") -> None:
-    """Archive a running job, as workers do."""
-    with transaction.atomic():
-        QueuedJob.objects.filter(pk=id).delete()
-        ArchivedJob.objects.create(id=id, job_type_id=ADD, status=status)
-
-
 def test_at_the_end_the_page_goes_where_it_is_told(visitor: Screen) -> None:
     id = running()
     watch(visitor, id, "?url=/ready/")
@@ -109,13 +115,31 @@ def test_at_the_end_the_page_goes_where_it_is_told(visitor: Screen) -> None:
     visitor.shows("All are imported.")
 
 
-def test_at_another_end_it_stays_and_says_so(visitor: Screen) -> None:
+def test_it_stays_at_another_end_and_if_a_listener_says_so_or_it_is_told_a_script(
+    visitor: Screen,
+) -> None:
     id = running()
     watch(visitor, id, "?url=/ready/")
     over(id, "failed")
-    visitor.page.locator('job-progress[data-status="failed"]').wait_for()
+    has_ended(visitor, "failed")
     assert visitor.path == f"/watch/{id}/"
     assert status(visitor).inner_text() == "failed"
+
+    id = running()
+    visitor.open(f"/watch/{id}/?url=/ready/")
+    visitor.page.evaluate(
+        "addEventListener('jobqueue:done', event => event.preventDefault())"
+    )
+    over(id)
+    has_ended(visitor)
+    visitor.page.wait_for_load_state("networkidle")
+    assert visitor.path == f"/watch/{id}/"
+
+    id = running()
+    visitor.open(f"/watch/{id}/?url=javascript:document.body.remove()")
+    over(id)
+    has_ended(visitor)
+    assert visitor.page.locator("body h1").is_visible()
 
 
 def test_at_the_end_the_page_is_loaded_again_once(visitor: Screen) -> None:
@@ -128,26 +152,6 @@ def test_at_the_end_the_page_is_loaded_again_once(visitor: Screen) -> None:
     assert status(visitor).inner_text() == "cancelled"
     visitor.page.wait_for_load_state("networkidle")
     assert len(loads) == 2
-
-
-def test_who_listens_can_keep_the_page_where_it_is(visitor: Screen) -> None:
-    id = running()
-    watch(visitor, id, "?url=/ready/")
-    visitor.page.evaluate(
-        "addEventListener('jobqueue:done', event => event.preventDefault())"
-    )
-    over(id)
-    visitor.page.locator('job-progress[data-status="succeeded"]').wait_for()
-    visitor.page.wait_for_load_state("networkidle")
-    assert visitor.path == f"/watch/{id}/"
-
-
-def test_an_address_that_is_a_script_is_not_gone_to(visitor: Screen) -> None:
-    id = running()
-    watch(visitor, id, "?url=javascript:document.body.remove()")
-    over(id)
-    visitor.page.locator('job-progress[data-status="succeeded"]').wait_for()
-    assert visitor.page.locator("body h1").is_visible()
 
 
 def test_without_scripts_there_is_how_far_it_was_and_a_link(see: See) -> None:
@@ -177,7 +181,7 @@ def test_a_page_that_is_too_old_stops_and_offers_to_be_loaded_again(
     refresh.click()
     refresh.wait_for(state="hidden")
     over(id)
-    visitor.page.locator('job-progress[data-status="succeeded"]').wait_for()
+    has_ended(visitor)
 
 
 def test_a_bar_that_comes_later_is_kept_up_to_date_too(visitor: Screen) -> None:
@@ -190,21 +194,21 @@ def test_a_bar_that_comes_later_is_kept_up_to_date_too(visitor: Screen) -> None:
         f"/watch/{second}/",
     )
     over(second)
-    visitor.page.locator('job-progress[data-status="succeeded"]').wait_for()
+    has_ended(visitor)
     assert visitor.page.locator('job-progress[data-status="running"]').count() == 1
 
 
-@pytest.mark.parametrize("width", [320, 1280])
-def test_a_long_note_makes_no_page_wider(see: See, width: int) -> None:
+def test_a_long_note_makes_no_page_wider(screen: Screen) -> None:
     id = running()
     told(id, done=1, total=4, note="x" * 500)
-    screen = see(viewport={"width": width, "height": 700})
     page = screen.open(f"/watch/{id}/")
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for width in (1280, 320):
+        page.set_viewport_size({"width": width, "height": 700})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_the_page_of_a_running_job_in_the_admin_keeps_up(see: See) -> None:
-    screen = see()
+def test_the_page_of_a_running_job_in_the_admin_keeps_up(screen: Screen) -> None:
+    screen.hastens()
     id = running()
     row = told(id, done=1, total=4, lines=[[1_795_000_000, "info", "a line"]])
     screen.open(page_of("queuedjob", id))
@@ -221,8 +225,8 @@ def test_the_page_of_a_running_job_in_the_admin_keeps_up(see: See) -> None:
     assert screen.page.locator("progress").get_attribute("value") == "75"
 
 
-def test_lines_of_a_running_job_are_read_at_their_end(see: See) -> None:
-    screen = see()
+def test_lines_of_a_running_job_are_read_at_their_end(screen: Screen) -> None:
+    screen.hastens()
     id = running()
     lines = [[1_795_000_000 + n, "info", f"line {n}."] for n in range(150)]
     row = told(id, lines=lines)

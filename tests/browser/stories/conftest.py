@@ -19,6 +19,7 @@ def me(see: See) -> Iterator[OnCall]:
     overview.forget()
     failure_matrix.forget()
     on_call = OnCall(see())
+    on_call.screen.hastens()
     yield on_call
     on_call.is_done()
 
