@@ -12,6 +12,9 @@ from django_jobqueue.stats import overview
 from tests.browser.conftest import See
 from tests.browser.stories.on_call import OnCall
 
+OVERVIEW = "/admin/jobqueue/"
+BY_CLICKS = pytest.mark.slow("clicks through pages that tests/admin asks one by one")
+
 
 @pytest.fixture
 def me(see: See) -> Iterator[OnCall]:

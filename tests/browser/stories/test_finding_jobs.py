@@ -19,15 +19,13 @@ from django_jobqueue.store.reading import value_search
 from tests.admin import scene as rows
 from tests.admin.pages import list_of, page_of
 from tests.browser.conftest import See
+from tests.browser.stories.conftest import BY_CLICKS, OVERVIEW
 from tests.browser.stories.on_call import OnCall
 from tests.sample import jobs, orders
-from tests.support.rows import archived
 from tests.support.run_workers import RunWorkers
-from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-OVERVIEW = "/admin/jobqueue/"
 ARCHIVE = list_of("archivedjob")
 CHARGE, FAIL = orders.charge_order.name, jobs.fail.name
 DAY, MINUTE = timedelta(days=1), timedelta(minutes=1)
@@ -53,9 +51,8 @@ def ordered(number: Any, customer: str, **columns: Any) -> UUID:
     )
 
 
-@pytest.mark.parametrize("is_queued", [True, False], ids=["queued too", "archived"])
 def test_an_order_of_last_month_is_found_by_its_number_alone(
-    me: OnCall, monkeypatch: pytest.MonkeyPatch, is_queued: bool
+    me: OnCall, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(value_search, "MOST_JOBS", 20)  # as if there were more jobs
     monkeypatch.setattr(search_page, "MOST_JOBS", 20)
@@ -65,15 +62,14 @@ def test_an_order_of_last_month_is_found_by_its_number_alone(
     text = ordered("4711", "Miller", finished_at=now - 31 * DAY)
     for n in range(60):
         ordered(10_000 + n, "Miller", finished_at=now - n * MINUTE)
-    if is_queued:
-        data = {"order_id": 4711, "customer": "Jones"}
-        rows.queued(CHARGE, data=data, run_after=now + DAY)
+    data = {"order_id": 4711, "customer": "Jones"}
+    rows.queued(CHARGE, data=data, run_after=now + DAY)
 
     me.opens(OVERVIEW)
     me.enter("4711", into="[data-jq-jump]")
     me.press("data.order_id:4711")
     me.sees("Searched back to")
-    assert ("order 4711 of Jones" in me.text) == is_queued
+    assert "order 4711 of Jones" in me.text
     me.press("Search older ones")
     me.press("Search all of them")
     me.sees("order 4711 of Harbour", "order 4711 of Miller")
@@ -83,6 +79,7 @@ def test_an_order_of_last_month_is_found_by_its_number_alone(
     assert me.screen.path == page_of("archivedjob", number)
 
 
+@BY_CLICKS
 def test_what_ran_in_ten_minutes_of_the_night(me: OnCall) -> None:
     two = (timezone.now() - DAY).replace(hour=2, minute=0, second=0, microsecond=0)
 
@@ -113,16 +110,13 @@ def test_what_ran_in_ten_minutes_of_the_night(me: OnCall) -> None:
     assert page_of("archivedjob", before) not in shown(me)
 
 
-def test_what_a_filter_selects_is_exported_and_shared(
-    me: OnCall, see: See, runworkers: Run
-) -> None:
-    runworkers("--threads", "2").started()
+def test_what_a_filter_selects_is_exported_and_shared(me: OnCall, see: See) -> None:
     words = ["=cmd|' /C calc'!A0", "no stock, “sorry”"]
-    for word in words:
-        jobs.fail.using(max_attempts=1).enqueue(word)
-    jobs.add.enqueue(1, 2)
-    eventually(lambda: len(archived()) == 3, what="the jobs to end")
-    failed = pages_of(job.pk for job in archived(status="failed"))
+    failed = pages_of(
+        rows.archived(FAIL, "failed", data={"message": word}, error_message=word)
+        for word in words
+    )
+    rows.archived()
 
     me.opens(ARCHIVE)
     me.press("Failed", within=".jq-list-head")

@@ -14,6 +14,7 @@ from django_jobqueue.models import AuditEntry, Failure, JobType, QueuedJob
 from tests.admin import scene as rows
 from tests.admin.pages import list_of, page_of
 from tests.admin.test_job_types import happened
+from tests.browser.stories.conftest import BY_CLICKS, OVERVIEW
 from tests.browser.stories.on_call import OnCall
 from tests.sample import orders
 from tests.support.rows import archived
@@ -22,7 +23,6 @@ from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.browser, pytest.mark.processes]
 
-OVERVIEW = "/admin/jobqueue/"
 CHARGE, PACK = orders.charge_order.name, orders.pack_order.name
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 OLD, NEW = "2026.11.3", "2026.11.4"
@@ -76,6 +76,7 @@ def test_limits_are_changed_where_they_are_shown_and_hold_at_once(
     eventually(lambda: Failure.objects.filter(end="timed_out"), what="the time limit")
 
 
+@BY_CLICKS
 def test_two_releases_are_compared(me: OnCall, runworkers: Run, bank: Path) -> None:
     bank.touch()
     old = runworkers("--threads", "2", "--release", OLD)
@@ -101,6 +102,7 @@ def test_two_releases_are_compared(me: OnCall, runworkers: Run, bank: Path) -> N
     me.sees(f"100 % of them carry release {NEW}.")
 
 
+@BY_CLICKS
 def test_the_day_of_a_type_is_seen_with_its_deploys_beside_the_day_before(
     me: OnCall, runworkers: Run, bank: Path
 ) -> None:
@@ -126,6 +128,7 @@ def test_the_day_of_a_type_is_seen_with_its_deploys_beside_the_day_before(
     me.page.get_by_role("img", name=only).first.wait_for()
 
 
+@BY_CLICKS
 def test_who_did_what_yesterday_is_on_one_page(me: OnCall) -> None:
     id = rows.queued(CHARGE, data={"order_id": 4711})
     operations.pause([CHARGE], reason="the bank is closed", by="bert")
