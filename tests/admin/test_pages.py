@@ -17,8 +17,10 @@ from tests.store.rows import KEYED
 def test_a_list_shows_every_row_and_each_has_a_page(
     anna: Client, scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Of those that are queued each state has its page below."""
     # The modules of other tests declare hundreds of job types.
     monkeypatch.setattr(site.get_model_admin(JobType), "list_per_page", 10_000)
+    narrow = ("archivedjob", "queuedjob", "failuregroup", "jobtype", "keylimit")
     for model, keys in {
         "archivedjob": scene.archived.values(),
         "queuedjob": scene.queued.values(),
@@ -32,10 +34,14 @@ def test_a_list_shows_every_row_and_each_has_a_page(
         "queue": ["mail", "images"],
         "schedule": scene.schedules.values(),
     }.items():
-        links = {link.partition("?")[0] for link in get(anna, list_of(model)).links}
+        page = get(anna, list_of(model))
+        links = {link.partition("?")[0] for link in page.links}
         assert {page_of(model, key) for key in keys} <= links, model
-        for key in keys:
+        # A narrow column breaks names between their words.
+        assert "tests.<wbr>sample.<wbr>" in page.html or model not in narrow, model
+        for key in keys if model != "queuedjob" else ():
             assert units.context(anna, model, key)["original"].pk == key
+    assert "tests.<wbr>sample.<wbr>" in get(anna, page_of("jobtype", FAIL)).html
 
 
 def test_a_list_without_rows_says_so(anna: Client) -> None:
@@ -43,14 +49,6 @@ def test_a_list_without_rows_says_so(anna: Client) -> None:
         model.objects.all().delete()
     for name in MODELS:
         assert "There are no " in get(anna, list_of(name)).text, name
-
-
-def test_a_narrow_column_breaks_names_between_their_words(
-    anna: Client, scene: Scene
-) -> None:
-    lists = ("archivedjob", "queuedjob", "failuregroup", "jobtype", "keylimit")
-    for address in (*map(list_of, lists), page_of("jobtype", FAIL)):
-        assert "tests.<wbr>sample.<wbr>" in get(anna, address).html, address
 
 
 def test_the_state_of_a_queued_job(anna: Client, scene: Scene) -> None:

@@ -212,8 +212,7 @@ def queries(client: Client, address: str) -> int:
 def test_queries_of_a_page_do_not_grow_with_its_rows(
     anna: Client, scene: Scene
 ) -> None:
-    for model in MOST_OF_A_PAGE:  # what is asked once is known from here on
-        get(anna, list_of(model))
+    # What is asked only once may be among the first.
     few = {model: queries(anna, list_of(model)) for model in MOST_OF_A_PAGE}
     with connection.cursor() as cursor:
         for table, key in COPIED.items():  # three times more, with new keys
@@ -222,8 +221,9 @@ def test_queries_of_a_page_do_not_grow_with_its_rows(
                 f" jsonb_build_object({key}))).* FROM jobqueue_{table} o,"
                 " generate_series(1, 3)"
             )
-    assert {model: queries(anna, list_of(model)) for model in MOST_OF_A_PAGE} == few
-    assert {k: v for k, v in few.items() if v > MOST_OF_A_PAGE[k]} == {}
+    many = {model: queries(anna, list_of(model)) for model in MOST_OF_A_PAGE}
+    too_many = {k: v for k, v in many.items() if v > min(few[k], MOST_OF_A_PAGE[k])}
+    assert too_many == {}
     # Nor do those of a job with many attempts and replays.
     archived, queued = scene.archived["failed"], scene.queued["ready"]
     for model, id, most in (("archivedjob", archived, 13), ("queuedjob", queued, 17)):
