@@ -86,6 +86,10 @@ class Server:
         """The address of a database there, as DATABASE_URL takes it."""
         return f"postgresql://postgres@{quote(self.host, safe='')}/{database}"
 
+    def program(self, name: str) -> str:
+        """The path of a program of its version, such as ``psql``."""
+        return str(self._server.bin_path / name)
+
     def _write_options(self) -> None:
         lines = [f"{name} = '{value}'" for name, value in self._options.items()]
         with (self._server.pgdata / "postgresql.conf").open("a") as file:
@@ -94,7 +98,7 @@ class Server:
     def _control(self, *arguments: str) -> None:
         subprocess.run(
             [
-                str(self._server.bin_path / "pg_ctl"),
+                self.program("pg_ctl"),
                 "-D",
                 str(self._server.pgdata),
                 *arguments,

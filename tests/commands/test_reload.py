@@ -18,7 +18,7 @@ from tests.support.waiting import eventually
 Start = Callable[..., RunWorkers]
 
 SETTINGS = """
-from tests.settings import *
+from tests.support.small_settings import *
 INSTALLED_APPS = [*INSTALLED_APPS, "changing"]
 JOBQUEUE = {"GRACE": 0.5}
 """
@@ -68,7 +68,7 @@ class Project:
                 Worker.objects.count() == count
                 and Worker.objects.filter(state="running").count() == 1
             ),
-            what=f"worker {count}:\n{self.run.output}",
+            what=lambda: f"worker {count}:\n{self.run.output}",
         )
 
     def version(self) -> int:
@@ -85,8 +85,16 @@ def project(tmp_path: Path, runworkers: Start) -> Project:
 
 
 @pytest.mark.processes
-def test_the_next_job_runs_the_code_as_it_is_now(project: Project) -> None:
+def test_the_next_job_runs_the_code_as_it_is_now(
+    project: Project, journal: str
+) -> None:
+    """A job that runs for longer than the grace is released. Workers end with the
+    process that watches."""
     assert project.version() == 1
+    made = QueuedJob.objects.create(
+        job_type_id="changing.stay", data={"journal": journal}
+    )
+    eventually(lambda: Path(journal).exists())
     project.write("def version(: it is not finished")
     eventually(lambda: "waiting for a change of the code" in project.run.output)
     assert "SyntaxError" in project.run.output
@@ -95,28 +103,18 @@ def test_the_next_job_runs_the_code_as_it_is_now(project: Project) -> None:
     project.write(HANDLERS.format(version=2))
     project.wait_for_workers(2)
     assert project.version() == 2
-
-    project.run.signal(signal.SIGINT)
-    assert project.run.wait() == 0, project.run.output
-    assert not Worker.objects.filter(state="running")
-
-
-@pytest.mark.processes
-def test_a_job_that_runs_longer_than_the_grace_is_released_to_the_new_workers(
-    project: Project, journal: str
-) -> None:
-    job = QueuedJob.objects.create(
-        job_type_id="changing.stay", data={"journal": journal}
-    )
-    eventually(lambda: Path(journal).exists())
-    project.write(HANDLERS.format(version=2))
-    project.wait_for_workers(2)
     eventually(lambda: Path(journal).read_text() == "started\n" * 2)
-    again = QueuedJob.objects.get(id=job.id)
+    again = QueuedJob.objects.get(id=made.id)
     assert (again.attempts, again.crashes) == (1, 0)
 
-    # Workers end with the process that watches.
     worker = Worker.objects.get(state="running")
     project.run.process.kill()
     eventually(lambda: is_gone(worker.pid))
     eventually(lambda: Worker.objects.get(pk=worker.pk).state == "stopped")
+
+
+@pytest.mark.processes
+def test_a_signal_ends_it_in_good_order(project: Project) -> None:
+    project.run.signal(signal.SIGINT)
+    assert project.run.wait() == 0, project.run.output
+    assert not Worker.objects.filter(state="running")

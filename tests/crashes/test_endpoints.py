@@ -25,6 +25,7 @@ from tests.remote.conftest import SECRETS, EndpointServer, Reply
 from tests.sample import endpoints
 from tests.support.commands import ROOT
 from tests.support.run_workers import BRISK, RunWorkers
+from tests.support.selection import some_slow
 from tests.support.waiting import eventually
 
 ANSWERS = "jobqueue_worker_endpoint_answers_total"
@@ -109,23 +110,27 @@ def over(count: int) -> bool:
 
 
 @needs_node
+@pytest.mark.parametrize(("total", "kills"), some_slow([(3, 0), (12, 2)], [(3, 0)]))
 def test_every_job_is_done_though_the_endpoint_and_workers_are_killed(
-    node: NodeEndpoint, ship: Any, runworkers: Callable[..., RunWorkers]
+    node: NodeEndpoint,
+    ship: Any,
+    runworkers: Callable[..., RunWorkers],
+    total: int,
+    kills: int,
 ) -> None:
-    total = 12
     flags, env = ("--lease", "2"), settings_of(node.url)
-    hosts = [runworkers(*flags, constants=QUICK, **env) for _ in range(2)]
+    hosts = [runworkers(*flags, constants=QUICK, **env) for _ in range(1 + kills)]
     for host in hosts:
         host.started()
     briefly = ship.using(timeout=1)
     unknown = briefly.enqueue(order=-1).id
     briefly.enqueue_many([{"order": n, "ms": 200} for n in range(total)])
-    for _ in range(2):
+    for _ in range(kills):
         time.sleep(random.uniform(0.1, 0.6))
         node.kill()
         time.sleep(random.uniform(0, 0.3))
         node.start()
-    for worker in Worker.objects.filter(state="running"):
+    for worker in Worker.objects.filter(state="running") if kills else ():
         os.kill(worker.pid, 9)
     eventually(lambda: over(total + 1), within=90, what="the end")
     failed = ArchivedJob.objects.get(id=unknown)

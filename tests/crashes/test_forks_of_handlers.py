@@ -23,6 +23,7 @@ BESIDE = 10  # jobs that are claimed ahead
 IN_TRANSACTIONS = ("in_transaction", "in_block")
 IN_THE_LOOP = ("in_coroutine", "in_coroutine_that_goes_on")
 EACH_END = ("in_handler", "in_transaction", "in_coroutine")  # elsewhere, some ends
+IN_SHORT = ["in_handler", "in_coroutine"]
 # Children of these come back to code of the project, and go on with it.
 WITHIN_HANDLERS = ("in_handler", "inside_middleware", "in_sync_code", "in_other_thread")
 
@@ -122,10 +123,19 @@ print("the program ends")
 """
 
 
+@pytest.mark.parametrize(
+    "places",
+    [
+        IN_SHORT,
+        pytest.param(
+            [p for p in forks.PLACES if "receiver" not in p and p not in IN_SHORT],
+            marks=pytest.mark.slow("further places"),
+        ),
+    ],
+)
 def test_a_child_that_comes_back_ends_also_in_an_embedded_worker(
-    program: Run, journal: str
+    program: Run, journal: str, places: list[str]
 ) -> None:
-    places = [place for place in forks.PLACES if "receiver" not in place]
     for place in places:
         enqueue(place, journal)
     run = program(EMBEDDED)

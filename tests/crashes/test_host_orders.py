@@ -69,7 +69,7 @@ def test_each_job_runs_once_while_a_host_is_scaled_up_parked_and_scaled_again(
             {"journal": journal, "word": str(n), "seconds": 0.02} for n in numbers
         )
 
-    enqueue(range(400))
+    enqueue(range(150))
     run = runworkers("--processes", "1", "--threads", "4", constants=BRISK)
     run.started()
     scaled(run, processes=3)
@@ -79,16 +79,16 @@ def test_each_job_runs_once_while_a_host_is_scaled_up_parked_and_scaled_again(
     eventually(lambda: not run.workers(), what=lambda: run.output)
     assert run.process.poll() is None
     before = ArchivedJob.objects.count()
-    enqueue(range(400, 450))
+    enqueue(range(150, 180))
     scaled(run, processes=2, threads=2, async_slots=5)
     assert list(
         Worker.objects.filter(state="running").values_list("threads", "async_slots")
     ) == [(2, 5), (2, 5)]
     eventually(
-        lambda: ArchivedJob.objects.count() == 450, within=60, what=lambda: run.output
+        lambda: ArchivedJob.objects.count() == 180, within=60, what=lambda: run.output
     )
-    assert before <= 400
-    assert ends(journal) == {str(n): 1 for n in range(450)}
+    assert before <= 150
+    assert ends(journal) == {str(n): 1 for n in range(180)}
     assert set(ArchivedJob.objects.values_list("status", "attempts", "crashes")) == {
         ("succeeded", 1, 0)
     }

@@ -54,13 +54,17 @@ def results(run: RunWorkers) -> dict[str, list[Any]]:
     return found
 
 
+POOL = pytest.param({"JOBQUEUE_POOL": "1"}, id="pool")
 CONNECTIONS = [
     "connections of Django, and its pools",
     "asgiref's thread for async code",
 ]
 
 
-@pytest.mark.parametrize("env", [{}, {"JOBQUEUE_POOL": "1"}], ids=["", "pool"])
+@pytest.mark.parametrize(
+    "env",
+    [pytest.param({}, id="", marks=pytest.mark.slow("with a pool, too")), POOL],
+)
 def test_each_process_gets_the_answers_to_its_own_queries(
     runworkers: Start, tmp_path: Path, env: dict[str, str]
 ) -> None:

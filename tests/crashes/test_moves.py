@@ -27,8 +27,8 @@ pytestmark = [
     pytest.mark.django_db(transaction=True, databases=["default", SECOND]),
 ]
 
-JOBS = 400
-KILLS = 4
+JOBS = 200
+KILLS = 2
 MOVE = ("move", "--to", SECOND, "--queue", "default", "--yes")
 SMALL = {"store.bulk.moving_jobs.BATCH": 20}
 

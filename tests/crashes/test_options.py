@@ -156,7 +156,7 @@ class Trial:
 
 
 @pytest.fixture(
-    params=some_slow(ROWS, ROWS[::3]),
+    params=some_slow(ROWS, ROWS[::6]),
     ids=lambda row: " ".join(row.values()).replace(",", "+"),
 )
 def trial(

@@ -26,11 +26,11 @@ def processes(journal: str) -> set[str]:
 def test_jobs_run_once_each_while_their_processes_are_replaced(
     runworkers: Run, journal: str
 ) -> None:
-    count = 400
+    count = 200
     jobs.write.enqueue_many(
         {"journal": journal, "word": str(n), "seconds": 0.02} for n in range(count)
     )
-    flags = ("--processes", "2", "--threads", "4", "--max-jobs", "50")
+    flags = ("--processes", "2", "--threads", "4", "--max-jobs", "25")
     run = runworkers(*flags, constants=BRISK)
     eventually(
         lambda: ArchivedJob.objects.count() == count, within=60, what=lambda: run.output

@@ -382,6 +382,7 @@ def run_storm(
     print(f"seed {seed}: {blown.done} {sorted(statuses.items())}")
 
 
+@pytest.mark.slow("a storm of what tests of kills, limits and options ask one by one")
 def test_a_storm(runworkers: Callable[..., RunWorkers], journal: str) -> None:
     seed = random.randrange(1_000_000)
     run_storm(runworkers, journal, seed=seed, seconds=4, processes=2)

@@ -138,7 +138,8 @@ def worker_environment() -> dict[str, str]:
     return {
         **os.environ,
         "DATABASE_URL": f"postgresql://{user}{host}{port}/{settings['NAME']}",
-        "DJANGO_SETTINGS_MODULE": "tests.settings",
+        # Of those that are executed; a fork has those of the prepared process.
+        "DJANGO_SETTINGS_MODULE": "tests.support.small_settings",
         "PYTHONPATH": str(ROOT),
     }
 
@@ -149,7 +150,7 @@ def _fork_server() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([PREPARED])
     before = dict(os.environ)
-    os.environ.update(worker_environment())
+    os.environ.update(worker_environment(), DJANGO_SETTINGS_MODULE="tests.settings")
     try:
         multiprocessing.forkserver.ensure_running()
     finally:

@@ -18,6 +18,8 @@ import pytest
 from fasteners import InterProcessLock
 
 from testproject.postgres import Server, database_settings
+from tests import settings
+from tests.support import database
 from tests.support.commands import ROOT
 from tests.support.database import fingerprint
 from tests.support.run_workers import RunWorkers
@@ -39,22 +41,43 @@ def migrated_folder() -> Path:
                 os.chmod(made, 0o755)  # the server may run as another user
                 server = Server(Path(made) / "pg", VERSION, {"fsync": "off"}).start()
                 try:
-                    subprocess.run(
-                        [sys.executable, "-m", "django", "migrate", "-v", "0"],
-                        env={
-                            **os.environ,
-                            "DATABASE_URL": server.url(),
-                            "DJANGO_SETTINGS_MODULE": "tests.settings",
-                            "PYTHONPATH": str(ROOT),
-                        },
-                        check=True,
-                    )
+                    _migrate(server)
                     _drop_templates(server.url("postgres"))
                 finally:
                     server.stop()
                 _copy(Path(made) / "pg", CACHE / "unfinished")
                 (CACHE / "unfinished").rename(folder)
     return folder
+
+
+def _migrate(server: Server) -> None:
+    """By a dump of the database that those of the tests are copies of, if there is one:
+    it takes a tenth of the time."""
+    if settings.SERVER is not None:
+        template = settings.SERVER.url(database.PREFIX + fingerprint())
+        dump = subprocess.run(
+            [settings.SERVER.program("pg_dump"), template],
+            capture_output=True,
+            check=False,
+        )
+        if dump.returncode == 0:
+            subprocess.run(
+                [server.program("psql"), "-q", "-v", "ON_ERROR_STOP=1", server.url()],
+                input=dump.stdout,
+                stdout=subprocess.DEVNULL,
+                check=True,
+            )
+            return
+    subprocess.run(
+        [sys.executable, "-m", "django", "migrate", "-v", "0"],
+        env={
+            **os.environ,
+            "DATABASE_URL": server.url(),
+            "DJANGO_SETTINGS_MODULE": "tests.settings",
+            "PYTHONPATH": str(ROOT),
+        },
+        check=True,
+    )
 
 
 def _copy(source: Path, target: Path) -> None:
