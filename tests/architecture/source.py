@@ -21,7 +21,11 @@ class Module:
 
     path: str  # from the package on, as in store/insert.py
     text: str
-    tree: ast.Module
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """Its syntax tree."""
+        return parsed(self.text)
 
     @property
     def name(self) -> str:
@@ -50,7 +54,7 @@ class Module:
     def calls(self) -> tuple[tuple[str, ast.Call], ...]:
         """Every call, with what is called as it is written."""
         found = (node for node in self.nodes if isinstance(node, ast.Call))
-        return tuple((ast.unparse(node.func), node) for node in found)
+        return tuple((written(node.func), node) for node in found)
 
     @cached_property
     def imports(self) -> tuple[str, ...]:
@@ -76,8 +80,7 @@ def modules() -> tuple[Module, ...]:
     for file in sorted(PACKAGE.rglob("*.py")):
         path = file.relative_to(PACKAGE).as_posix()
         if not path.startswith("migrations/"):
-            text = file.read_text()
-            found.append(Module(path, text, parsed(text)))
+            found.append(Module(path, file.read_text()))
     return tuple(found)
 
 
@@ -109,11 +112,26 @@ def imports(node: ast.AST) -> Iterator[str]:
 
 def walk_at_runtime(node: ast.AST) -> Iterator[ast.AST]:
     """Every node, but for those under ``if TYPE_CHECKING``."""
-    yield node
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
-            continue
-        yield from walk_at_runtime(child)
+    waiting = [node]
+    while waiting:
+        yield (each := waiting.pop())
+        waiting += [
+            child
+            for child in ast.iter_child_nodes(each)
+            if not (
+                isinstance(child, ast.If) and "TYPE_CHECKING" in written(child.test)
+            )
+        ]
+
+
+def written(node: ast.expr) -> str:
+    """The expression as text; names are most, and unparsing takes its time."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=value, attr=name):
+            return f"{written(value)}.{name}"
+    return ast.unparse(node)
 
 
 def lines(node: ast.stmt) -> int:
@@ -123,13 +141,15 @@ def lines(node: ast.stmt) -> int:
 
 def texts(node: ast.AST) -> Iterator[tuple[str, int]]:
     """Every string constant and its line; what varies in an f-string reads {}."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.JoinedStr):
-            parts = [
-                v.value if isinstance(v, ast.Constant) else "{}" for v in child.values
-            ]
-            yield "".join(map(str, parts)), child.lineno
-        elif isinstance(child, ast.Constant) and isinstance(child.value, str):
-            yield child.value, child.lineno
+    waiting = [node]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, ast.JoinedStr):
+            values = each.values
+            parts = [v.value if isinstance(v, ast.Constant) else "{}" for v in values]
+            yield "".join(map(str, parts)), each.lineno
+        elif isinstance(each, ast.Constant):
+            if isinstance(each.value, str):
+                yield each.value, each.lineno
         else:
-            yield from texts(child)
+            waiting += ast.iter_child_nodes(each)

@@ -23,7 +23,7 @@ class Parsing:
 
 def test_garbage_that_parses_spoils_no_tree() -> None:
     text = inspect.getsource(pytest)
-    for threshold in range(50, 90):
+    for threshold in range(50, 90, 8):
         for _ in range(20):
             Parsing()
         before = gc.get_threshold()

@@ -120,9 +120,9 @@ ALLOWED: dict[tuple[str, str], str] = {
 NOT_OURS = ("backends/",)  # django.tasks has its own words
 
 
-def defined(tree: ast.AST) -> Iterator[str]:
+def defined(module: Module) -> Iterator[str]:
     """Every name that a module gives to something."""
-    for node in ast.walk(tree):
+    for node in module.nodes:
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 yield name
@@ -140,6 +140,7 @@ def defined(tree: ast.AST) -> Iterator[str]:
                 yield name
 
 
+@cache
 def words_of(name: str) -> str:
     """The words of an identifier, in the singular: ``dead letter queue``."""
     words = re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])", name)
@@ -167,11 +168,14 @@ def refused_in(module: Module) -> dict[str, str]:
 @cache
 def occurrences(module: Module) -> set[tuple[str, str, str]]:
     """Word, path and identifier of every refused word in a module."""
-    names = {*defined(module.tree), *module.path.removesuffix(".py").split("/")}
+    names = {*defined(module), *module.path.removesuffix(".py").split("/")}
+    refused = refused_in(module)
+    any_of_them = re.compile(rf"\b(?:{'|'.join(refused)})s?\b")
     return {
         (word, module.path, name)
         for name in names
-        for word in forbidden_in(name, refused_in(module))
+        if any_of_them.search(words_of(name))
+        for word in forbidden_in(name, refused)
     }
 
 
