@@ -154,7 +154,7 @@ def send(
 
 
 def test_a_few_requests_to_each_operation() -> None:
-    fuzz(2, [GenerationMode.POSITIVE])
+    fuzz(1, [GenerationMode.POSITIVE])
 
 
 @pytest.mark.slow("thousands of requests")

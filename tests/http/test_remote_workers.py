@@ -29,6 +29,7 @@ from django_jobqueue.models import (
 from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.queue import rescue
+from tests.admin.scene import insert_all
 from tests.http.conftest import Program, problem
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven
@@ -512,8 +513,8 @@ def test_an_attempt_past_its_timeout_is_ended(node: Remote) -> None:
 def test_a_caller_has_so_many_workers(billing: Program) -> None:
     first = Remote(billing)
     owner = Worker.objects.get(pk=first.id).owner
-    many = [Worker(remote=True, name="n", pid=0, owner=owner) for _ in range(999)]
-    Worker.objects.bulk_create(many)
+    row = {"remote": True, "name": "n", "host": "h", "pid": 0, "owner": owner}
+    insert_all(Worker, [row] * 999)
     body = {"name": "n", "job_types": [TYPE]}
     problem(billing.send("POST", "/workers", body), 429, "too_many_workers")
 

@@ -64,8 +64,8 @@ def test_a_lane_is_found_whatever_lanes_around_it_are_known(own: OwnConnection) 
 GRID = [
     Lane(queue, priority, name)
     for queue in ("a", "aa", "b")
-    for priority in (-100, -99, 0, 1, 99, 100)
-    for name in ("t", "tt", "u")
+    for priority in (-100, -99, 100)
+    for name in ("t", "tt")
 ]
 
 

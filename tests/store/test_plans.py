@@ -25,7 +25,7 @@ from tests.store.meanwhile import open_transaction
 from tests.store.plans import Plan, plan_of
 from tests.store.rows import ADD, LIMITED, claimed, job_type, lane, make
 
-BURST = 8_000
+BURST = 2_500
 READY = "jobqueue_q_ready"
 RUNNING = "jobqueue_q_running"
 PRIMARY = "jobqueue_queuedjob_pkey"
@@ -174,11 +174,12 @@ def test_a_claim_within_a_rate_reads_no_further_than_the_rate_lets_start(
 def test_a_mark_spares_a_scan_the_entries_that_an_old_snapshot_keeps(
     own: OwnConnection, other: OwnConnection, holder: int
 ) -> None:
-    fill()
+    many = 8_000
+    fill(count=many)
     with open_transaction(other) as transaction:
         transaction.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         transaction.fetch("SELECT 1")
-        last = claimed(own, holder, BURST)[-1]
+        last = claimed(own, holder, many)[-1]
         own.run("DELETE FROM jobqueue_queuedjob WHERE worker_id IS NOT NULL")
         make()
         mark = LaneMark(lane().lane, (last.run_after, last.id))

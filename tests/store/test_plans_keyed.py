@@ -21,7 +21,7 @@ from tests.store.rows import ADD, KEYED
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-WAITING, KEYS, RUNNING = 10_000, 200, 1_000
+WAITING, KEYS, RUNNING = 4_000, 200, 500
 KEYED_INDEX, READY = "jobqueue_q_keyed", "jobqueue_q_ready"
 KEYED_RUNNING, STARTED = "jobqueue_q_keyed_running", "jobqueue_q_keyed_started"
 

@@ -20,7 +20,10 @@ from tests.store.rows import ADD, ago, archive, claimed, job_type, lane, make, r
 OTHER = "tests.sample.aadd"
 
 
-@pytest.fixture(params=[stats.SMALL, -1], ids=["small", "large"])
+SIZES = (stats.SMALL, -1)
+
+
+@pytest.fixture(params=SIZES, ids=["small", "large"])
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table that is read in one pass, and one that is read lane by lane."""
     monkeypatch.setattr(stats, "SMALL", request.param)
@@ -59,16 +62,19 @@ def test_queues_and_types_are_counted_apart(own: OwnConnection, holder: int) -> 
     assert found == [of_other]
 
 
-@pytest.mark.usefixtures("size")
-def test_a_depth_is_counted_no_further_than_its_cap(own: OwnConnection) -> None:
+def test_a_depth_is_counted_no_further_than_its_cap(
+    own: OwnConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     own.run(
         "INSERT INTO jobqueue_queuedjob (job_type, run_after, attempts) "
         "SELECT %(job_type)s, clock_timestamp() + side * interval '1 hour', 1 "
         "FROM generate_series(1, %(count)s), unnest(ARRAY[-1, 1]) AS side",
         {"job_type": ADD, "count": stats.CAP + 50},
     )
-    (depth,) = stats.depths(own)
-    assert (depth.ready, depth.later, depth.retrying) == (stats.CAP + 1,) * 3
+    for small in SIZES:
+        monkeypatch.setattr(stats, "SMALL", small)
+        (depth,) = stats.depths(own)
+        assert (depth.ready, depth.later, depth.retrying) == (stats.CAP + 1,) * 3
 
 
 def test_workers_are_shown_for_ten_minutes_longer(own: OwnConnection) -> None:

@@ -12,11 +12,11 @@ from django.db import ProgrammingError, connection, transaction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_jobqueue.domain.ids import new_id
 from django_jobqueue.models import Queue, QueuedJob, Worker
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.queue.hand_over import declare_endpoints
 from django_jobqueue.store.reading.wanted_slots import wanted_slots, wanted_slots_of
+from tests.admin.scene import insert_all
 from tests.store.rows import ago, job_type, make, register
 
 TYPES: Final = ("shop.a", "shop.b", "shop.c")
@@ -68,11 +68,9 @@ def set_up(state: dict[str, Any], worker: int, endpoint: int) -> None:
     Queue.objects.bulk_create(
         Queue(name=name, **pause(kind)) for name, kind in state["queues"].items()
     )
-    QueuedJob.objects.bulk_create(
-        QueuedJob(id=new_id(), **columns)
-        for lane in state["lanes"]
-        for columns in jobs_of(lane, worker, endpoint)
-    )
+    jobs = [one for lane in state["lanes"] for one in jobs_of(lane, worker, endpoint)]
+    if jobs:
+        insert_all(QueuedJob, jobs)
 
 
 def jobs_of(
