@@ -18,6 +18,7 @@ from tests.embedded.conftest import Start
 from tests.sample import jobs
 from tests.store.meanwhile import open_transaction
 from tests.support.rows import archived, queued
+from tests.support.selection import some_slow
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -36,7 +37,9 @@ def give_up(own: OwnConnection) -> None:
     rescue.rescue(own, [lost], crashed=True, reason="its lease lapsed")
 
 
-@pytest.mark.parametrize("name", ["renewer", "completer", "listener"])
+@pytest.mark.parametrize(
+    "name", some_slow(["renewer", "completer", "listener"], ["completer"])
+)
 def test_a_worker_without_room_for_one_of_its_threads_is_started_again(
     start: Start, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -188,7 +188,7 @@ threaded_worker.MARGIN = 0.2
 
 @django_jobqueue.job(name="tests.hold", timeout=0.1, max_attempts=1)
 def hold(number: int) -> None:
-    ctypes.PyDLL(None).usleep(800_000)
+    ctypes.PyDLL(None).usleep(500_000)
 
 settings = {{"CANCEL_GRACE": 0.1}}
 with override_settings(JOBQUEUE=settings), django_jobqueue.worker(threads=1):

@@ -95,19 +95,24 @@ async def exit_in_task() -> None:
     await asyncio.sleep(0)
 
 
-@pytest.mark.parametrize("treat", [stop, stop_and_wait, cancel_all, exit_in_task])
+@pytest.mark.parametrize(
+    "treatments", [(stop, stop_and_wait, cancel_all), (exit_in_task,)]
+)
 def test_the_event_loop_goes_on_whatever_a_handler_does_to_it(
-    scene: Scene, treat: Any, caplog: pytest.LogCaptureFixture
+    scene: Scene, treatments: tuple[Any, ...], caplog: pytest.LogCaptureFixture
 ) -> None:
     """What it cancelled before its first step is started once more."""
-    for number in range(1, 4):
-        scene.executor.put([attempt_of(treat), scene.attempt()])
-        eventually(lambda number=number: len(scene.done) == 2 * number)
-    scene.executor.put([scene.attempt() for _ in range(SLOTS)])
-    eventually(lambda: len(scene.done) == 6 + SLOTS)
-    assert {finished.outcome.verb for finished in scene.done} == {Verb.SUCCEED}
-    assert scene.executor.problem(0.0) is None
-    assert "the loop goes on" in caplog.text
+    for treat in treatments:
+        caplog.clear()
+        for number in range(1, 4):
+            scene.executor.put([attempt_of(treat), scene.attempt()])
+            eventually(lambda number=number: len(scene.done) == 2 * number)
+        scene.executor.put([scene.attempt() for _ in range(SLOTS)])
+        eventually(lambda: len(scene.done) == 6 + SLOTS)
+        assert {finished.outcome.verb for finished in scene.done} == {Verb.SUCCEED}
+        assert scene.executor.problem(0.0) is None
+        assert "the loop goes on" in caplog.text
+        scene.done.clear()
 
 
 def test_a_loop_without_room_for_its_thread_is_started_later(

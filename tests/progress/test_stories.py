@@ -10,7 +10,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from django_jobqueue.progress import progress_of
-from tests.admin.pages import get, list_of, page_of
+from tests.admin.pages import get, page_of
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven
 from tests.support.rows import archived
@@ -61,13 +61,8 @@ def test_a_job_is_watched_from_its_enqueueing_to_its_end(
     page = get(admin, page_of("queuedjob", job.id))
     assert "1 of 4 (25 %) · took step 1 · about" in page.text
     assert "waits for step 2" in page.text
-    (bar,) = get(admin, list_of("queuedjob")).all("progress")
-    assert bar["value"] == "25"
 
     (tmp_path / "2").mkdir()
     eventually(lambda: progress_of(job.id).is_over, what="the end")
     found = progress_of(job.id)
     assert (found.status, found.text) == ("failed", "1 of 4 (25 %)")
-    page = get(admin, page_of("archivedjob", job.id))
-    assert page.text.index("stumbled at 2") < page.text.index("1 of 4 (25 %)")
-    assert page.text.index("waits for step 1") < page.text.index("waits for step 2")

@@ -71,9 +71,7 @@ def default_of_the_server(level: str) -> Iterator[None]:
         run(f'ALTER DATABASE "{name}" RESET default_transaction_isolation')
 
 
-@pytest.fixture(
-    params=some_slow(LEVELS, PAST, "the level that all other tests have, and its like")
-)
+@pytest.fixture(params=some_slow(LEVELS, ["serializable"], "a further level"))
 def level(request: pytest.FixtureRequest, transactional_db: None) -> Iterator[str]:
     """The level of whoever connects."""
     with default_of_the_server(request.param):

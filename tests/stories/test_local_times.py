@@ -40,7 +40,10 @@ END_OF_SUMMER = datetime(2026, 10, 25, 1, tzinfo=UTC)  # 02:00 in Berlin, again
 MOMENTS = [END_OF_SUMMER + timedelta(minutes=5 * n - 30) for n in range(12)]
 
 
-@pytest.fixture(autouse=True, params=[False, True], ids=["naive", "local"])
+LOCAL = pytest.param(True, id="local", marks=pytest.mark.slow("like UTC's"))
+
+
+@pytest.fixture(autouse=True, params=[pytest.param(False, id="naive"), LOCAL])
 def not_in_utc(
     request: pytest.FixtureRequest, transactional_db: None
 ) -> Iterator[None]:
@@ -123,9 +126,10 @@ def shown_on(page: Page) -> list[str]:
     return [str(cell["title"]) for cell in page.all("span", **{"class": "jq-id"})]
 
 
+MAIN = [e for e in ALL if not e.route or e.route.endswith("_id>/change/")]
 PAGES = [
-    pytest.param([e for e in ALL if not e.does], False, id="naive"),
-    pytest.param(ALL, False, marks=pytest.mark.slow("forms too"), id="naive, forms"),
+    pytest.param(MAIN, False, id="naive"),
+    pytest.param([*{*ALL} - {*MAIN}], False, marks=pytest.mark.slow("further pages")),
     pytest.param(ALL, True, marks=pytest.mark.slow("aware times are like UTC's")),
 ]
 

@@ -33,6 +33,7 @@ from tests.store.rows import LIMITED, ago, make, make_many
 from tests.support.hand_driven import HandDriven, Make
 from tests.support.refusing import refusing
 from tests.support.rows import archived, queued
+from tests.support.selection import some_slow
 from tests.support.waiting import eventually
 
 FOLLOWER: Final = "tests.sample.follow_with_options"  # unique by its status
@@ -84,7 +85,10 @@ def a_key_of_a_follower() -> tuple[set[UUID], str]:
     return ids, HOLD_KEY % "succeeded"
 
 
-@pytest.mark.parametrize("lock", [a_row, a_group, a_new_group, a_key_of_a_follower])
+@pytest.mark.parametrize(
+    "lock",
+    some_slow([a_row, a_group, a_new_group, a_key_of_a_follower], [a_row, a_new_group]),
+)
 def test_outcomes_that_need_a_lock_of_others_hold_up_no_other(
     make_worker: Make, own: OwnConnection, lock: Callable[[], tuple[set[UUID], str]]
 ) -> None:
@@ -288,7 +292,7 @@ def test_a_search_for_what_is_locked_ends_and_tries_the_largest_parts_first(
     own: OwnConnection, other: OwnConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(partial_batches, "SEARCH", 0.2)
-    ids = make_many(64)
+    ids = make_many(32)
     done: list[UUID] = []
 
     def take(part: list[UUID]) -> None:
@@ -301,12 +305,12 @@ def test_a_search_for_what_is_locked_ends_and_tries_the_largest_parts_first(
     with open_transaction(other) as transaction_:
         transaction_.fetch(
             "SELECT FROM jobqueue_queuedjob WHERE id = ANY(%(ids)s) FOR UPDATE",
-            {"ids": ids[:32]},
+            {"ids": ids[:16]},
         )
         left = each_it_can(own, ids, take, brief=True)
-        assert sorted(done) == sorted(ids[32:])
-        assert sorted(id for part in left for id in part.items) == sorted(ids[:32])
-        assert len(left) < 32
+        assert sorted(done) == sorted(ids[16:])
+        assert sorted(id for part in left for id in part.items) == sorted(ids[:16])
+        assert len(left) < 16
         assert all(part.is_locked for part in left)
     assert own.fetch("SHOW lock_timeout") == [("400ms",)]  # as always, here
     assert isinstance(left[0].error, psycopg.errors.LockNotAvailable)
