@@ -103,7 +103,7 @@ def test_a_cancel_right_after_the_start_reaches_the_handler(
     made = jobs.stay_atomically.enqueue("gate")
     jobs.gates["gate"] = threading.Event()
     worker.claim()
-    eventually(lambda: worker.worker.executors[0].running[0].started)
+    eventually(lambda: [a for a in worker.worker.executors[0].running if a.started])
     worker.worker.cancel(str(made.id))
     worker.run()
     worker.finish()

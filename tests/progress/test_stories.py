@@ -18,6 +18,9 @@ from tests.support.run_workers import RunWorkers
 from tests.support.waiting import eventually
 
 
+PROMPT = {"workers.reporter.WRITE_EVERY": 0.1}
+
+
 @pytest.fixture
 def admin(transactional_db: None) -> Client:
     """The browser of a superuser."""
@@ -51,7 +54,7 @@ def test_a_job_is_watched_from_its_enqueueing_to_its_end(
 ) -> None:
     job = jobs.step_by_step.enqueue(str(tmp_path), 4)
     assert progress_of(job.id).status == "queued"
-    runworkers("--threads", "1").started()
+    runworkers("--threads", "1", constants=PROMPT).started()
     eventually(lambda: progress_of(job.id).text == "0 of 4 (0 %)", what="the start")
 
     (tmp_path / "1").touch()

@@ -29,7 +29,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "strict": {"per_key": PerKey("key", concurrency=1, strict=True)},
     "key rate": {"per_key": PerKey("key", rate=FAST)},
 }
-ALONE = some_slow(KINDS, ["plain", "limited", "turns with shares"], "further kinds")
+ALONE = some_slow(KINDS, [], "all are asked beside each other")
 
 
 def work(key: int = 1) -> None: ...

@@ -328,14 +328,14 @@ def test_real_workers_keep_to_a_rate_and_a_drain_waits_for_it(
     claimed_at: Callable[[], list[datetime]],
 ) -> None:
     JobType.objects.filter(pk=jobs.write.name).update(rate_override="8/0.4s burst 2")
-    jobs.write.enqueue_many([{"journal": journal, "word": str(n)} for n in range(20)])
+    jobs.write.enqueue_many([{"journal": journal, "word": str(n)} for n in range(12)])
 
     worker = runworkers("--drain", "--processes", "2", constants=BRISK)
 
     assert worker.wait() == 0, worker.output
-    assert Counter(what for what, _ in jobs.notes(journal))["start"] == 20
+    assert Counter(what for what, _ in jobs.notes(journal))["start"] == 12
     moments = claimed_at()
-    assert len(moments) == 20
+    assert len(moments) == 12
     for first in moments:
         window = first + timedelta(seconds=0.4)
         assert sum(1 for at in moments if first <= at < window) <= 8
