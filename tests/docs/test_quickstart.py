@@ -14,6 +14,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from django.core.management import load_command_class
 from django.db import connections
 
 from tests.docs.pages import examples
@@ -32,8 +33,6 @@ NOT_HERE = (
     "python manage.py runserver",
 )
 SETTINGS = {"INSTALLED_APPS": r"\[.*?^\]\n", "DATABASES": r"\{.*?^\}\n"}
-
-pytestmark = pytest.mark.processes
 
 
 class Site:
@@ -136,6 +135,8 @@ def commands(block: str) -> list[str]:
     return [command for command in typed if not command.startswith(NOT_HERE)]
 
 
+@pytest.mark.processes
+@pytest.mark.slow("starts nine commands; test_examples runs the page's code")
 def test_the_quickstart_can_be_followed_to_the_letter(site: Site) -> None:
     done = []
     for block in examples(PAGE):
@@ -155,6 +156,15 @@ def test_the_quickstart_can_be_followed_to_the_letter(site: Site) -> None:
     assert site.workers is not None
     site.workers.send_signal(signal.SIGINT)
     assert site.workers.wait(20) == 0
+
+
+def test_its_commands_are_understood() -> None:
+    typed = [c for each in examples(PAGE) for c in commands(each.text)]
+    ours = [c.partition("manage.py ")[2] for c in typed if re.search("jobq|runw", c)]
+    assert len(ours) >= 4
+    for name, *words in map(shlex.split, ours):
+        command = load_command_class("django_jobqueue", name)
+        assert command.create_parser("manage.py", name).parse_args(words)
 
 
 SUCCEEDED = """

@@ -16,7 +16,7 @@ from django.core.management import call_command
 from django.db import connections
 
 from django_jobqueue.operations import run_now
-from testproject.shop import background
+from testproject.shop import background, catalogue
 from testproject.shop.catalogue import PRICE_LIST, write_price_list
 from testproject.shop.checkout import place_order
 from testproject.shop.images import in_media
@@ -30,8 +30,12 @@ MAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
 
 
 @pytest.fixture(autouse=True)
-def shop_settings(settings: Any, tmp_path: Path) -> Any:
-    """What the shop's settings module says, for this test."""
+def shop_settings(
+    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Any:
+    """What the shop's settings module says, for this test; and a third of the products,
+    as their pictures take long."""
+    monkeypatch.setattr(catalogue, "MADE", catalogue.MADE[:1])
     settings.MEDIA_ROOT = tmp_path / "media"
     settings.MEDIA_URL = "media/"
     settings.MAIL_FOLDER = tmp_path / "mail"

@@ -11,7 +11,7 @@ from django.core.management import call_command
 
 from testproject.demo import processes
 from testproject.demo.browser import Browser, Refused
-from testproject.demo.processes import Died, Process, pause, running
+from testproject.demo.processes import Died, pause, running
 from testproject.demo.web import HOST, free_port
 
 
@@ -32,16 +32,13 @@ def test_a_port_that_is_taken_is_left_alone() -> None:
 
 
 def test_a_process_that_ends_badly_is_told_with_the_end_of_its_log() -> None:
-    with pytest.raises(Died) as died:
-        Process("web", "frobnicate").wait(within=60)
-
-    assert str(died.value).startswith("web ended with 1; the end of ")
-    assert "Unknown command: 'frobnicate'" in str(died.value)
-
-
-def test_a_process_that_is_watched_may_not_end() -> None:
-    with pytest.raises(Died), running("web", "frobnicate") as web:
-        pause(60, web)
+    """Whether it is watched, or waited for."""
+    with running("web", "frobnicate") as web:
+        for look in (lambda: pause(60, web), lambda: web.wait(within=60)):
+            with pytest.raises(Died) as died:
+                look()
+            assert str(died.value).startswith("web ended with 1; the end of ")
+            assert "Unknown command: 'frobnicate'" in str(died.value)
 
 
 def test_a_process_is_stopped_at_the_end(files: Path) -> None:

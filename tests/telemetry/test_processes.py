@@ -67,23 +67,35 @@ def test_spans_that_wait_are_sent_when_a_process_ends(
     assert {span["context"]["trace_id"] for span in sent} == traces
 
 
+@pytest.mark.parametrize(
+    "is_stuck", [False, pytest.param(True, marks=pytest.mark.slow("a third hang"))]
+)
 def test_a_job_that_its_process_does_not_end_well_is_one_event(
-    runworkers: Run, tmp_path: Path, journal: str
+    runworkers: Run, tmp_path: Path, journal: str, is_stuck: bool
 ) -> None:
     """It kills its process, does not stop, or keeps the interpreter's lock."""
     path = str(tmp_path / "events")
     flags = (*THREADS, "--cancel-grace", "0.1", "--grace", "0.2")
-    hang = jobs.hang.using(max_attempts=1)
-    lock = jobs.hold_lock.using(max_attempts=1, timeout=0.3)
-    count = 0
-    for handlers, constants in (((jobs.die, hang), BRISK), ((lock,), IMPATIENT)):
-        run = runworkers(*flags, SAMPLE_EVENTS=path, constants=constants)
-        for handler in handlers:
-            handler.enqueue(journal)
-            count += 1
-            eventually(all_archived(count), within=60, what=lambda one=run: one.output)
-        assert run.stop() == 0
-    crash, *timeouts = [event for event in lines(path) if "exception" in event]
+    constants = IMPATIENT if is_stuck else BRISK
+    run = runworkers(*flags, SAMPLE_EVENTS=path, constants=constants)
+    if is_stuck:
+        jobs.hold_lock.using(max_attempts=1, timeout=0.3).enqueue(journal)
+    else:
+        jobs.die.enqueue(journal)
+        eventually(all_archived(1), within=60, what=lambda: run.output)
+        jobs.hang.using(max_attempts=1).enqueue(journal)
+    eventually(all_archived(2 - is_stuck), within=60, what=lambda: run.output)
+    assert run.stop() == 0
+    *crashes, timeout = [event for event in lines(path) if "exception" in event]
+    assert timeout["tags"]["job_type"] in (
+        "tests.sample.hang",
+        "tests.sample.hold_lock",
+    )
+    assert timeout["exception"]["values"][0]["type"].endswith("JobTimeout")
+    if is_stuck:
+        assert crashes == []
+        return
+    (crash,) = crashes
     (exception,) = crash["exception"]["values"]
     assert exception["type"] == "jobqueue.WorkerLost"
     assert "SIGKILL" in exception["value"]
@@ -94,12 +106,6 @@ def test_a_job_that_its_process_does_not_end_well_is_one_event(
     assert crash["tags"]["queue"] == "default"
     assert crash["contexts"]["job"]["crashes"] == 3
     assert Failure.objects.filter(job_type="tests.sample.die").count() == 3
-    assert [event["tags"]["job_type"] for event in timeouts] == [
-        "tests.sample.hang",
-        "tests.sample.hold_lock",
-    ], run.output
-    for event in timeouts:
-        assert event["exception"]["values"][0]["type"].endswith("JobTimeout")
 
 
 def test_the_supervisor_warns_of_threads_before_it_forks(runworkers: Run) -> None:
