@@ -71,8 +71,7 @@ def addresses() -> list[str]:
     first = JobType.objects.filter(name__startswith="shop.jobs.").order_by("name")[0]
     return [
         "/admin/jobqueue/",
-        "/admin/jobqueue/?window=24h",
-        *map(list_of, (*lists, "schedule")),
+        *map(list_of, lists),
         f"{list_of('queuedjob')}?q=type:{first}",
         f"{list_of('archivedjob')}?job_type={first}",
         page_of("jobtype", first),
@@ -111,7 +110,10 @@ def test_no_page_asks_more_or_grows_where_there_are_more_job_types(
     JobType.objects.filter(name__startswith="shop.jobs.").delete()
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM jobqueue_rollup")
-    make(2_000)
+    make(600)
+    busy = "shop.jobs.type_0496"
+    for _ in range(3):
+        QueuedJob.objects.create(job_type_id=busy, queue="queue_1")
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE jobqueue_rollup SET succeeded = 5000"
@@ -137,7 +139,9 @@ def test_no_page_asks_more_or_grows_where_there_are_more_job_types(
     text = pages[page_of("worker", Worker.objects.get().pk)].text
     assert f"It has handlers for {JobType.objects.count():,} job types." in text
     assert text.count("shop.jobs.") <= 200
-    assert "more job types with fewer jobs" in pages[page_of("queue", "queue_1")].text
+    text = pages[page_of("queue", "queue_1")].text
+    assert busy in text
+    assert "and 70 more job types with fewer jobs" in text
 
 
 def test_a_job_type_is_found_by_a_part_of_its_name(
@@ -159,12 +163,3 @@ def test_a_job_type_is_found_by_a_part_of_its_name(
     assert len(viewer.get(NAMES).json()["names"]) == 20
     assert log_in("view_queue", name="carl").get(NAMES).status_code == 403
     assert log_in("view_queuedjob", name="dora").get(NAMES).status_code == 200
-
-
-def test_the_busiest_job_types_of_a_queue_are_shown(anna: Client, db: None) -> None:
-    make(500)
-    for _ in range(3):
-        QueuedJob.objects.create(job_type_id="shop.jobs.type_0496", queue="queue_1")
-    text = get(anna, page_of("queue", "queue_1")).text
-    assert "shop.jobs.type_0496" in text
-    assert "and 50 more job types with fewer jobs" in text

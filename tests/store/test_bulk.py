@@ -293,8 +293,8 @@ def test_no_statement_reads_a_whole_table_or_sorts_it(db: None) -> None:
     }
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE jobqueue_queuedjob, jobqueue_archivedjob")
-    replaying(3_000)
-    to_the_end(BulkOperation.objects.get().pk, 1_000)
+    replaying(1_000)
+    to_the_end(BulkOperation.objects.get().pk, 500)
     ids = list(ArchivedJob.objects.values_list("pk", flat=True)[:500])
     for statement, params in (
         (skips.REPLAYED, {}),

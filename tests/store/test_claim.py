@@ -159,7 +159,7 @@ def test_a_claim_locks_what_it_takes_and_skips_what_another_locked(
 def test_two_claimers_at_once_never_take_the_same_job_nor_more_than_they_asked_for(
     own: OwnConnection, other: OwnConnection, holder: int
 ) -> None:
-    made = make_many(150, queue="a") + make_many(150, queue="b")
+    made = make_many(60, queue="a") + make_many(60, queue="b")
     lanes = [lane(queue="a"), lane(queue="b")]
 
     def take(db: OwnConnection, worker: int) -> list[int]:

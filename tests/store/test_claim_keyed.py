@@ -67,7 +67,7 @@ def succeed(db: OwnConnection, worker: int, jobs: list[ClaimedJob]) -> None:
 def test_no_claimer_among_many_exceeds_the_limit_of_a_key(
     claimers: list[tuple[OwnConnection, int]],
 ) -> None:
-    enqueue_keys("aaaaaaaaaaaaaaaaaabcdefgh" * 4)
+    enqueue_keys("aaaaaaaaaaaaaaaaaabcdefgh" * 2)
     made = list(QueuedJob.objects.values_list("id", flat=True))
 
     def work(db: OwnConnection, worker: int) -> list[int]:

@@ -114,7 +114,7 @@ def test_claims_at_once_never_exceed_the_rate_of_a_key_in_any_window(
     enqueue_keys("aaaaaaaaaabbbbbbbcd" * 8)
 
     def work(db: OwnConnection, worker: int) -> None:
-        for number in range(40):
+        for number in range(25):
             take(db, worker, 7, each=1 + number % 3)
 
     together([partial(work, *one) for one in claimers])

@@ -32,7 +32,7 @@ from tests.store.rows import (
 )
 from tests.support.waiting import eventually
 
-JOBS = 160
+JOBS = 60
 LIMIT = 3
 
 

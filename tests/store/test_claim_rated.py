@@ -100,10 +100,10 @@ def test_claims_at_once_never_exceed_the_rate_in_any_window(
 ) -> None:
     rate = Rate(60, per=0.3, burst=6)
     rated(rate)
-    make_many(200, "rated")
+    make_many(120, "rated")
 
     def work(db: OwnConnection, worker: int) -> None:
-        for _ in range(60):
+        for _ in range(30):
             claim_rated(db, worker, [lane("rated")], 5)
 
     together([partial(work, *one) for one in claimers])

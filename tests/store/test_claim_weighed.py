@@ -116,10 +116,10 @@ def test_claims_at_once_never_exceed_the_weights_of_any_window(
     own: OwnConnection, claimers: list[tuple[OwnConnection, int]]
 ) -> None:
     rate = Rate(120, per=0.3, burst=20)
-    weighed(*[1 + number % 7 for number in range(200)], rate=rate)
+    weighed(*[1 + number % 7 for number in range(120)], rate=rate)
 
     def work(db: OwnConnection, worker: int) -> None:
-        for _ in range(50):
+        for _ in range(30):
             claim_weighed(db, worker, [lane("weighed")], 5)
 
     together([partial(work, *one) for one in claimers])
