@@ -8,9 +8,7 @@ import re
 import tomllib
 from typing import Any
 
-import pytest
 from django.apps import apps
-from django.db.models import Model
 from django.dispatch import Signal
 
 import django_jobqueue
@@ -70,26 +68,20 @@ def test_every_setting_is_described() -> None:
     assert described - settings == set(), "remove them from docs/reference/settings.md"
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
-def test_every_column_is_described(model: type[Model]) -> None:
-    """By the page, or by the help text of its field."""
-    described = listed("jobqueue-columns").get(model.__name__, {})
-    columns = {f.column: f for f in model._meta.concrete_fields if f.column}
-    place = f"the columns of {model.__name__} in docs/reference/schema.md"
-    assert columns.keys() - described.keys() == set(), f"add them to {place}"
-    assert described.keys() - columns.keys() == set(), f"remove them from {place}"
-    unsaid = [n for n, f in columns.items() if not (described[n] or f.help_text)]
-    assert unsaid == [], f"say what they mean in {place}, or in their help_text"
-
-
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
-def test_every_index_is_described(model: type[Model]) -> None:
-    described = listed("jobqueue-indexes").get(model.__name__, {})
-    place = f"the indexes of {model.__name__} in docs/reference/schema.md"
-    names = {index.name for index in model._meta.indexes}
-    assert names - described.keys() == set(), f"add them to {place}"
-    assert described.keys() - names == set(), f"remove them from {place}"
-    assert all(described.values()), f"say what each is for in {place}"
+def test_every_column_and_index_is_described() -> None:
+    """A column by the page, or by the help text of its field."""
+    columns_of, indexes_of = listed("jobqueue-columns"), listed("jobqueue-indexes")
+    for model in MODELS:
+        described = columns_of.get(model.__name__, {})
+        columns = {f.column: f for f in model._meta.concrete_fields if f.column}
+        place = f"{model.__name__} in docs/reference/schema.md"
+        assert columns.keys() == described.keys(), f"list the columns of {place}"
+        unsaid = [n for n, f in columns.items() if not (described[n] or f.help_text)]
+        assert unsaid == [], f"say what they mean in {place}, or in their help_text"
+        indexes = indexes_of.get(model.__name__, {})
+        names = {index.name for index in model._meta.indexes}
+        assert names == indexes.keys(), f"list the indexes of {place}"
+        assert all(indexes.values()), f"say what each index is for in {place}"
 
 
 def test_every_command_shows_its_help() -> None:
@@ -120,11 +112,11 @@ def test_links_between_files_lead_somewhere() -> None:
                 assert (ROOT / page).parent.joinpath(target).exists(), (page, target)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
-def test_every_guide_is_named_where_people_begin(page: str) -> None:
-    text = (ROOT / page).read_text().partition("{toctree}")[0]
+def test_every_guide_is_named_where_people_begin() -> None:
     guides = {path.name for path in (ROOT / "docs" / "guides").glob("*.md")}
-    assert {name for name in guides if f"guides/{name}" not in text} == set()
+    for page in ("README.md", "docs/index.md"):
+        text = (ROOT / page).read_text().partition("{toctree}")[0]
+        assert {name for name in guides if f"guides/{name}" not in text} == set(), page
 
 
 def test_the_readme_reads_the_same_on_a_package_index() -> None:
@@ -161,15 +153,15 @@ def test_whoever_builds_the_documentation_has_what_it_imports() -> None:
         assert markers == [" python_version < '3.12'"], name
 
 
-@pytest.mark.parametrize("name", ["python", "django"])
-def test_the_names_that_pages_link_to_elsewhere_exist(name: str) -> None:
-    inventory = ROOT / "docs" / "inventories" / f"{name}.txt"
-    lines = inventory.read_text().splitlines()
-    assert lines[0] == "# Sphinx inventory version 1"
-    for line in lines[3:]:
-        linked, _kind, page = line.split()
-        assert hasattr(builtins, linked) or pkgutil.resolve_name(linked), line
-        assert page.endswith((".html", "/")), line
+def test_the_names_that_pages_link_to_elsewhere_exist() -> None:
+    for name in ("python", "django"):
+        inventory = ROOT / "docs" / "inventories" / f"{name}.txt"
+        lines = inventory.read_text().splitlines()
+        assert lines[0] == "# Sphinx inventory version 1"
+        for line in lines[3:]:
+            linked, _kind, page = line.split()
+            assert hasattr(builtins, linked) or pkgutil.resolve_name(linked), line
+            assert page.endswith((".html", "/")), line
 
 
 def test_every_check_is_described() -> None:
@@ -226,21 +218,17 @@ def test_every_file_that_a_page_names_is_there() -> None:
     assert gone == []
 
 
-@pytest.mark.parametrize(
-    ("contract", "before"),
-    [
+def test_the_drawings_of_the_rooms_are_the_contracts_of_imports() -> None:
+    contracts = project()["tool"]["importlinter"]["contracts"]
+    architecture = pages()["docs/explanation/architecture.md"]
+    for contract, before in (
         ("Imports point down", "## The rooms"),
         ("Inside a worker", "`workers/`, from top to bottom:"),
         ("Inside a host", "`host/`, from top to bottom:"),
         ("Inside the store", "`store/`, from top to bottom:"),
-    ],
-)
-def test_a_drawing_of_the_rooms_is_the_contract_of_imports(
-    contract: str, before: str
-) -> None:
-    contracts = project()["tool"]["importlinter"]["contracts"]
-    (layers,) = (c["layers"] for c in contracts if c["name"] == contract)
-    rooms = pages()["docs/explanation/architecture.md"].partition(before)[2]
-    drawing = rooms.partition("```text\n")[2].partition("\n```")[0]
-    drawn = [re.split(r"\s{2,}", line)[0] for line in drawing.splitlines()]
-    assert drawn == [layer.replace("|", "│") for layer in layers]
+    ):
+        (layers,) = (c["layers"] for c in contracts if c["name"] == contract)
+        rooms = architecture.partition(before)[2]
+        drawing = rooms.partition("```text\n")[2].partition("\n```")[0]
+        drawn = [re.split(r"\s{2,}", line)[0] for line in drawing.splitlines()]
+        assert drawn == [layer.replace("|", "│") for layer in layers], contract
