@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
 import signal
@@ -13,7 +14,7 @@ from django.db import OperationalError, connection
 from django.utils import translation
 
 from django_jobqueue import operations
-from django_jobqueue.management.jobqueue import status
+from django_jobqueue.management.jobqueue import rich_output, status
 from django_jobqueue.models import Host, JobType, Queue, QueuedJob, Worker
 from django_jobqueue.stats.unclaimed_jobs import depth_text
 from django_jobqueue.store import rollup
@@ -261,8 +262,9 @@ def test_in_a_file_nothing_is_cut() -> None:
 # Again and again.
 
 
-def test_it_looks_again_until_it_is_interrupted(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("stream", [io.StringIO, Terminal])
+def test_without_rich_it_looks_again_until_it_is_interrupted(
+    monkeypatch: pytest.MonkeyPatch, stream: type[io.StringIO]
 ) -> None:
     rests: list[float] = []
 
@@ -273,10 +275,15 @@ def test_it_looks_again_until_it_is_interrupted(
             raise KeyboardInterrupt
 
     monkeypatch.setattr(status, "sleep", rest)
-    said = jobqueue("status --watch")
+    monkeypatch.setattr(rich_output, "IS_INSTALLED", False)
+    said = jobqueue("status --watch", stdout=stream())
     assert rests == [2, 2, 2]
-    assert said.out.count("Job queue in database") == 3
-    assert "No worker is alive, and 2 jobs wait." in said.out
+    first, *others = said.out.split("Job queue in database")
+    assert (first, len(others), said.err) == ("", 3, "")
+    # A blank line ends each look, and on a terminal one follows the ^C.
+    assert [text.endswith("\n\n") for text in others] == [True] * 3
+    assert said.out.endswith("\n\n\n") == (stream is Terminal)
+    assert "No worker is alive, and 2 jobs wait." in others[2]
     assert "\x1b" not in said.out
 
 

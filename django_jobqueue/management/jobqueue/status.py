@@ -174,7 +174,8 @@ def watch(console: Console, every: float, *, as_json: bool) -> None:
             if as_json:
                 console.print(json.dumps(as_object(figures)))
             else:
-                console.show([*parts(figures), Paragraph("")])
+                console.show(parts(figures))
+                console.print()
         console.stdout.flush()
         sleep(every)
 
