@@ -23,7 +23,7 @@ from django_jobqueue.operations import moving
 from django_jobqueue.store import worker_rows
 from django_jobqueue.store.bulk import moving_jobs
 from django_jobqueue.store.connection import DjangoDatabase
-from tests.commands.conftest import Manage, Said, jobqueue, refusal
+from tests.commands.conftest import Manage, Said, Terminal, jobqueue, refusal
 from tests.sample import jobs
 from tests.store.rows import ADD, LIMITED, ONCE, ago, archive, job_type, make, make_many
 from tests.support.commands import ForkedProcess, worker_environment
@@ -148,6 +148,25 @@ def test_it_takes_several_batches_and_those_of_the_filter_alone() -> None:
     said = jobqueue(f"{TO} --where queue:mail --yes")
     assert said.out == "5 jobs were moved to second.\n"
     assert (here(), there()) == ({other}, set(chosen))
+
+
+def test_more_than_one_needs_a_yes(monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = set(make_many(2))
+    line = f"{TO} --queue default"
+    assert refusal(line).startswith(
+        "2 jobs would be moved to second. More than one needs a confirmation"
+    )
+    monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
+    assert refusal(line) == "Nothing was moved to second."
+    assert (here(), there(), holders()) == (ids, set(), 0)
+    monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
+    said = jobqueue(line)
+    assert said.err == "2 jobs will be moved to second. Go on? [y/N] "
+    assert (here(), there()) == (set(), ids)
+    monkeypatch.undo()
+    one = make()
+    jobqueue(line)
+    assert there() == {*ids, one}
 
 
 def test_a_dry_run_changes_nothing() -> None:

@@ -106,7 +106,7 @@ print("children:", open(f"/proc/self/task/{os.getpid()}/children").read())
 def test_a_supervisor_that_fails_leaves_no_process_behind(
     program: Run,  # noqa: F811
 ) -> None:
-    run = program(FAILED)
+    run = program(FAILED, is_forked=True)
     assert run.wait() == 0, run.output
     assert run.output == "a supervisor of the tests\nchildren: \n"
 

@@ -192,6 +192,13 @@ def test_queues_with_most_jobs_come_first_and_are_paused_after_a_question() -> N
 def test_tab_and_numbers_choose_the_pane_and_lines_are_sorted_and_filtered() -> None:
     make_many(3, ADD, queue="mail")
     make_many(5, FAIL, queue="mail")
+    group = FailureGroup.objects.create(
+        fingerprint="0f0e0d0c-0000-4000-8000-000000000001",
+        coarse="0f0e0d0c-0000-4000-8000-000000000002",
+        error_class="ValueError",
+        frame="shop.jobs:send",
+        template="no such order",
+    )
 
     with Played() as screen:
         screen.press("tab")
@@ -218,6 +225,12 @@ def test_tab_and_numbers_choose_the_pane_and_lines_are_sorted_and_filtered() -> 
             screen.press(str(number))
             screen.until(lambda app: app.pane.name == name)  # noqa: B023
             assert screen.see(lambda app: app.query_one(Tabs).active) == name
+        screen.press("5")
+        screen.until(lambda app: first_cells(app) == ["0f0e0d0c"])
+        assert "no such order" in screen.see(rows)[0]
+        screen.press("enter")
+        screen.until_shown(Details)
+        assert str(group.pk) in screen.text("details")
 
 
 def test_the_chosen_line_stays_chosen_when_lines_move() -> None:
@@ -275,24 +288,6 @@ def test_a_running_job_is_explained_and_cancelled_and_its_worker_drained(
         assert f"workers drain {worker.pk}" in screen.text("question")
         screen.press("y")
         eventually(lambda: Worker.objects.get(pk=worker.pk).desired == "drain")
-
-
-def test_a_failure_group_is_shown_with_its_facts() -> None:
-    group = FailureGroup.objects.create(
-        fingerprint="0f0e0d0c-0000-4000-8000-000000000001",
-        coarse="0f0e0d0c-0000-4000-8000-000000000002",
-        error_class="ValueError",
-        frame="shop.jobs:send",
-        template="no such order",
-    )
-
-    with Played() as screen:
-        screen.press("5")
-        screen.until(lambda app: first_cells(app) == ["0f0e0d0c"])
-        assert "no such order" in screen.see(rows)[0]
-        screen.press("enter")
-        screen.until_shown(Details)
-        assert str(group.pk) in screen.text("details")
 
 
 def test_texts_of_rows_are_neither_markup_nor_codes_of_the_terminal() -> None:

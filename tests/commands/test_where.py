@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 import re
+import signal
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -17,7 +19,7 @@ from django.test import RequestFactory
 from django.utils import timezone
 
 from django_jobqueue import operations
-from django_jobqueue.management.jobqueue import where
+from django_jobqueue.management.jobqueue import queued_verbs, where
 from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
 from django_jobqueue.search.parser import qualifiers
 from django_jobqueue.search.selection import Selection, Table
@@ -251,6 +253,34 @@ def test_more_than_one_job_needs_a_yes(
     assert refusal(line).startswith("Nothing was")
     assert (QueuedJob.objects.count(), ArchivedJob.objects.count()) == (2, 2)
     assert jobqueue(f"{line} --yes").out.startswith("2 jobs were ")
+
+
+def test_jobs_fail_in_batches_that_ctrl_c_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that join later are left alone."""
+    ids = jobs.add.enqueue_many([{"a": 1}] * 5)
+    jobs.fail.enqueue()
+    fail, batches = operations.fail, []
+    interrupts = True
+
+    def failing(ids: list[UUID], **how: Any) -> list[UUID]:
+        jobs.add.enqueue(2)
+        batches.append(len(ids))
+        if interrupts:
+            os.kill(os.getpid(), signal.SIGINT)
+        return fail(ids, **how)
+
+    monkeypatch.setattr(queued_verbs, "BATCH", 2)
+    monkeypatch.setattr(operations, "fail", failing)
+    line = "fail --type tests.sample.add --where data.a:1 --reason 'given up' --yes"
+    assert refusal(line) == "Interrupted. 2 jobs were failed."
+    assert batches == [2]
+    interrupts = False
+    assert jobqueue(line).out == "3 jobs were failed.\n"
+    assert batches == [2, 2, 1]
+    over = archived(status="failed")
+    assert {job.id for job in over} == set(ids)
+    assert {job.error_message for job in over} == {"given up"}
+    assert len(queued()) == 4
 
 
 def test_the_question_says_which_statuses_the_jobs_have(

@@ -19,7 +19,7 @@ from tests.admin import scene
 from tests.commands.conftest import jobqueue, not_refused, refusal
 from tests.sample import jobs
 from tests.stats.rows import worker
-from tests.support.run_workers import RunWorkers
+from tests.support.run_workers import BRISK, RunWorkers
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("requests_commit")]
@@ -214,7 +214,7 @@ def test_a_real_worker_obeys(
     runworkers: Callable[..., RunWorkers], journal: str
 ) -> None:
     jobs.write.enqueue(journal, seconds=60)
-    started = runworkers()
+    started = runworkers("--threads", "1", constants=BRISK)
     started.started()
     eventually(lambda: jobs.notes(journal))
     stacks = jobqueue("workers stacks --all --format json").json

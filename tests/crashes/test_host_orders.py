@@ -20,6 +20,7 @@ from tests.crashes.test_exporter import ANY_PORT, get, url
 from tests.sample import jobs
 from tests.support.rows import queued
 from tests.support.run_workers import BRISK, RunWorkers
+from tests.support.selection import some_slow
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
@@ -164,7 +165,7 @@ def test_a_host_that_drains_its_queues_obeys_operators_and_then_goes_on(
     assert "Operators ask this host: drain\n" in run.output
 
 
-@pytest.mark.parametrize("drains", [True, False])
+@pytest.mark.parametrize("drains", some_slow([True, False], [False]))
 def test_a_stop_lets_running_jobs_end_and_a_signal_after_it_is_the_first_one(
     runworkers: Run, journal: str, drains: bool
 ) -> None:

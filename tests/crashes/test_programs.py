@@ -27,6 +27,7 @@ from tests.sample.programs import (
 )
 from tests.support.rows import archived
 from tests.support.run_workers import BRISK, RunWorkers
+from tests.support.selection import some_slow
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.processes
@@ -45,7 +46,11 @@ def starts(journal: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "number"), [("program", signal.SIGKILL), ("process", signal.SIGSTOP)]
+    ("kind", "number"),
+    some_slow(
+        [("program", signal.SIGKILL), ("process", signal.SIGSTOP)],
+        [("process", signal.SIGSTOP)],
+    ),
 )
 def test_what_a_killed_handler_started_ends_before_its_next_attempt(
     runworkers: Run, journal: str, kind: str, number: int

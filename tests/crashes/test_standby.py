@@ -166,6 +166,7 @@ def test_a_host_that_cannot_renew_its_lease_kills_its_workers_before_it_lapses(
     assert lease_row().fence == 1  # nobody else has had it
 
 
+@pytest.mark.slow("its lease is taken away in another way")
 def test_a_host_that_was_paused_for_long_finds_that_another_is_active(
     runworkers: Run,
 ) -> None:

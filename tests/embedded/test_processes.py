@@ -91,6 +91,7 @@ worker.stop()
     assert run.output == ""
 
 
+@pytest.mark.slow("any worker that was killed is given up so")
 def test_after_a_kill_another_worker_takes_over_when_the_lease_has_lapsed(
     program: Run, runworkers: Callable[..., RunWorkers], journal: str
 ) -> None:

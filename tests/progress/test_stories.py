@@ -17,7 +17,6 @@ from tests.support.rows import archived
 from tests.support.run_workers import RunWorkers
 from tests.support.waiting import eventually
 
-
 PROMPT = {"workers.reporter.WRITE_EVERY": 0.1}
 
 
