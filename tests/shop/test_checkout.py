@@ -27,7 +27,6 @@ def test_the_checkout_makes_an_order_and_enqueues_what_follows(
 ) -> None:
     form = {**BUYER, f"quantity_{product.pk}": 2}
     answer = client.post("/checkout/", form)
-
     order = Order.objects.get()
     assert answer.url == order.get_absolute_url()
     assert [(line.product, line.quantity) for line in order.lines.all()] == [
@@ -42,7 +41,6 @@ def test_an_order_that_cannot_be_written_leaves_no_job(
 ) -> None:
     with pytest.raises(IntegrityError):
         place(quantity=-1)
-
     assert not Order.objects.exists()
     assert queued() == []
 
@@ -51,7 +49,6 @@ def test_an_order_of_nothing_is_refused_with_a_sentence(
     client: Client, product: Product
 ) -> None:
     answer = client.post("/checkout/", BUYER)
-
     assert "Choose at least one product." in answer.text
     assert not Order.objects.exists()
 
@@ -60,12 +57,10 @@ def test_the_form_begins_with_the_product_that_was_chosen(
     client: Client, product: Product
 ) -> None:
     answer = client.get("/checkout/", {"product": product.pk})
-
     assert f'name="quantity_{product.pk}" value="1"' in answer.text
 
 
 def test_a_customer_is_known_by_the_address(client: Client, product: Product) -> None:
     for name in ("Ada", "Ada Lindqvist"):
         client.post("/checkout/", {**BUYER, "name": name, f"quantity_{product.pk}": 1})
-
     assert [order.customer.name for order in Order.objects.all()] == ["Ada", "Ada"]

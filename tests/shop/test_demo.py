@@ -26,7 +26,6 @@ def test_a_port_that_is_taken_is_left_alone() -> None:
     with closing(socket.create_server((HOST, 0))) as other:
         taken = other.getsockname()[1]
         found = free_port(taken)
-
     assert found != taken
     assert free_port(found) == found
 
@@ -45,7 +44,6 @@ def test_a_process_is_stopped_at_the_end(files: Path) -> None:
     port = free_port(0)
     with running("web", "runserver", "--noreload", f"{HOST}:{port}") as web:
         web.check()
-
     with pytest.raises(Died, match="web ended with"):
         web.check()
 

@@ -149,7 +149,6 @@ def loaded_again_nothing_changes() -> None:
 def test_a_run_without_orders_is_not_well(transactional_db: None) -> None:
     write_price_list(in_media(PRICE_LIST), rows=1)
     found = checks(Run.starting_now(), placed=[])
-
     assert [check.name for check in found if check.holds] == ["no job is left"]
 
 
@@ -163,7 +162,6 @@ def test_errors_of_jobs_that_did_not_succeed_are_counted(
     jobs.resize_image.enqueue_many([{"product_id": product.pk}] * 2)
     jobs.import_products.enqueue(name="none.csv")
     make_worker().work()
-
     (images, two), (prices, one) = run.errors
     assert "resize_image: PIL.UnidentifiedImageError: cannot identify" in images
     assert "import_products: FileNotFoundError: " in prices
@@ -174,7 +172,6 @@ def test_the_report_ends_with_what_is_wrong(transactional_db: None) -> None:
     run = Run.starting_now()
     good = Check("ledger balances", True, "3 of 3")
     bad = Check("invoices on disk", False, "2 of 3")
-
     assert report(run, [good]).endswith("\n\nAll is as it should be.")
     assert report(run, [good, bad]).endswith("\n\nNot so: invoices on disk.")
 
@@ -189,7 +186,6 @@ def test_the_table_says_no_where_something_is_wrong() -> None:
         run_ms=2.5,
     )
     lines = table([row], [Check("ledger balances", False, "2 of 3; not HG-3")])
-
     assert [line.split() for line in lines.splitlines()[1:]] == [
         ["testproject.shop.send_invoice", "3", "2", "1", "4", "2.5", "ms"],
         [],

@@ -44,7 +44,6 @@ def test_a_run_of_the_shop_with_tasks_has_nothing_wrong(
     make_worker: Callable[..., HandDriven], open_shop: str
 ) -> None:
     run = whole_run(make_worker)
-
     found = checks(run, placed=[order.pk for order in run.orders])
     assert [check.found for check in found if not check.holds] == []
     assert len(found) == 12
@@ -62,7 +61,6 @@ def test_a_task_runs_by_the_policy_that_it_states(
         (50, order.pk)
     ]
     worker.work()
-
     (job,) = archived(job_type=background.job_type("capture_payment"))
     assert (job.status, job.attempts) == ("failed", 1)
     assert Payment.objects.get().state == "declined"
@@ -76,6 +74,5 @@ def test_an_invoice_that_waits_to_be_mailed_is_not_enqueued_again(
     for _ in range(2):
         background.render_invoice.enqueue(order_id=order.pk)
     worker.work()
-
     assert len(archived(job_type=background.job_type("render_invoice"))) == 3
     assert len(archived(job_type=background.job_type("send_invoice"))) == 1

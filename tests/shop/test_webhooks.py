@@ -39,7 +39,6 @@ def test_a_signature_fits_one_body_only(body: bytes, signature: str) -> None:
 
 def test_the_body_tells_what_was_bought(place: Callable[..., Order]) -> None:
     order = place(quantity=2)
-
     assert json.loads(body_of(order, "order.placed")) == {
         "event": "order.placed",
         "order": order.pk,
@@ -57,6 +56,5 @@ def test_the_partner_takes_no_webhook_with_a_wrong_signature(
     answer = client.post(
         "/partner/webhook/", body, content_type="application/json", headers=headers
     )
-
     assert answer.status_code == 401
     assert not WebhookReceipt.objects.exists()
