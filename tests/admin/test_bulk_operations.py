@@ -274,7 +274,6 @@ def test_some_have_to_be_given_something(anna: Client) -> None:
     assert "Give a rate or a span, not both." in refused(anna, id, **both)
     start(anna, id, spread="30")
     assert BulkOperation.objects.get(pk=id).per_minute == 3
-
     queued()
     id = drafted("reschedule", WAITING)
     assert "Choose a time, a priority or a queue." in refused(anna, id)

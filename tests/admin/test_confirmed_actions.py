@@ -23,7 +23,6 @@ from django_jobqueue.models import (
     Worker,
 )
 from django_jobqueue.stats.why_not_running import why_not_one
-from tests.admin.conftest import LogIn
 from tests.admin.pages import get, list_of, page_of, post, select, verb_of
 from tests.admin.scene import (
     ADD,
@@ -225,7 +224,6 @@ def test_queues_are_paused_and_resumed_with_and_without_a_row(anna: Client) -> N
     act(anna, "queue", "resume", "images", "mail")
     assert not Queue.objects.filter(paused=True).exists()
     assert entries() == {"images": "Resumed.", "mail": "Resumed."}
-
     address = verb_of("queue", "pause-by-name")
     assert "Known queues: default, images, mail" in get(anna, address).text
     form = {"reason": "month's end", "confirmed": "1"}
@@ -315,25 +313,6 @@ def test_a_running_job_is_left_alone(anna: Client, scene: Scene) -> None:
         assert verb not in buttons(anna, "queuedjob", id)
         assert "1 was skipped" in act(anna, "queuedjob", verb, id, **said)
     assert QueuedJob.objects.filter(pk=id).values().get() == before
-
-
-def test_each_needs_its_right(log_in: LogIn, scene: Scene) -> None:
-    lost = scene.queued["lapsed"]
-    cases: dict[str, tuple[str, Any, dict[str, Any]]] = {
-        "cancel_queuedjob": ("fail", queued(), REASON),
-        "reschedule_queuedjob": ("allow_attempts", queued(), ATTEMPTS),
-        "release_queuedjob": ("release", lost, {}),
-        "free_unique_key": ("free_key", queued(unique_key=new_id()), {}),
-    }
-    for right, (verb, id, said) in cases.items():
-        sent = {"keys": str(id), "confirmed": "1", **said}
-        others = {*cases, "view_queuedjob", "view_job_data"} - {right}
-        client = log_in(*others, name=f"not {verb}")
-        assert verb not in buttons(client, "queuedjob", id)
-        assert client.post(verb_of("queuedjob", verb), sent).status_code == 403
-        client = log_in("view_queuedjob", right, name=verb)
-        assert client.post(verb_of("queuedjob", verb), sent).status_code == 302
-    assert LogEntry.objects.count() == 4
 
 
 # Releasing running jobs: only from workers that are gone.
@@ -433,10 +412,7 @@ def test_the_page_of_a_job_says_until_when_it_holds_its_key(
     anna: Client, db: None
 ) -> None:
     for seconds in (3_600, None):
-        for model, id in (
-            ("queuedjob", queued()),
-            ("archivedjob", archived()),
-        ):
+        for model, id in (("queuedjob", queued()), ("archivedjob", archived())):
             held = window(id, seconds)
             text = str(context(anna, model, id)["page"].summary)
             assert str(held.key) in text

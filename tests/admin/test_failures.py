@@ -41,8 +41,6 @@ from tests.admin.units import (
     problems,
     shown,
 )
-from tests.sample import jobs
-from tests.support.hand_driven import HandDriven
 
 pytestmark = pytest.mark.django_db
 
@@ -499,34 +497,6 @@ def test_to_resolve_and_replay_needs_the_right_to_resolve(
     with pytest.raises(PermissionDenied):  # to start such a draft, too
         answer(client, address.replace("/change/", "/start/"), {})
     assert FailureGroup.objects.get().state == "open"
-
-
-def test_a_flood_is_seen_understood_replayed_resolved_and_regresses(
-    anna: Client, worker: HandDriven
-) -> None:
-    """Through a real worker, from the list to the regression."""
-    made = [jobs.fail.enqueue(message=f"card {n} is refused") for n in range(5)]
-    worker.claim()
-    worker.run()
-    worker.finish()
-    (fingerprint,) = shown(anna, MODEL, state="open")
-    page = get(anna, page_of(MODEL, fingerprint))
-    assert "raise ValueError(message)" in page.text
-    assert "your code" in page.text
-    assert page_of("queuedjob", made[0].id) in page.links
-    worker.work()
-    worker.worker.completer.write_counters()  # else once in a while
-    page = get(anna, page_of(MODEL, fingerprint))
-    assert page_of("archivedjob", made[0].id) in page.links
-    assert "24 hours: 5 failed, 10 retried." in labels(page)
-
-    press(anna, operation_url("resolve-and-replay", UUID(fingerprint)))
-    assert shown(anna, MODEL, state="resolved") == []
-    assert operations.bulk.start(BulkOperation.objects.get().pk, by="anna")
-    assert shown(anna, MODEL, state="resolved") == [fingerprint]
-    worker.work()
-    assert shown(anna, MODEL, state="regressed") == [fingerprint]
-    assert ArchivedJob.objects.filter(job_type=FAIL, status="failed").count() == 10
 
 
 # The draft that replays the failed jobs of a group, and what came of it.

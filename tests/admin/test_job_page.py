@@ -73,9 +73,7 @@ def page(client: Client, model: str, id: UUID, **query: Any) -> Any:
 # Attempts.
 
 
-def test_the_latest_twenty_attempts_and_the_first_are_on_the_page(
-    anna: Client,
-) -> None:
+def test_the_latest_twenty_attempts_and_the_first_are_on_the_page(anna: Client) -> None:
     id = rows.archived(FAIL, "failed")
     made = failures(id, 45)
     address = page_of("archivedjob", id)

@@ -142,9 +142,7 @@ def test_lines_and_notes_are_shown_to_all_and_metadata_as_data_are(
     assert SECRET not in some.html + more.html
 
 
-def test_lines_that_plain_sql_wrote_harm_nothing_and_are_bounded(
-    anna: Client,
-) -> None:
+def test_lines_that_plain_sql_wrote_harm_nothing_and_are_bounded(anna: Client) -> None:
     id = running()
     told(id)
     for stored in (
@@ -231,7 +229,6 @@ def test_a_job_page_lists_all_followers_by_outcome(anna: Client) -> None:
     page = get(anna, page_of("queuedjob", rows.queued(followers=named)))
     assert f"On success {ADD} On failure {ADD} {FAIL} On completion {FAIL}" in page.text
     assert "Followed by" not in page.text
-
     id = rows.archived(FAIL, "failed", followers=named)
     page = get(anna, page_of("archivedjob", id))
     ids = QueuedJob.objects.filter(follows=id).values_list("pk", flat=True)

@@ -19,16 +19,7 @@ from django_jobqueue.store.connection import DjangoDatabase
 from tests.admin import scene as rows
 from tests.admin.conftest import VIEWS, LogIn
 from tests.admin.pages import Page, get, list_of, page_of
-from tests.admin.scene import (
-    ADD,
-    FAIL,
-    MINUTE,
-    ONCE,
-    Scene,
-    insert,
-    queued,
-    worker,
-)
+from tests.admin.scene import ADD, FAIL, MINUTE, ONCE, Scene, insert, queued, worker
 from tests.admin.units import context, listing, shown
 
 NOBODY = "no handler in any live worker"

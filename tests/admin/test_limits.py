@@ -61,7 +61,6 @@ def test_an_engineer_overrides_a_limit_and_holds_a_key(log_in: LogIn) -> None:
     assert f"Override the limit {KEYED}?" in asked.text
     assert 'value="acme"' in asked.html
     assert "Running jobs per key, now: 2; in code: 2." in asked.text
-
     override(client, concurrency="5")
     assert limit().concurrency_override == 5
     override(client, concurrency="0", **ONLY)
@@ -69,7 +68,6 @@ def test_an_engineer_overrides_a_limit_and_holds_a_key(log_in: LogIn) -> None:
     assert "Nothing changed." in override(client, concurrency="0", **ONLY)
     override(client, concurrency="", **ONLY)
     assert not KeyOverride.objects.exists()
-
     entries = [one.get_change_message() for one in LogEntry.objects.order_by("id")]
     assert entries == ["– → 5", "Key acme: – → 0", "Key acme: 0 → –"]
     assert AuditEntry.objects.count() == 3

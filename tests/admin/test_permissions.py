@@ -24,22 +24,25 @@ from tests.support.undone import undone
 
 # Every verb, by the right that it needs.
 RIGHTS = {
-    "cancel_queuedjob": "queuedjob/cancel",
+    "cancel_queuedjob": "queuedjob/cancel queuedjob/fail",
     "change_keylimit": "keylimit/override",
     "control_worker": "host/drain host/restart host/resume host/scale host/stop"
     " worker/drain worker/restart worker/resume worker/stop worker/where",
+    "free_unique_key": "archivedjob/free_key queuedjob/free_key",
     "manage_token": "token/revoke",
     "pause_jobtype": "jobtype/pause jobtype/resume",
     "pause_queue": "queue/pause queue/resume queue/pause-by-name",
     "pause_schedule": "schedule/pause",
     "replay_archivedjob": "archivedjob/replay",
-    "reschedule_queuedjob": "queuedjob/reschedule queuedjob/run_now",
+    "release_queuedjob": "queuedjob/release",
+    "reschedule_queuedjob": "queuedjob/allow_attempts queuedjob/reschedule"
+    " queuedjob/run_now",
     "run_schedule": "schedule/run",
     "take_away_lease": "lease/take-away",
 }
 VERBS = {verb: right for right, verbs in RIGHTS.items() for verb in verbs.split()}
 FORM = {"confirmed": "1", "reason": "because", "name": "images"}
-FORM |= dict.fromkeys(("priority", "concurrency", "processes"), "3")
+FORM |= dict.fromkeys(("priority", "concurrency", "max_attempts", "processes"), "3")
 
 
 def test_a_verb_needs_its_right_and_that_to_see_its_objects(
@@ -120,9 +123,10 @@ def test_offered_verbs_are_those_that_apply(anna: Client, scene: Scene) -> None:
         }
 
     always = {"restart", "stop"}
+    of_waiting = {"allow_attempts", "cancel", "fail", "reschedule", "run_now"}
     for model, key, verbs in (
-        ("queuedjob", scene.queued["later"], {"cancel", "reschedule", "run_now"}),
-        ("queuedjob", scene.queued["running"], {"cancel"}),
+        ("queuedjob", scene.queued["later"], of_waiting),
+        ("queuedjob", scene.queued["running"], {"cancel", "release"}),
         ("archivedjob", scene.archived["succeeded"], {"replay"}),
         ("worker", scene.workers["stopped"], set()),
         ("worker", scene.workers["running"], {"drain", *always}),

@@ -121,9 +121,7 @@ def test_the_page_shows_where_it_is_and_what_will_happen_to_jobs(
     assert Erasure.objects.get(value=MAIL).state == "draft"
 
 
-def test_a_value_that_is_too_short_or_found_nowhere_is_not_erased(
-    anna: Client,
-) -> None:
+def test_a_value_that_is_too_short_or_found_nowhere_is_not_erased(anna: Client) -> None:
     assert "name the key" in post(anna, FIND, {"value": "7", "confirmed": "1"}).text
     assert not Erasure.objects.exists()
     find(anna, "7", "customer_id")

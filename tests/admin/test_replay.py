@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
-import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
 from django.test import Client
 
-from django_jobqueue.admin.actions.action_admin import ActionAdmin
-from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
+from django_jobqueue.models import ArchivedJob, QueuedJob
 from tests.admin import scene as rows
-from tests.admin.conftest import LogIn
 from tests.admin.pages import get, list_of, page_of, select, verb_of
 from tests.admin.scene import ADD, FAIL, LEAK, Scene
 from tests.admin.units import act, answer, joined, problems
-from tests.sample.jobs import fail
 from tests.store.meanwhile import together
 
 MODEL = "archivedjob"
@@ -39,43 +34,6 @@ def newest_in(context: Any) -> str:
     return str(context["form"]["newest"].value() or "")
 
 
-def across(id: object) -> dict[str, Any]:
-    chosen = {"select_across": "1", "_selected_action": [str(id)]}
-    return {"action": "replay", "index": 0, **chosen}
-
-
-def test_a_failed_job_is_replayed_from_the_list_and_succeeds(
-    transactional_db: None, make_worker: Callable[..., Any]
-) -> None:
-    """The whole way: fail, select, confirm, run again, look at both pages."""
-    worker = make_worker()
-    fail.enqueue("no")
-    worker.work()
-    old = ArchivedJob.objects.get()
-    JobType.objects.filter(name=old.job_type_id).update(paused=False)
-    ArchivedJob.objects.update(job_type_id=ADD, data={"a": 4})
-    get_user_model().objects.create_superuser("anna", "", "x")
-    client = Client()
-    client.force_login(get_user_model().objects.get())
-
-    page = select(client, MODEL, "replay", old.pk)
-    assert "Replay 1 job?" in page.text
-    assert replays() == []
-    (keys,) = [box["value"] for box in page.all("input", name="keys")]
-    assert act(client, MODEL, "replay", keys) == "1 job was replayed."
-    (new,) = replays()
-    assert (new.replay_of, new.root_id, new.enqueued_by) == (old.pk, old.pk, "anna")
-
-    worker.work()
-    again = ArchivedJob.objects.get(pk=new.pk)
-    assert (again.status, again.result) == ("succeeded", 4)
-    assert ArchivedJob.objects.get(pk=old.pk).status == "failed"
-    pages = [page_of(MODEL, id) for id in (old.pk, new.pk)]
-    assert pages[1] in get(client, pages[0]).links
-    assert pages[0] in get(client, pages[1]).links
-    assert pages[1] in get(client, list_of(MODEL)).links
-
-
 def test_the_question_says_how_many_of_what(anna: Client, scene: Scene) -> None:
     page = select(anna, MODEL, "replay", *scene.archived.values())
     for text in (
@@ -88,31 +46,6 @@ def test_the_question_says_how_many_of_what(anna: Client, scene: Scene) -> None:
     ):
         assert text in page.text
     assert replays() == []
-
-
-def test_all_that_match_are_selected_across_pages(
-    log_in: LogIn, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    anna = log_in("view_archivedjob", "replay_archivedjob", name="anna")
-    failed = [rows.archived_row(FAIL, "failed") for _ in range(60)]
-    rows.insert_all(ArchivedJob, [*failed, rows.archived_row(FAIL)])
-    page = get(anna, list_of(MODEL), status="failed")
-    assert len(page.rows) == 50
-    found = answer(anna, list_of(MODEL), across(page.rows[0]), status="failed")
-    assert found.context_data["question"].text == "Replay 60 jobs?"
-    told = act(anna, MODEL, "replay", found.context_data["keys"])
-    assert told == "60 jobs were replayed."
-    assert len(replays()) == 60
-    # More need a bulk operation; and a range that is not clear selects nothing.
-    monkeypatch.setattr(ActionAdmin, "most_selected", 59)
-    response = anna.post(list_of(MODEL), across(page.rows[0]), follow=True)
-    text = response.content.decode()
-    assert "At most 59 can be selected at once. Nothing was changed" in text
-    assert "at most 59 at once" in text
-    unclear = f"{list_of(MODEL)}?finished_at__range__gte_0=soon"
-    response = anna.post(unclear, across(page.rows[0]), follow=True)
-    assert "Nothing was selected." in response.content.decode()
-    assert len(replays()) == 60
 
 
 def test_a_job_is_replayed_from_its_page_and_back_to_it(

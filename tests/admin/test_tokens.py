@@ -124,7 +124,6 @@ def test_tokens_are_revoked_by_who_confirms_it(log_in: LogIn, scene: Scene) -> N
     assert "Revoke the token billing?" in asked
     assert "refused from the next request on" in asked
     assert Token.objects.filter(revoked_at=None).count() == 3
-
     told = act(client, "token", "revoke", *keys)
     assert "2 tokens were revoked." in told
     assert "1 was skipped" in told

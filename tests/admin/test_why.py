@@ -177,7 +177,6 @@ def test_its_key_is_at_its_limit(reasons: Any, worker: int) -> None:
         make(KEYED, data={"key": 7}, **columns)
     other = make(KEYED, data={"key": 8})
     mine = make(KEYED, data={"key": 7})
-
     assert reasons(mine) == ["its key is at its limit: 2 of 2 run"]
     assert reasons(other) == SOON
     behind = make(KEYED, data={"key": 8})

@@ -20,22 +20,11 @@ from django_jobqueue.domain.registry import registry
 from django_jobqueue.models import JobType, QueuedJob, Worker
 from tests.admin.conftest import LogIn
 from tests.admin.pages import Page, get, list_of, page_of
-from tests.admin.scene import (
-    ADD,
-    FAIL,
-    MINUTE,
-    archived,
-    endpoint,
-    queued,
-    worker,
-)
+from tests.admin.scene import ADD, FAIL, MINUTE, archived, endpoint, queued, worker
 from tests.admin.test_job_types import row_of
 from tests.admin.units import act, buttons, context, press, question, shown
 
-pytestmark = [
-    pytest.mark.django_db,
-    pytest.mark.usefixtures("requests_commit"),
-]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("requests_commit")]
 
 STACK = '  File "/srv/shop/jobs.py", line 7, in charge\n    gateway.post(card)\n'
 CLOCK = r"\d\d:\d\d:\d\d"

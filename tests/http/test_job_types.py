@@ -67,11 +67,9 @@ def test_sent_again_it_changes_the_type_and_keeps_what_operators_say(
     client.send("POST", "/jobs", {"name": NAME, "attempts": 2, "concurrency": 3})
     operations.override(NAME, concurrency=1)
     operations.pause([NAME])
-
     again: Any = client.send(
         "POST", "/v2/job-types", {"name": NAME, "delivery_strategy": "at_most_once"}
     )
-
     assert again.status_code == 200
     assert again.json()["delivery_strategy"] == "at_most_once"
     assert (again.json()["attempts"], again.json()["concurrency"]) == (1, 1)

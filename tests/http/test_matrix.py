@@ -141,9 +141,7 @@ def claimed_by(client: Program, worker: int) -> tuple[str, dict[str, Any]] | Non
 @USERS
 @pytest.mark.parametrize("name", ["programs", "users"])
 def test_who_may_do_what(
-    name: str,
-    program: Callable[..., Program],
-    send: Callable[[Program, str], Any],
+    name: str, program: Callable[..., Program], send: Callable[[Program, str], Any]
 ) -> None:
     nobody, user = Program(), User.objects.create_user("bert")
     scopes = {scope: program(scope) for scope in Scope}

@@ -37,7 +37,6 @@ def test_each_caller_may_send_so_many_requests(
         left = 60 - NOW % 60
         assert int(answer["Retry-After"]) == left
         assert second.send("GET", "/jobs").status_code == 200
-
         clock[0] += left
         assert first.send("GET", "/jobs").status_code == 200
 

@@ -55,7 +55,6 @@ def test_who_got_jobs_wakes_some_others_of_its_group() -> None:
         stack.enter_context(waiting.waiting("b", other))
         waiting.got_jobs("a", events[0])
         states = [one.is_set() for one in events]
-
     assert states == [False, *[True] * FOLLOWERS, False]
     assert not other.is_set()
 

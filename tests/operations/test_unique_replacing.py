@@ -114,7 +114,6 @@ def test_a_replacement_keeps_the_time_unless_it_has_one_of_its_own() -> None:
 @pytest.mark.parametrize("many", [False, True])
 def test_a_replacement_lives_as_long_as_its_call_says(many: bool) -> None:
     """From when it is due: the new data never expire with the old ones."""
-
     began = timezone.now()
 
     def call(**options: Any) -> None:

@@ -20,12 +20,7 @@ from django.utils import timezone
 from django_jobqueue import Rate, operations
 from django_jobqueue.conf import conf
 from django_jobqueue.enqueueing.handler import Handler
-from django_jobqueue.models import (
-    ArchivedJob,
-    Failure,
-    FailureGroup,
-    QueuedJob,
-)
+from django_jobqueue.models import ArchivedJob, Failure, FailureGroup, QueuedJob
 from django_jobqueue.remote import clients, delivery
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase

@@ -57,9 +57,7 @@ def ear(other: OwnConnection) -> Hearing:
 
 
 @pytest.fixture
-def background(
-    transactional_db: None,
-) -> Iterator[Background]:
+def background(transactional_db: None) -> Iterator[Background]:
     """Call functions in threads: ``background(function).result(30)``."""
     with ThreadPoolExecutor(4) as pool:
         yield partial(submit, pool)

@@ -44,10 +44,7 @@ def succeeded(result: str | None = None) -> Outcome:
 def failed(what: Failure | None = None, reason: str = "no attempt is left") -> Outcome:
     """The last attempt failed."""
     return Outcome(
-        verb=Verb.FAIL,
-        end=AttemptEnd.FAILED,
-        reason=reason,
-        failure=what or failure(),
+        verb=Verb.FAIL, end=AttemptEnd.FAILED, reason=reason, failure=what or failure()
     )
 
 

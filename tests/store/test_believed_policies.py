@@ -20,10 +20,7 @@ from django_jobqueue.store.queue import claim
 from django_jobqueue.store.queue.claim_keyed import KeyedLane, adopt, claim_keyed
 from django_jobqueue.store.queue.claim_keyed_rated import claim_keyed_rated
 from django_jobqueue.store.queue.claim_rated import claim_rated
-from django_jobqueue.store.queue.claim_weighed import (
-    claim_keyed_weighed,
-    claim_weighed,
-)
+from django_jobqueue.store.queue.claim_weighed import claim_keyed_weighed, claim_weighed
 from django_jobqueue.store.queue.lanes import START, LaneMark, Mark
 from django_jobqueue.store.rows import ClaimedJob, Lane
 from tests.sample.jobs import write_keyed

@@ -265,13 +265,11 @@ def test_only_the_job_in_charge_hands_work_over(transactional_db: None) -> None:
         assert not bulk_steps.hand_over(id, job=first, after=60)
         assert BulkOperation.objects.get().job_id == first
     BulkOperation.objects.update(state="running")
-
     assert bulk_steps.hand_over(id, job=first, after=60)
     second = BulkOperation.objects.get().job_id
     waiting = QueuedJob.objects.count()
     assert second != first
     assert not bulk_steps.hand_over(id, job=first, after=60)
-
     assert BulkOperation.objects.get().job_id == second
     assert QueuedJob.objects.count() == waiting
 

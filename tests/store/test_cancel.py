@@ -10,12 +10,7 @@ from django.utils import timezone
 from django_jobqueue.models import ArchivedJob, Failure, QueuedJob
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.control import cancel
-from tests.store.meanwhile import (
-    Background,
-    Hearing,
-    open_transaction,
-    until_waiting,
-)
+from tests.store.meanwhile import Background, Hearing, open_transaction, until_waiting
 from tests.store.outcomes import came_to, held_by, report, succeeded
 from tests.store.rows import ago, archive, archived_job, claimed, make, queued_job
 from tests.store.test_finish import KEPT, seen
@@ -24,9 +19,7 @@ from tests.store.test_finish import KEPT, seen
 def test_a_queued_job_is_archived_with_everything_it_had(own: OwnConnection) -> None:
     id = make(**KEPT, attempts=3)
     before = timezone.now()
-
     done = cancel.cancel(own, [id], reason="not wanted")
-
     assert (done.archived, done.asked) == ([id], [])
     held = archived_job(id)
     assert queued_job(id) is None
@@ -44,9 +37,7 @@ def test_running_jobs_are_asked_to_stop(
 ) -> None:
     id, other = make(run_after=ago(9)), make(run_after=ago(5))
     claimed(own, holder, 2)
-
     done = cancel.cancel(own, [id], reason="not wanted")
-
     assert (done.archived, done.asked) == ([], [id])
     held = QueuedJob.objects.get(id=id)
     assert held.status == "running"

@@ -109,7 +109,6 @@ def test_a_paused_queue_or_job_type_is_not_claimed_until_its_pause_ends(
     free = {make(queue="b"), make(queue="without-a-row")}
     lanes = [lane(queue=name) for name in ("a", "b", "without-a-row")]
     lanes.append(lane(other))
-
     assert ids(claim.claim(own, holder, lanes, 10)) == free
     for rows in (Queue.objects.filter(name="a"), JobType.objects.filter(name=other)):
         rows.update(resume_at=ago(-60))

@@ -143,7 +143,6 @@ def test_a_snooze_and_a_rescue_and_its_quarantine_hold_the_key_as_well(
     (a1,) = take(own, holder, lane_of())
     end(own, holder, a1, SNOOZED)
     assert take(own, holder, lane_of()) == []
-
     become_due("a1")
     assert words(take(own, holder, lane_of())) == ["a1"]
     rescue.rescue(own, [holder], crashed=True, reason="it died")
@@ -153,7 +152,6 @@ def test_a_snooze_and_a_rescue_and_its_quarantine_hold_the_key_as_well(
     assert QueuedJob.objects.get(pk=a1.id).quarantined
     third = register(own, "host:3")
     assert take(own, third, lane_of()) == []
-
     assert words(claim.claim_quarantined(own, third, [KEYED], None)) == ["a1"]
     assert take(own, third, lane_of()) == []
 
@@ -172,7 +170,6 @@ def test_a_retry_holds_its_key_in_other_lanes_of_the_limit(
     assert [take(own, holder, one) for one in others] == [[], []]
     end(own, holder, a1, retried(60))
     assert [take(own, holder, one) for one in (lane_of(), *others)] == [[], [], []]
-
     cancel(a1.id)
     (a2,) = take(own, holder, others[0])
     assert words([a2]) == ["a2"]

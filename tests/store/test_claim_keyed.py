@@ -15,12 +15,7 @@ from django_jobqueue.store.queue.finish import Finished, Holder
 from django_jobqueue.store.queue.lanes import START
 from django_jobqueue.store.rows import ClaimedJob, Lane
 from tests.sample.jobs import write_keyed
-from tests.store.meanwhile import (
-    Background,
-    open_transaction,
-    together,
-    until_waiting,
-)
+from tests.store.meanwhile import Background, open_transaction, together, until_waiting
 from tests.store.rows import (
     KEYED,
     ago,
@@ -81,7 +76,6 @@ def test_no_claimer_among_many_exceeds_the_limit_of_a_key(
         return highest
 
     seen = together([partial(work, *one) for one in claimers])
-
     assert max(max(counts) for counts in seen if counts) == 2
     assert all(archived_job(id) for id in made)
 
@@ -125,7 +119,6 @@ def test_each_key_has_its_codes_or_operators_limit(
         enqueue_keys("aaaabc")
         started[declared, override] = keys(take(own, holder, each=10))
         QueuedJob.objects.all().delete()
-
     assert started == limits
 
 

@@ -11,13 +11,7 @@ import pytest
 from django.utils import timezone
 
 from django_jobqueue import Rate
-from django_jobqueue.models import (
-    Bucket,
-    JobType,
-    KeyLimit,
-    KeyOverride,
-    QueuedJob,
-)
+from django_jobqueue.models import Bucket, JobType, KeyLimit, KeyOverride, QueuedJob
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import claim
 from django_jobqueue.store.queue.claim_keyed import KeyedLane
@@ -118,7 +112,6 @@ def test_claims_at_once_never_exceed_the_rate_of_a_key_in_any_window(
             take(db, worker, 7, each=1 + number % 3)
 
     together([partial(work, *one) for one in claimers])
-
     by_key = defaultdict[str, list[datetime]](list)
     for job in QueuedJob.objects.filter(status="running").order_by("started_at"):
         by_key[str(job.limit_key)].append(job.started_at)

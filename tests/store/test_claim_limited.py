@@ -59,7 +59,6 @@ def test_a_limit_is_never_exceeded_by_claimers_at_once(
         return seen
 
     seen = together([partial(work, *one) for one in claimers])
-
     assert max(max(counts) for counts in seen if counts) == LIMIT
     assert all(archived_job(id) for id in made)
 
@@ -146,7 +145,6 @@ def test_a_limited_claim_counts_what_another_one_claims_meanwhile(
             "WHERE id = %(id)s",
             {"worker": holder, "id": first},
         )
-
     assert len(future.result(30)) == 1
 
 
@@ -183,7 +181,6 @@ def test_a_job_that_runs_alone_keeps_to_the_limit_and_the_pause_of_its_type(
     quarantined, hidden = make(LIMITED, quarantined=True), make(quarantined=True)
     names = [LIMITED, ADD]
     (first,) = claim.claim_limited(own, holder, [lane(LIMITED)], 5)
-
     # What may not run does not hide another one.
     assert ids(claim.claim_quarantined(own, holder, names, None)) == {hidden}
     assert claim.claim_quarantined(own, holder, names, None) == []

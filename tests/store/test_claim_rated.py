@@ -59,7 +59,6 @@ def test_a_claim_takes_the_burst_and_says_when_the_next_may_start(
 ) -> None:
     rated(Rate(100, per=910, burst=10))  # one more each ten seconds
     make_many(20, "rated")
-
     jobs, seconds = claim_rated(own, holder, [lane("rated")], 3)
     assert (len(jobs), seconds) == (3, 0)
     jobs, seconds = claim_rated(own, holder, [lane("rated")], 30)
@@ -108,7 +107,6 @@ def test_claims_at_once_never_exceed_the_rate_in_any_window(
 
     together([partial(work, *one) for one in claimers])
     moments = starts()
-
     assert len(moments) > rate.size
     assert most_in_a_window(moments, rate.window) <= rate.limit
     span = moments[-1] - moments[0]
@@ -119,9 +117,7 @@ def test_quarantined_jobs_keep_to_the_rate(own: OwnConnection, holder: int) -> N
     rated(Rate(2, per=60, burst=1))
     for _ in range(2):
         make("rated", quarantined=True)
-
     (first,) = claim.claim_quarantined(own, holder, ["rated"], None)
-
     assert claim.claim_quarantined(own, holder, ["rated"], None) == []
     waits = claim.next_quarantined(own, ["rated"], None)
     assert (waits.due_in, waits.is_held_back) == (None, True)
@@ -144,7 +140,6 @@ def test_what_cannot_start_spends_nothing(own: OwnConnection, holder: int) -> No
     make_many(12, "rated")
     assert claim_rated(own, holder, [lane("rated")], 5) == ([], 0)
     assert not Bucket.objects.exists()
-
     rated(Rate(100, per=60, burst=9), paused=False)
     jobs, seconds = claim_rated(own, holder, [lane("rated")], 100)
     assert (len(jobs), seconds) == (4, 0)  # it keeps to the concurrency as well

@@ -11,10 +11,7 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import claim
 from django_jobqueue.store.queue.claim_keyed import KeyedLane
 from django_jobqueue.store.queue.claim_keyed_rated import LONGEST_WAIT
-from django_jobqueue.store.queue.claim_weighed import (
-    claim_keyed_weighed,
-    claim_weighed,
-)
+from django_jobqueue.store.queue.claim_weighed import claim_keyed_weighed, claim_weighed
 from django_jobqueue.store.queue.spend import Spent, spend
 from django_jobqueue.store.rows import Lane
 from tests.store.meanwhile import together
@@ -128,7 +125,6 @@ def test_claims_at_once_never_exceed_the_weights_of_any_window(
         for job in QueuedJob.objects.filter(started_at__isnull=False)
         if job.started_at
     ]
-
     assert sum(weight for _, weight in log) > rate.size
     assert heaviest_window(log, rate.window) <= rate.limit
 

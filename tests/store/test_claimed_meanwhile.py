@@ -53,7 +53,6 @@ def test_a_job_that_is_claimed_meanwhile_is_left_to_its_handler(
             # A verb passes over the job, or waits and then sees that it runs.
             eventually(lambda: changing.done() or waiting())  # noqa: B023
         claimed = QueuedJob.objects.values().get()
-
         assert not changing.result(30)
         assert QueuedJob.objects.values().get() == claimed
         assert (claimed["status"], claimed["worker_id"]) == ("running", holder)

@@ -26,11 +26,7 @@ from django_jobqueue.store.connection import (
 )
 from django_jobqueue.store.errors import is_passing
 from django_jobqueue.store.session import connection_parameters
-from tests.store.meanwhile import (
-    Background,
-    open_transaction,
-    until_waiting,
-)
+from tests.store.meanwhile import Background, open_transaction, until_waiting
 from tests.store.rows import ADD, make
 
 PID = "SELECT pg_backend_pid()"
@@ -127,7 +123,6 @@ def test_a_lock_is_not_waited_for_forever_and_leaves_no_transaction_behind(
             own.run(UPDATE)
         with pytest.raises(StoreUnavailable, match="lock timeout"):
             own.fetch_all([("SELECT 1", {}), (f"{UPDATE} RETURNING id", {})])
-
     assert own.fetch_all([(PID, {}), ("SELECT 2", {})]) == [[(before,)], [(2,)]]
     own.run(UPDATE)
 
@@ -276,7 +271,6 @@ def test_an_outage_is_logged_when_it_begins_and_when_it_ends(
         rests.append(caught.value.retry_in)
     own.fetch("SELECT 1")
     own.fetch("SELECT 1")
-
     levels = [record.levelname for record in caplog.records]
     messages = [record.getMessage() for record in caplog.records]
     assert levels == ["WARNING", "INFO"]

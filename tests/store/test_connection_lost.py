@@ -11,10 +11,7 @@ from django.db import connections
 
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store.bounded_connection import BoundedConnection
-from django_jobqueue.store.connection import (
-    PINNED,
-    OwnConnection,
-)
+from django_jobqueue.store.connection import PINNED, OwnConnection
 from django_jobqueue.store.outage_log import outages
 from tests.store.proxy import Proxy
 
@@ -84,7 +81,6 @@ def test_a_proxy_that_falls_silent_inside_a_transaction_is_given_up(
     with pytest.raises(StoreUnavailable):
         use()
     proxy.speak_again()
-
     assert through.fetch("SELECT 3") == [(3,)]
 
 

@@ -18,16 +18,7 @@ from django_jobqueue.store.queue.finish import GROUPS_PER_PLACE
 from django_jobqueue.store.queue.rescue import rescue
 from tests.store.meanwhile import open_transaction, together
 from tests.store.outcomes import came_to, failed, failure, held_by, report, retried
-from tests.store.rows import (
-    ADD,
-    ONCE,
-    ago,
-    claimed,
-    lane,
-    make,
-    make_many,
-    register,
-)
+from tests.store.rows import ADD, ONCE, ago, claimed, lane, make, make_many, register
 
 
 def mark(template: str = "no such order") -> Fingerprint:
@@ -113,7 +104,6 @@ def test_adding_at_once_loses_nothing(own: OwnConnection, other: OwnConnection) 
             failure_rollup.add(db, counts)
 
     together([partial(add, own, forth), partial(add, other, forth[::-1])])
-
     assert figures() == {one.value: (40, 0) for one in marks}
 
 

@@ -14,12 +14,7 @@ from psycopg.errors import UniqueViolation
 from django_jobqueue.models import ArchivedJob, Failure, FailureGroup, QueuedJob
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.control import cancel
-from tests.store.meanwhile import (
-    Background,
-    open_transaction,
-    together,
-    until_waiting,
-)
+from tests.store.meanwhile import Background, open_transaction, together, until_waiting
 from tests.store.outcomes import (
     CANCELLED,
     EXPIRED,
@@ -99,9 +94,7 @@ def test_a_job_that_is_over_is_archived_with_everything_it_had(
         make(**KEPT, attempts=3)
     jobs = claimed(own, holder, len(OVER))
     done = [came_to(job, EVERY[name]) for job, name in zip(jobs, OVER, strict=True)]
-
     assert report(own, held_by(holder), *done) == set()
-
     assert not QueuedJob.objects.exists()
     for job, status in zip(jobs, OVER, strict=True):
         held = ArchivedJob.objects.get(id=job.id)
@@ -148,9 +141,7 @@ def test_each_job_of_a_batch_has_its_result(own: OwnConnection, holder: int) -> 
     made = make_many(len(results))
     jobs = claimed(own, holder, len(results))
     pairs = zip(jobs, results, strict=True)
-
     report(own, held_by(holder), *(came_to(j, succeeded(t)) for j, t in pairs))
-
     held = dict(ArchivedJob.objects.values_list("id", "result"))
     assert [held[id] for id in made] == [*results.values()]
     assert ArchivedJob.objects.filter(result__isnull=True).count() == 2
@@ -200,9 +191,7 @@ def test_a_batch_may_be_mixed(own: OwnConnection, holder: int) -> None:
     QueuedJob.objects.filter(id=gone.id).delete()
     done = [came_to(*pair) for pair in zip(jobs, EVERY.values(), strict=True)]
     done += [came_to(stale, failed(), fence=stale.fence + 1), came_to(gone, retried())]
-
     assert report(own, held_by(holder), *done) == {stale.id, gone.id}
-
     found = [archived_job(job.id) or queued_job(job.id) for job in [*jobs, stale]]
     not_started = (ArchivedJob.objects.get(id=jobs[index].id) for index in (3, 4))
     for held in not_started:
@@ -230,14 +219,12 @@ def test_two_reports_of_one_job_at_once_are_accepted_once(
     jobs = claimed(own, holder, 100)
     good = [came_to(job, succeeded()) for job in jobs]
     bad = [came_to(job, failed()) for job in reversed(jobs)]
-
     refused = together(
         [
             partial(report, own, held_by(holder), *good),
             partial(report, other, held_by(holder), *bad),
         ]
     )
-
     assert len(refused[0]) + len(refused[1]) == 100
     assert refused[0] | refused[1] == {job.id for job in jobs}
     assert ArchivedJob.objects.count() == 100

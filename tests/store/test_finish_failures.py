@@ -44,7 +44,6 @@ def test_a_failure_is_recorded_with_the_attempt_that_it_ended(
     what = failure("no such order 7")
     before = timezone.now()
     attempt(own, holder, failed(what, reason="no attempt is left"))
-
     (held,) = Failure.objects.all()
     assert (held.job_id, held.job_type, held.number) == (id, ADD, 1)
     assert (held.end, held.reason) == ("failed", "no attempt is left")
@@ -81,7 +80,6 @@ def test_what_was_put_off_has_no_exception(own: OwnConnection, holder: int) -> N
         if not QueuedJob.objects.exists():
             make(attempts=2)
         attempt(own, holder, outcome)
-
     held = Failure.objects.order_by("id")
     assert [*held.values_list("end", "reason", "number")] == [(*e, 3) for e in ends]
     nothing = ("error_class", "traceback", "frames", "fingerprint")
@@ -97,7 +95,6 @@ def test_the_first_failure_makes_a_group(own: OwnConnection, holder: int) -> Non
     make_many(50, run_after=ago(9))
     jobs = claimed(own, holder, 50)
     report(own, held_by(holder), *(came_to(job, failed(what)) for job in jobs))
-
     (group,) = FailureGroup.objects.all()
     mark = what.fingerprint
     assert (group.fingerprint, group.coarse) == (mark.value, mark.coarse)

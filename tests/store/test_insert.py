@@ -171,11 +171,9 @@ def test_the_caller_then_the_operator_then_the_code_choose_the_priority() -> Non
 def test_a_time_to_live_counts_from_when_the_job_is_due() -> None:
     moment, five = ago(-3_600), timedelta(minutes=5)
     job_type("t", queue="of-the-type", expires_in=timedelta(minutes=1))
-
     by_code = put(NewJob(job_type=ADD, run_after=moment, expires_in=five))
     by_row = [put(NewJob(job_type="t", run_after=moment)) for _ in range(2)]
     by_caller = put(NewJob(job_type="t", run_after=moment, expires_at=ago(-7_200)))
-
     assert by_code.expires_at == moment + five
     for job in by_row:  # the second, of a type that is known, too
         assert job.expires_at == moment + timedelta(minutes=1)
@@ -226,7 +224,6 @@ def test_ids_made_by_the_database_grow_with_time(own: OwnConnection) -> None:
             raw.execute("SELECT jobqueue_uuidv7(), clock_timestamp()").fetchone()
             for _ in range(50)
         ]
-
     assert all(id.version == 7 for id, _ in made)
     assert all(id.variant == uuid.RFC_4122 for id, _ in made)
     stamps = [id.int >> 80 for id, _ in made]

@@ -15,12 +15,7 @@ from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.queue import insert
 from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.rows import Job
-from tests.store.meanwhile import (
-    Background,
-    open_transaction,
-    together,
-    until_waiting,
-)
+from tests.store.meanwhile import Background, open_transaction, together, until_waiting
 from tests.store.rows import ADD, archive, claimed, forget_job_types, make
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -62,7 +57,6 @@ def test_a_new_id_makes_a_job_that_is_found_while_it_waits_or_runs(
 ) -> None:
     id = new_id()
     first, second = put_once(id, a=1), put_once(id, a=2)
-
     assert first is not None
     assert (first.id, first.data, first.status) == (id, {"a": 1}, "queued")
     assert second is not None

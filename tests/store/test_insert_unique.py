@@ -13,9 +13,7 @@ from django_jobqueue.domain.ids import new_id
 from django_jobqueue.models import QueuedJob
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.queue import claim, insert_unique
-from django_jobqueue.store.queue.insert import (
-    Inserted,
-)
+from django_jobqueue.store.queue.insert import Inserted
 from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.worker_rows import set_listening
 from tests.store.meanwhile import (
@@ -25,13 +23,7 @@ from tests.store.meanwhile import (
     together,
     until_waiting,
 )
-from tests.store.rows import (
-    ADD,
-    claimed,
-    lane,
-    make,
-    register,
-)
+from tests.store.rows import ADD, claimed, lane, make, register
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -82,7 +74,6 @@ def test_a_key_that_is_free_makes_a_job_and_one_in_use_gives_the_one_that_has_it
     with transaction.atomic():  # which a duplicate leaves usable
         second = put(a=2)
         put(key=UUID(int=8))
-
     assert second is not None
     assert not second.is_new
     assert (second.job.id, second.job.data) == (first.job.id, {"a": 1})

@@ -80,11 +80,7 @@ COLUMNS = {
     "debounce_max": ("unique_rule",),
 }
 # What whoever enqueues or runs a job needs the code for.
-OF_THE_PROCESS = {
-    "takes_context",
-    "capture",
-    "middleware",
-}
+OF_THE_PROCESS = {"takes_context", "capture", "middleware"}
 
 
 def declared(name: str = "shop.send", policy: Policy = FULL) -> Declaration:
@@ -101,7 +97,6 @@ def stamps() -> dict[str, object]:
 
 def test_what_the_code_says_is_a_row(own: OwnConnection) -> None:
     job_types.declare(own, [declared()])
-
     row = JobType.objects.get(name="shop.send")
     assert (row.handler, row.description) == ("tests.sample.jobs:add", "Return a sum.")
     assert (row.queue, row.priority, row.max_attempts) == ("mail", 7, 9)
@@ -122,7 +117,6 @@ def test_what_the_code_leaves_open_is_the_setting(own: OwnConnection) -> None:
         job_types.declare(
             own, [declared(policy=Policy()), declared("shop.once", at_most_once)]
         )
-
     columns = ("max_attempts", "timeout", "max_crashes", "delivery")
     rows = JobType.objects.filter(name__startswith="shop.").order_by("-name")
     assert [*rows.values_list(*columns)] == [
@@ -195,9 +189,7 @@ def test_what_operators_say_is_never_touched_by_the_code(own: OwnConnection) -> 
         "resume_at": ago(-60),
     }
     JobType.objects.filter(name="shop.send").update(**said)
-
     job_types.declare(own, [declared(policy=Policy())])
-
     assert JobType.objects.filter(name="shop.send").values(*said).get() == said
 
 
@@ -226,7 +218,6 @@ def test_overrides_and_the_concurrency_in_force_are_read(own: OwnConnection) -> 
     job_type("c", concurrency=5, concurrency_override=-1)
     job_type("d", concurrency_override=0)
     job_type("e")
-
     for db in (own, DjangoDatabase()):
         found = job_types.overrides(db)
         assert [found[name] for name in "abcde"] == [
@@ -242,9 +233,7 @@ def test_a_paused_job_type_says_who_and_why_until_it_is_resumed(
     own: OwnConnection, ear: Hearing
 ) -> None:
     until, before, names = ago(-60), timezone.now(), [ADD, "nobody.knows"]
-
     changed = job_types.pause(own, names, by="anna", reason="a bug", resume_at=until)
-
     assert changed == [ADD]
     row = JobType.objects.get(name=ADD)
     assert (row.paused, row.paused_by, row.paused_reason) == (True, "anna", "a bug")
@@ -267,7 +256,6 @@ def test_a_queue_without_a_row_can_be_paused(own: OwnConnection, ear: Hearing) -
             own, ["a", "b"], queues=True, by="anna", reason=reason, resume_at=until
         )
         assert sorted(changed) == ["a", "b"]
-
     row = Queue.objects.get(name="a")
     assert (row.paused, row.paused_by, row.paused_reason) == (True, "anna", "second")
     assert row.resume_at == until

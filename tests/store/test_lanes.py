@@ -125,9 +125,7 @@ def test_a_full_scan_finds_what_scans_without_marks_find(own: OwnConnection) -> 
     fill(*PLACES[::2])
     fill(PLACES[1], run_after=ago(-600))
     before = ago(0)
-
     heads, empty = lanes.full_scan(own)
-
     expected = lanes.scan(own, known(*PLACES))
     assert found(heads) == found(expected) == sorted([*PLACES[::2], PLACES[1]])
     assert {head.lane: head.mark for head in heads if head.is_due} == {

@@ -117,13 +117,11 @@ def test_of_several_the_first_that_may_run_counts(db: DjangoDatabase) -> None:
     make(queue="paused", quarantined=True, run_after=ago(100))
     Queue.objects.create(name="paused", paused=True)
     assert claim.next_quarantined(db, [ADD, OTHER], None) == NextQuarantined(None, True)
-
     make(OTHER, quarantined=True, run_after=ago(-600))
     make(OTHER, quarantined=True, run_after=ago(-60))
     said = claim.next_quarantined(db, [ADD, OTHER], None)
     assert said.is_held_back
     assert 0 < (said.due_in or 0) <= 60
-
     make(OTHER, quarantined=True, run_after=ago(1), expires_at=ago(0.5))
     assert claim.next_quarantined(db, [ADD, OTHER], None).due_in != 0
     make(OTHER, quarantined=True, run_after=ago(1))

@@ -232,7 +232,6 @@ def test_a_look_reads_one_entry_of_each_lane(own: OwnConnection) -> None:
     for name in names:
         fill(name, count=BURST // 5)
     known = [lane(name) for name in names]
-
     for statement, marks in (
         (lanes.SCAN, known),
         (lanes.SCAN, []),

@@ -72,7 +72,6 @@ def test_what_is_just_old_enough_to_stay_is_neither_counted_nor_pruned(
         }
         archive(ADD, status, finished_at=cutoff - tick)
         rule = Rule(status=status, keep=10 * DAY)
-
         assert prune.count(own, rule) == 1
         assert sum(run(own, rule)) == 1
         assert left() == stays
@@ -162,9 +161,7 @@ def test_a_job_type_with_its_own_retention_is_exempt(own: OwnConnection) -> None
 def test_rules_can_be_asked_for_one_job_type(own: OwnConnection) -> None:
     JobType.objects.filter(name=ADD).update(keep_succeeded_override=timedelta(days=1))
     JobType.objects.filter(name=OTHER).update(keep_succeeded_override=timedelta(days=2))
-
     rules = prune.rules(own, RETENTION, only_type=ADD)
-
     assert {(r.status, r.job_type, r.keep) for r in rules} == {
         ("succeeded", ADD, DAY),
         ("failed", ADD, 90 * DAY),

@@ -75,7 +75,6 @@ def test_a_release_is_heard_by_who_may_have_passed_the_job_unless_it_was_cancell
     jobs = claimed(own, holder, 2)
     give_back()
     assert ear.heard() == ["b:default"]
-
     jobs = claimed(own, holder, 2)
     cancel.cancel(own, [job.id for job in jobs], reason="not wanted")
     ear.heard()

@@ -85,7 +85,6 @@ def test_a_replayed_job_is_a_new_one_with_the_old_ones_data(own: OwnConnection) 
 
 def test_what_is_asked_for_replaces_what_the_old_job_had(own: OwnConnection) -> None:
     moment, operation = ago(-60), uuid.uuid4()
-
     job = again(
         own,
         archive(**OLD),
@@ -96,7 +95,6 @@ def test_what_is_asked_for_replaces_what_the_old_job_had(own: OwnConnection) -> 
         by="bert",
         operation=operation,
     )
-
     assert (job.run_after, job.queue, job.priority) == (moment, "other", 0)
     assert (job.data, job.enqueued_by) == ({"a": 2}, "bert")
     assert job.bulk_operation_id == operation

@@ -59,9 +59,7 @@ def test_a_crash_is_recorded_with_worker_and_reason(own: OwnConnection) -> None:
     claimed(own, dead)
     started = QueuedJob.objects.get(pk=id).started_at
     worker_rows.stopped(own, [dead], end=KILLED, lost=True)
-
     take(own, dead)
-
     (held,) = Failure.objects.all()
     assert (held.job_id, held.job_type, held.number) == (id, ADD, 3)
     assert started is not None
@@ -78,9 +76,7 @@ def test_a_crash_is_recorded_with_worker_and_reason(own: OwnConnection) -> None:
 def test_a_job_at_its_cap_of_crashes_failed(own: OwnConnection, holder: int) -> None:
     id = make(attempts=4, crashes=2, quarantined=True, run_after=ago(100), tags=["a"])
     claim.claim_quarantined(own, holder, [ADD], None)
-
     assert take(own, holder) == [Rescued(id, ADD, "failed")]
-
     held = archived_job(id)
     assert queued_job(id) is None
     assert held is not None

@@ -105,7 +105,6 @@ def test_adding_at_once_loses_nothing(own: OwnConnection, other: OwnConnection) 
             rollup.add(db, [counted(name, succeeded=1) for name in names])
 
     together([partial(add, own, queues), partial(add, other, queues[::-1])])
-
     assert total("succeeded") == 200
     assert places("run_histogram")[bucket_of(0.05)] == 200
 

@@ -38,9 +38,7 @@ def test_jobs_are_counted_by_their_wait(own: OwnConnection, holder: int) -> None
     make(run_after=ago(-60))
     make(run_after=ago(-60), attempts=2)
     make(quarantined=True)
-
     (depth,) = stats.depths(own)  # the priorities are added up
-
     assert (depth.queue, depth.job_type) == ("default", ADD)
     assert (depth.ready, depth.later, depth.retrying, depth.running) == (4, 2, 1, 1)
     assert depth.oldest is not None
@@ -160,11 +158,7 @@ def test_the_commonest_failures_come_first(own: OwnConnection) -> None:
     assert (first.error_class, first.job_type, first.count) == ("ValueError", ADD, 3)
     assert first.message == "new"
     assert timezone.now() - timedelta(seconds=40) < first.last  # type: ignore[operator]
-    assert (second.error_class, second.job_type, second.count) == (
-        "KeyError",
-        OTHER,
-        1,
-    )
+    assert (second.error_class, second.job_type, second.count) == ("KeyError", OTHER, 1)
 
 
 def test_what_is_paused_is_listed_until_it_is_resumed(own: OwnConnection) -> None:
@@ -174,7 +168,6 @@ def test_what_is_paused_is_listed_until_it_is_resumed(own: OwnConnection) -> Non
     job_type("over", paused=True, resume_at=ago(60))
     Queue.objects.create(name="over", paused=True, resume_at=ago(60))
     Queue.objects.create(name="open")
-
     since = [
         JobType.objects.get(name=ADD).paused_at,
         Queue.objects.get(name="mail").paused_at,

@@ -12,12 +12,7 @@ from django_jobqueue.models import QueuedJob, Worker
 from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.worker_rows import Beat
-from tests.store.meanwhile import (
-    Background,
-    Hearing,
-    open_transaction,
-    until_waiting,
-)
+from tests.store.meanwhile import Background, Hearing, open_transaction, until_waiting
 from tests.store.rows import ADD, ago, claimed, make_many, register
 
 LEASE = 15.0
@@ -83,9 +78,7 @@ def test_a_worker_that_is_no_more_is_not_renewed(own: OwnConnection) -> None:
         worker_rows.set_listening(own, worker, True)
         worker_rows.stopped(own, [worker], end="exit code 1", lost=lost)
         worker_rows.stopped(own, [worker], end="second", lost=not lost)
-
         assert worker_rows.renew(own, [beat(worker)], LEASE) == {}
-
         row = Worker.objects.get(id=worker)
         assert (row.state, row.end) == ("lost" if lost else "stopped", "exit code 1")
         assert row.stopped_at is not None
@@ -104,10 +97,8 @@ def test_only_a_worker_whose_lease_lapsed_is_given_up(own: OwnConnection) -> Non
     worker_rows.set_listening(own, late, True)
     assert Worker.objects.get(listening=True).id == late
     lapse(late, draining, done)
-
     assert worker_rows.give_up(own) == {late: "host:0", draining: "host:1"}
     assert worker_rows.give_up(own) == {}
-
     states = Worker.objects.order_by("id").values_list("state", flat=True)
     assert list(states) == ["lost", "lost", "running", "stopped"]
     row = Worker.objects.get(id=late)
@@ -219,9 +210,7 @@ def test_workers_that_ended_a_day_ago_are_forgotten(own: OwnConnection) -> None:
     )
     for name in ("stopped", "lost"):
         Worker.objects.filter(name=name).update(stopped_at=ago(86_400 + 60))
-
     worker_rows.forget(own)
-
     left = set(Worker.objects.values_list("name", flat=True))
     assert left == {"alive", "just stopped"}
 
