@@ -23,7 +23,7 @@ from tests.support.selection import some_slow
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
 
-CONTENDERS = 4
+CONTENDERS = 5
 TTL = 0.5  # seconds
 LEAST = 2  # kills
 PAUSES = (0.02, 1.0)  # seconds that one is stopped: some for longer than the lease
@@ -97,9 +97,14 @@ def main(seconds: float) -> None:
     lease_names.SHORTEST = TTL  # type: ignore[misc]
     contenders = Contenders()
     deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline or contenders.kills < LEAST:
+    while (
+        time.monotonic() < deadline
+        or contenders.kills < LEAST
+        or len({fence for fence, _ in written()}) < LEAST
+    ):
+        connection.close()  # no fork is to have it
         contenders.harass()
-        time.sleep(random.uniform(0.05, 0.3))
+        time.sleep(random.uniform(0.02, 0.15))
     contenders.end()
     print(contenders.kills, contenders.pauses)
 
