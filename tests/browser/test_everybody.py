@@ -123,18 +123,15 @@ LONG = "accounting.reconciliation.jobs.import_statements_of_every_bank"
 # The overview, lists, objects, figures, forms, and questions before something is done.
 DIFFERENT = {
     "/",
-    "auditentry",
     "jobtype",
     "queuedjob",
     "archivedjob/<id>/change",
     "failuregroup/<id>/change",
     "jobtype/<id>/change",
     "queuedjob/<id>/change",
-    "worker/<id>/change",
     "failuregroup/matrix",
     "jobtype/releases",
     "queuedjob/cancel",
-    "queuedjob/search",
     "schedule/<id>/edit",
 }
 
