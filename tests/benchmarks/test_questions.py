@@ -23,15 +23,7 @@ from tests.support.commands import ROOT
 TINY = 0.002  # of the jobs
 
 CASES = [(question, case) for question in QUESTIONS for case in question.cases]
-ALWAYS = "drain/one"
-RUN = [
-    pytest.param(
-        *(question, case),
-        id=(name := f"{question.name}/{case.name}"),
-        marks=() if name == ALWAYS else pytest.mark.slow("runs a benchmark"),
-    )
-    for question, case in CASES
-]
+RUN = [pytest.param(*each, id=f"{each[0].name}/{each[1].name}") for each in CASES]
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +93,7 @@ def test_a_run_that_cannot_be_is_refused(
         assert said in capsys.readouterr().err
 
 
+@pytest.mark.slow("runs a benchmark")
 @pytest.mark.processes
 @pytest.mark.parametrize(("question", "case"), RUN)
 def test_a_tiny_run_of_us_answers_the_question(
