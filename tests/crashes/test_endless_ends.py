@@ -20,7 +20,11 @@ pytestmark = pytest.mark.processes
 
 Run = Callable[..., RunWorkers]
 FLAGS = ("--threads", "2", "--async-slots", "4", "--lease", "60", "--grace", "0.2")
-CONSTANTS = {**BRISK, "workers.executors.base.LEAST_PATIENCE": 0.5}
+CONSTANTS = {
+    **BRISK,
+    "processes.shutdown.WORKER_QUITS": 0.2,
+    "workers.executors.base.LEAST_PATIENCE": 0.5,
+}
 
 
 def begin(runworkers: Run, *flags: str) -> RunWorkers:
@@ -43,7 +47,7 @@ def begin(runworkers: Run, *flags: str) -> RunWorkers:
 def test_an_end_that_hangs_is_recorded_as_what_is_known_and_the_process_replaced(
     runworkers: Run, journal: str, handler: Any, how: str
 ) -> None:
-    run = begin(runworkers)
+    run = begin(runworkers, "--cancel-grace", "0.2")
     (pid,) = run.workers()
     handler.enqueue(journal, how)
 

@@ -23,6 +23,7 @@ from tests.support.waiting import eventually
 pytestmark = pytest.mark.processes
 
 Run = Callable[..., RunWorkers]
+QUICK = {**BRISK, "processes.shutdown.WORKER_QUITS": 0.2}
 AT_ONCE = ("--grace", "0.1", "--cancel-grace", "0.1")
 
 
@@ -169,10 +170,10 @@ def test_drain_ends_when_nothing_can_be_run_now(runworkers: Run, journal: str) -
 def test_a_hanging_handler_is_timed_out_and_its_neighbours_finish(
     runworkers: Run, journal: str
 ) -> None:
-    run = runworkers("--threads", "2", "--cancel-grace", "0.1", constants=BRISK)
+    run = runworkers("--threads", "2", "--cancel-grace", "0.1", constants=QUICK)
     run.started()
     jobs.await_leave.enqueue(journal, "sibling")
-    jobs.hang.enqueue(journal)
+    jobs.hang.using(timeout=0.3).enqueue(journal)
     eventually(lambda: len(starts(journal)) == 2)
     jobs.write.enqueue(journal, "behind")
     eventually(lambda: ends(journal)["behind"])
