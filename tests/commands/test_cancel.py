@@ -50,22 +50,6 @@ def test_running_jobs_are_asked_to_stop_and_a_status_can_be_chosen(
     worker.run()
 
 
-def test_a_filter_takes_the_jobs_that_match_and_no_others() -> None:
-    wanted = jobs.add.using(queue="mail").enqueue(1)
-    jobs.add.enqueue(1)
-    jobs.say.using(queue="mail").enqueue("fail")
-    jobqueue("cancel --queue mail --type tests.sample.add")
-    assert cancelled() == {wanted.id}
-    for more in ("", "--dry-run"):
-        said = jobqueue(f"cancel --queue defualt {more}")
-        assert said.err == (
-            "No job type, worker or job names the queue 'defualt'. Did you mean "
-            "'default'?\n"
-        )
-        assert said.out.startswith("0 jobs ")
-    assert jobqueue("cancel --queue default --dry-run").err == ""
-
-
 def test_the_others_are_cancelled_when_one_id_cannot_be() -> None:
     job, named, missing = jobs.add.enqueue(1), jobs.add.enqueue(2), uuid4()
     (over,) = make_archived(status="succeeded")

@@ -5,18 +5,13 @@ from __future__ import annotations
 import io
 import json
 import sys
-from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, execute_from_command_line
 from django.db import OperationalError, connection
 from django.test import override_settings
-from django.utils import timezone
 
-from django_jobqueue import job, operations
-from django_jobqueue.models import FailureGroup
-from django_jobqueue.testing import crash, drain
 from tests.commands.conftest import jobqueue, refusal
 from tests.stats.rows import ago, queued, rollup, worker
 
@@ -74,32 +69,6 @@ def test_the_thresholds_are_those_of_the_flags() -> None:
         assert {each: health(f"{command} {each}")[0] for each in codes} == codes
     with override_settings(JOBQUEUE={"ALERT_WAIT": 600, "ALERT_FAILED": 10}):
         assert health()[0] == 0  # as the overview's warnings
-
-
-@job(backoff="immediate")
-def poison() -> None:
-    crash()
-
-
-def test_a_job_that_killed_its_workers_is_critical_until_its_group_is_ignored() -> None:
-    worker()
-    poison.enqueue()
-    drain()
-    code, text = health("health --max-failed 100")
-    assert code == 2
-    assert f"{poison.name}: 3 attempts ended with the death of the worker" in text
-    assert f"crashes_{poison.name}=3;;2" in text.split()
-    assert health("health --max-crashes 3")[0] == 0
-    FailureGroup.objects.update(state="ignored")
-    assert health("health --max-failed 100")[0] == 0
-
-
-def test_what_was_paused_is_left_out() -> None:
-    worker()
-    queued(queue="mail", run_after=ago(hours=1))
-    until = timezone.now() + timedelta(hours=1)
-    operations.pause(["mail"], queues=True, by="anna", resume_at=until)
-    assert health()[0] == 0
 
 
 def test_names_cannot_break_the_line() -> None:

@@ -88,44 +88,6 @@ def test_of_many_wrong_ids_only_the_first_are_explained() -> None:
     assert lines[-1] == "… and 5 other ids."
 
 
-def test_a_filter_takes_the_failed_jobs_that_match_and_no_others() -> None:
-    (wanted,) = make_archived(error_class="shop.Gone")
-    make_archived(status="succeeded")
-    make_archived(job_type_id="tests.sample.write")
-    make_archived(error_class="shop.NotGone")
-    make_archived(error_class="Gone", ago=timedelta(hours=3))
-    make_archived(error_class="Gone", ago=timedelta(seconds=1))
-    (expired,) = make_archived(status="expired", ago=4 * HOUR)
-    said = replay(
-        "--status failed --type tests.sample.add --error Gone --since 2h --until 1m"
-    )
-    assert replayed() == [wanted]
-    assert said.out == "1 job was replayed.\n"
-    replay("--status cancelled --status expired")
-    assert replayed() == [wanted, expired]
-
-
-def test_a_limit_takes_the_oldest() -> None:
-    new = make_archived(3)
-    old = make_archived(2, ago=HOUR)
-    replay("--status failed --limit 3 --yes")
-    assert set(replayed()) == {*old, new[0]}
-
-
-def test_a_filter_leaves_out_what_was_replayed_before_unless_that_is_said() -> None:
-    first, second = make_archived(2)
-    replay(f"{first}")
-    replay("--status failed --yes")
-    assert replayed() == [first, second]
-    said = replay("--status failed --yes")
-    assert said.out == "0 jobs were replayed.\n"
-    assert said.err == (
-        "Of those that match, 2 jobs were replayed before; --again takes them, too.\n"
-    )
-    replay("--status failed --again --yes")
-    assert replayed() == [first, second, first, second]
-
-
 def test_new_jobs_can_wait_and_go_to_another_queue_with_another_priority() -> None:
     (id,) = make_archived()
     said = replay(f"{id} --run-after 1h --queue defualt --priority -5")
@@ -170,26 +132,6 @@ def test_a_dry_run_counts_shows_examples_and_changes_nothing() -> None:
     assert told.startswith(f"There is no job {missing}")
     assert replayed() == []
     assert not BulkOperation.objects.exists()
-
-
-def test_more_than_one_needs_a_confirmation(monkeypatch: pytest.MonkeyPatch) -> None:
-    make_archived()
-    replay("--status failed")
-    make_archived(2)
-    assert refusal("replay --status failed") == (
-        "2 jobs would be replayed. More than one needs a confirmation: say --yes. "
-        "--dry-run shows what it would be."
-    )
-    monkeypatch.setattr("sys.stdin", Terminal("n\n"))
-    assert refusal("replay --status failed") == "Nothing was replayed."
-    assert len(queued()) == 1
-    monkeypatch.setattr("sys.stdin", Terminal("y\n"))
-    said = replay("--status failed")
-    assert said.err.startswith("2 jobs will be replayed. Go on? [y/N] ")
-    assert said.out == "2 jobs were replayed.\n"
-    for flag in ("--yes", "-y", "--no-input", "--noinput"):
-        make_archived(2)
-        assert replay(f"--status failed {flag}").out == "2 jobs were replayed.\n"
 
 
 @needs_rich

@@ -163,6 +163,25 @@ def test_short_forms_are_terms_of_the_search() -> None:
     assert found == {flags: [str(ids[name])] for flags, name in forms.items()}
 
 
+def test_short_forms_choose_archived_jobs() -> None:
+    hours = timedelta(hours=1)
+    (wanted,) = make_archived(error_class="shop.Gone")
+    (older,) = make_archived(error_class="Gone", ago=3 * hours)
+    make_archived(status="succeeded")
+    make_archived(job_type_id="tests.sample.write", error_class="Gone")
+    make_archived(error_class="shop.NotGone")
+    make_archived(error_class="Gone", ago=timedelta(seconds=1))
+    (expired,) = make_archived(status="expired", ago=4 * hours)
+    gone = f"--status failed --type {ADD} --error Gone --until 1m"
+    forms = {
+        f"{gone} --since 2h": [wanted],
+        gone: [wanted, older],
+        "--status cancelled --status expired": [expired],
+    }
+    found = {flags: dry_run(f"replay {flags}")["ids"] for flags in forms}
+    assert found == {flags: list(map(str, ids)) for flags, ids in forms.items()}
+
+
 @pytest.mark.parametrize(
     ("verb", "flags", "name", "seen"),
     [
@@ -252,7 +271,10 @@ def test_more_than_one_job_needs_a_yes(
     monkeypatch.setattr("sys.stdin", Terminal("no\n"))
     assert refusal(line).startswith("Nothing was")
     assert (QueuedJob.objects.count(), ArchivedJob.objects.count()) == (2, 2)
-    assert jobqueue(f"{line} --yes").out.startswith("2 jobs were ")
+    for flag in ("--yes", "-y", "--no-input", "--noinput"):
+        with transaction.atomic():
+            assert jobqueue(f"{line} {flag}").out.startswith("2 jobs were ")
+            transaction.set_rollback(True)
 
 
 def test_jobs_fail_in_batches_that_ctrl_c_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -19,8 +17,6 @@ from tests.admin import scene
 from tests.commands.conftest import jobqueue, not_refused, refusal
 from tests.sample import jobs
 from tests.stats.rows import worker
-from tests.support.run_workers import BRISK, RunWorkers
-from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("requests_commit")]
 
@@ -206,22 +202,3 @@ def test_the_answer_of_now_is_shown_and_not_an_older_one(
         "",
         "1 more had no room.",
     ]
-
-
-@pytest.mark.processes
-@pytest.mark.django_db(transaction=True)
-def test_a_real_worker_obeys(
-    runworkers: Callable[..., RunWorkers], journal: str
-) -> None:
-    jobs.write.enqueue(journal, seconds=60)
-    started = runworkers("--threads", "1", constants=BRISK)
-    started.started()
-    eventually(lambda: jobs.notes(journal))
-    stacks = jobqueue("workers stacks --all --format json").json
-    text = json.dumps(stacks)
-    assert "tests.sample.write" in text
-    assert "time.sleep(seconds)" in text
-    jobqueue("workers drain --all")
-    eventually(lambda: Worker.objects.filter(state="draining").exists())
-    jobqueue("workers resume --all")
-    eventually(lambda: Worker.objects.filter(state="running").exists())
