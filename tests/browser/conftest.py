@@ -106,16 +106,6 @@ class Screen:
             self.complaints.append(f"{message.text} at {address}")
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests in the browser follow each other: a browser takes seconds to start."""
-    ours = [item for item in items if item.get_closest_marker("browser")]
-    if ours:
-        first = items.index(ours[0])
-        others = [i for i in items if not i.get_closest_marker("browser")]
-        items[:] = [*others[:first], *ours, *others[first:]]
-
-
 @pytest.fixture(scope="package")
 def chromium() -> Iterator[Any]:
     """The browser. Playwright runs a loop in this thread, where Django's ORM, which is

@@ -16,6 +16,10 @@ from zlib import crc32
 
 import pytest
 
+# Tests of these folders follow each other, and share a browser or parsed sources, which
+# take seconds to make.
+TOGETHER = ("tests/architecture/", "tests/browser/")
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """``--slice 3/7`` runs the third of seven parts of what is chosen, ``--slice
@@ -26,11 +30,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Refuse marks without a reason, and leave out the other slices."""
+    """Refuse marks without a reason, put tests together that share something, and leave
+    out the other slices."""
     for item in items:
         for mark in item.iter_markers("slow"):
             if not mark.args or not isinstance(mark.args[0], str):
                 raise pytest.UsageError(f"{item.nodeid}: slow needs a reason")
+    for folder in TOGETHER:
+        ours = [item for item in items if item.nodeid.startswith(folder)]
+        others = [item for item in items if not item.nodeid.startswith(folder)]
+        first = items.index(ours[0]) if ours else 0
+        items[:] = [*others[:first], *ours, *others[first:]]
     wanted = config.getoption("--slice")
     if wanted is None:
         return
