@@ -6,7 +6,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from django.db import OperationalError, connections
@@ -21,20 +20,15 @@ from django_jobqueue.store.connection import PINNED, DjangoDatabase
 from django_jobqueue.store.errors import is_contended
 from django_jobqueue.store.notify import News
 from django_jobqueue.store.queue import claim, lanes
-from django_jobqueue.store.queue.claim_keyed import (
-    NEXT_KEY,
-    KeyedLane,
-    adopt,
-    claim_keyed,
-    last_served,
-)
-from django_jobqueue.store.queue.claim_keyed_rated import claim_keyed_rated
 from django_jobqueue.store.queue.claim_rated import claim_rated
-from django_jobqueue.store.queue.claim_weighed import (
-    claim_keyed_weighed,
-    claim_weighed,
+from django_jobqueue.store.queue.claim_weighed import claim_weighed
+from django_jobqueue.store.queue.keyed_turn import (
+    KeyedTurn,
+    KeyLimit,
+    KeyTurns,
+    TypeLimits,
 )
-from django_jobqueue.store.queue.lanes import START, Head, LaneMark, Mark
+from django_jobqueue.store.queue.lanes import Head, LaneMark
 from django_jobqueue.store.remote_workers import HeldJob, RemoteWorker
 from django_jobqueue.store.rows import ClaimedJob, Lane, Overrides
 
@@ -44,11 +38,12 @@ BUSY_LANE: Final = 0.5  # seconds that a claim waits for the lock of a job type
 CHECK_UNHEARD: Final = 1.0  # seconds between checks of one that waits and hears nothing
 CHECK_HEARD: Final = 5.0  # and while it hears notifications
 MOST_LANES: Final = 1_000  # of which it is known where the circle of keys goes on
+MOST_WALKS: Final = 10  # of a claim past keys without room; the next goes on there
 NO_LIMITS: Final = Overrides(None, None, None, None)
 
 _listener = SharedListener("remote workers", News.JOBS, News.BEHIND)
 _waiting = WaitingWorkers()
-_first_keys: dict[Lane, str] = {}
+_key_turns: dict[Lane, KeyTurns] = {}
 
 
 def _reset_after_fork() -> None:
@@ -71,24 +66,31 @@ def lost() -> Problem:
 
 
 def _in_turns(
-    keyed: KeyedLane,
-    room: int,
-    claim_some: Callable[[KeyedLane, int], list[ClaimedJob]],
+    db: DjangoDatabase, worker: int, lane: Lane, limits: Overrides, room: int
 ) -> list[ClaimedJob]:
     """Claim a job of each key in turn, and more of each while there is room. The circle
     goes on where the last claim through this process ended, whichever worker's."""
-    jobs: list[ClaimedJob] = []
-    while len(jobs) < room:
-        first = _first_keys.get(keyed.lane, "")
-        more = claim_some(replace(keyed, first=first), room - len(jobs))
-        keys = [job.limit_key for job in more if job.limit_key is not None]
-        if not keys:
-            break
-        if len(_first_keys) >= MOST_LANES:
-            _first_keys.clear()
-        _first_keys[keyed.lane] = last_served(first, keys) + NEXT_KEY
+    limit, jobs = KeyLimit.in_force(limits), list[ClaimedJob]()
+    assert limit is not None
+    if lane not in _key_turns and len(_key_turns) >= MOST_LANES:
+        _key_turns.clear()
+    turns = _key_turns.setdefault(lane, KeyTurns())
+    turns.adopt(db, lane)
+    of_type = TypeLimits(
+        is_limited=limits.concurrency is not None,
+        has_rate=limits.has_rate,
+        counts_weights=limits.counts_weights,
+    )
+    further = iter(range(MOST_WALKS))
+    turn = KeyedTurn(
+        lane, turns, limit, of_type, may_go_on=lambda: next(further, None) is not None
+    )
+    while (wanted := room - len(jobs)) > 0:
+        more = turn.claim(db, worker, wanted)
         jobs += more
-        keyed = replace(keyed, each=min(2 * keyed.each, room))
+        if len(more) < wanted and not turn.goes_on(len(more), wanted):
+            return jobs
+    turns.was_full()
     return jobs
 
 
@@ -209,28 +211,7 @@ class Claims:
             limited = limits.concurrency is not None
             verb = claim.claim_limited if limited else claim.claim
             return lambda room: verb(db, id, marks, room)
-        since: Mark | None = START
-        while since is not None:
-            _, since = adopt(db, lane, since)
-        is_rated = limits.has_rate or limits.key_has_rate
-        keyed = KeyedLane(
-            lane=lane,
-            limit_name=limits.limit_name,
-            locks_limit=is_rated
-            or limits.keys_keep_order
-            or (limits.key_concurrency, limits.most_of_one_key) != (None, None),
-            locks_type=is_rated or limits.concurrency is not None,
-            has_shares=limits.keys_have_shares,
-            strict=limits.keys_keep_order,
-        )
-        by_rates = claim_keyed_weighed if limits.counts_weights else claim_keyed_rated
-
-        def claim_some(keyed: KeyedLane, room: int) -> list[ClaimedJob]:
-            if is_rated:
-                return by_rates(db, id, keyed, room)[0]
-            return claim_keyed(db, id, keyed, room)
-
-        return lambda room: _in_turns(keyed, room, claim_some)
+        return lambda room: _in_turns(db, id, lane, limits, room)
 
     def _quarantined(self, names: Sequence[str]) -> list[ClaimedJob]:
         """A job that must run alone, for a worker that holds nothing: or it would wait

@@ -32,9 +32,10 @@ from django_jobqueue.store import job_types, worker_rows
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.find import find
 from django_jobqueue.store.queue import claim, expire, finish, lanes
-from django_jobqueue.store.queue.claim_keyed import KeyedLane, adopt, claim_keyed
+from django_jobqueue.store.queue.claim_keyed import adopt
 from django_jobqueue.store.queue.finish import Finished, Holder
 from django_jobqueue.store.queue.hand_over import hand_over
+from django_jobqueue.store.queue.keyed_turn import KeyedTurn, KeyTurns
 from django_jobqueue.store.queue.lanes import START, Head, LaneMark, Mark
 from django_jobqueue.store.queue.rescue import rescue
 from django_jobqueue.store.rows import ClaimedJob, Job, Lane
@@ -86,6 +87,7 @@ class InlineWorker:
         self.db = DjangoDatabase()
         self._queues = queues
         self._policies = Policies(registry)
+        self._key_turns: dict[Lane, KeyTurns] = {}
         self._holder: Holder | None = None  # there is a row of this worker
         self._name = identity.name_of(os.getpid())
         self._reporter = Reporter(self._name, OwnConnection("drain"))
@@ -112,15 +114,16 @@ class InlineWorker:
         since: Mark | None = START
         while since is not None:
             _, since = adopt(self.db, lane, since)
-        keyed = KeyedLane(
-            lane=lane,
-            limit_name=limit.name,
-            locks_limit=limit.concurrency is not None,
-            strict=limit.strict,
-            locks_type=is_limited,
+        turn = KeyedTurn(
+            lane,
+            self._key_turns.setdefault(lane, KeyTurns()),
+            limit,
+            self._policies.type_limits(lane.job_type),
             ignores_rates=True,
         )
-        return claim_keyed(self.db, worker, keyed, 1)
+        while not (jobs := turn.claim(self.db, worker, 1)) and turn.goes_on(0, 1):
+            pass
+        return jobs
 
     def run(self, attempt: Attempt) -> Ran:
         """Run it and write what it came to."""

@@ -49,11 +49,12 @@ class Plan:
         )
 
     def sorts(self, table: str = HOT) -> list[dict[str, Any]]:
-        """The nodes that sort rows of this table."""
+        """The nodes that sorted rows of this table."""
         return [
             node
             for node in self.nodes
             if "Sort" in node["Node Type"]
+            and node["Actual Loops"]
             and any(below.get("Relation Name") == table for below in _nodes(node))
         ]
 

@@ -77,6 +77,7 @@ def test_a_claim_by_key_reads_a_few_rows_of_each_key_by_index(
         "locks_type": False,
         "sees_rates": False,
         "first": "",
+        "oldest": False,
         "taken": 0,
         "limit": 10,
         "worker": holder,

@@ -15,7 +15,7 @@ from django_jobqueue.models import QueuedJob
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue.lanes import Head, Mark
 from django_jobqueue.store.rows import Lane
-from django_jobqueue.workers.claiming import lane_scanner
+from django_jobqueue.workers.claiming import lane_scanner, time_share
 from django_jobqueue.workers.claiming.lane_scanner import (
     FULL_SCAN_SHARE,
     SLOW,
@@ -33,7 +33,8 @@ OLD = "2020-01-01T00:00Z"
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> StoppedClock:
     clock = StoppedClock()
-    monkeypatch.setattr(lane_scanner, "time", clock)
+    for module in (lane_scanner, time_share):
+        monkeypatch.setattr(module, "time", clock)
     return clock
 
 

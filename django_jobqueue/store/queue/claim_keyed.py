@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Self
 
@@ -19,8 +19,7 @@ from django_jobqueue.store.queue.claim import (
 from django_jobqueue.store.queue.lanes import Mark
 from django_jobqueue.store.rows import ClaimedJob, Lane, claimed_jobs
 
-WALK: Final = 1_000  # keys in each half of the circle: 9 ms if none has room
-NEXT_KEY: Final = "\x01"  # the least text behind a key is the key and this
+WALK: Final = 1_000  # keys that a claim looks at: 9 ms if none has room
 ADOPTED: Final = 1_000  # jobs looked at, at once
 MOST_RETRIES: Final = 1_000  # of which the first that is due is looked for
 
@@ -121,33 +120,58 @@ IN_ORDER: Final = f"""(
                                     1 - {RUNNING_OF_KEY.format(key="key.limit_key")}))
               FOR UPDATE SKIP LOCKED)"""
 
-# The keys form a circle, which begins at `first` and is walked only as far as jobs are
-# wanted: a key without room costs one probe and one count, however many jobs of it
-# wait. Whoever has read other policies, and so has not locked, gets nothing.
+# The keys form a circle, which begins at `first`: from there to the end, and from the
+# beginning to there.
+_CIRCLE: Final = f"""
+                SELECT around.limit_key, around.run_after, around.head
+                  FROM (VALUES (%(first)s::text COLLATE "C", NULL::text COLLATE "C"),
+                               ('', %(first)s::text)) AS half (since, until),
+                       LATERAL (
+                         WITH RECURSIVE key AS (
+                           (SELECT job.limit_key, job.run_after, job.ctid AS head
+                              FROM jobqueue_queuedjob AS job
+                             WHERE {LANE} AND job.limit_key >= half.since
+                             ORDER BY job.limit_key, job.run_after, job.id
+                             LIMIT 1)
+                           UNION ALL
+                           SELECT next.limit_key, next.run_after, next.ctid
+                             FROM key,
+                                  LATERAL (
+                                    SELECT job.limit_key, job.run_after, job.ctid
+                                      FROM jobqueue_queuedjob AS job
+                                     WHERE {LANE} AND job.limit_key > key.limit_key
+                                     ORDER BY job.limit_key, job.run_after, job.id
+                                     LIMIT 1) AS next
+                            WHERE half.until IS NULL OR next.limit_key < half.until)
+                         SELECT * FROM key
+                          WHERE half.until IS NULL OR key.limit_key < half.until
+                       ) AS around"""
+_DUE: Final = f"""
+                  FROM jobqueue_queuedjob AS job
+                 WHERE {LANE} AND job.run_after <= statement_timestamp()
+                   AND {_NOT_EXPIRED}
+                 ORDER BY job.run_after, job.id
+                 LIMIT {WALK}"""
+# The keys of the jobs that are due for longest, in the order of the circle.
+_OLDEST: Final = f"""
+                SELECT waiting.*
+                  FROM (SELECT DISTINCT ON (due.limit_key)
+                               due.limit_key, due.run_after, due.head
+                          FROM (SELECT job.limit_key, job.run_after, job.id,
+                                       job.ctid AS head{_DUE}) AS due
+                         ORDER BY due.limit_key, due.run_after, due.id) AS waiting
+                 ORDER BY waiting.limit_key < %(first)s, waiting.limit_key"""
+
+# The circle is walked only as far as jobs are wanted: a key without room costs one
+# probe and one count, however many jobs of it wait. Whoever has read other policies,
+# and so has not locked, gets nothing.
 PICK: Final = f"""
        SELECT picked.ctid
-         FROM (VALUES (%(first)s::text COLLATE "C", NULL::text COLLATE "C"),
-                      ('', %(first)s::text)) AS half (since, until),
-              LATERAL (
-                WITH RECURSIVE key AS (
-                  (SELECT job.limit_key, job.run_after, job.ctid AS head
-                     FROM jobqueue_queuedjob AS job
-                    WHERE {LANE} AND job.limit_key >= half.since
-                    ORDER BY job.limit_key, job.run_after, job.id
-                    LIMIT 1)
-                  UNION ALL
-                  SELECT next.limit_key, next.run_after, next.ctid
-                    FROM key,
-                         LATERAL (
-                           SELECT job.limit_key, job.run_after, job.ctid
-                             FROM jobqueue_queuedjob AS job
-                            WHERE {LANE} AND job.limit_key > key.limit_key
-                            ORDER BY job.limit_key, job.run_after, job.id
-                            LIMIT 1) AS next
-                   WHERE half.until IS NULL OR next.limit_key < half.until)
-                SELECT * FROM key
-                 WHERE half.until IS NULL OR key.limit_key < half.until
-                 LIMIT {WALK}) AS key,
+         FROM ((SELECT * FROM ({_CIRCLE}) AS circle
+                 WHERE NOT %(oldest)s
+                 LIMIT {WALK})
+               UNION ALL
+               (SELECT * FROM ({_OLDEST}) AS oldest WHERE %(oldest)s)) AS key,
               LATERAL ({_OF_KEY}) AS of_key,
               LATERAL {{jobs}} AS picked
         WHERE key.run_after <= statement_timestamp()
@@ -195,6 +219,15 @@ def _claim(jobs: str, condition: str) -> PreparedStatement:
 
 
 CLAIM: Final = KeyedClaim.made_by(_claim)
+
+# The last key that a claim looked at, unless it went around the whole circle; and then
+# whether the oldest jobs are all that are due.
+STOPPED: Final = PreparedStatement(f"""
+SELECT last.limit_key,
+       last.limit_key IS NULL OR (SELECT count(*) < {WALK} FROM (SELECT {_DUE}) AS due)
+  FROM (SELECT (SELECT circle.limit_key FROM ({_CIRCLE}) AS circle
+                OFFSET {WALK} - 1 LIMIT 1) AS limit_key) AS last
+""")
 
 # A lane does not say when a job is due that goes before its head.
 NEXT_RETRY: Final = PreparedStatement(f"""
@@ -254,6 +287,7 @@ class KeyedLane:
     strict: bool = False  # a key waits for the retry of its first job
     taken: int = 0  # jobs of the first key that this turn of it has had
     ignores_rates: bool = False  # the caller's time does not pass
+    oldest: bool = False  # the keys of the oldest jobs, instead of the circle
 
     @property
     def takes_heads(self) -> bool:
@@ -292,9 +326,18 @@ def keyed_params(
         "first": keyed.first,
         "each": keyed.each,
         "taken": keyed.taken,
+        "oldest": keyed.oldest,
         "limit": limit,
         "worker": worker,
     }
+
+
+def stopped(db: Database, keyed: KeyedLane) -> tuple[str | None, bool]:
+    """The last key that a claim which begins here looks at; None if these are all. And
+    whether a claim by the ``oldest`` jobs would look at all that are due."""
+    params = {**_params(keyed.lane), "first": keyed.first}
+    ((last, is_all),) = db.fetch(STOPPED, params)
+    return last, is_all
 
 
 def next_retry(db: Database, limit_name: str) -> float | None:
@@ -302,11 +345,6 @@ def next_retry(db: Database, limit_name: str) -> float | None:
     strict; None if there is none."""
     ((seconds,),) = db.fetch(NEXT_RETRY, {"limit_name": limit_name})
     return None if seconds is None else float(seconds)
-
-
-def last_served(first: str, keys: Iterable[str]) -> str:
-    """The last of these keys in the circle that begins at the first."""
-    return max(keys, key=lambda key: (key < first, key))
 
 
 def adopt(db: Database, lane: Lane, since: Mark) -> tuple[int, Mark | None]:

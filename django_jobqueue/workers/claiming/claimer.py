@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -17,53 +16,22 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import in_a_line, is_contended, is_refusal
 from django_jobqueue.store.partial_batches import BRIEF, each_it_can
 from django_jobqueue.store.queue import claim, release
+from django_jobqueue.store.queue.keyed_turn import KeyedTurn, KeyLimit
+from django_jobqueue.store.queue.lanes import LaneMark
 from django_jobqueue.store.rows import ClaimedJob
-from django_jobqueue.workers.claiming.keyed_claims import KeyedClaims
 from django_jobqueue.workers.claiming.lane_scanner import KnownLane
 from django_jobqueue.workers.claiming.lane_selection import LaneSelection
-from django_jobqueue.workers.claiming.policies import KeyLimit, Policies
+from django_jobqueue.workers.claiming.policies import Policies
 from django_jobqueue.workers.claiming.rated_claims import RatedClaims
+from django_jobqueue.workers.claiming.time_share import TimeShare
+from django_jobqueue.workers.claiming.unconfirmed_claims import UnconfirmedClaims
 from django_jobqueue.workers.executors.base import Executor
 
 logger = logging.getLogger("django_jobqueue.worker")
 
 POSITION: Final = attrgetter("due", "id.int")  # in a lane
 LIMIT_RETRY: Final = 1.0  # seconds until a type at its limit is asked for again
-RECHECK_FIRST: Final = 0.5  # seconds after an answer was lost; then twice that
-RECHECK_LONGEST: Final = 300.0
-
-
-class UnconfirmedClaims:
-    """When to check for jobs that are claimed in this worker's name, but whose claim
-    was never confirmed.
-
-    Their claim may commit long after its answer was lost: it waits for a lock, or for a
-    standby. So the first check is followed by others, at growing intervals, without
-    limit.
-    """
-
-    def __init__(self) -> None:
-        self._next_at = math.inf  # time.monotonic()
-        self._wait = 0.0
-
-    def arise(self) -> None:
-        """An answer was lost."""
-        self._wait, self._next_at = RECHECK_FIRST, 0.0
-
-    def persists(self) -> None:
-        """One of these jobs is locked by somebody: check again soon."""
-        self._wait = RECHECK_FIRST
-        self.postpone()
-
-    def postpone(self) -> None:
-        """Check again later."""
-        self._next_at = time.monotonic() + self._wait
-        self._wait = min(2 * self._wait, RECHECK_LONGEST)
-
-    @property
-    def seconds_until_due(self) -> float:
-        """Seconds until the next check; infinite if every claim was confirmed."""
-        return max(0.0, self._next_at - time.monotonic())
+WALKS_SHARE: Final = 0.05  # of the worker's time
 
 
 @dataclass(slots=True)
@@ -115,6 +83,7 @@ class Claimer:
         self._make = make
         self._held = held  # all jobs that this process has
         self._activity = activity  # called when there are more
+        self._walks = TimeShare(WALKS_SHARE)  # past many keys without room
 
     @property
     def holds_any(self) -> bool:
@@ -282,33 +251,53 @@ class Claimer:
     ) -> tuple[int, KnownLane | None]:
         """The same where each key has a limit, or a turn: more of each key is asked for
         while there is room, so that one key with many jobs fills it, too."""
-        limited_until, free = self.lane_selection.limited_until, executor.free
+        selection, free = self.lane_selection, executor.free
+        limited_until = selection.limited_until
         if known.due:  # before the claim: what ends meanwhile ends this
             limited_until[known.lane] = time.monotonic() + LIMIT_RETRY
-        claims = KeyedClaims(known, limit, self._policies)
+        of_type = self._policies.type_limits(known.lane.job_type)
+        may_go_on = self._walks.begin()
+        turn = KeyedTurn(known.lane, known.keys, limit, of_type, may_go_on=may_go_on)
         attempts: list[Attempt] = []
-        while len(attempts) < free:
-            wanted = free - len(attempts)
-            more = self._claim_lanes(claims.claim, [known], wanted)
-            attempts += more
-            claims.learn([attempt.job for attempt in more], full=len(attempts) >= free)
-            if len(more) < wanted and not claims.wants_more(len(more), wanted):
-                break
+        try:
+            self._take_turn(known, turn, attempts, free)
+        except BaseException:
+            self._start(executor, [known], attempts, full=False, in_order=False)
+            raise
         full = len(attempts) >= free
         if full:
             limited_until.pop(known.lane, None)
-            claims.was_full()
+            known.keys.was_full()
         elif attempts:
             is_limited = limit.is_counted or limit.strict
-            self.lane_selection.gave_some(known.lane, is_limited=is_limited)
-        selection, got_none = self.lane_selection, not attempts
-        if seconds := claims.seconds_of_type:
+            selection.gave_some(known.lane, is_limited=is_limited)
+        got_none = not attempts
+        if seconds := turn.seconds_of_type:
             selection.wait_for_start(known.lane.job_type, seconds, got_none=got_none)
-        if not full and (seconds := claims.seconds_of_key):
+        if not full and (seconds := turn.seconds_of_key):
             selection.wait_for_start(known.lane, seconds, got_none=got_none)
-        if not full and (seconds := claims.seconds_of_retry):
+        if not full and (seconds := turn.seconds_of_retry):
             selection.wait_for_retry(known.lane, seconds)
+        if turn.is_cut_off:
+            selection.wait_for_retry(known.lane, self._walks.seconds_until_free)
         return self._start(executor, [known], attempts, full=full, in_order=False)
+
+    def _take_turn(
+        self, known: KnownLane, turn: KeyedTurn, attempts: list[Attempt], free: int
+    ) -> None:
+        """Claim as many jobs as there are slots free, as long as there may be more."""
+
+        def claim_some(
+            db: OwnConnection, worker: int, lanes: Sequence[LaneMark], wanted: int
+        ) -> list[ClaimedJob]:
+            known.keys.adopt(db, known.lane)
+            return turn.claim(db, worker, wanted)
+
+        while (wanted := free - len(attempts)) > 0:
+            more = self._claim_lanes(claim_some, [known], wanted)
+            attempts += more
+            if len(more) < wanted and not turn.goes_on(len(more), wanted):
+                break
 
     def _claim_lanes(
         self,

@@ -6,15 +6,17 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from django_jobqueue.processes.lane_progress import LaneProgress, SharedLaneProgress
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import lanes
+from django_jobqueue.store.queue.keyed_turn import KeyTurns
 from django_jobqueue.store.queue.lanes import START, Head, LaneMark, Mark
 from django_jobqueue.store.rows import ClaimedJob, Lane
 from django_jobqueue.workers.claiming.lane_order import LaneOrder
+from django_jobqueue.workers.claiming.time_share import TimeShare
 
 logger = logging.getLogger("django_jobqueue.worker")
 
@@ -25,7 +27,6 @@ SCAN_EVERY: Final = 1.0  # seconds, while busy
 SCAN_SHARE: Final = 0.05  # of the worker's time, where claims ask few of many lanes
 FULL_SCAN_SHARE: Final = 0.05  # of the worker's time
 SCAN_OF_LANE: Final = 0.00002  # seconds that a scan from the marks takes for each
-LONGEST_SAVED: Final = 0.1  # seconds of that share that are kept for later
 SLOW: Final = 0.25  # seconds that a full scan takes; then the log says why
 WARN_EVERY: Final = 600.0  # seconds
 
@@ -40,11 +41,7 @@ class KnownLane:
     asked: Mark = START  # the mark when it was last asked for jobs
     due: bool = True  # believed to have jobs to run now
     served: int = 0  # when it last gave a job, as a count
-    first_key: str = ""  # where a claim by key begins
-    taken: int = 0  # jobs of that key in its turn, which goes on
-    jobs_per_key: int = 1  # that it takes at once
-    adopted: Mark = START  # up to here every job has a key
-    adopt_at: float = 0.0  # time.monotonic(); from then on there may be others
+    keys: KeyTurns = field(default_factory=KeyTurns)  # if its type has a limit by key
     used: float = 0.0  # when jobs were last seen there, by time.monotonic()
     heard: int = 0  # the checksum of what was shared of it last
 
@@ -243,8 +240,7 @@ class FullScans:
         self._shared = shared
         self._is_wanted = True
         self._wanted_at = time.monotonic()
-        self._left = LONGEST_SAVED  # seconds
-        self._at = time.monotonic()
+        self._time = TimeShare(FULL_SCAN_SHARE)
         self._warned_at = -math.inf
 
     def want(self) -> None:
@@ -273,17 +269,15 @@ class FullScans:
 
     def may_begin(self) -> bool:
         """Whether there is time left for one."""
-        now = time.monotonic()
-        self._left = min(LONGEST_SAVED, self._left + (now - self._at) * FULL_SCAN_SHARE)
-        self._at = now
-        return self._left > 0
+        return self._time.may_begin()
 
     def took(self, seconds: float, *, instead_of: float = 0.0) -> None:
         """Record a full scan that took this many seconds, where a scan from the marks
         takes about so many: with many empty lanes more."""
-        self._left -= max(0.0, seconds - instead_of)
-        if seconds > SLOW and self._at > self._warned_at + WARN_EVERY:
-            self._warned_at = self._at
+        self._time.took(max(0.0, seconds - instead_of))
+        now = time.monotonic()
+        if seconds > SLOW and now > self._warned_at + WARN_EVERY:
+            self._warned_at = now
             logger.warning(
                 "A look at the whole queue took %.2g s, so there is one in %.0f s. "
                 "Probably a transaction has been open for long, and keeps dead rows "

@@ -210,7 +210,7 @@ class LaneSelection:
         for known in list(self.lanes):  # another thread learns of lanes
             limit = self._policies.key_limit(known.lane.job_type)
             if limit is not None and limit.name == name:
-                known.first_key, known.taken = key, 0
+                known.keys.first, known.keys.taken = key, 0
                 self.limited_until.pop(known.lane, None)
                 self.next_starts.ask(known.lane)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from django_jobqueue.domain import key_limits
 from django_jobqueue.domain.policy import attempts_in_force, time_in_force
@@ -18,32 +18,10 @@ from django_jobqueue.store import job_types, worker_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import is_contended
 from django_jobqueue.store.partial_batches import BRIEF
+from django_jobqueue.store.queue.keyed_turn import KeyLimit, TypeLimits
 from django_jobqueue.store.rows import ClaimedJob, Overrides
 
 NO_OVERRIDES: Final = Overrides(None, None, None, None)
-
-
-class KeyLimit(NamedTuple):
-    """The limit by key of a job type."""
-
-    name: str
-    concurrency: int | None  # of each key; None is unlimited: the keys only take turns
-    most_of_one_key: int | None = None  # the greatest that is said of one key alone
-    has_rate: bool = False  # of starts of each key, or of some
-    has_shares: bool = False  # some keys have more than one job in a turn
-    strict: bool = False  # a key waits for the retry of its first job
-
-    @property
-    def is_counted(self) -> bool:
-        """Whether some key has a limit, so that running jobs are counted."""
-        return self.concurrency is not None or self.most_of_one_key is not None
-
-    @property
-    def most(self) -> int | None:
-        """How many jobs of one key may run, at most; None is unlimited."""
-        if self.concurrency is None:
-            return None
-        return max(self.concurrency, self.most_of_one_key or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,22 +130,25 @@ class Policies:
         """The limit by key of the job type; None if it has none."""
         overrides = self._overrides.get(job_type)
         if overrides is not None:
-            name, concurrency = overrides.limit_name, overrides.key_concurrency
-            most_of_one_key = overrides.most_of_one_key
-            has_rate, has_shares = overrides.key_has_rate, overrides.keys_have_shares
-            strict = overrides.keys_keep_order
-        else:
-            declaration = self._declared.get(job_type)
-            if declaration is None or (per_key := declaration.policy.per_key) is None:
-                return None
-            name = key_limits.limit_name(declaration)
-            concurrency, most_of_one_key = per_key.concurrency, None
-            has_rate, has_shares = per_key.rate is not None, False
-            strict = per_key.strict
-        if name is None:
+            return KeyLimit.in_force(overrides)
+        declaration = self._declared.get(job_type)
+        if declaration is None or (per_key := declaration.policy.per_key) is None:
             return None
+        name = key_limits.limit_name(declaration)
+        assert name is not None  # it has a limit
         return KeyLimit(
-            name, concurrency, most_of_one_key, has_rate, has_shares, strict
+            name,
+            per_key.concurrency,
+            has_rate=per_key.rate is not None,
+            strict=per_key.strict,
+        )
+
+    def type_limits(self, job_type: str) -> TypeLimits:
+        """What limits the job type itself."""
+        return TypeLimits(
+            is_limited=self.is_limited(job_type),
+            has_rate=self.has_rate(job_type),
+            counts_weights=self.counts_weights(job_type),
         )
 
     def is_exclusive(self, job_type: str) -> bool:

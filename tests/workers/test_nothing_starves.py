@@ -1,0 +1,200 @@
+"""A job that may run is claimed, whatever stands before it, and more of that than any
+claim looks at: by a worker, by a remote worker, and by drain()."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+
+from django_jobqueue import PerKey, Rate, job, remote_job
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.enqueueing.handler import Handler
+from django_jobqueue.http import remote_claims
+from django_jobqueue.models import QueuedJob
+from django_jobqueue.operations import create_token
+from django_jobqueue.store import job_types
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.queue.claim_keyed import WALK
+from django_jobqueue.testing import drain
+from django_jobqueue.workers.claiming.time_share import TimeShare
+from tests.http.conftest import ALL, Program
+from tests.store.rows import register
+from tests.support.hand_driven import Make
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+MANY = WALK + 1
+NAME = "tests.starving"
+LAST = "zzz"
+
+# So many jobs, each of a key of its own, all before the key of the job that may run.
+FILL = f"""
+INSERT INTO jobqueue_queuedjob
+       (job_type, queue, priority, data, limit_key, status, worker_id, fence, attempts,
+        run_after, expires_at)
+SELECT '{NAME}', 'default', 0, jsonb_build_object('key', key), '{NAME} ' || key,
+       %(status)s, CASE WHEN %(status)s = 'running' THEN %(worker)s::bigint END,
+       %(fence)s, %(fence)s,
+       clock_timestamp() + %(due)s::interval + n * interval '1 us',
+       clock_timestamp() + %(expires)s::interval
+  FROM (SELECT n, 'a' || to_char(n, 'FM00000') AS key
+          FROM generate_series(1, %(count)s) AS n) AS made
+"""
+
+
+def act(key: str) -> None: ...
+
+
+def fill(
+    count: int = MANY,
+    *,
+    due: str = "-1 hour",
+    status: str = "queued",
+    fence: int = 0,
+    expires: str | None = None,
+    worker: int | None = None,
+) -> None:
+    given = {"count": count, "due": due, "status": status, "fence": fence}
+    execute(FILL, {**given, "expires": expires, "worker": worker})
+
+
+def execute(statement: str, given: dict[str, Any] | None = None) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, given)
+
+
+def run_others(count: int = MANY) -> None:
+    """A job of each key runs elsewhere."""
+    fill(count, status="running", fence=1, worker=register(DjangoDatabase()))
+
+
+def spend(keys: int = MANY) -> None:
+    """The rate of each key lets nothing start today."""
+    execute(
+        f"INSERT INTO jobqueue_bucket SELECT '{NAME} a' || to_char(n, 'FM00000'),"
+        " clock_timestamp() + interval '1 day' FROM generate_series(1, %(keys)s) AS n",
+        {"keys": keys},
+    )
+
+
+def forbid() -> None:
+    """An operator's number for each key."""
+    execute(
+        "INSERT INTO jobqueue_keyoverride (limit_key, concurrency)"
+        " SELECT limit_key, 0 FROM jobqueue_queuedjob"
+    )
+
+
+ONE = PerKey("key", concurrency=1)
+STRICT = PerKey("key", concurrency=1, strict=True)
+RATED = PerKey("key", rate=Rate(1, per=86_400))
+Before = Callable[[], object]
+
+# What stands before, by key limit.
+BEFORE: dict[str, tuple[PerKey, list[Before]]] = {
+    "jobs for later": (ONE, [lambda: fill(due="1 day")]),
+    "in turns, jobs for later": (PerKey("key"), [lambda: fill(due="1 day")]),
+    "keys at their limit": (ONE, [fill, run_others]),
+    "twice as many at their limit": (
+        ONE,
+        [lambda: fill(2 * MANY), lambda: run_others(2 * MANY)],
+    ),
+    "keys that an operator stopped": (PerKey("key"), [fill, forbid]),
+    "keys that have no start left": (RATED, [fill, spend]),
+    "retries that are due later": (
+        STRICT,
+        [lambda: fill(due="1 day", fence=1), fill],
+    ),
+    "heads that have expired": (ONE, [lambda: fill(expires="-1 minute")]),
+    "older jobs at their limit, and jobs for later": (
+        ONE,
+        [run_others, fill, lambda: fill(2 * MANY, due="1 day")],
+    ),
+}
+
+
+def by_worker(make_worker: Make) -> None:
+    worker = make_worker(threads=2, async_slots=0)
+    for _ in range(3):
+        worker.turn(told=True)
+
+
+def by_remote_worker(make_worker: Make) -> None:
+    program = Program(create_token(f"fleet-{uuid4()}", ALL).text)
+    body = {"name": "node", "job_types": [NAME], "slots": 2}
+    path = f"/workers/{program.send('POST', '/workers', body).json()['id']}/claim"
+    for _ in range(3):
+        program.send("POST", path, {"limit": 2})
+
+
+def by_drain(make_worker: Make) -> None:
+    drain(limit=1)
+
+
+WAYS = {"worker": by_worker, "remote worker": by_remote_worker, "drain()": by_drain}
+
+
+@pytest.fixture
+def declare() -> Iterator[Callable[[str, PerKey], Handler[..., Any]]]:
+    """Declare the job type for one of the ways."""
+
+    def declare(way: str, per_key: PerKey) -> Handler[..., Any]:
+        registry.remove(NAME)
+        handler: Handler[..., Any] = (
+            remote_job(NAME, per_key=per_key)
+            if way == "remote worker"
+            else job(name=NAME, per_key=per_key)(act)
+        )
+        job_types.declare(DjangoDatabase(), [handler.declaration])
+        return handler
+
+    yield declare
+    registry.remove(NAME)
+
+
+def starts(way: str, make_worker: Make, key: str = LAST) -> bool:
+    """Whether the job of this key is started."""
+    id = QueuedJob.objects.get(limit_key=f"{NAME} {key}").id
+    WAYS[way](make_worker)
+    return not QueuedJob.objects.filter(id=id, status="queued").exists()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_job_of_a_key_with_room_starts_whatever_is_before_it(
+    make_worker: Make,
+    declare: Callable[[str, PerKey], Handler[..., Any]],
+    way: str,
+) -> None:
+    wrong = []
+    for before, (per_key, steps) in BEFORE.items():
+        if per_key is RATED and way == "drain()":
+            continue  # it keeps no rates, and runs them all
+        handler = declare(way, per_key)
+        for step in steps:
+            step()
+        handler.enqueue(key=LAST)
+        execute("ANALYZE jobqueue_queuedjob")
+        if not starts(way, make_worker):
+            wrong.append(before)
+        execute("TRUNCATE jobqueue_queuedjob, jobqueue_keyoverride, jobqueue_bucket")
+    assert wrong == []
+
+
+@pytest.mark.parametrize("way", ["worker", "remote worker"])
+def test_without_time_for_more_the_next_turn_goes_on(
+    make_worker: Make,
+    monkeypatch: pytest.MonkeyPatch,
+    declare: Callable[[str, PerKey], Handler[..., Any]],
+    way: str,
+) -> None:
+    monkeypatch.setattr(TimeShare, "may_begin", lambda self: False)
+    monkeypatch.setattr(remote_claims, "MOST_WALKS", 0)
+    handler = declare(way, ONE)
+    fill(2 * MANY)
+    run_others(2 * MANY)
+    handler.enqueue(key=LAST)
+    assert starts(way, make_worker)
