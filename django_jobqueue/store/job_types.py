@@ -247,19 +247,25 @@ def pause(
     reason: str = "",
     resume_at: datetime | None = None,
 ) -> list[str]:
-    """Pause the claiming of these job types, or queues; return those that exist."""
+    """Pause the claiming of these job types, or queues; return those that exist,
+    in this order."""
     rows = db.fetch(
         PAUSE_QUEUE if queues else PAUSE,
         {"names": list(names), "by": by, "reason": reason, "resume_at": resume_at},
     )
-    return [row[0] for row in rows]
+    return _in_order(names, rows)
 
 
 def resume(db: Database, names: Sequence[str], *, queues: bool = False) -> list[str]:
     """Resume the claiming of these job types, or queues; return those whose row had a
     pause, even one that was over."""
     rows = db.fetch(RESUME_QUEUE if queues else RESUME, {"names": list(names)})
-    return [row[0] for row in rows]
+    return _in_order(names, rows)
+
+
+def _in_order(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> list[str]:
+    found = {row[0] for row in rows}
+    return [name for name in dict.fromkeys(names) if name in found]
 
 
 def _row(declaration: Declaration) -> dict[str, Any]:

@@ -7,11 +7,13 @@ the commit, by a trigger.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from enum import Enum
 from typing import Any, Final, NamedTuple
+from uuid import UUID
 
-from django.db import connections
+from django.db import DatabaseError, connections
 
 from django_jobqueue.store.connection import Database, DjangoDatabase
 
@@ -49,40 +51,54 @@ IDLE: Final = f"""
        EXISTS (SELECT FROM jobqueue_worker AS worker WHERE {LISTENS})
 """
 
-# Part of each INSERT. A commit with a notification takes a lock of the whole cluster
-# until it is on the disk (630 instead of 8,900 commits/s with 16 clients), so it is
-# sent only if some worker of the queue says that it is idle, and it is `{turn}`.
-# Duplicates within a transaction are dropped by PostgreSQL itself.
-KEY: Final = "hashtextextended('jobqueue ' || queue, 0)"
-NOTIFY_IDLE: Final = f"""
-       (SELECT CASE WHEN {{turn}}
-                    THEN pg_notify('jobqueue', '{News.JOBS.prefix}' || queue)::text END
-         WHERE {IDLE})
-"""
-
-# The same for one job: of the hosts that could start it now, one is told, and another
-# one that it was. Jobs that are due later are no secret: whoever is idle then should
-# know. Returns the channels of the hosts, for the next jobs of the lane; NULL if nobody
-# is idle at all.
-TYPE_KEY: Final = "hashtextextended('jobqueue ' || queue || ' ' || job_type, 0)"
-NOTIFY_HOSTS: Final = """
-       (SELECT CASE WHEN {turn}
-                     AND jobqueue_notify_hosts(
-                           CASE WHEN run_after <= clock_timestamp() THEN hosts
-                                ELSE '{{}}' END, id, queue) IS NULL
-                    THEN NULL ELSE hosts END
-          FROM jobqueue_idle_hosts(queue, job_type) AS hosts
-         WHERE hosts IS NOT NULL)
-"""
-
-# The statement is a transaction by itself, and leaves the notification to others if two
-# of them are about to notify of the same. The second of those commits after the first,
-# so later than whoever left it to them, and what it wakes finds all their jobs.
+# A commit with a notification takes a lock of the whole cluster until it is on the disk
+# (630 instead of 8,900 commits/s with 16 clients), so it is sent only if some worker of
+# the queue says that it is idle, and by few of those that enqueue at the same time:
+# whoever has a lock of them. The others notify after their commit, and leave that to
+# one who has the second lock. It commits later than they did, so what it wakes finds
+# their jobs, in whichever order all of them commit; tests/properties has the proof.
 TURN: Final = """
-       (pg_try_advisory_xact_lock({first}) OR pg_try_advisory_xact_lock({second}))
+       pg_try_advisory_xact_lock(hashtextextended('{lock} ' || {lane}, 0))
 """
-OUR_TURN: Final = TURN.format(first=KEY, second=f"~{KEY}")
-OUR_TURN_OF_TYPE: Final = TURN.format(first=TYPE_KEY, second=f"~{TYPE_KEY}")
+LANE: Final = "queue || ' ' || job_type"
+FIRST_TURN: Final = TURN.format(lock="jobqueue", lane=LANE)
+SECOND_TURN: Final = TURN.format(
+    lock="jobqueue after", lane="%(queue)s || ' ' || %(job_type)s"
+)
+
+# Part of an INSERT of one job, which is a transaction by itself: of the hosts that
+# could start it now, one is told, and another one that it was. Jobs that are due later
+# are no secret: whoever is idle then should know. Returns the channels of the hosts,
+# for the next jobs of the lane, behind an empty one if nobody was told; NULL if nobody
+# is idle at all. Duplicates within a transaction are dropped by PostgreSQL itself.
+NOTIFIED: Final = f"""
+       (SELECT CASE WHEN NOT {FIRST_TURN} THEN ARRAY[''] || to_tell.hosts
+                    WHEN jobqueue_notify_hosts(to_tell.hosts, id, queue) IS NULL
+                    THEN NULL ELSE to_tell.hosts END
+          FROM jobqueue_idle_hosts(queue, job_type) AS idle (hosts),
+               LATERAL (SELECT CASE WHEN run_after <= clock_timestamp() THEN idle.hosts
+                                    ELSE ARRAY[]::text[] END AS hosts
+                        OFFSET 0) AS to_tell
+         WHERE idle.hosts IS NOT NULL)
+"""
+# The same where the hosts are known; NULL if nobody was told.
+NOTIFIED_KNOWN: Final = f"""
+       CASE WHEN {FIRST_TURN}
+            THEN jobqueue_notify_hosts(%(hosts)s::text[], id, queue)::text END
+"""
+# After the commit of those of which nobody was told.
+NOTIFY_AFTER: Final = f"""
+SELECT CASE WHEN {SECOND_TURN}
+            THEN jobqueue_notify_hosts(%(hosts)s::text[], %(id)s::uuid, %(queue)s)::text
+       END
+"""
+# The same for many jobs.
+NOTIFY_MANY: Final = f"""
+SELECT CASE WHEN {SECOND_TURN}
+            THEN pg_notify('jobqueue', '{News.JOBS.prefix}' || queue)::text END
+  FROM (SELECT %(queue)s) AS job (queue)
+ WHERE {IDLE}
+"""
 
 # From a host that alone was told, and whose own workers have no room.
 NOTIFY_OTHERS: Final = f"""
@@ -146,11 +162,36 @@ def parse(text: str) -> tuple[News, str] | None:
 
 
 _ANNOUNCED: Final = "_jobqueue_announced"
-NOTIFIED: Final = NOTIFY_HOSTS.format(turn=OUR_TURN_OF_TYPE)
-NOTIFIED_OF_MANY: Final = NOTIFY_IDLE.format(turn=OUR_TURN)
 # In a longer transaction the same column tells whether it sees the past.
 ISOLATION: Final = "current_setting('transaction_isolation')"
 SEES_THE_PAST: Final = ("repeatable read", "serializable")
+
+
+def notify_after(
+    db: DjangoDatabase, job_type: str, queue: str, id: UUID, hosts: Sequence[str] | str
+) -> None:
+    """Tell these hosts of a job that is committed, of which its INSERT told nobody; or
+    leave it to somebody who is about to tell. The job is there, whatever becomes of
+    it."""
+    params = {"job_type": job_type, "queue": queue, "id": id, "hosts": hosts}
+    with suppress(DatabaseError):
+        db.fetch_row(NOTIFY_AFTER, params)
+
+
+def announce_after(
+    db: DjangoDatabase,
+    job_type: str,
+    queue: str,
+    id: UUID,
+    notified: list[str] | None,
+) -> list[str] | None:
+    """See to it that somebody is told of a job of which the INSERT returned this, as
+    ``NOTIFIED`` does; returns the channels of the hosts, None if nobody is idle."""
+    if not notified or notified[0]:
+        return notified
+    hosts = notified[1:]
+    notify_after(db, job_type, queue, id, hosts)
+    return hosts
 
 
 def in_autocommit(db: DjangoDatabase) -> bool:

@@ -170,7 +170,7 @@ def test_pause_and_resume_of_types_and_queues(transactional_db: None) -> None:
     assert held.resume_at == LATER
     assert operations.pause(["q"], queues=True) == ["q"]
     assert Queue.objects.get().paused
-    assert sorted(operations.resume(names)) == names
+    assert operations.resume(names[::-1]) == names[::-1]
     assert operations.resume(["q"], queues=True) == ["q"]
     assert not JobType.objects.filter(paused=True).exists()
     assert not Queue.objects.filter(paused=True).exists()

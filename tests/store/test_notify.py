@@ -10,10 +10,18 @@ from django.db import transaction
 
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
-from django_jobqueue.store.notify import OUR_TURN_OF_TYPE, News, notify, parse, payload
+from django_jobqueue.store.notify import (
+    FIRST_TURN,
+    SECOND_TURN,
+    News,
+    notify,
+    parse,
+    payload,
+)
 from django_jobqueue.store.queue import insert
 from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.worker_rows import set_listening
+from tests.sample import jobs
 from tests.store.meanwhile import Hearing, open_transaction
 from tests.store.rows import ADD, register
 
@@ -43,13 +51,15 @@ def third(transactional_db: None) -> Iterator[OwnConnection]:
 
 
 @contextmanager
-def about_to_notify(db: OwnConnection, queue: str) -> Iterator[None]:
-    """One who enqueues into this queue, just before it commits."""
+def about_to_notify(
+    db: OwnConnection, queue: str, turn: str = FIRST_TURN
+) -> Iterator[None]:
+    """One who enqueues into this queue, just before it commits; or who did so, just
+    before it notifies."""
     with open_transaction(db) as transaction:
         row = "(SELECT %(queue)s, %(job_type)s) AS job (queue, job_type)"
-        turn = f"SELECT {OUR_TURN_OF_TYPE} FROM {row}"
         params = {"queue": queue, "job_type": ADD}
-        assert transaction.fetch(turn, params) == [(True,)]
+        assert transaction.fetch(f"SELECT {turn} FROM {row}", params) == [(True,)]
         yield
 
 
@@ -68,18 +78,33 @@ def idle(request: pytest.FixtureRequest, own: OwnConnection, ear: Hearing) -> No
         assert ear.of_queues() == ["q:default"]
 
 
+ENQUEUES = {
+    "one": enqueue,
+    "with an id": lambda: jobs.add.using(id=new_id()).enqueue(1),
+    "with options": lambda: jobs.add.using(tags=["a"]).enqueue(1),
+    "debounced": lambda: jobs.add.using(
+        unique_key=f"{new_id()}", on_duplicate="replace"
+    ).enqueue(1),
+    "many": lambda: jobs.add.enqueue_many([{"a": 1}, {"a": 2}]),
+}
+
+
 @pytest.mark.usefixtures("idle")
-def test_of_those_that_enqueue_at_the_same_time_two_notify(
-    own: OwnConnection, third: OwnConnection, ear: Hearing
+@pytest.mark.parametrize("kind", ENQUEUES)
+def test_whoever_leaves_it_to_others_knows_that_they_commit_later(
+    own: OwnConnection, third: OwnConnection, ear: Hearing, kind: str
 ) -> None:
+    enqueue = ENQUEUES[kind]
+    enqueue()
+    assert ear.of_queues() == ["q:default"]
     with about_to_notify(own, "default"):
-        enqueue()
+        enqueue()  # that one may commit before this one does
         assert ear.of_queues() == ["q:default"]
-        with about_to_notify(third, "default"):
+        with about_to_notify(third, "default", SECOND_TURN):
             enqueue()
             assert ear.heard() == []
     # Those of another queue notify for themselves.
-    with about_to_notify(own, "mail"), about_to_notify(third, "mail"):
+    with about_to_notify(own, "mail"), about_to_notify(third, "mail", SECOND_TURN):
         enqueue()
         assert ear.of_queues() == ["q:default"]
 
@@ -90,6 +115,9 @@ def test_in_a_transaction_each_notifies_and_keeps_nobody_from_it(
 ) -> None:
     with transaction.atomic():
         enqueue()
-        with about_to_notify(own, "default"), about_to_notify(third, "default"):
+        with (
+            about_to_notify(own, "default"),
+            about_to_notify(third, "default", SECOND_TURN),
+        ):
             enqueue()
     assert ear.of_queues() == ["q:default"]

@@ -20,11 +20,13 @@ from django_jobqueue.store.find import find
 from django_jobqueue.store.notify import (
     ISOLATION,
     NOTIFIED,
-    OUR_TURN_OF_TYPE,
+    NOTIFIED_KNOWN,
     SEES_THE_PAST,
+    announce_after,
     announced,
     announces,
     in_autocommit,
+    notify_after,
 )
 from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.rows import Job, tags_of
@@ -93,10 +95,6 @@ VALUES (%(id)s, {job_type}, {queue}, {priority}, %(data)s, statement_timestamp()
         statement_timestamp(), {announce})
 {conflict}
 RETURNING created_at, CASE WHEN {is_new} THEN {notified} END
-"""
-NOTIFIED_KNOWN: Final = f"""
-          CASE WHEN {OUR_TURN_OF_TYPE}
-               THEN jobqueue_notify_hosts(%(hosts)s::text[], id, queue)::text END
 """
 IS_NEW: Final = "jobqueue_is_new(id)"
 
@@ -207,7 +205,7 @@ def _insert_new(
     known = _known.get(key) if new.is_plain else None
     try:
         if known is not None and known.holds:
-            row = db.fetch_row(known.once, _params(known, id, text))
+            row = _run_known(db, known, known.once, new.lane[0], id, text)
             return inserted_job(new, id, data, known.row_of(row[0])) if row else None
         with_check = f"CASE WHEN {IS_NEW} THEN {NOTIFIED} END"
         inserted = _insert(db, UNLESS_THERE, new, id, text, notified=with_check)
@@ -271,9 +269,15 @@ def run_insert(
         notified=notified if in_autocommit(db) else ISOLATION,
     )
     rows = db.fetch(statement, {**new.params(), "id": id, "data": text})
-    if rows and is_first:
+    if not rows:
+        return None
+    if is_first:
         announced(db, new.lane)
-    return rows[0] if rows else None
+    if not in_autocommit(db):
+        return rows[0]
+    *values, returned = rows[0]
+    hosts = announce_after(db, new.job_type, values[0], id, returned)
+    return *values, hosts
 
 
 def _learn(
@@ -328,12 +332,18 @@ def _rotations(hosts: list[str]) -> list[str]:
     return [f"{{{','.join(rotation)}}}" for rotation in rotations]
 
 
-def _params(known: Known, id: UUID, text: str) -> dict[str, str]:
-    """Those of a statement that is a transaction by itself."""
+def _run_known(
+    db: DjangoDatabase, known: Known, statement: str, job_type: str, id: UUID, text: str
+) -> tuple[Any, ...]:
+    """Run a statement that is a transaction by itself."""
     params = {"id": id.hex, "data": text}
-    if known.hosts is not None:
-        params["hosts"] = next(known.hosts)
-    return params
+    if known.hosts is None:
+        return db.fetch_row(statement, params)
+    hosts = next(known.hosts)
+    row = db.fetch_row(statement, {**params, "hosts": hosts})
+    if row and row[1] is None:
+        notify_after(db, job_type, known.queue, id, hosts)
+    return row
 
 
 def _insert_known(
@@ -342,12 +352,12 @@ def _insert_known(
     """Enqueue without a look at the job type; None if its row is gone by now."""
     autocommit = in_autocommit(db)
     first = not autocommit and announces(db, lane)
-    statement = (
-        known.autocommit if autocommit else known.first if first else known.further
-    )
-    params = _params(known, id, text) if autocommit else {"id": id.hex, "data": text}
     try:
-        row = db.fetch_row(statement, params)
+        if autocommit:
+            row = _run_known(db, known, known.autocommit, lane[0], id, text)
+        else:
+            statement = known.first if first else known.further
+            row = db.fetch_row(statement, {"id": id.hex, "data": text})
     except IntegrityError:
         if not autocommit:
             raise

@@ -11,7 +11,7 @@ from django.db import connections
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.missing_tables import explaining
 from django_jobqueue.store.notify import (
-    NOTIFIED_OF_MANY,
+    NOTIFY_MANY,
     announced,
     announces,
     in_autocommit,
@@ -45,7 +45,6 @@ FROM STDIN
 """
 OF_COPY: Final = 6  # what ``prepare`` returns and COPY takes
 COPY_CHUNK: Final = 1_000  # lines sent at once
-NOTIFY_MANY: Final = f"SELECT {NOTIFIED_OF_MANY} FROM (SELECT %(queue)s) AS job (queue)"
 
 
 def insert_many(
@@ -87,7 +86,7 @@ def insert_many(
     if is_first:
         announced(db, new.lane)
     elif in_autocommit(db):
-        db.run(NOTIFY_MANY, {"queue": prepared[0]})
+        db.run(NOTIFY_MANY, {"queue": prepared[0], "job_type": new.job_type})
     return True
 
 

@@ -16,6 +16,7 @@ from django_jobqueue.store.notify import (
     ISOLATION,
     NOTIFIED,
     News,
+    announce_after,
     announced,
     announces,
     in_autocommit,
@@ -62,7 +63,7 @@ PASSED: Final = f"""
 INSERT_OR_REPLACE: Final = INSERT.replace("{conflict}", REPLACE).replace(
     "{notified}",
     "id, max_attempts, timeout, backoff::text,"
-    " CASE WHEN id = %(id)s::uuid THEN {notified}::text END,"
+    " CASE WHEN id = %(id)s::uuid THEN {notified} END,"
     + PASSED.format(id="%(id)s::uuid"),
 )
 
@@ -91,7 +92,7 @@ KEY: Final = """jobqueue_unique_key(
 MOVED: Final = """,
        run_after = least(clock_timestamp() + %(delay)s::interval,
                          jobqueue_queuedjob.created_at + %(debounce_max)s::interval)"""
-NOTIFIED_OF_NEW: Final = f"CASE WHEN id = %(id)s::uuid THEN {NOTIFIED}::text END"
+NOTIFIED_OF_NEW: Final = f"CASE WHEN id = %(id)s::uuid THEN {NOTIFIED} END"
 
 PASSED_KNOWN: Final = f"""
        CASE WHEN id <> %(id)s::uuid AND run_after <= clock_timestamp()
@@ -150,11 +151,13 @@ def insert_or_replace(
         rows = db.fetch(statement, {**params, **has_expiry})
     if not rows:
         return None
-    *values, held_id, max_attempts, timeout, backoff, _notified, _passed = rows[0]
+    *values, held_id, max_attempts, timeout, backoff, notified, _passed = rows[0]
     job = inserted_job(new, held_id, data, tuple(values))
     if held_id == id:
         if is_first:
             announced(db, new.lane)
+        if in_autocommit(db):
+            announce_after(db, new.job_type, job.queue, id, notified)
         return Inserted(job, is_new=True)
     replaced = replace(
         job,
