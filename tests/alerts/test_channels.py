@@ -51,7 +51,6 @@ def test_a_webhook_is_signed_with_each_secret(receiver: Receiver) -> None:
     other = "whsec_" + base64.b64encode(b"x" * 32).decode()
     url = f"{receiver.url}/hook?a=1"
     sent = notify({"to": "webhook", "url": url, "secrets": [SECRET, other]})
-
     ((path, headers, body),) = receiver.requests
     assert path == "/hook?a=1"
     by_name = {name.lower(): value for name, value in headers.items()}
@@ -86,7 +85,6 @@ def test_slack_gets_text_without_markup_of_its_own_and_by_no_proxy(
 ) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     notify({"to": "slack", "url": receiver.url}, alert("<!channel> a & b"))
-
     assert receiver.bodies == [{"text": "&lt;!channel&gt; a &amp; b"}]
 
 
@@ -95,7 +93,6 @@ def test_mail_goes_to_the_addresses_or_else_to_the_admins() -> None:
         with override_settings(ADMINS=admins, SERVER_EMAIL="jobs@shop.example"):
             first = notify({"to": "mail"})
     notify({"to": "mail", "addresses": ["duty@shop.example"]}, alert("a\nb"))
-
     *by_admins, other = mail.outbox
     assert [(one.to, one.subject) for one in by_admins] == [
         (["ops@shop.example"], "[Django] Queue mail is slow.")
@@ -132,7 +129,6 @@ def test_no_repr_shows_a_secret() -> None:
     entry = {"to": "webhook", "url": "https://x.example/s3cret", "secrets": [SECRET]}
     with alerts_to(entry):
         shown = repr(conf.alerts)
-
     assert SECRET not in shown
     assert "s3cret" not in shown
 
@@ -158,7 +154,6 @@ def test_a_heartbeat_is_sent_by_the_holder_alone_once_a_minute(
         for alerter in (make_alerter(), make_alerter()):
             alerter.tick()
             alerter.tick()
-
     assert [path for path, _headers, _body in receiver.requests] == ["/alive"]
 
 
@@ -170,6 +165,5 @@ def test_a_heartbeat_that_is_refused_is_logged_once(
         for _ in range(2):
             alerter.tick()
             alerter._next_heartbeat = 0.0  # private: a minute is over
-
     said = [text for text in caplog.messages if "HEARTBEAT_URL" in text]
     assert said == ["HEARTBEAT_URL did not accept a request: HTTP 500"]

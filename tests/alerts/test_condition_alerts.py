@@ -77,7 +77,6 @@ def test_a_condition_fires_once_and_is_resolved_five_minutes_after_its_end(
     check()
     check()
     assert announcer.flush(20)
-
     assert lines(backlog)[1:] == [f"Resolved after 0 s: {WAITS}"]
     assert [one.type for one in backlog] == [
         "jobqueue.backlog.fired",
@@ -180,7 +179,6 @@ def test_jobs_that_nobody_serves_stay_so_while_no_worker_claims(
         later(minutes=10)
         check()
         check()
-
     assert lines(sent) == [
         "1 job waits in queue 'night', which no living worker serves.",
         "No worker is alive, and 1 job waits. Start one with manage.py runworkers.",
@@ -195,7 +193,6 @@ def test_alerts_of_conditions_lead_to_the_list_that_they_are_about(
     with alerts_to(SITE_URL="https://shop.example") as sent:
         check()
         check()
-
     assert [one.url for one in sent[0].alerts] == [
         "https://shop.example/admin/jobqueue/queuedjob/?queue=mail+%26+more"
     ]

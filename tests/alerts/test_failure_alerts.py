@@ -64,7 +64,6 @@ def test_workers_that_meet_a_new_error_at_once_make_one_alert(
         alerters = [make_alerter(), make_alerter()]
         for alerter in alerters * 2:
             alerter.tick()
-
     assert Alert.objects.count() == 1
     assert texts(sent) == ["A new failure: ValueError in shop.jobs:send"]
     (alert,) = sent[0].alerts
@@ -85,7 +84,6 @@ def test_a_resolved_failure_that_is_back_makes_one_alert(
         fail(own, "no such order", "no such order")
         fail(own, "no such order")
         alerter.tick()
-
     assert texts(sent)[1:] == [
         "A resolved failure is back: ValueError in shop.jobs:send"
     ]
@@ -98,7 +96,6 @@ def test_a_crash_makes_an_alert(own: OwnConnection, alerter: Alerter) -> None:
     with alerts_to() as sent:
         rescue.rescue(own, [worker], crashed=True, reason="killed by signal 9")
         alerter.tick()
-
     assert texts(sent) == [f"A new failure: jobqueue.WorkerLost in {ADD}"]
 
 
@@ -110,7 +107,6 @@ def test_what_a_failed_transaction_recorded_alerts_nobody(own: OwnConnection) ->
     stolen.fence += 1
     with alerts_to():
         assert finish.end(own, held_by(worker), [stolen], 0.0) == {job.id}
-
     assert not Alert.objects.exists()
 
 
@@ -120,7 +116,6 @@ def test_each_channel_gets_what_it_wants(own: OwnConnection, alerter: Alerter) -
     with alerts_to(wanted, other):
         fail(own, "no such order")
         alerter.tick()
-
     assert [row.channel for row in AlertDelivery.objects.all()] == [TEST_CALLABLE]
     assert AlertDelivery.objects.get().sent_at is not None
 
@@ -142,9 +137,7 @@ def test_many_alerts_make_one_digest_and_the_next_one_waits(
         past = AlertDelivery.objects.filter(send_id__isnull=False)
         past.update(planned_at="2000-01-01T00:00Z")
         alerter.tick()
-
         assert [len(one.alerts) + one.others for one in sent] == [1, 25, 1]
-
         sent.clear()
         AlertDelivery.objects.update(planned_at="2000-01-01T00:00Z")
         fail(own, *(f"other {letter}" for letter in "abcdefghij"))
@@ -174,7 +167,6 @@ def test_a_refused_alert_is_sent_again_with_the_same_id(
         retry_now()
         alerter.tick()
         alerter.tick()
-
     assert [one.id for one in sent] == [refused[0].id]
 
 
@@ -189,7 +181,6 @@ def test_an_alert_that_nobody_accepts_is_given_up_after_a_day(
         alerter.tick()
         retry_now()
         alerter.tick()
-
     row = AlertDelivery.objects.get()
     assert (row.attempts, row.error) == (2, "ValueError")
     assert row.given_up_at is not None
@@ -218,7 +209,6 @@ def test_a_holder_that_is_killed_loses_none_and_sends_again_with_the_same_id(
         own.run("UPDATE jobqueue_lease SET lease_until = clock_timestamp()")
         successor.tick()
         successor.tick()
-
     assert [one.id for one in sent] == [sent[0].id] * 2
     assert Alert.objects.count() == 1
 
@@ -232,7 +222,6 @@ def test_a_stopped_holder_lets_another_go_on_at_once(
         first.close()
         fail(own, "no such order")
         second.tick()
-
     assert len(sent) == 1
 
 
@@ -259,6 +248,5 @@ def test_old_alerts_are_deleted_with_their_deliveries(
     assert old is not None
     Alert.objects.filter(pk=old.pk).update(fired_at=old.fired_at - timedelta(days=91))
     assert alert_rows.drop(own) is False
-
     assert Alert.objects.count() == AlertDelivery.objects.count() == 1
     assert not Alert.objects.filter(pk=old.pk).exists()

@@ -140,7 +140,6 @@ def test_without_an_answer_the_figures_tell_their_age(
         assert screen.page.locator("[data-jq-region=cards].jq-stale").count() == 1
         screen.page.evaluate(TEN_MINUTES)
         screen.shows("updated 10 minutes ago")
-
         screen.page.unroute("**/admin/jobqueue/")
         screen.page.evaluate(TEN_MINUTES)  # it asks less and less often
         screen.page.locator(".jq-stale").first.wait_for(state="detached")

@@ -82,7 +82,6 @@ def test_a_view_is_saved_renamed_and_deleted(
     screen.shows("The view “Broken” was saved.")
     page.locator("[aria-current=true]", has_text="Broken").wait_for()
     assert page.url.endswith("?status=failed")
-
     screen.press("Manage views")
     page.get_by_label("Name", exact=True).fill("Lost")
     screen.press("Save")
@@ -90,7 +89,6 @@ def test_a_view_is_saved_renamed_and_deleted(
     screen.open(list_of("archivedjob"))
     screen.press("Lost")
     page.wait_for_url("**/?status=failed")
-
     screen.press("Manage views")
     screen.press("Delete Lost")
     screen.shows("There are no saved views.")

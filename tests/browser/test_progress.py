@@ -86,7 +86,6 @@ def test_the_bar_moves_while_the_job_runs_and_ends_with_it(
     assert (status(visitor).inner_text(), bar(visitor)) == ("waiting", 0)
     refresh = visitor.page.get_by_role("link", name="Refresh")
     assert not refresh.is_visible()
-
     runworkers("--threads", "1").started()
     visitor.shows("0 of 4 (0 %)")
     assert status(visitor).inner_text() == "running"
@@ -124,7 +123,6 @@ def test_it_stays_at_another_end_and_if_a_listener_says_so_or_it_is_told_a_scrip
     has_ended(visitor, "failed")
     assert visitor.path == f"/watch/{id}/"
     assert status(visitor).inner_text() == "failed"
-
     id = running()
     visitor.open(f"/watch/{id}/?url=/ready/")
     visitor.page.evaluate(
@@ -134,7 +132,6 @@ def test_it_stays_at_another_end_and_if_a_listener_says_so_or_it_is_told_a_scrip
     has_ended(visitor)
     visitor.page.wait_for_load_state("networkidle")
     assert visitor.path == f"/watch/{id}/"
-
     id = running()
     visitor.open(f"/watch/{id}/?url=javascript:document.body.remove()")
     over(id)

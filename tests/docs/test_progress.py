@@ -55,14 +55,12 @@ def test_the_example_of_the_guide_works(
 ) -> None:
     page = Page(client.get("/import/").content.decode())
     assert not page.all("job-progress")
-
     response = client.post("/import/start/", {"names": "anna ben"}, follow=True)
     page = Page(response.content.decode())
     (element,) = page.all("job-progress")
     assert "Your users" in page.text
     assert "waiting" in page.text
     assert "data-reload" in element
-
     visitor = Client()
     address = str(element["data-url"])
     assert visitor.get(address).json()["status"] == "queued"
@@ -71,7 +69,6 @@ def test_the_example_of_the_guide_works(
     assert (answer["status"], answer["text"]) == ("succeeded", "2 of 2 (100 %)")
     assert answer["note"] == "ben is imported"
     assert User.objects.filter(username__in=["anna", "ben"]).count() == 2
-
     page = Page(client.get("/import/").content.decode())
     assert "done 2 of 2 (100 %) ben is imported" in page.text
     assert "data-url" not in page.all("job-progress")[0]

@@ -64,7 +64,6 @@ def test_an_order_of_last_month_is_found_by_its_number_alone(
         ordered(10_000 + n, "Miller", finished_at=now - n * MINUTE)
     data = {"order_id": 4711, "customer": "Jones"}
     rows.queued(CHARGE, data=data, run_after=now + DAY)
-
     me.opens(OVERVIEW)
     me.enter("4711", into="[data-jq-jump]")
     me.press("data.order_id:4711")
@@ -100,7 +99,6 @@ def test_what_ran_in_ten_minutes_of_the_night(me: OnCall) -> None:
     me.press("Filter", within=finished)
     me.sees("5 archived jobs")
     assert shown(me) == pages_of([over_start, inside, over_end, around, after])
-
     me.unfold("By started at")
     started = "form[aria-label='Started at']"
     fill(started, "To", two + 10 * MINUTE)
@@ -117,7 +115,6 @@ def test_what_a_filter_selects_is_exported_and_shared(me: OnCall, see: See) -> N
         for word in words
     )
     rows.archived()
-
     me.opens(ARCHIVE)
     me.press("Failed", within=".jq-list-head")
     me.enter(f"type:{FAIL}", into="#searchbar")
@@ -127,7 +124,6 @@ def test_what_a_filter_selects_is_exported_and_shared(me: OnCall, see: See) -> N
     lines = [json.loads(line) for line in me.download("JSON lines").splitlines()]
     assert {line["error_message"] for line in lines} == set(words)
     assert {line["data"]["message"] for line in lines} == set(words)
-
     colleague = OnCall(see("Job viewer"))
     colleague.page.goto(me.page.url)
     assert shown(colleague) == failed

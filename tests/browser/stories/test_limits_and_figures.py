@@ -88,7 +88,6 @@ def test_two_releases_are_compared(me: OnCall, runworkers: Run, bank: Path) -> N
     new.started()
     charge(bank, 10)
     new.stop()  # and write what they counted
-
     me.opens(OVERVIEW)
     me.press("Types")
     me.press("Compare releases")
@@ -114,7 +113,6 @@ def test_the_day_of_a_type_is_seen_with_its_deploys_beside_the_day_before(
     workers.started()
     charge(bank, 6)
     workers.stop()
-
     me.opens(OVERVIEW)
     me.enter("charge_order", into="[data-jq-jump]")
     today = "last 24 hours: 46 succeeded, 3 failed"
@@ -136,7 +134,6 @@ def test_who_did_what_yesterday_is_on_one_page(me: OnCall) -> None:
     operations.override(CHARGE, concurrency=3, by="carl")
     AuditEntry.objects.update(at=timezone.now() - DAY)
     operations.resume([CHARGE], by="dora")
-
     me.opens(OVERVIEW)
     me.press("Audit")
     me.press("Yesterday")

@@ -96,7 +96,6 @@ def test_a_failed_job_is_replayed_with_other_data(
     bank.touch()
     charge(bank.with_name("bnak"), 4711)
     (failed,) = eventually(lambda: archived(status="failed"), what="the job to fail")
-
     me.opens(OVERVIEW)
     me.waits_for("A new failure: ConnectionError")
     me.press("A new failure", exact=False)
@@ -133,7 +132,6 @@ def test_why_a_job_does_not_run_is_said_beside_it_and_leads_to_the_cause(
     orders.charge_order.using(queue="night").enqueue(3, "Miller", "bank")
     pack(tmp_path, 1, 2)
     (holder,) = QueuedJob.objects.filter(status="running")
-
     me.opens(OVERVIEW)
     me.press("Queued")
     me.sees("bert paused its job type: wrong sums")
@@ -157,7 +155,6 @@ def test_a_stuck_job_shows_where_it_is_and_is_cancelled(
 ) -> None:
     runworkers("--threads", "2").started()
     pack(tmp_path, 4711)
-
     me.opens(OVERVIEW)
     me.press("1", within=".jq-card:has-text('Running')")
     me.press(PACK, exact=False, within="#result_list")
@@ -182,7 +179,6 @@ def test_a_customer_is_forgotten_and_the_rows_stay(me: OnCall, runworkers: Run) 
     other = rows.archived(orders.charge_order.name, data={"mail": f"jo{MAIL}"})
     waiting = rows.queued(jobs.add.name, data={"to": MAIL}, queue="closed")
     runworkers("--queues", "default")
-
     me.opens(OVERVIEW)
     me.enter(MAIL, into="[data-jq-jump]")
     me.press("Personal data: find this value in all tables")
@@ -192,7 +188,6 @@ def test_a_customer_is_forgotten_and_the_rows_stay(me: OnCall, runworkers: Run) 
     me.fill("Number of rows", str(Erasure.objects.get().total))
     me.press("Erase the values", within="#content form")
     me.sees("Done")
-
     assert tables_with(MAIL) == ["jobqueue_archivedjob"]  # that of somebody else
     kept = ArchivedJob.objects.in_bulk([*gone, other, waiting])
     assert [kept[id].data["mail"] for id in gone] == ["[erased]"] * 3
