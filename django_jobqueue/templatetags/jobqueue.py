@@ -5,19 +5,23 @@ from __future__ import annotations
 from typing import Any, Final
 
 from django import template
+from django.apps import apps
 from django.template import Context
 from django.utils.safestring import mark_safe
 
-from django_jobqueue.admin import regions
-from django_jobqueue.admin.base import may
-from django_jobqueue.admin.overview import overview_page
-from django_jobqueue.admin.overview.state_line import state_line
-from django_jobqueue.admin.parts.display import breakable, shown_text
-from django_jobqueue.admin.parts.linked_text import linked
-from django_jobqueue.admin.saved_views.view_menu import view_menu
-from django_jobqueue.admin.saved_views.view_page import SEARCH, SEARCH_PARAMETERS
-from django_jobqueue.admin.tabs import jump_address, tabs
 from django_jobqueue.text import numbers
+
+# Django's system checks import this in projects without the admin, too.
+if apps.is_installed("django.contrib.admin"):
+    from django_jobqueue.admin import regions
+    from django_jobqueue.admin.base import may
+    from django_jobqueue.admin.overview import overview_page
+    from django_jobqueue.admin.overview.state_line import state_line
+    from django_jobqueue.admin.parts.display import breakable, shown_text
+    from django_jobqueue.admin.parts.linked_text import linked
+    from django_jobqueue.admin.saved_views.view_menu import view_menu
+    from django_jobqueue.admin.saved_views.view_page import SEARCH, SEARCH_PARAMETERS
+    from django_jobqueue.admin.tabs import jump_address, tabs
 
 EVERY: Final = (5, 10, 30, 60)  # seconds between two looks
 

@@ -1,5 +1,6 @@
 """Settings of processes that are executed: without the admin, the shop and pages, which
-would be most of what they import."""
+would be most of what they import. Workers run without all that; the engine of templates
+is there, as in any new project."""
 
 from tests.settings import *  # noqa: F403
 
@@ -10,5 +11,4 @@ INSTALLED_APPS = [
     "tests.sample",
 ]
 MIDDLEWARE: list[str] = []
-TEMPLATES: list[dict[str, object]] = []
 ROOT_URLCONF = None
