@@ -88,8 +88,7 @@ def project(tmp_path: Path, runworkers: Start) -> Project:
 def test_the_next_job_runs_the_code_as_it_is_now(
     project: Project, journal: str
 ) -> None:
-    """A job that runs for longer than the grace is released. Workers end with the
-    process that watches."""
+    """A job that runs for longer than the grace is released."""
     assert project.version() == 1
     made = QueuedJob.objects.create(
         job_type_id="changing.stay", data={"journal": journal}
@@ -107,14 +106,15 @@ def test_the_next_job_runs_the_code_as_it_is_now(
     again = QueuedJob.objects.get(id=made.id)
     assert (again.attempts, again.crashes) == (1, 0)
 
+    project.run.signal(signal.SIGINT)
+    assert project.run.wait() == 0, project.run.output
+    assert not Worker.objects.filter(state="running")
+
+
+@pytest.mark.slow("starts Python twice more")
+@pytest.mark.processes
+def test_workers_end_with_the_process_that_watches(project: Project) -> None:
     worker = Worker.objects.get(state="running")
     project.run.process.kill()
     eventually(lambda: is_gone(worker.pid))
     eventually(lambda: Worker.objects.get(pk=worker.pk).state == "stopped")
-
-
-@pytest.mark.processes
-def test_a_signal_ends_it_in_good_order(project: Project) -> None:
-    project.run.signal(signal.SIGINT)
-    assert project.run.wait() == 0, project.run.output
-    assert not Worker.objects.filter(state="running")
