@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-from django.contrib.admin import site
 from django.test import Client
 
 from django_jobqueue.models import JobType, KeyLimit, Schedule
@@ -14,19 +12,15 @@ from tests.admin.scene import ADD, FAIL, LEAK, ONCE, Scene
 from tests.store.rows import KEYED
 
 
-def test_a_list_shows_every_row_and_each_has_a_page(
-    anna: Client, scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_list_shows_every_row_and_each_has_a_page(anna: Client, scene: Scene) -> None:
     """Of others each state has its page below, or in their own tests."""
-    # The modules of other tests declare hundreds of job types.
-    monkeypatch.setattr(site.get_model_admin(JobType), "list_per_page", 10_000)
     narrow = ("archivedjob", "queuedjob", "failuregroup", "jobtype", "keylimit")
     for model, keys in {
         "archivedjob": scene.archived.values(),
         "queuedjob": scene.queued.values(),
         "worker": scene.workers.values(),
         "failuregroup": [scene.group],
-        "jobtype": [ADD, FAIL, LEAK, ONCE],
+        "jobtype": [FAIL],
         "keylimit": [KEYED],
         "host": scene.hosts.values(),
         "lease": scene.leases.values(),
@@ -34,7 +28,9 @@ def test_a_list_shows_every_row_and_each_has_a_page(
         "queue": ["mail", "images"],
         "schedule": scene.schedules.values(),
     }.items():
-        page = get(anna, list_of(model))
+        # The modules of other tests declare hundreds of job types.
+        query = {"q": "tests.sample.f"} if model == "jobtype" else {}
+        page = get(anna, list_of(model), **query)
         links = {link.partition("?")[0] for link in page.links}
         assert {page_of(model, key) for key in keys} <= links, model
         # A narrow column breaks names between their words.

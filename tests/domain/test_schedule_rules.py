@@ -142,6 +142,12 @@ def test_the_next_firing_is_the_same_from_wherever_one_asks(
     assert rule.next_after(first + thousandths / 1000 * (second - first)) == second
 
 
+def test_what_fired_in_the_first_passage_of_an_hour_is_over_in_the_second() -> None:
+    rule = cron("30 2 * * *", tz="Europe/Berlin")
+    in_the_second = datetime(2025, 10, 26, 1, 15, tzinfo=UTC)
+    assert rule.next_after(in_the_second) == datetime(2025, 10, 27, 1, 30, tzinfo=UTC)
+
+
 def test_a_rule_may_count_seconds_and_seldom_fire() -> None:
     rule = cron("*/20 30 2 * * *", tz="Europe/Berlin")
     found = next_firings(rule, datetime(2025, 6, 1, tzinfo=UTC), 4)
