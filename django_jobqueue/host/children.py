@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from django_jobqueue.host.child import ENDS, Child, exit_code, fork
 from django_jobqueue.host.exporter_child import ExporterChild
+from django_jobqueue.host.hangs import NAMED
 from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance_child import MaintenanceChild
 from django_jobqueue.host.restarts import Restarts
@@ -163,6 +164,11 @@ class Children:
                 timed_out=tuple(child.hang.timed_out),
                 suspects=tuple(child.hang.suspects),
             )
+        elif death.crashed:
+            # A job that was claimed ahead, or had ended, did not kill the process.
+            running = self._process_table.attempts(child.entry_number).running()
+            if len(running) <= NAMED:
+                death = replace(death, suspects=tuple(one.job for one in running))
         self.maintenance.recover(death)
 
     def close(self) -> None:

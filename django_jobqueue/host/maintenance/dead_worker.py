@@ -28,6 +28,7 @@ logger = logging.getLogger("django_jobqueue.maintenance")
 
 SHORTEST: Final = 0.1  # seconds until the next try, after one that failed
 LONGEST: Final = 5.0
+WHILE_OTHERS_RAN: Final = "; this job did not run then"
 JOBS: Final = ("timed_out", "suspects")  # fields of a ProcessDeath with jobs
 
 
@@ -41,9 +42,10 @@ class ProcessDeath:
     reason: str
     number: int = 0  # counted by the supervisor; 0: another host's worker
     stopping: bool = False  # it ended because the whole host stops
-    # If the process was killed because a job held the interpreter's lock:
-    timed_out: tuple[UUID, ...] = ()  # jobs that ran longer than their timeout
-    suspects: tuple[UUID, ...] = ()  # jobs that count a crash
+    # Jobs that ran longer than their timeout and held the interpreter's lock.
+    timed_out: tuple[UUID, ...] = ()
+    # The jobs that count a crash, if that is known. Else all do if it crashed.
+    suspects: tuple[UUID, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """In the form in which it is sent to another process."""
@@ -132,7 +134,9 @@ class DeadWorkerRecovery:
         self.death = death
         self.next_at = 0.0  # time.monotonic()
         of, reason = [death.worker], death.reason
-        self.recovery = JobRecovery(of, crashed=death.crashed, reason=reason)
+        crashed = death.crashed and not death.suspects
+        others = f"{reason}{WHILE_OTHERS_RAN}" if death.suspects else reason
+        self.recovery = JobRecovery(of, crashed=crashed, reason=others)
         self._overruns = Overruns(death.worker, death.timed_out)
         self._suspected = JobRecovery(of, crashed=True, reason=reason)
         self._pause = SHORTEST
