@@ -39,7 +39,7 @@ def test_secrets_are_masked_and_of_large_data_only_named_keys_are_read(
     noise = "".join(chr(97 + n * n % 26) + str(n) for n in range(20_000))
     for model, make in MODELS.items():
         make(LEAK, data={"token": SECRET, "again": SECRET, "deep": {"password": 7}})
-        for template in (None, "{token}", "{token} {deep.password}"):
+        for template in (None, "{token} {deep.password}"):
             JobType.objects.filter(pk=LEAK).update(summary=template)
             page = get(anna, list_of(model))
             assert SECRET not in page.html
@@ -104,7 +104,7 @@ def test_a_value_of_any_sort_leads_to_its_jobs_but_no_credential(
 ) -> None:
     pay = group()
     failure(pay)
-    for value in ('it\'s "q" \\ x', 1.5, True, "ünï", " a b "):
+    for value in ('it\'s "q" \\ ünï ', 1.5, True):
         ArchivedJob.objects.all().delete()
         for who in (value, "another", value):
             archived(FAIL, "failed", fingerprint=pay, data={"who": who})
