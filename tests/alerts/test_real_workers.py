@@ -28,28 +28,19 @@ def environment(receiver: Receiver) -> dict[str, str]:
     return {"JOBQUEUE_ALERTS": json.dumps([channel])}
 
 
-def test_a_new_failure_reaches_a_webhook_once(
-    runworkers: Callable[..., RunWorkers], receiver: Receiver
-) -> None:
-    jobs.fail.enqueue()
-    jobs.fail.enqueue()
-    running = runworkers("--processes", "2", constants=OFTEN, **environment(receiver))
-    eventually(lambda: receiver.requests, within=60, what=lambda: running.output)
-    assert running.stop() == 0
-    assert types(receiver) == ["jobqueue.failure_group.fired"]
-    ((_path, headers, _body),) = receiver.requests
-    assert {"Webhook-Id", "Webhook-Signature"} <= {name.title() for name in headers}
-
-
-def test_a_condition_reaches_a_webhook_and_its_end_does(
+def test_a_new_failure_reaches_a_webhook_once_and_a_condition_with_its_end(
     runworkers: Callable[..., RunWorkers], receiver: Receiver
 ) -> None:
     """Two checks until it fires, three until it is resolved."""
+    jobs.fail.enqueue()
+    jobs.fail.enqueue()
     rows.queued(queue="nobody", run_after=rows.ago(minutes=10))
-    flags = ("--queues", "default")
+    flags = ("--processes", "2", "--queues", "default")
     running = runworkers(*flags, constants=OFTEN, **environment(receiver))
-    fired = ["jobqueue.backlog.fired", "jobqueue.unserved.fired"]
-    eventually(lambda: types(receiver) == fired, what=lambda: running.output)
+    fired = [
+        f"jobqueue.{one}.fired" for one in ("backlog", "failure_group", "unserved")
+    ]
+    eventually(lambda: types(receiver) == fired, within=60, what=lambda: running.output)
     QueuedJob.objects.all().delete()
 
     def is_over() -> bool:
@@ -58,3 +49,7 @@ def test_a_condition_reaches_a_webhook_and_its_end_does(
         return types(receiver) == sorted([*fired, *over])
 
     eventually(is_over, what=lambda: running.output)
+    assert running.stop() == 0
+    assert types(receiver).count("jobqueue.failure_group.fired") == 1
+    for _path, headers, _body in receiver.requests:
+        assert {"Webhook-Id", "Webhook-Signature"} <= {n.title() for n in headers}

@@ -11,21 +11,15 @@ from tests.browser.conftest import missing
 from tests.support.commands import ROOT
 
 
-def test_without_a_browser_a_test_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_browser_a_test_is_skipped_and_fails_where_one_is_required(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv("JOBQUEUE_REQUIRE_BROWSER", raising=False)
     with pytest.raises(pytest.skip.Exception, match="make browser"):
         missing(browser.NEEDS)
-
-
-def test_where_a_browser_is_required_a_test_fails_without_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
     monkeypatch.setenv("JOBQUEUE_REQUIRE_BROWSER", "1")
     with pytest.raises(pytest.fail.Exception, match="make browser"):
         missing(browser.NEEDS)
-
-
-def test_continuous_integration_requires_a_browser() -> None:
     assert "export JOBQUEUE_REQUIRE_BROWSER=1" in (ROOT / ".ci" / "run").read_text()
 
 

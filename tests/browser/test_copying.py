@@ -83,15 +83,9 @@ def test_over_http_the_text_is_copied_by_selecting_it(see: See, scene: Scene) ->
     assert screen.page.locator("textarea").count() == 0
 
 
-def test_whoever_is_logged_out_copies_no_login_page(see: See, scene: Scene) -> None:
-    screen = see(permissions=CLIPBOARD)
-    screen.open(page_of("archivedjob", scene.archived["failed"]))
-    screen.page.context.clear_cookies()
-    screen.press("Copy: Data")
-    announced(screen, "Not copied")
-
-
-def test_the_buttons_of_a_refreshed_region_copy(see: See, scene: Scene) -> None:
+def test_the_buttons_of_a_refreshed_region_copy_and_no_login_page(
+    see: See, scene: Scene
+) -> None:
     screen = see(permissions=CLIPBOARD)
     job = scene.queued["later"]
     screen.open(page_of("queuedjob", job))
@@ -102,6 +96,10 @@ def test_the_buttons_of_a_refreshed_region_copy(see: See, scene: Scene) -> None:
         }"""
     )
     assert copied(screen, "Copy the id") == str(job)
+    screen.open(page_of("archivedjob", scene.archived["failed"]))
+    screen.page.context.clear_cookies()
+    screen.press("Copy: Data")
+    announced(screen, "Not copied")
 
 
 def test_without_scripts_there_is_no_dead_button(see: See, scene: Scene) -> None:

@@ -55,16 +55,20 @@ def test_one_trace_crosses_processes_also_those_that_are_killed(
 def test_spans_that_wait_are_sent_when_a_process_ends(
     traced: Traced, runworkers: Run, tmp_path: Path
 ) -> None:
+    """And the supervisor warns of threads before it forks."""
     path = str(tmp_path / "spans")
     jobs.add.enqueue(1)
     jobs.aadd.enqueue(1)
-    run = runworkers(*THREADS, "--drain", SAMPLE_SPANS=path, SAMPLE_BATCHED="1")
+    env = {"SAMPLE_SPANS": path, "SAMPLE_BATCHED": "1", "SAMPLE_THREAD": "exporter"}
+    run = runworkers(*THREADS, "--drain", **env)
     assert run.wait() == 0, run.output
     sent = lines(path)
     names = {span["name"] for span in sent}
     assert names == {"process tests.sample.add", "process tests.sample.aadd"}
     traces = {f"0x{s.get_span_context().trace_id:032x}" for s in traced.spans}
     assert {span["context"]["trace_id"] for span in sent} == traces
+    (line,) = [line for line in run.output.splitlines() if "WARNING" in line]
+    assert "its process has other threads: exporter." in line
 
 
 @pytest.mark.parametrize(
@@ -106,13 +110,6 @@ def test_a_job_that_its_process_does_not_end_well_is_one_event(
     assert crash["tags"]["queue"] == "default"
     assert crash["contexts"]["job"]["crashes"] == 3
     assert Failure.objects.filter(job_type="tests.sample.die").count() == 3
-
-
-def test_the_supervisor_warns_of_threads_before_it_forks(runworkers: Run) -> None:
-    run = runworkers(*THREADS, "--drain", SAMPLE_THREAD="exporter")
-    assert run.wait() == 0
-    (line,) = [line for line in run.output.splitlines() if "WARNING" in line]
-    assert "its process has other threads: exporter." in line
 
 
 def test_the_signal_is_sent_in_each_process_before_it_does_anything(

@@ -140,16 +140,20 @@ def test_a_final_failure_is_one_event_with_tags_and_transaction(sent: Sent) -> N
     assert about["reason"] == "no attempt is left"
 
 
-def test_each_kind_of_handler_is_one_event(
+def test_each_kind_of_handler_is_one_event_and_job_data_is_in_none_and_no_span(
     sent: Sent, make_worker: Callable[..., HandDriven]
 ) -> None:
     handlers = (failing, afailing, failing_atomically)
     for handler in handlers:
-        handler.enqueue()
+        handler.enqueue(note="canary-1")
+    failing.enqueue(token="canary-2")
+    failing_with_pin.enqueue(pin="canary-3", note="canary-4")
     make_worker().work()
     assert sorted(event["tags"]["job_type"] for event in sent.events) == sorted(
-        handler.name for handler in handlers
+        handler.name for handler in (*handlers, failing, failing_with_pin)
     )
+    assert len(sent.spans) > 5
+    assert "canary" not in json.dumps(sent.items)
 
 
 def test_what_a_handler_asks_for_is_no_event_but_a_fail_with_a_cause_is_one(
@@ -216,33 +220,19 @@ def test_breadcrumbs_and_tags_of_one_attempt_are_not_in_another(sent: Sent) -> N
     assert "job_type" not in afterwards.get("tags", {})
 
 
-def test_job_data_is_in_no_event_and_no_span(sent: Sent) -> None:
-    for handler in (failing, afailing, failing_atomically):
-        handler.enqueue(note="canary-1")
-    failing.enqueue(token="canary-2")
-    failing_with_pin.enqueue(pin="canary-3", note="canary-4")
-    drain(raise_errors=False)
-    assert len(sent.events) == 5
-    assert "canary" not in json.dumps(sent.items)
-
-
-def test_with_send_default_pii_there_is_masked_data_and_masked_variables() -> None:
+def test_data_and_variables_are_masked_where_the_project_sends_them() -> None:
+    """Of a sensitive job type there are none."""
     with sentry_with(**with_data()) as sent:
         failing.enqueue(note="order-7", token="canary")
+        failing_with_pin.enqueue(pin="canary")
         drain(raise_errors=False)
-    (event,) = sent.events
+    events = {event["tags"]["job_type"]: event for event in sent.events}
+    event = events[failing.name]
     assert event["contexts"]["job"]["data"] == {"note": "order-7", "token": "••••"}
     variables = event["exception"]["values"][-1]["stacktrace"]["frames"][-1]["vars"]
     assert "order-7" in variables["note"]
     assert variables["token"] in ("••••", "[Filtered]")
-
-
-def test_of_a_sensitive_job_type_there_are_no_values_and_no_variables() -> None:
-    with sentry_with(**with_data()) as sent:
-        failing_with_pin.enqueue(pin="canary")
-        drain(raise_errors=False)
-    (event,) = sent.events
-    (exception,) = event["exception"]["values"]
+    (exception,) = events[failing_with_pin.name]["exception"]["values"]
     assert exception["value"] == "[Filtered]"
     assert "vars" not in exception["stacktrace"]["frames"][-1]
     assert "canary" not in json.dumps(sent.items)
