@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -15,7 +14,6 @@ from django_jobqueue.management.jobqueue import batches
 from django_jobqueue.models import ArchivedJob, JobType
 from django_jobqueue.store.control import prune
 from tests.commands.conftest import (
-    Manage,
     Said,
     Terminal,
     jobqueue,
@@ -23,7 +21,6 @@ from tests.commands.conftest import (
     not_refused,
     refusal,
 )
-from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db
 
@@ -150,19 +147,6 @@ def test_it_rests_between_batches_and_an_interrupt_then_says_how_far_it_came(
     assert rests == [60, 60]
     assert len(left()) == 1
     assert [(told["verb"], told["count"]) for told in operated] == [("prune", 4)]
-
-
-@pytest.mark.processes
-@pytest.mark.django_db(transaction=True)
-def test_ctrl_c_ends_it_with_what_was_pruned_until_then(manage: Manage) -> None:
-    make_archived(1_500, ago=OLD)
-    started = manage("jobqueue prune --batch-pause 60")
-    eventually(lambda: len(left()) == 500, what="the first batch to be pruned")
-    started.process.send_signal(signal.SIGINT)
-    assert started.wait() == 130
-    why = "CommandError: Interrupted. 1,000 archived jobs were pruned.\n"
-    assert started.said == Said("", why)
-    assert len(left()) == 500
 
 
 def test_what_makes_no_sense_is_refused_with_a_reason() -> None:

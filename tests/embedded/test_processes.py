@@ -91,35 +91,6 @@ worker.stop()
     assert run.output == ""
 
 
-@pytest.mark.slow("any worker that was killed is given up so")
-def test_after_a_kill_another_worker_takes_over_when_the_lease_has_lapsed(
-    program: Run, runworkers: Callable[..., RunWorkers], journal: str
-) -> None:
-    victim = program(
-        f"""
-from django.test import override_settings
-with override_settings(JOBQUEUE={{"LEASE": 2}}), django_jobqueue.worker(threads=2):
-    {STAY}
-""",
-        is_forked=True,
-    )
-    jobs.write.enqueue(journal, "again", seconds=60)
-    jobs.write_once.enqueue(journal, "once", seconds=60)
-    eventually(lambda: len(jobs.notes(journal)) == 2)
-    other = runworkers("--threads", "2", "--lease", "2", SAMPLE_HOST="another")
-    other.started()
-    victim.process.kill()
-
-    eventually(lambda: len(jobs.notes(journal)) == 3 and archived())
-    assert jobs.notes(journal)[-1] == ["start", "again"]
-    (again,), (once,) = queued(), archived()
-    assert (again.status, again.attempts, again.crashes) == ("running", 1, 1)
-    assert (once.status, once.attempts) == ("failed", 1)
-    assert once.error_message.startswith("outcome unknown: its lease lapsed")
-    (row,) = Worker.objects.filter(name__contains="embedded")
-    assert (row.state, row.end) == ("lost", "its lease lapsed")
-
-
 def test_a_successor_on_the_same_host_does_not_wait_for_the_lease(
     program: Run, journal: str
 ) -> None:
