@@ -89,25 +89,20 @@ def test_a_resolved_failure_that_is_back_makes_one_alert(
     ]
 
 
-def test_a_crash_makes_an_alert(own: OwnConnection, alerter: Alerter) -> None:
+def test_a_crash_makes_an_alert_and_what_a_failed_transaction_recorded_none(
+    own: OwnConnection, alerter: Alerter
+) -> None:
     worker = register(own)
     make_many(2)
-    claimed(own, worker, count=2)
+    first, _ = claimed(own, worker, count=2)
+    stolen = came_to(first, failed())
+    stolen.fence += 1
     with alerts_to() as sent:
+        assert finish.end(own, held_by(worker), [stolen], 0.0) == {first.id}
+        assert not Alert.objects.exists()
         rescue.rescue(own, [worker], crashed=True, reason="killed by signal 9")
         alerter.tick()
     assert texts(sent) == [f"A new failure: jobqueue.WorkerLost in {ADD}"]
-
-
-def test_what_a_failed_transaction_recorded_alerts_nobody(own: OwnConnection) -> None:
-    worker = register(own)
-    make_many(1)
-    (job,) = claimed(own, worker)
-    stolen = came_to(job, failed())
-    stolen.fence += 1
-    with alerts_to():
-        assert finish.end(own, held_by(worker), [stolen], 0.0) == {job.id}
-    assert not Alert.objects.exists()
 
 
 def test_each_channel_gets_what_it_wants(own: OwnConnection, alerter: Alerter) -> None:
@@ -213,8 +208,10 @@ def test_a_holder_that_is_killed_loses_none_and_sends_again_with_the_same_id(
     assert Alert.objects.count() == 1
 
 
-def test_a_stopped_holder_lets_another_go_on_at_once(
-    own: OwnConnection, make_alerter: Callable[[], Alerter]
+def test_a_stopped_holder_lets_another_go_on_and_receivers_need_no_channel(
+    own: OwnConnection,
+    make_alerter: Callable[[], Alerter],
+    heard: list[tuple[object, Any]],
 ) -> None:
     with alerts_to() as sent:
         first, second = make_alerter(), make_alerter()
@@ -222,19 +219,17 @@ def test_a_stopped_holder_lets_another_go_on_at_once(
         first.close()
         fail(own, "no such order")
         second.tick()
-    assert len(sent) == 1
-
-
-def test_receivers_of_the_signal_need_no_channel(
-    own: OwnConnection, alerter: Alerter, heard: list[tuple[object, Any]]
-) -> None:
-    fail(own, "no such order")
-    alerter.tick()
-    alerter.tick()
+        assert len(sent) == 1
+    FailureGroup.objects.update(state="resolved")
+    fail(own, "no such order")  # without a channel
+    second.tick()
+    second.tick()
     assert announcer.flush(20)
     text = "A new failure: ValueError in shop.jobs:send"
+    back = "A resolved failure is back: ValueError in shop.jobs:send"
     assert [(sender, alert.text) for sender, alert in heard] == [
-        ("failure_group", text)
+        ("failure_group", text),
+        ("regression", back),
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from importlib.metadata import entry_points
 from typing import Any
 
 import pytest
@@ -209,8 +210,9 @@ def test_a_crash_has_a_span_that_the_rescuer_makes(traced: Traced) -> None:
 
 
 def test_a_replay_refers_to_the_original_and_is_no_part_of_its_trace(
-    traced: Traced,
+    traced: Traced, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """One that nobody traces has a trace of its own."""
     first = jobs.add.enqueue(1)
     drain()
     replay(first.id)
@@ -221,20 +223,12 @@ def test_a_replay_refers_to_the_original_and_is_no_part_of_its_trace(
     assert is_child(process, replayed)
     assert links_to(process, original)
     assert trace_id(process) != trace_id(original)
-
-
-def test_a_replay_of_whom_nobody_traces_has_a_trace_of_its_own(
-    traced: Traced, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = jobs.add.enqueue(1)
-    drain()
     with monkeypatch.context() as patch:
         patch.setattr(observers, "registered", ())
         again = replay(first.id)
         assert list(again.metadata["trace"]) == ["origin"]
     drain()
-    original = traced.named("enqueue tests.sample.add")
-    _, process = [s for s in traced.spans if s.name == "process tests.sample.add"]
+    *_, process = [s for s in traced.spans if s.name == "process tests.sample.add"]
     assert process.parent is None
     assert links_to(process, original)
 
@@ -320,17 +314,14 @@ def test_each_firing_of_a_schedule_begins_a_trace(traced: Traced) -> None:
     assert is_child(traced.named("process tests.sample.add"), enqueue)
 
 
-def test_the_instrumentor_adds_the_observer_and_removes_it(no_observers: None) -> None:
+def test_opentelemetry_finds_the_instrumentor_which_adds_the_observer_and_removes_it(
+    no_observers: None,
+) -> None:
+    (entry,) = entry_points(group="opentelemetry_instrumentor", name="django_jobqueue")
+    assert entry.load() is JobQueueInstrumentor
     instrumentor = JobQueueInstrumentor()
     instrumentor.instrument(tracer_provider=TracerProvider())
     (observer,) = observers.registered
     assert isinstance(observer, TracingObserver)
     instrumentor.uninstrument()
     assert observers.registered == ()
-
-
-def test_opentelemetry_finds_the_instrumentor() -> None:
-    from importlib.metadata import entry_points
-
-    (entry,) = entry_points(group="opentelemetry_instrumentor", name="django_jobqueue")
-    assert entry.load() is JobQueueInstrumentor
