@@ -20,14 +20,8 @@ from django_jobqueue.store.connection import PINNED, DjangoDatabase
 from django_jobqueue.store.errors import is_contended
 from django_jobqueue.store.notify import News
 from django_jobqueue.store.queue import claim, lanes
-from django_jobqueue.store.queue.claim_rated import claim_rated
-from django_jobqueue.store.queue.claim_weighed import claim_weighed
-from django_jobqueue.store.queue.keyed_turn import (
-    KeyedTurn,
-    KeyLimit,
-    KeyTurns,
-    TypeLimits,
-)
+from django_jobqueue.store.queue.keyed_turn import KeyTurns, Limits
+from django_jobqueue.store.queue.lane_turn import fill, turn_of
 from django_jobqueue.store.queue.lanes import Head, LaneMark
 from django_jobqueue.store.remote_workers import HeldJob, RemoteWorker
 from django_jobqueue.store.rows import ClaimedJob, Lane, Overrides
@@ -65,33 +59,12 @@ def lost() -> Problem:
     )
 
 
-def _in_turns(
-    db: DjangoDatabase, worker: int, lane: Lane, limits: Overrides, room: int
-) -> list[ClaimedJob]:
-    """Claim a job of each key in turn, and more of each while there is room. The circle
-    goes on where the last claim through this process ended, whichever worker's."""
-    limit, jobs = KeyLimit.in_force(limits), list[ClaimedJob]()
-    assert limit is not None
+def _keys_of(lane: Lane) -> KeyTurns:
+    """Where the circle of its keys goes on: where the last claim through this process
+    ended, whichever worker's."""
     if lane not in _key_turns and len(_key_turns) >= MOST_LANES:
         _key_turns.clear()
-    turns = _key_turns.setdefault(lane, KeyTurns())
-    turns.adopt(db, lane)
-    of_type = TypeLimits(
-        is_limited=limits.concurrency is not None,
-        has_rate=limits.has_rate,
-        counts_weights=limits.counts_weights,
-    )
-    further = iter(range(MOST_WALKS))
-    turn = KeyedTurn(
-        lane, turns, limit, of_type, may_go_on=lambda: next(further, None) is not None
-    )
-    while (wanted := room - len(jobs)) > 0:
-        more = turn.claim(db, worker, wanted)
-        jobs += more
-        if len(more) < wanted and not turn.goes_on(len(more), wanted):
-            return jobs
-    turns.was_full()
-    return jobs
+    return _key_turns.setdefault(lane, KeyTurns())
 
 
 class Claims:
@@ -203,15 +176,28 @@ class Claims:
         self, lane: Lane, limits: Overrides
     ) -> Callable[[int], list[ClaimedJob]]:
         """The claim of this lane, within the limits of its type."""
-        db, id, marks = self._db, self._worker.id, [LaneMark(lane)]
-        if limits.limit_name is None:
-            if limits.has_rate:
-                by_rate = claim_weighed if limits.counts_weights else claim_rated
-                return lambda room: by_rate(db, id, marks, room)[0]
-            limited = limits.concurrency is not None
-            verb = claim.claim_limited if limited else claim.claim
-            return lambda room: verb(db, id, marks, room)
-        return lambda room: _in_turns(db, id, lane, limits, room)
+        db, id, marks, keys = (
+            self._db,
+            self._worker.id,
+            [LaneMark(lane)],
+            _keys_of(lane),
+        )
+        further = iter(range(MOST_WALKS))
+        turn = turn_of(
+            lane,
+            Limits.in_force(limits),
+            keys,
+            may_go_on=lambda: next(further, None) is not None,
+        )
+
+        def claim_some(room: int) -> list[ClaimedJob]:
+            jobs: list[ClaimedJob] = []
+            fill(jobs, room, turn, lambda left: turn.claim(db, id, marks, left))
+            if len(jobs) >= room:
+                keys.was_full()
+            return jobs
+
+        return claim_some
 
     def _quarantined(self, names: Sequence[str]) -> list[ClaimedJob]:
         """A job that must run alone, for a worker that holds nothing: or it would wait

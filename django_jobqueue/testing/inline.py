@@ -32,11 +32,11 @@ from django_jobqueue.store import job_types, worker_rows
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.find import find
 from django_jobqueue.store.queue import claim, expire, finish, lanes
-from django_jobqueue.store.queue.claim_keyed import adopt
 from django_jobqueue.store.queue.finish import Finished, Holder
 from django_jobqueue.store.queue.hand_over import hand_over
-from django_jobqueue.store.queue.keyed_turn import KeyedTurn, KeyTurns
-from django_jobqueue.store.queue.lanes import START, Head, LaneMark, Mark
+from django_jobqueue.store.queue.keyed_turn import KeyTurns
+from django_jobqueue.store.queue.lane_turn import fill, turn_of
+from django_jobqueue.store.queue.lanes import Head, LaneMark
 from django_jobqueue.store.queue.rescue import rescue
 from django_jobqueue.store.rows import ClaimedJob, Job, Lane
 from django_jobqueue.testing.faults import (
@@ -103,26 +103,16 @@ class InlineWorker:
     def _claim_lane(self, lane: Lane) -> list[ClaimedJob]:
         """Take the next job of this lane, within the limits of its type. Rates are not
         kept: time does not pass."""
-        worker = self._registered()
-        is_limited = self._policies.is_limited(lane.job_type)
-        limit = self._policies.key_limit(lane.job_type)
-        if limit is None:
-            marks = [LaneMark(lane)]
-            if not is_limited and not self._policies.has_rate(lane.job_type):
-                return claim.claim(self.db, worker, marks, 1)
-            return claim.claim_limited(self.db, worker, marks, 1, keeps_rates=False)
-        since: Mark | None = START
-        while since is not None:
-            _, since = adopt(self.db, lane, since)
-        turn = KeyedTurn(
-            lane,
-            self._key_turns.setdefault(lane, KeyTurns()),
-            limit,
-            self._policies.type_limits(lane.job_type),
-            ignores_rates=True,
+        worker, marks = self._registered(), [LaneMark(lane)]
+        limits = self._policies.limits(lane.job_type)
+        turns = self._key_turns.setdefault(lane, KeyTurns())
+        if limits.keys is not None:
+            turns.adopt_all(self.db, lane)
+        turn, jobs = (
+            turn_of(lane, limits, turns, ignores_rates=True),
+            list[ClaimedJob](),
         )
-        while not (jobs := turn.claim(self.db, worker, 1)) and turn.goes_on(0, 1):
-            pass
+        fill(jobs, 1, turn, lambda left: turn.claim(self.db, worker, marks, left))
         return jobs
 
     def run(self, attempt: Attempt) -> Ran:

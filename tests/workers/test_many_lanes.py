@@ -40,10 +40,10 @@ class Statements:
             return jobs
 
         def count_limited(
-            db: Any, id: int, asked: Sequence[LaneMark], limit: int
+            db: Any, id: int, asked: Sequence[LaneMark], limit: int, **options: bool
         ) -> Any:
             self.limited.append(len(asked))
-            return real_limited(db, id, asked, limit)
+            return real_limited(db, id, asked, limit, **options)
 
         def count_scan(*arguments: Any) -> list[Head]:
             self.scans += 1

@@ -3,6 +3,7 @@ claim looks at: by a worker, by a remote worker, and by drain()."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import uuid4
@@ -10,7 +11,7 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 
-from django_jobqueue import PerKey, Rate, job, remote_job
+from django_jobqueue import PerKey, Rate, job, operations, remote_job
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing.handler import Handler
 from django_jobqueue.http import remote_claims
@@ -93,6 +94,7 @@ ONE = PerKey("key", concurrency=1)
 STRICT = PerKey("key", concurrency=1, strict=True)
 RATED = PerKey("key", rate=Rate(1, per=86_400))
 Before = Callable[[], object]
+Declare = Callable[..., Handler[..., Any]]
 
 # What stands before, by key limit.
 BEFORE: dict[str, tuple[PerKey, list[Before]]] = {
@@ -123,12 +125,18 @@ def by_worker(make_worker: Make) -> None:
         worker.turn(told=True)
 
 
-def by_remote_worker(make_worker: Make) -> None:
+def remote_claim(slots: int) -> Callable[[int], Any]:
+    """What a new remote worker claims up to so many jobs by."""
     program = Program(create_token(f"fleet-{uuid4()}", ALL).text)
-    body = {"name": "node", "job_types": [NAME], "slots": 2}
+    body = {"name": "node", "job_types": [NAME], "slots": slots}
     path = f"/workers/{program.send('POST', '/workers', body).json()['id']}/claim"
+    return lambda limit: program.send("POST", path, {"limit": limit})
+
+
+def by_remote_worker(make_worker: Make) -> None:
+    claim = remote_claim(slots=2)
     for _ in range(3):
-        program.send("POST", path, {"limit": 2})
+        claim(2)
 
 
 def by_drain(make_worker: Make) -> None:
@@ -139,15 +147,15 @@ WAYS = {"worker": by_worker, "remote worker": by_remote_worker, "drain()": by_dr
 
 
 @pytest.fixture
-def declare() -> Iterator[Callable[[str, PerKey], Handler[..., Any]]]:
+def declare() -> Iterator[Declare]:
     """Declare the job type for one of the ways."""
 
-    def declare(way: str, per_key: PerKey) -> Handler[..., Any]:
+    def declare(way: str, **options: Any) -> Handler[..., Any]:
         registry.remove(NAME)
         handler: Handler[..., Any] = (
-            remote_job(NAME, per_key=per_key)
+            remote_job(NAME, **options)
             if way == "remote worker"
-            else job(name=NAME, per_key=per_key)(act)
+            else job(name=NAME, **options)(act)
         )
         job_types.declare(DjangoDatabase(), [handler.declaration])
         return handler
@@ -166,14 +174,14 @@ def starts(way: str, make_worker: Make, key: str = LAST) -> bool:
 @pytest.mark.parametrize("way", WAYS)
 def test_a_job_of_a_key_with_room_starts_whatever_is_before_it(
     make_worker: Make,
-    declare: Callable[[str, PerKey], Handler[..., Any]],
+    declare: Declare,
     way: str,
 ) -> None:
     wrong = []
     for before, (per_key, steps) in BEFORE.items():
         if per_key is RATED and way == "drain()":
             continue  # it keeps no rates, and runs them all
-        handler = declare(way, per_key)
+        handler = declare(way, per_key=per_key)
         for step in steps:
             step()
         handler.enqueue(key=LAST)
@@ -188,13 +196,64 @@ def test_a_job_of_a_key_with_room_starts_whatever_is_before_it(
 def test_without_time_for_more_the_next_turn_goes_on(
     make_worker: Make,
     monkeypatch: pytest.MonkeyPatch,
-    declare: Callable[[str, PerKey], Handler[..., Any]],
+    declare: Declare,
     way: str,
 ) -> None:
     monkeypatch.setattr(TimeShare, "may_begin", lambda self: False)
     monkeypatch.setattr(remote_claims, "MOST_WALKS", 0)
-    handler = declare(way, ONE)
+    handler = declare(way, per_key=ONE)
     fill(2 * MANY)
     run_others(2 * MANY)
     handler.enqueue(key=LAST)
     assert starts(way, make_worker)
+
+
+# The keys of waiting jobs, and how many of each key are held by who has ten slots, by
+# the options of the type. Which keys begin is anybody's turn.
+TWO = {"concurrency": 2}
+HELD: dict[str, tuple[dict[str, Any], str, list[int]]] = {
+    "plain": ({}, "aab", [1, 2]),
+    "limited": (TWO, "aaa", [2]),
+    "limited, at most once": ({**TWO, "delivery": "at_most_once"}, "aaa", [2]),
+    "by key": ({"per_key": ONE}, "aabb", [1, 1]),
+    "by key, limited": ({"per_key": ONE, **TWO}, "aabbc", [1, 1]),
+    "by key, in order": ({"per_key": STRICT}, "aabb", [1, 1]),
+    "in turns": ({"per_key": PerKey("key")}, "aab", [1, 2]),
+    "with a rate": ({"rate": Rate(4, per=86_400, burst=2)}, "aaa", [2]),
+    "by key, with a rate": ({"per_key": RATED}, "aabb", [1, 1]),
+    "with a rate, of keys": ({"per_key": ONE, "rate": Rate(1, per=60)}, "ab", [1]),
+}
+
+
+@pytest.mark.parametrize("way", ["worker", "remote worker"])
+def test_all_who_claim_keep_the_same_limits(
+    make_worker: Make, declare: Declare, way: str
+) -> None:
+    wrong = {}
+    for kind, (options, put, held) in HELD.items():
+        handler = declare(way, **options)
+        for key in put:
+            handler.enqueue(key=key)
+        if way == "worker":
+            make_worker(threads=10, async_slots=0).claim(told=True)
+        else:
+            claim = remote_claim(slots=10)
+            for _ in put:
+                claim(1)
+        running = QueuedJob.objects.filter(status="running").values_list("data__key")
+        if sorted(Counter(running).values()) != held:
+            wrong[kind] = list(running)
+        execute("TRUNCATE jobqueue_queuedjob, jobqueue_bucket")
+    assert wrong == {}
+
+
+def test_a_number_that_an_operator_gives_one_key_leaves_nothing_undrained(
+    declare: Declare,
+) -> None:
+    handler = declare("drain()", per_key=PerKey("key"))
+    operations.override_limit(NAME, 1, key="a")
+    operations.override_limit(NAME, 0, key="b")
+    for key in "aabc":
+        handler.enqueue(key=key)
+    assert len(drain()) == 3
+    assert QueuedJob.objects.get().limit_key == f"{NAME} b"

@@ -22,7 +22,7 @@ from django_jobqueue.store.queue.claim_keyed_rated import (
     claim_keyed_rated,
 )
 from django_jobqueue.store.queue.claim_weighed import claim_keyed_weighed
-from django_jobqueue.store.queue.lanes import START, Mark
+from django_jobqueue.store.queue.lanes import START, LaneMark, Mark
 from django_jobqueue.store.rows import ClaimedJob, Lane, Overrides
 
 NEXT_KEY: Final = "\x01"  # the least text behind a key is the key and this
@@ -57,6 +57,13 @@ class KeyTurns:
     def was_full(self) -> None:
         """There may be more keys than there was room for."""
         self.each = max(1, self.each // 2)
+
+    def adopt_all(self, db: Database, lane: Lane) -> None:
+        """Give all jobs that came without a key theirs."""
+        since: Mark | None = START
+        while since is not None:
+            _, since = adopt(db, lane, since)
+        self.adopt_at = time.monotonic() + ADOPT_EVERY
 
     def adopt(self, db: Database, lane: Lane) -> None:
         """Now and then, give jobs that came without a key theirs, some at a time."""
@@ -106,13 +113,30 @@ class KeyLimit(NamedTuple):
         return max(self.concurrency, self.most_of_one_key or 0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TypeLimits:
-    """What else limits a job type that has a limit by key."""
+class Limits(NamedTuple):
+    """What limits a job type; all of it is in force."""
 
-    is_limited: bool  # jobs of it that run
-    has_rate: bool  # starts of it
-    counts_weights: bool  # by its rate, or by that of its keys
+    is_limited: bool = False  # jobs of it that run
+    has_rate: bool = False  # starts of it
+    counts_weights: bool = False  # by its rate, or by that of its keys
+    keys: KeyLimit | None = None
+
+    @classmethod
+    def in_force(cls, overrides: Overrides) -> Limits:
+        """What the database says of a job type."""
+        return cls(
+            overrides.concurrency is not None,
+            overrides.has_rate,
+            overrides.counts_weights,
+            KeyLimit.in_force(overrides),
+        )
+
+    @property
+    def are_counted(self) -> bool:
+        """Whether a job that ends may make room for another one."""
+        if self.keys is not None:
+            return self.keys.is_counted or self.keys.strict
+        return self.is_limited
 
 
 class KeyedTurn:
@@ -129,30 +153,30 @@ class KeyedTurn:
         self,
         lane: Lane,
         turns: KeyTurns,
-        limit: KeyLimit,
-        of_type: TypeLimits,
+        keys: KeyLimit,
+        limits: Limits,
         *,
-        ignores_rates: bool = False,  # the caller's time does not pass
-        may_go_on: Callable[[], bool] = lambda: True,
+        ignores_rates: bool,  # the caller's time does not pass
+        may_go_on: Callable[[], bool],
     ) -> None:
         self.is_cut_off = False  # there are keys that it did not look at
         # Until the next start is permitted, after the last claim; 0 if none waits.
         self.seconds_of_type = self.seconds_of_key = 0.0
         self.seconds_of_retry = 0.0  # until a job is due that goes before others
         self._turns = turns
-        self._is_rated = (limit.has_rate or of_type.has_rate) and not ignores_rates
+        self._is_rated = (keys.has_rate or limits.has_rate) and not ignores_rates
         self._keyed = KeyedLane(
             lane=lane,
-            limit_name=limit.name,
-            locks_limit=limit.is_counted or self._is_rated or limit.strict,
-            locks_type=of_type.is_limited or self._is_rated,
-            has_shares=limit.has_shares,
-            strict=limit.strict,
+            limit_name=keys.name,
+            locks_limit=keys.is_counted or self._is_rated or keys.strict,
+            locks_type=limits.is_limited or self._is_rated,
+            has_shares=keys.has_shares,
+            strict=keys.strict,
             ignores_rates=ignores_rates,
         )
-        by_weight = of_type.counts_weights
+        by_weight = limits.counts_weights
         self._claim_rated = claim_keyed_weighed if by_weight else claim_keyed_rated
-        self._most = limit.most
+        self._most = keys.most
         self._may_go_on = may_go_on
         self._begin = turns.first
         self._oldest = False  # the next claim looks at the keys of the oldest jobs
@@ -160,9 +184,12 @@ class KeyedTurn:
         self._furthest: str | None = None  # the last key that was looked at before
         self._oldest_are_all = True
 
-    def claim(self, db: Database, worker: int, wanted: int) -> list[ClaimedJob]:
-        """Claim some jobs, for each key in turn."""
+    def claim(
+        self, db: Database, worker: int, lanes: Sequence[LaneMark], wanted: int
+    ) -> list[ClaimedJob]:
+        """Claim some jobs, of each key in turn; first, jobs without a key get one."""
         turns = self._turns
+        turns.adopt(db, self._keyed.lane)
         keyed = replace(
             self._keyed,
             first=turns.first,

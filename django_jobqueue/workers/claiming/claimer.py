@@ -16,13 +16,11 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import in_a_line, is_contended, is_refusal
 from django_jobqueue.store.partial_batches import BRIEF, each_it_can
 from django_jobqueue.store.queue import claim, release
-from django_jobqueue.store.queue.keyed_turn import KeyedTurn, KeyLimit
-from django_jobqueue.store.queue.lanes import LaneMark
-from django_jobqueue.store.rows import ClaimedJob
+from django_jobqueue.store.queue.lane_turn import Turn, fill, turn_of
+from django_jobqueue.store.rows import ClaimedJob, Lane
 from django_jobqueue.workers.claiming.lane_scanner import KnownLane
 from django_jobqueue.workers.claiming.lane_selection import LaneSelection
 from django_jobqueue.workers.claiming.policies import Policies
-from django_jobqueue.workers.claiming.rated_claims import RatedClaims
 from django_jobqueue.workers.claiming.time_share import TimeShare
 from django_jobqueue.workers.claiming.unconfirmed_claims import UnconfirmedClaims
 from django_jobqueue.workers.executors.base import Executor
@@ -217,87 +215,49 @@ class Claimer:
         self, executor: Executor, known: KnownLane
     ) -> tuple[int, KnownLane | None]:
         """Claim from a lane whose jobs must find a free slot."""
-        job_type, free = known.lane.job_type, executor.free
-        if self.lane_selection.is_at_its_limit(known.lane):
+        selection, free = self.lane_selection, executor.free
+        if selection.is_at_its_limit(known.lane):
             return 0, None
         if not free:
             return 0, known if known.due else None  # nothing ahead of it, until it fits
-        if (limit := self._policies.key_limit(job_type)) is not None:
-            return self._take_keyed(executor, known, limit)
-        limited = self._policies.is_limited(job_type)
-        statement: Callable[..., list[ClaimedJob]] = claim.claim
-        rated: RatedClaims | None = None
-        if self._policies.has_rate(job_type):
-            by_weight = self._policies.counts_weights(job_type)
-            rated = RatedClaims(by_weight=by_weight)
-            statement = rated.claim
-        elif limited:
-            statement = claim.claim_limited
-        if limited and known.due:  # before the claim: what ends meanwhile ends this
-            self.lane_selection.limited_until[job_type] = time.monotonic() + LIMIT_RETRY
-        attempts = self._claim_lanes(statement, [known], free)
-        if len(attempts) >= free:
-            self.lane_selection.limited_until.pop(job_type, None)
-        elif attempts:
-            self.lane_selection.gave_some(job_type, is_limited=limited)
-        if rated is not None and rated.seconds:
-            self.lane_selection.wait_for_start(
-                job_type, rated.seconds, got_none=not attempts
-            )
-        return self._start(executor, [known], attempts, full=len(attempts) >= free)
-
-    def _take_keyed(
-        self, executor: Executor, known: KnownLane, limit: KeyLimit
-    ) -> tuple[int, KnownLane | None]:
-        """The same where each key has a limit, or a turn: more of each key is asked for
-        while there is room, so that one key with many jobs fills it, too."""
-        selection, free = self.lane_selection, executor.free
-        limited_until = selection.limited_until
-        if known.due:  # before the claim: what ends meanwhile ends this
-            limited_until[known.lane] = time.monotonic() + LIMIT_RETRY
-        of_type = self._policies.type_limits(known.lane.job_type)
-        may_go_on = self._walks.begin()
-        turn = KeyedTurn(known.lane, known.keys, limit, of_type, may_go_on=may_go_on)
+        limits = self._policies.limits(known.lane.job_type)
+        limited, is_keyed = selection.limited(known.lane), limits.keys is not None
+        if known.due and (limits.is_limited or is_keyed):
+            # Before the claim: what ends meanwhile ends this.
+            selection.limited_until[limited] = time.monotonic() + LIMIT_RETRY
+        turn = turn_of(known.lane, limits, known.keys, may_go_on=self._walks.begin())
         attempts: list[Attempt] = []
         try:
-            self._take_turn(known, turn, attempts, free)
+            fill(
+                attempts,
+                free,
+                turn,
+                lambda wanted: self._claim_lanes(turn.claim, [known], wanted),
+            )
         except BaseException:
             self._start(executor, [known], attempts, full=False, in_order=False)
             raise
-        full = len(attempts) >= free
-        if full:
-            limited_until.pop(known.lane, None)
+        if full := len(attempts) >= free:
+            selection.limited_until.pop(limited, None)
             known.keys.was_full()
         elif attempts:
-            is_limited = limit.is_counted or limit.strict
-            selection.gave_some(known.lane, is_limited=is_limited)
-        got_none = not attempts
+            selection.gave_some(limited, is_limited=limits.are_counted)
+        self._wait_for(known.lane, turn, full=full, got_none=not attempts)
+        return self._start(
+            executor, [known], attempts, full=full, in_order=not is_keyed
+        )
+
+    def _wait_for(self, lane: Lane, turn: Turn, *, full: bool, got_none: bool) -> None:
+        """Ask again when more jobs of the lane may start."""
+        selection = self.lane_selection
         if seconds := turn.seconds_of_type:
-            selection.wait_for_start(known.lane.job_type, seconds, got_none=got_none)
+            selection.wait_for_start(lane.job_type, seconds, got_none=got_none)
         if not full and (seconds := turn.seconds_of_key):
-            selection.wait_for_start(known.lane, seconds, got_none=got_none)
+            selection.wait_for_start(lane, seconds, got_none=got_none)
         if not full and (seconds := turn.seconds_of_retry):
-            selection.wait_for_retry(known.lane, seconds)
+            selection.wait_for_retry(lane, seconds)
         if turn.is_cut_off:
-            selection.wait_for_retry(known.lane, self._walks.seconds_until_free)
-        return self._start(executor, [known], attempts, full=full, in_order=False)
-
-    def _take_turn(
-        self, known: KnownLane, turn: KeyedTurn, attempts: list[Attempt], free: int
-    ) -> None:
-        """Claim as many jobs as there are slots free, as long as there may be more."""
-
-        def claim_some(
-            db: OwnConnection, worker: int, lanes: Sequence[LaneMark], wanted: int
-        ) -> list[ClaimedJob]:
-            known.keys.adopt(db, known.lane)
-            return turn.claim(db, worker, wanted)
-
-        while (wanted := free - len(attempts)) > 0:
-            more = self._claim_lanes(claim_some, [known], wanted)
-            attempts += more
-            if len(more) < wanted and not turn.goes_on(len(more), wanted):
-                break
+            selection.wait_for_retry(lane, self._walks.seconds_until_free)
 
     def _claim_lanes(
         self,

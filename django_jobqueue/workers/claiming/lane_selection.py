@@ -112,7 +112,7 @@ class LaneSelection:
     def limited(self, lane: Lane) -> str | Lane:
         """What reaches its limit where this lane does: its job type, or the lane alone,
         since another one may have other keys."""
-        keyed = self._policies.key_limit(lane.job_type) is not None
+        keyed = self._policies.limits(lane.job_type).keys is not None
         return lane if keyed else lane.job_type
 
     def is_at_its_limit(self, lane: Lane) -> bool:
@@ -208,8 +208,8 @@ class LaneSelection:
         """The next claims of the limit's lanes begin at this key."""
         name = limit_name_of(key)
         for known in list(self.lanes):  # another thread learns of lanes
-            limit = self._policies.key_limit(known.lane.job_type)
-            if limit is not None and limit.name == name:
+            keys = self._policies.limits(known.lane.job_type).keys
+            if keys is not None and keys.name == name:
                 known.keys.first, known.keys.taken = key, 0
                 self.limited_until.pop(known.lane, None)
                 self.next_starts.ask(known.lane)

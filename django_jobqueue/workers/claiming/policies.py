@@ -18,10 +18,11 @@ from django_jobqueue.store import job_types, worker_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import is_contended
 from django_jobqueue.store.partial_batches import BRIEF
-from django_jobqueue.store.queue.keyed_turn import KeyLimit, TypeLimits
+from django_jobqueue.store.queue.keyed_turn import KeyLimit, Limits
 from django_jobqueue.store.rows import ClaimedJob, Overrides
 
 NO_OVERRIDES: Final = Overrides(None, None, None, None)
+UNLIMITED: Final = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ class Policies:
         self._declared: dict[str, Declaration] = {}
         self._overrides: Mapping[str, Overrides] = {}
         self._effective: dict[str, EffectivePolicy] = {}
+        self._limits: dict[str, Limits] = {}
         self.held_back: frozenset[str] = frozenset()  # types that are not claimed now
 
     @property
@@ -77,7 +79,7 @@ class Policies:
     def update(self, overrides: Mapping[str, Overrides]) -> None:
         """Replace the overrides by these."""
         self._overrides = overrides
-        self._effective = {}
+        self._effective, self._limits = {}, {}
 
     def runs(self, job_type: str, *, is_async: bool) -> bool:
         """Whether this job type has a handler here, of this kind."""
@@ -105,51 +107,20 @@ class Policies:
             self._declared[job_type] = declaration
         return declaration
 
-    def is_limited(self, job_type: str) -> bool:
-        """Whether the job type has a limit of running jobs in the whole cluster."""
-        overrides = self._overrides.get(job_type)
-        if overrides is None:
-            return self._declared[job_type].policy.concurrency is not None
-        return overrides.concurrency is not None
-
-    def has_rate(self, job_type: str) -> bool:
-        """Whether the job type has a rate of starts in the whole cluster."""
-        overrides = self._overrides.get(job_type)
-        if overrides is None:
-            return self._declared[job_type].policy.rate is not None
-        return overrides.has_rate
-
-    def counts_weights(self, job_type: str) -> bool:
-        """Whether a rate of the job type counts what its jobs weigh."""
-        overrides = self._overrides.get(job_type)
-        if overrides is None:
-            return bool(weighing(self._declared[job_type].policy))
-        return overrides.counts_weights
-
-    def key_limit(self, job_type: str) -> KeyLimit | None:
-        """The limit by key of the job type; None if it has none."""
-        overrides = self._overrides.get(job_type)
-        if overrides is not None:
-            return KeyLimit.in_force(overrides)
-        declaration = self._declared.get(job_type)
-        if declaration is None or (per_key := declaration.policy.per_key) is None:
-            return None
-        name = key_limits.limit_name(declaration)
-        assert name is not None  # it has a limit
-        return KeyLimit(
-            name,
-            per_key.concurrency,
-            has_rate=per_key.rate is not None,
-            strict=per_key.strict,
-        )
-
-    def type_limits(self, job_type: str) -> TypeLimits:
-        """What limits the job type itself."""
-        return TypeLimits(
-            is_limited=self.is_limited(job_type),
-            has_rate=self.has_rate(job_type),
-            counts_weights=self.counts_weights(job_type),
-        )
+    def limits(self, job_type: str) -> Limits:
+        """What limits the job type in the whole cluster."""
+        limits = self._limits.get(job_type)
+        if limits is None:
+            overrides = self._overrides.get(job_type)
+            declaration = self._declared.get(job_type)
+            if overrides is not None:
+                limits = Limits.in_force(overrides)
+            elif declaration is not None:
+                limits = _declared_limits(declaration)
+            else:
+                return UNLIMITED
+            self._limits[job_type] = limits
+        return limits
 
     def is_exclusive(self, job_type: str) -> bool:
         """Whether a claim of these counts as a start, or against a limit or a rate.
@@ -160,9 +131,7 @@ class Policies:
         policy = self._declared[job_type].policy
         return (
             policy.delivery == Delivery.AT_MOST_ONCE
-            or self.is_limited(job_type)
-            or self.has_rate(job_type)
-            or self.key_limit(job_type) is not None
+            or self.limits(job_type) != UNLIMITED
         )
 
     def effective_policy(self, job_type: str) -> EffectivePolicy:
@@ -185,6 +154,25 @@ class Policies:
             None if allowed is None else allowed.total_seconds(),
             declaration.is_async,
         )
+
+
+def _declared_limits(declaration: Declaration) -> Limits:
+    policy, keys = declaration.policy, None
+    if (per_key := policy.per_key) is not None:
+        name = key_limits.limit_name(declaration)
+        assert name is not None  # it has a limit
+        keys = KeyLimit(
+            name,
+            per_key.concurrency,
+            has_rate=per_key.rate is not None,
+            strict=per_key.strict,
+        )
+    return Limits(
+        policy.concurrency is not None,
+        policy.rate is not None,
+        bool(weighing(policy)),
+        keys,
+    )
 
 
 def _is_being_imported(declaration: Declaration) -> bool:
