@@ -7,18 +7,17 @@ import logging
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import ClassVar, Final
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.log_events import Event
-from django_jobqueue.domain.registry import registry
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.host.hangs import MARGIN
 from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.process_table import ProcessEntry, ProcessTable
 from django_jobqueue.processes.shutdown import WORKER_STOPS, Step, Stopping
 from django_jobqueue.processes.worker_config import WorkerConfig
-from django_jobqueue.workers.claiming.policies import Policies
 from django_jobqueue.workers.presence import Presence
 from django_jobqueue.workers.unresponsive_attempts import record_in_thread
 from django_jobqueue.workers.watchdog import waits_for_another
@@ -30,26 +29,15 @@ RECORDED_WITHIN: Final = 1.0  # seconds; the watchdog waits for it
 NAMED: Final = 5  # jobs in a line of the log
 
 
-class LeasedPolicies(Policies):
-    """Run nothing while the lease is in doubt: after a handler held the interpreter's
-    lock for longer than that, the dispatcher may be the first to wake up."""
-
-    is_leased: Callable[[], bool]
-
-    def runs(self, job_type: str, *, is_async: bool) -> bool:
-        """Whether this job type has a handler here, of this kind."""
-        return super().runs(job_type, is_async=is_async) and self.is_leased()
-
-
 class ThreadedWorker(Worker):
     """A worker process would end; this one has to clear up after itself."""
 
     _has_logged_lock: ClassVar = False  # that a job held the interpreter's lock
 
-    def __init__(self, config: WorkerConfig, *, is_leased: Callable[[], bool]) -> None:
-        super().__init__(config)
-        self.policies = policies = LeasedPolicies(registry, config.has_slots_for)
-        policies.is_leased = is_leased
+    def __init__(
+        self, config: WorkerConfig, *, ensure_leased: Callable[[], None]
+    ) -> None:
+        super().__init__(config, ensure_leased=ensure_leased)
         self._checked_at = time.monotonic()
 
     def build(self) -> None:
@@ -142,7 +130,8 @@ class HostedThreads:
         self, config: WorkerConfig, process_table: ProcessTable, entry_number: int
     ) -> None:
         self.config = config
-        self.worker = ThreadedWorker(config, is_leased=self._is_leased)
+        ensure_leased = partial(process_table.ensure_leased, entry_number, conf.lease)
+        self.worker = ThreadedWorker(config, ensure_leased=ensure_leased)
         self.entry_number = entry_number
         self.generation = 0  # its plan never changes
         self.quarantined = config.quarantined
@@ -246,8 +235,3 @@ class HostedThreads:
 
     def _write(self, **values: int) -> None:
         self._process_table.write(self.entry_number, **values)
-
-    def _is_leased(self) -> bool:
-        entry, renewed_at = self.state, self._process_table.renewed_at
-        overdue = entry.is_overdue(renewed_at, lease_time(), conf.lease)
-        return not entry.lost and not overdue

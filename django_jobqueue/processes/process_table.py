@@ -24,8 +24,13 @@ DESIRES: Final = ("", "drain", "resume", "stop", "restart")
 LIMITS: Final = ("", "MAX_JOBS", "MAX_AGE", "MAX_MEMORY")  # settings
 ORDERS_SIZE: Final = 1 << 16  # bytes of what operators ask, and of a host's report
 FENCE_AT: Final = 0.85  # of a lease without renewal
+CLAIMS_UNTIL: Final = 0.75  # the same: what is claimed later may be fenced at once
 IDLE_AFTER: Final = 1.0  # leases without a job, after which a worker is idle
 IDLE_EXTENSION: Final = 2  # leases by which the renewal of an idle one is longer
+
+
+class LeaseOverdue(Exception):
+    """A worker may claim nothing until its lease is renewed."""
 
 
 class ProcessEntry(NamedTuple):
@@ -64,9 +69,11 @@ class ProcessEntry(NamedTuple):
         last = self.unrenewed / 1_000 if self.unrenewed else renewed_at
         return max(last + longer, self.registered / 1_000)
 
-    def is_overdue(self, renewed_at: float, now: float, lease: float) -> bool:
-        """Whether its lease was not renewed for too long."""
-        return now - self.leased_at(renewed_at, lease) > lease * FENCE_AT
+    def is_overdue(
+        self, renewed_at: float, now: float, lease: float, share: float = FENCE_AT
+    ) -> bool:
+        """Whether its lease was not renewed for too long, or this share of it."""
+        return now - self.leased_at(renewed_at, lease) > lease * share
 
     def is_cut_off(self, renewed_at: float, now: float, lease: float) -> bool:
         """Whether others may start its jobs any moment."""
@@ -278,6 +285,15 @@ class ProcessTable:
         self.listener_hears = False
         if (relay := self.relay()) is not None:
             relay.pass_to_all(WAKE)
+
+    def ensure_leased(self, number: int, lease: float) -> None:
+        """Raise LeaseOverdue, and have maintenance renew the lease, unless the worker
+        in this entry may claim. After an outage it may be the first to reach the
+        database; the supervisor would kill it for what it claims then."""
+        entry, now = self.entry(number), lease_time()
+        if entry.lost or entry.is_overdue(self.renewed_at, now, lease, CLAIMS_UNTIL):
+            self.call_maintenance()
+            raise LeaseOverdue
 
     def call_supervisor(self) -> None:
         """Have it look at what maintenance wrote."""

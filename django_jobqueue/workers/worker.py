@@ -6,7 +6,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from django.dispatch import Signal
@@ -71,8 +71,11 @@ class Worker:
         table: AttemptTable | None = None,
         host_news: WorkerNews | None = None,
         lane_progress: SharedLaneProgress | None = None,
+        ensure_leased: Callable[[], None] = lambda: None,
     ) -> None:
+        """``ensure_leased`` raises LeaseOverdue while nothing may be claimed."""
         self.config = config
+        self._ensure_leased = ensure_leased
         self._lane_progress = lane_progress
         self.host_news = host_news if config.listen else None
         self.listener: Listener | None = None  # unless its host listens, or nobody can
@@ -307,6 +310,7 @@ class Worker:
             make=self._make,
             held=self.held,
             activity=self.activity,
+            ensure_leased=self._ensure_leased,
             lane_progress=self._lane_progress,
         )
         self.claims = claimer.counts

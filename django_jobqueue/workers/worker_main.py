@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 import time
+from functools import partial
 from typing import Any, Final
 
 from django_jobqueue import signals
@@ -108,6 +109,7 @@ class WorkerMain:
             self._process_table.attempts(self._entry_number),
             self._process_table.news_of(self._entry_number),
             self._process_table.lane_progress,
+            partial(self._process_table.ensure_leased, self._entry_number, conf.lease),
         )
         if not self._register(worker):
             self._process_table.write(self._entry_number, orderly=1)

@@ -29,10 +29,11 @@ class HandDriven:
         config: WorkerConfig,
         lane_progress: SharedLaneProgress | None = None,
         host_news: WorkerNews | None = None,
+        **parts: Any,
     ) -> None:
         with patch.object(worker_module, "OwnConnection", KeptConnection):
             self.worker = Worker(
-                config, lane_progress=lane_progress, host_news=host_news
+                config, lane_progress=lane_progress, host_news=host_news, **parts
             )
             self.worker.register()
             self.worker.build()
@@ -132,11 +133,18 @@ def make_worker(
     def make(
         lane_progress: SharedLaneProgress | None = None,
         host_news: WorkerNews | None = None,
+        ensure_leased: Callable[[], None] = lambda: None,
         **config: Any,
     ) -> HandDriven:
         settings: dict[str, Any] = {"threads": 4, "async_slots": 10, **config}
-        made.append(HandDriven(WorkerConfig(**settings), lane_progress, host_news))
-        return made[-1]
+        worker = HandDriven(
+            WorkerConfig(**settings),
+            lane_progress,
+            host_news,
+            ensure_leased=ensure_leased,
+        )
+        made.append(worker)
+        return worker
 
     yield make
     with leaving():

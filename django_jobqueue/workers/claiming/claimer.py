@@ -69,6 +69,7 @@ class Claimer:
         make: Callable[[ClaimedJob, float], Attempt],
         held: set[Attempt],
         activity: Callable[[], None] = lambda: None,
+        ensure_leased: Callable[[], None] = lambda: None,
         lane_progress: SharedLaneProgress | None = None,
     ) -> None:
         self.lane_selection = LaneSelection(policies, queues, lane_progress)
@@ -81,6 +82,7 @@ class Claimer:
         self._make = make
         self._held = held  # all jobs that this process has
         self._activity = activity  # called when there are more
+        self._ensure_leased = ensure_leased  # before each claim; LeaseOverdue ends it
         self._walks = TimeShare(WALKS_SHARE)  # past many keys without room
 
     @property
@@ -288,6 +290,7 @@ class Claimer:
     def _claim(self, statement: Callable[[], list[ClaimedJob]]) -> list[Attempt]:
         """Claim, and hold what was claimed; whatever goes wrong on the way, there may
         be jobs of ours that are not here, unless the server refused the claim."""
+        self._ensure_leased()
         claimed = time.monotonic()
         try:
             jobs = statement()

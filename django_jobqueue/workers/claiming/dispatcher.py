@@ -18,6 +18,7 @@ from django_jobqueue.processes.idle import (
     ListeningFlag,
 )
 from django_jobqueue.processes.loop import FOREVER, Loop
+from django_jobqueue.processes.process_table import LeaseOverdue
 from django_jobqueue.processes.worker_relay import (
     ASYNC_ROOM,
     CHECKS,
@@ -39,6 +40,7 @@ logger = logging.getLogger("django_jobqueue.worker")
 
 LONGEST_UNHEARD: Final = 1.0  # seconds; the longest wait without LISTEN
 BUSY_AFTER: Final = 1.0  # seconds of full claims after which no notification is wanted
+UNLEASED: Final = 0.1  # seconds between looks whether the lease was renewed
 NUDGE_EVERY: Final = 0.02  # seconds between checks whether the buffer moves
 RELOAD_EVERY: Final = 120.0  # seconds between reads of the overrides
 RELOAD_UNHEARD: Final = 30.0  # likewise without LISTEN
@@ -134,7 +136,16 @@ class Dispatcher(Loop):
     # The work.
 
     def tick(self) -> float:
-        """Claim what there are slots for."""
+        """Claim what there are slots for, while this worker has a lease."""
+        try:
+            return self._work()
+        except LeaseOverdue:
+            self._news = True
+            self.lane_selection.limited_until.clear()
+            self.scanner.want_full_scan()
+            return UNLEASED
+
+    def _work(self) -> float:
         if self._host_news is None:
             return min(self._round(), self.claimer.unconfirmed.seconds_until_due)
         return self._answering_round(self._host_news)

@@ -19,7 +19,7 @@ class QuarantineDispatcher(Dispatcher):
         """It looks often, and for other jobs."""
         return 0
 
-    def tick(self) -> float:
+    def _work(self) -> float:
         """Claim the next one, when nothing is held."""
         finished, self._idle_at = self._finished, None
         self.rounds += 1
