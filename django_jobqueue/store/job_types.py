@@ -264,8 +264,8 @@ def resume(db: Database, names: Sequence[str], *, queues: bool = False) -> list[
 
 
 def _in_order(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> list[str]:
-    found = {row[0] for row in rows}
-    return [name for name in dict.fromkeys(names) if name in found]
+    changed = {row[0] for row in rows}
+    return [name for name in dict.fromkeys(names) if name in changed]
 
 
 def _row(declaration: Declaration) -> dict[str, Any]:

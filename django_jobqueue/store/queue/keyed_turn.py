@@ -214,7 +214,7 @@ class KeyedTurn:
 
     def goes_on(self, got: int, wanted: int) -> bool:
         """Whether to claim again, after a claim that got less than was wanted."""
-        return self._wants_more(got, wanted) or self._looks_further()
+        return self._wants_more(got, wanted) or self._reads_further()
 
     def _wants_more(self, got: int, wanted: int) -> bool:
         """Whether to ask for more of each key; False if there is no more, or each key
@@ -225,7 +225,7 @@ class KeyedTurn:
         self._turns.each *= 2
         return True
 
-    def _looks_further(self) -> bool:
+    def _reads_further(self) -> bool:
         """Whether to look at other keys."""
         last, self._stopped = self._stopped, None
         if self._oldest:
