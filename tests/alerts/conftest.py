@@ -72,7 +72,7 @@ def receiver() -> Iterator[Receiver]:
 
     server = HTTPServer(("127.0.0.1", 0), Handler)
     made = Receiver(f"http://127.0.0.1:{server.server_port}")
-    thread = Thread(target=server.serve_forever, daemon=True)
+    thread = Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     yield made
     server.shutdown()
