@@ -8,6 +8,7 @@ import os
 import re
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 from urllib.error import HTTPError
@@ -90,8 +91,9 @@ def counted() -> set[str]:
 def exporter(run: RunWorkers) -> int:
     def find() -> int | None:
         for pid in children(run.process.pid):
-            if Path(f"/proc/{pid}/comm").read_text() == "jq:exporter\n":
-                return pid
+            with suppress(OSError):  # it has ended by now
+                if Path(f"/proc/{pid}/comm").read_text() == "jq:exporter\n":
+                    return pid
         return None
 
     return int(eventually(find))
