@@ -88,7 +88,7 @@ def _queue_names() -> Iterator[CheckMessage]:
 
 
 def _combinations() -> Iterator[CheckMessage]:
-    """E004, W001, W017: settings that contradict each other, or what is installed."""
+    """E004, W001, W017–W020: settings that contradict others, or what is installed."""
     if conf.threads == 0 and conf.async_slots == 0:
         yield Error(
             "JOBQUEUE['THREADS'] and JOBQUEUE['ASYNC_SLOTS'] are both 0, so a worker "
@@ -112,6 +112,23 @@ def _combinations() -> Iterator[CheckMessage]:
             id="jobqueue.W018",
         )
     yield from _extra()
+    yield from _tenants()
+
+
+def _tenants() -> Iterator[CheckMessage]:
+    """W020: tables of our own in the schema of each tenant of django-tenants."""
+    types = getattr(settings, "TENANT_TYPES", {})
+    shared = getattr(settings, "PUBLIC_SCHEMA_NAME", "public")
+    apps = {*getattr(settings, "TENANT_APPS", ())}.union(
+        *(each.get("APPS", ()) for name, each in types.items() if name != shared)
+    )
+    if apps & {"django_jobqueue", "django_jobqueue.apps.JobQueueConfig"}:
+        yield Warning(
+            "django_jobqueue is among the apps of tenants: each tenant's schema has "
+            "tables of its own, and no worker runs the jobs in them.",
+            hint="Name it in SHARED_APPS alone.",
+            id="jobqueue.W020",
+        )
 
 
 def _extra() -> Iterator[CheckMessage]:

@@ -170,7 +170,7 @@ class Conf(FairnessSettings):
     capture = Captures(
         (),
         "What the handler takes over from the enqueueing code: the language, the time "
-        "zone. It is stored in the job's metadata.",
+        "zone, the tenant of django-tenants. It is stored in the job's metadata.",
     )
     middleware = Names[list[str]](
         [],

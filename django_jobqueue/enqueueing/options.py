@@ -89,7 +89,7 @@ class TypeOptions(TypedDict, total=False):
     timedelta, with the data of the last one."""
     debounce_max: timedelta | float
     """How long ``debounce`` may put a job off in all, in seconds or as a timedelta."""
-    capture: Iterable[Literal["language", "time_zone"]] | Unset
+    capture: Iterable[Literal["language", "time_zone", "tenant"]] | Unset
     """Which of the enqueue's language and time zone the handler runs with."""
     middleware: Iterable[str | Callable[..., Any]]
     """Dotted paths, or callables; they run within those of the settings."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from typing import Any, Final
 
 from django.apps import apps
@@ -13,6 +14,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 from psycopg import sql
 from psycopg.pq import TransactionStatus
+from psycopg.rows import tuple_row
 
 from django_jobqueue.processes.wait_readable import wait_readable
 from django_jobqueue.store.bounded_connection import run_bounded
@@ -34,23 +36,23 @@ class ThreadState(threading.local):
     """State of this thread."""
 
     is_handlers = False  # handlers run in it
-    has_connected = False  # and have connected to a database
+    must_reset = False  # and may have left something in a connection
 
 
 _here = ThreadState()
 
 
-class _Used:
-    """Notes on a connection whether a handler used it."""
+class _Cursors:
+    """Makes the cursors of a connection, and notes that a handler asked for one:
+    Django's, or psycopg's own."""
 
-    def __init__(self) -> None:
+    def __init__(self, factory: Callable[..., Any]) -> None:
+        self.factory = factory
         self.used = False
 
-    def __call__(
-        self, execute: Any, statement: Any, params: Any, many: bool, context: Any
-    ) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         self.used = True
-        return execute(statement, params, many, context)
+        return self.factory(*args, **kwargs)
 
 
 def keep_connections() -> None:
@@ -65,15 +67,19 @@ def keep_connections() -> None:
 
 def handlers_run_here() -> ThreadState:
     """Handlers are going to run in this thread. What comes before and after each job
-    can be left out until they have connected to a database."""
+    can be left out until they have connected to a database, unless the class of a
+    connection has state of its own before."""
     _here.is_handlers = True
+    engines = (database["ENGINE"] for database in connections.settings.values())
+    if not all(engine.startswith("django.") for engine in engines):
+        _here.must_reset = True
     return _here
 
 
 def before_job() -> None:
     """Close connections of this thread that the server has closed meanwhile, so that
     the handler gets a new one instead of an error."""
-    if not _here.has_connected:
+    if not _here.must_reset:
         return
     for wrapper in connections.all(initialized_only=True):
         if wrapper.connection is not None and _is_cut(wrapper):
@@ -82,18 +88,27 @@ def before_job() -> None:
 
 def after_job() -> None:
     """Leave every connection of this thread as a job expects to find it."""
-    if not _here.has_connected:
+    if not _here.must_reset:
         return
     if settings.DEBUG:
         reset_queries()
     for wrapper in connections.all(initialized_only=True):
-        if wrapper.connection is None:
-            continue
         try:
-            _clean(wrapper)
+            if wrapper.connection is not None:
+                _clean(wrapper)
         except Exception:
             logger.debug("A connection could not be reset", exc_info=True)
             _drop(wrapper)
+        if not type(wrapper).__module__.startswith("django."):
+            _forget(wrapper)
+
+
+def _forget(wrapper: BaseDatabaseWrapper) -> None:
+    """Let the next job make its own: a class that is not Django's may mirror in Python
+    what the server was told, such as the schema of a tenant, and trust that after a
+    reset."""
+    _drop(wrapper)
+    del connections[wrapper.alias]
 
 
 def _clean(wrapper: BaseDatabaseWrapper) -> None:
@@ -101,8 +116,10 @@ def _clean(wrapper: BaseDatabaseWrapper) -> None:
         logger.warning("A handler left a transaction open; its connection is closed")
         _drop(wrapper)
         return
-    if wrapper.vendor == "postgresql" and _was_used(wrapper):
-        _reset(wrapper)
+    if wrapper.vendor == "postgresql":
+        _reset_attributes(wrapper)
+        if _was_used(wrapper):
+            _reset(wrapper)
     wrapper.close_if_unusable_or_obsolete()
     if getattr(wrapper, "pool", None):
         wrapper.close()  # back to the pool
@@ -136,12 +153,25 @@ def _reset(wrapper: Any) -> None:
         parts.append(sql.SQL("SET ROLE {}").format(sql.Identifier(role)))
     run_bounded(raw, sql.SQL("; ").join(parts).as_string(raw), CLEANING)
     wrapper.errors_occurred = False  # it has answered
-    level = wrapper.isolation_level if "isolation_level" in options else None
-    if (raw.isolation_level, raw.read_only, raw.deferrable) != (level, None, None):
-        raw.isolation_level, raw.read_only, raw.deferrable = level, None, None
     if not getattr(wrapper, "pool", None) and _has_settings_of_the_project():
         connection_created.send(sender=type(wrapper), connection=wrapper)
         _was_used(wrapper)  # by them
+
+
+def _reset_attributes(wrapper: Any) -> None:
+    """What psycopg itself keeps, and can be set without a statement."""
+    raw = wrapper.connection
+    has_level = "isolation_level" in wrapper.settings_dict.get("OPTIONS", {})
+    made_with = {
+        "autocommit": True,
+        "isolation_level": wrapper.isolation_level if has_level else None,
+        "read_only": None,
+        "deferrable": None,
+        "row_factory": tuple_row,
+    }
+    for name, value in made_with.items():
+        if getattr(raw, name) != value:
+            setattr(raw, name, value)
 
 
 def _has_settings_of_the_project() -> bool:
@@ -165,22 +195,25 @@ def _drop(wrapper: BaseDatabaseWrapper) -> None:
 def _watch(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
     if not _here.is_handlers:
         return
-    _here.has_connected = True
+    _here.must_reset = True
     settings_dict = connection.settings_dict
     pooled = settings_dict.get("OPTIONS", {}).get("pool")
     if settings_dict.get("CONN_MAX_AGE") == 0 and not pooled:
         connection.close_at = None
-    wrappers = connection.execute_wrappers
-    if not any(isinstance(wrapper, _Used) for wrapper in wrappers):
-        # The first, since a handler may be inside ``connection.execute_wrapper()``,
-        # which takes the last one away at its end.
-        wrappers.insert(0, _Used())
+    raw = connection.connection
+    if connection.vendor == "postgresql" and not isinstance(
+        raw.cursor_factory, _Cursors
+    ):
+        raw.cursor_factory = _Cursors(raw.cursor_factory)
+        raw.server_cursor_factory = _Cursors(raw.server_cursor_factory)
 
 
 def _was_used(wrapper: BaseDatabaseWrapper) -> bool:
-    """Whether a handler ran a statement since this was last asked."""
-    for watcher in wrapper.execute_wrappers:
-        if isinstance(watcher, _Used):
-            used, watcher.used = watcher.used, False
-            return used
-    return True
+    """Whether a handler made a cursor since this was last asked."""
+    raw: Any = wrapper.connection
+    was_used = False
+    for cursors in (raw.cursor_factory, raw.server_cursor_factory):
+        was_used |= getattr(cursors, "used", True)
+        if isinstance(cursors, _Cursors):
+            cursors.used = False
+    return was_used

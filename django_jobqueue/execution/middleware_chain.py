@@ -18,7 +18,12 @@ from django_jobqueue.store.bulk.operation_rows import JOB_TYPE
 
 GetResult = Callable[[Context], Any]  # a coroutine function, if it is async
 Named = str | Callable[..., Any]  # a dotted path, or the factory itself
-LOCALIZE: Final = "django_jobqueue.middleware.localize"
+# What restores that which a job type captures.
+RESTORES: Final = {
+    "language": "django_jobqueue.middleware.localize",
+    "time_zone": "django_jobqueue.middleware.localize",
+    "tenant": "django_jobqueue.middleware.in_tenant",
+}
 
 _built: dict[str, tuple[Declaration, GetResult | None]] = {}
 
@@ -41,9 +46,8 @@ def middleware_of(declaration: Declaration) -> list[Named]:
     if declaration.name == JOB_TYPE:  # ours; it knows nothing of the project's
         return []
     named: list[Named] = [*conf.middleware, *declaration.policy.middleware]
-    if declaration.policy.captured and LOCALIZE not in named:
-        return [LOCALIZE, *named]
-    return named
+    restoring = dict.fromkeys(RESTORES[name] for name in declaration.policy.captured)
+    return [*(one for one in restoring if one not in named), *named]
 
 
 def build(declaration: Declaration, named: Sequence[Named]) -> GetResult | None:

@@ -8,5 +8,6 @@ function of the context, which returns what the handler shall have returned.
 from django_jobqueue.middleware.languages import localize
 from django_jobqueue.middleware.log_records import log_context
 from django_jobqueue.middleware.queries import count_queries
+from django_jobqueue.middleware.tenants import in_tenant
 
-__all__ = ["count_queries", "localize", "log_context"]
+__all__ = ["count_queries", "in_tenant", "localize", "log_context"]

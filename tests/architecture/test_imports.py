@@ -263,6 +263,7 @@ OF_EXTRAS = {
         "management/jobqueue/top_screen/dialogs.py",
     ),
     "opentelemetry": ("telemetry/otel.py",),
+    "django_tenants": ("middleware/tenants.py",),
     "prometheus_client": ("metrics/enqueued_jobs.py", "metrics/exposition.py"),
     "sentry_sdk": (
         "telemetry/sentry.py",

@@ -1,4 +1,4 @@
-"""Checks of the settings: E001–E007, E009–E012 and W001–W019, with hints."""
+"""Checks of the settings: E001–E007, E009–E012 and W001–W020, with hints."""
 
 from __future__ import annotations
 
@@ -171,6 +171,18 @@ def test_w017_w018_w019_metrics_for_everybody_or_without_what_writes_them(
         only(found(METRICS_ALLOW=["10.0.0.0/8", network]), "W018")
 
 
+def test_w020_the_tables_of_the_queue_in_the_schema_of_each_tenant() -> None:
+    for name in ("django_jobqueue", "django_jobqueue.apps.JobQueueConfig"):
+        apps = {"TENANT_APPS": ["django.contrib.contenttypes", name]}
+        kinds = {"TENANT_TYPES": {"public": {"APPS": []}, "shop": {"APPS": [name]}}}
+        for of_tenants in (apps, kinds):
+            with override_settings(**of_tenants):
+                only(found(), "W020", "no worker runs", "SHARED_APPS alone")
+    shared = {"public": {"APPS": ["django_jobqueue"]}, "shop": {"APPS": []}}
+    with override_settings(TENANT_APPS=["accounts"], TENANT_TYPES=shared):
+        assert found() == []
+
+
 def test_e005_e006_e007_a_database_that_cannot_have_jobs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -275,7 +287,10 @@ def test_e009_w005_middleware_can_be_loaded_and_suits_the_handlers() -> None:
     sync = found_of_middleware("tests.execution.test_middleware.outer")
     said = only(sync, "W005", "wraps async handlers: ", jobs.aadd.name, "async_capable")
     assert jobs.add.name + "," not in said
-    assert found_of_middleware(*(f"{ours}.{n}" for n in middleware.__all__)) == []
+    suit_both = {*middleware.__all__} - {"in_tenant"}
+    assert found_of_middleware(*(f"{ours}.{name}" for name in suit_both)) == []
+    with override_settings(JOBQUEUE={"CAPTURE": ["tenant"]}):
+        only(check_middleware(None), "W005", f"'{ours}.in_tenant' is sync")
 
 
 def test_e010_w006_a_database_in_which_nobody_commits(

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.db import connection, connections, transaction
 from django.db.backends.signals import connection_created
 from psycopg import IsolationLevel
+from psycopg.rows import dict_row
 
 from django_jobqueue import job
 from django_jobqueue.execution import connection_reset
@@ -55,6 +57,73 @@ def test_settings_locks_and_temporary_tables_are_gone_and_no_transaction_is_open
     assert "left a transaction open" not in caplog.text
     session_after(make_worker, jobs.leave_open.enqueue)
     assert "left a transaction open" in caplog.text
+
+
+LEAVE: Final = "SET search_path = pg_catalog"
+
+
+@job
+def leave_by(way: str) -> None:
+    """Leave a setting in the session, past Django."""
+    raw = connection.connection or connection.cursor().connection
+    if way == "psycopg":
+        raw.execute(LEAVE)
+    elif way == "a cursor of psycopg":
+        raw.cursor().execute(LEAVE)
+    elif way == "a cursor of the server":
+        with raw.cursor(name="found") as cursor:
+            cursor.execute(
+                "SELECT set_config('search_path', 'pg_catalog', false)"
+            ).fetchall()
+            raw.commit()
+    elif way == "rows":
+        raw.row_factory = dict_row
+    else:
+        raw.autocommit = False
+
+
+WAYS: Final = (
+    "psycopg",
+    "a cursor of psycopg",
+    "a cursor of the server",
+    "rows",
+    "autocommit",
+)
+
+
+def test_what_was_set_past_django_is_gone(make_worker: Make) -> None:
+    worker = make_worker(threads=1, async_slots=0)
+    seen = {}
+    for way in ("", *WAYS):
+        if way:
+            leave_by.enqueue(way)
+            worker.work()
+        made = jobs.see_session.enqueue()
+        worker.work()
+        seen[way] = archived(id=made.id)[0].result
+    assert {way: found for way, found in seen.items() if found != seen[""]} == {}
+    assert {job.status for job in archived()} == {"succeeded"}
+
+
+@job
+async def aleave() -> None:
+    await sync_to_async(leave_by.function)("psycopg")
+
+
+@job
+async def asee_session() -> list[str]:
+    return list(await sync_to_async(jobs.see_session.function)())
+
+
+def test_async_handlers_one_after_another_leave_each_other_nothing(
+    make_worker: Make,
+) -> None:
+    worker = make_worker(threads=0, async_slots=1)
+    for handler in (asee_session, aleave, asee_session):
+        handler.enqueue()
+    worker.work()
+    clean, seen = (job.result for job in archived(job_type_id=asee_session.name))
+    assert seen == clean
 
 
 ADVISORY = """

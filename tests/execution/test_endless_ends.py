@@ -188,7 +188,7 @@ def test_an_exit_while_connections_are_looked_at_costs_no_slot(
     scene = Scene(Threads)
     scene.gate.set()
     monkeypatch.setattr(connection_reset, "before_job", leave)
-    monkeypatch.setattr(connection_reset.ThreadState, "has_connected", True)
+    monkeypatch.setattr(connection_reset.ThreadState, "must_reset", True)
     monkeypatch.setattr(connection_reset, "after_job", leave)
     scene.executor.put([scene.attempt() for _ in range(2 * SLOTS)])
     eventually(lambda: len(scene.done) == 2 * SLOTS)
@@ -228,7 +228,7 @@ def test_an_attempt_is_watched_from_its_slot_until_it_gives_it_back(
         if stage == "text":
             raise Unspeakable
 
-    monkeypatch.setattr(connection_reset.ThreadState, "has_connected", True)
+    monkeypatch.setattr(connection_reset.ThreadState, "must_reset", True)
     if stage == "before":
         monkeypatch.setattr(connection_reset, "before_job", gate.block)
     elif stage == "cleaning":

@@ -123,7 +123,7 @@ def test_nothing_begins_after_a_pause_before_the_connection_was_looked_at(
         look()
 
     monkeypatch.setattr(connection_reset, "before_job", slowly)
-    monkeypatch.setattr(connection_reset.ThreadState, "has_connected", True)
+    monkeypatch.setattr(connection_reset.ThreadState, "must_reset", True)
     scene.gate.set()
     made = [scene.attempt() for _ in range(SLOTS)]
     scene.executor.put(made[:1])
@@ -233,7 +233,7 @@ def test_troubles_between_jobs_are_no_jobs(
 
     monkeypatch.setattr(connection_reset, "before_job", stumble)
     monkeypatch.setattr(connection_reset, "after_job", stumble)
-    monkeypatch.setattr(connection_reset.ThreadState, "has_connected", True)
+    monkeypatch.setattr(connection_reset.ThreadState, "must_reset", True)
     scene.gate.set()
     scene.executor.put([scene.attempt() for _ in range(SLOTS + 1)])
     eventually(lambda: len(scene.done) == SLOTS + 1)

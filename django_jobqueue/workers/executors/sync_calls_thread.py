@@ -9,9 +9,9 @@ from typing import ParamSpec, TypeVar
 
 from django_jobqueue.domain.context import running
 from django_jobqueue.execution.attempt import Attempt
-from django_jobqueue.execution.connection_reset import handlers_run_here
+from django_jobqueue.execution.connection_reset import after_job, handlers_run_here
 from django_jobqueue.processes.forking import GuardedThreads
-from django_jobqueue.workers.executors.base import patience
+from django_jobqueue.workers.executors.base import patience, safely
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -35,6 +35,7 @@ class SyncCallsThread(GuardedThreads):
     def __init__(self) -> None:
         super().__init__("jobs-sync", 1, handlers_run_here)
         self._call: _Call | None = None
+        self._users: list[Attempt] = []  # of its connections
 
     @property
     def is_busy(self) -> bool:
@@ -60,6 +61,11 @@ class SyncCallsThread(GuardedThreads):
     def _run(self, attempt: Attempt | None, function: Callable[[], T]) -> T:
         self._call = _Call(attempt)
         try:
+            if attempt is not None and attempt not in self._users:
+                self._users = [user for user in self._users if not user.over]
+                if not self._users:
+                    safely(after_job)
+                self._users.append(attempt)
             return function()
         finally:
             self._call = None

@@ -109,7 +109,7 @@ class Threads(Executor):
         here = connection_reset.handlers_run_here()
         row = self._table.row(threading.get_native_id())
         while (attempt := self._next(row)) is not None:
-            if here.has_connected:
+            if here.must_reset:
                 safely(connection_reset.before_job)
             row.enter(attempt)
             try:
@@ -120,7 +120,7 @@ class Threads(Executor):
                 finished = attempt.finish_broken()
             forking.end_if_forked()
             self._on_done(attempt, finished)  # first, since the cleaning may wait
-            if here.has_connected:
+            if here.must_reset:
                 safely(connection_reset.after_job)
             self._finished(attempt, finished)
         connections.close_all()
