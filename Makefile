@@ -24,8 +24,8 @@ demo-once: $(VENV)/.demo ## Do all of the shop's work once, check it, and print 
 test: $(VENV)/.test browser ## Run all tests that a change needs; PYTEST_ARGS="tests/domain".
 	$(PYTEST) $(PYTEST_ARGS)
 
-quick: $(VENV)/.test ## Run those that start no process, browser or database server.
-	$(PYTEST) -m "not (slow or processes or servers or browser)" $(PYTEST_ARGS)
+quick: $(VENV)/.test ## Run those that start nothing, commit nothing and open no page.
+	$(PYTEST) -m "not (slow or processes or servers or browser or commits or pages or dear)" $(PYTEST_ARGS)
 
 test-all: $(VENV)/.test browser ## Run every test, storms and soaks included.
 	$(PYTEST) -m "" $(PYTEST_ARGS)

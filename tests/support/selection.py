@@ -19,6 +19,8 @@ import pytest
 # Tests of these folders follow each other, and share a browser or parsed sources, which
 # take seconds to make.
 TOGETHER = ("tests/architecture/", "tests/browser/")
+# Those of these open pages of the admin.
+PAGES = "tests/admin/"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,6 +38,8 @@ def pytest_collection_modifyitems(
         for mark in item.iter_markers("slow"):
             if not mark.args or not isinstance(mark.args[0], str):
                 raise pytest.UsageError(f"{item.nodeid}: slow needs a reason")
+        if cost := _cost(item):
+            item.add_marker(cost)
     for folder in TOGETHER:
         ours = [item for item in items if item.nodeid.startswith(folder)]
         others = [item for item in items if not item.nodeid.startswith(folder)]
@@ -52,6 +56,19 @@ def pytest_collection_modifyitems(
     chosen = [i for i in items if crc32(i.nodeid.encode()) % parts == number % parts]
     config.hook.pytest_deselected(items=[i for i in items if i not in set(chosen)])
     items[:] = chosen
+
+
+def _cost(item: pytest.Item) -> str | None:
+    """What makes it dear, if it is; ``make quick`` leaves these out."""
+    fixtures = getattr(item, "fixturenames", ())
+    database = item.get_closest_marker("django_db")
+    if "transactional_db" in fixtures or (
+        database is not None and database.kwargs.get("transaction")
+    ):
+        return "commits"
+    if item.nodeid.startswith(PAGES) and (database is not None or "db" in fixtures):
+        return "pages"
+    return None
 
 
 class SkipsNothing:
