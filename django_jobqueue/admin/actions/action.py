@@ -20,6 +20,8 @@ a subclass says           and gets from ``ActionAdmin``
 ``form_class``, ``ask()`` a page that asks, shows what is selected, and has the form
 ``do()``                  a transaction, an entry in the history of each changed object,
                           and messages afterwards
+``replaces``              nothing of another operator's lost: a row whose columns others
+                          changed meanwhile is left alone (``row_marks.py``)
 ``respond()``             instead of the last two: an answer of its own
 ========================  ==============================================================
 
@@ -63,6 +65,7 @@ class Action:
     is_tool: ClassVar[bool] = False  # a button that posts, among those that are links
     is_for_selection: ClassVar[bool] = False  # the address names no object
     bulk_action: ClassVar[str] = ""  # the bulk operation that does it with many jobs
+    replaces: ClassVar[Sequence[str]] = ()  # columns that it writes over
 
     def is_allowed(self, request: HttpRequest, row: Any = None) -> bool:
         """Whether the user may do this, with this object if one is given."""
@@ -71,6 +74,11 @@ class Action:
     def applies_to(self, row: Any) -> bool:
         """Whether the page of this object offers it."""
         return True
+
+    def replaced(self, request: HttpRequest, row: Any) -> Sequence[Any]:
+        """The values that it writes over: a row in which somebody has changed one after
+        the page was made is not written."""
+        return [getattr(row, name) for name in self.replaces]
 
     def label_for(self, row: Any) -> Any:
         """The label of the button on the page of this object."""

@@ -6,7 +6,7 @@ of the form, because Django refuses more than a thousand fields.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar, Final
 
@@ -14,7 +14,7 @@ from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.admin.utils import quote, unquote
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import PermissionDenied
 from django.db import models, transaction
 from django.db.models.query import QuerySet
 from django.http import (
@@ -35,13 +35,27 @@ from django_jobqueue.admin.actions.action import (
     Button,
     ConfirmedAction,
     Rows,
+    left_out,
 )
 from django_jobqueue.admin.actions.drafts import draft, may_draft
+from django_jobqueue.admin.actions.list_menu import (
+    keys_of,
+    menu_entry,
+    menu_name,
+    too_many,
+)
+from django_jobqueue.admin.actions.row_marks import (
+    MARKS,
+    Values,
+    changed_meanwhile,
+    locked,
+    marks_for,
+    unchanged,
+)
 from django_jobqueue.admin.base import JobQueueAdmin
 from django_jobqueue.admin.parts import display
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import JobQueueError
-from django_jobqueue.text import numbers
 
 MOST: Final = 1_000  # selected at once
 FEW: Final = 100  # done in the request, also for users who may start bulk operations
@@ -55,12 +69,13 @@ class ActionAdmin(JobQueueAdmin):
     page_actions: ClassVar[Sequence[Action]] = ()
     action_columns: ClassVar[Sequence[str]] = ()  # that actions read; empty: all
     most_selected: ClassVar[int] = MOST
+    waits_for_rows: ClassVar[bool] = True  # that somebody changes at this moment
     key_in_path: ClassVar[str] = "<path:object_id>"
 
     def __init__(self, model: type[models.Model], admin_site: admin.AdminSite) -> None:
         super().__init__(model, admin_site)
         in_menu = (one for one in self.page_actions if one.menu_label is not None)
-        self.actions = [_menu_entry(one) for one in in_menu]
+        self.actions = [menu_entry(one) for one in in_menu]
 
     # Addresses, rights and buttons.
 
@@ -83,9 +98,7 @@ class ActionAdmin(JobQueueAdmin):
     ) -> dict[str, Any]:
         """The menu of the list, without the actions that this user may not do."""
         forbidden = {
-            _menu_name(one)
-            for one in self.page_actions
-            if not self.may_do(request, one)
+            menu_name(one) for one in self.page_actions if not self.may_do(request, one)
         }
         # From Django 6.1 on there may be a menu on the page of an object, too.
         where = {} if action_location is None else {"action_location": action_location}
@@ -194,10 +207,10 @@ class ActionAdmin(JobQueueAdmin):
         rows: list[Any] = []
         if action.takes_rows:
             sent = request.POST if request.method == "POST" else request.GET
-            keys = _keys(self.model, sent.get("keys", "").split(SEPARATOR)) or []
+            keys = keys_of(self.model, sent.get("keys", "").split(SEPARATOR)) or []
             if len(keys) > self.most_selected:
                 return self._warned(
-                    request, _too_many(self.most_selected), messages.ERROR
+                    request, too_many(self.most_selected), messages.ERROR
                 )
             rows = self.rows_of(request, keys)
             if not rows:
@@ -206,7 +219,11 @@ class ActionAdmin(JobQueueAdmin):
         form = self._form(request, action, rows)
         if "confirmed" not in request.POST or not form.is_valid():
             return self.ask(request, action, rows, form)
-        self._do(request, action, rows, form.cleaned_data)
+        if not self._do(request, action, rows, form.cleaned_data):
+            self.message_user(request, changed_meanwhile(), messages.ERROR)
+            rows = self.rows_of(request, [row.pk for row in rows])
+            form = action.form_class(request=request, rows=rows)
+            return self.ask(request, action, rows, form)
         return HttpResponseRedirect(self.next_url(request))
 
     def _do(
@@ -215,21 +232,34 @@ class ActionAdmin(JobQueueAdmin):
         action: ConfirmedAction,
         rows: Rows,
         cleaned: dict[str, Any],
-    ) -> None:
-        """Do it and log it in one transaction; tell the operator."""
+    ) -> bool:
+        """Do it and log it in one transaction; tell the operator. False if others have
+        changed all of the rows since they were shown."""
         try:
             with transaction.atomic(using=conf.database):
-                done = action.do(request, rows, cleaned)
+                same = self.held(request, rows, partial(action.replaced, request))
+                if rows and not same:
+                    return False
+                done = action.do(request, same, cleaned)
                 user: Any = request.user
                 if changed := list(done.changed):
                     LogEntry.objects.log_actions(user.pk, changed, CHANGE, done.entry)
         except JobQueueError as error:
             self.message_user(request, str(error), messages.ERROR)
-            return
+            return True
         if done.message:
             self.message_user(request, done.message, messages.SUCCESS)
-        for warning in done.warnings:
+        for warning in (*done.warnings, *left_out(len(rows), len(same))):
             self.message_user(request, warning, messages.WARNING)
+        return True
+
+    def held(self, request: HttpRequest, rows: Rows, values: Values) -> Rows:
+        """Those of the rows that are as the page showed them, and stay so until the
+        transaction ends."""
+        if not request.POST.get(MARKS):
+            return rows
+        keys = [row.pk for row in rows]
+        return unchanged(request, self.rows_of(request, keys, is_held=True), values)
 
     # The menu of the list.
 
@@ -248,7 +278,7 @@ class ActionAdmin(JobQueueAdmin):
             )
             return None
         if len(keys) > self.most_selected:
-            self.message_user(request, _too_many(self.most_selected), messages.ERROR)
+            self.message_user(request, too_many(self.most_selected), messages.ERROR)
             return None
         return action.respond_to_selected(self, request, keys)
 
@@ -258,9 +288,14 @@ class ActionAdmin(JobQueueAdmin):
         """The selected keys; one more than are allowed at once, if there are more."""
         return list(queryset.values_list("pk", flat=True)[: self.most_selected + 1])
 
-    def rows_of(self, request: HttpRequest, keys: Sequence[Any]) -> list[Any]:
-        """The selected rows that still exist, with the columns that actions read."""
+    def rows_of(
+        self, request: HttpRequest, keys: Sequence[Any], *, is_held: bool = False
+    ) -> list[Any]:
+        """The selected rows that still exist, with the columns that actions read;
+        locked if they are to be ``is_held``."""
         queryset = self.get_queryset(request).filter(pk__in=keys)
+        if is_held:
+            queryset = locked(queryset, waits=self.waits_for_rows)
         if self.action_columns:
             queryset = queryset.only(*self.action_columns)
         return list(queryset.order_by("pk"))
@@ -270,7 +305,7 @@ class ActionAdmin(JobQueueAdmin):
     ) -> HttpResponse | None:
         """Django's own, which fails on text that is not a key of the model."""
         selected = request.POST.getlist(ACTION_CHECKBOX_NAME)
-        if _keys(self.model, selected) is None:
+        if keys_of(self.model, selected) is None:
             self.message_user(
                 request, gettext("Nothing was selected."), messages.WARNING
             )
@@ -311,6 +346,7 @@ class ActionAdmin(JobQueueAdmin):
             question=action.ask(request, rows),
             form=form,
             keys=SEPARATOR.join(str(row.pk) for row in rows),
+            marks=marks_for(form, rows, partial(action.replaced, request)),
             examples=[
                 (self.url_of(row), display.visible(str(row))) for row in rows[:EXAMPLES]
             ],
@@ -358,41 +394,3 @@ class ActionAdmin(JobQueueAdmin):
     ) -> HttpResponse:
         self.message_user(request, text, level)
         return HttpResponseRedirect(self.next_url(request))
-
-
-def _keys(model: type[models.Model], texts: Sequence[str]) -> list[Any] | None:
-    """These texts as keys of the model; None if one of them is not a key."""
-    keys = []
-    for text in texts:
-        if "\x00" in text:
-            return None
-        try:
-            keys.append(model._meta.pk.to_python(text.strip("\r")))
-        except ValidationError:
-            return None
-    return keys
-
-
-def _too_many(most: int) -> str:
-    text = gettext(
-        "At most %(most)s can be selected at once. Nothing was changed: narrow the "
-        "filters, or select on the page."
-    )
-    return text % {"most": numbers.number(most)}
-
-
-def _menu_name(action: Action) -> str:
-    return action.name.replace("-", "_")
-
-
-def _menu_entry(action: Action) -> Callable[..., HttpResponse | None]:
-    """The action as Django's list calls it; ``get_actions`` checks the rights."""
-
-    @admin.action(description=action.menu_label)
-    def entry(
-        model_admin: ActionAdmin, request: HttpRequest, queryset: QuerySet[Any]
-    ) -> HttpResponse | None:
-        return model_admin.select(request, action, queryset)
-
-    entry.__name__ = _menu_name(action)
-    return entry

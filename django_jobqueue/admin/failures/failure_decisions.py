@@ -33,6 +33,7 @@ from django_jobqueue.text import numbers, timezones
 
 DECIDE: Final = "change_failuregroup"
 MOST_NAMES: Final = 200  # of staff, to choose from
+DECISION: Final = ("state", "resolved_in", "ignored_until")
 
 
 class SeenForm(ActionForm):
@@ -154,6 +155,7 @@ class ResolveGroups(GroupAction):
     name = "resolve"
     menu_label = _("Resolve selected %(verbose_name_plural)s")
     label = _("Resolve")
+    replaces = DECISION
     form_class = ResolveForm
 
     def applies_to(self, row: Any) -> bool:
@@ -196,6 +198,7 @@ class IgnoreGroups(GroupAction):
     name = "ignore"
     menu_label = _("Ignore selected %(verbose_name_plural)s")
     label = _("Ignore")
+    replaces = DECISION
     form_class = IgnoreForm
 
     def applies_to(self, row: Any) -> bool:
@@ -237,6 +240,7 @@ class ReopenGroups(GroupAction):
     name = "reopen"
     menu_label = _("Reopen selected %(verbose_name_plural)s")
     label = _("Reopen")
+    replaces = DECISION
 
     def applies_to(self, row: Any) -> bool:
         """Only to a group that is not open."""
@@ -271,6 +275,7 @@ class AssignGroups(GroupAction):
     name = "assign"
     menu_label = _("Assign selected %(verbose_name_plural)s")
     label = _("Assign")
+    replaces = ("assignee",)
     form_class = AssignForm
 
     def question(self, count: int) -> str:

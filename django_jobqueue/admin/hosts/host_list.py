@@ -71,6 +71,12 @@ class HostAdmin(ActionAdmin):
     class Media:
         css: ClassVar[dict[str, Any]] = {"all": ["django_jobqueue/machines.css"]}
 
+    def rows_of(
+        self, request: HttpRequest, keys: Sequence[Any], *, is_held: bool = False
+    ) -> list[Any]:
+        """Never locked: a host cannot renew its lease in a row that is."""
+        return super().rows_of(request, keys)
+
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:

@@ -102,6 +102,7 @@ class ScaleHosts(HostAction):
     menu_label = _("Scale selected %(verbose_name_plural)s")
     label = _("Scale")
     takes_embedded = False
+    replaces = (*BOUNDS, "queues", "desired")
     form_class = ScaleForm
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:

@@ -12,13 +12,14 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.utils.crypto import constant_time_compare, salted_hmac
+from django.utils.crypto import constant_time_compare
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import operations
 from django_jobqueue.admin.actions.action import Action, with_reason
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
+from django_jobqueue.admin.actions.row_marks import mark_of
 from django_jobqueue.admin.base import VIEW_DATA, may_view
 from django_jobqueue.admin.jobs.data_changes import (
     MOST,
@@ -42,7 +43,6 @@ from django_jobqueue.models import QueuedJob
 from django_jobqueue.operations.checks import checked_data
 
 LARGEST: Final = 256 * 1024  # characters that an editor takes
-SALT: Final = "django_jobqueue.admin.jobs.data_page"
 
 
 class DataForm(MomentsForm):
@@ -176,11 +176,6 @@ class DataAction(Action):
             more_changes=max(0, len(form.changes) - MOST),
             confirm=self.confirm,
         )
-
-
-def mark_of(text: str) -> str:
-    """A digest that identifies this text and reveals nothing about it."""
-    return salted_hmac(SALT, text, algorithm="sha256").hexdigest()
 
 
 class EditData(DataAction):

@@ -61,6 +61,7 @@ class JobAdmin(ActionAdmin):
     )
     key_columns: ClassVar[Sequence[str]]
     large_columns: ClassVar[Sequence[str]] = ("data",)
+    waits_for_rows: ClassVar[bool] = False  # what is claimed this moment is left alone
     list_columns: ClassVar[Sequence[str]]  # all that a list reads
     table: ClassVar[Table]
     elsewhere: ClassVar[type[models.Model]]  # where a job that is not here may be

@@ -111,6 +111,10 @@ class QueuedJobAdmin(JobAdmin):
         "worker_id",
         "unique_key",
         "unique_until_started",
+        "run_after",
+        "priority",
+        "attempts",
+        "max_attempts",
     )
     table = Table.QUEUED
     key_columns = ("id",)

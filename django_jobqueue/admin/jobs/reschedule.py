@@ -37,6 +37,7 @@ class RunJobsNow(WaitingAction):
     menu_label = _("Run selected %(verbose_name_plural)s now")
     label = _("Run now")
     rights = ("reschedule_queuedjob",)
+    replaces = ("run_after",)
     bulk_action = BulkKind.RUN_NOW
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
@@ -104,6 +105,7 @@ class RescheduleJobs(WaitingAction):
     menu_label = _("Reschedule selected %(verbose_name_plural)s")
     label = _("Reschedule")
     rights = ("reschedule_queuedjob",)
+    replaces = ("run_after", "priority", "queue")
     bulk_action = BulkKind.RESCHEDULE
     form_class = RescheduleForm
 
@@ -174,6 +176,7 @@ class AllowAttempts(WaitingAction):
     menu_label = _("Change the attempts of selected %(verbose_name_plural)s")
     label = _("Attempts")
     rights = ("reschedule_queuedjob",)
+    replaces = ("max_attempts",)
     form_class = AttemptsForm
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:

@@ -27,6 +27,7 @@ class TakeAway(ConfirmedAction):
     menu_label = _("Take away selected %(verbose_name_plural)s")
     label = _("Take away")
     rights = ("take_away_lease",)
+    replaces = ("token",)
     danger = True
 
     def applies_to(self, row: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Final
 
 from django import forms
@@ -18,6 +18,7 @@ from django_jobqueue.admin.actions.action import (
     Question,
     Rows,
 )
+from django_jobqueue.admin.actions.row_marks import MARKS, marks_of
 from django_jobqueue.admin.parts.display import visible
 from django_jobqueue.conf import GREATEST, conf
 from django_jobqueue.domain.per_key import LONGEST_KEY, MOST_SHARE
@@ -67,23 +68,19 @@ class OverrideForm(ActionForm):
         ),
     )
 
+    of = forms.CharField(required=False, strip=False, widget=forms.HiddenInput)
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if len(self.rows) != 1:
             return
-        (limit,) = self.rows
-        key = self.request.GET.get("key")
-        if key is None:
-            number, rate = limit.concurrency_override, limit.rate_override
-            self.initial.update(concurrency=number, rate=rate or "")
-            return
-        self.initial.update(only_key=True, key=key)
-        overrides = KeyOverride.objects.using(conf.database)
-        one = overrides.filter(limit_key=f"{limit.pk} {key}").first()
-        if one is not None:
-            self.initial.update(
-                concurrency=one.concurrency, rate=one.rate or "", share=one.share
-            )
+        key = _shown_key(self.request)
+        now = overrides_of(self.rows[0], key)
+        self.initial.update({name: value or "" for name, value in now.items()})
+        self.initial["concurrency"] = now["concurrency"]
+        self.initial["of"] = _of(key)
+        if key is not None:
+            self.initial.update(only_key=True, key=key)
 
     def clean_rate(self) -> str | None:
         """Refuse what the operation refuses."""
@@ -93,11 +90,28 @@ class OverrideForm(ActionForm):
         return rate
 
     def clean(self) -> dict[str, Any]:
-        """Refuse a share of all keys."""
+        """Refuse a share of all keys, and what was written without seeing the overrides
+        that it replaces: those of another key than the page was made for."""
         cleaned = super().clean() or {}
         if cleaned.get("share") is not None and not cleaned.get("only_key"):
             self.add_error("share", _("A share is of one key: name it."))
+        key = cleaned.get("key") if cleaned.get("only_key") else None
+        if MARKS in self.data and cleaned.get("of") != _of(key):
+            self._show_replaced(key)
         return cleaned
+
+    def _show_replaced(self, key: str | None) -> None:
+        now = overrides_of(self.rows[0], key)
+        marks = marks_of(self.rows, lambda row: _replaced(row, key))
+        # The page is made for this key from now on.
+        self.data = {**dict(self.data.items()), "of": _of(key), MARKS: marks}
+        if all(value is None for value in now.values()):
+            return
+        text = gettext(
+            "It has overrides that this would replace: running jobs %(concurrency)s, "
+            "rate %(rate)s, share %(share)s. Save again to replace them."
+        )
+        self.add_error("key", text % {name: _text(now[name]) for name in now})
 
 
 class OverrideLimit(ConfirmedAction):
@@ -107,6 +121,10 @@ class OverrideLimit(ConfirmedAction):
     label = _("Override")
     rights = ("view_keylimit", "change_keylimit")
     form_class: ClassVar[type[ActionForm]] = OverrideForm
+
+    def replaced(self, request: HttpRequest, row: Any) -> Sequence[Any]:
+        """The overrides of all keys, or of the key that the page is made for."""
+        return _replaced(row, _shown_key(request))
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
         """Which limit, and the effect."""
@@ -155,6 +173,36 @@ class OverrideLimit(ConfirmedAction):
             share = cleaned["share"]
             taken = operations.override_key_share(name, share, key=key, by=by)
             yield _change(taken.before, taken.after)
+
+
+def overrides_of(limit: KeyLimit, key: str | None) -> dict[str, Any]:
+    """The overrides of all keys of a limit, or of this one."""
+    if key is None:
+        return {
+            "concurrency": limit.concurrency_override,
+            "rate": limit.rate_override,
+            "share": None,
+        }
+    overrides = KeyOverride.objects.using(conf.database)
+    one = overrides.filter(limit_key=f"{limit.pk} {key}").first() or KeyOverride()
+    return {"concurrency": one.concurrency, "rate": one.rate, "share": one.share}
+
+
+def _replaced(limit: KeyLimit, key: str | None) -> Sequence[Any]:
+    return [key, *overrides_of(limit, key).values()]
+
+
+def _of(key: str | None) -> str:
+    """All keys, or this one, as the form has it."""
+    return "" if key is None else f"={key}"
+
+
+def _shown_key(request: HttpRequest) -> str | None:
+    """The key whose overrides the page shows; None for those of all keys."""
+    of = request.POST.get("of")
+    if of is None:
+        return request.GET.get("key")
+    return of[1:] if of else None
 
 
 def _change(before: Any, after: Any) -> str | None:

@@ -12,6 +12,7 @@ from django.contrib import messages
 from django.contrib.admin import AdminSite
 from django.contrib.admin.views.main import SEARCH_VAR
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import (
     HttpRequest,
     HttpResponse,
@@ -21,6 +22,11 @@ from django.http import (
 from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext as _
 
+from django_jobqueue.admin.actions.row_marks import (
+    changed_meanwhile,
+    locked,
+    unchanged,
+)
 from django_jobqueue.admin.base import JobQueueAdmin, may, may_view
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.saved_views import list_query
@@ -31,8 +37,10 @@ from django_jobqueue.admin.saved_views.visible_views import (
     VisibleView,
     may_change,
     name_of,
+    replaced,
     visible_views,
 )
+from django_jobqueue.conf import conf
 from django_jobqueue.models import ArchivedJob, QueuedJob, SavedView
 from django_jobqueue.models.saved_view import LONGEST_NAME, LONGEST_QUERY
 from django_jobqueue.operations import saved_views
@@ -71,8 +79,8 @@ def urls(site: AdminSite) -> list[URLPattern]:
     return [
         address("views/", page, NAME),
         address("views/save/", save, f"{NAME}_save"),
-        address("views/edit/", edit, f"{NAME}_edit"),
-        address("views/delete/", delete, f"{NAME}_delete"),
+        address("views/edit/", _of_one(edit), f"{NAME}_edit"),
+        address("views/delete/", _of_one(delete), f"{NAME}_delete"),
     ]
 
 
@@ -145,11 +153,24 @@ def _save(
     messages.success(request, text % {"name": display.visible(name)})
 
 
-def edit(request: HttpRequest, site: AdminSite) -> HttpResponse:
-    """Rename a view, share it, or take that back. Raises PermissionDenied."""
-    if request.method != "POST":
-        return HttpResponseNotAllowed(["POST"])
-    view = _view(request, site)
+def _of_one(act: Callable[..., HttpResponse]) -> Endpoint:
+    """Act on a view that is as the page showed it, and stays so meanwhile."""
+
+    def respond(request: HttpRequest, site: AdminSite) -> HttpResponse:
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        with transaction.atomic(using=conf.database):
+            view = _view(request, site)
+            if unchanged(request, [view], replaced):
+                return act(request, site, view)
+            messages.error(request, changed_meanwhile())
+            return _back(view, site)
+
+    return respond
+
+
+def edit(request: HttpRequest, site: AdminSite, view: SavedView) -> HttpResponse:
+    """Rename a view, share it, or take that back."""
     form = NameForm(request.POST)
     if not form.is_valid():
         messages.error(request, _name_problem(form))
@@ -172,11 +193,8 @@ def edit(request: HttpRequest, site: AdminSite) -> HttpResponse:
     return _back(view, site)
 
 
-def delete(request: HttpRequest, site: AdminSite) -> HttpResponse:
-    """Delete a view. Raises PermissionDenied."""
-    if request.method != "POST":
-        return HttpResponseNotAllowed(["POST"])
-    view = _view(request, site)
+def delete(request: HttpRequest, site: AdminSite, view: SavedView) -> HttpResponse:
+    """Delete a view."""
     saved_views.delete(
         view.pk,
         list=view.list,
@@ -209,7 +227,8 @@ def _view(request: HttpRequest, site: AdminSite) -> SavedView:
     it is there. Raises PermissionDenied."""
     sent = request.POST.get("view", "")
     if sent.isascii() and sent.isdecimal() and len(sent) < 19:
-        view = SavedView._default_manager.filter(pk=int(sent)).first()
+        rows = SavedView._default_manager.filter(pk=int(sent))
+        view: SavedView | None = locked(rows, waits=True).first()
         if view and may_change(request, view) and view.list in _lists(request, site):
             return view
     raise PermissionDenied

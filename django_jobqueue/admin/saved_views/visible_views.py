@@ -10,6 +10,7 @@ from django.contrib.admin.views.main import SEARCH_VAR
 from django.db.models import Q
 from django.http import HttpRequest
 
+from django_jobqueue.admin.actions.row_marks import marks_of
 from django_jobqueue.admin.base import REVEAL_DATA, VIEW_DATA, may
 from django_jobqueue.admin.parts import catalogue, display
 from django_jobqueue.admin.saved_views import list_query
@@ -39,6 +40,7 @@ class VisibleView:
     missing: str  # parameters that the list no longer has
     is_broken: bool
     conditions: str  # for people
+    marks: str  # of what the forms replace
 
 
 def name_of(request: HttpRequest) -> str:
@@ -59,6 +61,11 @@ def visible_views(
         if row.owner == me or not _is_hidden(request, row.query)
     ]
     return sorted(views, key=lambda view: (not view.is_own, view.shown_name.lower()))
+
+
+def replaced(row: SavedView) -> tuple[str, str, bool]:
+    """What its forms replace."""
+    return row.name, row.query, row.is_shared
 
 
 def may_change(request: HttpRequest, row: SavedView) -> bool:
@@ -84,6 +91,7 @@ def _view(
         missing=display.names(missing or ()),
         is_broken=missing is not None,
         conditions=display.shown_text(list_query.in_words(row.query)),
+        marks=marks_of([row], replaced),
     )
 
 

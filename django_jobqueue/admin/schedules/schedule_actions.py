@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django import forms
 from django.http import HttpRequest
@@ -20,12 +20,15 @@ from django_jobqueue.admin.actions.action import (
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.schedules.schedule_cells import is_overridden
+from django_jobqueue.admin.schedules.schedule_forms import EDITED, OVERRIDDEN
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedules import Origin
 from django_jobqueue.exceptions import DuplicateJob
 from django_jobqueue.models import QueuedJob
 from django_jobqueue.operations import schedules as operations
 from django_jobqueue.text import numbers
+
+PAUSE: Final = ("paused", "paused_at", "paused_by", "paused_reason")
 
 
 class PauseForm(ActionForm):
@@ -43,6 +46,7 @@ class PauseSchedules(ConfirmedAction):
     menu_label = _("Pause selected %(verbose_name_plural)s")
     label = _("Pause")
     rights = ("pause_schedule",)
+    replaces = PAUSE
     form_class: ClassVar[type[ActionForm]] = PauseForm
 
     def applies_to(self, row: Any) -> bool:
@@ -80,6 +84,7 @@ class ResumeSchedules(ConfirmedAction):
     menu_label = _("Resume selected %(verbose_name_plural)s")
     label = _("Resume")
     rights = ("pause_schedule",)
+    replaces = PAUSE
 
     def applies_to(self, row: Any) -> bool:
         """Only to one that is paused."""
@@ -163,6 +168,7 @@ class ResetSchedules(ConfirmedAction):
     menu_label = _("Clear overrides of selected %(verbose_name_plural)s")
     label = _("As the code says")
     rights = ("change_schedule",)
+    replaces = OVERRIDDEN
 
     def applies_to(self, row: Any) -> bool:
         """Only to one that operators overrode."""
@@ -195,6 +201,7 @@ class DeleteSchedules(ConfirmedAction):
     menu_label = _("Delete selected %(verbose_name_plural)s")
     label = _("Delete")
     rights = ("delete_schedule",)
+    replaces = (*EDITED, *OVERRIDDEN)
     danger = True
 
     def applies_to(self, row: Any) -> bool:

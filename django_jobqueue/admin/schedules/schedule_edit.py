@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
 from django.contrib import messages
 from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.actions.action import Action
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
+from django_jobqueue.admin.actions.row_marks import changed_meanwhile, marks_for
 from django_jobqueue.admin.base import may
 from django_jobqueue.admin.jobs import data_changes
 from django_jobqueue.admin.lists.filters import ChoiceFilter
 from django_jobqueue.admin.parts import catalogue, display
 from django_jobqueue.admin.schedules.schedule_forms import (
+    EDITED,
+    OVERRIDDEN,
     NewScheduleForm,
     OverrideForm,
     RuleForm,
@@ -74,6 +79,11 @@ class EditSchedule(Action):
     label = _("Edit")
     rights = ("change_schedule",)
 
+    def replaced(self, request: HttpRequest, row: Schedule) -> Sequence[Any]:
+        """What operators say of it."""
+        names = OVERRIDDEN if row.origin == Origin.CODE else EDITED
+        return [getattr(row, name) for name in names]
+
     def label_for(self, row: Any) -> Any:
         """What the code declares is overridden."""
         return _("Override") if row.origin == Origin.CODE else self.label
@@ -84,11 +94,20 @@ class EditSchedule(Action):
         """Ask; save what was sent."""
         form = _form_of(request, row)
         if form.is_bound and PREVIEW not in request.POST and form.is_valid():
-            if not form.changed_data:
-                return page.back_to(request, row, gettext("Nothing was changed."))
-            if _save(request, row, form):
-                return page.back_to(request, row, gettext("The schedule was saved."))
+            with transaction.atomic(using=conf.database):
+                values = partial(self.replaced, request)
+                if not page.held(request, [row], values):
+                    messages.error(request, changed_meanwhile())
+                    return HttpResponseRedirect(request.get_full_path())
+                if not form.changed_data:
+                    return page.back_to(request, row, gettext("Nothing was changed."))
+                if _save(request, row, form):
+                    text = gettext("The schedule was saved.")
+                    return page.back_to(request, row, text)
         return _show(page, request, form, row)
+
+
+EDIT: Final = EditSchedule()
 
 
 class NewSchedule(Action):
@@ -153,7 +172,7 @@ def _show(
         context |= {"form": form, "media": page.media + form.media}
     title = gettext("New schedule")
     if row is not None:
-        title = str(EditSchedule().label_for(row))
+        title = str(EDIT.label_for(row))
     return page.show(
         request,
         "schedule_form.html",
@@ -164,6 +183,7 @@ def _show(
         above=display.visible(row.pk) if row else "",
         above_url=page.url_of(row) if row else page.list_url,
         moments=moments,
+        marks=marks_for(form, [row], partial(EDIT.replaced, request)) if row else "",
         preview=page.address_of(PREVIEW_MOMENTS),
         **context,
     )

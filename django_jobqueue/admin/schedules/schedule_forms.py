@@ -269,6 +269,13 @@ class NewScheduleForm(ScheduleForm):
 
 
 VALUES: Final = {"new_data": "data"}
+
+# The columns that the forms replace.
+OVERRIDDEN: Final = ("rule_override", "time_zone_override", "data_override")
+EDITED: Final = (
+    *("rule", "time_zone", "data", "options", "missed", "missed_within"),
+    *("missed_most", "overlap", "jitter", "starts_at", "ends_at"),
+)
 INITIAL: Final = {
     "missed": DEFAULT.missed,
     "missed_within": DEFAULT.within,

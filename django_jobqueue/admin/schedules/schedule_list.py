@@ -24,8 +24,8 @@ from django_jobqueue.admin.schedules.schedule_actions import (
     RunSchedules,
 )
 from django_jobqueue.admin.schedules.schedule_edit import (
+    EDIT,
     PREVIEW_MOMENTS,
-    EditSchedule,
     NewSchedule,
 )
 from django_jobqueue.admin.schedules.schedule_page import (
@@ -105,7 +105,7 @@ class ScheduleAdmin(ActionAdmin):
         RunSchedules(),
         PauseSchedules(),
         ResumeSchedules(),
-        EditSchedule(),
+        EDIT,
         ResetSchedules(),
         DeleteSchedules(),
         NEW,

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Final
 
+from django.contrib import messages
 from django.contrib.admin import register
+from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import (
     HttpRequest,
     HttpResponse,
@@ -20,6 +24,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.actions.action import Action
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
+from django_jobqueue.admin.actions.row_marks import changed_meanwhile, marks_for
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.jobs.new_job import NewJob
 from django_jobqueue.admin.jobs.related_jobs import named_followers
@@ -36,6 +41,7 @@ from django_jobqueue.admin.types.job_type_page import (
 )
 from django_jobqueue.admin.types.pause import Pause, Resume
 from django_jobqueue.admin.types.release_comparison import CompareReleases
+from django_jobqueue.conf import conf
 from django_jobqueue.models import (
     ArchivedJob,
     FailureGroup,
@@ -130,6 +136,20 @@ class JobTypeAdmin(ActionAdmin):
             )
         return rows
 
+    def change_view(
+        self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """Save nothing over what others have saved since the page was made."""
+        if request.method != "POST" or not self.has_change_permission(request):
+            return super().change_view(request, object_id, *args, **kwargs)
+        with transaction.atomic(using=conf.database):
+            row = self.get_object(request, unquote(object_id))
+            values = partial(CLEAR.replaced, request)
+            if row is not None and not self.held(request, [row], values):
+                self.message_user(request, changed_meanwhile(), messages.ERROR)
+                return HttpResponseRedirect(request.get_full_path())
+            return super().change_view(request, object_id, *args, **kwargs)
+
     def save_model(
         self, request: HttpRequest, obj: Any, form: Any, change: bool
     ) -> None:
@@ -161,6 +181,8 @@ class JobTypeAdmin(ActionAdmin):
         form = context["adminform"].form
         context["show_save_and_continue"] = False  # a save stays on the page
         context["state"] = state_of(job_type)
+        values = partial(CLEAR.replaced, request)
+        context["marks"] = marks_for(form, [job_type], values)
         depth = depths.of_job_type(job_type.name)
         context["summary"] = _summary(request, job_type, depth)
         context["page"] = page_of(request, job_type, depth)

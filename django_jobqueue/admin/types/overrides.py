@@ -120,6 +120,7 @@ class ClearOverrides(ConfirmedAction):
     menu_label = _("Clear overrides of selected %(verbose_name_plural)s")
     label = _("Clear overrides")
     rights = ("change_jobtype",)
+    replaces = OverridesForm.Meta.fields
     form_class: ClassVar[type[ActionForm]] = ClearForm
 
     def applies_to(self, row: Any) -> bool:

@@ -27,6 +27,7 @@ from django_jobqueue.models import Queue
 from django_jobqueue.text import numbers, timezones
 
 MOST_NAMED: Final = 50  # queues that are known
+PAUSE: Final = ("paused", "paused_at", "paused_by", "paused_reason", "resume_at")
 
 
 class PauseForm(ActionForm):
@@ -56,6 +57,7 @@ class Pause(ConfirmedAction):
     name = "pause"
     menu_label: ClassVar[Any] = _("Pause selected %(verbose_name_plural)s")
     label = _("Pause")
+    replaces = PAUSE
     form_class = PauseForm
 
     def __init__(self, *, queues: bool = False) -> None:
@@ -96,6 +98,7 @@ class Resume(ConfirmedAction):
     name = "resume"
     menu_label = _("Resume selected %(verbose_name_plural)s")
     label = _("Resume")
+    replaces = PAUSE
 
     def __init__(self, *, queues: bool = False) -> None:
         self.queues = queues

@@ -204,9 +204,12 @@ class QueueAdmin(ActionAdmin):
             return open_queue(object_id)
         return queue
 
-    def rows_of(self, request: HttpRequest, keys: Sequence[Any]) -> list[Any]:
+    def rows_of(
+        self, request: HttpRequest, keys: Sequence[Any], *, is_held: bool = False
+    ) -> list[Any]:
         """The selected queues, also those in use without a row."""
-        rows = {queue.name: queue for queue in super().rows_of(request, keys)}
+        held = super().rows_of(request, keys, is_held=is_held)
+        rows = {queue.name: queue for queue in held}
         known = {*rows, *known_names(request)}
         names = [key for key in dict.fromkeys(keys) if key in known]
         return [rows.get(name) or open_queue(name) for name in names]
