@@ -275,7 +275,7 @@ def _renewed(db: DjangoDatabase, id: int, owner: str) -> RemoteWorker:
 def _check_remote(db: DjangoDatabase, caller: Caller, names: Sequence[str]) -> None:
     """Raises Problem for a type that Python handlers do, and UnknownJobType."""
     declared = [one for name in names if (one := registry.get(name)) and one.is_remote]
-    job_types.declare(db, declared)
+    job_types.declare(db, declared, waits=False)
     remote = remote_workers.remote_types(db, names)
     for name in names:
         if name in remote:

@@ -14,9 +14,11 @@ from django_jobqueue.domain.rates import NO_RATE
 from django_jobqueue.domain.registry import Declaration
 from django_jobqueue.domain.unique_rule import UniqueRule
 from django_jobqueue.store.connection import Database
+from django_jobqueue.store.declaring import Declaring, seconds_of
 from django_jobqueue.store.notify import News
 from django_jobqueue.store.queue import buckets
 from django_jobqueue.store.rows import Overrides
+from django_jobqueue.text.json_reading import read_json
 
 # The columns that hold the declaration, and their types.
 DECLARED: Final = {
@@ -31,48 +33,12 @@ DECLARED: Final = {
     "follower_arguments": "jsonb",
     **{name: column.sql_type for name, column in COLUMNS.items()},
 }
-_COLUMNS: Final = ", ".join(DECLARED)
-# JSON has durations as seconds.
-_TYPED: Final = ", ".join(
-    f"{column} {'float8' if sql_type == 'interval' else sql_type}"
-    for column, sql_type in DECLARED.items()
-)
-_VALUES: Final = ", ".join(
-    f"{column} * interval '1 second'" if sql_type == "interval" else column
-    for column, sql_type in DECLARED.items()
-)
-_SET: Final = ", ".join(f"{column} = excluded.{column}" for column in DECLARED)
-_HELD: Final = ", ".join(f"held.{column}" for column in DECLARED)
-_EXCLUDED: Final = ", ".join(f"excluded.{column}" for column in DECLARED)
 
-# Written only where something differs, so that a start of a hundred workers writes
-# nothing. Overrides and pauses are never touched; nor is a row without a handler.
-DECLARE: Final = f"""
-INSERT INTO jobqueue_jobtype AS held (name, {_COLUMNS})
-SELECT name, {_VALUES}
-  FROM jsonb_to_recordset(%(declared)s::jsonb) AS declared (name text, {_TYPED})
- ORDER BY name
-    ON CONFLICT (name) DO UPDATE
-   SET {_SET},
-       declared_at = clock_timestamp()
- WHERE ({_HELD})
-       IS DISTINCT FROM
-       ({_EXCLUDED})
-"""
-
-# Before the job types that name them, which else would be unlimited for a moment.
-DECLARE_LIMITS: Final = """
-INSERT INTO jobqueue_keylimit AS held (name, concurrency, rate, strict)
-SELECT name, concurrency, rate, strict
-  FROM jsonb_to_recordset(%(declared)s::jsonb)
-       AS declared (name text, concurrency int, rate text, strict boolean)
- ORDER BY name
-    ON CONFLICT (name) DO UPDATE
-   SET concurrency = excluded.concurrency, rate = excluded.rate,
-       strict = excluded.strict, declared_at = clock_timestamp()
- WHERE (held.concurrency, held.rate, held.strict)
-       IS DISTINCT FROM (excluded.concurrency, excluded.rate, excluded.strict)
-"""
+# Overrides and pauses are never touched; nor is a row without a handler.
+DECLARING: Final = Declaring("jobqueue_jobtype", DECLARED)
+DECLARING_LIMITS: Final = Declaring(
+    "jobqueue_keylimit", {"concurrency": "int", "rate": "text", "strict": "boolean"}
+)
 
 _OF_KEYS: Final = f"""
   FROM jobqueue_keyoverride AS said
@@ -186,14 +152,18 @@ class Change:
 CLOCK_TIME: Final = "SELECT clock_timestamp()"
 
 
-def declare(db: Database, declarations: Iterable[Declaration]) -> None:
-    """Write these declarations to the rows of their job types."""
+def declare(
+    db: Database, declarations: Iterable[Declaration], *, waits: bool = True
+) -> None:
+    """Write these declarations to the rows of their job types; unless ``waits``,
+    without the rows that others have locked."""
     declared = list(declarations)
     rows = [_row(declaration) for declaration in declared]
+    # First, since job types that name one without a row would be unlimited.
     if limits := key_limits.declared(declared):
-        db.run(DECLARE_LIMITS, {"declared": json.dumps(limits)})
+        DECLARING_LIMITS.write(db, json.dumps(limits), waits=waits)
     if rows:
-        db.run(DECLARE, {"declared": json.dumps(rows)})
+        DECLARING.write(db, json.dumps(rows), waits=waits)
 
 
 def overrides(db: Database) -> dict[str, Overrides]:
@@ -208,7 +178,7 @@ def stored_rules(db: Database, name: str) -> tuple[UniqueRule | None, bool]:
     if not rows:
         return None, False
     rule, is_keyed = rows[0]
-    return None if rule is None else UniqueRule.from_json(json.loads(rule)), is_keyed
+    return None if rule is None else UniqueRule.from_json(read_json(rule)), is_keyed
 
 
 def stored_handler(db: Database, name: str) -> str | None:
@@ -280,10 +250,10 @@ def _row(declaration: Declaration) -> dict[str, Any]:
         "handler": "" if declaration.is_remote else declaration.path[:300],
         "description": declaration.description,
         "unique_by": unique_keys.described(policy.unique)[:300],
-        "unique_rule": None if rule is None else json.loads(rule.json),
+        "unique_rule": None if rule is None else read_json(rule.json),
         "limit_name": key_limits.limit_name(declaration),
-        "limit_rule": json.loads(key_limits.rule_json(declaration) or "null"),
-        "weight_rule": json.loads(weights.rule_json(declaration) or "null"),
+        "limit_rule": read_json(key_limits.rule_json(declaration) or "null"),
+        "weight_rule": read_json(weights.rule_json(declaration) or "null"),
         "followers": followers.as_json(followers.followers_of(policy)),
         "follower_arguments": followers.arguments_of(declaration.parameters),
         **{name: _as_json(value) for name, value in options.items()},
@@ -291,7 +261,7 @@ def _row(declaration: Declaration) -> dict[str, Any]:
 
 
 def _as_json(value: Any) -> Any:
-    return value.total_seconds() if isinstance(value, timedelta) else value
+    return seconds_of(value) if isinstance(value, timedelta) else value
 
 
 def clock_time(db: Database) -> datetime:

@@ -17,6 +17,7 @@ from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedule_rules import cron, every
 from django_jobqueue.domain.schedules import schedules
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
+from django_jobqueue.host.maintenance.declarer import Declarer
 from django_jobqueue.host.maintenance.host_maintenance import MaintenanceThread
 from django_jobqueue.host.maintenance.scheduler import Scheduler, firing_of
 from django_jobqueue.models import Firing, QueuedJob, Schedule
@@ -357,6 +358,7 @@ def test_a_setting_keeps_a_host_from_firing(host: Host, fires: bool) -> None:
         loops = MaintenanceThread(
             WorkerConfig(),
             pooled=False,
+            declarer=Declarer(),
             on_quarantined=lambda seen_at: None,
             on_recovered=lambda number: None,
             on_drained=lambda: None,

@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterable, Set
 
 from django_jobqueue.alerts import alerter
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.registry import registry
-from django_jobqueue.domain.schedules import schedules
 from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
+from django_jobqueue.host.maintenance.declarer import Declarer
 from django_jobqueue.host.maintenance.drain_watch import DrainWatch
 from django_jobqueue.host.maintenance.endpoint_watch import EndpointWatch
 from django_jobqueue.host.maintenance.expirer import Expirer
@@ -32,10 +31,8 @@ from django_jobqueue.processes.loop import Loop, LoopGroup
 from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.shutdown import RECOVERY_ENDS
 from django_jobqueue.processes.worker_config import WorkerConfig
-from django_jobqueue.store import endpoint_rows, job_types, worker_rows
+from django_jobqueue.store import endpoint_rows, worker_rows
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.queue.hand_over import declare_endpoints
-from django_jobqueue.store.schedules import declare as declare_schedules
 
 logger = logging.getLogger("django_jobqueue.maintenance")
 
@@ -55,6 +52,7 @@ class HostMaintenance:
         self._standby: Standby | None = None
         self._predecessors: list[ProcessDeath] = []
         self._has_endpoints = False
+        self._declarer = Declarer()
         # The same in each try, because they count the failures: each wait is longer
         # than the last, and the log has one line a minute.
         self._first = OwnConnection("maintenance", pooled=True)
@@ -64,11 +62,7 @@ class HostMaintenance:
         """Do once what must come before the first claim. Raises StoreUnavailable."""
         first, second = self._first, self._second
         try:
-            job_types.declare(first, registry)
-            declare_schedules.declare(
-                first, schedules, [each.name for each in registry]
-            )
-            declare_endpoints(first, list(conf.endpoints))
+            self._declarer.declare(first)
             self._has_endpoints = endpoint_rows.has_any(first)
             self._predecessors = find_dead(first)
             self.process_table.can_listen = listen_works(first, second)
@@ -90,6 +84,7 @@ class HostMaintenance:
         self._loops = MaintenanceThread(
             self.config,
             pooled=pooled,
+            declarer=self._declarer,
             on_quarantined=self._report_quarantine,
             on_recovered=self._report_recovered,
             on_drained=self._report_drained,
@@ -203,6 +198,7 @@ class MaintenanceThread(LoopGroup):
         config: WorkerConfig,
         *,
         pooled: bool,
+        declarer: Declarer,
         on_quarantined: Callable[[float], None],
         on_recovered: Callable[[int], None],
         on_drained: Callable[[], None],
@@ -221,7 +217,9 @@ class MaintenanceThread(LoopGroup):
             Expirer(connection, deadlines),
             Pruner(connection),
             NotificationQueueWatch(connection),
+            declarer,
         ]
+        declarer.connection = connection
         if config.drain_all:
             watch = DrainWatch(connection, config, on_drained)
             self._configured.append(watch)

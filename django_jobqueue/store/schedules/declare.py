@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
-from datetime import datetime, timedelta
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from django_jobqueue.domain.schedules import ScheduleDeclaration
 from django_jobqueue.store.connection import Database
+from django_jobqueue.store.declaring import Declaring, seconds_of
 
 # The columns that the code declares, and their types in JSON.
 DECLARED: Final = {
@@ -25,33 +26,30 @@ DECLARED: Final = {
     "starts_at": "timestamptz",
     "ends_at": "timestamptz",
 }
-COLUMNS: Final = ", ".join(DECLARED)
-TYPED: Final = ", ".join(
-    f"{name} {column_type}" for name, column_type in DECLARED.items()
-)
-_SET: Final = ", ".join(f"{name} = excluded.{name}" for name in DECLARED)
-_HELD: Final = ", ".join(f"held.{name}" for name in DECLARED)
-_EXCLUDED: Final = ", ".join(f"excluded.{name}" for name in DECLARED)
 
-# Written only where something differs. What operators say instead is never touched, nor
-# is a schedule of theirs. One that this code does not declare any more, though it has
-# its job type, is gone; of other job types other projects may know.
-DECLARE: Final = f"""
-WITH gone AS (
-  UPDATE jobqueue_schedule
-     SET gone_at = clock_timestamp()
-   WHERE origin = 'code' AND gone_at IS NULL
-     AND job_type = ANY (%(job_types)s::text[]) AND name <> ALL (%(names)s::text[])
+# What operators say instead is never touched, nor is a schedule of theirs.
+DECLARING: Final = Declaring(
+    "jobqueue_schedule",
+    DECLARED,
+    differs="held.origin = 'code' AND (held.gone_at IS NOT NULL OR {differ})",
+    inserted={"origin": "'code'", "declared_at": "clock_timestamp()"},
+    updated={
+        "gone_at": "NULL",
+        "planned_for": (
+            "CASE WHEN held.gone_at IS NULL THEN held.planned_for ELSE '' END"
+        ),
+    },
 )
-INSERT INTO jobqueue_schedule AS held (name, origin, declared_at, {COLUMNS})
-SELECT name, 'code', clock_timestamp(), {COLUMNS}
-  FROM jsonb_to_recordset(%(declared)s::jsonb) AS declared (name text, {TYPED})
- ORDER BY name
-    ON CONFLICT (name) DO UPDATE
-   SET {_SET}, declared_at = clock_timestamp(), gone_at = NULL,
-       planned_for = CASE WHEN held.gone_at IS NULL THEN held.planned_for ELSE '' END
- WHERE held.origin = 'code'
-   AND (held.gone_at IS NOT NULL OR ({_HELD}) IS DISTINCT FROM ({_EXCLUDED}))
+COLUMNS: Final = DECLARING.columns
+TYPED: Final = DECLARING.typed
+
+# One that this code does not declare any more, though it has its job type, is gone; of
+# other job types other projects may know.
+GONE: Final = """
+UPDATE jobqueue_schedule
+   SET gone_at = clock_timestamp()
+ WHERE origin = 'code' AND gone_at IS NULL
+   AND job_type = ANY (%(job_types)s::text[]) AND name <> ALL (%(names)s::text[])
 """
 
 
@@ -62,13 +60,20 @@ def declare(
 ) -> None:
     """Write these schedules of the code to their rows. Those of these job types that
     are not among them are gone."""
-    rows = [row_of(one) for one in declarations]
-    params = {
-        "declared": json.dumps(rows),
-        "names": [row["name"] for row in rows],
-        "job_types": list(job_types),
-    }
-    db.run(DECLARE, params)
+    declared = list(declarations)
+    retire(db, [one.name for one in declared], job_types)
+    write(db, declared)
+
+
+def write(db: Database, declarations: Iterable[ScheduleDeclaration]) -> None:
+    """Write these schedules of the code to their rows."""
+    if rows := [row_of(one) for one in declarations]:
+        DECLARING.write(db, json.dumps(rows))
+
+
+def retire(db: Database, names: Sequence[str], job_types: Collection[str]) -> None:
+    """Record that the code declares only these schedules of these job types."""
+    db.run(GONE, {"names": list(names), "job_types": list(job_types)})
 
 
 def row_of(one: ScheduleDeclaration) -> dict[str, Any]:
@@ -92,7 +97,3 @@ def row_of(one: ScheduleDeclaration) -> dict[str, Any]:
 
 def text_of(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat()
-
-
-def seconds_of(duration: timedelta) -> str:
-    return f"{duration.total_seconds()} seconds"

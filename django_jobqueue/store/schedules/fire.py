@@ -22,12 +22,13 @@ from django_jobqueue.domain.due_firings import (
     Period,
 )
 from django_jobqueue.store.connection import Database
+from django_jobqueue.store.declaring import seconds_of
 from django_jobqueue.store.queue.insert import (
     INSERT,
     UNLESS_THERE,
 )
 from django_jobqueue.store.queue.new_job import NewJob
-from django_jobqueue.store.schedules.declare import seconds_of, text_of
+from django_jobqueue.store.schedules.declare import text_of
 from django_jobqueue.store.schedules.observed_firings import (
     ObservedFirings,
     observed_firings,

@@ -1,0 +1,80 @@
+"""Writes what the code declares to the database: job types, schedules, endpoints."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final
+
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.domain.schedules import schedules
+from django_jobqueue.processes.loop import FOREVER, Loop
+from django_jobqueue.store import job_types
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.errors import in_a_line
+from django_jobqueue.store.partial_batches import each_it_can
+from django_jobqueue.store.queue.hand_over import declare_endpoints
+from django_jobqueue.store.schedules import declare as declare_schedules
+
+logger = logging.getLogger("django_jobqueue.maintenance")
+
+AGAIN_AFTER: Final = 5.0  # seconds; what is locked keeps its old row for so long
+
+Step = tuple[str, Sequence[Any], Callable[[Sequence[Any]], object]]
+
+
+class Declarer(Loop):
+    """What somebody has changed and not committed, or what the database refuses, keeps
+    no host from starting: it is declared later."""
+
+    name = "declarer"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.connection: OwnConnection | None = None  # for later rounds
+        self._is_done = False
+        self._logged: set[str] = set()
+
+    def tick(self) -> float:
+        """Declare what is left."""
+        if not self._is_done and self.connection is not None:
+            self.declare(self.connection)
+        return FOREVER if self._is_done else AGAIN_AFTER
+
+    def declare(self, db: OwnConnection) -> None:
+        """Declare what can be. Raises StoreUnavailable."""
+        done = [self._is_declared(db, step) for step in _steps(db)]
+        self._is_done = all(done)
+
+    def _is_declared(self, db: OwnConnection, step: Step) -> bool:
+        what, items, write = step
+        left = each_it_can(db, items, write, brief=True)
+        for one in left:
+            names = ", ".join(getattr(item, "name", str(item)) for item in one.items)
+            line = f"{what} {names}: {in_a_line(one.error)}"
+            if line not in self._logged:
+                self._logged.add(line)
+                logger.warning(
+                    "Cannot declare %s. What the database has of it holds until then; "
+                    "trying again every %g s",
+                    line,
+                    AGAIN_AFTER,
+                )
+        return not left
+
+
+def _steps(db: OwnConnection) -> list[Step]:
+    planned = schedules.names
+    names = [declaration.name for declaration in registry]
+    return [
+        ("job types", list(registry), partial(job_types.declare, db)),
+        (
+            "schedules that are gone, of",
+            names,
+            partial(declare_schedules.retire, db, planned),
+        ),
+        ("schedules", list(schedules), partial(declare_schedules.write, db)),
+        ("endpoints", list(conf.endpoints), partial(declare_endpoints, db)),
+    ]
