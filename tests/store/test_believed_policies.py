@@ -10,18 +10,26 @@ import json
 from collections.abc import Mapping
 from itertools import product
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from django_jobqueue.domain import key_limits
-from django_jobqueue.models import Bucket, JobType, KeyLimit, KeyOverride, QueuedJob
+from django_jobqueue.models import (
+    Bucket,
+    JobType,
+    KeyLimit,
+    KeyOverride,
+    QueuedJob,
+    Worker,
+)
+from django_jobqueue.stats.why_not_running import Reasons, why_not
+from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import Database, DjangoDatabase
 from django_jobqueue.store.queue import claim
-from django_jobqueue.store.queue.claim_keyed import KeyedLane, adopt, claim_keyed
-from django_jobqueue.store.queue.claim_keyed_rated import claim_keyed_rated
-from django_jobqueue.store.queue.claim_rated import claim_rated
-from django_jobqueue.store.queue.claim_weighed import claim_keyed_weighed, claim_weighed
-from django_jobqueue.store.queue.lanes import START, LaneMark, Mark
+from django_jobqueue.store.queue.keyed_turn import KeyTurns, Limits
+from django_jobqueue.store.queue.lane_turn import fill, turn_of
+from django_jobqueue.store.queue.lanes import LaneMark
 from django_jobqueue.store.rows import ClaimedJob, Lane
 from tests.sample.jobs import write_keyed
 from tests.store.rows import KEYED, make_many, register
@@ -99,38 +107,32 @@ def declare(name: str) -> None:
     KeyLimit.objects.filter(pk=KEYED).update(**{**nothing, **of_all})
 
 
-def claims(db: Database, worker: int, believed: str) -> list[ClaimedJob]:
-    """What a worker claims that believes this to be in force."""
-    of_type, of_keys = POLICIES[believed]
-    is_limited = 1 in (of_type.get("concurrency"), of_type.get("concurrency_override"))
-    is_limited &= of_type.get("concurrency_override") != -1
-    has_rate = ONE in (of_type.get("rate"), of_type.get("rate_override"))
-    has_rate &= of_type.get("rate_override") != "unlimited"
-    marks = [LaneMark(LANE)]
-    if of_keys is None:
-        if has_rate:
-            by_rate = claim_weighed if "weight_rule" in of_type else claim_rated
-            return by_rate(db, worker, marks, WAITING)[0]
-        take = claim.claim_limited if is_limited else claim.claim
-        return take(db, worker, marks, WAITING)
-    since: Mark | None = START
-    while since is not None:
-        _, since = adopt(db, LANE, since)
-    is_counted = {1} <= {*of_keys.values()}
-    is_rated = has_rate or ONE in of_keys.values()
-    keyed = KeyedLane(
-        lane=LANE,
-        limit_name=KEYED,
-        locks_limit=is_counted or is_rated,
-        locks_type=is_limited or is_rated,
-        each=WAITING,
+def limits_of(name: str) -> Limits:
+    """What a worker believes that has read this."""
+    declare(name)
+    return Limits.in_force(job_types.overrides(DjangoDatabase())[KEYED])
+
+
+def claims(db: Database, worker: int, limits: Limits) -> list[ClaimedJob]:
+    """What a worker claims in a turn that believes these to be in force."""
+    turn, jobs = turn_of(LANE, limits, KeyTurns()), list[ClaimedJob]()
+    fill(
+        jobs,
+        WAITING,
+        turn,
+        lambda left: turn.claim(db, worker, [LaneMark(LANE)], left),
     )
-    if is_rated:
-        by_rates = (
-            claim_keyed_weighed if "weight_rule" in of_type else claim_keyed_rated
-        )
-        return by_rates(db, worker, keyed, WAITING)[0]
-    return claim_keyed(db, worker, keyed, WAITING)
+    return jobs
+
+
+def waiting() -> dict[UUID, Reasons]:
+    """The reasons that are given why jobs do not run."""
+    return why_not(
+        QueuedJob.objects.filter(status="queued"),
+        types={row.name: row for row in JobType.objects.filter(name=KEYED)},
+        queues={},
+        workers=Worker.objects.all(),
+    )
 
 
 @pytest.fixture
@@ -142,13 +144,14 @@ def db(db: None) -> DjangoDatabase:
 
 def test_no_claim_takes_more_than_what_is_in_force_allows(db: DjangoDatabase) -> None:
     worker = register(db)
+    limits = {name: limits_of(name) for name in POLICIES}
 
     @undone()
     def check(believed: str, in_force: str) -> None:
         declare(in_force)
         most = WAITING if in_force in UNLIMITED else 1
-        claimed = claims(db, worker, believed)
-        claimed += claims(db, worker, believed)
+        claimed = claims(db, worker, limits[believed])
+        claimed += claims(db, worker, limits[believed])
         assert len(claimed) <= most
         if believed == in_force:
             assert len(claimed) == most
@@ -159,6 +162,25 @@ def test_no_claim_takes_more_than_what_is_in_force_allows(db: DjangoDatabase) ->
 
     itself = ((name, name) for name in POLICIES if name not in BELIEVED)
     check_each(check, [*product(BELIEVED, POLICIES), *itself], least=171)
+
+
+def test_the_reasons_why_a_job_waits_are_those_of_its_claim(db: DjangoDatabase) -> None:
+    worker = register(db, job_types=[KEYED])
+
+    @undone()
+    def check(in_force: str) -> None:
+        limits = limits_of(in_force)
+        for _ in range(2):
+            before = waiting()
+            claimed = {job.id for job in claims(db, worker, limits)}
+            for id, reasons in before.items():
+                is_held_back = any(reason.about for reason in reasons)
+                is_next = reasons == ["it is about to be claimed"]
+                assert not (is_held_back and id in claimed)
+                assert not (is_next and id not in claimed)
+        assert all(any(why.about for why in whys) for whys in waiting().values())
+
+    check_each(check, [(name,) for name in POLICIES], least=18)
 
 
 def test_nor_does_a_claim_of_quarantined_jobs(db: DjangoDatabase) -> None:
