@@ -80,7 +80,7 @@ SELECT id FROM jobqueue_worker WHERE id = ANY (%(ids)s::bigint[]) AND state = 's
 # A row that somebody has locked keeps no other; it is looked at again.
 GIVE_UP: Final = """
 WITH lapsed AS MATERIALIZED (
-  SELECT id FROM jobqueue_worker
+  SELECT id, state = 'draining' AS was_draining FROM jobqueue_worker
    WHERE state IN ('running', 'draining')
      AND lease_until < least(to_timestamp(%(seen)s::float8), clock_timestamp())
      FOR NO KEY UPDATE SKIP LOCKED
@@ -90,7 +90,7 @@ UPDATE jobqueue_worker AS worker
        "end" = 'its lease lapsed'
   FROM lapsed
  WHERE worker.id = lapsed.id
-RETURNING worker.id, worker.name
+RETURNING worker.id, worker.name, lapsed.was_draining
 """
 
 NEXT_LAPSE: Final = """
@@ -125,7 +125,7 @@ SELECT DISTINCT job.worker_id
 """
 
 PREDECESSORS: Final = """
-SELECT id, identity FROM jobqueue_worker
+SELECT id, name, state = 'draining', identity FROM jobqueue_worker
  WHERE host = %(host)s AND state IN ('running', 'draining')
 """
 
@@ -211,6 +211,14 @@ class NextLapse(NamedTuple):
     clock: float  # seconds since 1970
 
 
+class LostWorker(NamedTuple):
+    """A worker whose process is gone, or was not heard of for a lease."""
+
+    id: int
+    name: str
+    was_draining: bool  # it was asked to stop: its jobs were cut off, and did not crash
+
+
 class Asked(NamedTuple):
     """An operator's request to a worker."""
 
@@ -287,13 +295,13 @@ def record_rescued(db: Database, worker: int, counts: Mapping[str, int]) -> None
     db.run(RESCUED, {"id": worker, "counts": json.dumps(dict(counts))})
 
 
-def give_up(db: Database, seen: float | None = None) -> dict[int, str]:
-    """Give up the workers whose lease lapsed; return their ids and names.
+def give_up(db: Database, seen: float | None = None) -> list[LostWorker]:
+    """Give up the workers whose lease lapsed; return them.
 
     ``seen`` is the database's clock, in seconds since 1970, as somebody saw it who
     judged it; without it, it is that of this moment.
     """
-    return dict(db.fetch(GIVE_UP, {"seen": seen}))
+    return [LostWorker(*row) for row in db.fetch(GIVE_UP, {"seen": seen})]
 
 
 def next_lapse(db: Database) -> NextLapse:
@@ -311,9 +319,10 @@ def strays(db: Database) -> list[int]:
     return [row[0] for row in db.fetch(STRAYS)]
 
 
-def predecessors(db: Database, host: str) -> dict[int, str]:
-    """Ids and identities of the workers of this host that count as alive."""
-    return dict(db.fetch(PREDECESSORS, {"host": host}))
+def predecessors(db: Database, host: str) -> list[tuple[LostWorker, str]]:
+    """The workers of this host that count as alive, with their identities."""
+    rows = db.fetch(PREDECESSORS, {"host": host})
+    return [(LostWorker(*worker), identity) for *worker, identity in rows]
 
 
 def set_listening(db: Database, worker: int, listening: bool) -> None:

@@ -147,9 +147,13 @@ class InlineWorker:
         self._policies.update(job_types.overrides(self.db))
         while expired := expire.expire(self.db):
             announce_expired(expired, send=signals.send)
-        lapsed = {*worker_rows.give_up(self.db), *worker_rows.strays(self.db)}
-        if lapsed:
-            rescued = rescue(self.db, sorted(lapsed), crashed=True, reason=LAPSED)
+        lost = worker_rows.give_up(self.db)
+        self._rescue([one.id for one in lost if one.was_draining], crashed=False)
+        self._rescue(worker_rows.strays(self.db), crashed=True)
+
+    def _rescue(self, dead: list[int], *, crashed: bool) -> None:
+        if dead:
+            rescued = rescue(self.db, dead, crashed=crashed, reason=LAPSED)
             announce_rescued(rescued, LAPSED, send=signals.send)
 
     def next_in(self) -> float | None:

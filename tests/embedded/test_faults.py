@@ -33,7 +33,7 @@ def _short_lease() -> Iterator[None]:
 def give_up(own: OwnConnection) -> None:
     """What another host does when this one does not renew its lease."""
     own.run("UPDATE jobqueue_worker SET lease_until = now() - interval '1 second'")
-    (lost,) = worker_rows.give_up(own)
+    ((lost, *_),) = worker_rows.give_up(own)
     rescue.rescue(own, [lost], crashed=True, reason="its lease lapsed")
 
 

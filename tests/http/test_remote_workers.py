@@ -415,7 +415,7 @@ def test_a_lapsed_lease_is_rescued_like_any_other(node: Remote) -> None:
     (job,) = node.claim()
     lapse(node)
     db = DjangoDatabase()
-    assert worker_rows.give_up(db) == {node.id: "node-1"}
+    assert worker_rows.give_up(db) == [(node.id, "node-1", False)]
     rescue.rescue(db, [node.id], crashed=True, reason="its lease lapsed")
     assert (queued(job).status, queued(job).crashes) == ("queued", 1)
     problem(node.end(job), 404, "worker_lost")

@@ -341,7 +341,7 @@ def test_no_rescue_takes_what_is_handed_over(
     worker_rows.stopped(db, [ours.pk], end="killed", lost=True)
     assert rescue.rescue(db, [ours.pk], crashed=True, reason="killed") == []
     assert worker_rows.strays(db) == []
-    assert worker_rows.give_up(db) == {}
+    assert worker_rows.give_up(db) == []
     assert handed_over(job)
     assert call_back(endpoint, job).status_code == 200
     assert len(shipping.received) == 1

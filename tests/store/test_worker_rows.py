@@ -57,8 +57,10 @@ def test_one_statement_renews_the_leases_of_all_workers_of_a_host(
     ids = [register(own, f"host:{n}", host="here") for n in range(2)]
     there, done = register(own, host="there"), register(own, host="here")
     worker_rows.stopped(own, [done], end="")
-    assert worker_rows.predecessors(own, "here") == dict.fromkeys(ids, "boot:1:1")
-    assert worker_rows.predecessors(own, "there") == {there: "boot:1:1"}
+    here = [one.id for one, _ in worker_rows.predecessors(own, "here")]
+    assert sorted(here) == ids
+    expected = [((there, "host:1", False), "boot:1:1")]
+    assert worker_rows.predecessors(own, "there") == expected
     lapse(*ids)
     for draining, state in ((True, "draining"), (False, "running")):
         before = timezone.now()
@@ -97,8 +99,9 @@ def test_only_a_worker_whose_lease_lapsed_is_given_up(own: OwnConnection) -> Non
     worker_rows.set_listening(own, late, True)
     assert Worker.objects.get(listening=True).id == late
     lapse(late, draining, done)
-    assert worker_rows.give_up(own) == {late: "host:0", draining: "host:1"}
-    assert worker_rows.give_up(own) == {}
+    given_up = [(late, "host:0", False), (draining, "host:1", True)]
+    assert sorted(worker_rows.give_up(own)) == given_up
+    assert worker_rows.give_up(own) == []
     states = Worker.objects.order_by("id").values_list("state", flat=True)
     assert list(states) == ["lost", "lost", "running", "stopped"]
     row = Worker.objects.get(id=late)
@@ -123,8 +126,8 @@ def test_a_renewal_that_comes_first_wins_over_a_giving_up(
     lapse(holder)
     with open_transaction(other) as transaction:
         transaction.run(worker_rows.RENEW_FREE, renewal(holder))
-        assert worker_rows.give_up(own) == {}
-    assert worker_rows.give_up(own) == {}
+        assert worker_rows.give_up(own) == []
+    assert worker_rows.give_up(own) == []
     assert Worker.objects.get().state == "running"
 
 
@@ -133,8 +136,8 @@ def test_a_giving_up_that_comes_first_wins_over_a_renewal_or_another_one(
 ) -> None:
     lapse(holder)
     with open_transaction(other) as transaction:
-        assert set(worker_rows.give_up(transaction)) == {holder}
-        assert worker_rows.give_up(own) == {}
+        assert [one.id for one in worker_rows.give_up(transaction)] == [holder]
+        assert worker_rows.give_up(own) == []
         assert worker_rows.renew(own, [beat(holder)], LEASE) == {holder: None}
     assert worker_rows.renew(own, [beat(holder)], LEASE) == {}
     assert Worker.objects.get().state == "lost"
@@ -152,7 +155,7 @@ def test_a_locked_worker_keeps_no_other_from_being_renewed_or_given_up(
             renewed = worker_rows.renew(own, [beat(holder), beat(second)], LEASE)
             assert renewed == {holder: None, second: ("", 0)}
             lapse(second)
-            assert set(worker_rows.give_up(own)) == {second}
+            assert [one.id for one in worker_rows.give_up(own)] == [second]
         assert worker_rows.renew(own, [beat(holder)], LEASE) == {holder: ("", 0)}
         second = register(own, "host:2")
 

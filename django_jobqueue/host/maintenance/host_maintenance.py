@@ -22,7 +22,7 @@ from django_jobqueue.host.maintenance.notification_queue_watch import (
 )
 from django_jobqueue.host.maintenance.pruner import Pruner
 from django_jobqueue.host.maintenance.renewer import Renewer
-from django_jobqueue.host.maintenance.rescuer import Rescuer
+from django_jobqueue.host.maintenance.rescuer import Rescuer, death_of
 from django_jobqueue.host.maintenance.scheduler import Scheduler
 from django_jobqueue.host.maintenance.standby import Standby
 from django_jobqueue.processes import identity
@@ -239,8 +239,8 @@ def find_dead(connection: OwnConnection) -> list[ProcessDeath]:
     and nobody needs to wait for their leases. Raises StoreUnavailable."""
     predecessors = worker_rows.predecessors(connection, identity.host())
     return [
-        ProcessDeath(worker, f"#{worker}", True, "its supervisor died")
-        for worker, other in predecessors.items()
+        death_of(worker, "its supervisor died")
+        for worker, other in predecessors
         if identity.is_dead(other)
     ]
 

@@ -29,6 +29,7 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import in_a_line
 from django_jobqueue.store.next_deadlines import NextDeadlines
 from django_jobqueue.store.queue.rescue import Rescued
+from django_jobqueue.store.worker_rows import LostWorker
 
 logger = logging.getLogger("django_jobqueue.maintenance")
 
@@ -40,6 +41,7 @@ STRAYS_AFTER: Final = 0.5  # seconds after a death, then twice that, up to the a
 QUARANTINE_EVERY: Final = 1.0
 REMEMBERED: Final = 10_000  # unfinished jobs that are listed when all stop
 LAPSED: Final = "its lease lapsed: host lost, cut off or paused"
+WHILE_STOPPING: Final = ", while it was stopping"
 GONE: Final = "its worker is gone"
 
 
@@ -165,9 +167,9 @@ class Rescuer(Loop):
         if deadlines.lapse is None or deadlines.lapse > 0 or self._patience > 0:
             return False
         lost = worker_rows.give_up(self._connection, deadlines.clock)
-        for worker, name in lost.items():
-            logger.warning("Worker %s is given up", name)
-            self.report(ProcessDeath(worker, name, True, LAPSED))
+        for worker in lost:
+            logger.warning("Worker %s is given up", worker.name)
+            self.report(death_of(worker, LAPSED))
         return bool(lost)
 
     @property
@@ -236,6 +238,14 @@ class Rescuer(Loop):
                     in_a_line(error),
                 )
         self._refused.update(refused)
+
+
+def death_of(worker: LostWorker, reason: str) -> ProcessDeath:
+    """Of one that nobody saw die. What runs while a host is asked to stop, and is
+    killed before it has, did not bring it down."""
+    if worker.was_draining:
+        reason += WHILE_STOPPING
+    return ProcessDeath(worker.id, worker.name, not worker.was_draining, reason)
 
 
 def _all_renewed() -> float:

@@ -42,7 +42,8 @@ _OF_WORKERS: Final = "job.worker_id = ANY (%(workers)s::bigint[])"
 _LOST: Final = """job.id = ANY (%(ids)s::uuid[])
      AND NOT coalesce(worker.state = 'moving'
                       OR (worker.state IN ('running', 'draining')
-                          AND worker.lease_until >= statement_timestamp()), false)"""
+                          AND worker.lease_until >= statement_timestamp()), false)
+     AND (worker.state IS NOT DISTINCT FROM 'draining') = %(draining)s"""
 
 _REGRESSED: Final = REGRESSED.format(
     failures="held", fingerprint="fingerprint", release="held.release"
@@ -198,14 +199,14 @@ def rescue_some(
 
 def take_over(db: Database, ids: Sequence[UUID], *, reason: str) -> list[Rescued]:
     """Take these running jobs from workers that are gone, or whose lease lapsed; what
-    a living worker has is left alone. This counts as a crash."""
+    a living worker has is left alone. This counts as a crash, unless the worker was
+    asked to stop."""
     taken: list[Rescued] = []
-    while True:
-        which = {"ids": list(ids), "only": None}
-        batch = _rescue(db, TYPES_OF, TAKE_OVER, True, reason, which)
-        taken += batch
-        if len(batch) < BATCH:
-            return taken
+    for draining in (False, True):
+        which = {"ids": list(ids), "only": None, "draining": draining}
+        while batch := _rescue(db, TYPES_OF, TAKE_OVER, not draining, reason, which):
+            taken += batch
+    return taken
 
 
 def held(
