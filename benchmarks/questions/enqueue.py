@@ -198,7 +198,7 @@ QUESTION: Final = Question(
         "before it. Triggers and log rows of pgqueuer and procrastinate also run in "
         "the bare INSERT beside them. A commit that notifies locks the whole cluster, "
         "so clients that notify commit one after the other; ours notify only while a "
-        "worker of the queue is idle, and of concurrent clients two notify for all. "
+        "worker of the queue is idle, and of concurrent clients few notify for all. "
         "psycopg prepares the bare INSERT; Django prepares nothing, hence the second "
         "column. Redis answers before anything is on a disk."
     ),

@@ -272,7 +272,7 @@ def capture_problem(value: object) -> str | None:
     if not wrong and not isinstance(value, str):
         return None
     return (
-        f"must be a tuple out of {' and '.join(map(repr, CAPTURES))}, "
+        f"must be a tuple out of {', '.join(map(repr, CAPTURES))}, "
         f"not {value!r}.{did_you_mean(next(iter(wrong), value), CAPTURES)}"
     )
 

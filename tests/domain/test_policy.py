@@ -57,7 +57,7 @@ def refused(**options: Any) -> str:
 RULE = "has a key that is no exception class"
 FOLLOWER = "must be a handler, or the name of a job type, or a lis"
 NAMES = "must be a tuple of names of parameters or keys, not"
-CAPTURE = "must be a tuple out of 'language' and 'time_zone', not"
+CAPTURE = "must be a tuple out of 'language', 'time_zone', 'tenant', not"
 NEVER = "cannot have a rule for django_jobqueue.exceptions"
 BY_WORD = "must have no space, comma or control character"
 NUMBER = "must be a whole number"

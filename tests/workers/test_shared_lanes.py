@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from random import Random
 
 import pytest
@@ -93,7 +93,7 @@ def test_a_clock_that_was_set_back_is_known_to_all(own: OwnConnection) -> None:
         LaneScanner(own, each).scan()
     (known,) = one
     ahead = lane_scanner.LaneProgress(
-        (datetime.max.astimezone(), known.progress.mark[1])
+        (datetime.max.replace(tzinfo=UTC), known.progress.mark[1])
     )
     shared.write(known.lane, ahead)
     QueuedJob.objects.all().delete()
