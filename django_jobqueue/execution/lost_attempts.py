@@ -19,7 +19,7 @@ from django_jobqueue.domain.states import ArchivedStatus, AttemptEnd, QueuedStat
 from django_jobqueue.logs import one_line
 from django_jobqueue.observers import LostAttempt, trace_of
 from django_jobqueue.store.queue.finish import Finished
-from django_jobqueue.store.queue.rescue import Rescued, error_class_of
+from django_jobqueue.store.queue.rescue import Rescued
 
 logger = logging.getLogger("django_jobqueue.attempt")
 
@@ -120,9 +120,7 @@ def _outcome(job: Rescued, reason: str) -> Outcome:
         verb=Verb.RETRY if is_queued else Verb.FAIL,
         end=AttemptEnd.CRASHED if job.crashed else AttemptEnd.FAILED,
         reason=f"crash {job.crashes}" if is_queued else _why_not_again(job),
-        failure=Failure.synthetic(
-            error_class_of(job.crashed), reason, job_type=job.job_type
-        ),
+        failure=Failure.synthetic(job.error_class, reason, job_type=job.job_type),
     )
 
 

@@ -233,14 +233,14 @@ def _failing(now: Now) -> Iterator[Concern]:
 
 def _crashing(now: Now) -> Iterator[Concern]:
     crashing = list(now.crashes.items())
-    for (name, crashes), others in _worst(crashing, lambda one: one[1]):
+    for (name, crashes), others in _worst(crashing, lambda one: one[1].rank):
         text, query = crashing_text(name, crashes), {"q": name}
         yield Concern(
             "crashing",
             text,
             "failuregroup",
             query=query,
-            weight=crashes,
+            weight=crashes.rank,
             others=others,
         )
 

@@ -3,7 +3,7 @@ health`` judge by the same rules."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,13 +19,14 @@ from django_jobqueue.stats.totals import Depths
 from django_jobqueue.stats.unclaimed_jobs import Notice, notices
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.reading import failure_stats, history, old_transactions
+from django_jobqueue.store.reading.failure_stats import Crashes
 from django_jobqueue.store.reading.history import Counts
 from django_jobqueue.store.reading.old_transactions import OldTransaction
 from django_jobqueue.text import numbers
 from django_jobqueue.text.numbers import span
 
 ENOUGH: Final = 20  # finished jobs of a type; a share of fewer says nothing
-MANY_CRASHES: Final = 3  # of a job type, in this hour and the last one
+MANY_CRASHES: Final = 3  # that may be a type's fault, in this hour and the last one
 
 # Of the warnings about jobs that no worker claims; all others are unserved.
 NOBODY_CLAIMS: Final = ("no_worker", "all_draining")
@@ -59,7 +60,7 @@ def read(db: Database) -> Judgement:
     failing = history.failing(
         db, HOUR.start(present.time), least=ENOUGH, percent=conf.alert_failed
     )
-    crashes = failure_stats.crashes(db, least=MANY_CRASHES)
+    crashes = crashing_types(failure_stats.crashes(db))
     by_key: dict[tuple[str, str], Condition] = {}
     for condition in (
         *map(_of_notice, notices(present)),
@@ -104,16 +105,46 @@ def failing_text(job_type: str, counts: Counts) -> str:
     }
 
 
-def crashing_text(job_type: str, crashes: int) -> str:
-    """The sentence about a job type whose attempts crash."""
+def crashing_types(crashes: Mapping[str, Crashes]) -> dict[str, Crashes]:
+    """The job types that kill workers, or may be those that do."""
+    return {
+        name: one for name, one in crashes.items() if one.is_suspected(MANY_CRASHES)
+    }
+
+
+def crashing_text(job_type: str, crashes: Crashes) -> str:
+    """The sentence about a job type that kills workers, or may be the one that does."""
+    if crashes.by_culprits:
+        count = crashes.by_culprits
+        text = ngettext(
+            "A job of type %(type)s kills its worker: it crashed alone. %(count)s "
+            "attempt ended so within the last two hours.",
+            "Jobs of type %(type)s kill their workers: they crashed alone. %(count)s "
+            "attempts ended so within the last two hours.",
+            count,
+        )
+    else:
+        count = crashes.unexplained
+        text = ngettext(
+            "%(count)s worker died within the last two hours while jobs of type "
+            "%(type)s ran. Whether one of them did it is not known.",
+            "%(count)s workers died within the last two hours while jobs of type "
+            "%(type)s ran. Whether one of them did it is not known.",
+            count,
+        )
+    text %= {"count": numbers.number(count), "type": job_type}
+    return f"{text} {_taken_along(crashes.took_along)}".strip()
+
+
+def _taken_along(count: int) -> str:
+    if not count:
+        return ""
     text = ngettext(
-        "%(count)s attempt at a job of type %(type)s crashed within the last two "
-        "hours: its worker died.",
-        "%(count)s attempts at jobs of type %(type)s crashed within the last two "
-        "hours: their workers died.",
-        crashes,
+        "%(count)s attempt at another job ended with them.",
+        "%(count)s attempts at other jobs ended with them.",
+        count,
     )
-    return text % {"count": numbers.number(crashes), "type": job_type}
+    return text % {"count": numbers.number(count)}
 
 
 def old_transaction_text(transaction: OldTransaction) -> str:

@@ -13,6 +13,7 @@ from django_jobqueue.stats.conditions import ENOUGH, MANY_CRASHES, waits_long
 from django_jobqueue.stats.current_state import Present, unpaused
 from django_jobqueue.stats.totals import Depths
 from django_jobqueue.store.reading.claimers import is_alive, is_claiming
+from django_jobqueue.store.reading.failure_stats import Crashes
 from django_jobqueue.store.reading.stats import Recent
 from django_jobqueue.text import numbers
 
@@ -25,7 +26,7 @@ class Thresholds:
 
     max_age: float  # seconds that the oldest ready job of a queue may have waited
     max_failed: float  # percent of the finished jobs of a job type
-    max_crashes: int = MANY_CRASHES - 1  # of a job type, in this hour and the last one
+    max_crashes: int = MANY_CRASHES - 1  # that may be a job type's fault, lately
     max_ready: int | None = None  # ready jobs of a queue; None is any number
     min_workers: int = 1  # that claim jobs; of each of the queues if they are named
     queues: frozenset[str] | None = None  # that are judged; None is all of them
@@ -73,7 +74,7 @@ class Health:
 def judge(
     present: Present,
     recent: Sequence[Recent],
-    crashes: Mapping[str, int],
+    crashes: Mapping[str, Crashes],
     thresholds: Thresholds,
 ) -> Health:
     """Compare the present state, what finished recently, and the crashes of each job
@@ -101,8 +102,9 @@ def judge(
         *_depth_figures(depths, thresholds),
         *_failure_figures(failed, thresholds),
         *(
-            Figure("crashes", name, count, limit=thresholds.max_crashes)
+            Figure("crashes", name, count.suspected, limit=thresholds.max_crashes)
             for name, count in crashed[:MOST]
+            if count.suspected
         ),
     ]
     return Health(problems, figures, _summary(present, depths))
@@ -192,13 +194,18 @@ def _failing(
 
 
 def _crashing(
-    crashed: Iterable[tuple[str, int]], thresholds: Thresholds
+    crashed: Iterable[tuple[str, Crashes]], thresholds: Thresholds
 ) -> Iterator[Problem]:
     for name, count in crashed:
-        if count > thresholds.max_crashes:
-            attempts = _plural(count, "attempt")
-            text = f"{attempts} ended with the death of the worker"
-            yield Problem("many_crashes", _of(name, text), job_type=name)
+        if not count.is_suspected(thresholds.max_crashes + 1):
+            continue
+        if count.by_culprits:
+            attempts = _plural(count.by_culprits, "attempt")
+            text = f"its jobs kill their workers, also alone: {attempts}"
+        else:
+            deaths = _plural(count.unexplained, "worker")
+            text = f"{deaths} died while its jobs ran, and perhaps by them"
+        yield Problem("many_crashes", _of(name, text), job_type=name)
 
 
 def _worker_figures(

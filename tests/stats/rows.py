@@ -12,6 +12,7 @@ from django.utils import timezone
 from django_jobqueue.domain.histogram import BUCKETS, bucket_of
 from django_jobqueue.models import (
     ArchivedJob,
+    Failure,
     FailureGroup,
     FailureRollup,
     Firing,
@@ -134,6 +135,17 @@ def crashed(
         retried=count - 1,
         failed=1,
     )
+    for number in range(count):
+        Failure.objects.create(
+            job_id=uuid4(),
+            job_type=job_type,
+            number=1,
+            end="crashed",
+            worker=f"web-1:{number}",
+            finished_at=ago(**ago_),
+            error_class=group.error_class,
+            fingerprint=group.fingerprint,
+        )
 
 
 def concerns() -> list[Concern]:

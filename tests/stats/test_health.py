@@ -9,6 +9,7 @@ from typing import Any
 
 from django_jobqueue.stats.current_state import Present
 from django_jobqueue.stats.health import ENOUGH, MOST, Health, Thresholds, judge
+from django_jobqueue.store.reading.failure_stats import Crashes
 from django_jobqueue.store.reading.stats import CAP, Depth, Pause, Recent, WorkerRow
 from tests.support.tables import differing
 
@@ -37,7 +38,7 @@ def health(
     workers: Sequence[WorkerRow] = (worker(),),
     recent: Sequence[Recent] = (),
     closed: Sequence[Pause] = (),
-    crashes: Mapping[str, int] = MappingProxyType({}),
+    crashes: Mapping[str, Crashes] = MappingProxyType({}),
     **thresholds: Any,
 ) -> Health:
     now = datetime(2026, 11, 25, tzinfo=UTC)
@@ -68,8 +69,20 @@ def test_within_the_thresholds_all_is_well() -> None:
 DRAINING, LAPSED = worker(state="draining"), worker(lease=-1.0)
 OLD, SLOW = depth(ready=1, oldest=420.0), frozenset(["slow"])
 FEW, NONE = "few_workers", "no worker claims jobs"
-DIED = ("many_crashes", "shop.add: 3 attempts ended with the death of the worker")
-CRASHES = {ADD: 3, "shop.resize": 2}
+DIED = (
+    "many_crashes",
+    "shop.add: 3 workers died while its jobs ran, and perhaps by them",
+)
+CRASHES = {
+    ADD: Crashes(unexplained=3),
+    "shop.resize": Crashes(unexplained=2),
+    "shop.mail": Crashes(beside=99),
+}
+POISON = {ADD: Crashes(by_culprits=2, took_along=4)}
+KILLS = (
+    "many_crashes",
+    f"{ADD}: its jobs kill their workers, also alone: 2 attempts",
+)
 TWO_TYPES = [depth(ready=2), depth(job_type="b", ready=2)]
 TWO_QUEUES = [finished(90, 5), finished(0, 5, queue="slow")]
 PROBLEMS: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
@@ -95,6 +108,7 @@ PROBLEMS: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
     ({"recent": [finished(0, 99)], "queues": SLOW}, []),
     ({"crashes": CRASHES}, [DIED]),
     ({"crashes": CRASHES, "max_crashes": 3}, []),
+    ({"crashes": POISON, "max_crashes": 9}, [KILLS]),
     ({"crashes": CRASHES, "recent": [finished(0, 1)], "queues": {"mail"}}, [DIED]),
     ({"crashes": CRASHES, "recent": [finished(0, 1)], "queues": SLOW}, []),
 ]
@@ -113,7 +127,7 @@ def test_figures_are_given_beside_their_thresholds() -> None:
     judged = health(
         [depth(ready=2, oldest=8.04), depth("slow", ready=1, oldest=1.0)],
         recent=[finished(99, 1)],
-        crashes={ADD: 1},
+        crashes={ADD: Crashes(unexplained=1), "shop.mail": Crashes(beside=1)},
         max_ready=50,
     )
     assert [(f.name, f.of, f.value, f.unit, f.limit) for f in judged.figures] == [

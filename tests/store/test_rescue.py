@@ -81,7 +81,7 @@ def test_a_job_at_its_cap_of_crashes_failed(own: OwnConnection, holder: int) -> 
     assert queued_job(id) is None
     assert held is not None
     assert (held.status, held.crashes, held.attempts) == ("failed", 3, 5)
-    assert (held.error_class, held.error_message) == ("jobqueue.WorkerLost", KILLED)
+    assert (held.error_class, held.error_message) == ("jobqueue.PoisonJob", KILLED)
     assert (held.worker, held.release, held.tags) == ("host:1", "r1", ["a"])
     assert held.fingerprint == FailureGroup.objects.get().fingerprint
     assert held.started_at is not None

@@ -101,7 +101,7 @@ def test_a_job_that_its_process_does_not_end_well_is_one_event(
         return
     (crash,) = crashes
     (exception,) = crash["exception"]["values"]
-    assert exception["type"] == "jobqueue.WorkerLost"
+    assert exception["type"] == "jobqueue.PoisonJob"
     assert "SIGKILL" in exception["value"]
     assert exception["mechanism"] == {"type": "django_jobqueue", "handled": False}
     assert crash["transaction"] == "tests.sample.die"

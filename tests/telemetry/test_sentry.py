@@ -201,7 +201,7 @@ def test_a_crash_is_one_event_when_it_was_the_last_one(sent: Sent) -> None:
     drain()
     (event,) = sent.events
     (exception,) = event["exception"]["values"]
-    assert exception["type"] == "jobqueue.WorkerLost"
+    assert exception["type"] == "jobqueue.PoisonJob"
     assert event["transaction"] == crashing.name
     assert event["tags"]["job_type"] == crashing.name
     assert event["contexts"]["job"]["crashes"] == 2

@@ -45,7 +45,7 @@ def test_a_job_that_always_crashes_ends_alone_and_as_failed() -> None:
     assert [ran.verb for ran in drain()] == ["crash", "crash"]
     over = get_job(job.id)
     assert (over.status, over.crashes) == ("failed", 2)
-    assert over.error_class == "jobqueue.WorkerLost"
+    assert over.error_class == "jobqueue.PoisonJob"
     assert [f.reason for f in Failure.objects.all()] == [
         "killed by signal 9 (SIGKILL)"
     ] * 2

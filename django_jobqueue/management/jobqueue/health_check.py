@@ -62,8 +62,9 @@ def add_thresholds(parser: CommandParser, *, only_with: str = "") -> None:
         "--max-crashes",
         type=int,
         metavar="N",
-        help="Most attempts at jobs of a type that ended with the death of their "
-        f"worker, in this hour and the last one (default: {MANY_CRASHES - 1}).",
+        help="Most deaths of workers that ran jobs of a type, unless another job is "
+        "known to have caused them, in this hour and the last one (default: "
+        f"{MANY_CRASHES - 1}). A job that crashed alone is a problem of its type.",
     )
     group.add_argument(
         "--min-workers",
@@ -114,7 +115,7 @@ def read(wanted: Wanted, present: Present | None = None) -> Health:
     """Read what is not there yet, and judge it."""
     db = DjangoDatabase()
     recent = stats.recent(db, wanted.window)
-    crashes = failure_stats.crashes(db, least=1)
+    crashes = failure_stats.crashes(db)
     present = present or current_state.read()
     return health.judge(present, recent, crashes, wanted.thresholds)
 

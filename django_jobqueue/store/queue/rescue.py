@@ -52,8 +52,9 @@ _REGRESSED: Final = REGRESSED.format(
 # A crash spends no attempt, and is counted. A release is no failure: it belongs to no
 # failure group. Archived as failed: at-most-once jobs, since nobody knows how far they
 # came, and those that reached their cap. The last crash that a job is allowed happens
-# alone, in a process of its own, so that it names the culprit. SKIP LOCKED: an atomic
-# job may be committing this very moment; the next round tells.
+# alone, in a process of its own, so that it names the culprit: its error class is
+# another one. SKIP LOCKED: an atomic job may be committing this very moment; the next
+# round tells.
 RESCUE: Final = f"""
 WITH held AS MATERIALIZED (
   SELECT job.id, job.job_type, job.queue, job.attempts, job.started_at,
@@ -65,6 +66,8 @@ WITH held AS MATERIALIZED (
               WHEN %(crashed)s AND job.crashes >= type.max_crashes - 1 THEN 'failed'
          END AS status,
          type.delivery, type.max_crashes, mark.coarse,
+         job.quarantined AND %(crashed)s AS is_culprit,
+         coalesce(mark.error_class, %(error_class)s) AS error_class,
          jsonb_build_object('trace', job.metadata -> 'trace')::text AS metadata,
          CASE WHEN %(crashed)s OR type.delivery = 'at_most_once'
               THEN mark.fingerprint END AS fingerprint,
@@ -73,8 +76,10 @@ WITH held AS MATERIALIZED (
     JOIN jobqueue_jobtype AS type ON type.name = job.job_type
     LEFT JOIN jobqueue_worker AS worker ON worker.id = job.worker_id
     LEFT JOIN jsonb_to_recordset(%(marks)s::jsonb)
-         AS mark (job_type text, fingerprint uuid, coarse uuid)
+         AS mark (job_type text, is_culprit boolean, error_class text,
+                  fingerprint uuid, coarse uuid)
          ON mark.job_type = job.job_type
+        AND mark.is_culprit = (job.quarantined AND %(crashed)s)
    WHERE job.status = 'running' AND {_OF_WORKERS}
      AND (%(only)s::uuid[] IS NULL OR job.id = ANY (%(only)s))
    LIMIT %(batch)s
@@ -86,14 +91,15 @@ WITH held AS MATERIALIZED (
   RETURNING {MOVED_OF_JOB}, job.attempts,
             least(job.crashes, 2147483645) + (%(crashed)s::boolean)::integer AS crashes,
             job.started_at, job.cancel_reason, held.status, held.waited,
-            held.ran, held.delivery, held.fingerprint, held.worker, held.release
+            held.ran, held.delivery, held.fingerprint, held.worker, held.release,
+            held.error_class
 ), archived AS (
   INSERT INTO jobqueue_archivedjob (
          {MOVED}, attempts, crashes, status, started_at, finished_at, wait_ms, run_ms,
          worker, release, error_class, error_message, fingerprint,
          effective_max_attempts)
   SELECT {MOVED}, attempts, crashes, status, started_at, statement_timestamp(),
-         waited * 1000, ran * 1000, worker, release, %(error_class)s,
+         waited * 1000, ran * 1000, worker, release, error_class,
          CASE WHEN delivery = 'at_most_once' THEN 'outcome unknown: ' ELSE '' END
          || coalesce(CASE WHEN status = 'cancelled' THEN cancel_reason END,
                      %(reason)s::text),
@@ -116,11 +122,11 @@ WITH held AS MATERIALIZED (
   SELECT id, job_type, attempts,
          CASE WHEN %(crashed)s THEN 'crashed' ELSE coalesce(status, 'released') END,
          %(reason)s, started_at, statement_timestamp(), worker, release,
-         %(error_class)s, %(reason)s, fingerprint
+         error_class, %(reason)s, fingerprint
     FROM held
 ), failure_group AS (
   INSERT INTO jobqueue_failuregroup (fingerprint, coarse, error_class, frame, template)
-  SELECT DISTINCT fingerprint, coarse, %(error_class)s, job_type, %(reason)s
+  SELECT DISTINCT fingerprint, coarse, error_class, job_type, %(reason)s
     FROM held
    WHERE fingerprint IS NOT NULL
       ON CONFLICT (fingerprint) DO NOTHING
@@ -132,7 +138,7 @@ WITH held AS MATERIALIZED (
 SELECT held.id, held.job_type, coalesce(held.status, 'queued'), held.queue,
        held.attempts, held.crashes, held.max_crashes, coalesce(held.ran, 0)::float8,
        held.waited::float8, %(crashed)s, held.fingerprint IS NOT NULL, held.release,
-       held.worker, held.metadata
+       held.worker, held.metadata, held.is_culprit
   FROM held
   LEFT JOIN notified ON true
 """
@@ -165,6 +171,12 @@ class Rescued:
     release: str = field(default="", compare=False)  # of its worker
     worker: str = field(default="", compare=False)  # its name
     metadata: str | None = field(default=None, compare=False)  # JSON text; the trace
+    is_culprit: bool = field(default=False, compare=False)  # it crashed in quarantine
+
+    @property
+    def error_class(self) -> str:
+        """The error class of the attempt, without the package."""
+        return error_class_of(self.crashed, self.is_culprit)
 
 
 def rescue(
@@ -228,14 +240,17 @@ def _rescue(
     types = [row[0] for row in db.fetch(types_of, which)]
     if not types:
         return []
-    error_class = error_class_of(crashed)
-    marks = {type: _mark(error_class, type) for type in types}
+    marks = {
+        (type, is_culprit): _mark(error_class_of(crashed, is_culprit), type)
+        for type in types
+        for is_culprit in {False, crashed}
+    }
     params: dict[str, Any] = {
         **which,
         "crashed": crashed,
         "reason": reason,
-        "error_class": f"jobqueue.{error_class}",
-        "marks": json.dumps([_row(type, mark) for type, mark in marks.items()]),
+        "error_class": f"jobqueue.{error_class_of(crashed)}",
+        "marks": json.dumps([_row(*of, crashed, marks[of]) for of in marks]),
         "batch": BATCH,
         "alerts": alerts_are_on(),
     }
@@ -246,8 +261,11 @@ def _rescue(
     return batch
 
 
-def error_class_of(crashed: bool) -> str:
-    """The error class of an attempt whose worker died, or was stopped on purpose."""
+def error_class_of(crashed: bool, is_culprit: bool = False) -> str:
+    """The error class of an attempt whose worker died, or was stopped on purpose. One
+    that crashed in quarantine ran alone, so it is the culprit."""
+    if is_culprit:
+        return "PoisonJob"
     return "WorkerLost" if crashed else "WorkerStopped"
 
 
@@ -255,9 +273,13 @@ def _mark(error_class: str, job_type: str) -> Fingerprint:
     return Failure.synthetic(error_class, "", job_type=job_type).fingerprint
 
 
-def _row(job_type: str, mark: Fingerprint) -> dict[str, str]:
+def _row(
+    job_type: str, is_culprit: bool, crashed: bool, mark: Fingerprint
+) -> dict[str, Any]:
     return {
         "job_type": job_type,
+        "is_culprit": is_culprit,
+        "error_class": f"jobqueue.{error_class_of(crashed, is_culprit)}",
         "fingerprint": str(mark.value),
         "coarse": str(mark.coarse),
     }
@@ -279,16 +301,16 @@ def _counts(rescued: Iterable[Rescued]) -> Iterable[Count]:
 
 
 def _failure_counts(
-    rescued: Iterable[Rescued], marks: dict[str, Fingerprint]
+    rescued: Iterable[Rescued], marks: dict[tuple[str, bool], Fingerprint]
 ) -> Iterable[FailureCount]:
     """For the roll-ups of failures."""
-    counts: dict[tuple[str, str], FailureCount] = {}
+    counts: dict[tuple[str, str, bool], FailureCount] = {}
     for job in rescued:
-        mark = marks.get(job.job_type)
+        mark = marks.get((job.job_type, job.is_culprit))
         if mark is None or not job.is_failure:  # claimed since the types were looked up
             continue
         of = (job.job_type, job.release)
-        count = counts.setdefault(of, FailureCount.of(mark, *of))
+        count = counts.setdefault((*of, job.is_culprit), FailureCount.of(mark, *of))
         if job.status == QueuedStatus.QUEUED:
             count.retried += 1
         else:

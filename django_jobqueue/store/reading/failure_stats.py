@@ -67,18 +67,57 @@ SELECT newest.job_type, coalesce(over.queue, waiting.queue, ''), newest.worker,
  GROUP BY 1, 2, 3, 4
 """
 
-# Of this hour and the last one, from the index on the hour.
+# Of this hour and the last one: the groups from the index on the hour, the newest
+# crashes of each from that of its failures. Jobs that a death took along are rescued by
+# one statement, and so they have its moment. A death is explained if one of them was
+# later found to be a culprit, which says nothing about the others.
 CRASHES: Final = """
-SELECT counted.job_type, sum(counted.failed + counted.retried)::bigint
-  FROM jobqueue_failurerollup AS counted
-  JOIN jobqueue_failuregroup AS held ON held.fingerprint = counted.fingerprint
- WHERE counted.bucket
-       >= date_trunc('hour', statement_timestamp() - interval '1 hour', 'UTC')
-   AND held.error_class = %(error_class)s AND held.state <> 'ignored'
- GROUP BY counted.job_type
-HAVING sum(counted.failed + counted.retried) >= %(least)s
- ORDER BY 2 DESC, 1
+WITH lately AS (
+  SELECT date_trunc('hour', statement_timestamp() - interval '1 hour', 'UTC') AS began
+), crash AS MATERIALIZED (
+  SELECT failure.job_id, failure.job_type, failure.worker, failure.finished_at,
+         held.error_class = %(culprit)s AS is_culprit, held.state <> 'ignored' AS counts
+    FROM (SELECT DISTINCT counted.fingerprint
+            FROM jobqueue_failurerollup AS counted, lately
+           WHERE counted.bucket >= lately.began) AS recent
+    JOIN jobqueue_failuregroup AS held
+      ON held.fingerprint = recent.fingerprint
+     AND held.error_class IN (%(lost)s, %(culprit)s)
+   CROSS JOIN LATERAL (
+           SELECT failure.* FROM jobqueue_failure AS failure, lately
+            WHERE failure.fingerprint = held.fingerprint
+              AND failure.finished_at >= lately.began
+            ORDER BY failure.finished_at DESC
+            LIMIT %(most)s) AS failure
+), culprit AS MATERIALIZED (
+  SELECT DISTINCT job_id FROM crash WHERE is_culprit
+), death AS MATERIALIZED (
+  SELECT worker, finished_at, bool_or(culprit.job_id IS NOT NULL) AS is_explained
+    FROM crash LEFT JOIN culprit USING (job_id)
+   GROUP BY worker, finished_at
+), took AS (
+  SELECT killed.job_type, count(*) AS along
+    FROM (SELECT DISTINCT job_type, worker, finished_at
+            FROM crash JOIN culprit USING (job_id)) AS killed
+    JOIN crash AS other USING (worker, finished_at)
+   WHERE other.job_id NOT IN (SELECT job_id FROM culprit)
+   GROUP BY killed.job_type
+)
+SELECT crash.job_type,
+       count(*) FILTER (WHERE culprit.job_id IS NOT NULL),
+       count(DISTINCT (crash.worker, crash.finished_at))
+         FILTER (WHERE NOT death.is_explained),
+       count(*) FILTER (WHERE death.is_explained AND culprit.job_id IS NULL),
+       coalesce(max(took.along), 0)
+  FROM crash
+  JOIN death USING (worker, finished_at)
+  LEFT JOIN culprit USING (job_id)
+  LEFT JOIN took ON took.job_type = crash.job_type
+ WHERE crash.counts
+ GROUP BY crash.job_type
+ ORDER BY 2 DESC, 3 DESC, 1
 """
+MOST_CRASHES: Final = 1_000  # of a group, that are read
 
 
 @dataclass(slots=True)
@@ -119,12 +158,38 @@ def figures(db: Database, fingerprints: Sequence[UUID]) -> dict[UUID, Figures]:
     return by_group
 
 
-def crashes(db: Database, *, least: int) -> dict[str, int]:
-    """Job types with so many attempts that ended in a crash, in this hour and the last
-    one; the most first."""
-    error_class = f"jobqueue.{error_class_of(crashed=True)}"
-    params = {"error_class": error_class, "least": least}
-    return dict(db.fetch(CRASHES, params))
+@dataclass(frozen=True, slots=True)
+class Crashes:
+    """The attempts at jobs of a type that ended with the death of their worker."""
+
+    by_culprits: int = 0  # attempts at jobs that crashed alone as well
+    unexplained: int = 0  # deaths of a worker that ran jobs of this type and of others
+    beside: int = 0  # attempts that only ran when a culprit's worker died
+    took_along: int = 0  # such attempts at others, whose worker its culprits killed
+
+    def is_suspected(self, least: int) -> bool:
+        """Whether its jobs kill workers, or so many deaths may be their doing."""
+        return self.by_culprits > 0 or self.unexplained >= least
+
+    @property
+    def suspected(self) -> int:
+        """Attempts and deaths that are, or may be, its fault."""
+        return self.by_culprits + self.unexplained
+
+    @property
+    def rank(self) -> float:
+        """The greater, the worse: culprits come before all others."""
+        return self.by_culprits * 1e6 + self.unexplained
+
+
+def crashes(db: Database) -> dict[str, Crashes]:
+    """Of each job type, in this hour and the last one; culprits first."""
+    params = {
+        "lost": f"jobqueue.{error_class_of(crashed=True)}",
+        "culprit": f"jobqueue.{error_class_of(crashed=True, is_culprit=True)}",
+        "most": MOST_CRASHES,
+    }
+    return {name: Crashes(*counts) for name, *counts in db.fetch(CRASHES, params)}
 
 
 def break_down(db: Database, fingerprint: UUID) -> list[Share]:
