@@ -33,6 +33,7 @@ from django_jobqueue.execution.attempt_outcome import (
 from django_jobqueue.execution.thread_exceptions import drop_pending, raise_in
 from django_jobqueue.store.queue.finish import Finished
 from django_jobqueue.store.rows import ClaimedJob
+from django_jobqueue.text.json_reading import object_of, read_json
 from django_jobqueue.text.redaction import Secrets, secrets_in
 
 logger = logging.getLogger("django_jobqueue.attempt")
@@ -142,7 +143,10 @@ class Attempt:
         if outcome is not None:
             raise NotWanted(outcome)
         self._before = running.set(self.here)
-        self.data = data = from_json(self.job.data)
+        try:
+            self.data = data = from_json(self.job.data)
+        except ValueError as error:
+            raise InvalidArguments(f"the data cannot be read: {error}") from None
         parameters = self.declaration.parameters
         if problem := parameters.problem(data):
             newer = parameters.are_unknown(data)
@@ -291,10 +295,7 @@ class Attempt:
     @cached_property
     def secrets(self) -> Secrets:
         """The texts in its data that must not be shown."""
-        try:
-            data = from_json(self.job.data)
-        except (ValueError, RecursionError):
-            return Secrets()
+        data = read_json(self.job.data)
         return secrets_in(data, self.declaration.policy.sensitive)
 
 
@@ -334,7 +335,7 @@ def _context_of(attempt: Attempt) -> Context:
         worker=attempt.worker,
         deadline=attempt.deadline,
         fence=job.fence,
-        metadata=from_json(job.metadata) if job.metadata else {},
+        metadata=object_of(job.metadata) or {},
         report=Report(lambda: attempt.on_report(attempt), lambda: attempt.secrets),
         _cancelled=attempt.asked is not StopReason.NOTHING,
         _save=attempt.save,

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.models.column_defaults import ClockTimestamp
-from django_jobqueue.models.fields import UTCDateTimeField
+from django_jobqueue.models.fields import JSONField, UTCDateTimeField
 from django_jobqueue.models.job import AbstractJob
 
 UNSUCCESSFUL = ~Q(status=ArchivedStatus.SUCCEEDED)
@@ -57,7 +57,7 @@ class ArchivedJob(AbstractJob):
     )
     worker = models.CharField(_("worker"), max_length=200, db_default="")
     release = models.CharField(_("release"), max_length=100, db_default="")
-    result = models.JSONField(_("result"), null=True, blank=True)
+    result = JSONField(_("result"), null=True, blank=True)
     error_class = models.CharField(_("error class"), max_length=200, db_default="")
     error_message = models.TextField(_("error message"), db_default="")
     fingerprint = models.UUIDField(_("fingerprint"), null=True, blank=True)

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.models.column_defaults import ClockTimestamp
-from django_jobqueue.models.fields import UTCDateTimeField
+from django_jobqueue.models.fields import JSONField, UTCDateTimeField
 
 
 class AuditEntry(models.Model):
@@ -18,8 +18,8 @@ class AuditEntry(models.Model):
     by = models.CharField(_("by"), max_length=WHO_LENGTH)
     verb = models.CharField(_("act"), max_length=100)
     count = models.IntegerField(_("count"), db_default=1)  # of what it changed
-    about = models.JSONField(_("about"), db_default=[])  # ids and names
-    details = models.JSONField(_("details"), db_default={})
+    about = JSONField(_("about"), db_default=[])  # ids and names
+    details = JSONField(_("details"), db_default={})
 
     class Meta:
         verbose_name = _("audit entry")

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.domain.states import BulkKind, BulkState
 from django_jobqueue.models.column_defaults import ClockTimestamp, NewId
-from django_jobqueue.models.fields import UTCDateTimeField
+from django_jobqueue.models.fields import JSONField, UTCDateTimeField
 
 
 class BulkOperation(models.Model):
@@ -28,9 +28,9 @@ class BulkOperation(models.Model):
         db_default=BulkState.DRAFT,
     )
     # Of ``django_jobqueue.search.selection``; jobs after the cutoff are not included.
-    selection = models.JSONField(_("selection"))
+    selection = JSONField(_("selection"))
     cutoff = UTCDateTimeField(_("frozen at"), db_default=ClockTimestamp())
-    options = models.JSONField(_("options"), db_default={})
+    options = JSONField(_("options"), db_default={})
     reason = models.TextField(_("reason"), db_default="", blank=True)
     per_minute = models.IntegerField(
         _("jobs per minute"),
@@ -52,7 +52,7 @@ class BulkOperation(models.Model):
             "The oldest transaction that was open when the selection was frozen."
         ),
     )
-    counted = models.JSONField(
+    counted = JSONField(
         _("counted"),
         null=True,
         help_text=_("Facts about its jobs, as far as they have been counted."),
@@ -64,8 +64,8 @@ class BulkOperation(models.Model):
     )
     seen = models.BigIntegerField(_("seen"), db_default=0)
     changed = models.BigIntegerField(_("changed"), db_default=0)
-    skipped = models.JSONField(_("skipped"), db_default={})  # reason to number
-    cursor = models.JSONField(_("cursor"), null=True, blank=True)
+    skipped = JSONField(_("skipped"), db_default={})  # reason to number
+    cursor = JSONField(_("cursor"), null=True, blank=True)
     error = models.TextField(_("error"), db_default="", blank=True)
 
     created_by = models.CharField(_("created by"), max_length=WHO_LENGTH, db_default="")

@@ -11,7 +11,7 @@ from django_jobqueue.domain.personal_value import LONGEST_KEY
 from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.domain.states import BulkState, ErasureAct
 from django_jobqueue.models.column_defaults import ClockTimestamp, NewId
-from django_jobqueue.models.fields import UTCDateTimeField
+from django_jobqueue.models.fields import JSONField, UTCDateTimeField
 
 OVER = (BulkState.DONE, BulkState.STOPPED)
 
@@ -48,7 +48,7 @@ class Erasure(models.Model):
     )
     reason = models.TextField(_("reason"), db_default="", blank=True)
 
-    counted = models.JSONField(
+    counted = JSONField(
         _("counted"),
         db_default={},
         help_text=_("Rows that hold the value, by table, and the first of them."),
@@ -59,8 +59,8 @@ class Erasure(models.Model):
         help_text=_("Number of rows that hold the value. Empty: not all counted."),
     )
     examined = models.BigIntegerField(_("examined"), db_default=0)
-    changed = models.JSONField(_("changed"), db_default={})  # table to number
-    remaining = models.JSONField(
+    changed = JSONField(_("changed"), db_default={})  # table to number
+    remaining = JSONField(
         _("remaining"),
         db_default={},
         help_text=_("Rows that the last pass could not change, by reason."),
@@ -68,7 +68,7 @@ class Erasure(models.Model):
     passes = models.IntegerField(
         _("passes"), db_default=0, help_text=_("Complete passes through all tables.")
     )
-    position = models.JSONField(_("position"), null=True, blank=True)
+    position = JSONField(_("position"), null=True, blank=True)
     error = models.TextField(_("error"), db_default="", blank=True)
 
     created_by = models.CharField(_("created by"), max_length=WHO_LENGTH, db_default="")

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue.domain.policy import NAME_LENGTH
 from django_jobqueue.domain.states import AttemptEnd
 from django_jobqueue.models.column_defaults import ClockTimestamp
-from django_jobqueue.models.fields import UTCDateTimeField
+from django_jobqueue.models.fields import JSONField, UTCDateTimeField
 
 
 class Failure(models.Model):
@@ -28,7 +28,7 @@ class Failure(models.Model):
     error_class = models.CharField(_("error class"), max_length=200, db_default="")
     error_message = models.TextField(_("error message"), db_default="")
     traceback = models.TextField(_("traceback"), db_default="")
-    frames = models.JSONField(_("frames"), db_default=[])
+    frames = JSONField(_("frames"), db_default=[])
     log_tail = models.TextField(_("log"), db_default="")
     fingerprint = models.UUIDField(_("fingerprint"), null=True, blank=True)
 

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.domain.states import GroupState
 from django_jobqueue.models.column_defaults import ClockTimestamp
-from django_jobqueue.models.fields import UTCDateTimeField
+from django_jobqueue.models.fields import JSONField, UTCDateTimeField
 
 NEWEST = (F("last_seen").desc(), F("fingerprint").desc())
 
@@ -44,7 +44,7 @@ class FailureGroup(models.Model):
     resolved_in = models.CharField(
         _("resolved in release"), max_length=100, db_default=""
     )
-    excused = models.JSONField(
+    excused = JSONField(
         _("excused releases"),
         db_default=[],
         help_text=_("Releases whose failures do not reopen it."),

@@ -6,10 +6,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
+from django.db.models.fields.json import KeyTransform
 from django.utils import timezone
+
+from django_jobqueue.text.json_reading import read_json
 
 if TYPE_CHECKING:  # the same to models that have one
     UTCDateTimeField = models.DateTimeField
+    JSONField = models.JSONField
     Counts = models.Field[list[int], list[int]]
 else:
     Counts = models.Field
@@ -31,6 +35,20 @@ else:
         def get_db_converters(self, connection: Any) -> list[Any]:
             """The converters of a value that is read."""
             return [] if connection.timezone is UTC else [_in_utc]
+
+    class JSONField(models.JSONField):
+        """A JSON value, whatever plain SQL wrote there: reading it never raises."""
+
+        def deconstruct(self) -> Any:
+            """Look like the base field to migrations."""
+            name, _path, args, kwargs = super().deconstruct()
+            return name, "django.db.models.JSONField", args, kwargs
+
+        def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
+            """The value of the text that the driver gives."""
+            if isinstance(expression, KeyTransform) and not isinstance(value, str):
+                return value
+            return None if value is None else read_json(value)
 
 
 class CountsField(Counts):

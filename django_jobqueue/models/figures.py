@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.models.fields import UTCDateTimeField
+from django_jobqueue.models.fields import JSONField, UTCDateTimeField
 
 
 class Figures(models.Model):
@@ -14,7 +14,7 @@ class Figures(models.Model):
 
     name = models.CharField(_("name"), max_length=100, primary_key=True)
     taken_at = UTCDateTimeField(_("as of"))
-    figures = models.JSONField(_("figures"))
+    figures = JSONField(_("figures"))
 
     class Meta:
         verbose_name = _("figures")

@@ -10,7 +10,7 @@ from django.utils.translation import pgettext_lazy
 
 from django_jobqueue.domain.states import HostState
 from django_jobqueue.models.column_defaults import ClockTimestamp
-from django_jobqueue.models.fields import UTCDateTimeField
+from django_jobqueue.models.fields import JSONField, UTCDateTimeField
 
 
 class Host(models.Model):
@@ -27,7 +27,7 @@ class Host(models.Model):
     processes = models.IntegerField(_("processes"), db_default=0)
     threads = models.IntegerField(_("threads"), db_default=0)  # of each process
     async_slots = models.IntegerField(_("async slots"), db_default=0)  # the same
-    queues = models.JSONField(_("queues"), null=True, blank=True)  # null is every queue
+    queues = JSONField(_("queues"), null=True, blank=True)  # null is every queue
     state = models.CharField(
         _("state"),
         max_length=10,
@@ -40,8 +40,8 @@ class Host(models.Model):
     stopped_at = UTCDateTimeField(_("stopped at"), null=True, blank=True)
     # The control channel. Operators add to what is desired; ``number`` counts their
     # requests. The host says which part it has applied, and why not the rest.
-    desired = models.JSONField(_("asked for"), db_default={})
-    applied = models.JSONField(_("applied"), db_default={})
+    desired = JSONField(_("asked for"), db_default={})
+    applied = JSONField(_("applied"), db_default={})
     error = models.TextField(_("error"), db_default="")
 
     class Meta:

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue.domain.per_key import LIMIT_KEY_LENGTH
 from django_jobqueue.domain.policy import NAME_LENGTH, WHO_LENGTH
 from django_jobqueue.models.column_defaults import ClockTimestamp, NewId
-from django_jobqueue.models.fields import UTCDateTimeField
+from django_jobqueue.models.fields import JSONField, UTCDateTimeField
 
 
 class AbstractJob(models.Model):
@@ -21,7 +21,7 @@ class AbstractJob(models.Model):
     priority = models.SmallIntegerField(
         _("priority"), db_default=0, help_text=_("-100 to 100; higher runs first.")
     )
-    data = models.JSONField(
+    data = JSONField(
         _("data"), db_default={}, help_text=_("The arguments of the handler.")
     )
     run_after = UTCDateTimeField(_("run after"), db_default=ClockTimestamp())
@@ -42,7 +42,7 @@ class AbstractJob(models.Model):
         blank=True,
         help_text=_("Empty: the limit of the job type."),
     )
-    backoff = models.JSONField(
+    backoff = JSONField(
         _("backoff"),
         null=True,
         blank=True,
@@ -86,14 +86,14 @@ class AbstractJob(models.Model):
     enqueued_by = models.CharField(
         _("enqueued by"), max_length=WHO_LENGTH, null=True, blank=True
     )
-    tags = models.JSONField(_("tags"), null=True, blank=True)
-    metadata = models.JSONField(
+    tags = JSONField(_("tags"), null=True, blank=True)
+    metadata = JSONField(
         _("metadata"),
         null=True,
         blank=True,
         help_text=_("Stored with the job in addition to its data."),
     )
-    followers = models.JSONField(
+    followers = JSONField(
         _("followers"),
         null=True,
         blank=True,

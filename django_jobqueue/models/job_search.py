@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.domain.states import SearchState
 from django_jobqueue.models.column_defaults import ClockTimestamp, NewId
-from django_jobqueue.models.fields import UTCDateTimeField
+from django_jobqueue.models.fields import JSONField, UTCDateTimeField
 
 
 class JobSearch(models.Model):
@@ -22,14 +22,14 @@ class JobSearch(models.Model):
     id = models.UUIDField(_("id"), primary_key=True, db_default=NewId(), editable=False)
     query = models.TextField(_("search"))  # as it was typed
     # By table; each of ``django_jobqueue.search.selection``.
-    selections = models.JSONField(_("selections"))
+    selections = JSONField(_("selections"))
     state = models.CharField(
         _("state"),
         max_length=10,
         choices=SearchState.choices,
         db_default=SearchState.QUEUED,
     )
-    place = models.JSONField(
+    place = JSONField(
         _("place"),
         null=True,
         blank=True,
@@ -42,8 +42,8 @@ class JobSearch(models.Model):
         help_text=_("When the oldest archived job finished, as the search began."),
     )
     examined = models.BigIntegerField(_("examined"), db_default=0)
-    matched = models.JSONField(_("found"), db_default={})  # table to number
-    newest = models.JSONField(
+    matched = JSONField(_("found"), db_default={})  # table to number
+    newest = JSONField(
         _("newest"),
         db_default={},
         help_text=_("Ids of the newest jobs found, by table, at most 1,000 of each."),

@@ -10,7 +10,7 @@ from django_jobqueue.domain.policy import NAME_LENGTH, NO_LIMIT, WHO_LENGTH
 from django_jobqueue.domain.rates import LENGTH
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.models.column_defaults import ClockTimestamp
-from django_jobqueue.models.fields import UTCDateTimeField
+from django_jobqueue.models.fields import JSONField, UTCDateTimeField
 from django_jobqueue.models.rate_conditions import is_rate, is_rate_override
 from django_jobqueue.text.data_summary import LONGEST_TEMPLATE
 
@@ -33,7 +33,7 @@ class JobType(models.Model):
         _("max attempts"), null=True, blank=True, db_default=5
     )
     backoff = models.CharField(_("backoff"), max_length=200, db_default="exponential")
-    retry = models.JSONField(
+    retry = JSONField(
         _("retry rules"),
         db_default=[],
         help_text=_("What follows an exception, by its class."),
@@ -56,8 +56,8 @@ class JobType(models.Model):
     atomic = models.BooleanField(_("atomic"), db_default=False)
     expires_in = models.DurationField(_("expires in"), null=True, blank=True)
     max_crashes = models.IntegerField(_("max crashes"), db_default=3)
-    sensitive = models.JSONField(_("sensitive"), db_default=[])
-    indexed = models.JSONField(_("indexed"), db_default=[])
+    sensitive = JSONField(_("sensitive"), db_default=[])
+    indexed = JSONField(_("indexed"), db_default=[])
     summary = models.CharField(
         _("summary"), null=True, blank=True, max_length=LONGEST_TEMPLATE
     )
@@ -67,7 +67,7 @@ class JobType(models.Model):
         db_default="",
         help_text=_("The arguments by which jobs are unique. Empty: not unique."),
     )
-    unique_rule = models.JSONField(
+    unique_rule = JSONField(
         _("unique rule"),
         null=True,
         blank=True,
@@ -81,20 +81,20 @@ class JobType(models.Model):
         blank=True,
         help_text=_("The limit that its jobs count against, each under its key."),
     )
-    limit_rule = models.JSONField(
+    limit_rule = JSONField(
         _("rule of the key"),
         null=True,
         blank=True,
         help_text=_("How the database makes the key of a job."),
     )
-    weight_rule = models.JSONField(
+    weight_rule = JSONField(
         _("rule of the weight"),
         null=True,
         blank=True,
         help_text=_("How the database finds what a job weighs, and for which rates."),
     )
-    followers = models.JSONField(_("followers"), null=True, blank=True)
-    follower_arguments = models.JSONField(
+    followers = JSONField(_("followers"), null=True, blank=True)
+    follower_arguments = JSONField(
         _("arguments as a follower"), db_default=["job", "status"]
     )
     created_at = UTCDateTimeField(_("created at"), db_default=ClockTimestamp())

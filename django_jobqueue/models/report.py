@@ -10,7 +10,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.models.column_defaults import ClockTimestamp
-from django_jobqueue.models.fields import UTCDateTimeField
+from django_jobqueue.models.fields import JSONField, UTCDateTimeField
 
 
 class ReportQuerySet(models.QuerySet["Report"]):
@@ -35,7 +35,7 @@ class Report(models.Model):
     done = models.FloatField(_("done"), null=True, blank=True)
     total = models.FloatField(_("of"), null=True, blank=True)
     note = models.CharField(_("note"), max_length=500, db_default="")
-    lines = models.JSONField(
+    lines = JSONField(
         _("lines"),
         db_default=[],
         help_text=_("Each line is a list: seconds since 1970, level, text."),

@@ -12,7 +12,7 @@ from django_jobqueue.domain.due_firings import Missed
 from django_jobqueue.domain.policy import NAME_LENGTH, WHO_LENGTH
 from django_jobqueue.domain.schedules import Origin, Overlap
 from django_jobqueue.models.column_defaults import ClockTimestamp
-from django_jobqueue.models.fields import UTCDateTimeField
+from django_jobqueue.models.fields import JSONField, UTCDateTimeField
 from django_jobqueue.models.job_type import JobType
 
 
@@ -41,8 +41,8 @@ class Schedule(models.Model):
         help_text=_("“cron 30 2 * * *”, or “every 300” for each five minutes."),
     )
     time_zone = models.CharField(_("time zone"), max_length=64)
-    data = models.JSONField(_("data"), db_default={}, blank=True)
-    options = models.JSONField(
+    data = JSONField(_("data"), db_default={}, blank=True)
+    options = JSONField(
         _("options"), db_default={}, blank=True, help_text=_("Of its jobs.")
     )
     missed = models.CharField(
@@ -86,7 +86,7 @@ class Schedule(models.Model):
     time_zone_override = models.CharField(
         _("time zone"), max_length=64, null=True, blank=True
     )
-    data_override = models.JSONField(_("data"), null=True, blank=True)
+    data_override = JSONField(_("data"), null=True, blank=True)
     paused = models.BooleanField(_("paused"), db_default=False)
     paused_at = UTCDateTimeField(_("paused at"), null=True, blank=True)
     paused_by = models.CharField(_("paused by"), max_length=WHO_LENGTH, db_default="")

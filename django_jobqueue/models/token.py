@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue.domain.api_tokens import TOKEN_NAME_LENGTH
 from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.models.column_defaults import ClockTimestamp
-from django_jobqueue.models.fields import UTCDateTimeField
+from django_jobqueue.models.fields import JSONField, UTCDateTimeField
 
 
 class Token(models.Model):
@@ -19,15 +19,13 @@ class Token(models.Model):
     digest = models.CharField(
         _("digest"), max_length=64, help_text=_("SHA-256 of the secret.")
     )
-    scopes = models.JSONField(
-        _("scopes"), db_default=[], help_text=_("What it allows.")
-    )
-    job_types = models.JSONField(
+    scopes = JSONField(_("scopes"), db_default=[], help_text=_("What it allows."))
+    job_types = JSONField(
         _("job types"),
         db_default=[],
         help_text=_("Patterns of job types. Empty: every job type."),
     )
-    queues = models.JSONField(
+    queues = JSONField(
         _("queues"),
         db_default=[],
         help_text=_("Patterns of queues. Empty: every queue."),

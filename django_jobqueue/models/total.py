@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.policy import NAME_LENGTH
 from django_jobqueue.models.column_defaults import ClockTimestamp
-from django_jobqueue.models.fields import UTCDateTimeField
+from django_jobqueue.models.fields import JSONField, UTCDateTimeField
 
 
 class Total(models.Model):
@@ -30,9 +30,9 @@ class Total(models.Model):
     run_ms = models.BigIntegerField(_("run time (ms)"), db_default=0)
     wait_ms = models.BigIntegerField(_("wait (ms)"), db_default=0)
     attempts_sum = models.BigIntegerField(_("attempts of jobs"), db_default=0)
-    run_histogram = models.JSONField(_("run times"), db_default=[])
-    wait_histogram = models.JSONField(_("waits"), db_default=[])
-    attempts_histogram = models.JSONField(_("numbers of attempts"), db_default=[])
+    run_histogram = JSONField(_("run times"), db_default=[])
+    wait_histogram = JSONField(_("waits"), db_default=[])
+    attempts_histogram = JSONField(_("numbers of attempts"), db_default=[])
     changed_at = UTCDateTimeField(_("changed at"), db_default=ClockTimestamp())
 
     class Meta:

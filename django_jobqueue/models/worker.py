@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.states import ALIVE, WITHOUT_SLOTS, WorkerState
 from django_jobqueue.models.column_defaults import ClockTimestamp
-from django_jobqueue.models.fields import UTCDateTimeField
+from django_jobqueue.models.fields import JSONField, UTCDateTimeField
 
 
 class Worker(models.Model):
@@ -32,11 +32,11 @@ class Worker(models.Model):
     identity = models.CharField(_("identity"), max_length=200, db_default="")
     supervisor = models.CharField(_("supervisor"), max_length=200, db_default="")
     release = models.CharField(_("release"), max_length=100, db_default="")
-    queues = models.JSONField(_("queues"), null=True, blank=True)  # null is every queue
-    job_types = models.JSONField(_("job types"), db_default=[])
+    queues = JSONField(_("queues"), null=True, blank=True)  # null is every queue
+    job_types = JSONField(_("job types"), db_default=[])
     threads = models.IntegerField(_("threads"), db_default=0)
     async_slots = models.IntegerField(_("async slots"), db_default=0)
-    versions = models.JSONField(_("versions"), db_default={})
+    versions = JSONField(_("versions"), db_default={})
     started_at = UTCDateTimeField(_("started at"), db_default=ClockTimestamp())
     renewed_at = UTCDateTimeField(_("renewed at"), db_default=ClockTimestamp())
     lease_until = UTCDateTimeField(_("lease until"), db_default=ClockTimestamp())
@@ -49,7 +49,7 @@ class Worker(models.Model):
     )
     end = models.TextField(_("how it ended"), db_default="")
     # How many of the jobs that it held then were queued again, failed or were cancelled
-    rescued = models.JSONField(_("what became of its jobs"), db_default={})
+    rescued = JSONField(_("what became of its jobs"), db_default={})
     running = models.IntegerField(_("running"), db_default=0)
     rss = models.BigIntegerField(_("memory"), db_default=0)  # bytes
     listening = models.BooleanField(
@@ -59,11 +59,11 @@ class Worker(models.Model):
     )
     # Of an endpoint: its last answer and its last failure, and how many there were, for
     # each of the last minutes.
-    answers = models.JSONField(_("answers"), db_default={})
+    answers = JSONField(_("answers"), db_default={})
     # The control channel: what operators ask, and what came of it.
     desired = models.CharField(_("asked to"), max_length=10, db_default="")
-    request = models.JSONField(_("request"), null=True, blank=True)
-    stack_dump = models.JSONField(_("stack dump"), null=True, blank=True)
+    request = JSONField(_("request"), null=True, blank=True)
+    stack_dump = JSONField(_("stack dump"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("worker")

@@ -3,7 +3,6 @@ answer."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ from django_jobqueue.conf.endpoints import Endpoint
 from django_jobqueue.domain.endpoint_answers import MINUTES, AnswerClass
 from django_jobqueue.store import endpoint_rows
 from django_jobqueue.store.connection import Database, DjangoDatabase
+from django_jobqueue.text.json_reading import read_json
 from django_jobqueue.text.redaction import mask_text
 
 
@@ -81,7 +81,7 @@ def read(db: Database | None = None) -> Sequence[EndpointState]:
             host_of(row.name),
             row.jobs,
             row.oldest,
-            answers_in(json.loads(row.answers), row.now),
+            answers_in(read_json(row.answers), row.now),
         )
         for row in endpoint_rows.summaries(db or DjangoDatabase())
     }

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 import psycopg
+from psycopg.types.json import set_json_loads
 
 from django_jobqueue.store.prepared import (
     Prepared,
@@ -15,6 +16,7 @@ from django_jobqueue.store.prepared import (
     all_results,
     pipelined,
 )
+from django_jobqueue.text.json_reading import read_json
 
 
 class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
@@ -29,6 +31,7 @@ class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        set_json_loads(read_json, self)
         self._prepared_here: dict[PreparedStatement, Prepared] = {}
 
     def fetch_prepared(

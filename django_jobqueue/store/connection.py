@@ -186,8 +186,8 @@ class DjangoDatabase:
             try:
                 return work()
             except OperationalError as error:
-                quarantined = connections[self.alias].get_autocommit()
-                if not (is_conflict(error) and quarantined) or tries == MOST_TRIES:
+                is_alone = connections[self.alias].get_autocommit()
+                if not (is_conflict(error) and is_alone) or tries == MOST_TRIES:
                     raise
             time.sleep(random.uniform(0, 0.005 * 2**tries))
         raise AssertionError("unreachable")

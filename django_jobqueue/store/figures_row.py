@@ -8,8 +8,8 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeVar
 
-from django_jobqueue.domain.arguments import from_json
 from django_jobqueue.store.connection import Database, DjangoDatabase, OwnConnection
+from django_jobqueue.text.json_reading import read_json
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ class Figures(NamedTuple):
 def read(db: Database, name: str) -> Figures | None:
     """The figures of this name, however old; None if there are none."""
     for age, text in db.fetch(READ, {"name": name}):
-        return Figures(age, from_json(text))
+        return Figures(age, read_json(text))
     return None
 
 
@@ -66,7 +66,7 @@ def take(
         db.run(CREATE, {"name": name})
     for age, now, text in db.fetch(WAIT if waits else LOCK, {"name": name}):
         if age <= oldest:
-            return Figures(age, from_json(text))
+            return Figures(age, read_json(text))
         return _write(db, name, now, figures())
     return None
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from django_jobqueue.domain.arguments import from_json
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.rows import Job, tags_of
+from django_jobqueue.text.json_reading import read_json
 
 QUEUED: Final = """
 SELECT job.id, job.job_type, job.queue, job.priority, job.status, job.data::text,
@@ -50,7 +50,7 @@ def job_of(row: Sequence[Any]) -> Job:
         queue=row[2],
         priority=row[3],
         status=row[4],
-        data=from_json(row[5]),
+        data=read_json(row[5]),
         run_after=row[6],
         expires_at=row[7],
         created_at=row[8],
@@ -60,15 +60,15 @@ def job_of(row: Sequence[Any]) -> Job:
         started_at=row[12],
         finished_at=row[13],
         worker=row[14],
-        result=None if row[15] is None else from_json(row[15]),
+        result=None if row[15] is None else read_json(row[15]),
         error_class=row[16],
         error_message=row[17],
         fingerprint=row[18],
         replay_of=row[19],
-        metadata=None if row[20] is None else from_json(row[20]),
+        metadata=None if row[20] is None else read_json(row[20]),
         tags=tags_of(row[21]),
         timeout=row[22],
-        backoff=None if row[23] is None else from_json(row[23]),
+        backoff=None if row[23] is None else read_json(row[23]),
     )
 
 

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.notify import News
+from django_jobqueue.text.json_reading import read_json
 
 # Made or renewed, and what operators ask comes along. If the row says that its host has
 # ended, that one had the same process id, so nothing that was asked of it counts.
@@ -169,7 +170,7 @@ def living(db: Database, ids: Sequence[UUID]) -> list[HostFacts]:
     """Those of these hosts that are alive."""
     rows = db.fetch(FACTS, {"ids": list(ids)})
     return [
-        HostFacts._make((*row[:-1], None if row[-1] is None else json.loads(row[-1])))
+        HostFacts._make((*row[:-1], None if row[-1] is None else read_json(row[-1])))
         for row in rows
     ]
 
@@ -191,5 +192,5 @@ def forget(db: Database) -> None:
 
 def _object(text: str) -> dict[str, Any]:
     """A JSON object; people may have written anything else by hand."""
-    value = json.loads(text)
+    value = read_json(text)
     return value if isinstance(value, dict) else {}

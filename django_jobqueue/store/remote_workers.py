@@ -11,6 +11,7 @@ from uuid import UUID
 
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.rows import ClaimedJob
+from django_jobqueue.text.json_reading import read_json
 
 MOST_WORKERS: Final = 1_000  # living ones of one owner
 
@@ -224,5 +225,5 @@ def _worker(rows: Sequence[tuple[Any, ...]]) -> RemoteWorker | None:
 
 
 def _texts(text: str | None) -> list[str]:
-    values = json.loads(text or "[]")
+    values = read_json(text or "[]")
     return [str(value) for value in values] if isinstance(values, list) else []

@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
-from django_jobqueue.domain.arguments import from_json
 from django_jobqueue.text.foreign_words import JOB, no_attribute
+from django_jobqueue.text.json_reading import read_json
 
 
 @dataclass(slots=True, kw_only=True, unsafe_hash=True)
@@ -61,7 +61,7 @@ class Job:
 
 def tags_of(text: str | None) -> tuple[str, ...]:
     """The tags of a job, from their JSON text. Plain SQL may have written anything."""
-    tags = None if text is None else from_json(text)
+    tags = None if text is None else read_json(text)
     return tuple(filter(_is_text, tags)) if isinstance(tags, list) else ()
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from django_jobqueue.domain.api_tokens import Grant
 from django_jobqueue.store.connection import Database
+from django_jobqueue.text.json_reading import read_json
 
 SOON: Final = timedelta(days=14)  # a token is to be replaced before it expires
 
@@ -144,4 +145,4 @@ def _row(row: Sequence[Any]) -> TokenRow:
 
 
 def _texts(text: str) -> list[str]:
-    return [str(value) for value in json.loads(text)]
+    return [str(value) for value in read_json(text)]

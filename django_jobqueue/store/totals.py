@@ -17,6 +17,7 @@ from typing import Final
 from django_jobqueue.domain import histogram
 from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.store.connection import Database
+from django_jobqueue.text.json_reading import read_json
 
 ATTEMPT_OUTCOMES: Final = (
     "succeeded",
@@ -199,7 +200,7 @@ def read(db: Database) -> list[Total]:
             run_ms=int(numbers["run_ms"]),
             wait_ms=int(numbers["wait_ms"]),
             attempts_sum=int(numbers["attempts_sum"]),
-            **{name: json.loads(numbers[name]) for name in _HISTOGRAMS},
+            **{name: read_json(numbers[name]) for name in _HISTOGRAMS},
         )
         held = by_key.get((job_type, queue))
         by_key[job_type, queue] = total if held is None else added(held, total)

@@ -10,13 +10,13 @@ from sentry_sdk.scope import should_send_default_pii
 from sentry_sdk.utils import event_from_exception
 
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.arguments import from_json
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.domain.states import AttemptEnd
 from django_jobqueue.exceptions import Fail
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.execution.attempt_outcome import NotWanted
 from django_jobqueue.observers import LostAttempt
+from django_jobqueue.text.json_reading import read_json
 from django_jobqueue.text.redaction import mask_data, mask_json
 
 FILTERED: Final = "[Filtered]"  # as Sentry's own scrubbers say
@@ -168,8 +168,5 @@ def _frames(event: Any) -> Iterator[Any]:
 
 
 def _data(attempt: Attempt) -> Any:
-    try:
-        data = from_json(attempt.job.data)
-    except (ValueError, RecursionError):
-        return None
+    data = read_json(attempt.job.data)
     return mask_data(data, attempt.declaration.policy.sensitive)

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from django_jobqueue import signals
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.arguments import from_json
 from django_jobqueue.domain.log_events import Event
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution import connection_reset
@@ -26,6 +25,7 @@ from django_jobqueue.processes.process_table import IDLE_AFTER, LIMITS, ProcessT
 from django_jobqueue.processes.shared_value import SharedValue
 from django_jobqueue.processes.shutdown import WORKER_STOPS, WORKER_WRITES
 from django_jobqueue.processes.worker_config import WorkerConfig
+from django_jobqueue.text.json_reading import read_json
 from django_jobqueue.text.redaction import mask_data
 from django_jobqueue.workers.presence import Presence
 from django_jobqueue.workers.process_limits import ProcessLimits
@@ -282,10 +282,7 @@ class WorkerMain:
 
 def _describe(attempt: Attempt) -> dict[str, Any]:
     job = attempt.job
-    try:
-        data = mask_data(from_json(job.data), attempt.declaration.policy.sensitive)
-    except ValueError:
-        data = None
+    data = mask_data(read_json(job.data), attempt.declaration.policy.sensitive)
     return {
         "id": str(job.id),
         "job_type": job.job_type,

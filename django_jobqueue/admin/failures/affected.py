@@ -22,6 +22,7 @@ from django_jobqueue.search.tokens import quoted
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import summary_data
 from django_jobqueue.text import data_summary, numbers
+from django_jobqueue.text.json_reading import read_json
 from django_jobqueue.text.redaction import MASK, is_secret, mask_text
 from django_jobqueue.text.sanitizing import visible
 
@@ -101,10 +102,10 @@ def _values(
     if shown[0][1] == 1 and len(counted) > VALUES:  # each job has a value of its own
         shown = shown[:1]
     for value, jobs in shown:
-        text = data_summary.value_text(json.loads(value))
+        text = data_summary.value_text(read_json(value))
         masked = mask_text(text)
         # An address has the value whole: none for what looks like a credential.
-        term = _term(key, json.loads(value)) if mask_text(value) == value else ""
+        term = _term(key, read_json(value)) if mask_text(value) == value else ""
         query = urlencode({"q": term, "fingerprint": str(fingerprint)})
         yield AffectedValue(
             text=visible(masked),

@@ -39,6 +39,7 @@ from django_jobqueue.search.selection import Table
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.time_budget import lower_limit
 from django_jobqueue.text import timezones
+from django_jobqueue.text.json_reading import UNREADABLE, read_json
 from django_jobqueue.text.redaction import mask_json, mask_text, secrets_in
 
 CHUNK: Final = 1_000  # rows that one statement looks at
@@ -47,7 +48,6 @@ TEXTS: Final = ("error_message",)  # in which secrets may stand
 # What spreadsheets take for a formula: https://owasp.org/www-community/attacks/CSV_Injection
 FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")
 # In place of what only plain SQL writes: a number of 5,000 digits, or nested too deep.
-UNREADABLE: Final = "Python cannot read this value: see it with SQL."
 # Marks the text as UTF-8 for spreadsheets.
 BOM: Final = "\ufeff"
 
@@ -206,10 +206,7 @@ def _text_of(name: str) -> str:
 
 def _value(text: str | None) -> Any:
     """The value of JSON text from the database."""
-    try:
-        return None if text is None else json.loads(text)
-    except (ValueError, RecursionError):
-        return UNREADABLE
+    return None if text is None else read_json(text)
 
 
 _COLUMNS: Final = {"job_type_id": "job_type"}

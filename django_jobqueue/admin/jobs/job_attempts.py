@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -20,6 +19,7 @@ from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.tracebacks import Traceback, traceback_of
 from django_jobqueue.models import Failure
 from django_jobqueue.text import numbers
+from django_jobqueue.text.json_reading import read_json
 
 INLINE: Final = 20  # attempts on a page, besides the first
 LONGEST_TRACEBACK: Final = 64 * 1024  # characters shown of one
@@ -242,8 +242,5 @@ def _traceback(failure: Any, shown: Shown) -> tuple[Traceback | None, str, str]:
 
 def _frames(text: str) -> list[Any]:
     """The frames that the worker noted; none if plain SQL wrote what is no list."""
-    try:
-        frames = json.loads(text)
-    except (RecursionError, ValueError):
-        return []
+    frames = read_json(text)
     return frames if isinstance(frames, list) else []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -19,6 +18,7 @@ from django_jobqueue.domain.report import LEVELS
 from django_jobqueue.domain.states import ArchivedStatus, QueuedStatus
 from django_jobqueue.models import ArchivedJob, QueuedJob, Report
 from django_jobqueue.text import numbers, timezones
+from django_jobqueue.text.json_reading import read_json
 
 MOST: Final = 40  # reports that a page reads
 MOST_LINES: Final = 1_000  # of one attempt
@@ -151,10 +151,7 @@ def _time_left(row: Any) -> str:
 
 def _parsed(text: str) -> list[Any]:
     """The lines; none if plain SQL wrote what is no list."""
-    try:
-        lines = json.loads(text)
-    except (RecursionError, ValueError):
-        return []
+    lines = read_json(text)
     return lines if isinstance(lines, list) else []
 
 

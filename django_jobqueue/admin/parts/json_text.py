@@ -10,6 +10,7 @@ from django.db.models import TextField
 from django.db.models.functions import Cast, Left
 
 from django_jobqueue.models import ArchivedJob, QueuedJob
+from django_jobqueue.text.json_reading import UNREADABLE, read_json
 from django_jobqueue.text.redaction import mask_json
 
 STEP: Final = "  "
@@ -28,10 +29,8 @@ class Unreadable:
 def parsed(text: str) -> Any:
     """The value of this text, with its numbers as ``Number``; ``Unreadable`` if it is
     nested too deeply, which no enqueue lets through but plain SQL does."""
-    try:
-        return json.loads(text, parse_int=Number, parse_float=Number)
-    except RecursionError:
-        return Unreadable()
+    value = read_json(text, number=Number)
+    return Unreadable() if value is UNREADABLE else value
 
 
 def masked(value: Any, sensitive: Iterable[str], secrets: Collection[str] = ()) -> Any:

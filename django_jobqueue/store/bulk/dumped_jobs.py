@@ -11,6 +11,7 @@ from django_jobqueue.search.selection import Selection
 from django_jobqueue.store.bulk.selected_ids import selected_ids
 from django_jobqueue.store.columns import MOVED_NAMES
 from django_jobqueue.store.connection import Database
+from django_jobqueue.text.json_reading import read_json
 
 BATCH: Final = 500  # jobs of a statement
 
@@ -23,7 +24,10 @@ NAMES: Final = ", ".join(COLUMNS)
 
 # An attempt that goes on is made again by whoever takes the job over.
 DUMP: Final = f"""
-SELECT (SELECT to_jsonb(columns) FROM (SELECT {NAMES}) AS columns)::text,
+SELECT ARRAY (SELECT of_row.value::text
+                FROM (SELECT to_json(named) FROM (SELECT {NAMES}) AS named)
+                       AS one (row),
+                     json_each(one.row) AS of_row),
        job.attempts - (job.status = 'running')::int,
        coalesce(type.sensitive, '[]')::text
   FROM (SELECT * FROM jobqueue_queuedjob WHERE id = ANY (%(ids)s::uuid[])) AS job
@@ -47,9 +51,10 @@ def dumped(
 ) -> Iterator[tuple[dict[str, Any], list[Any]]]:
     """The columns of each job, and the sensitive names of its type, by id."""
     for ids in selected_ids(db, selection, most=BATCH):
-        for text, attempts, sensitive in db.fetch(DUMP, {"ids": ids}):
-            columns = json.loads(text)
-            yield {**columns, "attempts": max(0, attempts)}, json.loads(sensitive)
+        for texts, attempts, sensitive in db.fetch(DUMP, {"ids": ids}):
+            values = map(read_json, texts)
+            columns = dict(zip(COLUMNS, values, strict=True))
+            yield {**columns, "attempts": max(0, attempts)}, read_json(sensitive)
 
 
 def load(db: Database, jobs: Sequence[dict[str, Any]]) -> list[UUID]:

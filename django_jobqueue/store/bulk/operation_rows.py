@@ -15,6 +15,7 @@ from django_jobqueue.domain.states import BulkState
 from django_jobqueue.search.selection import Selection
 from django_jobqueue.store.bulk.draft_counts import Counted
 from django_jobqueue.store.connection import Database
+from django_jobqueue.text.json_reading import read_json
 
 JOB_TYPE: Final = BULK  # of the jobs that work operations off
 
@@ -270,19 +271,19 @@ def _operation(row: tuple[Any, ...]) -> Operation:
         id=id,
         kind=kind,
         state=state,
-        selection=Selection.from_json(json.loads(selection)),
+        selection=Selection.from_json(read_json(selection)),
         cutoff=cutoff,
-        options=Options.from_json(json.loads(options)),
+        options=Options.from_json(read_json(options)),
         reason=reason,
         per_minute=per_minute,
         total=total,
         seen=seen,
         changed=changed,
-        skipped=json.loads(skipped),
-        cursor=None if cursor is None else json.loads(cursor),
+        skipped=read_json(skipped),
+        cursor=None if cursor is None else read_json(cursor),
         created_by=created_by,
         job_id=job_id,
         horizon=horizon,
-        counted=Counted.from_json(json.loads(counted) if counted else None),
+        counted=Counted.from_json(read_json(counted) if counted else None),
         confirmed=confirmed,
     )

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from django_jobqueue.domain.personal_value import PersonalValue
 from django_jobqueue.store.connection import Database
+from django_jobqueue.text.json_reading import read_json
 
 ACTIVE: Final = ("queued", "running")
 OPEN: Final = (*ACTIVE, "failed")
@@ -112,7 +113,7 @@ class Position:
     @classmethod
     def from_json(cls, text: str | None) -> Position:
         """Read what was stored; None is the beginning."""
-        return cls(*json.loads(text)) if text else cls()
+        return cls(*read_json(text)) if text else cls()
 
     def to_json(self) -> str:
         """As JSON text."""
@@ -272,11 +273,11 @@ def _erasure(row: tuple[Any, ...]) -> Erasure:
         key=key,
         fingerprint=fingerprint,
         reason=reason,
-        counted=json.loads(counted),
+        counted=read_json(counted),
         total=total,
         examined=examined,
-        changed=json.loads(changed),
-        remaining=json.loads(remaining),
+        changed=read_json(changed),
+        remaining=read_json(remaining),
         passes=passes,
         position=Position.from_json(position),
         created_by=created_by,

@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from django_jobqueue.domain.arguments import from_json
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.find import FIND, job_of
 from django_jobqueue.store.rows import Job
+from django_jobqueue.text.json_reading import read_json
 
 # The failures are aggregated once, by their index, whichever table has the job.
 RECORD: Final = f"""
@@ -76,7 +76,7 @@ def record(db: Database, id: UUID) -> Record | None:
         job=job_of(job),
         first_start=first_start,
         last_start=last_start,
-        ends=tuple(End(*end) for end in from_json(listed or "[]")),
+        ends=tuple(End(*end) for end in read_json(listed or "[]")),
     )
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django_jobqueue.domain.arguments import from_json
 from django_jobqueue.domain.histogram import BUCKETS, Times
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.queue.lanes import scan
+from django_jobqueue.text.json_reading import read_json
 
 CAP: Final = 10_000  # a depth above this is shown as "10,000+"
 
@@ -261,7 +261,7 @@ def depths(db: Database, only: str | None = None) -> list[Depth]:
 def workers(db: Database) -> list[WorkerRow]:
     """Living workers, and those that ended in the last ten minutes."""
     return [
-        WorkerRow(id, name, state, from_json(queues) if queues else None, *columns)
+        WorkerRow(id, name, state, read_json(queues) if queues else None, *columns)
         for id, name, state, queues, *columns in db.fetch(WORKERS)
     ]
 
@@ -270,7 +270,7 @@ def known_job_types(db: Database, ids: Sequence[int]) -> dict[int, frozenset[str
     """The job types that each of these workers has handlers for."""
     known: dict[int, frozenset[str]] = {}
     for text, same in db.fetch(KNOWN, {"ids": list(ids)}):
-        known.update(dict.fromkeys(same, frozenset(from_json(text) or ())))
+        known.update(dict.fromkeys(same, frozenset(read_json(text) or ())))
     return known
 
 

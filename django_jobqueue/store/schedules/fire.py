@@ -14,7 +14,6 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from django_jobqueue.domain.arguments import from_json
 from django_jobqueue.domain.due_firings import (
     FiringOutcome,
     Missed,
@@ -33,6 +32,7 @@ from django_jobqueue.store.schedules.observed_firings import (
     ObservedFirings,
     observed_firings,
 )
+from django_jobqueue.text.json_reading import read_json
 
 BATCH: Final = 100  # schedules in one statement
 
@@ -356,7 +356,7 @@ def _firing(
 def _json(value: Any, sql_type: str) -> Any:
     """A value of an enqueue as a member of a record."""
     if sql_type == "jsonb" and value is not None:
-        return json.loads(value)
+        return read_json(value)
     if isinstance(value, datetime):
         return text_of(value)
     if isinstance(value, timedelta):
@@ -387,8 +387,8 @@ def _due(
         job_type=job_type,
         rule=rule,
         time_zone=time_zone,
-        data=from_json(data),
-        options=from_json(options),
+        data=read_json(data),
+        options=read_json(options),
         missed=MissedPolicy(missed=Missed(missed), within=within, most=most),
         skips_overlap=skips_overlap,
         jitter=jitter,

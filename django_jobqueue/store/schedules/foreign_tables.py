@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from django_jobqueue.domain.arguments import from_json
 from django_jobqueue.store.connection import Database
 from django_jobqueue.text import timezones
+from django_jobqueue.text.json_reading import read_json
 
 CELERY_BEAT: Final = "django_celery_beat_periodictask"
 DJANGO_Q2: Final = "django_q_schedule"
@@ -72,12 +72,12 @@ def exists(db: Database, table: str) -> bool:
 
 def celery_beat(db: Database) -> list[dict[str, Any]]:
     """Each periodic task (``row``) with the rows of its schedule, by their sort."""
-    return [from_json(text) for (text,) in db.fetch(READ_CELERY_BEAT)]
+    return [read_json(text) for (text,) in db.fetch(READ_CELERY_BEAT)]
 
 
 def django_q2(db: Database) -> list[dict[str, Any]]:
     """Each row of Django-Q2's schedules."""
-    return [from_json(text) for (text,) in db.fetch(READ_DJANGO_Q2)]
+    return [read_json(text) for (text,) in db.fetch(READ_DJANGO_Q2)]
 
 
 def disable_celery_beat(db: Database, ids: Sequence[int]) -> int:
@@ -92,7 +92,7 @@ def disable_django_q2(db: Database, ids: Sequence[int]) -> int:
 
 def held(db: Database, names: Sequence[str]) -> dict[str, dict[str, Any]]:
     """The rows of those of these schedules of ours that there are, by name."""
-    rows = [from_json(text) for (text,) in db.fetch(HELD, {"names": list(names)})]
+    rows = [read_json(text) for (text,) in db.fetch(HELD, {"names": list(names)})]
     return {row["name"]: row for row in rows}
 
 

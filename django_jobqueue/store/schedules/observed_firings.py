@@ -12,6 +12,7 @@ from uuid import UUID
 from django_jobqueue import observers
 from django_jobqueue.observers import TRACE, Enqueue, Firing, around_enqueue
 from django_jobqueue.store.queue.new_job import NewJob
+from django_jobqueue.text.json_reading import read_json
 
 
 class ObservedFirings:
@@ -48,7 +49,7 @@ class ObservedFirings:
         self._enqueues.append(enqueue)
         if not trace:
             return new
-        metadata = {TRACE: trace, **json.loads(new.metadata or "{}")}
+        metadata = {TRACE: trace, **read_json(new.metadata or "{}")}
         return replace(new, metadata=json.dumps(metadata))
 
     def made(self, ids: Collection[UUID | None]) -> None:

@@ -12,6 +12,7 @@ from uuid import UUID
 from django_jobqueue.domain.states import SearchState
 from django_jobqueue.search.selection import Selection, Table
 from django_jobqueue.store.connection import Database
+from django_jobqueue.text.json_reading import read_json
 
 ACTIVE: Final = (SearchState.QUEUED, SearchState.RUNNING)
 ORDER: Final = (Table.QUEUED, Table.ARCHIVED)
@@ -165,18 +166,18 @@ def drop(db: Database) -> None:
 
 def _search(row: tuple[Any, ...]) -> Search:
     id, selections, state, place, examined, matched, newest, job_id = row
-    table, *key = json.loads(place) if place else [""]
+    table, *key = read_json(place) if place else [""]
     return Search(
         id=id,
         selections={
             Table(name): Selection.from_json(one)
-            for name, one in json.loads(selections).items()
+            for name, one in read_json(selections).items()
         },
         state=state,
         place=Place(Table(table), key) if table else None,
         examined=examined,
-        matched=json.loads(matched),
-        newest=json.loads(newest),
+        matched=read_json(matched),
+        newest=read_json(newest),
         job_id=job_id,
     )
 
