@@ -102,7 +102,7 @@ def _newest(rule: ScheduleRule, after: datetime, until: datetime) -> list[dateti
 def _made(due: list[datetime], policy: MissedPolicy, now: datetime) -> list[datetime]:
     if policy.missed is Missed.ALL:
         return due[-policy.most :]
-    newest = due[-1:]
-    if policy.missed is Missed.SKIP:
-        newest = [moment for moment in newest if now - moment <= LATE_AFTER]
-    return newest
+    in_time = [moment for moment in due if now - moment <= LATE_AFTER]
+    if in_time or policy.missed is Missed.SKIP:
+        return in_time
+    return due[-1:]

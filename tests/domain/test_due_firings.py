@@ -68,7 +68,26 @@ def test_a_period_ends_and_of_very_many_the_newest_are_made_up_for() -> None:
 
 
 RULES = (HOURLY, every(minutes=7), cron("30 2 * * *", tz="Europe/Berlin"))
+OFTEN = (every(seconds=1), every(seconds=25))
 OUTAGES = (timedelta(0), 3 * SECOND, 59 * SECOND, 61 * SECOND, HOUR, 25 * HOUR, 9 * DAY)
+
+
+def test_no_moment_is_missed_that_is_less_than_a_minute_late() -> None:
+    for rule, missed, outage in product((*RULES, *OFTEN), Missed, OUTAGES):
+        next_at = next(firings(rule, NOW))
+        now = next_at + outage
+        decided = due_firings(rule, ALWAYS, MissedPolicy(missed=missed), next_at, now)
+        assert all(now - moment > MINUTE for moment in decided.missed)
+        in_time = {moment for moment in decided.fire if now - moment <= MINUTE}
+        assert in_time == {
+            moment
+            for moment in (next_at, *firings(rule, max(next_at, now - HOUR), now))
+            if now - moment <= MINUTE
+        }
+        made_up_for = {*decided.fire} - in_time
+        if missed is not Missed.ALL:
+            most = 1 if missed is Missed.ONCE and not in_time else 0
+            assert len(made_up_for) <= most
 
 
 def test_each_moment_is_either_fired_or_missed() -> None:
