@@ -8,7 +8,6 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from fnmatch import fnmatchcase
 from hashlib import sha256
 from typing import Final
 
@@ -18,7 +17,6 @@ from django_jobqueue.exceptions import InvalidArguments
 TOKEN_NAME_LENGTH: Final = 100  # characters
 SECRET_BYTES: Final = 32
 MOST_PATTERNS: Final = 100
-EVERY: Final = "*"
 
 _TOKEN: Final = re.compile(r"jq_([1-9][0-9]{0,17})_([A-Za-z0-9_-]{10,100})", re.ASCII)
 # Compared with where there is no such token, so that the time does not tell.
@@ -44,17 +42,6 @@ class Grant:
     scopes: frozenset[str]
     job_types: tuple[str, ...] = ()
     queues: tuple[str, ...] = ()
-
-    def allows(
-        self, scope: str, *, job_type: str | None = None, queue: str | None = None
-    ) -> bool:
-        """Whether it allows this of the job type and queue; None is any of them, and
-        ``*`` is every one."""
-        return (
-            scope in self.scopes
-            and _matches(job_type, self.job_types)
-            and _matches(queue, self.queues)
-        )
 
 
 def checked_grant(
@@ -120,14 +107,6 @@ def is_right(secret: str, stored: str | None) -> bool:
     """Whether this is the secret with that digest; None is that of nobody."""
     equal = hmac.compare_digest(digest(secret), stored or _NOBODY)
     return equal and stored is not None
-
-
-def _matches(name: str | None, patterns: tuple[str, ...]) -> bool:
-    if name is None or not patterns:
-        return True
-    if name == EVERY:
-        return EVERY in patterns
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def _patterns(what: str, patterns: Iterable[str]) -> tuple[str, ...]:

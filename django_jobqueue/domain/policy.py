@@ -135,6 +135,11 @@ def attempts_in_force(
     return limit_in_force(declared, override) if own is None else own
 
 
+def attempts_left(allowed: int | None, attempt: int) -> int | None:
+    """How many attempts there are from this one on, which counts; None is unlimited."""
+    return None if allowed is None else max(0, allowed - attempt + 1)
+
+
 def name_problem(name: object) -> str | None:
     """Why this is no name of a job type, in words that follow "name"."""
     if not isinstance(name, str) or not name:

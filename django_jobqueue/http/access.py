@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -11,12 +11,18 @@ from django.utils.module_loading import import_string
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.api_tokens import Scope
+from django_jobqueue.domain.name_patterns import EVERY, fits
 from django_jobqueue.http.callers import Authorizer, Caller
 from django_jobqueue.http.door import read_body
 from django_jobqueue.http.problems import Problem
 from django_jobqueue.http.throttle import check_rate
+from django_jobqueue.models import JobType
+from django_jobqueue.search.hidden_values import check_values
+from django_jobqueue.search.selection import Selection, Term
+from django_jobqueue.store.rows import Job
 
 VIEW: Final = "jobqueue.view_queuedjob"
+VIEW_ARCHIVED: Final = "jobqueue.view_archivedjob"
 VIEW_DATA: Final = "jobqueue.view_job_data"
 WITH_BODY: Final = ("POST", "PUT", "PATCH")
 _CALLER: Final = "jobqueue_caller"  # attributes of a request
@@ -39,21 +45,13 @@ class Access:
         setattr(request, _CALLER, caller)
         setattr(request, _ACCESS, self)
         check_rate(caller)
-        if not self.allows(caller):
-            raise refused(self.scope)
+        if not may(caller, self.scope, self.permission):
+            raise Problem("forbidden", f"The caller has no scope '{self.scope}'.")
         self._check_query(request)
         if request.method in WITH_BODY:
             check_type(request)
             read_body(request)
         return caller
-
-    def allows(
-        self, caller: Caller, *, job_type: str | None = None, queue: str | None = None
-    ) -> bool:
-        """Whether the caller may do it to these jobs."""
-        return caller.may(
-            self.scope, job_type=job_type, queue=queue, permission=self.permission
-        )
 
     def _check_query(self, request: HttpRequest) -> None:
         for name, values in request.GET.lists():
@@ -96,58 +94,108 @@ def caller_of(request: HttpRequest) -> Caller:
     return caller
 
 
+def may(
+    caller: Caller,
+    scope: Scope,
+    permission: str,
+    *,
+    job_type: str | None = None,
+    queue: str | None = None,
+) -> bool:
+    """Whether the caller may do this to jobs of this type and queue.
+
+    None is some job type or queue, and ``*`` is every one. Every answer that depends
+    on who asks comes from here, and for lists from ``visible``.
+    """
+    return (
+        caller.may(scope, permission)
+        and fits(job_type, caller.job_types)
+        and fits(queue, caller.queues)
+    )
+
+
 def require(request: HttpRequest, *, job_type: str, queue: str | None = None) -> Caller:
     """The caller, who may do what the operation does to these jobs. Raises Problem."""
-    caller = caller_of(request)
-    access: Access = getattr(request, _ACCESS)
-    if access.allows(caller, job_type=job_type, queue=queue):
-        return caller
+    if may_do(request, job_type, queue):
+        return caller_of(request)
     of = f"job type {job_type!r}" + (f" in queue {queue!r}" if queue else "")
-    raise refused(access.scope, of)
+    raise refused(request, of)
 
 
 def may_do(
-    request: HttpRequest, job_type: str, queue: str, *, permission: str = ""
+    request: HttpRequest,
+    job_type: str | None,
+    queue: str | None,
+    *,
+    permission: str = "",
 ) -> bool:
-    """Whether the caller may do what the operation does to these jobs; ``*`` is every
-    one. A ``permission`` is asked for instead of the operation's."""
+    """Whether the caller may do what the operation does to these jobs. A ``permission``
+    is asked for instead of the operation's."""
     access: Access = getattr(request, _ACCESS)
-    return caller_of(request).may(
+    return may(
+        caller_of(request),
         access.scope,
+        permission or access.permission,
         job_type=job_type,
         queue=queue,
-        permission=permission or access.permission,
     )
 
 
 def require_all(request: HttpRequest) -> None:
     """Raises Problem for a caller who may not do it to the jobs of every type."""
-    if not may_do(request, "*", "*"):
-        access: Access = getattr(request, _ACCESS)
-        raise refused(access.scope, "every job type and queue")
+    if not may_do(request, EVERY, EVERY):
+        raise refused(request, "every job type and queue")
 
 
-def sees_all(caller: Caller) -> bool:
-    """Whether the caller may see the jobs of every type and queue."""
-    return may_read(caller, "*", "*")
+def visible(caller: Caller) -> list[Term]:
+    """The conditions that jobs meet which the caller has to do with: a list must not
+    read others, or its cursor and its end tell of them."""
+    both = {"types": caller.job_types, "queues": caller.queues}
+    return [Term(name, tuple(names)) for name, names in both.items() if names]
 
 
-def may_read(caller: Caller, job_type: str, queue: str) -> bool:
+def may_read(caller: Caller, job: Job) -> bool:
     """Whether the caller may see this job."""
-    return caller.may(Scope.READ, job_type=job_type, queue=queue, permission=VIEW)
+    permission = VIEW_ARCHIVED if job.is_over else VIEW
+    return may(caller, Scope.READ, permission, job_type=job.job_type, queue=job.queue)
 
 
-def may_read_data(caller: Caller, job_type: str, queue: str) -> bool:
-    """Whether the caller may see the data of this job, masked."""
-    return caller.may(
-        Scope.READ_DATA, job_type=job_type, queue=queue, permission=VIEW_DATA
+def may_read_data(
+    caller: Caller, *, job_type: str | None = None, queue: str | None = None
+) -> bool:
+    """Whether the caller may see the data of these jobs, masked."""
+    return may(caller, Scope.READ_DATA, VIEW_DATA, job_type=job_type, queue=queue)
+
+
+def check_search(caller: Caller, selection: Selection) -> None:
+    """Raises SearchError for a search in what the API does not show this caller."""
+    sees_data = may_read_data(caller)
+    check_values(
+        selection,
+        sees_data=sees_data,
+        sees_messages=sees_data,
+        reveals=False,  # nobody sees secrets here
+        sensitive=lambda: _sensitive_keys(caller, selection.values("type")),
     )
 
 
-def refused(scope: str, of: str = "") -> Problem:
-    """The problem of a caller who may not do this."""
-    what = f" for {of}" if of else ""
-    return Problem("forbidden", f"The caller has no scope {scope!r}{what}.")
+def _sensitive_keys(caller: Caller, job_types: Sequence[str]) -> list[str]:
+    """The sensitive keys of these job types, or else of all that the caller has to do
+    with."""
+    rows = JobType.objects.using(conf.database).exclude(sensitive=[])
+    of_types = dict(rows.values_list("name", "sensitive"))
+    lists = [
+        keys
+        for name, keys in of_types.items()
+        if fits(name, caller.job_types) and name in (job_types or of_types)
+    ]
+    return [str(key) for keys in lists if isinstance(keys, list) for key in keys]
+
+
+def refused(request: HttpRequest, of: str) -> Problem:
+    """The problem of a caller who may not do what the operation does to these jobs."""
+    access: Access = getattr(request, _ACCESS)
+    return Problem("forbidden", f"The caller has no scope '{access.scope}' for {of}.")
 
 
 def check_type(request: HttpRequest) -> None:

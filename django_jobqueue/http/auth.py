@@ -12,7 +12,6 @@ from django.middleware.csrf import CsrfViewMiddleware
 
 from django_jobqueue.domain.api_tokens import (
     TOKEN_NAME_LENGTH,
-    Grant,
     is_right,
     parse_token,
 )
@@ -31,18 +30,14 @@ class TokenCaller:
     """A program with a token."""
 
     name: str
-    grant: Grant
+    identity: str
+    job_types: tuple[str, ...]
+    queues: tuple[str, ...]
+    scopes: frozenset[str]
 
-    def may(
-        self,
-        scope: str,
-        *,
-        job_type: str | None = None,
-        queue: str | None = None,
-        permission: str = "",
-    ) -> bool:
+    def may(self, scope: str, permission: str) -> bool:
         """What the token allows."""
-        return self.grant.allows(scope, job_type=job_type, queue=queue)
+        return scope in self.scopes
 
 
 class Tokens:
@@ -86,10 +81,10 @@ class Basic:
         db = DjangoDatabase()
         row = token_rows.by_name(db, name[:TOKEN_NAME_LENGTH])
         right = is_right(secret, None if row is None else row.digest)
-        if row is None or not row.is_valid:
-            raise Problem("forbidden", "There is no valid token of this name.")
-        if not right:
-            raise Problem("incorrect_password", "This is not the secret of the token.")
+        if row is None or not right or not row.is_valid:
+            raise Problem(
+                "incorrect_password", "There is no valid token of this name and secret."
+            )
         return _caller(db, row)
 
 
@@ -115,20 +110,16 @@ class DjangoUser:
 class UserCaller:
     """A user of your site."""
 
+    job_types = queues = ()
+
     def __init__(self, user: Any) -> None:
         self._user = user
         self.name = str(user.get_username())[:WHO_LENGTH]
+        self.identity = str(user.pk)
 
-    def may(
-        self,
-        scope: str,
-        *,
-        job_type: str | None = None,
-        queue: str | None = None,
-        permission: str = "",
-    ) -> bool:
+    def may(self, scope: str, permission: str) -> bool:
         """What the user may do in the admin."""
-        return bool(permission) and bool(self._user.has_perm(permission))
+        return bool(self._user.has_perm(permission))
 
 
 def _credentials(request: HttpRequest, scheme: str) -> str | None:
@@ -145,14 +136,21 @@ def _name_and_password(given: str) -> tuple[str, str]:
     except (binascii.Error, ValueError):
         colon = ""
     if not colon or "\x00" in name:
-        raise Problem("forbidden", "These are no credentials of HTTP Basic.")
+        raise Problem("incorrect_password", "These are no credentials of HTTP Basic.")
     return name, password
 
 
 def _caller(db: DjangoDatabase, row: TokenRow) -> Caller:
     if row.is_unused:
         token_rows.mark_used(db, row.id)
-    return TokenCaller(row.name, row.grant)
+    grant = row.grant
+    return TokenCaller(
+        name=row.name,
+        identity=str(row.id),  # the next token of this name may be somebody else's
+        job_types=grant.job_types,
+        queues=grant.queues,
+        scopes=grant.scopes,
+    )
 
 
 def _came_from_this_site(request: HttpRequest) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from django.http import HttpRequest
@@ -15,21 +16,28 @@ class Caller(Protocol):
         """The name in ``enqueued_by``, and in the audit; at most 150 characters."""
         ...
 
-    def may(
-        self,
-        scope: str,
-        *,
-        job_type: str | None = None,
-        queue: str | None = None,
-        permission: str = "",
-    ) -> bool:
-        """Whether the caller may do this to jobs of this type and queue.
+    @property
+    def identity(self) -> str:
+        """Who it is, whatever the name: the same one has the same remote workers and
+        idempotency keys; at most 150 characters."""
+        ...
+
+    @property
+    def job_types(self) -> Sequence[str]:
+        """The job types that the caller has to do with: names, or patterns such as
+        ``shop.*``. None is every one."""
+        ...
+
+    @property
+    def queues(self) -> Sequence[str]:
+        """The queues, likewise."""
+        ...
+
+    def may(self, scope: str, permission: str) -> bool:
+        """Whether the caller may do this to jobs of these job types and queues.
 
         ``scope`` is ``enqueue``, ``read``, ``read-data``, ``operate``, ``work``
-        or ``types``.
-        None stands for any job type or queue: the answer says whether there can be
-        some. ``*`` stands for every one.
-        ``permission`` is the one of Django that the admin asks for.
+        or ``types``, and ``permission`` the one of Django that the admin asks for.
         """
         ...
 
@@ -43,3 +51,8 @@ class Authorizer(Protocol):
         """The caller; None if the request has no credentials of this type. Raises
         Problem for wrong ones."""
         ...
+
+
+def identity_of(caller: Caller) -> str:
+    """Who it is among all callers: a token is no user."""
+    return f"{type(caller).__name__}:{caller.identity}"

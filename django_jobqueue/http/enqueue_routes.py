@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
@@ -14,9 +15,9 @@ from django_jobqueue.domain.api_tokens import Scope
 from django_jobqueue.domain.arguments import to_json
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing import by_name
-from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.exceptions import AlreadyArchived, DuplicateJob, InvalidArguments
 from django_jobqueue.http import schemas
-from django_jobqueue.http.access import require
+from django_jobqueue.http.access import caller_of, may_do, require
 from django_jobqueue.http.callers import Caller
 from django_jobqueue.http.endpoint import answer, endpoint
 from django_jobqueue.http.job_objects import (
@@ -27,7 +28,11 @@ from django_jobqueue.http.job_objects import (
 )
 from django_jobqueue.http.problems import Problem, problem_of
 from django_jobqueue.http.schemas import job_id
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.find import find
 from django_jobqueue.store.rows import Job
+
+Check = Callable[[Job | None], None]
 
 PERMISSION = "jobqueue.enqueue_job"
 
@@ -58,7 +63,7 @@ def enqueue_job(
     if body.id is not None and parse_job_id(body.id) != key:
         raise Problem("invalid_parameter", "id: the path has another one.")
     caller = _let_in(request, job_type, [body])
-    job = _enqueued(caller, job_type, key, body)
+    job = _enqueued(request, job_type, key, body)
     return answer(202, job_object(job, caller), partial=True)
 
 
@@ -81,8 +86,8 @@ def enqueue_jobs(
     A job with an id of yours that is there already stays as it is; without an id the
     request must not be sent twice.
     """
-    caller = _let_in(request, job_type, body.jobs)
-    ids = _enqueued_many(caller, job_type, body.jobs)
+    _let_in(request, job_type, body.jobs)
+    ids = _enqueued_many(request, job_type, body.jobs)
     return answer(202, schemas.JobIds(ids=[job_id(id) for id in ids]))
 
 
@@ -109,18 +114,46 @@ def _queue_of(job_type: str, caller: Caller) -> str:
 
 
 def _enqueued(
-    caller: Caller, job_type: str, id: UUID | None, new: schemas.NewJob
+    request: HttpRequest, job_type: str, id: UUID | None, new: schemas.NewJob
 ) -> Job:
-    options: dict[str, Any] = {**new.options(), "enqueued_by": caller.name}
+    """The job, new or there already. Raises Problem."""
+    options: dict[str, Any] = {**new.options(), "enqueued_by": caller_of(request).name}
     if id is not None:
         options["id"] = id
-    try:
-        job = by_name.enqueue(job_type, new.data, **options)
-    except InvalidArguments as error:
-        raise _too_large(new, error) from error
-    if job.job_type != job_type:
-        raise Problem("invalid_parameter", "A job of another type has this id.")
+    with _open_to(request, job_type) as check:
+        try:
+            job = by_name.enqueue(job_type, new.data, **options)
+        except InvalidArguments as error:
+            raise _too_large(new, error) from error
+        check(job)
     return job
+
+
+@contextmanager
+def _open_to(request: HttpRequest, job_type: str) -> Iterator[Check]:
+    """A transaction in which jobs of this type are enqueued, with the check of each job
+    that may have been there before.
+
+    Another job may have the same id or unique key, and may have got the new data. If
+    the caller has nothing to do with it, nothing is done, and the Problem says no more.
+    """
+
+    def check(job: Job | None) -> None:
+        if job is None:  # pruned
+            return
+        if job.job_type != job_type or not may_do(request, job_type, job.queue):
+            detail = "Another job has this id or unique key."
+            raise Problem("duplicate_job", detail) from None
+
+    with transaction.atomic(using=conf.database):
+        try:
+            yield check
+        except DuplicateJob as error:
+            check(error.job)
+            raise
+        except AlreadyArchived as error:
+            check(find(DjangoDatabase(), error.id))
+            raise
 
 
 def _too_large(new: schemas.NewJob, error: InvalidArguments) -> Problem:
@@ -135,22 +168,25 @@ def _too_large(new: schemas.NewJob, error: InvalidArguments) -> Problem:
 
 
 def _enqueued_many(
-    caller: Caller, job_type: str, jobs: list[schemas.NewJobOfMany]
+    request: HttpRequest, job_type: str, jobs: list[schemas.NewJobOfMany]
 ) -> list[UUID]:
     first = jobs[0].options()
     if all(
         job.id is None and job.unique_key is None and job.options() == first
         for job in jobs
     ):
-        calls = [job.data for job in jobs]
-        made = by_name.enqueue_many(job_type, calls, **first, enqueued_by=caller.name)
+        calls, by = [job.data for job in jobs], caller_of(request).name
+        with _open_to(request, job_type) as check:
+            made = by_name.enqueue_many(job_type, calls, **first, enqueued_by=by)
+            for id in {*made.replaced, *made.existing}:
+                check(find(DjangoDatabase(), id))
         return list(made)
     ids = []
     with transaction.atomic(using=conf.database):
         for place, job in enumerate(jobs):
             key = None if job.id is None else parse_job_id(job.id)
             try:
-                enqueued = _enqueued(caller, job_type, key, job)
+                enqueued = _enqueued(request, job_type, key, job)
             except Exception as error:
                 raise _of_one(place, problem_of(error)) from error
             ids.append(enqueued.id)

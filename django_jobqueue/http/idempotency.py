@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Final
-from uuid import UUID, uuid5
+from uuid import UUID
 
 from django.http import HttpRequest
+from django.utils.crypto import salted_hmac
 
 from django_jobqueue.http.access import caller_of
+from django_jobqueue.http.callers import identity_of
 from django_jobqueue.http.problems import Problem
 
 LONGEST_KEY: Final = 255  # characters of an idempotency key
 KEY: Final = "^[!-~]([ -~]*[!-~])?$"  # servers strip the spaces around a header
-# Of ids that are made of a caller and a key; it must never change.
-NAMESPACE: Final = UUID("5a0b1f8e-2f4c-5d0e-9a51-6b7f0c9d3e21")
+SALT: Final = "jobqueue.http.idempotency"
 KEY_HEADER: Final = {
     "in": "header",
     "name": "Idempotency-Key",
@@ -35,5 +37,7 @@ def id_of_key(request: HttpRequest, *about: object) -> UUID | None:
             "invalid_parameter",
             f"Idempotency-Key must have 1 to {LONGEST_KEY} characters of ASCII.",
         )
-    parts = [caller_of(request).name, *map(str, about), key]
-    return uuid5(NAMESPACE, "\n".join(parts))
+    parts = json.dumps([identity_of(caller_of(request)), *map(str, about), key])
+    # Nobody else can make this id, and so take it first.
+    secret = salted_hmac(SALT, parts, algorithm="sha256").digest()
+    return UUID(bytes=secret[:16], version=4)

@@ -9,11 +9,15 @@ from uuid import UUID
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.api_tokens import Scope
-from django_jobqueue.domain.policy import attempts_in_force, limit_in_force
+from django_jobqueue.domain.policy import (
+    attempts_in_force,
+    attempts_left,
+    limit_in_force,
+)
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.exceptions import UnknownJobType
 from django_jobqueue.http import schemas, type_schemas
-from django_jobqueue.http.access import VIEW, may_read_data
+from django_jobqueue.http.access import VIEW, may, may_read_data
 from django_jobqueue.http.callers import Caller
 from django_jobqueue.http.problems import Problem
 from django_jobqueue.http.schemas import ID_PATTERN, job_id
@@ -76,7 +80,7 @@ def unknown_job_type(name: str, caller: Caller) -> UnknownJobType:
     known = [
         one
         for one in near
-        if any(caller.may(scope, job_type=one, permission=VIEW) for scope in Scope)
+        if any(may(caller, scope, VIEW, job_type=one) for scope in Scope)
     ]
     return UnknownJobType(name, known)
 
@@ -99,12 +103,12 @@ def job_object(job: Job, caller: Caller) -> schemas.Job:
     """The job as this caller may see it."""
     facts = facts_of(job.job_type)
     most = _max_attempts(job, facts)
-    left = None if most is None else most - job.attempts + (job.status in UNSPENT)
+    attempt = job.attempts + (job.status not in UNSPENT)
     shown = {
         "id": job_id(job.id),
         "name": job.job_type,
         "status": STATUS_OF.get(job.status, job.status),
-        "attempts": None if left is None else max(0, left),
+        "attempts": attempts_left(most, attempt),
         "attempt": job.attempts,
         "max_attempts": most,
         "crashes": job.crashes,
@@ -119,7 +123,7 @@ def job_object(job: Job, caller: Caller) -> schemas.Job:
         "replay_of": None if job.replay_of is None else job_id(job.replay_of),
         "error_class": job.error_class or None,
     }
-    if may_read_data(caller, job.job_type, job.queue):
+    if may_read_data(caller, job_type=job.job_type, queue=job.queue):
         shown |= _contents(job, facts.sensitive if facts else ())
     made: schemas.Job = schemas.Job.model_construct(**shown)
     return made

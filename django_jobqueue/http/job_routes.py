@@ -97,7 +97,7 @@ def _job(
     job = operations.get_job(id)
     caller = caller_of(request)
     is_other = job_type is not None and job.job_type != job_type
-    if is_other or not may_read(caller, job.job_type, job.queue):
+    if is_other or not may_read(caller, job):
         raise JobNotFound(id)  # as if there were none
     if wait and not job.is_over:
         job = _when_over(job, wait)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated, Any, Final, Literal
 
 from django.http import HttpRequest, HttpResponse
@@ -11,13 +10,17 @@ from pydantic import AfterValidator
 
 from django_jobqueue.domain.api_tokens import Scope
 from django_jobqueue.http import schemas
-from django_jobqueue.http.access import VIEW, caller_of, may_read, require, sees_all
-from django_jobqueue.http.callers import Caller
+from django_jobqueue.http.access import (
+    VIEW,
+    VIEW_ARCHIVED,
+    caller_of,
+    check_search,
+    require,
+    visible,
+)
 from django_jobqueue.http.cursors import Key, read_cursor, write_cursor
 from django_jobqueue.http.endpoint import answer, endpoint
-from django_jobqueue.http.job_objects import (
-    job_object,
-)
+from django_jobqueue.http.job_objects import job_object
 from django_jobqueue.http.problems import Problem
 from django_jobqueue.http.strict_json import check_text
 from django_jobqueue.search import parse
@@ -28,8 +31,6 @@ from django_jobqueue.store.rows import Job
 from django_jobqueue.text import timezones
 
 MOST: Final = 100  # jobs of a page
-MOST_TYPES: Final = 10_000
-MOST_READ: Final = 5  # pages, for a caller who may not see all of their jobs
 LONGEST: Final = 5_000  # milliseconds that a page may take
 
 Filter = Annotated[
@@ -53,7 +54,7 @@ PROBLEMS: Final = ("invalid_cursor", "job_type_not_found")
     "GET",
     "/v1/archived-jobs",
     scope=Scope.READ,
-    permission="jobqueue.view_archivedjob",
+    permission=VIEW_ARCHIVED,
     answers={200: schemas.Jobs},
     problems=PROBLEMS,
 )
@@ -69,7 +70,8 @@ def list_archived_jobs(
 ) -> HttpResponse:
     """List finished jobs, the last finished first."""
     terms = [Term("status", status)] if status else []
-    selection = _selection(request, Table.ARCHIVED, name, where, terms)
+    terms += _of_type(request, name)
+    selection = selection_of(request, Table.ARCHIVED, where, *terms)
     of = ("archived", name, status, where)
     return _page(request, selection, limit, cursor, of)
 
@@ -93,34 +95,34 @@ def list_queued_jobs(
     """List jobs that wait or run, the newest id first."""
     column = {"in-progress": "running"}.get(status or "", status)
     terms = [Term("statuses", (column,))] if column else []
-    selection = _selection(request, Table.QUEUED, name, where, terms)
+    terms += _of_type(request, name)
+    selection = selection_of(request, Table.QUEUED, where, *terms)
     of = ("queued", name, status, where)
     return _page(request, selection, limit, cursor, of)
 
 
+def _of_type(request: HttpRequest, name: str | None) -> list[Term]:
+    """The condition of this job type, if one is named. Raises Problem."""
+    if name is None:
+        return []
+    require(request, job_type=name)
+    return [Term("type", name)]
+
+
 def selection_of(
-    table: Table, where: str | None, terms: Iterable[Term] = ()
+    request: HttpRequest, table: Table, where: str | None, *terms: Term
 ) -> Selection:
-    """The selection of a search. Raises SearchError, Problem."""
+    """The jobs of a search that the caller has to do with. Raises SearchError,
+    Problem."""
     search = parse(where or "", table, timezones.now())
     ids = tuple(one.first for one in search.ids if one.is_exact and not one.ending)
     if len(ids) < len(search.ids):
         raise Problem("invalid_parameter", "where: write the whole id of a job.")
     by_id = [Term("id", ids)] if ids else []
-    return Selection(table, (*terms, *search.terms, *by_id))
-
-
-def _selection(
-    request: HttpRequest,
-    table: Table,
-    name: str | None,
-    where: str | None,
-    terms: list[Term],
-) -> Selection:
-    if name is not None:
-        require(request, job_type=name)
-        terms = [*terms, Term("type", name)]
-    return selection_of(table, where, terms)
+    caller = caller_of(request)
+    selection = Selection(table, (*terms, *search.terms, *by_id, *visible(caller)))
+    check_search(caller, selection)
+    return selection
 
 
 def _page(
@@ -131,31 +133,15 @@ def _page(
     of: tuple[Any, ...],
 ) -> HttpResponse:
     caller, after = caller_of(request), read_cursor(cursor, of)
-    jobs, last = _jobs(caller, selection, after, limit)
+    jobs = job_page(
+        DjangoDatabase(), selection, after=after, limit=limit, milliseconds=LONGEST
+    )
+    if jobs is None:
+        raise Problem("too_slow", "Narrow the list, by a job type or a time, say.")
+    following = write_cursor(_key(jobs[-1]), of) if len(jobs) == limit else None
     shown = [job_object(job, caller) for job in jobs]
-    following = None if last is None else write_cursor(last, of)
     return answer(200, schemas.Jobs(jobs=shown, cursor=following), partial=True)
 
 
-def _jobs(
-    caller: Caller, selection: Selection, after: Key | None, limit: int
-) -> tuple[list[Job], Key | None]:
-    """The jobs of a page that the caller may see, and the key after which the next
-    page begins; None after the last one. Where the caller may not see all, a page may
-    have fewer jobs."""
-    jobs: list[Job] = []
-    rounds = 1 if sees_all(caller) else MOST_READ
-    db = DjangoDatabase()
-    for _round in range(rounds):
-        size = limit - len(jobs)
-        page = job_page(db, selection, after=after, limit=size, milliseconds=LONGEST)
-        if page is None:
-            raise Problem("too_slow", "Narrow the list, by a job type or a time, say.")
-        jobs += [job for job in page if may_read(caller, job.job_type, job.queue)]
-        if len(page) < size:
-            return jobs, None
-        last = page[-1]
-        after = (last.finished_at or last.created_at, last.id)
-        if len(jobs) == limit:
-            break
-    return jobs, after
+def _key(job: Job) -> Key:
+    return job.finished_at or job.created_at, job.id

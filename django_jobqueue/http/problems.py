@@ -43,7 +43,6 @@ PROBLEMS: Final[Mapping[str, tuple[int, str]]] = {
     "invalid_prefix": (400, "The id of a job begins with job_"),
     "invalid_uuid": (400, "The id of a job ends in a UUID"),
     "invalid_cursor": (400, "This is no cursor of this list"),
-    "fence_required": (400, "The number of the attempt alone is ambiguous"),
     "not_remote": (400, "Remote workers cannot do jobs of this type"),
     "job_already_archived": (400, "The job is over, so its id cannot be used again"),
     "invalid_replay_attempt": (400, "The job cannot be replayed"),

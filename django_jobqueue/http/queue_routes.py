@@ -180,7 +180,7 @@ def list_failures(request: HttpRequest) -> HttpResponse:
 def _require_queue(request: HttpRequest, queue: str) -> None:
     """A queue has jobs of every type. Raises Problem."""
     if not may_do(request, "*", queue):
-        raise refused(Scope.OPERATE, f"queue {queue!r} and every job type")
+        raise refused(request, f"queue {queue!r} and every job type")
 
 
 def _options(body: schemas.Pause | None) -> dict[str, Any]:

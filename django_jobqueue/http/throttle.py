@@ -9,7 +9,7 @@ from typing import Final
 from django.core.cache import cache
 
 from django_jobqueue.conf import conf
-from django_jobqueue.http.callers import Caller
+from django_jobqueue.http.callers import Caller, identity_of
 from django_jobqueue.http.problems import Problem
 
 PREFIX: Final = "jobqueue-requests"
@@ -22,7 +22,7 @@ def check_rate(caller: Caller) -> None:
         return
     most, seconds = conf.http_throttle
     window, passed = divmod(time.time(), seconds)
-    who = sha256(f"{type(caller).__name__}:{caller.name}".encode()).hexdigest()
+    who = sha256(identity_of(caller).encode()).hexdigest()
     key = f"{PREFIX}:{who}:{seconds}:{window:.0f}"
     if cache.add(key, 1, timeout=2 * seconds):
         return

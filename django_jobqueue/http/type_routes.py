@@ -11,7 +11,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.api_tokens import Scope
 from django_jobqueue.domain.policy import Policy
 from django_jobqueue.http import schemas, type_schemas
-from django_jobqueue.http.access import VIEW, caller_of, require
+from django_jobqueue.http.access import VIEW, caller_of, may, require
 from django_jobqueue.http.endpoint import answer, endpoint
 from django_jobqueue.http.job_objects import (
     forget_facts,
@@ -131,6 +131,6 @@ def _job_types(request: HttpRequest) -> HttpResponse:
     shown = [
         job_type_object(row)
         for row in rows[:MOST_TYPES]
-        if caller.may(Scope.READ, job_type=row.name, permission=VIEW)
+        if may(caller, Scope.READ, VIEW, job_type=row.name)
     ]
     return answer(200, type_schemas.JobTypes(job_types=shown))

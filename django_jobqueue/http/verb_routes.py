@@ -119,7 +119,7 @@ def change_job(
     if body.data is None and not moves:
         raise Problem("missing_parameter", "data, run_after, priority or queue")
     if body.queue is not None and not may_do(request, job.job_type, body.queue):
-        raise refused(Scope.OPERATE, f"queue {body.queue!r}")
+        raise refused(request, f"queue {body.queue!r}")
     by = caller_of(request).name
     with transaction.atomic(using=conf.database):
         if body.data is not None:
@@ -131,7 +131,7 @@ def change_job(
 
 def _edit(request: HttpRequest, job: Job, body: schemas.Changes, by: str) -> None:
     if not may_do(request, job.job_type, job.queue, permission=EDIT):
-        raise refused(Scope.OPERATE, "the data of jobs")
+        raise refused(request, "the data of jobs")
     expected = None
     if body.if_data is not None:
         expected = to_json(body.if_data, limit=conf.http_max_body)
@@ -145,9 +145,9 @@ def _replay(
     options: dict[str, Any] = {} if body is None else body.options()
     queue = options.get("queue") or job.queue
     if not may_do(request, job.job_type, queue):
-        raise refused(Scope.OPERATE, f"queue {queue!r}")
+        raise refused(request, f"queue {queue!r}")
     if "data" in options and not may_do(request, job.job_type, queue, permission=EDIT):
-        raise refused(Scope.OPERATE, "the data of jobs")
+        raise refused(request, "the data of jobs")
     caller = caller_of(request)
     made = operations.replay(
         job.id, **options, new_id=id_of_key(request, job.id), by=caller.name
@@ -162,8 +162,8 @@ def _job(request: HttpRequest, id: str, job_type: str | None = None) -> Job:
         raise JobNotFound(job.id)
     if may_do(request, job.job_type, job.queue):
         return job
-    if may_read(caller_of(request), job.job_type, job.queue):
-        raise refused(Scope.OPERATE, f"job type {job.job_type!r}")
+    if may_read(caller_of(request), job):
+        raise refused(request, f"job type {job.job_type!r}")
     raise JobNotFound(job.id)  # as if there were none
 
 

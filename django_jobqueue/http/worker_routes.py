@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Annotated, Final
 from uuid import UUID
@@ -11,13 +12,14 @@ from ninja import Body, Path
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.api_tokens import Scope
+from django_jobqueue.domain.name_patterns import EVERY
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.report import TakenReport
 from django_jobqueue.exceptions import JobNotFound
 from django_jobqueue.execution.signal_sender import announce_rescued
 from django_jobqueue.http import schemas, worker_schemas
-from django_jobqueue.http.access import caller_of, may_do, require
-from django_jobqueue.http.callers import Caller
+from django_jobqueue.http.access import caller_of, may_do, refused, require
+from django_jobqueue.http.callers import Caller, identity_of
 from django_jobqueue.http.endpoint import answer, endpoint
 from django_jobqueue.http.job_objects import STATUS_OF, parse_job_id, unknown_job_type
 from django_jobqueue.http.long_polls import long_poll
@@ -31,6 +33,7 @@ from django_jobqueue.http.remote_attempts import (
 )
 from django_jobqueue.http.remote_claims import Claims, lost
 from django_jobqueue.http.schemas import job_id
+from django_jobqueue.operations.audit_log import record
 from django_jobqueue.store import find as store_find
 from django_jobqueue.store import job_types, remote_workers, worker_rows
 from django_jobqueue.store.connection import DjangoDatabase
@@ -38,7 +41,7 @@ from django_jobqueue.store.queue import reports, rescue
 from django_jobqueue.store.queue.reports import Report
 from django_jobqueue.store.queue.rescue import BATCH, Rescued
 from django_jobqueue.store.remote_workers import HeldJob, NewRemoteWorker, RemoteWorker
-from django_jobqueue.text.json_reading import object_of, read_json
+from django_jobqueue.store.rows import ClaimedJob
 
 PERMISSION: Final = "jobqueue.work_remotely"
 POLL_SECONDS: Final = 20  # the `wait` that workers are advised to send
@@ -80,7 +83,7 @@ def register_worker(
         db,
         NewRemoteWorker(
             name=body.name,
-            owner=_owner(caller),
+            owner=identity_of(caller),
             release=body.release,
             job_types=body.job_types,
             queues=body.queues,
@@ -116,7 +119,7 @@ def claim_jobs(request: HttpRequest, worker: WorkerId, body: ClaimBody) -> HttpR
     that crashed its workers before, and so has to run alone.
     """
     db, wanted = DjangoDatabase(), body or worker_schemas.Claim()
-    owner = _owner(caller_of(request))
+    owner = identity_of(caller_of(request))
     alive = _renewed(db, worker, owner)
     claims = Claims(db, alive, owner, lambda name, queue: may_do(request, name, queue))
     Attempts(db, alive).end_late(remote_workers.held(db, worker))
@@ -151,7 +154,7 @@ def renew_worker(
     db, reported = DjangoDatabase(), body or worker_schemas.Renewal()
     running = {parse_job_id(id) for id in reported.running or ()}
     progress = {parse_job_id(id): one for id, one in reported.progress.items()}
-    alive = _renewed(db, worker, _owner(caller_of(request)))
+    alive = _renewed(db, worker, identity_of(caller_of(request)))
     held = remote_workers.held(db, worker)
     held = Attempts(db, alive).end_late(held)
     if reported.running is not None:
@@ -181,7 +184,7 @@ def leave_worker(request: HttpRequest, worker: WorkerId) -> HttpResponse:
 
     At-most-once jobs are archived as failed: nobody knows how far they came.
     """
-    db, owner = DjangoDatabase(), _owner(caller_of(request))
+    db, owner = DjangoDatabase(), identity_of(caller_of(request))
     if remote_workers.end(db, worker, owner, how="it left") is None:
         raise lost()
     rescued = _give_back(db, worker, None, LEFT)
@@ -200,7 +203,7 @@ def leave_worker(request: HttpRequest, worker: WorkerId) -> HttpResponse:
     answers={200: worker_schemas.Accepted},
     problems=(
         *("invalid_prefix", "invalid_uuid", "worker_lost", "stale_fence"),
-        *("not_remote", "fence_required"),
+        "not_remote",
     ),
     tag="workers",
 )
@@ -216,15 +219,34 @@ def end_attempt(
     says. Sent again, it is refused with `stale_fence`; so whoever got no answer may
     send it again. An endpoint that a job was sent to is no worker, and names none.
 
-    Instead of the `fence` the number of the `attempt` is enough, as long as no attempt
-    crashed or was given back; then it is `fence_required`.
+    An endpoint that knows no fence sends back as `attempt` the `attempts` that it was
+    sent.
     """
     require(request, job_type=job_type)
+    _check_hold(request, job_type, body)
     key, db = parse_job_id(id), DjangoDatabase()
+
+    def may_end(job: ClaimedJob) -> bool:
+        return job.job_type == job_type and may_do(request, job_type, job.queue)
+
     if body.worker is None:
-        end_delivered(db, key, job_type, _claim(body), _reported(body))
+        if body.fence is None and body.attempt is None:
+            raise Problem("missing_parameter", "fence: field required")
+        claim = Claim(body.fence, body.attempt)
+        end_delivered(db, key, may_end, claim, _reported(body))
     else:
-        _end_claimed(request, db, key, job_type, body)
+        worker = remote_workers.find(db, body.worker, identity_of(caller_of(request)))
+        if worker is None:
+            raise lost()
+        if body.fence is None:
+            raise Problem("missing_parameter", "fence: field required")
+        held = remote_workers.held(db, worker.id, [key])
+        if not any(may_end(one.job) and one.job.fence == body.fence for one in held):
+            raise stale_fence()
+        Attempts(db, worker).end(held[0], _reported(body))
+    if body.held_seconds is not None:
+        details = {"job_type": job_type, "id": str(key), "seconds": body.held_seconds}
+        record("hold", caller_of(request).name, 1, details)
     job = store_find.find(db, key)
     if job is None:  # pruned already
         raise JobNotFound(key)
@@ -232,37 +254,18 @@ def end_attempt(
     return answer(200, worker_schemas.Accepted(id=job_id(key), status=status))
 
 
-def _end_claimed(
-    request: HttpRequest,
-    db: DjangoDatabase,
-    key: UUID,
-    job_type: str,
-    body: worker_schemas.AttemptStatus,
+def _check_hold(
+    request: HttpRequest, job_type: str, body: worker_schemas.AttemptStatus
 ) -> None:
-    """End an attempt of a remote worker. Raises Problem."""
-    if body.worker is None:
-        raise lost()
-    worker = remote_workers.find(db, body.worker, _owner(caller_of(request)))
-    if worker is None:
-        raise lost()
-    held = remote_workers.held(db, worker.id, [key])
-    claim = _claim(body)
-    ours = [one for one in held if claim.is_of(one.job.fence, one.job.attempts)]
-    if not ours or ours[0].job.job_type != job_type:
-        raise stale_fence()
-    Attempts(db, worker).end(ours[0], _reported(body))
-
-
-def _claim(body: worker_schemas.AttemptStatus) -> Claim:
-    """The claim that the body names. Raises Problem."""
-    if body.fence is None and body.attempt is None:
-        raise Problem("missing_parameter", "fence: field required")
-    return Claim(body.fence, body.attempt)
-
-
-def _owner(caller: Caller) -> str:
-    """Who registers: programs and users may have the same name."""
-    return f"{type(caller).__name__}:{caller.name}"
+    """Raises Problem for a caller that may not hold back all that share a rate, which
+    can be jobs of any queue, or not for so long."""
+    if body.held_seconds is None:
+        return
+    if not may_do(request, job_type, EVERY):
+        raise refused(request, f"hold: job type {job_type!r} in every queue")
+    if body.held_seconds > worker_schemas.LONGEST_HOLD:
+        most = f"{worker_schemas.LONGEST_HOLD:,}"
+        raise Problem("invalid_parameter", f"retry_after: with hold at most {most} s.")
 
 
 def _renewed(db: DjangoDatabase, id: int, owner: str) -> RemoteWorker:
@@ -291,15 +294,16 @@ def _check_remote(db: DjangoDatabase, caller: Caller, names: Sequence[str]) -> N
 
 def _claimed(held: HeldJob) -> worker_schemas.ClaimedJob:
     job = held.job
+    metadata = None if job.metadata is None else json.loads(job.metadata)
     made: worker_schemas.ClaimedJob = worker_schemas.ClaimedJob.model_construct(
         id=job_id(job.id),
         name=job.job_type,
         queue=job.queue,
-        data=read_json(job.data),
+        data=json.loads(job.data),
         attempt=job.attempts,
         fence=job.fence,
         timeout_seconds=held.timeout or None,
-        metadata=object_of(job.metadata),
+        metadata=metadata,
     )
     return made
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, Field, StrictBool, StrictInt
 
-from django_jobqueue.conf import CENTURY, GREATEST
+from django_jobqueue.conf import GREATEST
 from django_jobqueue.domain.policy import NAME_LENGTH
 from django_jobqueue.http.schemas import (
     LONGEST_WAIT,
@@ -20,10 +20,13 @@ from django_jobqueue.http.schemas import (
     Text,
     Worker,
 )
+from django_jobqueue.retries import LONGEST
 
 MOST_TYPES: Final = 1_000  # of a worker
 MOST_SLOTS: Final = 1_000
 BIGGEST: Final = 2**63 - 1
+YEAR: Final = LONGEST.total_seconds()
+LONGEST_HOLD: Final = 86_400  # seconds
 
 
 class NewRemoteWorker(Body):
@@ -147,10 +150,12 @@ class AttemptStatus(Body):
         "to you as an endpoint.",
     )
     fence: Annotated[StrictInt, Field(ge=-BIGGEST, le=BIGGEST)] | None = Field(
-        None, description="That of the claim; needed unless there is `attempt`."
+        None, description="That of the claim."
     )
     attempt: Annotated[StrictInt, Field(ge=1, le=GREATEST)] | None = Field(
-        None, description="Its number, for clients that know no fence."
+        None,
+        description="For endpoints that know no fence: the `attempts` that they were "
+        "sent.",
     )
     status: Literal["succeeded", "failed", "cancelled", "released"] = Field(
         description="`released`: it was not done, and goes back without an attempt."
@@ -160,14 +165,20 @@ class AttemptStatus(Body):
     retryable: StrictBool = Field(
         True, description="False: `failed` for good, whatever attempts are left."
     )
-    retry_after: Annotated[float, Field(strict=True, ge=0, le=CENTURY)] | None = Field(
+    retry_after: Annotated[float, Field(strict=True, ge=0, le=YEAR)] | None = Field(
         None, description="Seconds; else the backoff of the job type decides."
     )
     hold: StrictBool = Field(
         False,
         description="Of `failed` with `retry_after`: until then no job starts that "
-        "shares the rate of this one.",
+        "shares the rate of this one: at most a day, and for callers that may work for "
+        "the job type in every queue.",
     )
+
+    @property
+    def held_seconds(self) -> float | None:
+        """How long others are to wait, too."""
+        return self.retry_after if self.hold and self.status == "failed" else None
 
 
 class Accepted(BaseModel):

@@ -26,7 +26,7 @@ from django_jobqueue.store.bulk import operation_rows
 from django_jobqueue.store.bulk.operation_rows import Operation, Options
 from django_jobqueue.store.bulk.skips import allowed, planned
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.text.redaction import mask_at
+from django_jobqueue.text.redaction import MASK, mask_at
 
 Id = UUID | str
 
@@ -252,17 +252,21 @@ def enqueue_job(operation: UUID, job: UUID, **when: Any) -> None:
     enqueue(operation_rows.JOB_TYPE, {"operation": str(operation)}, id=job, **when)
 
 
-def filter_text(selection: Selection) -> str:
-    """Which jobs, in a line for the log, secrets masked."""
+def filter_text(selection: Selection, *, shows_contents: bool = True) -> str:
+    """Which jobs, in a line for the log, secrets masked; without ``shows_contents``
+    also values of data and texts of errors."""
     parts = []
     for term in selection.terms:
         value = term.value
         name = term.field
-        if FIELDS[term.field].value_type is ValueType.JSON:
+        is_data = FIELDS[term.field].value_type is ValueType.JSON
+        if is_data:
             name = ".".join((name, *term.path))
             value = mask_at(term.path, value)
         elif isinstance(value, tuple):
             value = ",".join(map(str, value))
+        if not shows_contents and (is_data or name == "text"):
+            value = MASK
         parts.append(f"{name}{term.operator}{value}")
     return f"{selection.table}: {' '.join(parts) or 'all'}"
 

@@ -20,6 +20,7 @@ from django_jobqueue.conf.endpoints import Endpoint
 from django_jobqueue.domain.context import Context, current_job
 from django_jobqueue.domain.endpoint_answers import EndpointAnswer, endpoint_answers
 from django_jobqueue.domain.log_events import Event
+from django_jobqueue.domain.policy import attempts_left
 from django_jobqueue.domain.registry import Declaration
 from django_jobqueue.exceptions import NotDelivered, RemoteExtraMissing
 from django_jobqueue.execution.attempt_outcome import HandedOver
@@ -85,6 +86,7 @@ def headers_of(endpoint: Endpoint, id: UUID, body: bytes) -> dict[str, str]:
     that a receiver knows what it has done."""
     signature = signed(endpoint.secrets, f"job_{id}", body, datetime.now(UTC))
     own = {
+        "accept": "application/json",
         "accept-encoding": "identity",
         "content-type": "application/json",
         "user-agent": USER_AGENT,
@@ -94,11 +96,10 @@ def headers_of(endpoint: Endpoint, id: UUID, body: bytes) -> dict[str, str]:
 
 def body_of(context: Context) -> dict[str, Any]:
     """What an endpoint is sent."""
-    most = context.max_attempts
     return {
         "data": context.data,
         "id": f"job_{context.id}",
-        "attempts": None if most is None else max(0, most - context.attempt + 1),
+        "attempts": attempts_left(context.max_attempts, context.attempt),
         "attempt": context.attempt,
         "fence": context.fence,
         "job_type": context.job_type,

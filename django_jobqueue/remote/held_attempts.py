@@ -14,7 +14,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.arguments import from_json, result_to_json
 from django_jobqueue.domain.failures import MESSAGE_LENGTH, Failure
 from django_jobqueue.domain.fingerprints import CLASS_LENGTH, Fingerprint, template_of
-from django_jobqueue.domain.policy import Policy, attempts_in_force
+from django_jobqueue.domain.policy import Policy, attempts_in_force, attempts_left
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.retry_decision import Outcome, StopReason, Verb, decide
 from django_jobqueue.domain.states import Delivery
@@ -32,7 +32,6 @@ from django_jobqueue.store.queue import finish
 from django_jobqueue.store.queue.finish import Finished, Holder
 from django_jobqueue.store.queue.holds import Hold, hold
 from django_jobqueue.store.remote_workers import HeldJob
-from django_jobqueue.text.json_reading import read_json
 from django_jobqueue.text.redaction import Secrets, mask_text, secrets_in
 from django_jobqueue.text.sanitizing import clean
 from django_jobqueue.workers.completing.counters import Counters
@@ -103,13 +102,11 @@ class HeldAttempts:
         return [one for one in held if one not in late]
 
     def end_unstartable(self, claimed: Sequence[HeldJob]) -> list[HeldJob]:
-        """End those that have no attempt left, were cancelled, or have data that nobody
-        can read; return the others."""
+        """End those that have no attempt left, or were cancelled; return the others."""
         left, ended = [], []
         for one in claimed:
             asked = StopReason.CANCEL if one.is_unwanted else StopReason.NOTHING
             outcome = unwanted(one.job, asked, _policy(one)[1], time.monotonic())
-            outcome = outcome or _unreadable(one)
             if outcome is None:
                 left.append(one)
             else:
@@ -152,18 +149,9 @@ class HeldAttempts:
         return replace(outcome, failure=failure)
 
 
-def _unreadable(held: HeldJob) -> Outcome | None:
-    """The end of a job whose data we cannot read, as in a worker of Python."""
-    try:
-        data = from_json(held.job.data)
-        problem = "" if isinstance(data, dict) else "the data is no object"
-    except ValueError as error:
-        problem = f"the data cannot be read: {error}"
-    if not problem:
-        return None
-    outcome = _decided(held, Fail(problem), StopReason.NOTHING)
-    wrong = InvalidArguments(problem)
-    return replace(outcome, failure=Failure.of(wrong, job_type=held.job.job_type))
+def left_of(held: HeldJob) -> int | None:
+    """How many attempts the job has left, with the one that runs; None is unlimited."""
+    return attempts_left(_policy(held)[1], held.job.attempts)
 
 
 def _finished(held: HeldJob, outcome: Outcome) -> Finished:
@@ -248,4 +236,4 @@ def _failure(held: HeldJob, reported: Reported, secrets: Secrets) -> Failure:
 
 
 def _secrets(held: HeldJob) -> Secrets:
-    return secrets_in(read_json(held.job.data), held.sensitive)
+    return secrets_in(from_json(held.job.data), held.sensitive)

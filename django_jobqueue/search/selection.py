@@ -88,6 +88,9 @@ FIELDS: Final = {
         Field("state", ValueType.TEXT, QUEUED),  # as a person sees it
         Field("status", ValueType.TEXT, ARCHIVED),
         Field("statuses", ValueType.TEXTS, BOTH),  # any, as the column has them
+        # Any that one of these patterns fits: what a caller of the HTTP API may see.
+        Field("types", ValueType.TEXTS, BOTH),
+        Field("queues", ValueType.TEXTS, BOTH),
         Field("finished", ValueType.MOMENT, ARCHIVED),
         Field("ran", ValueType.MILLISECONDS, ARCHIVED),
         Field("waited", ValueType.MILLISECONDS, ARCHIVED),

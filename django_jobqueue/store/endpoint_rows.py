@@ -31,8 +31,7 @@ _NEWER: Final = """
 HAS_ANY: Final = "SELECT EXISTS (SELECT FROM jobqueue_worker WHERE state = 'endpoint')"
 
 HOLDER: Final = """
-SELECT worker.id, worker.name, worker.release, worker.state = 'endpoint', job.fence,
-       job.attempts, job.job_type
+SELECT worker.id, worker.name, worker.release, worker.state = 'endpoint'
   FROM jobqueue_queuedjob AS job
   JOIN jobqueue_worker AS worker ON worker.id = job.worker_id
  WHERE job.id = %(id)s AND job.status = 'running'
@@ -138,9 +137,6 @@ class HolderOfJob(NamedTuple):
     name: str
     release: str
     is_endpoint: bool
-    fence: int
-    attempt: int
-    job_type: str
 
 
 class LateJob(NamedTuple):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 from uuid import UUID
 
+from django_jobqueue.domain.name_patterns import EVERY, like_pattern
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.store.already_replayed import IS_REPLAYED
 
@@ -91,6 +92,22 @@ def _id(term: Term, table: Table) -> Part:
 
 def _statuses(term: Term, table: Table) -> Part:
     return "{table}.status = ANY ({}::text[])", [list(term.value)]
+
+
+def _names(column: str) -> Callable[[Term, Table], Part]:
+    """Names that one of several patterns fits."""
+
+    def part(term: Term, table: Table) -> Part:
+        exact = [name for name in term.value if EVERY not in name]
+        likes = [like_pattern(name) for name in term.value if EVERY in name]
+        conditions: dict[str, list[str]] = {
+            f"{{table}}.{column} = ANY ({{}}::text[])": exact,
+            f"{{table}}.{column} LIKE ANY ({{}}::text[])": likes,
+        }
+        given = {sql: names for sql, names in conditions.items() if names}
+        return " OR ".join(given) or "false", [*given.values()]
+
+    return part
 
 
 def _state(term: Term, table: Table) -> Part:
@@ -195,6 +212,8 @@ _SPECIAL: Final[dict[str, Callable[[Term, Table], Part]]] = {
     "id": _id,
     "state": _state,
     "statuses": _statuses,
+    "types": _names("job_type"),
+    "queues": _names("queue"),
     "error": _error,
     "group": _group,
     "groups": _group,

@@ -238,10 +238,10 @@ def test_too_large_data_have_an_id_of_their_own(billing: Program) -> None:
 def test_the_id_of_a_job_of_another_type_is_refused(billing: Program) -> None:
     id = jobs.add.enqueue(a=1).id
     sent = billing.send("PUT", path_of(id, "tests.sample.keep"), {"data": {"a": 1}})
-    assert sent.status_code == 400
+    problem(sent, 409, "duplicate_job")
     several = {"jobs": [{"data": {"a": 2}}, {"data": {"a": 1}, "id": f"job_{id}"}]}
     sent = billing.send("POST", "/jobs/tests.sample.keep", several)
-    assert "jobs[1]" in problem(sent, 400, "invalid_parameter")["detail"]
+    assert "jobs[1]" in problem(sent, 409, "duplicate_job")["detail"]
     assert QueuedJob.objects.get().job_type_id == "tests.sample.add"
 
 

@@ -18,6 +18,7 @@ from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing.handler import Handler
 from django_jobqueue.models import (
     ArchivedJob,
+    AuditEntry,
     Bucket,
     Failure,
     FailureGroup,
@@ -101,23 +102,6 @@ def test_a_remote_worker_does_a_job(node: Remote) -> None:
     assert (done.result, done.worker) == ({"size": [1, 2]}, "node-1")
     assert counted("succeeded", job_type=TYPE) == 1
     assert node.claim() == []
-
-
-def test_a_client_that_knows_no_fence_sends_the_attempt(node: Remote) -> None:
-    enqueue(TYPE, {})
-    (job,) = node.claim()
-
-    def end(**said: Any) -> Any:
-        body = {"worker": node.id, "status": "succeeded", **said}
-        return node.program.send("POST", f"/jobs/{job['name']}/{job['id']}", body)
-
-    problem(end(), 400, "missing_parameter")
-    problem(end(attempt=2), 409, "stale_fence")
-    QueuedJob.objects.update(fence=2)  # as after an attempt that was given back
-    problem(end(attempt=1), 400, "fence_required")
-    QueuedJob.objects.update(fence=1)
-    assert end(attempt=1).status_code == 200
-    assert archived(job).status == "succeeded"
 
 
 def test_jobs_are_claimed_most_urgent_first_and_within_the_slots(
@@ -251,6 +235,24 @@ def test_a_worker_holds_back_all_that_share_its_rate(
     (job,) = node.claim()
     assert node.end(job, "failed", retry_after=60, hold=hold).status_code == 200
     assert len(node.claim(limit=5)) == claimed
+
+
+def test_who_works_for_one_queue_holds_nothing_back_for_others(
+    node: Remote, program: Callable[..., Program]
+) -> None:
+    JobType.objects.filter(pk=TYPE).update(rate="100000/600s burst 9")
+    enqueue(TYPE, {}, queue="mail")
+    mail = Remote(program("work", queues=["mail"]), queues=["mail"])
+    (job,) = mail.claim()
+    problem(mail.end(job, "failed", retry_after=60, hold=True), 403, "forbidden")
+    assert mail.end(job, "failed", retry_after=60).status_code == 200
+    enqueue(TYPE, {})
+    (job,) = node.claim()
+    year = node.end(job, "failed", retry_after=86_401, hold=True)
+    problem(year, 400, "invalid_parameter")
+    assert node.end(job, "failed", retry_after=86_400, hold=True).status_code == 200
+    act = AuditEntry.objects.get(verb="hold")
+    assert act.details["seconds"] == 86_400
 
 
 def test_a_worker_that_holds_no_job_holds_nothing_back(node: Remote) -> None:

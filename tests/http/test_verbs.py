@@ -228,8 +228,16 @@ def test_a_bulk_operation_is_tried_started_watched_and_stopped(
     assert (
         some.send("POST", "/operations", {**body, "dry_run": True}).status_code == 200
     )
-    wide = {"kind": "cancel", "where": "tag:old"}
-    problem(some.send("POST", "/operations", wide), 403, "forbidden")
-    problem(some.send("POST", f"/operations/{id}/stop"), 403, "forbidden")
+    for named in ("type:shop.mail", "type:tests.sample.add type:shop.mail"):
+        wrong = {"kind": "cancel", "where": named}
+        problem(some.send("POST", "/operations", wrong), 403, "forbidden")
+    jobs.keep.enqueue(a=1)
+    own = some.send("POST", "/operations", {"kind": "cancel", "where": ""})
+    assert (own.status_code, own.json()["total"]) == (202, 3)  # not that of jobqueue.*
+    path = f"/operations/{own.json()['id']}"
+    assert some.send("GET", path).json() == own.json()
+    assert some.send("POST", f"{path}/stop").json()["state"] == "stopped"
+    missing = some.send("POST", f"/operations/{id}/stop")
+    problem(missing, 404, "operation_not_found")
     problem(some.send("GET", "/operations"), 403, "forbidden")
     assert ArchivedJob.objects.count() == 0

@@ -196,7 +196,7 @@ def test_only_the_right_fence_counts_and_only_once(
     assert archived(job.id).status == "succeeded"
 
 
-def test_the_attempt_alone_is_enough_while_each_claim_has_its_own(
+def test_an_endpoint_that_knows_no_fence_sends_back_the_attempts_that_were_left(
     declare: Declare, shipping: EndpointServer, worker: HandDriven, endpoint: Program
 ) -> None:
     shipping.answer(ACCEPTED)
@@ -209,16 +209,25 @@ def test_the_attempt_alone_is_enough_while_each_claim_has_its_own(
     job = handler.enqueue()
     worker.work()
     problem(say(job, "failed"), 400, "missing_parameter")
-    problem(say(job, "failed", attempt=2), 409, "stale_fence")
-    assert say(job, "failed", attempt=1).json()["status"] == "queued"
+    problem(say(job, "failed", attempt=1), 409, "stale_fence")
+    assert say(job, "failed", attempt=3).json()["status"] == "queued"
     shipping.answer(ACCEPTED)
     worker.work()
-    problem(say(job, "succeeded", attempt=1), 409, "stale_fence")
-    assert QueuedJob.objects.get().fence == 2
-    QueuedJob.objects.update(fence=3)  # as after a crash
-    problem(say(job, "succeeded", attempt=2), 400, "fence_required")
-    assert say(job, "succeeded", fence=3).status_code == 200
+    problem(say(job, "succeeded", attempt=3), 409, "stale_fence")
+    QueuedJob.objects.update(fence=7)  # as after claims that were given back
+    assert say(job, "succeeded", attempt=2).status_code == 200
     assert archived(job.id).status == "succeeded"
+
+
+def test_unlimited_attempts_are_told_apart_by_their_fences_alone(
+    declare: Declare, shipping: EndpointServer, worker: HandDriven, endpoint: Program
+) -> None:
+    shipping.answer(ACCEPTED)
+    job = declare(max_attempts=None).enqueue()
+    worker.work()
+    path, said = f"/jobs/{job.job_type}/job_{job.id}", {"status": "succeeded"}
+    problem(endpoint.send("POST", path, {**said, "attempt": 1}), 409, "stale_fence")
+    assert endpoint.send("POST", path, {**said, "fence": 1}).status_code == 200
 
 
 def test_only_jobs_of_endpoints_end_without_a_worker(

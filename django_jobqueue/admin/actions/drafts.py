@@ -3,7 +3,7 @@ start it."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -14,25 +14,14 @@ from django.utils.translation import gettext
 from django_jobqueue import operations
 from django_jobqueue.admin.base import may
 from django_jobqueue.admin.parts import display
-from django_jobqueue.domain.states import BulkKind
 from django_jobqueue.exceptions import JobQueueError
+from django_jobqueue.operations.bulk_rights import rights_to_draft
 from django_jobqueue.search.selection import Selection
-
-# Beside the right to start bulk operations.
-RIGHTS: Final = {
-    BulkKind.REPLAY: "replay_archivedjob",
-    BulkKind.CANCEL: "cancel_queuedjob",
-    BulkKind.RUN_NOW: "reschedule_queuedjob",
-    BulkKind.RESCHEDULE: "reschedule_queuedjob",
-    BulkKind.PRUNE: "prune_archivedjob",
-}
 
 
 def may_draft(request: HttpRequest, bulk_action: str) -> bool:
     """Whether the user may do this with many jobs at once."""
-    return may(request, "start_bulkoperation") and may(
-        request, RIGHTS[BulkKind(bulk_action)]
-    )
+    return all(may(request, right) for right in rights_to_draft(bulk_action))
 
 
 def draft(

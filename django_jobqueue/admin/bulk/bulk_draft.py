@@ -21,14 +21,16 @@ from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.selection_words import in_words
 from django_jobqueue.domain.states import ArchivedStatus, BulkKind, QueuedStatus
 from django_jobqueue.models import ArchivedJob, FailureGroup, QueuedJob
+from django_jobqueue.operations.bulk_rights import (
+    UNBOUNDED,
+    is_unbounded,
+    rights_to_start,
+)
 from django_jobqueue.search.selection import Selection, Table
 from django_jobqueue.store.bulk.draft_counts import Counted
 from django_jobqueue.store.bulk.operation_rows import Operation, Options
 from django_jobqueue.store.bulk.skips import planned
 from django_jobqueue.text import numbers
-
-UNBOUNDED: Final = "unbounded_bulkoperation"
-DECIDE: Final = "change_failuregroup"
 
 SKIPPED: Final = {
     "replayed": _("replayed already"),
@@ -54,11 +56,6 @@ class Draft:
         """The counts of its jobs, as far as they go."""
         return self.operation.counted
 
-    @property
-    def is_unbounded(self) -> bool:
-        """Whether it selects more than half of the table, or may still do so."""
-        return not self.counted.over or self.counted.is_most is not False
-
     @cached_property
     def plan(self) -> tuple[int, Counter[str]]:
         """How many jobs it would change, and how many it would skip for which reason,
@@ -74,12 +71,9 @@ class Draft:
         prune jobs before they are counted."""
         if self.counted.over and not self.counted.number:
             return False
-        if self.operation.options.resolves and not may(request, DECIDE):
+        if self.operation.kind == BulkKind.PRUNE and not self.counted.over:
             return False
-        if not self.is_unbounded:
-            return True
-        is_final = self.operation.kind == BulkKind.PRUNE
-        return may(request, UNBOUNDED) and (self.counted.over or not is_final)
+        return all(may(request, right) for right in rights_to_start(self.operation))
 
     def form(self, request: HttpRequest) -> BulkForm:
         """The form, bound to the data of a POST."""
@@ -270,7 +264,7 @@ def _warnings(request: HttpRequest, draft: Draft) -> list[str]:
             )
         )
     texts += _resolves(request, draft)
-    if counted.over and draft.is_unbounded:
+    if counted.over and is_unbounded(draft.operation):
         texts.append(_unbounded(request))
     return texts
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from django.http import HttpRequest
-from django.utils.translation import gettext as _
 
 from django_jobqueue.admin.base import REVEAL_DATA, VIEW_DATA, may
 from django_jobqueue.admin.parts import catalogue
-from django_jobqueue.search import IdSearch, SearchError, parse
+from django_jobqueue.search import IdSearch, parse
+from django_jobqueue.search.hidden_values import check_values
 from django_jobqueue.search.selection import Selection
 from django_jobqueue.search.type_names import with_whole_type
 from django_jobqueue.text import timezones
-from django_jobqueue.text.redaction import is_secret
 
 
 def understood(
@@ -29,30 +28,17 @@ def understood(
 
 
 def check_data(request: HttpRequest, selection: Selection) -> None:
-    """Whoever may not see a value must not be able to guess it. Raises SearchError."""
-    keys = {
-        key for term in selection.terms if term.field == "data" for key in term.path
-    }
-    if not keys:
-        return
-    if not may(request, VIEW_DATA):
-        raise SearchError(
-            _("You may not view the data of jobs, so you cannot search in it.")
-        )
-    if may(request, REVEAL_DATA):
-        return
-    sensitive = _sensitive(request, selection)
-    secret = sorted(key for key in keys if is_secret(key, sensitive))
-    if secret:
-        error = _(
-            "“%(key)s” is a sensitive key: you may not view its values, so you cannot "
-            "search for them. If it is one of other job types only, add “type:”."
-        )
-        raise SearchError(error % {"key": secret[0]})
+    """Raises SearchError for a search in what this user may not see."""
+    check_values(
+        selection,
+        sees_data=may(request, VIEW_DATA),
+        reveals=may(request, REVEAL_DATA),
+        sensitive=lambda: _sensitive(request, selection),
+    )
 
 
-def _sensitive(request: HttpRequest, selection: Selection) -> frozenset[str]:
+def _sensitive(request: HttpRequest, selection: Selection) -> Iterator[str]:
     """The sensitive keys of the job type, or of all if it may be any."""
     named = catalogue.job_types(request, selection.values("type")).values()
     lists = [row.sensitive for row in named] or catalogue.sensitive_keys(request)
-    return frozenset(str(key).lower() for keys in lists for key in keys)
+    return (str(key) for keys in lists for key in keys)

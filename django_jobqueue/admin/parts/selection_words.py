@@ -42,6 +42,7 @@ _NAMES: Final = {
     "release": _("release"),
     "group": _("failure group"),
 }
+_EACH: Final = {"statuses": "status", "types": "type", "queues": "queue"}
 _STATES: Final = {
     "ready": _("ready"),
     "later": _("later"),
@@ -104,7 +105,7 @@ def phrase(
     if value_type is ValueType.IDS:
         return _ids(term.value)
     if value_type is ValueType.TEXTS:
-        return " / ".join(phrase(Term("status", value)) for value in term.value)
+        return " / ".join(phrase(Term(_EACH[term.field], v)) for v in term.value)
     if value_type is ValueType.FLAG:
         return gettext("replayed") if term.value else gettext("not replayed")
     patterns = _MOMENTS if value_type is ValueType.MOMENT else _PATTERNS

@@ -1,0 +1,60 @@
+"""Nobody finds out by searching what they may not see: the rule of the admin and of
+the HTTP API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+
+from django.utils.translation import gettext as _
+
+from django_jobqueue.search.errors import SearchError
+from django_jobqueue.search.selection import Selection
+from django_jobqueue.text.redaction import is_secret
+
+SensitiveKeys = Callable[[], Iterable[str]]  # of the job types that are searched
+
+
+def check_values(
+    selection: Selection,
+    *,
+    sees_data: bool,
+    reveals: bool,
+    sensitive: SensitiveKeys,
+    sees_messages: bool = True,
+) -> None:
+    """Raises SearchError for a selection by values that are hidden.
+
+    ``sees_data`` is whether the reader sees the data of jobs, ``reveals`` also those
+    under sensitive keys, and ``sees_messages`` the messages of errors.
+    """
+    if not sees_messages and any(term.field == "text" for term in selection.terms):
+        raise SearchError(
+            _("You may not view the messages of errors, so you cannot search in them.")
+        )
+    keys = {
+        key for term in selection.terms if term.field == "data" for key in term.path
+    }
+    hidden = hidden_keys(keys, sees_data=sees_data, reveals=reveals, of=sensitive)
+    if hidden and not sees_data:
+        raise SearchError(
+            _("You may not view the data of jobs, so you cannot search in it.")
+        )
+    if hidden:
+        error = _(
+            "“%(key)s” is a sensitive key: you may not view its values, so you cannot "
+            "search for them. If it is one of other job types only, add “type:”."
+        )
+        raise SearchError(error % {"key": hidden[0]})
+
+
+def hidden_keys(
+    keys: Collection[str], *, sees_data: bool, reveals: bool, of: SensitiveKeys
+) -> list[str]:
+    """Those of these keys whose values this reader may not see; ``of`` is as
+    ``sensitive`` above."""
+    if not keys or (sees_data and reveals):
+        return []
+    if not sees_data:
+        return sorted(keys)
+    sensitive = {key.lower() for key in of()}
+    return sorted(key for key in keys if is_secret(key, sensitive))
