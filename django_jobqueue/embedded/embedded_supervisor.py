@@ -24,6 +24,7 @@ from django_jobqueue.processes import identity
 from django_jobqueue.processes.loop import Loop
 from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
+from django_jobqueue.remote import clients
 
 BEAT: Final = 0.25  # seconds between looks
 HASTE: Final = 0.01  # the same while somebody waits for an end
@@ -121,6 +122,7 @@ class EmbeddedSupervisor(Loop):
         """Have a worker here, and now and then one for a job that runs alone."""
         try:
             if not self._maintenance.has_started:
+                clients.load()
                 self._maintenance.get_ready()
                 self._maintenance.start()
                 connection_reset.keep_connections()

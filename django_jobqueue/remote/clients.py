@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
+from django_jobqueue.conf import conf
 from django_jobqueue.conf.endpoints import Endpoint
 from django_jobqueue.exceptions import RemoteExtraMissing
 
@@ -31,6 +32,13 @@ _clients: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, _Clients]] = (
 def is_installed() -> bool:
     """Whether the extra is installed."""
     return find_spec(EXTRA) is not None
+
+
+def load() -> None:
+    """Import what clients need, if there are endpoints. It takes so long that an event
+    loop which did it would give its jobs back meanwhile; so processes fork after it."""
+    if conf.endpoints and is_installed():
+        _httpx()
 
 
 async def client_of(endpoint: Endpoint) -> httpx.AsyncClient:

@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import hmac
 import logging
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -354,3 +355,14 @@ def test_a_cancelled_job_that_waits_is_never_sent(
     worker.work()
     assert archived(job.id).status == "cancelled"
     assert shipping.received == []
+
+
+def test_the_library_is_loaded_before_processes_fork_if_there_are_endpoints(
+    shipping: EndpointServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clients, "is_installed", lambda: True)
+    monkeypatch.setitem(sys.modules, "httpx", None)  # an import of it fails
+    with pytest.raises(ImportError):
+        clients.load()
+    with override_settings(JOBQUEUE={}):
+        clients.load()

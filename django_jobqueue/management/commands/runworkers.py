@@ -33,6 +33,7 @@ from django_jobqueue.management.jobqueue.time_formats import DURATIONS, duration
 from django_jobqueue.management.reloader import Reloader, is_reloaded
 from django_jobqueue.processes.identity import name_process
 from django_jobqueue.processes.worker_config import WorkerConfig
+from django_jobqueue.remote import clients
 
 logger = logging.getLogger("django_jobqueue.supervisor")
 
@@ -155,6 +156,7 @@ class Command(BaseCommand):
             standby=options["standby"],
         )
         database.check(conf.database)
+        clients.load()
         if "DUMP_DIR" in flags:  # else it was checked before
             for message in checks.check_dump_folder(None):
                 logger.warning("%s (%s) %s", message.msg, message.id, message.hint)
