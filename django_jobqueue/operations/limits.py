@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.key_limits import limit_name
@@ -17,6 +17,8 @@ from django_jobqueue.store import limit_overrides
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.job_types import Change
 from django_jobqueue.text.suggestions import did_you_mean
+
+OVERRIDE_LIMIT: Final = "override limit"  # in the audit
 
 
 @sync_only()
@@ -124,7 +126,7 @@ def _override(
             "–" if value is None else str(value)
             for value in (change.before, change.after)
         )
-    record("override limit", by, int(is_changed), details, using=using)
+    record(OVERRIDE_LIMIT, by, int(is_changed), details, using=using)
     return change
 
 

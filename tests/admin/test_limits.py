@@ -69,9 +69,9 @@ def test_an_engineer_overrides_a_limit_and_holds_a_key(log_in: LogIn) -> None:
     override(client, concurrency="", **ONLY)
     assert not KeyOverride.objects.exists()
     entries = [one.get_change_message() for one in LogEntry.objects.order_by("id")]
-    assert entries == ["– → 5", "Key acme: – → 0", "Key acme: 0 → –"]
+    assert entries == ["– → 5", "One key: – → 0", "One key: 0 → –"]
     assert AuditEntry.objects.count() == 3
-    assert "Key acme: – → 0" in get(client, page_of("keylimit", KEYED)).text
+    assert "One key: – → 0" in get(client, page_of("keylimit", KEYED)).text
 
 
 def test_an_engineer_overrides_rates_and_shares(log_in: LogIn) -> None:
@@ -97,7 +97,7 @@ def test_an_engineer_overrides_rates_and_shares(log_in: LogIn) -> None:
     page = get(client, page_of("keylimit", KEYED)).text
     assert "acme 0 2 – 10/60s burst 1 3 1 " in page
     assert "in 2 m" in page
-    assert "Key acme: – → 10/60s burst 1, 1 → –, – → 3" in page
+    assert "One key: – → 10/60s burst 1, 1 → –, – → 3" in page
     asked = get(client, FORM, keys=KEYED, key="acme")
     assert 'value="10/60s burst 1"' in asked.html
     assert 'value="3"' in asked.html

@@ -24,9 +24,12 @@ from django_jobqueue.admin.lists.filters import ChoiceFilter
 from django_jobqueue.admin.lists.positions import Key
 from django_jobqueue.admin.lists.ranges import ColumnRangeFilter
 from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.parts.limit_keys import sees_keys
 from django_jobqueue.admin.parts.linked_text import linked
 from django_jobqueue.models import AuditEntry
+from django_jobqueue.operations.limits import OVERRIDE_LIMIT
 from django_jobqueue.text import numbers
+from django_jobqueue.text.redaction import MASK
 
 SCANNED: Final = 10_000  # newest entries whose acts and people are offered
 MOST_SHOWN: Final = 3  # of what an act was about
@@ -85,6 +88,12 @@ class AuditEntryAdmin(ActionAdmin):
         about = Q(about__contains=[text]) | Q(about__contains=[text.lower()])
         return queryset.filter(about | Q(by=text) | Q(verb=text)), False
 
+    def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
+        """The details that this user may see."""
+        for row in rows:
+            row.shown_details = _shown(request, row)
+        return rows
+
     def change_view(
         self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any
     ) -> HttpResponse:
@@ -123,18 +132,27 @@ class AuditEntryAdmin(ActionAdmin):
         return display.lines(links) if links else display.NOTHING
 
     @column(description=_("details"))
-    def told(self, entry: AuditEntry) -> Any:
+    def told(self, entry: Any) -> Any:
         """Reasons, values before and after, and the like."""
-        details = entry.details if isinstance(entry.details, dict) else {}
         lines = [
             format_html(
                 '<span class="jq-quiet">{}:</span> {}',
                 display.visible(name.replace("_", " ")),
                 linked(display.shown_text(_text(value)), display.CELL),
             )
-            for name, value in details.items()
+            for name, value in entry.shown_details.items()
         ]
         return display.lines(lines) if lines else display.NOTHING
+
+
+def _shown(request: HttpRequest, entry: AuditEntry) -> dict[str, Any]:
+    """The details; without the key of a limit, unless the user sees its keys."""
+    details = entry.details if isinstance(entry.details, dict) else {}
+    if entry.verb != OVERRIDE_LIMIT or "key" not in details:
+        return details
+    about = entry.about if isinstance(entry.about, list) else []
+    is_shown = all(sees_keys(request, str(limit)) for limit in about)
+    return details if is_shown else {**details, "key": MASK}
 
 
 def _choices(name: str) -> list[tuple[str, Any]]:

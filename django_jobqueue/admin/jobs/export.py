@@ -32,6 +32,7 @@ from django_jobqueue.admin.lists.change_list import JobChangeList
 from django_jobqueue.admin.lists.positions import Position
 from django_jobqueue.admin.lists.selected import KnownIndexes, indexed_part, matching
 from django_jobqueue.admin.parts import catalogue
+from django_jobqueue.admin.parts.limit_keys import shown_limit_key
 from django_jobqueue.conf import conf
 from django_jobqueue.models import JobType
 from django_jobqueue.operations.audit_log import record
@@ -43,7 +44,9 @@ from django_jobqueue.text.json_reading import UNREADABLE, read_json
 from django_jobqueue.text.redaction import mask_json, mask_text, secrets_in
 
 CHUNK: Final = 1_000  # rows that one statement looks at
-DATA: Final = ("data", "metadata", "result")  # for who may see the data of jobs
+# For who may see the data of jobs; options of followers may have such.
+DATA: Final = ("data", "metadata", "result", "followers")
+LIMIT_KEY: Final = "limit_key"
 TEXTS: Final = ("error_message",)  # in which secrets may stand
 # What spreadsheets take for a formula: https://owasp.org/www-community/attacks/CSV_Injection
 FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")
@@ -195,6 +198,9 @@ class _Rows:
                 row[column] = mask_json(value, names, secrets)
             elif name in TEXTS:
                 row[column] = mask_text(values[name], secrets)
+            elif name == LIMIT_KEY and values[name]:
+                key = shown_limit_key(self._request, values[name])
+                row[column] = mask_text(key, secrets)
             else:
                 row[column] = values[name]
         return row

@@ -14,11 +14,12 @@ from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.actions.action import Action
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
-from django_jobqueue.admin.base import VIEW_DATA, may, may_view
+from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.limits.limit_override import OverrideLimit
 from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.history_entries import entries
+from django_jobqueue.admin.parts.limit_keys import sees_keys
 from django_jobqueue.domain.policy import NO_LIMIT
 from django_jobqueue.domain.rates import Rate
 from django_jobqueue.models import JobType, KeyLimit
@@ -31,7 +32,7 @@ from django_jobqueue.store.reading.limit_keys import (
     limits,
 )
 from django_jobqueue.text import numbers
-from django_jobqueue.text.redaction import MASK, is_secret
+from django_jobqueue.text.redaction import MASK
 
 
 @register(KeyLimit)
@@ -63,7 +64,7 @@ class KeyLimitAdmin(ActionAdmin):
         row = context["original"]
         db = DjangoDatabase()
         limit = next(iter(limits(db, row.name)), None) or _without_jobs(row)
-        is_hidden = _is_hidden(request, limit)
+        is_hidden = not sees_keys(request, row.name)
         keys = keys_of(db, limit)
         context["state"] = _state(limit)
         context["has_rates"] = any(limit.rate_of(key) for key in keys)
@@ -120,18 +121,6 @@ def _without_jobs(row: KeyLimit) -> LimitRow:
     of_keys = (row.rate, row.rate_override, row.strict)
     return LimitRow(
         row.name, row.concurrency, row.concurrency_override, (), 0, 0, *of_keys
-    )
-
-
-def _is_hidden(request: HttpRequest, limit: LimitRow) -> bool:
-    """Whether the user may not see the keys: they are arguments of jobs."""
-    if not may(request, VIEW_DATA):
-        return True
-    types = JobType._default_manager.filter(pk__in=limit.job_types)
-    return any(
-        is_secret(str(name), [str(one).lower() for one in sensitive or ()])
-        for rule, sensitive in types.values_list("limit_rule", "sensitive")
-        for name in (rule or {}).get("by", ())
     )
 
 
