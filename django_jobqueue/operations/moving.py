@@ -19,8 +19,8 @@ from django_jobqueue.exceptions import InvalidArguments, JobQueueError
 from django_jobqueue.operations.audit_log import record
 from django_jobqueue.processes import identity
 from django_jobqueue.search.selection import Selection
+from django_jobqueue.store import database_identity, job_types
 from django_jobqueue.store import find as store_find
-from django_jobqueue.store import job_types
 from django_jobqueue.store.bulk import moving_jobs
 from django_jobqueue.store.bulk.moving_jobs import BATCH, Holders
 from django_jobqueue.store.bulk.selected_ids import selected_ids
@@ -68,6 +68,7 @@ class Move:
     _here: DjangoDatabase = field(init=False)
     _there: DjangoDatabase = field(init=False)
     _holders: dict[str, int] = field(default_factory=dict, init=False)  # by alias
+    _owners: dict[str, str] = field(default_factory=dict, init=False)  # by alias
 
     def __enter__(self) -> Self:
         self._here, self._there = DjangoDatabase(), DjangoDatabase(self.to)
@@ -80,10 +81,15 @@ class Move:
         same = self._here.alias == self._there.alias
         with self._at(self._there):
             same = same or moving_jobs.have_same_tables(self._here, self._there)
+            identity_there = database_identity.identity(self._there)
         if same:
             raise InvalidArguments(
                 f"The jobs are in the database {self.to!r} already: name another one."
             )
+        self._owners = {
+            self._here.alias: f"to {identity_there}",
+            self._there.alias: f"from {database_identity.identity(self._here)}",
+        }
         return self
 
     @property
@@ -138,7 +144,7 @@ class Move:
         numbers = []
         for db in (self._here, self._there):
             with self._at(db):
-                numbers.append(moving_jobs.count_held(db, self._name(db)))
+                numbers.append(moving_jobs.count_held(db, self._owners[db.alias]))
         return max(numbers)
 
     def steps(
@@ -165,6 +171,7 @@ class Move:
                 db,
                 {
                     "name": self._name(db),
+                    "owner": self._owners[db.alias],
                     "host": identity.host(),
                     "pid": pid,
                     "identity": identity.identity(pid),
@@ -173,7 +180,7 @@ class Move:
             )
 
     def _name(self, db: DjangoDatabase) -> str:
-        """The name of the row that holds jobs in this database."""
+        """The name, for people, of the row that holds jobs in this database."""
         if db is self._here:
             return f"move to {self.to}"[:200]
         return f"move from {self._here.alias}"[:200]
@@ -184,8 +191,10 @@ class Move:
         others: list[Holders] = []
         for db in (self._here, self._there):
             with self._at(db):
-                holder, name = self._holders[db.alias], self._name(db)
-                others.append(moving_jobs.take_over(db, name, holder, identity.is_dead))
+                holder, owner = self._holders[db.alias], self._owners[db.alias]
+                others.append(
+                    moving_jobs.take_over(db, owner, holder, identity.is_dead)
+                )
         self.others = max(each.alive for each in others)
         if not any(each.taken_over for each in others):
             return []

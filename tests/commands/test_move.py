@@ -6,7 +6,8 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 from django.core.management.base import CommandError
 from django.db import OperationalError, connections, transaction
 from django.utils import timezone
+from pytest_django import DjangoDbBlocker
 
 from django_jobqueue import operations
 from django_jobqueue.models import ArchivedJob, AuditEntry, JobType, QueuedJob, Worker
@@ -27,6 +29,7 @@ from tests.commands.conftest import Manage, Said, Terminal, jobqueue, refusal
 from tests.sample import jobs
 from tests.store.rows import ADD, LIMITED, ONCE, ago, archive, job_type, make, make_many
 from tests.support.commands import ForkedProcess, worker_environment
+from tests.support.database import own_database
 from tests.support.hand_driven import HandDriven
 from tests.support.prepared_process import run_code
 from tests.support.second_database import SECOND, second  # noqa: F401
@@ -559,3 +562,42 @@ def test_without_a_filter_it_only_ends_what_was_killed(
     assert here(status="queued") | there(status="queued") == ids
     assert len(there()) == 2
     assert jobqueue(TO).out == "0 jobs were moved to second.\n"
+
+
+@pytest.fixture
+def third(django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
+    """The name of a database that another project has under one of our aliases."""
+    name = f"{connections['default'].settings_dict['NAME']}_third"
+    with own_database("third", name, django_db_blocker):
+        yield name
+
+
+@contextmanager
+def leading_to(alias: str, name: str) -> Iterator[None]:
+    """The alias is that of another database meanwhile."""
+    wrapper = connections[alias]
+    own = wrapper.settings_dict["NAME"]
+    for database in (name, own):
+        wrapper.close()
+        wrapper.settings_dict["NAME"] = database
+        if database != own:
+            yield
+
+
+@pytest.mark.parametrize("alias", ["default", SECOND])
+@pytest.mark.parametrize("step", ["stage", "delete", "drop"])
+def test_a_move_leaves_alone_what_one_of_other_databases_held(
+    alias: str, step: str, third: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two projects call different databases by the same alias."""
+    ids = set(make_many(3))
+    with monkeypatch.context() as patched:
+        during(patched, step, lambda: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            jobqueue(ALL)
+    lapse()
+    with leading_to(alias, third):
+        assert jobqueue(TO).out == "0 jobs were moved to second.\n"
+    jobqueue(ALL)
+    assert (here(), there(status="queued")) == (set(), ids)
+    assert holders() == 0

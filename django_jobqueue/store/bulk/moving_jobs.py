@@ -2,8 +2,10 @@
 
 A job that moves is held in both databases before it leaves the first one: as a running
 job of a row in ``jobqueue_worker`` whose state is ``moving``, so that no worker claims
-it, and no rescue takes it when the command dies. So a kill between any two steps leaves
-each job in one of these states, and the next move can tell which:
+it, and no rescue takes it when the command dies. The owner of that row is the other
+database, by its identity, since two projects may use one alias for different ones. So a
+kill between any two steps leaves each job in one of these states, and the next move can
+tell which:
 
 1. held here: it goes back to the queue here;
 2. held here and there: it is deleted here, then released there;
@@ -44,8 +46,8 @@ SELECT counted.job_type, counted.queue, type.delivery = 'at_most_once', counted.
 """
 
 REGISTER: Final = """
-INSERT INTO jobqueue_worker (name, host, pid, identity, state, lease_until)
-VALUES (%(name)s, %(host)s, %(pid)s, %(identity)s, 'moving',
+INSERT INTO jobqueue_worker (name, owner, host, pid, identity, state, lease_until)
+VALUES (%(name)s, %(owner)s, %(host)s, %(pid)s, %(identity)s, 'moving',
         clock_timestamp() + %(lease)s * interval '1 second')
 RETURNING id
 """
@@ -61,7 +63,7 @@ RETURNING id
 # after it sees all that they hold, and they hold nothing after it.
 LOCK_HOLDERS: Final = """
 SELECT id, identity, lease_until < clock_timestamp() FROM jobqueue_worker
- WHERE state = 'moving' AND name = %(name)s AND id <> %(holder)s
+ WHERE state = 'moving' AND owner = %(owner)s AND id <> %(holder)s
    FOR UPDATE
 """
 LOCK_OWN: Final = """
@@ -110,7 +112,7 @@ COUNT_HELD: Final = """
 SELECT count(*) FROM jobqueue_queuedjob AS job
  WHERE job.status = 'running'
    AND job.worker_id IN (SELECT id FROM jobqueue_worker
-                          WHERE state = 'moving' AND name = %(name)s)
+                          WHERE state = 'moving' AND owner = %(owner)s)
 """
 HELD: Final = """
 SELECT id, fence FROM jobqueue_queuedjob
@@ -168,7 +170,7 @@ class SelectedJobs(NamedTuple):
 
 
 class Holders(NamedTuple):
-    """The other moves of the same name."""
+    """The other moves between the same databases, in the same direction."""
 
     taken_over: int  # that had died
     alive: int
@@ -190,7 +192,8 @@ def have_same_tables(one: Database, other: Database) -> bool:
 
 def register(db: Database, values: Mapping[str, Any]) -> int:
     """Write the row that holds jobs; return its id, which is never reused. The values
-    are ``name``, ``host``, ``pid``, ``identity`` and ``lease`` in seconds."""
+    are ``name``, ``owner``, ``host``, ``pid``, ``identity``, and ``lease`` in
+    seconds."""
     holder: int = db.fetch(REGISTER, values)[0][0]
     return holder
 
@@ -201,13 +204,13 @@ def renew(db: Database, holder: int, lease: float) -> bool:
 
 
 def take_over(
-    db: DjangoDatabase, name: str, holder: int, is_dead: Callable[[str], bool]
+    db: DjangoDatabase, owner: str, holder: int, is_dead: Callable[[str], bool]
 ) -> Holders:
-    """Take over what moves of this name hold that have died, or whose lease lapsed;
+    """Take over what moves of this owner hold that have died, or whose lease lapsed;
     ``is_dead`` judges the identity of a process."""
 
     def take() -> Holders:
-        others = db.fetch(LOCK_HOLDERS, {"name": name, "holder": holder})
+        others = db.fetch(LOCK_HOLDERS, {"owner": owner, "holder": holder})
         gone = [id for id, identity, lapsed in others if lapsed or is_dead(identity)]
         if gone:
             db.run(TAKE_OVER, {"holder": holder, "gone": gone})
@@ -232,9 +235,9 @@ def hold(db: Database, holder: int, ids: Sequence[UUID]) -> list[UUID]:
     return [row[0] for row in db.fetch(HOLD, {"holder": holder, "ids": list(ids)})]
 
 
-def count_held(db: Database, name: str) -> int:
-    """How many jobs moves of this name hold, alive or not."""
-    ((number,),) = db.fetch(COUNT_HELD, {"name": name})
+def count_held(db: Database, owner: str) -> int:
+    """How many jobs moves of this owner hold, alive or not."""
+    ((number,),) = db.fetch(COUNT_HELD, {"owner": owner})
     return int(number)
 
 
