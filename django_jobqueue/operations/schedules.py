@@ -29,9 +29,8 @@ from django_jobqueue.operations.checks import checked_data, must_exist
 from django_jobqueue.store import find as store_find
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.rows import Job
-from django_jobqueue.store.schedules import change
-from django_jobqueue.store.schedules import fire as fire_store
-from django_jobqueue.store.schedules.fire import DueSchedule
+from django_jobqueue.store.schedules import change, due_schedules
+from django_jobqueue.store.schedules.due_schedules import DueSchedule
 from django_jobqueue.text import timezones
 from django_jobqueue.text.suggestions import near_names
 
@@ -90,7 +89,7 @@ def run_now(name: str, *, using: str | None = None, by: str = "") -> Job:
     db = DjangoDatabase(using)
 
     def enqueue() -> Job:
-        one = fire_store.find(db, name)
+        one = due_schedules.find(db, name)
         if one is None:
             raise _unknown(db, name)
         options = {"enqueued_by": by or f"schedule {name}", **from_stored(one.options)}
@@ -134,7 +133,7 @@ def override(
             raise InvalidArguments(
                 f"The schedule {name!r} was made by an operator: edit it instead."
             )
-        one = fire_store.find(db, name)
+        one = due_schedules.find(db, name)
         assert one is not None
         zone, rule = values.get("time_zone"), values.get("rule")
         if zone is not None or rule is not None:
@@ -211,7 +210,7 @@ def edit(name: str, *, using: str | None = None, by: str = "", **values: Any) ->
                 f"The schedule {name!r} is declared by the code: override its rule, "
                 "time zone or data."
             )
-        one = fire_store.find(db, name)
+        one = due_schedules.find(db, name)
         assert one is not None
         change.edit(db, _checked(name, job_type, {**_values(one), **values}))
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.queue.claim import NEXT_QUARANTINED, quarantine_params
 from django_jobqueue.store.queue.expire import NEXT_EXPIRY
-from django_jobqueue.store.schedules.fire import NEXT_FIRING
+from django_jobqueue.store.schedules.due_schedules import NEXT_FIRING
 from django_jobqueue.store.worker_rows import NEXT_LAPSE
 
 DEADLINES: Final = f"""
@@ -54,5 +54,6 @@ def read(
 ) -> NextDeadlines:
     """Look ahead; of jobs that must run alone at those of these types and queues, of
     schedules of the code at these."""
-    params = quarantine_params(job_types, queues) | {"schedules": list(schedules)}
+    params = quarantine_params(job_types, queues)
+    params |= {"schedules": list(schedules), "without": []}
     return NextDeadlines(*db.fetch(DEADLINES, params)[0])

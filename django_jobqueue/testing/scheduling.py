@@ -17,7 +17,7 @@ from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.rows import Job
 from django_jobqueue.store.schedules import declare as declare_schedules
-from django_jobqueue.store.schedules import fire as fire_store
+from django_jobqueue.store.schedules import due_schedules
 from django_jobqueue.testing.clocks import aware
 from django_jobqueue.testing.visible_jobs import name_of
 from django_jobqueue.text.suggestions import near_names
@@ -46,8 +46,8 @@ def fire_schedules(*only: str | Declared) -> list[Job]:
     declare_schedules.declare(db, schedules, [each.name for each in registry])
     made: list[UUID] = []
     done = set(schedules.names) - set(names) if names else set()
-    while due := fire_store.due(db, schedules.names, done):
-        made += fire(db, due)
+    while due := due_schedules.due(db, schedules.names, done):
+        made += fire(db, due).jobs
         # A plan is never due at once, and what was fired has gone on.
         done.update(one.name for one in due)
     return [get_job(id) for id in made]

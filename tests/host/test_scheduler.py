@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -19,14 +20,22 @@ from django_jobqueue.domain.schedules import schedules
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.declarer import Declarer
 from django_jobqueue.host.maintenance.host_maintenance import MaintenanceThread
-from django_jobqueue.host.maintenance.scheduler import Scheduler, firing_of
+from django_jobqueue.host.maintenance.scheduler import (
+    LOCKED_FIRST,
+    LOCKED_LAST,
+    Scheduler,
+    fire,
+    firing_of,
+)
 from django_jobqueue.models import Firing, QueuedJob, Schedule
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.schedules import declare as declare_schedules
+from django_jobqueue.store.schedules import due_schedules
 from django_jobqueue.store.schedules import fire as fire_store
 from tests.sample import jobs
+from tests.store.meanwhile import open_transaction
 from tests.support.hand_driven import HandDriven
 from tests.support.waiting import eventually
 
@@ -223,7 +232,7 @@ def test_a_unique_type_is_unique_for_its_schedules_too(host: Host) -> None:
 @pytest.mark.usefixtures("hourly")
 def test_who_slept_between_its_look_and_its_firing_fires_nothing(host: Host) -> None:
     moment = be_due()
-    (seen,) = fire_store.due(host.db, ["hourly"])
+    (seen,) = due_schedules.due(host.db, ["hourly"])
     host.tick()
     later = moment + HOUR
     fired = fire_store.fire(host.db, [(seen, later, [firing_of(seen, moment)])])
@@ -247,7 +256,7 @@ def test_a_change_that_comes_first_keeps_the_old_moment_from_firing(
     jobs.add.at(cron("0 * * * *", tz="UTC"), name="hourly")(1)
     host.plan()
     moment = be_due()
-    (seen,) = fire_store.due(host.db, ["hourly"])
+    (seen,) = due_schedules.due(host.db, ["hourly"])
     Schedule.objects.update(**change)
     made = [firing_of(seen, moment)]
     assert fire_store.fire(host.db, [(seen, moment + HOUR, made)]) == []
@@ -314,7 +323,7 @@ def test_jitter_spreads_within_its_limit_and_is_the_same_for_a_moment(
     jobs.add.at(every(minutes=1), name="often", missed="all", jitter=600)(1)
     host.plan()
     be_due(10 * MINUTE)
-    (seen,) = fire_store.due(host.db, ["often"])
+    (seen,) = due_schedules.due(host.db, ["often"])
     host.tick()
     waits = []
     for firing in Firing.objects.all():
@@ -366,3 +375,79 @@ def test_a_setting_keeps_a_host_from_firing(host: Host, fires: bool) -> None:
     loops.tick()
     loops.rescuer._connection.close()  # private: as at the end of its process
     assert Schedule.objects.exclude(planned_for="").exists() is fires
+
+
+@contextmanager
+def locked(db: OwnConnection, name: str) -> Iterator[None]:
+    """Somebody has changed this schedule, and not committed."""
+    with open_transaction(db) as transaction:
+        row = f"SELECT FROM jobqueue_schedule WHERE name = '{name}' FOR UPDATE"
+        transaction.fetch(row)
+        yield
+
+
+def test_a_locked_schedule_is_tried_less_often_and_keeps_no_other_one(
+    host: Host, other: OwnConnection
+) -> None:
+    jobs.add.at(RARELY, name="locked")(1)
+    jobs.add.at(RARELY, name="other")(2)
+    host.plan()
+    moment = be_due()
+    with locked(other, "locked"):
+        waits = [host.tick() for _ in range(3)]
+        assert Firing.objects.get().schedule == "other"
+        for _ in range(12):
+            host.scheduler._waits = {  # private: so much later
+                name: wait._replace(until=0.0)
+                for name, wait in host.scheduler._waits.items()  # private: likewise
+            }
+            waits.append(host.tick())
+        assert waits[0] <= LOCKED_FIRST
+        assert LOCKED_LAST / 2 < waits[-1] <= LOCKED_LAST
+        # One that is due meanwhile is waited for, and fires.
+        soon = timezone.now() + timedelta(seconds=LOCKED_LAST / 4)
+        Schedule.objects.filter(name="other").update(next_at=soon)
+        assert host.tick() <= LOCKED_LAST / 4
+        eventually(lambda: host.tick() and Firing.objects.count() == 2)
+    eventually(lambda: host.tick() and Firing.objects.count() == 3)
+    assert {*Firing.objects.values_list("fires_at", flat=True)} == {moment, soon}
+    assert Schedule.objects.filter(next_at__gt=timezone.now()).count() == 2
+
+
+def test_what_another_host_fires_at_this_moment_is_no_reason_to_wait(
+    host: Host, make_host: Callable[[], Host]
+) -> None:
+    jobs.add.at(RARELY, name="hourly")(1)
+    host.plan()
+    other = make_host()
+    moment = be_due()
+    (seen,) = due_schedules.due(host.db, ["hourly"])
+    other.tick()
+    assert fire(host.db, [seen]) == (set(), [])
+    Schedule.objects.update(next_at=moment)  # it goes on, though nothing is made
+    assert host.tick() <= LOCKED_FIRST
+    eventually(lambda: host.tick() > 1)
+
+
+def test_a_firing_that_waits_for_another_transaction_keeps_no_other_one(
+    host: Host, own: OwnConnection, other: OwnConnection
+) -> None:
+    """Somebody enqueues the job that would be its duplicate, and does not commit."""
+    own.run("SET lock_timeout = 50")
+    jobs.add_alone.enqueue(3)
+    key = QueuedJob.objects.get().unique_key
+    QueuedJob.objects.all().delete()
+    jobs.add_alone.at(RARELY, name="alone")(3)
+    jobs.add.at(RARELY, name="other")(2)
+    host.plan()
+    be_due()
+    with open_transaction(other) as transaction:
+        transaction.run(
+            "INSERT INTO jobqueue_queuedjob (job_type, unique_key) VALUES"
+            " (%(name)s, %(key)s)",
+            {"name": jobs.add_alone.name, "key": key},
+        )
+        host.tick()
+        assert Firing.objects.get().schedule == "other"
+    eventually(lambda: host.tick() and Firing.objects.count() == 2)
+    assert Firing.objects.get(schedule="alone").outcome == "skipped"

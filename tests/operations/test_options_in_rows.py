@@ -23,7 +23,7 @@ from django_jobqueue.models import QueuedJob, Schedule
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.schedules import declare as declare_schedules
-from django_jobqueue.store.schedules import fire as fire_store
+from django_jobqueue.store.schedules import due_schedules
 from tests.sample import jobs
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -195,9 +195,9 @@ def test_each_option_is_in_the_row_that_a_schedule_makes(
     for name in names:
         jobs.add.using(**{name: SAMPLES[name][0]}).at(every(days=1_000), name=name)(1)
     declare()
-    fire(own, fire_store.due(own, names))  # plans them
+    fire(own, due_schedules.due(own, names))  # plans them
     Schedule.objects.update(next_at=timezone.now())
-    assert len(fire(own, fire_store.due(own, names))) == len(names)
+    assert len(fire(own, due_schedules.due(own, names)).jobs) == len(names)
     rows = {row["metadata"]["schedule"]: row for row in QueuedJob.objects.values()}
     assert list(filter(None, (lost(name, rows[name]) for name in names))) == []
 

@@ -26,7 +26,7 @@ from django_jobqueue.stats import attention, overview
 from django_jobqueue.stats.attention import Concern
 from django_jobqueue.stats.time_window import HOUR
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.schedules import fire
+from django_jobqueue.store.schedules import due_schedules
 
 ADD = "tests.sample.add"
 SAY = "tests.sample.say"
@@ -95,7 +95,7 @@ def schedule(
     values = {"job_type_id": ADD, "rule": "every 3600", "time_zone": "UTC", **columns}
     made = Schedule.objects.create(name=name, **values)
     if due is not None:
-        found = fire.find(DjangoDatabase(), name)
+        found = due_schedules.find(DjangoDatabase(), name)
         assert found is not None
         made.next_at, made.planned_for = timezone.now() + due, found.plan
         made.save()

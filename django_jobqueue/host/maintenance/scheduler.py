@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.conf import conf
@@ -29,24 +29,35 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.processes.loop import Loop
 from django_jobqueue.store.connection import Database, OwnConnection
+from django_jobqueue.store.errors import is_contended
+from django_jobqueue.store.partial_batches import BRIEF
 from django_jobqueue.store.queue.new_job import NewJob
+from django_jobqueue.store.schedules import due_schedules
 from django_jobqueue.store.schedules import fire as fire_store
-from django_jobqueue.store.schedules.fire import BATCH, DueSchedule, NewFiring
+from django_jobqueue.store.schedules.due_schedules import BATCH, DueSchedule
+from django_jobqueue.store.schedules.fire import NewFiring
 
 logger = logging.getLogger("django_jobqueue.maintenance")
 
 AGAIN_AFTER: Final = 60.0  # seconds until the next try of a schedule that failed
-# Seconds until the next look while a schedule is due that failed, and while others
-# hold the rows of all that are due.
-FAILED_PAUSE: Final = 1.0
-LOCKED_PAUSE: Final = 0.001
+# The same of one whose row others hold: another host that fires it, or an open
+# transaction. The first wait; twice that after each further try, up to the last one.
+LOCKED_FIRST: Final = 0.001
+LOCKED_LAST: Final = 1.0
+
+
+class Wait(NamedTuple):
+    """How long a schedule is left alone that did not go on."""
+
+    until: float  # time.monotonic()
+    seconds: float
 
 
 class Scheduler(Loop):
     """Sleeps until the next schedule is due.
 
-    A schedule that cannot be fired, because its row was edited in SQL, does not hold up
-    the others.
+    A schedule that cannot be fired, because its row was edited in SQL or is locked,
+    does not hold up the others.
     """
 
     name = "scheduler"
@@ -55,7 +66,7 @@ class Scheduler(Loop):
         super().__init__()
         self._connection = connection
         self._deadlines = deadlines
-        self._failed: dict[str, float] = {}  # when to try again; time.monotonic()
+        self._waits: dict[str, Wait] = {}
 
     def tick(self) -> float:
         """Fire or plan a batch of the schedules that are due."""
@@ -64,36 +75,58 @@ class Scheduler(Loop):
             until_read = self._deadlines.seconds_until_read
             return until_read if seconds is None else min(seconds, until_read)
         now = time.monotonic()
-        self._failed = {name: at for name, at in self._failed.items() if at > now}
-        due = fire_store.due(self._connection, schedules.names, self._failed)
-        self._fire(due)
-        if len(due) == BATCH:
-            return 0.0
-        if self._failed:
-            return FAILED_PAUSE
-        return 0.0 if due else LOCKED_PAUSE
+        held = {name: wait for name, wait in self._waits.items() if wait.until > now}
+        due = due_schedules.due(self._connection, schedules.names, held)
+        waits, now = self._fire(due), time.monotonic()
+        self._waits = held | {name: Wait(now + s, s) for name, s in waits.items()}
+        return 0.0 if len(due) == BATCH else self._pause()
 
-    def _fire(self, due: list[DueSchedule]) -> None:
-        """Fire these together; if that fails, one by one."""
+    def _pause(self) -> float:
+        """Seconds until the next of those that can be fired, as far as is known, or
+        until the next try of another one."""
+        if not self._waits:
+            return 0.0  # the deadlines say it
+        next_try = min(wait.until for wait in self._waits.values()) - time.monotonic()
+        others = due_schedules.next_firing(
+            self._connection, schedules.names, self._waits
+        )
+        return max(0.0, next_try if others is None else min(next_try, others))
+
+    def _fire(self, due: list[DueSchedule]) -> dict[str, float]:
+        """Fire these together; if that fails, one by one. Returns for how many seconds
+        those are to wait that did not go on."""
         try:
-            fire(self._connection, due)
-        except StoreUnavailable:
-            raise
+            moved = fire(self._connection, due).schedules
         except Exception as error:
+            if isinstance(error, StoreUnavailable) and not is_contended(error):
+                raise
+            if len(due) == 1 and is_contended(error):
+                return {due[0].name: self._wait(due[0].name)}
             if len(due) == 1:
-                self._give_up(due[0], error)
-                return
-            for one in due:
-                self._fire([one])
+                logger.error("The schedule %r cannot fire: %s", due[0].name, error)
+                return {due[0].name: AGAIN_AFTER}
+            waits: dict[str, float] = {}
+            with self._connection.patience(BRIEF):
+                for one in due:
+                    waits |= self._fire([one])
+            return waits
+        return {one.name: self._wait(one.name) for one in due if one.name not in moved}
 
-    def _give_up(self, one: DueSchedule, error: Exception) -> None:
-        """For a while, and say why."""
-        self._failed[one.name] = time.monotonic() + AGAIN_AFTER
-        logger.error("The schedule %r cannot fire: %s", one.name, error)
+    def _wait(self, name: str) -> float:
+        """Seconds until the next try of one that is locked."""
+        before = self._waits.get(name)
+        return LOCKED_FIRST if before is None else min(LOCKED_LAST, 2 * before.seconds)
 
 
-def fire(db: Database, due: Iterable[DueSchedule]) -> list[UUID]:
-    """Fire, or plan, these schedules; returns the jobs that were made.
+class Fired(NamedTuple):
+    """What a round came to."""
+
+    schedules: set[str]  # that were fired or planned
+    jobs: list[UUID]
+
+
+def fire(db: Database, due: Iterable[DueSchedule]) -> Fired:
+    """Fire, or plan, these schedules.
 
     Raises ValueError for a rule that cannot be read, InvalidArguments and TypeError for
     options that no job can have.
@@ -115,10 +148,10 @@ def fire(db: Database, due: Iterable[DueSchedule]) -> list[UUID]:
                 )
             )
         fired.append((one, decided.next_at, firings))
-    if planned:
-        fire_store.plan(db, planned)
+    moved = due_schedules.plan(db, planned) if planned else set()
     made = fire_store.fire(db, fired) if fired else []
-    return [id for _, id in made if id is not None]
+    jobs = [id for _, id in made if id is not None]
+    return Fired(moved | {name for name, _ in made}, jobs)
 
 
 def firing_of(schedule: DueSchedule, moment: datetime) -> NewFiring:

@@ -8,18 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from django_jobqueue.domain.due_firings import (
-    FiringOutcome,
-    Missed,
-    MissedPolicy,
-    Period,
-)
+from django_jobqueue.domain.due_firings import FiringOutcome
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.declaring import seconds_of
 from django_jobqueue.store.queue.insert import (
@@ -28,73 +23,12 @@ from django_jobqueue.store.queue.insert import (
 )
 from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.schedules.declare import text_of
+from django_jobqueue.store.schedules.due_schedules import PLAN, DueSchedule
 from django_jobqueue.store.schedules.observed_firings import (
     ObservedFirings,
     observed_firings,
 )
 from django_jobqueue.text.json_reading import read_json
-
-BATCH: Final = 100  # schedules in one statement
-
-# What the next firing depends on: it is planned anew if that changed.
-PLAN: Final = """
-concat_ws('|', coalesce(schedule.rule_override, schedule.rule),
-               coalesce(schedule.time_zone_override, schedule.time_zone),
-               coalesce(extract(epoch FROM schedule.starts_at)::text, ''),
-               coalesce(extract(epoch FROM schedule.ends_at)::text, ''))
-"""
-
-# A host fires what its own code declares, and what operators made. So a schedule of
-# code that is nowhere any more does not fire, whatever its row says.
-FIRES: Final = """
-NOT schedule.paused AND schedule.gone_at IS NULL
-   AND (schedule.origin = 'admin' OR schedule.name = ANY (%(schedules)s::text[]))
-"""
-
-NEXT_FIRING: Final = f"""
-SELECT min(CASE WHEN schedule.planned_for = {PLAN}
-                THEN extract(epoch FROM schedule.next_at - clock_timestamp())::float8
-                ELSE 0 END)
-  FROM jobqueue_schedule AS schedule
- WHERE {FIRES}
-"""
-
-_IN_FORCE: Final = f"""
-SELECT schedule.name, schedule.job_type,
-       coalesce(schedule.rule_override, schedule.rule),
-       coalesce(schedule.time_zone_override, schedule.time_zone),
-       coalesce(schedule.data_override, schedule.data)::text, schedule.options::text,
-       schedule.missed, schedule.missed_within, schedule.missed_most,
-       schedule.overlap = 'skip', coalesce(schedule.jitter, interval '0'),
-       schedule.starts_at, schedule.ends_at, {PLAN},
-       CASE WHEN schedule.planned_for = {PLAN} THEN schedule.next_at END,
-       clock_timestamp()
-  FROM jobqueue_schedule AS schedule
-"""
-
-FIND: Final = f"{_IN_FORCE} WHERE schedule.name = %(name)s"
-
-DUE: Final = f"""
-{_IN_FORCE}
- WHERE {FIRES}
-   AND (schedule.planned_for <> {PLAN} OR schedule.next_at <= clock_timestamp())
-   AND schedule.name <> ALL (%(without)s::text[])
- ORDER BY schedule.next_at, schedule.name
- LIMIT %(batch)s
-"""
-
-PLAN_NEXT: Final = f"""
-UPDATE jobqueue_schedule AS schedule
-   SET next_at = given.next_at, planned_for = given.plan
-  FROM (SELECT held.name, given.plan, given.next_at
-          FROM jsonb_to_recordset(%(schedules)s::jsonb)
-               AS given (name text, plan text, next_at timestamptz)
-          JOIN jobqueue_schedule AS held ON held.name = given.name
-         ORDER BY held.name
-           FOR NO KEY UPDATE OF held SKIP LOCKED) AS given
- WHERE schedule.name = given.name AND schedule.planned_for <> given.plan
-   AND given.plan = {PLAN}
-"""
 
 # The values of one job of an enqueue, as columns of a record, with their types.
 _OF_JOB: Final = {
@@ -238,25 +172,6 @@ PRUNE_BATCH: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DueSchedule:
-    """A schedule that fires now, or is to be planned: what is in force of it."""
-
-    name: str
-    job_type: str
-    rule: str
-    time_zone: str
-    data: Any
-    options: dict[str, Any]
-    missed: MissedPolicy
-    skips_overlap: bool
-    jitter: timedelta
-    period: Period
-    plan: str
-    next_at: datetime | None  # None if it is to be planned
-    now: datetime  # by the database's clock
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class NewFiring:
     """A firing to make."""
 
@@ -267,30 +182,6 @@ class NewFiring:
     new: NewJob | None = None
     overlap_key: UUID | None = None  # unfinished jobs of the schedule have it
     data: str = "{}"  # JSON text
-
-
-def due(
-    db: Database, names: Sequence[str], without: Collection[str] = ()
-) -> list[DueSchedule]:
-    """A batch of schedules that are to be fired or planned: of those that operators
-    made, and of the code's these; ``without`` some."""
-    params = {"schedules": list(names), "without": list(without), "batch": BATCH}
-    return [_due(*row) for row in db.fetch(DUE, params)]
-
-
-def find(db: Database, name: str) -> DueSchedule | None:
-    """What is in force of a schedule; None if there is none of this name."""
-    rows = db.fetch(FIND, {"name": name})
-    return _due(*rows[0]) if rows else None
-
-
-def plan(db: Database, planned: Iterable[tuple[DueSchedule, datetime | None]]) -> None:
-    """Write the next moments of these schedules; None is none."""
-    rows = [
-        {"name": one.name, "plan": one.plan, "next_at": text_of(next_at)}
-        for one, next_at in planned
-    ]
-    db.run(PLAN_NEXT, {"schedules": json.dumps(rows)})
 
 
 def fire(
@@ -362,38 +253,3 @@ def _json(value: Any, sql_type: str) -> Any:
     if isinstance(value, timedelta):
         return seconds_of(value)
     return str(value) if isinstance(value, UUID) else value
-
-
-def _due(
-    name: str,
-    job_type: str,
-    rule: str,
-    time_zone: str,
-    data: str,
-    options: str,
-    missed: str,
-    within: timedelta,
-    most: int,
-    skips_overlap: bool,
-    jitter: timedelta,
-    starts_at: datetime | None,
-    ends_at: datetime | None,
-    plan: str,
-    next_at: datetime | None,
-    now: datetime,
-) -> DueSchedule:
-    return DueSchedule(
-        name=name,
-        job_type=job_type,
-        rule=rule,
-        time_zone=time_zone,
-        data=read_json(data),
-        options=read_json(options),
-        missed=MissedPolicy(missed=Missed(missed), within=within, most=most),
-        skips_overlap=skips_overlap,
-        jitter=jitter,
-        period=Period(starts_at=starts_at, ends_at=ends_at),
-        plan=plan,
-        next_at=next_at,
-        now=now,
-    )

@@ -9,7 +9,7 @@ from typing import Final
 from uuid import UUID
 
 from django_jobqueue.store.connection import Database
-from django_jobqueue.store.schedules.fire import PLAN
+from django_jobqueue.store.schedules.due_schedules import PLAN
 
 MOST_FIRINGS: Final = (
     5  # firings with a job, among which the last finished job is found
