@@ -19,6 +19,7 @@ from django_jobqueue.enqueueing import by_name
 from django_jobqueue.enqueueing.options import Options
 from django_jobqueue.exceptions import InvalidArguments, UnknownJobType
 from django_jobqueue.importing import celery_beat, django_q2
+from django_jobqueue.importing.doubled_schedules import OurSchedules
 from django_jobqueue.importing.foreign_schedule import (
     ForeignSchedule,
     NotImportable,
@@ -142,12 +143,15 @@ def plan(
     _check_map(job_types, [one.task for one in schedules])
     held = foreign_tables.held(db, [one.name for one in schedules])
     known = set(store_find.known_names(db))
+    ours = OurSchedules(db, known)
     planned = []
     for one in schedules:
         item = PlannedImport(theirs=one)
         try:
             item.declaration = _declaration(one.task, job_types, known)
             _decide(item, source, db, held.get(one.name), now)
+            if item.becomes in (Becomes.SCHEDULE, Becomes.PAUSED):
+                _refuse_double(item, ours, now)
         except (NotImportable, InvalidArguments) as error:
             item.becomes = Becomes.REFUSED
             item.reason = one.refusal or str(error)
@@ -262,6 +266,12 @@ def _refuse_another(planned: ScheduleDeclaration, held: dict[str, Any]) -> None:
             f"{what} has another {' and '.join(others).replace('_', ' ')}. If it does "
             "the same, disable theirs by hand."
         )
+
+
+def _refuse_double(item: PlannedImport, ours: OurSchedules, now: datetime) -> None:
+    """Raises NotImportable if a schedule here does the same under another name."""
+    if reason := ours.double_of(_check(item), now):
+        raise NotImportable(reason)
 
 
 def _decide_job(

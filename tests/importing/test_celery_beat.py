@@ -11,9 +11,11 @@ from django.utils import timezone
 
 from django_jobqueue import operations
 from django_jobqueue.domain.registry import handler_names
+from django_jobqueue.domain.schedule_rules import cron
 from django_jobqueue.domain.schedules import schedules
 from django_jobqueue.models import QueuedJob, Schedule
 from tests.commands.conftest import Said, jobqueue, not_refused, refusal
+from tests.sample import jobs
 
 NOON = datetime(2030, 6, 1, 12, tzinfo=UTC)
 ADD, KEEP = "tests.sample.add", "tests.sample.keep"
@@ -165,6 +167,49 @@ def test_another_schedule_of_the_same_name_is_not_taken_for_an_import(
     assert "nightly is refused: The schedule 'nightly' here is declared by" in out
     assert "The schedule 'daily' here has another job type" in out
     assert tables.model("PeriodicTask").objects.filter(enabled=True).count() == 2
+
+
+def test_what_a_schedule_here_does_already_is_not_imported_beside_it(
+    tables: Tables,
+) -> None:
+    """Whatever the names, and however the rules are written."""
+    made = {
+        name: tables.crontab(name, **fields)
+        for name, fields in {
+            "same": {},
+            "other-data": {"kwargs": '{"a": 2}'},
+            "other-time": {"hour": "3"},
+            "other-zone": {"timezone": "Asia/Tokyo"},
+            "overridden": {"hour": "4"},
+            "by-hand": {"hour": "5"},
+            "not-deployed": {"hour": "6"},
+            "gone": {"hour": "7"},
+            "off": {"hour": "8", "enabled": False},
+        }.items()
+    }
+    code = {"origin": "code", "job_type_id": ADD, "data": {"a": 1}, "time_zone": "UTC"}
+    for name, rule, more in (
+        ("nightly-add", "cron 30 2 * * *", {}),
+        ("four", "@daily", {"rule_override": "cron 30 4 * * *"}),
+        ("seven", "cron 30 7 * * *", {"gone_at": timezone.now()}),
+        ("eight", "cron 30 8 * * 0-6", {"paused": True}),
+    ):
+        Schedule.objects.create(name=name, rule=rule, **code, **more)
+    operations.schedules.create("five", ADD, rule="30 5 * * *", data={"a": 1})
+    declared = jobs.add.at(cron("30 6 * * *"), name="six")(a=1)
+    try:
+        out = imported("--yes --disable-there").out
+    finally:
+        schedules.remove(declared.name)
+    refused = {"same", "overridden", "by-hand", "not-deployed", "off"}
+    reason = "fires at the same moments with the same data. Disable theirs by hand."
+    assert out.count(reason) == len(refused)
+    for name, one in made.items():
+        one.refresh_from_db()
+        assert one.enabled == (name in refused - {"off"}), name
+    assert {one.name for one in ours()} == {"five", *made.keys() - refused}
+    assert "'nightly-add' here, which the code declares, fires" in out
+    assert "The schedule 'five' here fires" in out
 
 
 def test_an_import_that_was_changed_here_leaves_theirs_on(tables: Tables) -> None:

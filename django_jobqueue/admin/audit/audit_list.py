@@ -18,13 +18,13 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
+from django_jobqueue.admin.limits.limit_keys import sees_keys
 from django_jobqueue.admin.lists.change_list import KeyedChangeList
 from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.lists.filters import ChoiceFilter
 from django_jobqueue.admin.lists.positions import Key
 from django_jobqueue.admin.lists.ranges import ColumnRangeFilter
 from django_jobqueue.admin.parts import display
-from django_jobqueue.admin.parts.limit_keys import sees_keys
 from django_jobqueue.admin.parts.linked_text import linked
 from django_jobqueue.models import AuditEntry
 from django_jobqueue.operations.limits import OVERRIDE_LIMIT

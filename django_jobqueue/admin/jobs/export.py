@@ -28,11 +28,11 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue.admin.actions.action import ShowAction
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.base import VIEW_DATA, may
+from django_jobqueue.admin.limits.limit_keys import shown_limit_key
 from django_jobqueue.admin.lists.change_list import JobChangeList
 from django_jobqueue.admin.lists.positions import Position
 from django_jobqueue.admin.lists.selected import KnownIndexes, indexed_part, matching
 from django_jobqueue.admin.parts import catalogue
-from django_jobqueue.admin.parts.limit_keys import shown_limit_key
 from django_jobqueue.conf import conf
 from django_jobqueue.models import JobType
 from django_jobqueue.operations.audit_log import record

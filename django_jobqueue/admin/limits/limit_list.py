@@ -15,11 +15,11 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue.admin.actions.action import Action
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.base import may_view
+from django_jobqueue.admin.limits.limit_keys import sees_keys
 from django_jobqueue.admin.limits.limit_override import OverrideLimit
 from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.history_entries import entries
-from django_jobqueue.admin.parts.limit_keys import sees_keys
 from django_jobqueue.domain.policy import NO_LIMIT
 from django_jobqueue.domain.rates import Rate
 from django_jobqueue.models import JobType, KeyLimit

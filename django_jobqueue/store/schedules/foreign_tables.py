@@ -64,6 +64,13 @@ SELECT to_jsonb(held)::text FROM jobqueue_schedule AS held
  WHERE held.name = ANY (%(names)s::text[])
 """
 
+OF_JOB_TYPES: Final = """
+SELECT to_jsonb(held)::text FROM jobqueue_schedule AS held
+ WHERE held.job_type = ANY (%(job_types)s::text[]) AND held.gone_at IS NULL
+   AND (held.ends_at IS NULL OR held.ends_at > statement_timestamp())
+ ORDER BY held.name
+"""
+
 
 def exists(db: Database, table: str) -> bool:
     """Whether this table is there."""
@@ -94,6 +101,12 @@ def held(db: Database, names: Sequence[str]) -> dict[str, dict[str, Any]]:
     """The rows of those of these schedules of ours that there are, by name."""
     rows = [read_json(text) for (text,) in db.fetch(HELD, {"names": list(names)})]
     return {row["name"]: row for row in rows}
+
+
+def of_job_types(db: Database, job_types: Sequence[str]) -> list[dict[str, Any]]:
+    """The rows of our schedules of these job types that may fire again."""
+    params = {"job_types": list(job_types)}
+    return [read_json(text) for (text,) in db.fetch(OF_JOB_TYPES, params)]
 
 
 def moment_of(text: str | None) -> datetime | None:
