@@ -2891,6 +2891,13 @@ class Migration(PostgreSQLMigration):
                         verbose_name="full at"
                     ),
                 ),
+                (
+                    "changed_at",
+                    django_jobqueue.models.fields.UTCDateTimeField(
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        verbose_name="changed at",
+                    ),
+                ),
             ],
             options={
                 "verbose_name": "bucket of a rate",
@@ -3594,4 +3601,5 @@ class Migration(PostgreSQLMigration):
         migrations.RunSQL(sql.FOLLOW, sql.DO_NOT_FOLLOW),
         migrations.RunSQL(sql.TELL, sql.DO_NOT_TELL),
         migrations.RunSQL(sql.WANTED_SLOTS, sql.NO_WANTED_SLOTS),
+        migrations.RunSQL(sql.OWN_PATHS, migrations.RunSQL.noop),
     ]
