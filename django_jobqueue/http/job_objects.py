@@ -124,7 +124,7 @@ def job_object(job: Job, caller: Caller) -> schemas.Job:
         "error_class": job.error_class or None,
     }
     if may_read_data(caller, job_type=job.job_type, queue=job.queue):
-        shown |= _contents(job, facts.sensitive if facts else ())
+        shown |= contents_of(job)
     made: schemas.Job = schemas.Job.model_construct(**shown)
     return made
 
@@ -158,7 +158,10 @@ def _max_attempts(job: Job, facts: TypeFacts | None) -> int | None:
     return attempts_in_force(facts.delivery, job.max_attempts, declared, override)
 
 
-def _contents(job: Job, sensitive: tuple[str, ...]) -> dict[str, Any]:
+def contents_of(job: Job) -> dict[str, Any]:
+    """The contents of a job as the API shows them, secrets masked."""
+    facts = facts_of(job.job_type)
+    sensitive = facts.sensitive if facts else ()
     secrets = secrets_in(job.data, sensitive)
     return {
         "data": mask_json(job.data, sensitive, secrets),

@@ -94,14 +94,18 @@ def _job_type(request: HttpRequest, name: str) -> HttpResponse:
 def _job(
     request: HttpRequest, id: UUID, wait: int, *, job_type: str | None = None
 ) -> HttpResponse:
-    job = operations.get_job(id)
-    caller = caller_of(request)
-    is_other = job_type is not None and job.job_type != job_type
-    if is_other or not may_read(caller, job):
-        raise JobNotFound(id)  # as if there were none
+    job = _visible(request, operations.get_job(id), job_type)
     if wait and not job.is_over:
-        job = _when_over(job, wait)
-    return answer(200, job_object(job, caller), partial=True)
+        job = _visible(request, _when_over(job, wait), job_type)
+    return answer(200, job_object(job, caller_of(request)), partial=True)
+
+
+def _visible(request: HttpRequest, job: Job, job_type: str | None) -> Job:
+    """The same job. Raises JobNotFound, as if there were none."""
+    is_other = job_type is not None and job.job_type != job_type
+    if is_other or not may_read(caller_of(request), job):
+        raise JobNotFound(job.id)
+    return job
 
 
 def _when_over(job: Job, seconds: int) -> Job:

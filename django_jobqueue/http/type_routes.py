@@ -111,7 +111,9 @@ def create_job_type_v2(
 
 
 def _declare(request: HttpRequest, body: type_schemas.NewJobType) -> HttpResponse:
-    require(request, job_type=body.key, queue=body.queue or DEFAULT_QUEUE)
+    rows = JobType.objects.using(conf.database).filter(pk=body.key)
+    for queue in {body.queue or DEFAULT_QUEUE, *rows.values_list("queue", flat=True)}:
+        require(request, job_type=body.key, queue=queue)
     if is_job_id(body.key):
         raise Problem("invalid_parameter", "name: this is what the id of a job is.")
     is_new = operations.declare_job_type(
@@ -121,8 +123,7 @@ def _declare(request: HttpRequest, body: type_schemas.NewJobType) -> HttpRespons
         **body.options(),
     )
     forget_facts()
-    row = JobType.objects.using(conf.database).get(pk=body.key)
-    return answer(201 if is_new else 200, job_type_object(row))
+    return answer(201 if is_new else 200, job_type_object(rows.get()))
 
 
 def _job_types(request: HttpRequest) -> HttpResponse:

@@ -13,12 +13,18 @@ from django_jobqueue import operations
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.api_tokens import Scope
 from django_jobqueue.domain.arguments import to_json
-from django_jobqueue.exceptions import JobNotFound
+from django_jobqueue.exceptions import JobChanged, JobNotFound
 from django_jobqueue.http import schemas
-from django_jobqueue.http.access import caller_of, may_do, may_read, refused
+from django_jobqueue.http.access import (
+    caller_of,
+    may_do,
+    may_read,
+    may_read_data,
+    refused,
+)
 from django_jobqueue.http.endpoint import answer, endpoint
 from django_jobqueue.http.idempotency import KEY_HEADER, id_of_key
-from django_jobqueue.http.job_objects import job_object, parse_job_id
+from django_jobqueue.http.job_objects import contents_of, job_object, parse_job_id
 from django_jobqueue.http.problems import Problem
 from django_jobqueue.store.rows import Job
 
@@ -130,12 +136,23 @@ def change_job(
 
 
 def _edit(request: HttpRequest, job: Job, body: schemas.Changes, by: str) -> None:
-    if not may_do(request, job.job_type, job.queue, permission=EDIT):
-        raise refused(request, "the data of jobs")
+    """Change the data. Raises Problem, and JobChanged by what the caller can see: or
+    each guess at a secret would be answered."""
+    _require_edit(request, job.job_type, job.queue)
     expected = None
     if body.if_data is not None:
-        expected = to_json(body.if_data, limit=conf.http_max_body)
+        if contents_of(job)["data"] != body.if_data:
+            raise JobChanged(job.id)
+        expected = to_json(job.data, limit=conf.http_max_body)
     operations.edit_data(job.id, body.data or {}, expected=expected, by=by)
+
+
+def _require_edit(request: HttpRequest, job_type: str, queue: str) -> None:
+    """Raises Problem for a caller who may not see data and give others, as in the
+    admin."""
+    sees = may_read_data(caller_of(request), job_type=job_type, queue=queue)
+    if not (sees and may_do(request, job_type, queue, permission=EDIT)):
+        raise refused(request, "the data of jobs, which needs 'read-data', too")
 
 
 def _replay(
@@ -146,8 +163,8 @@ def _replay(
     queue = options.get("queue") or job.queue
     if not may_do(request, job.job_type, queue):
         raise refused(request, f"queue {queue!r}")
-    if "data" in options and not may_do(request, job.job_type, queue, permission=EDIT):
-        raise refused(request, "the data of jobs")
+    if "data" in options:
+        _require_edit(request, job.job_type, queue)
     caller = caller_of(request)
     made = operations.replay(
         job.id, **options, new_id=id_of_key(request, job.id), by=caller.name

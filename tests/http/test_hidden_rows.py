@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
@@ -14,6 +14,7 @@ from uuid import UUID
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.core import signing
+from django.db.models import Q
 
 from django_jobqueue import enqueue
 from django_jobqueue.http.cursors import SALT
@@ -23,6 +24,7 @@ from django_jobqueue.models import (
     BulkOperation,
     Failure,
     JobType,
+    Queue,
     QueuedJob,
     Worker,
 )
@@ -135,6 +137,10 @@ def requests(ids: Iterable[UUID], scopes: Iterable[str]) -> Iterator[Request]:
         body = BODIES.get(operation)
         if operation == "POST /v1/operations":
             yield from (("POST", path, one) for one in operation_bodies())
+        elif operation == "PATCH /v1/jobs/{job_type}/{id}":
+            for job_type, _queue, id in values(path, ids):
+                filled = path.format(job_type=job_type, id=f"job_{id}")
+                yield from ((method, filled, one) for one in changes())
         elif path.endswith("-jobs"):
             yield from (("GET", f"{path}?{query}", None) for query in queries(path))
         else:
@@ -168,8 +174,6 @@ def ending(operation: str, body: Any) -> Any:
         return {"jobs": [{"data": {"a": 1}, "queue": OURS}]}
     if operation == "POST /v1/jobs/{job_type}/{id}":
         return {"attempt": 5, "status": "succeeded", "result": "forged"}
-    if operation == "PATCH /v1/jobs/{job_type}/{id}":
-        return {"priority": 7}
     return body
 
 
@@ -207,6 +211,14 @@ def queries(path: str) -> Iterator[str]:
         yield urlencode(more)
 
 
+def changes() -> Iterator[Any]:
+    """Changes of a job, also by guesses of what it has."""
+    yield {"priority": 7}
+    for x, pin in ((1, "1"), (4711, "1"), (1, "1234"), (1, "••••")):
+        guess = {"a": {"x": x, "password": pin}}
+        yield {"data": {"a": 7}, "if_data": guess}
+
+
 def operation_bodies() -> Iterator[Any]:
     """Bulk operations on what searches find."""
     for kind, path in (("cancel", "queued"), ("replay", "archived")):
@@ -216,8 +228,9 @@ def operation_bodies() -> Iterator[Any]:
     yield {"kind": "cancel", "where": ""}
 
 
-def seen(client: Program, request: Request) -> tuple[int, Any]:
-    """The answer to this request, without what no two answers have in common."""
+def seen(client: Program, request: Request, kept: Sequence[Any]) -> tuple[int, str]:
+    """The answer to this request, without what no two answers have in common. It must
+    leave what others have as it is ``kept``."""
     method, path, body = request
     with undone():
         sent = client.send(method, path, body)
@@ -229,7 +242,19 @@ def seen(client: Program, request: Request) -> tuple[int, Any]:
         if method == "POST" and path == "/workers" and sent.status_code == 201:
             claim = f"/workers/{document['id']}/claim"
             text = client.send("POST", claim, {"limit": 1}).content.decode()
+        if kept and method != "GET":
+            assert hidden_rows() == kept, request
         return sent.status_code, plain(text)
+
+
+def hidden_rows() -> list[Any]:
+    """What others have, which no request may change."""
+    theirs = Q(queue__in=[THEIRS, "tenant-ab"]) | Q(job_type=SECRET)
+    jobs = [model._default_manager.filter(theirs) for model in (QueuedJob, ArchivedJob)]
+    types = JobType.objects.filter(name__in=(SECRET, KEEP))
+    queues = Queue.objects.filter(name=THEIRS)
+    tables = [*jobs, types.order_by(), queues.order_by()]
+    return [sorted(map(str, rows.values())) for rows in tables]
 
 
 def plain(text: str) -> str:
@@ -240,7 +265,7 @@ def plain(text: str) -> str:
     return re.sub(r"2026-11-2\d[T ][0-9:.]+(Z|\+00:00)|program-\d+|\d+\.\d+", "…", text)
 
 
-Answers = dict[str, tuple[int, Any]]
+Answers = dict[str, tuple[int, str]]
 
 
 def changed(first: Answers, second: Answers) -> dict[str, Any]:
@@ -255,13 +280,17 @@ def answers_in(
     client: Program,
     ids: Iterable[UUID] = OWN_NAMED,
     scopes: Iterable[str] = ("read", "operate"),
+    *,
+    keeps_others: bool = False,
 ) -> Answers:
     """All answers in this world, by their requests."""
     with undone():
         world()
         forget_facts()
+        kept = hidden_rows() if keeps_others else []
         made = {
-            repr(request): seen(client, request) for request in requests(ids, scopes)
+            repr(request): seen(client, request, kept)
+            for request in requests(ids, scopes)
         }
     forget_facts()
     return made
@@ -286,7 +315,10 @@ def test_jobs_of_others_change_no_answer(
         *scopes, job_types=["tests.*", "fleet.*"], queues=[OURS, "tenant-a-*"]
     )
     ids = (*OWN_NAMED, *HIDDEN_NAMED)
-    alone, beside = (answers_in(w, client, ids, scopes) for w in (nothing, add_hidden))
+    alone, beside = (
+        answers_in(world, client, ids, scopes, keeps_others=True)
+        for world in (nothing, add_hidden)
+    )
     taken = 0
     for request, ((before, _text), (status, text)) in changed(alone, beside).items():
         # An id, or a unique key, can be had once: that is all that is told.

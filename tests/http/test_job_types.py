@@ -134,6 +134,10 @@ def test_a_token_creates_only_types_that_fit_its_patterns(program: Programs) -> 
         problem(client.send("POST", "/jobs", body), 403, "forbidden")
     answer = client.send("POST", "/jobs", {"name": NAME, "queue": "images"})
     assert answer.status_code == 201
+    shared = {"name": "fleet.shared"}  # in the queue "default"
+    assert program().send("POST", "/jobs", shared).status_code == 201
+    taken = {**shared, "queue": "images", "concurrency": 1}
+    problem(client.send("POST", "/jobs", taken), 403, "forbidden")
     others = program("enqueue", "work", "operate", "read")
     problem(others.send("POST", "/jobs", {"name": NAME}), 403, "forbidden")
 

@@ -17,8 +17,8 @@ from django_jobqueue.admin.saved_views import list_query
 from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.models import SavedView
 from django_jobqueue.search import SearchError
+from django_jobqueue.search.hidden_values import hidden_keys
 from django_jobqueue.search.tokens import tokens
-from django_jobqueue.text.redaction import is_secret
 
 ADD: Final = "add_savedview"
 SHARE: Final = "share_savedview"
@@ -103,10 +103,12 @@ def _is_hidden(request: HttpRequest, query: str) -> bool:
     except (SearchError, list_query.QueryError):
         return False
     paths = [term.path for term in terms if term.name == "data"]
-    if not paths or not may(request, VIEW_DATA):
-        return bool(paths)
-    if may(request, REVEAL_DATA):
-        return False
-    keys = catalogue.sensitive_keys(request)
-    sensitive = {str(key).lower() for several in keys for key in several}
-    return any(is_secret(key, sensitive) for path in paths for key in path)
+    hidden = hidden_keys(
+        {key for path in paths for key in path or ("",)},
+        sees_data=may(request, VIEW_DATA),
+        reveals=may(request, REVEAL_DATA),
+        of=lambda: (
+            str(key) for keys in catalogue.sensitive_keys(request) for key in keys
+        ),
+    )
+    return bool(hidden)
