@@ -12,11 +12,10 @@ from http import HTTPStatus
 import pytest
 
 from django_jobqueue.host.exporter import scrape_server
-from django_jobqueue.host.exporter.answers import Answers
+from django_jobqueue.host.exporter.answers import SCRAPES, Answers
 from django_jobqueue.host.exporter.cluster_reader import ClusterReader
 from django_jobqueue.host.exporter.host_samples import HostSamples
 from django_jobqueue.host.exporter.scrape_server import (
-    CONNECTIONS,
     LONGEST_HEAD,
     Request,
     Response,
@@ -26,6 +25,7 @@ from django_jobqueue.host.exporter.scrape_server import (
     url_of,
 )
 from django_jobqueue.metrics import exposition
+from django_jobqueue.metrics.samples import Sample
 from django_jobqueue.processes.host_counters import HostCounters
 from django_jobqueue.processes.process_table import ProcessTable
 from tests.support.waiting import eventually
@@ -102,19 +102,38 @@ def test_a_request_gets_its_answer(
         assert "\r\nContent-Length: 11\r\n" in head
 
 
-def test_clients_that_say_nothing_take_all_places_only_for_a_while(
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\n\r\n"])
+def test_clients_that_say_or_read_nothing_keep_no_place(
+    listening: socket.socket, sent: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scrape_server, "CONNECTIONS", 4)
+    body = (
+        b"x" * 8_000_000
+    )  # more than the system takes for a client that reads nothing
+    server = ScrapeServer(listening, lambda request: Response(HTTPStatus.OK, body))
+    clients = []
+    for _ in range(7):
+        clients.append(connect(listening))
+        clients[-1].sendall(sent)
+        server.accept()
+    with connect(listening) as probe:
+        server.accept()
+        probe.sendall(b"GET /healthz HTTP/1.1\r\n\r\n")
+        assert probe.recv(15) == b"HTTP/1.1 200 OK"
+    for client in clients:
+        client.close()
+    eventually(lambda: server.is_idle)
+
+
+def test_a_client_that_says_nothing_is_served_for_a_while_only(
     listening: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scrape_server, "SECONDS", 0.5)
+    monkeypatch.setattr(scrape_server, "SECONDS", 0.1)
     server = ScrapeServer(listening, echo)
-    clients = [connect(listening) for _ in range(CONNECTIONS)]
-    for _ in clients:
+    with connect(listening) as client:
         server.accept()
-    assert eventually(lambda: server.is_full or server.is_idle)
-    eventually(lambda: server.is_idle)
-    for client in clients:
         assert client.recv(1) == b""
-        client.close()
+    eventually(lambda: server.is_idle)
 
 
 def test_a_system_without_room_for_a_thread_closes_the_connection(
@@ -173,6 +192,33 @@ def test_a_host_is_ready_until_it_stops(answers: Answers, table: ProcessTable) -
     table.write(0, lost=0)
     table.is_stopping = True
     assert json.loads(get(answers, "/readyz").body)["status"] == "stopping"
+
+
+def test_scrapes_that_wait_for_the_database_take_no_place_of_probes(
+    answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, over = threading.Barrier(SCRAPES + 1), threading.Event()
+
+    def slow(reader: ClusterReader) -> list[Sample]:
+        began.wait(20)
+        over.wait(20)
+        return []
+
+    monkeypatch.setattr(ClusterReader, "read", slow)
+    scrapes = [
+        threading.Thread(target=get, args=[answers, "/metrics/cluster"])
+        for _ in range(SCRAPES)
+    ]
+    for scrape in scrapes:
+        scrape.start()
+    began.wait(20)
+    assert b"Too many scrapes" in get(answers, "/metrics/cluster").body
+    assert get(answers, "/readyz").content_type == "application/json"
+    over.set()
+    for scrape in scrapes:
+        scrape.join()
+    monkeypatch.setattr(ClusterReader, "read", lambda reader: [])
+    assert get(answers, "/metrics/cluster").status == 200
 
 
 def test_health_needs_no_extra_and_metrics_say_what_to_install(

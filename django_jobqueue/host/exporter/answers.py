@@ -4,6 +4,7 @@ lives, and is ready."""
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
@@ -20,6 +21,7 @@ from django_jobqueue.metrics.samples import Sample
 from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.workers.worker_main import IDLE_CHECKS
 
+SCRAPES: Final = 8  # at once; probes need no place among them
 ROUNDS_MISSED: Final = 3  # of the supervisor, after which it does not live
 
 
@@ -33,6 +35,7 @@ class Answers:
         self._samples = samples
         self._cluster = cluster
         self._exposition: Exposition | None = None
+        self._scrapes = threading.BoundedSemaphore(SCRAPES)
         self._by_path: dict[str, Callable[[Request], Response]] = {
             "/metrics": self._metrics,
             "/metrics/cluster": self._cluster_metrics,
@@ -55,6 +58,16 @@ class Answers:
         return self._shown(request, self._cluster.read)
 
     def _shown(
+        self, request: Request, read: Callable[[], Iterable[Sample] | None]
+    ) -> Response:
+        if not self._scrapes.acquire(blocking=False):
+            return text(HTTPStatus.SERVICE_UNAVAILABLE, "Too many scrapes at once.")
+        try:
+            return self._exposed(request, read)
+        finally:
+            self._scrapes.release()
+
+    def _exposed(
         self, request: Request, read: Callable[[], Iterable[Sample] | None]
     ) -> Response:
         headers = request.headers

@@ -25,7 +25,7 @@ from django_jobqueue.processes.shutdown import ANSWERS_END
 from django_jobqueue.processes.wait_readable import wait_readable
 from django_jobqueue.workers.worker_main import ENDED
 
-FULL_PAUSE: Final = 0.02  # seconds between looks whether a connection has ended
+END_PAUSE: Final = 0.02  # seconds between looks whether connections have ended
 
 
 class ExporterProcess:
@@ -53,10 +53,7 @@ class ExporterProcess:
         signals.send(signals.process_started, None, process="exporter")
         pipe, listening = self._order_pipe, self._listening.fileno()
         while True:
-            if self._server.is_full:
-                ready = wait_readable(pipe, within=FULL_PAUSE)
-            else:
-                ready = wait_readable(pipe, listening, within=self._pause())
+            ready = wait_readable(pipe, listening, within=self._pause())
             if pipe in ready:
                 if not os.read(pipe, 64):
                     os._exit(ORPHANED)
@@ -78,5 +75,5 @@ class ExporterProcess:
         self._listening.close()
         deadline = time.monotonic() + ANSWERS_END
         while not self._server.is_idle and time.monotonic() < deadline:
-            time.sleep(FULL_PAUSE)
+            time.sleep(END_PAUSE)
         self._cluster.close()

@@ -15,7 +15,7 @@ from typing import Final
 
 logger = logging.getLogger("django_jobqueue.metrics")
 
-CONNECTIONS: Final = 8  # at once; the next ones wait
+CONNECTIONS: Final = 64  # at once; the next one ends the oldest
 SECONDS: Final = 5.0  # of one connection, from its first byte to its last
 LONGEST_HEAD: Final = 8_192  # bytes of the request line and the headers
 BACKLOG: Final = 32  # connections that wait for their turn
@@ -84,44 +84,50 @@ class ScrapeServer:
     ) -> None:
         self._listening = listening
         self._answer = answer
-        self._busy = 0
+        self._open: dict[socket.socket, None] = {}  # the oldest first
         self._changing = threading.Lock()
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the next connection must wait for another one to end."""
-        return self._busy >= CONNECTIONS
 
     @property
     def is_idle(self) -> bool:
         """Whether no connection is open."""
-        return not self._busy
+        return not self._open
 
     def accept(self) -> None:
-        """Serve the connection that waits, if it still does."""
+        """Serve the connection that waits, if it still does.
+
+        Clients that say nothing, or read nothing, must not keep a probe from its
+        answer: whoever comes is served, and the oldest goes.
+        """
         try:
             connection, _ = self._listening.accept()
         except OSError:
             return
-        self._count(1)
+        with self._changing:
+            self._open[connection] = None
+            oldest = next(iter(self._open)) if len(self._open) > CONNECTIONS else None
+            if oldest is not None:
+                del self._open[oldest]
+        if oldest is not None:
+            with contextlib.suppress(OSError):  # it has just ended
+                oldest.shutdown(socket.SHUT_RDWR)
         try:
             threading.Thread(
                 target=self._serve, args=[connection], name="scrape", daemon=True
             ).start()
         except RuntimeError:  # there is no room for a thread
             connection.close()
-            self._count(-1)
+            self._forget(connection)
 
-    def _count(self, change: int) -> None:
+    def _forget(self, connection: socket.socket) -> None:
         with self._changing:
-            self._busy += change
+            self._open.pop(connection, None)
 
     def _serve(self, connection: socket.socket) -> None:
         try:
             with connection, contextlib.suppress(OSError):
                 self._exchange(connection, time.monotonic() + SECONDS)
         finally:
-            self._count(-1)
+            self._forget(connection)
 
     def _exchange(self, connection: socket.socket, deadline: float) -> None:
         is_head = False
