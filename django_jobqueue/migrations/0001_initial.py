@@ -2898,6 +2898,13 @@ class Migration(PostgreSQLMigration):
                         verbose_name="changed at",
                     ),
                 ),
+                (
+                    "changed_at",
+                    django_jobqueue.models.fields.UTCDateTimeField(
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        verbose_name="changed at",
+                    ),
+                ),
             ],
             options={
                 "verbose_name": "bucket of a rate",

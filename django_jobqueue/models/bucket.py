@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.per_key import LIMIT_KEY_LENGTH
 from django_jobqueue.domain.policy import READABLE
+from django_jobqueue.models.column_defaults import ClockTimestamp
 from django_jobqueue.models.fields import UTCDateTimeField
 
 
@@ -22,6 +23,8 @@ class Bucket(models.Model):
         _("key"), max_length=LIMIT_KEY_LENGTH, db_collation="C", primary_key=True
     )
     full_at = UTCDateTimeField(_("full at"))
+    # By the clock that ``full_at`` was computed with, which may be set back since.
+    changed_at = UTCDateTimeField(_("changed at"), db_default=ClockTimestamp())
 
     class Meta:
         verbose_name = _("bucket of a rate")

@@ -20,6 +20,7 @@ from django_jobqueue.store.next_deadlines import NextDeadlines
 logger = logging.getLogger("django_jobqueue.maintenance")
 
 LONGEST: Final = 15.0  # seconds between two readings
+SET_BACK: Final = 1.0  # seconds; less may be the time that a reading took
 
 
 class DeadlineWatch:
@@ -28,6 +29,7 @@ class DeadlineWatch:
     def __init__(self, connection: OwnConnection, config: WorkerConfig) -> None:
         self.read_at = -LONGEST  # time.monotonic() before they were read
         self.clock_set_at = -math.inf  # time.monotonic(); the database's, forward
+        self.clock_set_back_at = -math.inf  # the same, back; or never seen before
         self._connection = connection
         self.config = config  # of the workers of this host, now
         self._next_deadlines = NextDeadlines()
@@ -60,4 +62,6 @@ class DeadlineWatch:
         if jump > conf.lease / 6:  # two thirds of one are left in every lease
             self.clock_set_at = time.monotonic()
             logger.warning("The database's clock was set forward by %.1f s", jump)
+        if jump < -SET_BACK:
+            self.clock_set_back_at = time.monotonic()
         return deadlines

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Set
 
 from django_jobqueue.alerts import alerter
 from django_jobqueue.conf import conf
+from django_jobqueue.host.maintenance.clock_repair import ClockRepair
 from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.declarer import Declarer
@@ -215,6 +216,7 @@ class MaintenanceThread(LoopGroup):
         loops = [
             self.rescuer,
             Expirer(connection, deadlines),
+            ClockRepair(connection, deadlines),
             Pruner(connection),
             NotificationQueueWatch(connection),
             declarer,

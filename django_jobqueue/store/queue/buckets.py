@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from django_jobqueue.domain.rates import NO_RATE
+from django_jobqueue.store.connection import Database
 from django_jobqueue.store.prepared import PreparedStatement
 
 IN_FORCE: Final = f"""
@@ -123,19 +124,45 @@ def of_key(job_type: str, key: str, own: str | None = None) -> Bucket:
     return Bucket(key, value(_BURST), value(_GAP))
 
 
+# Of a bucket that was changed while the database's clock was ahead: what it was owed
+# then counts from now.
+FULL_AT: Final = """
+(CASE WHEN held.changed_at > clock_timestamp() + interval '1 second'
+      THEN clock_timestamp() + (held.full_at - held.changed_at)
+      ELSE held.full_at END)
+"""
 # The sum is computed in seconds, of which each number of microseconds is exact, and not
 # in days, which are not of one length everywhere.
-SPEND: Final = """
-INSERT INTO jobqueue_bucket AS held (limit_key, full_at)
-SELECT spent.key, statement_timestamp() + spent.starts * interval '1 microsecond'
-  FROM {spent} AS spent (key, starts)
+SPEND: Final = f"""
+INSERT INTO jobqueue_bucket AS held (limit_key, full_at, changed_at)
+SELECT spent.key, statement_timestamp() + spent.starts * interval '1 microsecond',
+       clock_timestamp()
+  FROM {{spent}} AS spent (key, starts)
  WHERE spent.starts IS NOT NULL
     ON CONFLICT (limit_key) DO UPDATE
-   SET full_at = greatest(held.full_at, statement_timestamp())
+   SET full_at = greatest({FULL_AT}, statement_timestamp())
                  + extract(epoch FROM excluded.full_at
                                       - statement_timestamp())::float8
-                   * interval '1 second'
+                   * interval '1 second',
+       changed_at = excluded.changed_at
 """
+
+# A spend does it for its own bucket; nothing would ever be spent of one that is full
+# tomorrow.
+SET_BACK: Final = f"""
+UPDATE jobqueue_bucket AS held
+   SET full_at = {FULL_AT}, changed_at = clock_timestamp()
+  FROM (SELECT limit_key FROM jobqueue_bucket
+         WHERE changed_at > clock_timestamp() + interval '1 second'
+         ORDER BY limit_key
+           FOR NO KEY UPDATE SKIP LOCKED) AS ahead
+ WHERE held.limit_key = ahead.limit_key
+"""
+
+
+def set_back(db: Database) -> None:
+    """The database's clock was set back: let buckets count from now."""
+    db.run(SET_BACK)
 
 
 def spending(claim: str, spent: str) -> str:

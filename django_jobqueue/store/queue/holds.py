@@ -19,8 +19,8 @@ statement_timestamp() + asked.seconds * interval '1 second'
 # that is emptier already stays as it is. One bucket in each statement: claims move
 # several, in no order, and two that waited for each other would be a deadlock.
 HOLD: Final = f"""
-INSERT INTO jobqueue_bucket AS held (limit_key, full_at)
-SELECT wanted.key, wanted.full_at
+INSERT INTO jobqueue_bucket AS held (limit_key, full_at, changed_at)
+SELECT wanted.key, wanted.full_at, clock_timestamp()
   FROM (VALUES (%(job_type)s::text, %(limit_key)s::text, %(seconds)s::float8))
        AS asked (job_type, limit_key, seconds),
        LATERAL (
@@ -32,7 +32,8 @@ SELECT wanted.key, wanted.full_at
        ) AS wanted (key, full_at)
  WHERE wanted.full_at IS NOT NULL
     ON CONFLICT (limit_key) DO UPDATE
-   SET full_at = greatest(held.full_at, excluded.full_at)
+   SET full_at = greatest({buckets.FULL_AT}, excluded.full_at),
+       changed_at = excluded.changed_at
 RETURNING held.limit_key
 """
 

@@ -1,0 +1,67 @@
+"""Corrects what was written while the database's clock was ahead."""
+
+from __future__ import annotations
+
+import logging
+import math
+from typing import Final
+
+from django_jobqueue.domain.schedule_rules import parse
+from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
+from django_jobqueue.processes.loop import Loop
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.queue import buckets
+from django_jobqueue.store.schedules import due_schedules
+from django_jobqueue.store.schedules.due_schedules import DueSchedule
+
+logger = logging.getLogger("django_jobqueue.maintenance")
+
+NAMED: Final = 5  # schedules in a line of the log
+
+
+class ClockRepair(Loop):
+    """A clock that was a day ahead for seconds left moments that no rule makes: rates
+    would permit nothing, and schedules fire nothing, for a day. So when the clock was
+    set back, and at the start of a host, schedules are planned again whose next moment
+    is not the next one of their rule, and buckets of rates are owed only what they were
+    owed then. Leases are the rescuer's.
+    """
+
+    name = "clock repair"
+
+    def __init__(self, connection: OwnConnection, deadlines: DeadlineWatch) -> None:
+        super().__init__()
+        self._connection = connection
+        self._deadlines = deadlines
+        self._repaired_at = -math.inf  # the clock was set back then
+
+    def tick(self) -> float:
+        """Look whether the clock was set back."""
+        self._deadlines.next_for(self)
+        set_back_at = self._deadlines.clock_set_back_at
+        if set_back_at > self._repaired_at:
+            buckets.set_back(self._connection)
+            self._plan_again()
+            self._repaired_at = set_back_at
+        return self._deadlines.seconds_until_read
+
+    def _plan_again(self) -> None:
+        wrong = list(filter(_is_too_late, due_schedules.waiting(self._connection)))
+        if wrong:
+            names = ", ".join(repr(one.name) for one in wrong[:NAMED])
+            logger.warning(
+                "%d schedules wait for a moment that is not the next one of their "
+                "rule: the database's clock was ahead. They are planned again: %s",
+                len(wrong),
+                names,
+            )
+            due_schedules.unplan(self._connection, wrong)
+
+
+def _is_too_late(one: DueSchedule) -> bool:
+    """Whether its rule has a moment from now on that comes before the one it has."""
+    try:
+        next_at = one.period.next_after(parse(one.rule, one.time_zone), one.now)
+    except ValueError:  # it was edited in SQL; the scheduler says so
+        return False
+    return next_at is not None and one.next_at is not None and next_at < one.next_at

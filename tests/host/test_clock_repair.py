@@ -1,0 +1,129 @@
+"""The database's clock was a day ahead for seconds: schedules and rates go on when it
+is right again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.utils import timezone
+
+from django_jobqueue.host.maintenance.clock_repair import ClockRepair
+from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
+from django_jobqueue.host.maintenance.scheduler import Scheduler
+from django_jobqueue.models import Bucket, Schedule
+from django_jobqueue.processes.worker_config import WorkerConfig
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.queue import buckets
+from django_jobqueue.store.queue.holds import Hold, hold
+from tests.crashes.test_clock import Set, clock
+from tests.sample import jobs
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+DAY = 86_400.0
+# A rule that nobody can read, in a row that is planned.
+BREAK = """
+UPDATE jobqueue_schedule
+   SET rule = 'what?', planned_for = replace(planned_for, 'every 1', 'what?')
+ WHERE name = 'broken'
+"""
+
+
+@pytest.fixture
+def set_clock(transactional_db: None) -> Iterator[Set]:
+    """Set the clock of sessions that begin later, in seconds from the real one."""
+    with clock("interval '0'", "{real} + state", "STABLE") as update:
+        yield lambda seconds: update(f"{seconds} * interval '1 s'")
+
+
+class Host:
+    """Its maintenance, which begins now."""
+
+    def __init__(self, db: OwnConnection) -> None:
+        deadlines = DeadlineWatch(db, WorkerConfig())
+        self.deadlines = deadlines
+        self.scheduler = Scheduler(db, deadlines)
+        self.repair = ClockRepair(db, deadlines)
+
+    def round(self) -> None:
+        self.deadlines.read_at = -1_000.0  # a reading's time later
+        self.scheduler.tick()
+        self.repair.tick()
+        self.scheduler.tick()
+
+
+@pytest.fixture
+def _schedules(transactional_db: None) -> None:
+    Schedule.objects.all().delete()
+    rules = {"often": "every 1", "nightly": "30 2 * * *", "rarely": "every 86400000"}
+    for name, rule in {**rules, "broken": "every 1"}.items():
+        columns = {"job_type_id": jobs.add.name, "time_zone": "UTC", "data": {"a": 1}}
+        Schedule.objects.create(name=name, origin="admin", rule=rule, **columns)
+
+
+def waits() -> dict[str, float]:
+    """For how many seconds each schedule does."""
+    now = timezone.now()
+    rows = Schedule.objects.values_list("name", "next_at")
+    return {name: (at - now).total_seconds() for name, at in rows}
+
+
+def owed() -> dict[str, float]:
+    """In how many seconds each bucket is full."""
+    now = timezone.now()
+    rows = Bucket.objects.values_list("limit_key", "full_at")
+    return {key: (at - now).total_seconds() for key, at in rows}
+
+
+@pytest.mark.usefixtures("_schedules")
+@pytest.mark.parametrize("has_seen_it", [True, False])
+def test_what_a_clock_wrote_that_was_ahead_is_corrected(
+    set_clock: Set, own: OwnConnection, has_seen_it: bool
+) -> None:
+    """By a host that saw it, and by one that starts later."""
+    host = Host(own)
+    host.round()
+    before = waits()
+    hold(own, [Hold(jobs.write_weighed.name, None, 3_600)])
+    set_clock(DAY)
+    host.round()
+    assert waits()["often"] > DAY - 60
+    own.run(spending("tests.ahead"))
+    assert owed()["tests.ahead"] > DAY
+    own.run(BREAK)
+    set_clock(0)
+    if not has_seen_it:
+        host = Host(own)
+    host.round()
+
+    after = waits()
+    assert after["often"] <= 1
+    assert after["broken"] > DAY - 60
+    assert 0 < after["nightly"] <= before["nightly"]
+    assert after["rarely"] == pytest.approx(before["rarely"], abs=60)
+    assert owed() == {
+        "tests.ahead": pytest.approx(5, abs=5),
+        jobs.write_weighed.name: pytest.approx(3_600, abs=60),
+    }
+
+
+def test_a_spend_and_a_hold_of_a_bucket_that_was_ahead_count_from_now(
+    set_clock: Set, own: OwnConnection
+) -> None:
+    name = jobs.write_weighed.name
+    for begin, again in (
+        (spending(name), lambda: own.run(spending(name))),
+        (spending(name), lambda: hold(own, [Hold(name, None, 8)])),
+    ):
+        set_clock(DAY)
+        own.run(begin)
+        set_clock(0)
+        again()
+        assert 5 < owed()[name] < 20
+        Bucket.objects.all().delete()
+
+
+def spending(key: str) -> str:
+    """A statement that spends ten seconds of this bucket."""
+    return buckets.SPEND.format(spent=f"(SELECT '{key}'::text, 1e7::float8)")
