@@ -13,7 +13,7 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Tags, register
 from django.db import connections
-from django.db.models.signals import post_migrate
+from django.db.models.signals import post_migrate, pre_migrate
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext_lazy as _
 
@@ -44,7 +44,8 @@ class JobQueueConfig(AppConfig):
             _count_enqueues()
         memory.run = _run
         autodiscover(*_modules_of_the_framework())
-        post_migrate.connect(_declare, sender=self)
+        pre_migrate.connect(_before_tables, sender=self)
+        post_migrate.connect(_after_tables, sender=self)
 
 
 def _check(tag: str, deploy: bool, **kwargs: Any) -> list[CheckMessage]:
@@ -108,6 +109,19 @@ def _is_ours(params: dict[str, object]) -> bool:
     if ours is None or not isinstance(backend, type):
         return False
     return issubclass(backend, ours.JobQueueBackend)
+
+
+def _before_tables(**kwargs: Any) -> None:
+    from django_jobqueue.migrations import _syncdb
+
+    _syncdb.before_tables(**kwargs)
+
+
+def _after_tables(**kwargs: Any) -> None:
+    from django_jobqueue.migrations import _syncdb
+
+    _syncdb.after_tables(**kwargs)
+    _declare(**kwargs)
 
 
 def _declare(using: str, **kwargs: Any) -> None:

@@ -17,7 +17,7 @@ class Migration(PostgreSQLMigration):
     dependencies = []
 
     operations = [
-        migrations.RunSQL(sql.NEW_ID, sql.NO_NEW_ID),
+        *(migrations.RunSQL(*pair) for pair in sql.BEFORE_TABLES),
         migrations.CreateModel(
             name="Queue",
             fields=[
@@ -2898,13 +2898,6 @@ class Migration(PostgreSQLMigration):
                         verbose_name="changed at",
                     ),
                 ),
-                (
-                    "changed_at",
-                    django_jobqueue.models.fields.UTCDateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
-                        verbose_name="changed at",
-                    ),
-                ),
             ],
             options={
                 "verbose_name": "bucket of a rate",
@@ -3593,20 +3586,5 @@ class Migration(PostgreSQLMigration):
                 ],
             },
         ),
-        migrations.RunSQL(sql.AUDIT_INDEX, sql.NO_AUDIT_INDEX),
-        migrations.RunSQL(sql.STORAGE, migrations.RunSQL.noop),
-        migrations.RunSQL(sql.UNIQUE_KEY, sql.NO_UNIQUE_KEY),
-        migrations.RunSQL(sql.LIMIT_KEY, sql.NO_LIMIT_KEY),
-        migrations.RunSQL(sql.WEIGHT, sql.NO_WEIGHT),
-        migrations.RunSQL(sql.LIMIT_CHANGED, sql.LIMIT_UNNOTICED),
-        migrations.RunSQL(sql.RATE_CHANGED, sql.RATE_UNNOTICED),
-        migrations.RunSQL(sql.FILL, sql.DO_NOT_FILL),
-        migrations.RunSQL(sql.IS_NEW, sql.IS_NOT_NEW),
-        migrations.RunSQL(sql.IDLE_HOSTS, sql.NO_IDLE_HOSTS),
-        migrations.RunSQL(sql.NOTIFY_HOSTS, sql.DO_NOT_NOTIFY_HOSTS),
-        migrations.RunSQL(sql.ANNOUNCE, sql.DO_NOT_ANNOUNCE),
-        migrations.RunSQL(sql.FOLLOW, sql.DO_NOT_FOLLOW),
-        migrations.RunSQL(sql.TELL, sql.DO_NOT_TELL),
-        migrations.RunSQL(sql.WANTED_SLOTS, sql.NO_WANTED_SLOTS),
-        migrations.RunSQL(sql.OWN_PATHS, migrations.RunSQL.noop),
+        *(migrations.RunSQL(*pair) for pair in sql.AFTER_TABLES),
     ]

@@ -645,3 +645,24 @@ BEGIN
 END
 $do$
 """
+
+# What makes a thing, and what takes it away.
+BEFORE_TABLES = ((NEW_ID, NO_NEW_ID),)  # the default of a column
+AFTER_TABLES = (
+    (AUDIT_INDEX, NO_AUDIT_INDEX),
+    (STORAGE, ""),
+    (UNIQUE_KEY, NO_UNIQUE_KEY),
+    (LIMIT_KEY, NO_LIMIT_KEY),
+    (WEIGHT, NO_WEIGHT),
+    (LIMIT_CHANGED, LIMIT_UNNOTICED),
+    (RATE_CHANGED, RATE_UNNOTICED),
+    (FILL, DO_NOT_FILL),
+    (IS_NEW, IS_NOT_NEW),
+    (IDLE_HOSTS, NO_IDLE_HOSTS),
+    (NOTIFY_HOSTS, DO_NOT_NOTIFY_HOSTS),
+    (ANNOUNCE, DO_NOT_ANNOUNCE),
+    (FOLLOW, DO_NOT_FOLLOW),
+    (TELL, DO_NOT_TELL),
+    (WANTED_SLOTS, NO_WANTED_SLOTS),
+    (OWN_PATHS, ""),
+)
