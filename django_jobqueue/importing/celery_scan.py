@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import tokenize
 import warnings
 from collections.abc import Iterator, Sequence
@@ -25,7 +26,6 @@ BEAT_SETTINGS: Final = {
 # fits here.
 ADVICE: Final = {
     **OPTIONS,
-    "acks_late": "True is the default; False is @job(delivery='at_most_once')",
     "args": "Give the arguments to enqueue itself",
     "add_to_parent": "Leave it out: there is no tree of jobs",
     "compression": "Leave it out: PostgreSQL compresses large data",
@@ -35,7 +35,6 @@ ADVICE: Final = {
     "priority": "From -100 to 100, and greater is sooner",
     "producer": "Leave it out: there is no broker",
     "queue": "The same: queue=…",
-    "rate_limit": "There are no rates; the guide 'Coming from Celery' has a recipe",
     "result_extended": "Leave it out: the archive has the data",
     "send_events": "Leave it out: the admin shows each attempt",
     "shadow": "Leave it out, or write using(tags=[…])",
@@ -55,6 +54,8 @@ CANVAS: Final = {
     "chunks": "Write <handler>.enqueue_many([{…}, {…}])",
     "group": "Write <handler>.enqueue_many([{…}, {…}])",
 }
+RATE: Final = re.compile(r"(?P<number>[1-9]\d*)(/(?P<per>[smh]))?$")
+SECONDS: Final = {"s": 1, "m": 60, "h": 3_600}
 DECLARATIONS: Final = ("shared_task", "task", "periodic_task")
 RETRIED: Final = {"autoretry_for", "max_retries", None}  # None: ``**options``
 NOT_RETRIED: Final = (
@@ -376,4 +377,7 @@ def _option(name: str, value: ast.expr) -> str:
             return f"Write max_attempts={retries + 1}: it counts the first attempt, too"
         case "max_retries", ast.Constant(value=None):
             return "Write max_attempts=None"
+        case "rate_limit", ast.Constant(value=str(text)) if found := RATE.match(text):
+            number, per = found["number"], SECONDS[found["per"] or "s"]
+            return f"Write rate=Rate({number}, per={per}), for the whole cluster"
     return ADVICE.get(name, "Leave it out: it means nothing here, or is your own")

@@ -22,15 +22,18 @@ RETRIED: Final = "Write @job(retry={SomeError: True, Exception: False})"
 OWN_ID: Final = "Write using(id=…), a UUID: one job is enqueued for it"
 CONTEXT: Final = "Write @job(takes_context=True), or call current_job()"
 QUEUE: Final = "Write queue=…"
-DELIVERY: Final = (
-    "Write @job(delivery='at_most_once') for jobs that are never started twice; "
-    "others are run again when their worker died"
-)
 RATE: Final = (
     "Write @job(rate=Rate(100, per=60)): at most 100 starts in any 60 seconds, in the "
     "whole cluster"
 )
-LOCK: Final = "Write using(unique_key=…), @job(unique=True) or @job(concurrency=1)"
+LOCK: Final = (
+    "Write @job(per_key=PerKey('name', concurrency=1, strict=True)) for one job of a "
+    "key at a time, @job(concurrency=1) for one of a type, or @job(unique=True)"
+)
+ACKS_LATE: Final = (
+    "Leave it out: a job runs again when its worker died. For acks_late=False write "
+    "@job(delivery='at_most_once')"
+)
 SIGNALS: Final = f"{FOLLOWER}; or connect to a signal, such as job_failed"
 SCHEDULE: Final = "Write handler.at(cron(…))(…), or @job(schedule=cron(…))"
 RETENTION: Final = "The setting RETENTION says how long jobs and results are kept"
@@ -42,8 +45,8 @@ _HANDLER: Final = "<handler>"
 
 # Options of tasks and of calls.
 OPTIONS: Final[Mapping[str, str]] = {
-    "ack_failure": DELIVERY,
-    "acks_late": DELIVERY,
+    "ack_failure": "Write @job(max_attempts=1): a failed job is not tried again",
+    "acks_late": ACKS_LATE,
     "actor_name": "Write @job(name=…)",
     "aliases": "A job type has one name; declare the old one as a second handler",
     "args": "Give the arguments to enqueue itself: <handler>.enqueue(…)",
@@ -90,7 +93,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "queue_name": QUEUE,
     "queueing_lock": "Write @job(unique=True, unique_until='started')",
     "rate_limit": RATE,
-    "reject_on_worker_lost": DELIVERY,
+    "reject_on_worker_lost": ACKS_LATE,
     "result_ttl": RETENTION,
     "retries": ATTEMPTS,
     "retry_backoff": BACKOFF,

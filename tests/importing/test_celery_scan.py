@@ -97,6 +97,9 @@ def test_each_option_says_what_to_write(tmp_path: Path) -> None:
     assert "Look through the options in ** by hand." in one.advice
 
 
+SHARED = "from celery import shared_task\n@shared_task"
+
+
 def test_calls_are_advised_on(tmp_path: Path) -> None:
     for code, number, advice in (
         ("send.delay(7, queue='x')", 0, "Write send.enqueue(…)."),  # no option
@@ -114,6 +117,16 @@ def test_calls_are_advised_on(tmp_path: Path) -> None:
             "a.apply_async(max_retries=9)",
             -1,
             "max_retries: Write max_attempts=10: it counts the first attempt, too.",
+        ),
+        (
+            f"{SHARED}(rate_limit='10/m')\ndef a(): 1",
+            1,
+            "rate_limit: Write rate=Rate(10, per=60), for the whole cluster.",
+        ),
+        (
+            f"{SHARED}(acks_late=True)\ndef a(): 1",
+            1,
+            "acks_late: Leave it out: a job runs again when its worker died.",
         ),
     ):
         (one,) = found_in(tmp_path, code)
