@@ -17,6 +17,7 @@ from django_jobqueue.store.rows import Job
 from django_jobqueue.text.redaction import MASK
 from tests.commands.conftest import jobqueue, not_refused
 from tests.sample import jobs
+from tests.store.rows import archive
 from tests.support.hand_driven import HandDriven
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -155,6 +156,24 @@ def test_nothing_can_talk_to_the_terminal(worker: HandDriven) -> None:
     text = jobqueue(f"show {made.id}").out
     assert "\x1b" not in text
     assert "\x07" not in text
+
+
+def test_texts_of_several_lines_are_printed_as_lines() -> None:
+    message = "the first line\nStatus  succeeded\nthe third line"
+    id = archive(
+        status="failed", error_message=message, backoff={"name": "x", "base": 3}
+    )
+    Report.objects.create(
+        job_id=id, fence=1, number=1, lines=[[1_000, "info", message]]
+    )
+    out = jobqueue(f"show {id}").out
+    assert "\\n" not in out
+    lines = out.splitlines()
+    assert lines.count("the third line") == 0
+    assert sum(one.startswith("Status ") for one in lines) == 1
+    inside = [one for one in lines if one.strip() == "Status  succeeded"]
+    assert len(inside) == 2  # of the message and of the line: neither is a fact
+    assert jobqueue(f"show {id} --format json").json["error_message"] == message
 
 
 @pytest.mark.parametrize(("state", "limit"), [("cancelled", 7), ("over", None)])

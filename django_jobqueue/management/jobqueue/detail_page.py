@@ -16,11 +16,15 @@ GAP: Final = "  "
 
 
 def print_facts(console: Console, facts: Iterable[tuple[str, str]]) -> None:
-    """Print a line for each fact; one without a value is left out."""
+    """Print each fact; one without a value is left out. Further lines of a value stand
+    below its first one, so that none looks like another fact."""
     shown = [(name, text) for name, text in facts if text]
     width = max((len(name) for name, _ in shown), default=0)
     for name, text in shown:
-        console.print(f"{name:{width}}{GAP}{one_line(text)}")
+        first, *others = text.rstrip("\n").split("\n")
+        console.print(f"{name:{width}}{GAP}{one_line(first)}")
+        for line in others:
+            console.print(f"{'':{width}}{GAP}{one_line(line)}".rstrip())
 
 
 def print_text(console: Console, title: str, text: str) -> None:
@@ -55,9 +59,9 @@ def followers_text(followers: object) -> Iterator[tuple[str, str]]:
 
 
 def lines_of(rows: Iterable[Iterable[object]]) -> Iterator[str]:
-    """Rows of few texts, each in a line."""
+    """Rows of few texts, each in a line; further lines of a text are indented."""
     for row in rows:
-        yield GAP.join(filter(None, map(str, row)))
+        yield GAP.join(filter(None, map(str, row))).replace("\n", f"\n{3 * GAP}")
 
 
 def _written(value: object) -> Any:
