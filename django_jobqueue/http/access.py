@@ -15,7 +15,7 @@ from django_jobqueue.domain.name_patterns import EVERY, fits
 from django_jobqueue.http.callers import Authorizer, Caller
 from django_jobqueue.http.door import read_body
 from django_jobqueue.http.problems import Problem
-from django_jobqueue.http.throttle import check_rate
+from django_jobqueue.http.throttle import check_rate, check_refused
 from django_jobqueue.models import JobType
 from django_jobqueue.search.hidden_values import check_values
 from django_jobqueue.search.selection import Selection, Term
@@ -70,7 +70,11 @@ def authenticate(request: HttpRequest) -> Caller:
     Problem."""
     asked = authorizers(tuple(conf.http_auth))
     for authorizer in asked:
-        caller = authorizer.authenticate(request)
+        try:
+            caller = authorizer.authenticate(request)
+        except Problem:
+            check_refused(request.META.get("REMOTE_ADDR", ""))
+            raise
         if caller is not None:
             return caller
     challenges = [one.challenge for one in asked if getattr(one, "challenge", "")]

@@ -49,12 +49,21 @@ def _storable(value: datetime) -> datetime:
     return value
 
 
+def check_line(text: str) -> str:
+    """The same text. Raises ValueError for one that could end a line of the log."""
+    if not text.isprintable():
+        raise ValueError("must have no line feed and no other control character")
+    return text
+
+
 Text = Annotated[StrictStr, AfterValidator(check_text)]
 Name = Annotated[
     StrictStr,
     StringConstraints(min_length=1, max_length=NAME_LENGTH),
     AfterValidator(check_text),
 ]
+# Whatever stands in a line of the log, or of a command.
+Line = Annotated[Name, AfterValidator(check_line)]
 # Paths and query strings are texts anyway.
 PathName = Annotated[str, Field(max_length=NAME_LENGTH), AfterValidator(check_text)]
 PathId = Annotated[

@@ -6,7 +6,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, Field, StrictBool, StrictInt
+from pydantic import AfterValidator, BaseModel, Field, StrictBool, StrictInt
 
 from django_jobqueue.conf import GREATEST
 from django_jobqueue.domain.policy import NAME_LENGTH
@@ -16,9 +16,10 @@ from django_jobqueue.http.schemas import (
     Data,
     JobId,
     JobStatus,
-    Name,
+    Line,
     Text,
     Worker,
+    check_line,
 )
 from django_jobqueue.retries import LONGEST
 
@@ -32,11 +33,11 @@ LONGEST_HOLD: Final = 86_400  # seconds
 class NewRemoteWorker(Body):
     """A program that does jobs."""
 
-    name: Name = Field(description="What people see: a host and a process, say.")
-    job_types: Annotated[list[Name], Field(min_length=1, max_length=MOST_TYPES)] = (
+    name: Line = Field(description="What people see: a host and a process, say.")
+    job_types: Annotated[list[Line], Field(min_length=1, max_length=MOST_TYPES)] = (
         Field(description="What it can do.")
     )
-    queues: Annotated[list[Name], Field(min_length=1, max_length=MOST_TYPES)] | None = (
+    queues: Annotated[list[Line], Field(min_length=1, max_length=MOST_TYPES)] | None = (
         Field(None, description="Null is every queue.")
     )
     slots: Annotated[StrictInt, Field(ge=1, le=MOST_SLOTS)] = Field(
@@ -45,9 +46,9 @@ class NewRemoteWorker(Body):
     lease_seconds: Annotated[float, Field(strict=True, ge=10, le=600)] = Field(
         60.0, description="Its jobs go to others if it says nothing for so long."
     )
-    release: Annotated[Text, Field(max_length=NAME_LENGTH)] = Field(
-        "", description="Of its code."
-    )
+    release: Annotated[
+        Text, Field(max_length=NAME_LENGTH), AfterValidator(check_line)
+    ] = Field("", description="Of its code.")
 
 
 class RemoteWorker(BaseModel):

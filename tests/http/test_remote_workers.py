@@ -432,6 +432,17 @@ def lapse(node: Remote) -> None:
     Worker.objects.filter(pk=node.id).update(lease_until=ago)
 
 
+@pytest.mark.parametrize("field", ["name", "release", "queues", "job_types"])
+@pytest.mark.parametrize("end", ["\n", "\r", "\x1b[2J", "\u2028"])
+def test_what_a_worker_is_called_cannot_end_a_line_of_the_log(
+    billing: Program, field: str, end: str
+) -> None:
+    text = f"{TYPE}{end}2026-11-28 00:00:00 CRITICAL forged"
+    given = text if field in ("name", "release") else [text]
+    body = {"name": "node", "job_types": [TYPE], field: given}
+    problem(billing.send("POST", "/workers", body), 400, "invalid_parameter")
+
+
 def test_registering_says_that_nobody_rescues(billing: Program) -> None:
     assert "runworkers" in Remote(billing).registered["notice"]
     Worker.objects.create(

@@ -53,3 +53,18 @@ def test_whoever_has_no_credentials_is_not_counted(clock: list[float]) -> None:
         for _ in range(3):
             answer: Any = Program().send("GET", "/jobs")
             problem(answer, 401, "missing_authentication")
+
+
+def test_an_address_may_send_so_many_wrong_credentials(
+    program: Callable[..., Program], clock: list[float]
+) -> None:
+    right, wrong = program(), Program("jq_1_" + "x" * 40)
+    with override_settings(JOBQUEUE={"HTTP_THROTTLE": "3/m"}):
+        for _ in range(3):
+            answer: Any = wrong.send("GET", "/jobs")
+            problem(answer, 401, "invalid_token")
+        answer = wrong.send("GET", "/jobs")
+        problem(answer, 429, "too_many_requests")
+        assert right.send("GET", "/jobs").status_code == 200  # through the same proxy
+        elsewhere: Any = wrong.send("GET", "/jobs", REMOTE_ADDR="192.0.2.7")
+        problem(elsewhere, 429, "too_many_requests")  # no header says the address
