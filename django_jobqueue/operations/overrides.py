@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Unpack
 
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.job_options import OVERRIDES, TypeOverrides
+from django_jobqueue.domain.registry import registry
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.operations.audit_log import record
 from django_jobqueue.operations.checks import Name, must_exist, one_name
@@ -43,6 +45,7 @@ def override(
         if problem := OVERRIDES[option].problem(value):
             raise InvalidArguments(f"{option} {problem}")
     job_type, db = one_name(name), DjangoDatabase(using)
+    _check_endpoint(job_type, values)
     stored = {option: OVERRIDES[option].normal(v) for option, v in values.items()}
     changed = job_types.override(db, job_type, stored)
     must_exist(db, [job_type], [] if changed is None else [job_type])
@@ -61,3 +64,14 @@ def override(
         using=using,
     )
     return changed
+
+
+def _check_endpoint(job_type: str, values: TypeOverrides) -> None:
+    """Raises InvalidArguments for what ``remote_job(endpoint=…)`` refuses, too."""
+    declaration = registry.get(job_type)
+    is_unlimited = values.get("timeout") == timedelta(0)
+    if is_unlimited and declaration is not None and declaration.endpoint:
+        raise InvalidArguments(
+            f"timeout cannot be unlimited: jobs of {job_type} are sent to an endpoint, "
+            "and one whose endpoint never calls back would run forever."
+        )

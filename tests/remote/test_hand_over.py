@@ -15,6 +15,7 @@ from django.utils import timezone
 from django_jobqueue import operations
 from django_jobqueue.domain.retry_decision import StopReason
 from django_jobqueue.enqueueing.handler import Handler
+from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.host.maintenance.endpoint_watch import EndpointWatch
 from django_jobqueue.models import (
     ArchivedJob,
@@ -228,6 +229,12 @@ def test_unlimited_attempts_are_told_apart_by_their_fences_alone(
     path, said = f"/jobs/{job.job_type}/job_{job.id}", {"status": "succeeded"}
     problem(endpoint.send("POST", path, {**said, "attempt": 1}), 409, "stale_fence")
     assert endpoint.send("POST", path, {**said, "fence": 1}).status_code == 200
+
+
+def test_jobs_of_an_endpoint_cannot_be_given_all_time(declare: Declare) -> None:
+    declare()
+    with pytest.raises(InvalidArguments, match="cannot be unlimited"):
+        operations.override(TYPE, timeout=timedelta(0))
 
 
 def test_only_jobs_of_endpoints_end_without_a_worker(
