@@ -136,9 +136,9 @@ class Conf(FairnessSettings):
         minimum=2,
     )
     poll_interval = Seconds[float](
-        20.0,
-        "Longest pause between two polls for work; at most one second while LISTEN "
-        "cannot be used.",
+        5.0,
+        "Longest pause between two polls for work, by one of the idle workers of a "
+        "host; at most one second while LISTEN cannot be used.",
         minimum=0.05,
     )
     listen = Flag[bool | None](

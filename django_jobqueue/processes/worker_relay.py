@@ -25,6 +25,9 @@ REACTS_WITHIN: Final = 0.03  # seconds from a wake-up to the beginning of a roun
 CLAIMS_WITHIN: Final = 0.5  # seconds until the claim of a worker that woke up is done
 
 
+MOST_TURNS: Final = 4  # in which idle workers poll; then several do at once
+
+
 class WorkerNews:
     """The listener of the host, as the dispatcher of a worker process sees it."""
 
@@ -67,6 +70,17 @@ class WorkerNews:
     def answer(self, heard: int) -> None:
         """A claim that began when this number of notifications was heard is done."""
         self._table.write(self._entry, answered=heard)
+
+    def seconds_until_turn(self, interval: float) -> float:
+        """Seconds until this worker is to poll, if it is idle until then; it just did.
+        The idle workers of a host take turns, so that one polls in each interval."""
+        states = self._table.column("readiness")
+        others = (number for number, state in enumerate(states) if state)
+        idle = sorted({self._entry, *others})
+        turns = min(len(idle), MOST_TURNS)
+        turn = idle.index(self._entry) % turns
+        left = (turn * interval - time.monotonic()) % (turns * interval)
+        return left if left > interval / 20 else left + turns * interval
 
     def pass_on(self, text: str, room: int) -> None:
         """Have another one woken that has this room, or another host that does not know

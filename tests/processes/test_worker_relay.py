@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -15,6 +17,7 @@ from django_jobqueue.processes.worker_relay import (
     CHECKS,
     CLAIMS_WITHIN,
     MORE,
+    MOST_TURNS,
     NO_ROOM,
     REACTS_WITHIN,
     ROOM,
@@ -342,3 +345,28 @@ def test_workers_beyond_the_pipes_listen_themselves_and_disturb_no_other() -> No
     table.keep_pipe(3)  # closes those of the others
     with pytest.raises(OSError, match="Bad file descriptor"):
         pipes.workers[0].send("x")
+
+
+def test_one_of_the_idle_workers_polls_in_each_interval(host: Host) -> None:
+    """Should no notification ever arrive."""
+    for idle in range(1, WORKERS + 1):
+        host.ready(*[ROOM] * idle, *[0] * (WORKERS - idle))
+        begin = host.clock.now
+        due = {n: begin + host.news[n].seconds_until_turn(5.0) for n in range(idle)}
+        polls = [begin]
+        for _ in range(5 * idle):
+            number = min(due, key=due.__getitem__)
+            host.clock.now = due[number]
+            polls.append(host.clock.now)
+            due[number] += host.news[number].seconds_until_turn(5.0)
+        apart = [after - before for before, after in pairwise(polls)]
+        assert max(apart[1:]) == pytest.approx(5.0), idle
+        assert apart[0] <= 5.0 + 5.0 / 20
+
+
+def test_of_very_many_idle_workers_some_poll_together(clock: StoppedClock) -> None:
+    host = Host(clock, 3 * MOST_TURNS)
+    host.ready(*[ROOM] * 3 * MOST_TURNS)
+    waits = Counter(round(news.seconds_until_turn(5.0)) for news in host.news)
+    assert [*waits.values()] == [3] * MOST_TURNS
+    host.pipes.close()

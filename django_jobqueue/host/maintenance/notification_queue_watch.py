@@ -6,7 +6,6 @@ import logging
 import time
 from typing import Final
 
-from django_jobqueue.conf import conf
 from django_jobqueue.processes.loop import Loop
 from django_jobqueue.store import notify
 from django_jobqueue.store.connection import OwnConnection
@@ -14,7 +13,8 @@ from django_jobqueue.store.connection import OwnConnection
 logger = logging.getLogger("django_jobqueue.maintenance")
 
 MUCH: Final = 0.5  # of the room; PostgreSQL itself warns from here on, in its own log
-AGAIN_AFTER: Final = 600.0  # seconds
+ASK_EVERY: Final = 60.0  # seconds
+AGAIN_AFTER: Final = 600.0  # seconds between two warnings
 
 
 class NotificationQueueWatch(Loop):
@@ -43,4 +43,4 @@ class NotificationQueueWatch(Loop):
                 "transaction open; look for the oldest one in pg_stat_activity.",
                 100 * used,
             )
-        return 3 * conf.poll_interval
+        return ASK_EVERY

@@ -345,10 +345,17 @@ class Dispatcher(Loop):
             if self._gets_notifications() and self._listening.is_out
             else LONGEST_UNHEARD
         )
-        longest = min(conf.poll_interval, unheard, self.lane_selection.resting.seconds)
+        longest = min(self._poll_in, unheard, self.lane_selection.resting.seconds)
         if self.lane_selection.limited_until:
             longest = min(longest, LIMIT_RETRY)
         return self._idle_backoff.next(min(longest, self.scanner.longest_wait))
+
+    @property
+    def _poll_in(self) -> float:
+        """Seconds until it polls, should no notification arrive."""
+        if self._host_news is None:
+            return conf.poll_interval
+        return self._host_news.seconds_until_turn(conf.poll_interval)
 
     def _poll_soon(self) -> None:
         """Poll often at first when there is nothing more, unless we were told of it."""
