@@ -13,6 +13,7 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Tags, register
 from django.db import connections
+from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate, pre_migrate
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext_lazy as _
@@ -36,6 +37,7 @@ class JobQueueConfig(AppConfig):
         from django_jobqueue.conf import conf
         from django_jobqueue.domain.registry import autodiscover
         from django_jobqueue.enqueueing.immediate_jobs import memory
+        from django_jobqueue.store.interval_loader import read_each_style
 
         for tag, deploy, check in CHECKS:
             register(check, tag, deploy=deploy)
@@ -44,6 +46,9 @@ class JobQueueConfig(AppConfig):
             _count_enqueues()
         memory.run = _run
         autodiscover(*_modules_of_the_framework())
+        connection_created.connect(
+            read_each_style, dispatch_uid="jobqueue.interval_style"
+        )
         pre_migrate.connect(_before_tables, sender=self)
         post_migrate.connect(_after_tables, sender=self)
 
