@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final, NoReturn, Self
 
 from django_jobqueue.processes.forking import flush_output
+from django_jobqueue.text.redaction import mask_text
 
 TRIAL_ENDS: Final = 120.0  # seconds
 OUTPUT: Final = 65_536  # bytes at its end that are read
@@ -81,9 +82,9 @@ class CodeTrial:
         self._output.close()
 
     def _last_line(self) -> str:
-        """The last line that it wrote, which names the error."""
+        """The last line that it wrote, which names the error, without its secrets."""
         size = self._output.seek(0, os.SEEK_END)
         self._output.seek(max(0, size - OUTPUT))
         lines = self._output.read().decode(errors="replace").split("\n")
         written = [line.strip() for line in lines if line.strip()]
-        return written[-1][:LONGEST] if written else ""
+        return mask_text(written[-1])[:LONGEST] if written else ""

@@ -24,6 +24,8 @@ def test_the_last_line_of_what_does_not_start_is_told() -> None:
     assert problem("exit 3") == "The code does not start: exit code 3"
     told = "echo Traceback; echo >&2 'ImportError: no shop'; exit 1"
     assert problem(told) == "The code does not start: ImportError: no shop"
+    secret = "echo >&2 'ValueError: postgres://shop:hunter2secret@db/shop'; exit 1"
+    assert "hunter2secret" not in problem(secret)
 
 
 def test_one_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
