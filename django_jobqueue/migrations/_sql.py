@@ -54,7 +54,6 @@ ALTER TABLE jobqueue_lease SET (fillfactor = 50);
 ALTER TABLE jobqueue_host SET (fillfactor = 50);
 ALTER TABLE jobqueue_rollup SET (fillfactor = 70);
 ALTER TABLE jobqueue_total SET (fillfactor = 50);
-ALTER TABLE jobqueue_figures SET UNLOGGED;
 ALTER TABLE jobqueue_failurerollup SET (fillfactor = 70);
 ALTER TABLE jobqueue_report SET (
   fillfactor = 50,

@@ -9,8 +9,7 @@ from django_jobqueue.models.fields import JSONField, UTCDateTimeField
 
 
 class Figures(models.Model):
-    """What was read last. The table is unlogged: after a crash of the server it is
-    empty, and the next who asks reads again."""
+    """What was read last. A hot standby serves what its primary has read."""
 
     name = models.CharField(_("name"), max_length=100, primary_key=True)
     taken_at = UTCDateTimeField(_("as of"))
