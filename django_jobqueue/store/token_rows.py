@@ -46,6 +46,17 @@ UPDATE jobqueue_token SET revoked_at = statement_timestamp(), revoked_by = %(by)
 RETURNING name
 """
 
+DROP: Final = """
+DELETE FROM jobqueue_token
+ WHERE id IN (SELECT id FROM jobqueue_token
+               WHERE least(revoked_at, expires_at)
+                     < clock_timestamp() - %(keep)s * interval '1 second'
+               LIMIT %(batch)s
+                 FOR UPDATE SKIP LOCKED)
+RETURNING id
+"""
+BATCH: Final = 1_000
+
 
 @dataclass(frozen=True, slots=True)
 class TokenRow:
@@ -146,3 +157,9 @@ def _row(row: Sequence[Any]) -> TokenRow:
 
 def _texts(text: str) -> list[str]:
     return [str(value) for value in read_json(text)]
+
+
+def drop(db: Database, keep: float) -> bool:
+    """Delete a batch of those that were revoked, or expired, so many seconds ago; True
+    if there may be more."""
+    return len(db.fetch(DROP, {"keep": keep, "batch": BATCH})) == BATCH

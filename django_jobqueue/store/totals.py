@@ -12,11 +12,11 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from django_jobqueue.domain import histogram
 from django_jobqueue.domain.states import ArchivedStatus
-from django_jobqueue.store.connection import Database
+from django_jobqueue.store.connection import Database, OwnConnection
 from django_jobqueue.text.json_reading import read_json
 
 ATTEMPT_OUTCOMES: Final = (
@@ -117,6 +117,36 @@ SELECT job_type, queue, {", ".join("0" for _ in _ATTEMPTS)}, {_SUMS}, 0, 0, 0,
  GROUP BY job_type, queue
 """
 
+# Whoever enqueues names the queue, and may name a new one each time. So of each job
+# type the queues that had jobs last keep rows of their own, and all others share one.
+OTHER: Final = "(other)"
+MOST_QUEUES: Final = 1_000
+TAKE_QUIET: Final = f"""
+WITH quiet AS (
+  SELECT job_type, queue
+    FROM (SELECT job_type, queue, changed_at,
+                 row_number() OVER (PARTITION BY job_type
+                                    ORDER BY changed_at DESC, queue) AS place
+            FROM jobqueue_total
+           WHERE queue <> '{OTHER}') AS ranked
+   WHERE changed_at < statement_timestamp() - interval '90 days'
+      OR (place > {MOST_QUEUES}
+          AND changed_at < statement_timestamp() - interval '1 hour')
+), held AS (
+  SELECT total.job_type, total.queue
+    FROM jobqueue_total AS total
+    JOIN quiet USING (job_type, queue)
+   LIMIT {BATCH}
+     FOR UPDATE OF total SKIP LOCKED
+)
+DELETE FROM jobqueue_total AS total
+ USING held
+ WHERE total.job_type = held.job_type AND total.queue = held.queue
+RETURNING total.job_type, '{OTHER}',
+          {", ".join(f"total.{name}" for name in _NUMBERS)},
+          {", ".join(f"total.{name}::text" for name in _HISTOGRAMS)}
+"""
+
 DROP: Final = """
 DELETE FROM jobqueue_total AS total
  WHERE changed_at < statement_timestamp() - interval '90 days'
@@ -189,8 +219,22 @@ def fold(db: Database) -> bool:
 
 def read(db: Database) -> list[Total]:
     """The totals, by job type and queue."""
+    return _by_place(db.fetch(READ))
+
+
+def fold_queues(db: OwnConnection) -> bool:
+    """Add up the totals of queues that are quiet, for each job type; True if there may
+    be more. The sums of the job types stay."""
+    with db.transaction() as transaction:
+        taken = transaction.fetch(TAKE_QUIET)
+        if taken:
+            transaction.run(ADD, {"totals": rows(_by_place(taken))})
+    return len(taken) == BATCH
+
+
+def _by_place(rows: Iterable[Sequence[Any]]) -> list[Total]:
     by_key: dict[tuple[str, str], Total] = {}
-    for job_type, queue, *columns in db.fetch(READ):
+    for job_type, queue, *columns in rows:
         numbers = dict(zip((*_NUMBERS, *_HISTOGRAMS), columns, strict=True))
         total = Total(
             job_type=job_type,

@@ -170,3 +170,57 @@ def test_the_pruner_adds_up_what_operators_ended_and_old_totals_are_dropped(
     assert {*Total.objects.values_list("job_type", flat=True)} == {
         *("going", "tests.sample.add")
     }
+
+
+def test_queues_that_are_quiet_share_a_row_and_no_sum_falls(
+    own: OwnConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever enqueues may name a new queue each time."""
+    now = timezone.now()
+    Total.objects.bulk_create(
+        Total(
+            job_type=job_type,
+            queue=f"invented-{number}",
+            jobs_succeeded=number,
+            attempts_succeeded=2,
+            run_ms=5,
+            run_histogram=[1, number],
+            changed_at=now - timedelta(minutes=number),
+        )
+        for job_type in ("shop.a", "shop.b")
+        for number in range(1, 200)
+    )
+    quiet = {"queue": "quiet", "jobs_succeeded": 7}
+    for days, job_type in ((91, "shop.a"), (89, "shop.b")):
+        changed_at = now - timedelta(days=days)
+        Total.objects.create(job_type=job_type, changed_at=changed_at, **quiet)
+    monkeypatch.setattr(
+        totals,
+        "TAKE_QUIET",
+        totals.TAKE_QUIET.replace(f"> {totals.MOST_QUEUES}", "> 100"),
+    )
+    before = totals_by_type(own)
+    while totals.fold_queues(own):
+        pass
+    assert totals_by_type(own) == before
+    rows = Counter(Total.objects.values_list("job_type", flat=True))
+    assert rows == {"shop.a": 101, "shop.b": 101}
+    kept = set(Total.objects.filter(job_type="shop.a").values_list("queue", flat=True))
+    assert kept == {totals.OTHER, *(f"invented-{n}" for n in range(1, 101))}
+    # What changed within the hour stays, however many there are.
+    Total.objects.update(changed_at=now)
+    Total.objects.filter(queue="invented-1").update(jobs_succeeded=F("jobs_succeeded"))
+    assert not totals.fold_queues(own)
+    assert Total.objects.count() == 202
+
+
+def totals_by_type(own: OwnConnection) -> dict[str, tuple[int, ...]]:
+    sums: dict[str, list[int]] = {}
+    for one in totals.read(own):
+        held = sums.setdefault(one.job_type, [0, 0, 0, 0])
+        histogram = [*one.run_histogram, 0, 0]
+        for n, number in enumerate(
+            (one.jobs["succeeded"], one.run_ms, histogram[0], histogram[1])
+        ):
+            held[n] += number
+    return {name: tuple(one) for name, one in sums.items()}

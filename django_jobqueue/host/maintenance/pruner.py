@@ -1,12 +1,14 @@
 """Deletes what is old enough, in small batches: archived jobs, unique windows, rows of
 workers and hosts that are gone, roll-ups, failure groups, firings of schedules, alerts,
-the audit, and buckets of rates. Adds up the counts of archived jobs."""
+the audit, bulk operations, tokens that are revoked, and buckets of rates. Adds up the
+counts of archived jobs, and those of queues that are quiet."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final
 
 from django_jobqueue import signals
@@ -21,9 +23,11 @@ from django_jobqueue.store import (
     failure_rollup,
     host_rows,
     rollup,
+    token_rows,
     totals,
     worker_rows,
 )
+from django_jobqueue.store.bulk import operation_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.control import prune
 from django_jobqueue.store.erasing import erasure_rows
@@ -91,10 +95,12 @@ class Pruner(Loop):
         for batch in (totals.fold, failure_rollup.drop, fire.prune_firings):
             yield from self._until_done(batch)
         if (keep := conf.audit_retention) is not None:
-            yield from self._until_done(lambda own: audit.drop(own, keep))
+            for drop in (audit.drop, operation_rows.drop, token_rows.drop):
+                yield from self._until_done(partial(drop, keep=keep))
         if hourly:
             prune.forget_groups(self._connection)
             totals.drop(self._connection)
+            yield from self._until_done(totals.fold_queues)
             erasure_rows.forget(self._connection)
             search_rows.drop(self._connection)
             yield from self._until_done(alert_rows.drop)

@@ -96,6 +96,18 @@ UPDATE jobqueue_bulkoperation SET job_id = %(job)s WHERE id = %(id)s
 DISCARD: Final = """
 DELETE FROM jobqueue_bulkoperation WHERE id = %(id)s AND state = 'draft'
 """
+# One that waits to be resumed, or was only drafted, is forgotten after the same time.
+DROP: Final = """
+DELETE FROM jobqueue_bulkoperation
+ WHERE id IN (SELECT id FROM jobqueue_bulkoperation
+               WHERE state <> ALL (%(active)s::text[])
+                 AND coalesce(finished_at, progress_at, started_at, created_at)
+                     < clock_timestamp() - %(keep)s * interval '1 second'
+               LIMIT %(batch)s
+                 FOR UPDATE SKIP LOCKED)
+RETURNING id
+"""
+BATCH: Final = 1_000
 IS_QUEUED: Final = "SELECT EXISTS (SELECT FROM jobqueue_queuedjob WHERE id = %(id)s)"
 
 
@@ -247,6 +259,13 @@ def set_counted(db: Database, id: UUID, counted: Counted) -> None:
 def discard(db: Database, id: UUID) -> None:
     """Delete a draft; what has started stays."""
     db.run(DISCARD, {"id": id})
+
+
+def drop(db: Database, keep: float) -> bool:
+    """Delete a batch of those that are not going on, and of which nothing was heard for
+    so many seconds; True if there may be more."""
+    params = {"active": list(ACTIVE), "keep": keep, "batch": BATCH}
+    return len(db.fetch(DROP, params)) == BATCH
 
 
 def set_job(db: Database, id: UUID, job: UUID) -> None:
