@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from contextlib import suppress
 from datetime import timedelta
@@ -18,7 +17,6 @@ from django_jobqueue.store.rows import Lane
 from django_jobqueue.workers.claiming import lane_scanner, time_share
 from django_jobqueue.workers.claiming.lane_scanner import (
     FULL_SCAN_SHARE,
-    SLOW,
     FullScans,
     Lanes,
     LaneScanner,
@@ -59,20 +57,6 @@ def test_full_scans_get_a_small_share_of_the_time(time: StoppedClock) -> None:
         stormy.took(0.01)
         made += 1
     assert made <= 11
-
-
-def test_slow_full_scans_are_told_once_in_a_while(
-    time: StoppedClock, caplog: pytest.LogCaptureFixture
-) -> None:
-    full_scans = FullScans()
-    with caplog.at_level(logging.WARNING):
-        full_scans.took(SLOW / 2)
-        assert caplog.messages == []
-        for _ in range(3):
-            full_scans.took(2 * SLOW)
-            time.now += 60
-    (said,) = caplog.messages
-    assert "backend_xmin" in said
 
 
 @pytest.mark.django_db(transaction=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,9 +15,8 @@ from django_jobqueue.store.queue.keyed_turn import KeyTurns
 from django_jobqueue.store.queue.lanes import START, Head, LaneMark, Mark
 from django_jobqueue.store.rows import ClaimedJob, Lane
 from django_jobqueue.workers.claiming.lane_order import LaneOrder
+from django_jobqueue.workers.claiming.slow_scans import SlowScans
 from django_jobqueue.workers.claiming.time_share import TimeShare
-
-logger = logging.getLogger("django_jobqueue.worker")
 
 MANY: Final = 64  # lanes; with more, claims ask only those that are due
 MOST_EMPTY: Final = 256  # lanes; with more, the empty ones are forgotten
@@ -27,8 +25,6 @@ SCAN_EVERY: Final = 1.0  # seconds, while busy
 SCAN_SHARE: Final = 0.05  # of the worker's time, where claims ask few of many lanes
 FULL_SCAN_SHARE: Final = 0.05  # of the worker's time
 SCAN_OF_LANE: Final = 0.00002  # seconds that a scan from the marks takes for each
-SLOW: Final = 0.25  # seconds that a full scan takes; then the log says why
-WARN_EVERY: Final = 600.0  # seconds
 
 
 @dataclass(slots=True)
@@ -241,7 +237,6 @@ class FullScans:
         self._is_wanted = True
         self._wanted_at = time.monotonic()
         self._time = TimeShare(FULL_SCAN_SHARE)
-        self._warned_at = -math.inf
 
     def want(self) -> None:
         """There may be jobs behind a mark."""
@@ -275,17 +270,6 @@ class FullScans:
         """Record a full scan that took this many seconds, where a scan from the marks
         takes about so many: with many empty lanes more."""
         self._time.took(max(0.0, seconds - instead_of))
-        now = time.monotonic()
-        if seconds > SLOW and now > self._warned_at + WARN_EVERY:
-            self._warned_at = now
-            logger.warning(
-                "A look at the whole queue took %.2g s, so there is one in %.0f s. "
-                "Probably a transaction has been open for long, and keeps dead rows "
-                "from being cleaned away: find it by xact_start and backend_xmin in "
-                "pg_stat_activity, and end it",
-                seconds,
-                seconds / FULL_SCAN_SHARE,
-            )
 
 
 class LaneScanner:
@@ -297,6 +281,7 @@ class LaneScanner:
         self._known = known
         self._scanned_at = -math.inf  # time.monotonic()
         self.full_scans = FullScans(known.shared)
+        self._slow_scans = SlowScans(connection)
         self._due_at = math.inf  # time.monotonic(), of the first future job
 
     def want_full_scan(self) -> None:
@@ -366,6 +351,8 @@ class LaneScanner:
             raise
         finally:
             instead_of = len(self._known) * SCAN_OF_LANE
-            self.full_scans.took(time.monotonic() - began, instead_of=instead_of)
+            seconds = time.monotonic() - began
+            self.full_scans.took(seconds, instead_of=instead_of)
+            self._slow_scans.took(seconds, pause=seconds / FULL_SCAN_SHARE)
         self._known.learn(heads, empty)
         return heads
