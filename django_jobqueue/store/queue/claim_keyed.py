@@ -348,7 +348,7 @@ def next_retry(db: Database, limit_name: str) -> float | None:
 
 
 def adopt(db: Database, lane: Lane, since: Mark) -> tuple[int, Mark | None]:
-    """Give jobs behind this mark that have no key theirs; return how many they were,
+    """Give jobs after this mark that have no key theirs; return how many they were,
     and where to go on. None is from the beginning: this was the end of the lane."""
     params = {**_params(lane), "since": since[0], "since_id": since[1]}
     rows = db.fetch(ADOPT, params)

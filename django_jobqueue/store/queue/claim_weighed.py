@@ -104,6 +104,6 @@ def claim_keyed_weighed(
         db, worker, keyed, limit, claim, NEXT_START_OF_KEYS
     )
     if 0 < len(jobs) < limit and of_type is not None:
-        # The circle goes on behind these, where perhaps a lighter job is first.
+        # The circle goes on after these, where perhaps a lighter job is first.
         of_type = min(of_type, SOON) or SOON
     return jobs, of_type or 0.0, of_key

@@ -35,7 +35,7 @@ def fitting(
 ) -> str:
     """Of these candidates, no more rows than jobs may start, with a ``weight``: the
     first that together fit, or the first one alone if the bucket is full. What is
-    behind one that does not fit waits, so that no heavy job waits for ever."""
+    after one that does not fit waits, so that no heavy job waits for ever."""
     return f"""
 SELECT {selected}
   FROM (SELECT candidate.*, row_number() OVER rising AS place,

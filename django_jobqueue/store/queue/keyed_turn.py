@@ -25,7 +25,7 @@ from django_jobqueue.store.queue.claim_weighed import claim_keyed_weighed
 from django_jobqueue.store.queue.lanes import START, LaneMark, Mark
 from django_jobqueue.store.rows import ClaimedJob, Lane, Overrides
 
-NEXT_KEY: Final = "\x01"  # the least text behind a key is the key and this
+NEXT_KEY: Final = "\x01"  # the least text after a key is the key and this
 ADOPT_EVERY: Final = 1.0  # seconds between looks for jobs without a key
 COUNT_EVERY: Final = 1.0  # seconds between looks whether there are many keys
 
@@ -42,7 +42,7 @@ class KeyTurns:
     adopt_at: float = -math.inf  # time.monotonic(); from then on there may be others
 
     def learn(self, jobs: Sequence[ClaimedJob], *, cut_off: bool) -> None:
-        """The next claim begins behind the key that was served last; or at it, if its
+        """The next claim begins after the key that was served last; or at it, if its
         turn was ``cut_off``."""
         keys = [job.limit_key for job in jobs if job.limit_key is not None]
         if not keys:
