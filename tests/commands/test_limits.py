@@ -17,6 +17,7 @@ from django_jobqueue.models import (
     KeyOverride,
     QueuedJob,
 )
+from django_jobqueue.text.redaction import MASK
 from tests.admin.scene import worker
 from tests.commands.conftest import jobqueue, not_refused
 from tests.store.rows import ADD, KEYED, make
@@ -50,6 +51,16 @@ def test_the_list_says_what_holds_and_how_many_run() -> None:
     JobType.objects.update(limit_name=None)
     KeyLimit.objects.all().delete()
     assert jobqueue("limits").out == "No job type has a limit by key.\n"
+
+
+def test_keys_of_a_sensitive_argument_are_masked() -> None:
+    keyed("alice-example")
+    assert "alice-example" in jobqueue(f"limits show {KEYED}").out
+    JobType.objects.filter(pk=KEYED).update(sensitive=["key"])
+    for form in ("text", "json"):
+        out = jobqueue(f"limits show {KEYED} --format {form}").out
+        assert "alice-example" not in out
+        assert MASK in out
 
 
 def test_the_keys_of_a_limit_are_shown_those_that_wait_longest_first() -> None:

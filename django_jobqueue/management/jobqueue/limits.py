@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import ceil
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ from django_jobqueue.management.jobqueue.subcommand_verbs import (
     no_words,
 )
 from django_jobqueue.management.jobqueue.text_tables import Column, Row
+from django_jobqueue.stats.open_limits import open_limits
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading.limit_keys import (
     MOST_WAITING,
@@ -31,6 +33,7 @@ from django_jobqueue.store.reading.limit_keys import (
     limits,
 )
 from django_jobqueue.text import numbers
+from django_jobqueue.text.redaction import MASK
 from django_jobqueue.text.suggestions import did_you_mean
 
 Columns = tuple[Column, ...]
@@ -155,6 +158,8 @@ def _show(console: Console, name: str, is_json: bool) -> None:
         raise CommandError(f"There is no limit by key {name!r}.{hint}")
     limit = rows[0]
     keys = keys_of(db, limit)
+    if limit.name not in open_limits():
+        keys = [replace(key, key=MASK) for key in keys]
     if is_json:
         console.print(as_json([_key_object(limit, key) for key in keys]))
     elif keys:
