@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
+from django.apps import apps
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -22,6 +23,7 @@ from pydantic import (
 
 from django_jobqueue.conf import CENTURY, GREATEST
 from django_jobqueue.domain.policy import NAME_LENGTH, READABLE
+from django_jobqueue.enqueueing.propagation import TENANT
 from django_jobqueue.http.strict_json import check_text
 
 MOST_AT_ONCE: Final = 1_000  # jobs of one request
@@ -54,6 +56,14 @@ def check_line(text: str) -> str:
     if not text.isprintable():
         raise ValueError("must have no line feed and no other control character")
     return text
+
+
+def _check_metadata(value: dict[str, Any]) -> dict[str, Any]:
+    """The same metadata. Raises ValueError for a tenant, in whose schema the job would
+    run, where there are schemas of tenants."""
+    if TENANT in value and apps.is_installed("django_tenants"):
+        raise ValueError(f"{TENANT} is for the site to say, not for its callers")
+    return value
 
 
 Text = Annotated[StrictStr, AfterValidator(check_text)]
@@ -106,7 +116,9 @@ class NewJob(Body):
     tags: Annotated[list[Name], Field(max_length=100)] | None = Field(
         None, description="Texts that are stored with the job."
     )
-    metadata: Data | None = Field(None, description="Stored beside the data.")
+    metadata: Annotated[Data, AfterValidator(_check_metadata)] | None = Field(
+        None, description="Stored beside the data."
+    )
     unique_key: Name | None = Field(
         None, description="No other job of its type can have this key."
     )

@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Body, Path
 
 from django_jobqueue.conf import conf
+from django_jobqueue.domain import key_limits
 from django_jobqueue.domain.api_tokens import Scope
 from django_jobqueue.domain.name_patterns import EVERY
 from django_jobqueue.domain.registry import registry
@@ -261,8 +262,11 @@ def _check_hold(
     can be jobs of any queue, or not for so long."""
     if body.held_seconds is None:
         return
-    if not may_do(request, job_type, EVERY):
-        raise refused(request, f"hold: job type {job_type!r} in every queue")
+    declaration = registry.get(job_type)
+    limit = declaration and key_limits.limit_name(declaration)
+    shares = limit not in (None, job_type)  # with other job types
+    if not may_do(request, EVERY if shares else job_type, EVERY):
+        raise refused(request, f"hold: all that share the rate of {job_type!r}")
     if body.held_seconds > worker_schemas.LONGEST_HOLD:
         most = f"{worker_schemas.LONGEST_HOLD:,}"
         raise Problem("invalid_parameter", f"retry_after: with hold at most {most} s.")

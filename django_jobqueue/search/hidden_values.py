@@ -27,7 +27,9 @@ def check_values(
     ``sees_data`` is whether the reader sees the data of jobs, ``reveals`` also those
     under sensitive keys, and ``sees_messages`` the messages of errors.
     """
-    if not sees_messages and any(term.field == "text" for term in selection.terms):
+    # A failure group is a digest of a message, so that whoever guesses one has both.
+    of_messages = ("text", "group", "groups")
+    if not sees_messages and any(t.field in of_messages for t in selection.terms):
         raise SearchError(
             _("You may not view the messages of errors, so you cannot search in them.")
         )

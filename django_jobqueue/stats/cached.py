@@ -31,7 +31,8 @@ class CachedValue(Generic[T]):
         if is_fresh and value is not None and fits(value):
             return value
         value = read()
-        self._held[name] = (time.monotonic(), value)
+        if value is not None:  # names of nothing would fill the memory
+            self._held[name] = (time.monotonic(), value)
         return value
 
     def forget(self) -> None:

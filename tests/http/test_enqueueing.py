@@ -10,6 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.apps import apps
 from django.db import connection
 
 from django_jobqueue.models import ArchivedJob, QueuedJob
@@ -243,6 +244,17 @@ def test_the_id_of_a_job_of_another_type_is_refused(billing: Program) -> None:
     sent = billing.send("POST", "/jobs/tests.sample.keep", several)
     assert "jobs[1]" in problem(sent, 409, "duplicate_job")["detail"]
     assert QueuedJob.objects.get().job_type_id == "tests.sample.add"
+
+
+def test_a_caller_does_not_say_in_whose_schema_a_job_runs(
+    billing: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = {"data": {"a": 1}, "metadata": {"tenant": "another"}}
+    assert billing.send("PUT", path_of(), job).status_code == 202
+    monkeypatch.setattr(apps, "is_installed", lambda name: name == "django_tenants")
+    problem(billing.send("PUT", path_of(), job), 400, "invalid_parameter")
+    several = billing.send("POST", "/jobs/tests.sample.add", {"jobs": [job]})
+    problem(several, 400, "invalid_parameter")
 
 
 def test_a_pattern_of_queues_bounds_where_jobs_may_wait(

@@ -186,7 +186,7 @@ def searches(path: str) -> Iterator[str]:
         **{"worker": f'"{KEEP} {THEIRS}"', "error": "ValueError", "by": "somebody"},
         **{"created": ">2026-10-01", "due": ">2026-10-01", "started": ">2026-10-01"},
         **{"replay-of": str(UNKNOWN), "operation": str(UNKNOWN), "tag": "old"},
-        **{"group": str(UNKNOWN), "state": "retrying", "status": "failed"},
+        **{"group": str(UUID(int=4711)), "state": "retrying", "status": "failed"},
         **{"finished": ">2026-10-01", "ran": "<9d", "waited": "<9d", "release": "x"},
         **{"replayed": "no", "text": "declined", "id": f"job_{HIDDEN[0].queued}"},
     }
@@ -340,7 +340,8 @@ def contents(x: int, pin: str) -> Callable[[], None]:
         ArchivedJob.objects.filter(status="failed").update(
             error_message=message, result=x
         )
-        Failure.objects.update(error_message=message)
+        ArchivedJob.objects.update(fingerprint=UUID(int=x))
+        Failure.objects.update(error_message=message, fingerprint=UUID(int=x))
         waiting = Selection(Table.QUEUED, (Term("data", x, path=("a", "x")),))
         BulkOperation.objects.all().delete()
         bulk.draft("cancel", waiting, id=UNKNOWN)

@@ -255,6 +255,21 @@ def test_who_works_for_one_queue_holds_nothing_back_for_others(
     assert act.details["seconds"] == 86_400
 
 
+def test_who_works_for_some_types_holds_nothing_back_for_those_that_share_a_limit(
+    program: Callable[..., Program],
+) -> None:
+    shared = PerKey("tenant", concurrency=1, name="accounts")
+    remote_job("fleet.shared", per_key=shared)
+    held = {"worker": 1, "fence": 1, "status": "failed", "retry_after": 9, "hold": True}
+    path = f"/jobs/fleet.shared/job_{uuid4()}"
+    try:
+        fleet = program("work", job_types=["fleet.*"])
+        problem(fleet.send("POST", path, held), 403, "forbidden")
+        problem(program("work").send("POST", path, held), 404, "worker_lost")
+    finally:
+        registry.remove("fleet.shared")
+
+
 def test_a_worker_that_holds_no_job_holds_nothing_back(node: Remote) -> None:
     JobType.objects.filter(pk=TYPE).update(rate="100000/600s burst 9")
     for _ in range(3):
