@@ -105,7 +105,7 @@ def tags_problem(value: object) -> str | None:
 def who_problem(value: object) -> str | None:
     if isinstance(value, str) and len(value) <= WHO_LENGTH:
         return None
-    return f"must be a string of at most {WHO_LENGTH} characters."
+    return f"must be a string of at most {WHO_LENGTH:,} characters."
 
 
 def metadata_problem(value: object) -> str | None:

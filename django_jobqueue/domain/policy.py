@@ -25,7 +25,7 @@ PRIORITIES: Final = range(-100, 101)
 NO_LIMIT: Final = -1  # as an override of max_attempts or concurrency
 UNIQUE_UNTIL: Final = ("finished", "started", "forever")
 ON_DUPLICATE: Final = ("raise", "return", "replace")
-WHO_LENGTH: Final = 150  # characters of an operator's name, as in Django's users
+WHO_LENGTH: Final = 1_000  # characters of a name that is given; users' own are kept
 # PostgreSQL has moments, infinity among them, that Python cannot read in every time
 # zone; one such row would fail every claim that comes upon it.
 READABLE: Final = (

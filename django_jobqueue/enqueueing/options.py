@@ -133,7 +133,7 @@ class JobOptions(TypedDict, total=False):
     tags: Iterable[str]
     """Strings that are stored with the job."""
     enqueued_by: str | None
-    """Who enqueues the job; at most 150 characters."""
+    """Who enqueues the job; at most 1,000 characters."""
     max_attempts: int | None
     """How many attempts the job has, the first one included."""
     timeout: timedelta | float | None

@@ -15,7 +15,6 @@ from django_jobqueue.domain.api_tokens import (
     is_right,
     parse_token,
 )
-from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.http.callers import Caller
 from django_jobqueue.http.problems import Problem
 from django_jobqueue.store import token_rows
@@ -114,7 +113,7 @@ class UserCaller:
 
     def __init__(self, user: Any) -> None:
         self._user = user
-        self.name = str(user.get_username())[:WHO_LENGTH]
+        self.name = str(user.get_username())
         self.identity = str(user.pk)
 
     def may(self, scope: str, permission: str) -> bool:

@@ -43,8 +43,8 @@ class Migration(PostgreSQLMigration):
                 ),
                 (
                     "paused_by",
-                    models.CharField(
-                        db_default="", max_length=150, verbose_name="paused by"
+                    models.TextField(
+                        db_default="", verbose_name="paused by"
                     ),
                 ),
                 (
@@ -141,8 +141,8 @@ class Migration(PostgreSQLMigration):
                 ),
                 (
                     "owner",
-                    models.CharField(
-                        db_default="", max_length=200, verbose_name="owner"
+                    models.TextField(
+                        db_default="", verbose_name="owner"
                     ),
                 ),
                 (
@@ -396,8 +396,8 @@ class Migration(PostgreSQLMigration):
                 ),
                 (
                     "created_by",
-                    models.CharField(
-                        db_default="", max_length=150, verbose_name="created by"
+                    models.TextField(
+                        db_default="", verbose_name="created by"
                     ),
                 ),
                 (
@@ -523,8 +523,8 @@ class Migration(PostgreSQLMigration):
                 ),
                 (
                     "created_by",
-                    models.CharField(
-                        db_default="", max_length=150, verbose_name="created by"
+                    models.TextField(
+                        db_default="", verbose_name="created by"
                     ),
                 ),
                 (
@@ -692,8 +692,8 @@ class Migration(PostgreSQLMigration):
                 ),
                 (
                     "created_by",
-                    models.CharField(
-                        db_default="", max_length=150, verbose_name="created by"
+                    models.TextField(
+                        db_default="", verbose_name="created by"
                     ),
                 ),
                 (
@@ -928,10 +928,9 @@ class Migration(PostgreSQLMigration):
                 ),
                 (
                     "assignee",
-                    models.CharField(
+                    models.TextField(
                         blank=True,
                         db_default="",
-                        max_length=150,
                         verbose_name="assignee",
                     ),
                 ),
@@ -947,8 +946,8 @@ class Migration(PostgreSQLMigration):
                 ),
                 (
                     "changed_by",
-                    models.CharField(
-                        db_default="", max_length=150, verbose_name="changed by"
+                    models.TextField(
+                        db_default="", verbose_name="changed by"
                     ),
                 ),
             ],
@@ -1280,8 +1279,8 @@ class Migration(PostgreSQLMigration):
                 ),
                 (
                     "paused_by",
-                    models.CharField(
-                        db_default="", max_length=150, verbose_name="paused by"
+                    models.TextField(
+                        db_default="", verbose_name="paused by"
                     ),
                 ),
                 (
@@ -1664,9 +1663,8 @@ class Migration(PostgreSQLMigration):
                 ),
                 (
                     "enqueued_by",
-                    models.CharField(
+                    models.TextField(
                         blank=True,
-                        max_length=150,
                         null=True,
                         verbose_name="enqueued by",
                     ),
@@ -1985,9 +1983,8 @@ class Migration(PostgreSQLMigration):
                 ),
                 (
                     "enqueued_by",
-                    models.CharField(
+                    models.TextField(
                         blank=True,
-                        max_length=150,
                         null=True,
                         verbose_name="enqueued by",
                     ),
@@ -2337,7 +2334,7 @@ class Migration(PostgreSQLMigration):
                 ("number", models.IntegerField(db_default=1, verbose_name="number")),
                 (
                     "by",
-                    models.CharField(db_default="", max_length=150, verbose_name="by"),
+                    models.TextField(db_default="", verbose_name="by"),
                 ),
                 (
                     "created_at",
@@ -2526,8 +2523,8 @@ class Migration(PostgreSQLMigration):
                 ),
                 (
                     "paused_by",
-                    models.CharField(
-                        db_default="", max_length=150, verbose_name="paused by"
+                    models.TextField(
+                        db_default="", verbose_name="paused by"
                     ),
                 ),
                 (
@@ -2602,7 +2599,7 @@ class Migration(PostgreSQLMigration):
                         verbose_name="time",
                     ),
                 ),
-                ("by", models.CharField(max_length=150, verbose_name="by")),
+                ("by", models.TextField(verbose_name="by")),
                 ("verb", models.CharField(max_length=100, verbose_name="act")),
                 ("count", models.IntegerField(db_default=1, verbose_name="count")),
                 ("about", models.JSONField(db_default=[], verbose_name="about")),
@@ -2629,7 +2626,7 @@ class Migration(PostgreSQLMigration):
                 ("list", models.CharField(max_length=20, verbose_name="list")),
                 ("name", models.CharField(max_length=60, verbose_name="name")),
                 ("query", models.CharField(max_length=2000, verbose_name="query")),
-                ("owner", models.CharField(max_length=150, verbose_name="owner")),
+                ("owner", models.TextField(verbose_name="owner")),
                 (
                     "is_shared",
                     models.BooleanField(db_default=False, verbose_name="shared"),
@@ -3539,8 +3536,8 @@ class Migration(PostgreSQLMigration):
                 ),
                 (
                     "created_by",
-                    models.CharField(
-                        db_default="", max_length=150, verbose_name="created by"
+                    models.TextField(
+                        db_default="", verbose_name="created by"
                     ),
                 ),
                 (
@@ -3566,8 +3563,8 @@ class Migration(PostgreSQLMigration):
                 ),
                 (
                     "revoked_by",
-                    models.CharField(
-                        db_default="", max_length=150, verbose_name="revoked by"
+                    models.TextField(
+                        db_default="", verbose_name="revoked by"
                     ),
                 ),
             ],

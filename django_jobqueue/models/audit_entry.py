@@ -5,7 +5,6 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.models.column_defaults import ClockTimestamp
 from django_jobqueue.models.fields import JSONField, UTCDateTimeField
 
@@ -15,7 +14,7 @@ class AuditEntry(models.Model):
 
     id = models.BigAutoField(primary_key=True)
     at = UTCDateTimeField(_("time"), db_default=ClockTimestamp())
-    by = models.CharField(_("by"), max_length=WHO_LENGTH)
+    by = models.TextField(_("by"))
     verb = models.CharField(_("act"), max_length=100)
     count = models.IntegerField(_("count"), db_default=1)  # of what it changed
     about = JSONField(_("about"), db_default=[])  # ids and names

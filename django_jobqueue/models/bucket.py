@@ -14,7 +14,7 @@ from django_jobqueue.models.fields import UTCDateTimeField
 
 class Bucket(models.Model):
     """When the burst of a rate is there again as a whole. Each start moves it on; there
-    is no row for one that nothing started of for an hour.
+    is no row for one that has been full for some minutes.
 
     No index on the moment, so that an update of it touches none.
     """

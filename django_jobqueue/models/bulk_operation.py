@@ -6,7 +6,6 @@ from django.db import models
 from django.db.models import F
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.domain.states import BulkKind, BulkState
 from django_jobqueue.models.column_defaults import ClockTimestamp, NewId
 from django_jobqueue.models.fields import JSONField, UTCDateTimeField
@@ -68,7 +67,7 @@ class BulkOperation(models.Model):
     cursor = JSONField(_("cursor"), null=True, blank=True)
     error = models.TextField(_("error"), db_default="", blank=True)
 
-    created_by = models.CharField(_("created by"), max_length=WHO_LENGTH, db_default="")
+    created_by = models.TextField(_("created by"), db_default="")
     created_at = UTCDateTimeField(_("created at"), db_default=ClockTimestamp())
     started_at = UTCDateTimeField(_("started at"), null=True, blank=True)
     progress_at = UTCDateTimeField(_("last progress"), null=True, blank=True)

@@ -6,7 +6,6 @@ from django.db import models
 from django.db.models import F
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.domain.states import GroupState
 from django_jobqueue.models.column_defaults import ClockTimestamp
 from django_jobqueue.models.fields import JSONField, UTCDateTimeField
@@ -51,12 +50,10 @@ class FailureGroup(models.Model):
     )
     regressed_at = UTCDateTimeField(_("regressed at"), null=True, blank=True)
     ignored_until = UTCDateTimeField(_("ignored until"), null=True, blank=True)
-    assignee = models.CharField(
-        _("assignee"), max_length=WHO_LENGTH, db_default="", blank=True
-    )
+    assignee = models.TextField(_("assignee"), db_default="", blank=True)
     notes = models.TextField(_("notes"), db_default="", blank=True)
     changed_at = UTCDateTimeField(_("changed at"), null=True, blank=True)
-    changed_by = models.CharField(_("changed by"), max_length=WHO_LENGTH, db_default="")
+    changed_by = models.TextField(_("changed by"), db_default="")
 
     class Meta:
         verbose_name = _("failure group")

@@ -7,7 +7,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.due_firings import FiringOutcome
-from django_jobqueue.domain.policy import NAME_LENGTH, WHO_LENGTH
+from django_jobqueue.domain.policy import NAME_LENGTH
 from django_jobqueue.models.column_defaults import ClockTimestamp
 from django_jobqueue.models.fields import UTCDateTimeField
 
@@ -25,7 +25,7 @@ class Firing(models.Model):
         _("outcome"), max_length=8, choices=FiringOutcome.choices
     )
     number = models.IntegerField(_("number"), db_default=1)  # of firings, if missed
-    by = models.CharField(_("by"), max_length=WHO_LENGTH, db_default="")
+    by = models.TextField(_("by"), db_default="")
     created_at = UTCDateTimeField(_("created at"), db_default=ClockTimestamp())
 
     class Meta:

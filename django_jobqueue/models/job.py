@@ -6,7 +6,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.per_key import LIMIT_KEY_LENGTH
-from django_jobqueue.domain.policy import NAME_LENGTH, WHO_LENGTH
+from django_jobqueue.domain.policy import NAME_LENGTH
 from django_jobqueue.models.column_defaults import ClockTimestamp, NewId
 from django_jobqueue.models.fields import JSONField, UTCDateTimeField
 
@@ -83,9 +83,7 @@ class AbstractJob(models.Model):
         help_text=_("The first job in a chain of replays."),
     )
     bulk_operation_id = models.UUIDField(_("bulk operation"), null=True, blank=True)
-    enqueued_by = models.CharField(
-        _("enqueued by"), max_length=WHO_LENGTH, null=True, blank=True
-    )
+    enqueued_by = models.TextField(_("enqueued by"), null=True, blank=True)
     tags = JSONField(_("tags"), null=True, blank=True)
     metadata = JSONField(
         _("metadata"),

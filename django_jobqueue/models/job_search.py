@@ -6,7 +6,6 @@ from django.db import models
 from django.db.models import F
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.domain.states import SearchState
 from django_jobqueue.models.column_defaults import ClockTimestamp, NewId
 from django_jobqueue.models.fields import JSONField, UTCDateTimeField
@@ -50,7 +49,7 @@ class JobSearch(models.Model):
     )
     error = models.TextField(_("error"), db_default="", blank=True)
 
-    created_by = models.CharField(_("created by"), max_length=WHO_LENGTH, db_default="")
+    created_by = models.TextField(_("created by"), db_default="")
     created_at = UTCDateTimeField(_("created at"), db_default=ClockTimestamp())
     progress_at = UTCDateTimeField(_("last progress"), null=True, blank=True)
     finished_at = UTCDateTimeField(_("finished at"), null=True, blank=True)

@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.domain.policy import NAME_LENGTH, NO_LIMIT, WHO_LENGTH
+from django_jobqueue.domain.policy import NAME_LENGTH, NO_LIMIT
 from django_jobqueue.domain.rates import LENGTH
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.models.column_defaults import ClockTimestamp
@@ -144,7 +144,7 @@ class JobType(models.Model):
     )
     paused = models.BooleanField(_("paused"), db_default=False)
     paused_at = UTCDateTimeField(_("paused at"), null=True, blank=True)
-    paused_by = models.CharField(_("paused by"), max_length=WHO_LENGTH, db_default="")
+    paused_by = models.TextField(_("paused by"), db_default="")
     paused_reason = models.TextField(_("reason"), db_default="", blank=True)
     resume_at = UTCDateTimeField(
         _("resume at"),

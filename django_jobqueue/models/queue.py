@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.domain.policy import NAME_LENGTH, WHO_LENGTH
+from django_jobqueue.domain.policy import NAME_LENGTH
 from django_jobqueue.models.fields import UTCDateTimeField
 
 
@@ -17,7 +17,7 @@ class Queue(models.Model):
     )
     paused = models.BooleanField(_("paused"), db_default=False)
     paused_at = UTCDateTimeField(_("paused at"), null=True, blank=True)
-    paused_by = models.CharField(_("paused by"), max_length=WHO_LENGTH, db_default="")
+    paused_by = models.TextField(_("paused by"), db_default="")
     paused_reason = models.TextField(_("reason"), db_default="", blank=True)
     resume_at = UTCDateTimeField(_("resume at"), null=True, blank=True)
 

@@ -8,7 +8,6 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.models.column_defaults import ClockTimestamp
 from django_jobqueue.models.fields import UTCDateTimeField
 
@@ -23,7 +22,7 @@ class SavedView(models.Model):
     list = models.CharField(_("list"), max_length=20)
     name = models.CharField(_("name"), max_length=LONGEST_NAME)
     query = models.CharField(_("query"), max_length=LONGEST_QUERY)
-    owner = models.CharField(_("owner"), max_length=WHO_LENGTH)
+    owner = models.TextField(_("owner"))
     is_shared = models.BooleanField(_("shared"), db_default=False)
     created_at = UTCDateTimeField(_("created"), db_default=ClockTimestamp())
 

@@ -9,7 +9,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.due_firings import Missed
-from django_jobqueue.domain.policy import NAME_LENGTH, WHO_LENGTH
+from django_jobqueue.domain.policy import NAME_LENGTH
 from django_jobqueue.domain.schedules import Origin, Overlap
 from django_jobqueue.models.column_defaults import ClockTimestamp
 from django_jobqueue.models.fields import JSONField, UTCDateTimeField
@@ -89,7 +89,7 @@ class Schedule(models.Model):
     data_override = JSONField(_("data"), null=True, blank=True)
     paused = models.BooleanField(_("paused"), db_default=False)
     paused_at = UTCDateTimeField(_("paused at"), null=True, blank=True)
-    paused_by = models.CharField(_("paused by"), max_length=WHO_LENGTH, db_default="")
+    paused_by = models.TextField(_("paused by"), db_default="")
     paused_reason = models.TextField(_("reason"), db_default="", blank=True)
 
     # Written by whoever plans and fires.

@@ -6,7 +6,6 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.api_tokens import TOKEN_NAME_LENGTH
-from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.models.column_defaults import ClockTimestamp
 from django_jobqueue.models.fields import JSONField, UTCDateTimeField
 
@@ -31,7 +30,7 @@ class Token(models.Model):
         help_text=_("Patterns of queues. Empty: every queue."),
     )
     created_at = UTCDateTimeField(_("created at"), db_default=ClockTimestamp())
-    created_by = models.CharField(_("created by"), max_length=WHO_LENGTH, db_default="")
+    created_by = models.TextField(_("created by"), db_default="")
     expires_at = UTCDateTimeField(_("expires at"), null=True, blank=True)
     last_used_at = UTCDateTimeField(
         _("last used"),
@@ -40,7 +39,7 @@ class Token(models.Model):
         help_text=_("To the hour."),
     )
     revoked_at = UTCDateTimeField(_("revoked at"), null=True, blank=True)
-    revoked_by = models.CharField(_("revoked by"), max_length=WHO_LENGTH, db_default="")
+    revoked_by = models.TextField(_("revoked by"), db_default="")
 
     class Meta:
         verbose_name = _("token")

@@ -22,7 +22,7 @@ class Worker(models.Model):
         help_text=_("Another program, which works over the HTTP API."),
     )
     # Of a remote worker: the caller that registered it, and how long its lease is.
-    owner = models.CharField(_("owner"), max_length=200, db_default="")
+    owner = models.TextField(_("owner"), db_default="")
     lease_seconds = models.FloatField(_("lease"), null=True, blank=True)
     name = models.CharField(_("name"), max_length=200)  # host:pid
     host = models.CharField(_("host"), max_length=200)

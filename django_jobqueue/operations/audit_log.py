@@ -11,7 +11,6 @@ from typing import Any, Final
 from django_jobqueue import signals
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.log_events import Event
-from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.store import audit
 from django_jobqueue.store.connection import DjangoDatabase
 
@@ -75,7 +74,7 @@ def record(
         audit.add(
             DjangoDatabase(using),
             verb=verb,
-            by=by[:WHO_LENGTH],
+            by=by,
             count=count,
             about=json.dumps(about[:MOST_OBJECTS]),
             details=json.dumps(_short(details), default=str),

@@ -14,7 +14,6 @@ from uuid import UUID
 
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import as_id, new_id
-from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.domain.states import BulkKind, BulkState
 from django_jobqueue.enqueueing.by_name import enqueue
 from django_jobqueue.exceptions import InvalidArguments
@@ -83,7 +82,7 @@ def draft(
         options=chosen,
         reason=reason,
         per_minute=per_minute,
-        by=by[:WHO_LENGTH],
+        by=by,
     )
     if is_new:
         bulk_counting.count_for(key, math.inf if here else bulk_counting.AT_ONCE)

@@ -50,7 +50,7 @@ def resolve(
         _keys(fingerprints),
         release=release,
         seen=seen,
-        by=_who(by),
+        by=by,
     )
     _record("resolve", by, changed, using, in_release=release)
     return changed
@@ -72,7 +72,7 @@ def ignore(
     """
     until, seen = checked_moment("until", until), checked_moment("seen", seen)
     changed = failure_groups.ignore(
-        DjangoDatabase(using), _keys(fingerprints), until=until, seen=seen, by=_who(by)
+        DjangoDatabase(using), _keys(fingerprints), until=until, seen=seen, by=by
     )
     _record("ignore", by, changed, using, until=str(until or ""))
     return changed
@@ -84,9 +84,7 @@ def reopen(
 ) -> list[UUID]:
     """Open these groups again, that were resolved or ignored. Raises
     InvalidArguments."""
-    changed = failure_groups.reopen(
-        DjangoDatabase(using), _keys(fingerprints), by=_who(by)
-    )
+    changed = failure_groups.reopen(DjangoDatabase(using), _keys(fingerprints), by=by)
     _record("reopen", by, changed, using)
     return changed
 
@@ -99,7 +97,7 @@ def assign(
     InvalidArguments."""
     name = _text("assignee", assignee, WHO_LENGTH)
     changed = failure_groups.assign(
-        DjangoDatabase(using), _keys(fingerprints), assignee=name, by=_who(by)
+        DjangoDatabase(using), _keys(fingerprints), assignee=name, by=by
     )
     _record("assign", by, changed, using, assignee=name)
     return changed
@@ -114,7 +112,7 @@ def note(
     if not written:
         raise InvalidArguments("A note needs a text.")
     changed = failure_groups.note(
-        DjangoDatabase(using), _keys(fingerprints), text=written, by=_who(by)
+        DjangoDatabase(using), _keys(fingerprints), text=written, by=by
     )
     _record("note", by, changed, using)
     return changed
@@ -137,10 +135,6 @@ def _text(name: str, value: str, most: int) -> str:
     if len(text) > most:
         raise InvalidArguments(f"{name} must not be longer than {most:,} characters.")
     return text
-
-
-def _who(by: str) -> str:
-    return by[:WHO_LENGTH]
 
 
 def _record(

@@ -8,7 +8,6 @@ from uuid import UUID
 
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import as_id, new_id
-from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.domain.states import SearchState
 from django_jobqueue.enqueueing.by_name import enqueue
 from django_jobqueue.exceptions import InvalidArguments
@@ -31,7 +30,7 @@ def start(query: str, selections: Mapping[Table, Selection], *, by: str = "") ->
     kept with the result; returns the id. Raises InvalidArguments."""
     if not selections or any(one.nothing for one in selections.values()):
         raise InvalidArguments("This selects no jobs.")
-    by, db, job = by[:WHO_LENGTH], DjangoDatabase(), new_id()
+    by, db, job = by, DjangoDatabase(), new_id()
     if search_rows.number_active(db, by) >= MOST_ACTIVE:
         raise InvalidArguments(f"At most {MOST_ACTIVE} searches of one person go on.")
 

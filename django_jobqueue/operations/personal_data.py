@@ -18,7 +18,6 @@ from django.utils.crypto import salted_hmac
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import as_id, new_id
 from django_jobqueue.domain.personal_value import PersonalValue, problem_of
-from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.domain.states import BulkState, ErasureAct
 from django_jobqueue.enqueueing.by_name import enqueue
 from django_jobqueue.exceptions import InvalidArguments
@@ -48,7 +47,7 @@ def find(value: str, *, key: str = "", by: str = "", here: bool = False) -> Eras
     db = DjangoDatabase()
     fingerprint = fingerprints(value)[0]
     id = erasure_rows.draft(
-        db, value=value, key=key, fingerprint=fingerprint, by=by[:WHO_LENGTH]
+        db, value=value, key=key, fingerprint=fingerprint, by=by
     )
     erasure_chunks.work_for(id, math.inf if here else erasure_chunks.AT_ONCE)
     erasure = get(id)

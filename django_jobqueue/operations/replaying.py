@@ -13,7 +13,6 @@ from django.db import IntegrityError, transaction
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import Ids, as_id, keys_of
 from django_jobqueue.domain.operation_options import Options
-from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.states import BulkKind, ReplayExpiry, SkipReplayed
 from django_jobqueue.exceptions import (
@@ -86,7 +85,7 @@ def replay(
     try:
         with transaction.atomic(using=db.alias) if key else nullcontext():
             made = store_replay.replay(
-                db, [job.id], options, data=text, by=by[:WHO_LENGTH], new_id=key
+                db, [job.id], options, data=text, by=by, new_id=key
             )
             if key is not None and is_archived(db, key):
                 raise IntegrityError(f"Job {key} is archived.")  # undone
@@ -153,7 +152,7 @@ def _replayed(
 ) -> Replayed:
     others = left_out(db, BulkKind.REPLAY, ids, options)
     chosen = [id for id in ids if id not in others]
-    made = store_replay.replay(db, chosen, options, by=by[:WHO_LENGTH])
+    made = store_replay.replay(db, chosen, options, by=by)
     return Replayed(made, others)
 
 

@@ -3,7 +3,6 @@ their queries, which may have personal data."""
 
 from __future__ import annotations
 
-from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.operations.audit_log import record
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.control import saved_views
@@ -11,10 +10,9 @@ from django_jobqueue.store.control import saved_views
 
 def save(*, list: str, name: str, query: str, by: str, is_shared: bool = False) -> int:
     """Keep a view of ``by``, in place of one of the same name; return its id."""
-    owner = by[:WHO_LENGTH]
     db = DjangoDatabase()
     id = saved_views.save(
-        db, list=list, name=name, query=query, owner=owner, is_shared=is_shared
+        db, list=list, name=name, query=query, owner=by, is_shared=is_shared
     )
     _record("save view", by, list, name, is_shared=is_shared)
     return id
@@ -40,7 +38,7 @@ def delete(id: int, *, list: str, name: str, by: str, was_shared: bool) -> bool:
 
 def forget(owner: str) -> int:
     """Delete the views that nobody but this user sees; return how many."""
-    return saved_views.delete_private(DjangoDatabase(), owner[:WHO_LENGTH])
+    return saved_views.delete_private(DjangoDatabase(), owner)
 
 
 def _record(verb: str, by: str, list: str, name: str, *, is_shared: bool) -> None:

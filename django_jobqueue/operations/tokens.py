@@ -15,7 +15,6 @@ from django_jobqueue.domain.api_tokens import (
 )
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import several
-from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.operations.audit_log import record
 from django_jobqueue.operations.checks import checked_moment
@@ -57,7 +56,7 @@ def create_token(
         raise InvalidArguments(f"expires_at must be in the future, not {expires_at}.")
     secret = new_secret()
     row = token_rows.create(
-        db, name, digest(secret), grant, expires_at=expires_at, by=by[:WHO_LENGTH]
+        db, name, digest(secret), grant, expires_at=expires_at, by=by
     )
     if row is None:
         raise InvalidArguments(
@@ -75,6 +74,6 @@ def revoke_tokens(
     """Let the tokens of these names open nothing any more; returns the names of those
     that were not revoked before. It holds from the next request on."""
     wanted = list(dict.fromkeys(several(names)))
-    revoked = token_rows.revoke(DjangoDatabase(using), wanted, by=by[:WHO_LENGTH])
+    revoked = token_rows.revoke(DjangoDatabase(using), wanted, by=by)
     record("revoke tokens", by, len(revoked), {"tokens": revoked}, using=using)
     return revoked

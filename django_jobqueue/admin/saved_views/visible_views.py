@@ -14,7 +14,6 @@ from django_jobqueue.admin.actions.row_marks import marks_of
 from django_jobqueue.admin.base import REVEAL_DATA, VIEW_DATA, may
 from django_jobqueue.admin.parts import catalogue, display
 from django_jobqueue.admin.saved_views import list_query
-from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.models import SavedView
 from django_jobqueue.search import SearchError
 from django_jobqueue.search.hidden_values import hidden_keys
@@ -46,7 +45,7 @@ class VisibleView:
 def name_of(request: HttpRequest) -> str:
     """The name of this user, as views know it."""
     user: Any = request.user
-    return str(user.get_username())[:WHO_LENGTH]
+    return str(user.get_username())
 
 
 def visible_views(

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from django_jobqueue.domain.personal_value import Holds
-from django_jobqueue.domain.policy import WHO_LENGTH
 
 DATA, TEXT, TEXTS, SELECTION = Holds
 
@@ -47,13 +46,9 @@ class Source:
     where: str = "true"
 
 
-def _who(name: str) -> Column:
-    return Column(name, TEXT, WHO_LENGTH)
-
-
 _OF_JOBS: Final = (
     *(Column(name, DATA) for name in ("data", "metadata", "tags", "followers")),
-    _who("enqueued_by"),
+    Column("enqueued_by", TEXT),
     Column("limit_key", TEXT, 260),
 )
 # A schedule must not make jobs of data that were erased, nor a bulk operation go on
@@ -123,7 +118,7 @@ SOURCES: Final = (
         name="tokens",
         table="jobqueue_token",
         order=_ID,
-        columns=(_who("created_by"), _who("revoked_by")),
+        columns=(Column("created_by", TEXT), Column("revoked_by", TEXT)),
     ),
     Source(
         name="failure_groups",
@@ -132,8 +127,8 @@ SOURCES: Final = (
         columns=(
             Column("template", TEXT),
             Column("notes", TEXT),
-            _who("assignee"),
-            _who("changed_by"),
+            Column("assignee", TEXT),
+            Column("changed_by", TEXT),
         ),
     ),
     Source(
@@ -142,7 +137,7 @@ SOURCES: Final = (
         order=_NAME,
         columns=(
             *(Column(name, DATA) for name in ("data", "data_override", "options")),
-            _who("paused_by"),
+            Column("paused_by", TEXT),
             Column("paused_reason", TEXT),
         ),
         also=dict.fromkeys(("data", "data_override", "options"), _PAUSED),
@@ -151,7 +146,7 @@ SOURCES: Final = (
         name="firings",
         table="jobqueue_firing",
         order={"schedule": "text", "fires_at": "timestamptz"},
-        columns=(_who("by"),),
+        columns=(Column("by", TEXT),),
     ),
     Source(
         name="job_types",
@@ -159,7 +154,7 @@ SOURCES: Final = (
         order=_NAME,
         columns=(
             Column("summary_override", TEXT, 200),
-            _who("paused_by"),
+            Column("paused_by", TEXT),
             Column("paused_reason", TEXT),
         ),
     ),
@@ -167,7 +162,7 @@ SOURCES: Final = (
         name="queues",
         table="jobqueue_queue",
         order=_NAME,
-        columns=(_who("paused_by"), Column("paused_reason", TEXT)),
+        columns=(Column("paused_by", TEXT), Column("paused_reason", TEXT)),
     ),
     Source(
         name="bulk_operations",
@@ -177,7 +172,7 @@ SOURCES: Final = (
             Column("selection", SELECTION),
             Column("reason", TEXT),
             Column("error", TEXT),
-            _who("created_by"),
+            Column("created_by", TEXT),
         ),
         also={"selection": _STOPPED},
     ),
@@ -188,7 +183,7 @@ SOURCES: Final = (
         columns=(
             Column("query", TEXT),
             Column("selections", SELECTION),
-            _who("created_by"),
+            Column("created_by", TEXT),
         ),
         also={"selections": {"query": "'erased'", **_STOPPED}},
     ),
@@ -196,13 +191,13 @@ SOURCES: Final = (
         name="audit",
         table="jobqueue_auditentry",
         order=_ID,
-        columns=(_who("by"), Column("about", TEXTS), Column("details", TEXTS)),
+        columns=(Column("by", TEXT), Column("about", TEXTS), Column("details", TEXTS)),
     ),
     Source(
         name="erasures",
         table="jobqueue_erasure",
         order=_UUID,
-        columns=(Column("reason", TEXT), _who("created_by")),
+        columns=(Column("reason", TEXT), Column("created_by", TEXT)),
     ),
     # Django's own; what the admin wrote there of our pages.
     Source(
