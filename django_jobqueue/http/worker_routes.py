@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Annotated, Final
 from uuid import UUID
@@ -43,6 +42,7 @@ from django_jobqueue.store.queue.reports import Report
 from django_jobqueue.store.queue.rescue import BATCH, Rescued
 from django_jobqueue.store.remote_workers import HeldJob, NewRemoteWorker, RemoteWorker
 from django_jobqueue.store.rows import ClaimedJob
+from django_jobqueue.text.json_reading import object_of, read_json
 
 PERMISSION: Final = "jobqueue.work_remotely"
 POLL_SECONDS: Final = 20  # the `wait` that workers are advised to send
@@ -298,16 +298,15 @@ def _check_remote(db: DjangoDatabase, caller: Caller, names: Sequence[str]) -> N
 
 def _claimed(held: HeldJob) -> worker_schemas.ClaimedJob:
     job = held.job
-    metadata = None if job.metadata is None else json.loads(job.metadata)
     made: worker_schemas.ClaimedJob = worker_schemas.ClaimedJob.model_construct(
         id=job_id(job.id),
         name=job.job_type,
         queue=job.queue,
-        data=json.loads(job.data),
+        data=read_json(job.data),
         attempt=job.attempts,
         fence=job.fence,
         timeout_seconds=held.timeout or None,
-        metadata=metadata,
+        metadata=object_of(job.metadata),
     )
     return made
 

@@ -32,6 +32,7 @@ from django_jobqueue.store.queue import finish
 from django_jobqueue.store.queue.finish import Finished, Holder
 from django_jobqueue.store.queue.holds import Hold, hold
 from django_jobqueue.store.remote_workers import HeldJob
+from django_jobqueue.text.json_reading import read_json
 from django_jobqueue.text.redaction import Secrets, mask_text, secrets_in
 from django_jobqueue.text.sanitizing import clean
 from django_jobqueue.workers.completing.counters import Counters
@@ -102,11 +103,13 @@ class HeldAttempts:
         return [one for one in held if one not in late]
 
     def end_unstartable(self, claimed: Sequence[HeldJob]) -> list[HeldJob]:
-        """End those that have no attempt left, or were cancelled; return the others."""
+        """End those that have no attempt left, were cancelled, or have data that nobody
+        can read; return the others."""
         left, ended = [], []
         for one in claimed:
             asked = StopReason.CANCEL if one.is_unwanted else StopReason.NOTHING
             outcome = unwanted(one.job, asked, _policy(one)[1], time.monotonic())
+            outcome = outcome or _unreadable(one)
             if outcome is None:
                 left.append(one)
             else:
@@ -147,6 +150,20 @@ class HeldAttempts:
         outcome = _decided(held, error, StopReason.TIME_OUT)
         failure = Failure.of(error, job_type=held.job.job_type)
         return replace(outcome, failure=failure)
+
+
+def _unreadable(held: HeldJob) -> Outcome | None:
+    """The end of a job whose data we cannot read, as in a worker of Python."""
+    try:
+        data = from_json(held.job.data)
+        problem = "" if isinstance(data, dict) else "the data is no object"
+    except ValueError as error:
+        problem = f"the data cannot be read: {error}"
+    if not problem:
+        return None
+    outcome = _decided(held, Fail(problem), StopReason.NOTHING)
+    wrong = InvalidArguments(problem)
+    return replace(outcome, failure=Failure.of(wrong, job_type=held.job.job_type))
 
 
 def left_of(held: HeldJob) -> int | None:
@@ -236,4 +253,4 @@ def _failure(held: HeldJob, reported: Reported, secrets: Secrets) -> Failure:
 
 
 def _secrets(held: HeldJob) -> Secrets:
-    return secrets_in(from_json(held.job.data), held.sensitive)
+    return secrets_in(read_json(held.job.data), held.sensitive)
