@@ -88,7 +88,7 @@ REASONS = {
     """,
     "a hash of a random text": "jobqueue_token: digest",
     "of a program": "jobqueue_token: name",
-    "gone an hour after the last start is forgotten": "jobqueue_bucket: limit_key",
+    "gone some minutes after the last start is forgotten": "jobqueue_bucket: limit_key",
     "it can; the guide says that its owner deletes the view": """
         jobqueue_savedview: name owner query
     """,

@@ -16,7 +16,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.signal_sender import announcer
 from django_jobqueue.host.maintenance.data_index_builder import DataIndexBuilder
-from django_jobqueue.processes.loop import Loop
+from django_jobqueue.processes.loop import FailureStreak, Loop
 from django_jobqueue.store import (
     alert_rows,
     audit,
@@ -39,6 +39,8 @@ logger = logging.getLogger("django_jobqueue.maintenance")
 PAUSE_FACTOR: Final = 4  # the rest after a batch is so many times as long as it took
 HOUR: Final = 3_600.0  # seconds
 
+Batch = Callable[[OwnConnection], object]  # returns whether to repeat it
+
 
 class Pruner(Loop):
     """One batch per tick, so that it never holds its thread or a lock for long."""
@@ -54,6 +56,7 @@ class Pruner(Loop):
         self._tidied: dict[str, int] = {}
         self._hour_ends = time.monotonic() + HOUR
         self._data_indexes = DataIndexBuilder()
+        self._streaks: dict[str, FailureStreak] = {}  # by kind of step
 
     def tick(self) -> float:
         """Prune one batch."""
@@ -81,32 +84,53 @@ class Pruner(Loop):
         if hourly:  # what another transaction had locked, or committed late
             self._hour_ends = time.monotonic() + HOUR
             self._walks.clear()
-        self._data_indexes.check(self._connection, drops=hourly)
+        check = partial(self._data_indexes.check, drops=hourly)
+        yield from self._each_step("data indexes", self._until_done(check))
+        yield from self._each_step("archive", self._prune())
+        for batch in self._others(hourly):
+            of = getattr(batch, "func", batch)
+            name = f"{of.__module__.rpartition('.')[2]}.{of.__name__}"
+            yield from self._each_step(name, self._until_done(batch))
+
+    def _prune(self) -> Iterator[int]:
         rules = prune.rules(self._connection, conf.retention, conf.retention_count)
         self._walks = {rule: self._walks.get(rule, prune.Walk()) for rule in rules}
         for rule, walk in self._walks.items():
             yield from prune.prune(self._connection, rule, walk)
-        yield from self._until_done(prune.close_windows)
-        worker_rows.forget(self._connection)
-        host_rows.forget(self._connection)
-        prune.tidy(self._connection, self._tidied)
-        yield from self._until_done(rollup.fold)
-        rollup.drop(self._connection)
-        for batch in (totals.fold, failure_rollup.drop, fire.prune_firings):
-            yield from self._until_done(batch)
+
+    def _others(self, hourly: bool) -> Iterator[Batch]:
+        """The other batches of a pass, in order."""
+        yield from (prune.close_windows, worker_rows.forget, host_rows.forget)
+        yield partial(prune.tidy, walked=self._tidied)
+        yield from (rollup.fold, rollup.drop, totals.fold, failure_rollup.drop)
+        yield from (fire.prune_firings, prune.drop_buckets)
         if (keep := conf.audit_retention) is not None:
             for drop in (audit.drop, operation_rows.drop, token_rows.drop):
-                yield from self._until_done(partial(drop, keep=keep))
+                yield partial(drop, keep=keep)
         if hourly:
-            prune.forget_groups(self._connection)
-            totals.drop(self._connection)
-            yield from self._until_done(totals.fold_queues)
-            erasure_rows.forget(self._connection)
-            search_rows.drop(self._connection)
-            yield from self._until_done(alert_rows.drop)
-            yield from self._until_done(prune.drop_buckets)
+            yield from (prune.forget_groups, totals.drop, totals.fold_queues)
+            yield from (erasure_rows.forget, search_rows.drop, alert_rows.drop)
 
-    def _until_done(self, batch: Callable[[OwnConnection], object]) -> Iterator[int]:
+    def _each_step(self, name: str, steps: Iterator[int]) -> Iterator[int]:
+        """The steps of one kind. One that fails ends them, and not the pass: what is
+        refused today would keep all that comes later from ever being pruned."""
+        streak = self._streaks.setdefault(name, FailureStreak(f"pruner ({name})", 0))
+        while True:
+            try:
+                count = next(steps)
+            except StopIteration:
+                streak.is_over()
+                return
+            except Exception as error:
+                if not isinstance(error, StoreUnavailable):
+                    streak.failed(error)
+                elif error.is_outage:
+                    raise
+                yield 0
+                return
+            yield count
+
+    def _until_done(self, batch: Batch) -> Iterator[int]:
         """Repeat a batch, with a pause after each that found something."""
         while batch(self._connection):
             yield 0

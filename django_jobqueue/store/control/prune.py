@@ -142,12 +142,13 @@ WITH over AS MATERIALIZED (
 SELECT count(*) FROM gone
 """
 
-# Full for an hour, so that a clock that was put back meanwhile has lost nothing. What a
-# claim moves on this moment is left to it.
+# Full for a minute, so that a clock that was put back by less has lost nothing. Not for
+# longer: a claim that finds no key with room passes all that are full, under the lock
+# of their limit. What a claim moves on this moment is left to it.
 DROP_BUCKETS: Final = """
 WITH full_ones AS MATERIALIZED (
   SELECT bucket.limit_key FROM jobqueue_bucket AS bucket
-   WHERE bucket.full_at <= clock_timestamp() - interval '1 hour'
+   WHERE bucket.full_at <= clock_timestamp() - interval '1 minute'
    LIMIT %(batch)s
      FOR UPDATE SKIP LOCKED
 ), gone AS (

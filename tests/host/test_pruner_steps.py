@@ -1,0 +1,67 @@
+"""A pass of the pruner has many steps; none depends on another one."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import psycopg
+import pytest
+
+from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.host.maintenance import pruner as pruner_module
+from django_jobqueue.host.maintenance.pruner import Pruner
+from django_jobqueue.store.connection import OwnConnection
+from tests.workers.stopped_clock import StoppedClock
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+# What a pass does, in whichever order.
+STEPS = (
+    *("prune.rules", "prune.close_windows", "prune.tidy", "prune.drop_buckets"),
+    *("prune.forget_groups", "worker_rows.forget", "host_rows.forget"),
+    *("rollup.fold", "rollup.drop", "totals.fold", "totals.fold_queues"),
+    *("totals.drop", "failure_rollup.drop", "fire.prune_firings", "audit.drop"),
+    *("operation_rows.drop", "token_rows.drop", "erasure_rows.forget"),
+    *("search_rows.drop", "alert_rows.drop"),
+)
+
+
+def test_a_step_of_the_pruner_that_fails_ends_no_other_one(
+    own: OwnConnection,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Each of them, in two passes; it is told of once."""
+    clock, begun = StoppedClock(1e9), Counter[str]()
+    monkeypatch.setattr(pruner_module, "time", clock)
+    pruner = Pruner(own)
+    for step in STEPS:
+        module, name = step.split(".")
+
+        def fail(*given: object, step: str = step, **more: object) -> None:
+            begun[step] += 1
+            raise psycopg.errors.RaiseException("not today")
+
+        fail.__module__, fail.__name__ = f"of.{module}", name
+        monkeypatch.setattr(getattr(pruner_module, module), name, fail)
+    for _ in range(2):
+        clock.now += 3_601
+        while pruner.round() < 100:
+            pass
+    assert begun == dict.fromkeys(STEPS, 2)
+    told = [record for record in caplog.records if "failed; it goes on" in record.msg]
+    assert len(told) == len(STEPS)
+    assert not pruner.is_failing
+
+
+def test_an_outage_ends_a_pass_of_the_pruner(
+    own: OwnConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cut_off(*given: object) -> None:
+        raise StoreUnavailable("gone", retry_in=0.05)
+
+    monkeypatch.setattr(pruner_module.prune, "close_windows", cut_off)
+    monkeypatch.setattr(pruner_module.rollup, "fold", pytest.fail)
+    pruner = Pruner(own)
+    while not pruner.is_failing:
+        assert pruner.round() < 100
