@@ -7,12 +7,12 @@ from __future__ import annotations
 import logging
 import os
 import time
+from functools import partial
 from typing import Final
-
-from django.db import connections
 
 from django_jobqueue import signals
 from django_jobqueue.alerts import channels
+from django_jobqueue.alerts.bounded_calls import BoundedCalls
 from django_jobqueue.alerts.condition_watch import ConditionWatch
 from django_jobqueue.alerts.http_post import NotSent, get
 from django_jobqueue.alerts.notification import alert_of, notification_of
@@ -67,6 +67,7 @@ class Alerter(Loop):
         self._next_check = 0.0  # time.monotonic()
         self._next_heartbeat = 0.0  # time.monotonic()
         self._heartbeat_failed = False
+        self._calls = BoundedCalls()
 
     def tick(self) -> float:
         """One round; without the lease, a try to take it."""
@@ -120,15 +121,14 @@ class Alerter(Loop):
             if self._stop_requested.is_set() or not self._hold():
                 return
             content = alert_rows.content(self._connection, send)
+            notification = notification_of(send.id, content)
+            deliver = partial(channels.send, by_name[send.channel], notification)
             try:
-                notification = notification_of(send.id, content)
-                channels.send(by_name[send.channel], notification)
+                self._calls.call(send.channel, deliver)
             except NotSent as error:
                 self._failed(send, error)
             else:
                 alert_rows.sent(self._connection, send)
-            finally:
-                connections.close_all()  # a callable may have used them
 
     def _check_conditions(self) -> None:
         now = time.monotonic()
@@ -155,7 +155,7 @@ class Alerter(Loop):
             return
         self._next_heartbeat = now + HEARTBEAT_EVERY
         try:
-            get(conf.heartbeat_url)
+            self._calls.call("HEARTBEAT_URL", partial(get, conf.heartbeat_url))
         except NotSent as error:
             if not self._heartbeat_failed:
                 logger.warning("HEARTBEAT_URL did not accept a request: %s", error)
