@@ -18,7 +18,8 @@ def open_limits() -> set[str]:
     for limit, rule, sensitive in rows.values_list(
         "limit_name", "limit_rule", "sensitive"
     ):
-        is_open[limit] = is_open.get(limit, True) and not _is_secret(rule, sensitive)
+        name = str(limit)
+        is_open[name] = is_open.get(name, True) and not _is_secret(rule, sensitive)
     return {limit for limit, is_it in is_open.items() if is_it}
 
 

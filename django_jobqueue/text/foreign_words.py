@@ -30,7 +30,7 @@ LOCK: Final = (
     "Write @job(per_key=PerKey('name', concurrency=1, strict=True)) for one job of a "
     "key at a time, @job(concurrency=1) for one of a type, or @job(unique=True)"
 )
-ACKS_LATE: Final = (
+RUN_AGAIN: Final = (
     "Leave it out: a job runs again when its worker died. For acks_late=False write "
     "@job(delivery='at_most_once')"
 )
@@ -46,7 +46,7 @@ _HANDLER: Final = "<handler>"
 # Options of tasks and of calls.
 OPTIONS: Final[Mapping[str, str]] = {
     "ack_failure": "Write @job(max_attempts=1): a failed job is not tried again",
-    "acks_late": ACKS_LATE,
+    "acks_late": RUN_AGAIN,
     "actor_name": "Write @job(name=…)",
     "aliases": "A job type has one name; declare the old one as a second handler",
     "args": "Give the arguments to enqueue itself: <handler>.enqueue(…)",
@@ -93,7 +93,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "queue_name": QUEUE,
     "queueing_lock": "Write @job(unique=True, unique_until='started')",
     "rate_limit": RATE,
-    "reject_on_worker_lost": ACKS_LATE,
+    "reject_on_worker_lost": RUN_AGAIN,
     "result_ttl": RETENTION,
     "retries": ATTEMPTS,
     "retry_backoff": BACKOFF,
