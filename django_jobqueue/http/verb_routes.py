@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Final
 from uuid import UUID
 
@@ -27,6 +28,7 @@ from django_jobqueue.http.idempotency import KEY_HEADER, id_of_key
 from django_jobqueue.http.job_objects import contents_of, job_object, parse_job_id
 from django_jobqueue.http.problems import Problem
 from django_jobqueue.store.rows import Job
+from django_jobqueue.text.redaction import MASK
 
 REPLAY: Final = "jobqueue.replay_archivedjob"
 CANCEL: Final = "jobqueue.cancel_queuedjob"
@@ -138,7 +140,7 @@ def change_job(
 def _edit(request: HttpRequest, job: Job, body: schemas.Changes, by: str) -> None:
     """Change the data. Raises Problem, and JobChanged by what the caller can see: or
     each guess at a secret would be answered."""
-    _require_edit(request, job.job_type, job.queue)
+    _check_edit(request, job.job_type, job.queue, body.data)
     expected = None
     if body.if_data is not None:
         if contents_of(job)["data"] != body.if_data:
@@ -147,12 +149,14 @@ def _edit(request: HttpRequest, job: Job, body: schemas.Changes, by: str) -> Non
     operations.edit_data(job.id, body.data or {}, expected=expected, by=by)
 
 
-def _require_edit(request: HttpRequest, job_type: str, queue: str) -> None:
+def _check_edit(request: HttpRequest, job_type: str, queue: str, data: Any) -> None:
     """Raises Problem for a caller who may not see data and give others, as in the
-    admin."""
+    admin, and for data with masks in the place of secrets."""
     sees = may_read_data(caller_of(request), job_type=job_type, queue=queue)
     if not (sees and may_do(request, job_type, queue, permission=EDIT)):
         raise refused(request, "the data of jobs, which needs 'read-data', too")
+    if MASK in json.dumps(data, ensure_ascii=False):
+        raise Problem("invalid_parameter", f"data: write what {MASK} stands for.")
 
 
 def _replay(
@@ -164,7 +168,7 @@ def _replay(
     if not may_do(request, job.job_type, queue):
         raise refused(request, f"queue {queue!r}")
     if "data" in options:
-        _require_edit(request, job.job_type, queue)
+        _check_edit(request, job.job_type, queue, options["data"])
     caller = caller_of(request)
     made = operations.replay(
         job.id, **options, new_id=id_of_key(request, job.id), by=caller.name

@@ -17,8 +17,9 @@ from django.utils import timezone
 from django_jobqueue.domain import api_tokens
 from django_jobqueue.domain.api_tokens import parse_token
 from django_jobqueue.http import auth
-from django_jobqueue.models import QueuedJob, Token
+from django_jobqueue.models import ArchivedJob, JobType, QueuedJob, Token
 from django_jobqueue.operations import create_token, revoke_tokens
+from tests.admin.scene import archived_row, insert
 from tests.http.conftest import ALL, V1, Program, problem
 from tests.sample import jobs
 
@@ -169,6 +170,34 @@ def test_basic_takes_the_name_of_a_token_and_its_secret() -> None:
     problem(sent, 401, "missing_authentication")
     assert sent["WWW-Authenticate"] == 'Basic realm="jobqueue"'
     problem(put(Program(made.text)), 401, "missing_authentication")
+
+
+@USERS
+def test_callers_of_one_name_have_nothing_in_common() -> None:
+    """A token, the next token of its name, and a user."""
+    JobType.objects.create(name="fleet.resize")
+    done = insert(ArchivedJob, archived_row())
+
+    def worker_and_replay(client: Program) -> tuple[int, str]:
+        node = {"name": "node", "job_types": ["fleet.resize"]}
+        worker = client.send("POST", "/workers", node).json()["id"]  # type: ignore[attr-defined]
+        replay = f"/jobs/job_{done}/replay"
+        made = client.send("POST", replay, {}, Idempotency_Key="k")
+        again = client.send("POST", replay, {}, Idempotency_Key="k")
+        assert made.json()["id"] == again.json()["id"]  # type: ignore[attr-defined]
+        return worker, made.json()["id"]  # type: ignore[attr-defined]
+
+    first = Program(create_token("bob", ALL).text)
+    worker, replay = worker_and_replay(first)
+    revoke_tokens("bob")
+    second, user = Program(create_token("bob", ALL).text), Program()
+    user.force_login(User.objects.create_superuser("bob"))
+    replays = {replay}
+    for other in (second, user):
+        stolen = other.send("POST", f"/workers/{worker}/claim")
+        problem(stolen, 404, "worker_lost")
+        replays.add(worker_and_replay(other)[1])
+    assert len(replays) == 3
 
 
 @USERS

@@ -7,12 +7,15 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from django.apps import apps
 from django.db import connection
 
+from django_jobqueue import operations
+from django_jobqueue.enqueueing.handler import Handler
+from django_jobqueue.http import job_routes
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.operations import create_token
 from tests.http.conftest import Program, problem
@@ -257,6 +260,33 @@ def test_a_caller_does_not_say_in_whose_schema_a_job_runs(
     problem(several, 400, "invalid_parameter")
 
 
+@pytest.mark.parametrize(
+    ("handler", "data"),
+    [
+        (jobs.add_alone, {"a": 1}),
+        (jobs.render, {"document": 1}),
+        (jobs.settle, {"document": 1}),
+        (jobs.remind, {"user": 1}),
+        (jobs.greet_once, {"user": 1}),
+    ],
+)
+def test_a_duplicate_changes_and_tells_nothing_of_a_job_of_others(
+    program: Callable[..., Program], handler: Handler[..., Any], data: dict[str, int]
+) -> None:
+    theirs = handler.using(queue="tenant-b", tags=["secret"]).enqueue(**data)
+    before = QueuedJob.objects.values().get()
+    ours = program("enqueue", "read", queues=["tenant-a"])
+    job = {"data": data, "queue": "tenant-a"}
+    for several in ([job], [job, {**job, "data": {**data, "why": "b"}, "priority": 1}]):
+        if "why" not in handler.declaration.parameters.names:
+            several = several[:1]
+        sent = ours.send("POST", f"/jobs/{handler.name}", {"jobs": several})
+        detail = problem(sent, 409, "duplicate_job")["detail"]
+        assert "Another job has this id or unique key." in detail
+        assert str(theirs.id) not in detail
+    assert QueuedJob.objects.values().get() == before
+
+
 def test_a_pattern_of_queues_bounds_where_jobs_may_wait(
     program: Callable[..., Program],
 ) -> None:
@@ -290,6 +320,21 @@ def test_a_request_waits_for_a_job_that_runs(
         worker.finish()
         shown = answer.result(20)
     assert (shown["status"], shown["result"]) == ("succeeded", 3)
+
+
+def test_a_job_that_moves_out_of_sight_while_it_is_waited_for_is_not_shown(
+    program: Callable[..., Program], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = jobs.add.using(queue="tenant-a").enqueue(a=1)
+
+    def move(id: UUID, seconds: float) -> Any:
+        operations.reschedule(id, queue="tenant-b")
+        raise TimeoutError
+
+    monkeypatch.setattr(job_routes, "wait_for", move)
+    ours = program("read", queues=["tenant-a"])
+    assert ours.send("GET", path_of(job.id)).status_code == 200
+    problem(ours.send("GET", path_of(job.id) + "?wait=1"), 404, "job_not_found")
 
 
 def in_thread(program: Program, path: str) -> Any:

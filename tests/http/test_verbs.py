@@ -103,6 +103,26 @@ def test_a_replay_takes_other_options_and_refuses_what_is_not_over(
         problem(billing.send("POST", path), status, id)
 
 
+def test_secrets_are_edited_by_who_writes_them_not_by_who_guesses_them(
+    billing: Program, program: Callable[..., Program]
+) -> None:
+    job = jobs.keep.enqueue(a={"password": "hunter2", "to": "ann"})
+    path = f"/jobs/tests.sample.keep/job_{job.id}"
+    seen = billing.send("GET", path).json()["data"]
+    written = {"a": {"password": "other", "to": "bob"}}
+    guessed = {"data": written, "if_data": job.data}
+    problem(billing.send("PATCH", path, guessed), 409, "job_changed")
+    masked = {"a": {**seen["a"], "to": "bob"}}
+    for body in ({"data": masked}, {"data": masked, "if_data": seen}):
+        problem(billing.send("PATCH", path, body), 400, "invalid_parameter")
+    blind = program("read", "operate")
+    problem(blind.send("PATCH", path, {"data": written}), 403, "forbidden")
+    assert QueuedJob.objects.get().data == job.data
+    sent = billing.send("PATCH", path, {"data": written, "if_data": seen})
+    assert sent.status_code == 200
+    assert QueuedJob.objects.get().data == written
+
+
 def test_a_waiting_job_is_cancelled_run_now_or_changed(
     billing: Program, done: UUID
 ) -> None:
