@@ -11,25 +11,15 @@ from uuid import UUID
 from django.urls import NoReverseMatch, reverse
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.states import AlertCondition, AlertEvent
+from django_jobqueue.stats.conditions import new_crash_text
 from django_jobqueue.store.alert_rows import MOST_LISTED, News
 from django_jobqueue.text.numbers import number, span
 
 LONGEST_ERROR: Final = 500  # characters
-
-# New failures that no handler raised. Whoever died with others may have done nothing.
-CRASHES: Final = {
-    "jobqueue.WorkerLost": gettext_lazy(
-        "A worker died while a job of type %(type)s ran. Whether that did it is not "
-        "known."
-    ),
-    "jobqueue.PoisonJob": gettext_lazy(
-        "A job of type %(type)s kills its worker: it crashed alone."
-    ),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,8 +188,9 @@ def url_of(news: News) -> str:
 
 def _text(news: News) -> str:
     """The sentence about a failure group. It may be deleted by now."""
-    if news.condition == AlertCondition.FAILURE_GROUP and news.error_class in CRASHES:
-        return CRASHES[news.error_class] % {"type": news.frame}
+    is_new = news.condition == AlertCondition.FAILURE_GROUP
+    if is_new and (crash := new_crash_text(news.error_class, news.frame)):
+        return crash
     where = f"{news.error_class} in {news.frame}" if news.error_class else news.subject
     if news.condition == AlertCondition.REGRESSION:
         return _("A resolved failure is back: %(failure)s") % {"failure": where}

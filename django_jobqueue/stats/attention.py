@@ -18,8 +18,10 @@ from django_jobqueue.domain.states import ArchivedStatus, BulkState, WorkerState
 from django_jobqueue.models import FailureGroup
 from django_jobqueue.stats.conditions import (
     crashing_text,
+    crashing_types,
     failing_text,
     is_old,
+    new_crash_text,
     old_transaction_text,
     waits_long,
 )
@@ -28,6 +30,7 @@ from django_jobqueue.stats.overview import LATELY, Now
 from django_jobqueue.stats.schedules import ScheduleState
 from django_jobqueue.stats.unclaimed_jobs import Notice, depth_text, notices
 from django_jobqueue.store.reading.claimers import has_lapsed, is_alive
+from django_jobqueue.store.reading.failure_stats import LOST
 from django_jobqueue.store.reading.stats import Depth
 from django_jobqueue.text import numbers
 from django_jobqueue.text.numbers import span
@@ -232,7 +235,7 @@ def _failing(now: Now) -> Iterator[Concern]:
 
 
 def _crashing(now: Now) -> Iterator[Concern]:
-    crashing = list(now.crashes.items())
+    crashing = list(crashing_types(now.crashes).items())
     for (name, crashes), others in _worst(crashing, lambda one: one[1].rank):
         text, query = crashing_text(name, crashes), {"q": name}
         yield Concern(
@@ -261,12 +264,20 @@ def _groups(now: Now) -> Iterator[Concern]:
         since = group.regressed_at or group.last_seen
         yield _group("regressed", text, group, since, now)
     for group in now.groups:
-        if group not in regressed:
+        if group not in regressed and not _is_explained(group, now):
             text = _(
                 "A new failure: %(failure)s, first seen %(since)s ago, last %(time)s "
                 "ago."
             )
+            if crash := new_crash_text(group.error_class, group.frame):
+                text = crash.replace("%", "%%")
             yield _group("new_failure", text, group, group.first_seen, now)
+
+
+def _is_explained(group: FailureGroup, now: Now) -> bool:
+    """Whether its jobs crashed, and it is known by which job, or was long ago."""
+    crashes = now.crashes.get(group.frame)
+    return group.error_class == LOST and not (crashes and crashes.unexplained)
 
 
 def _is_since(moment: datetime | None, now: Now) -> bool:

@@ -112,6 +112,20 @@ def crashing_types(crashes: Mapping[str, Crashes]) -> dict[str, Crashes]:
     }
 
 
+def new_crash_text(error_class: str, job_type: str) -> str:
+    """The sentence about a new failure that no handler raised; empty for others."""
+    if error_class == failure_stats.CULPRIT:
+        text = _("A job of type %(type)s kills its worker: it crashed alone.")
+    elif error_class == failure_stats.LOST:
+        text = _(
+            "A worker died while a job of type %(type)s ran. Whether that did it is "
+            "not known."
+        )
+    else:
+        return ""
+    return text % {"type": job_type}
+
+
 def crashing_text(job_type: str, crashes: Crashes) -> str:
     """The sentence about a job type that kills workers, or may be the one that does."""
     if crashes.by_culprits:

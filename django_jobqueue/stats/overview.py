@@ -21,7 +21,7 @@ from django_jobqueue.models import Alert, BulkOperation, FailureGroup, JobType
 from django_jobqueue.stats import current_state as present
 from django_jobqueue.stats import schedules
 from django_jobqueue.stats.cached import CachedValue
-from django_jobqueue.stats.conditions import ENOUGH, crashing_types
+from django_jobqueue.stats.conditions import ENOUGH
 from django_jobqueue.stats.current_state import Present
 from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.stats.schedules import ScheduleNow
@@ -65,7 +65,7 @@ class Now:
     operations: list[BulkOperation]  # newest first
     failing: Failing  # too often, in the last hour
     firing: list[Alert]  # the newest first
-    crashes: dict[str, Crashes]  # of job types that kill workers, or may do so
+    crashes: dict[str, Crashes]  # of each job type, lately
     oldest_transaction: OldTransaction | None
     unfolded: datetime | None
     schedules: list[ScheduleNow]  # by name
@@ -204,7 +204,7 @@ def _read_now() -> Now:
             percent=conf.alert_failed,
         ),
         firing=_firing(),
-        crashes=crashing_types(failure_stats.crashes(db)),
+        crashes=failure_stats.crashes(db),
         oldest_transaction=old_transactions.oldest(db),
         unfolded=unfolded,
         schedules=schedules.read(current.claimers(), current.time),

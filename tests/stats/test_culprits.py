@@ -6,7 +6,6 @@ from __future__ import annotations
 import pytest
 
 from django_jobqueue import operations
-from django_jobqueue.alerts.notification import CRASHES
 from django_jobqueue.management.jobqueue import health_check
 from django_jobqueue.models import ArchivedJob, Failure, FailureGroup, QueuedJob
 from django_jobqueue.stats import conditions
@@ -84,7 +83,9 @@ def test_the_job_that_kills_is_named_and_not_those_beside_it() -> None:
     groups = dict(FailureGroup.objects.values_list("frame", "error_class"))
     classes = set(FailureGroup.objects.values_list("error_class", flat=True))
     assert groups.keys() == {POISON, WEBHOOK}
-    assert classes == set(CRASHES)
+    assert classes == {"jobqueue.PoisonJob", "jobqueue.WorkerLost"}
+    news = [one.message for one in concerns() if one.code == "new_failure"]
+    assert news == [f"A job of type {POISON} kills its worker: it crashed alone."]
 
 
 def test_a_culprit_that_is_ignored_still_clears_the_others() -> None:

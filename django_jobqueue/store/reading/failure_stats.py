@@ -118,6 +118,8 @@ SELECT crash.job_type,
  ORDER BY 2 DESC, 3 DESC, 1
 """
 MOST_CRASHES: Final = 1_000  # of a group, that are read
+LOST: Final = f"jobqueue.{error_class_of(crashed=True)}"
+CULPRIT: Final = f"jobqueue.{error_class_of(crashed=True, is_culprit=True)}"
 
 
 @dataclass(slots=True)
@@ -184,11 +186,7 @@ class Crashes:
 
 def crashes(db: Database) -> dict[str, Crashes]:
     """Of each job type, in this hour and the last one; culprits first."""
-    params = {
-        "lost": f"jobqueue.{error_class_of(crashed=True)}",
-        "culprit": f"jobqueue.{error_class_of(crashed=True, is_culprit=True)}",
-        "most": MOST_CRASHES,
-    }
+    params = {"lost": LOST, "culprit": CULPRIT, "most": MOST_CRASHES}
     return {name: Crashes(*counts) for name, *counts in db.fetch(CRASHES, params)}
 
 
