@@ -301,7 +301,7 @@ def send(form: Form, client: Client, case: Case, key: Any, typed: Any) -> Any:
 def problem_of(case: Case, key: Any, first: Client | None, second: Client) -> str:
     """What goes wrong if the second saves after the first, or after a program."""
     address = case.address(key)
-    forms = {client: form_of(client, address) for client in (first, second) if client}
+    forms = {one: form_of(one, address) for one in (first, second) if one}
     before = state(case, key)
     if first:
         send(forms[first], first, case, key, case.first)
@@ -317,7 +317,7 @@ def problem_of(case: Case, key: Any, first: Client | None, second: Client) -> st
         return "what the first saved is lost"
     if log_of("second"):
         return "the audit blames the second"
-    if not case.again or not key_is_there(case, key):
+    if first is None or not case.again or not key_is_there(case, key):
         return ""
     send(form_of(second, address), second, case, key, case.second)  # knowing it
     return "" if log_of("second") else "the second cannot save at all"
