@@ -45,6 +45,8 @@ def test_a_term_in_words() -> None:
         (Term("replayed", False), "not replayed"),
         (Term("id", (ID,)), f"id: {ID}"),
         (Term("statuses", ("failed", "expired")), "status: failed / status: expired"),
+        (Term("queues", ("a", "b-*")), "queue: a / queue: b-*"),
+        (Term("types", ("shop.*",)), "type: shop.*"),
         (Term("id", (ID,) * 5), "5 jobs by their ids"),
         (Term("data", "x", path=("order", "note")), 'data.order.note: "x"'),
         (Term("data", "x", path=("user", "password")), 'data.user.password: "••••"'),
