@@ -5,7 +5,10 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from typing import Any
 
+from django.forms import CheckboxInput
 from django.test import Client
+
+from tests.admin.units import answer
 
 
 class Form(HTMLParser):
@@ -15,7 +18,7 @@ class Form(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.action = ""
         self.fields: dict[str, str] = {}
-        self._field, self._forms = field, [("", self.fields)]
+        self._forms = [("", self.fields)]
         self._select = self._textarea = ""
         self.feed(html)
         for action, fields in self._forms:
@@ -58,7 +61,21 @@ class Form(HTMLParser):
     def send(
         self, client: Client, address: str, typed: dict[str, Any], **button: str
     ) -> Any:
-        """The answer to it."""
-        client.cookies.pop("messages", None)  # what was told before, and not shown
+        """The answer to it, which is not rendered."""
         data = {**self.fields, **typed, **button}
-        return client.post(self.action or address, data)
+        return answer(client, self.action or address, data)
+
+
+def fields_of(context: dict[str, Any]) -> dict[str, str]:
+    """The same fields, without the page: those of its form, and what is hidden."""
+    form = context["form"]
+    shown = {}
+    for name in form.fields:
+        widget, value = form[name].field.widget, form[name].value()
+        if not isinstance(widget, CheckboxInput):
+            text = widget.format_value(value) or ""
+            shown[name] = str(text[0] if isinstance(text, list) else text)
+        elif value:
+            shown[name] = "on"
+    hidden = ("marks", "keys", "next")
+    return shown | {name: str(context[name]) for name in hidden if name in context}

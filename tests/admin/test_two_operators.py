@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
@@ -32,8 +33,8 @@ from django_jobqueue.models import (
 from django_jobqueue.operations import saved_views, schedules
 from tests.admin.pages import page_of, verb_of
 from tests.admin.scene import ADD, FAIL, LEAK, Scene
-from tests.admin.sent_forms import Form
-from tests.admin.units import told
+from tests.admin.sent_forms import Form, fields_of
+from tests.admin.units import answer, told
 from tests.store.rows import KEYED
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("requests_commit")]
@@ -290,8 +291,14 @@ def log_of(name: str) -> list[Any]:
     return [*AuditEntry.objects.filter(by=name), *entries]
 
 
-def form_of(client: Client, address: str) -> Form:
-    return Form(client.get(address).content.decode(), MARKS)
+def form_of(client: Client, address: str, *, is_rendered: bool = True) -> Form:
+    """The form of a page; pages cost much, and most of them are alike."""
+    response = answer(client, address)
+    if is_rendered or "form" not in response.context_data:
+        return Form(response.render().content.decode(), MARKS)
+    form = Form(f'<input name="{MARKS}">', MARKS)
+    form.fields = fields_of(response.context_data)
+    return form
 
 
 def send(form: Form, client: Client, case: Case, key: Any, typed: Any) -> Any:
@@ -301,7 +308,8 @@ def send(form: Form, client: Client, case: Case, key: Any, typed: Any) -> Any:
 def problem_of(case: Case, key: Any, first: Client | None, second: Client) -> str:
     """What goes wrong if the second saves after the first, or after a program."""
     address = case.address(key)
-    forms = {one: form_of(one, address) for one in (first, second) if one}
+    opened = partial(form_of, address=address, is_rendered=False)
+    forms = {one: opened(one) for one in (first, second) if one}
     before = state(case, key)
     if first:
         send(forms[first], first, case, key, case.first)
@@ -319,7 +327,7 @@ def problem_of(case: Case, key: Any, first: Client | None, second: Client) -> st
         return "the audit blames the second"
     if first is None or not case.again or not key_is_there(case, key):
         return ""
-    send(form_of(second, address), second, case, key, case.second)  # knowing it
+    send(opened(second), second, case, key, case.second)  # knowing it
     return "" if log_of("second") else "the second cannot save at all"
 
 
@@ -342,6 +350,20 @@ def test_whoever_saves_second_is_told_and_replaces_nothing(
     assert problems == {}
 
 
+def test_the_pages_have_the_fields_of_their_forms(scene: Scene) -> None:
+    client = operator("first")
+    for name in ("a limit of one key", "edit a schedule", "reschedule"):
+        case = CASES[name]
+        address = case.address(case.key(scene))
+        page, form = (
+            form_of(client, address),
+            form_of(client, address, is_rendered=False),
+        )
+        assert page.fields[MARKS]
+        assert form.fields.items() <= page.fields.items()
+        assert page.fields.keys() - form.fields.keys() <= {"csrfmiddlewaretoken"}
+
+
 def test_a_note_is_added_to_another_s(scene: Scene) -> None:
     first, second = operator("first"), operator("second")
     address = f"{verb_of('failuregroup', 'note')}?keys={scene.group}"
@@ -359,7 +381,7 @@ def test_a_key_that_the_page_did_not_show_is_shown_before_it_is_replaced() -> No
     typed = {"only_key": "on", "key": "acme", "concurrency": "1"}
     case = CASES["a limit"]
     form = form_of(client, case.address(KEYED))
-    asked = send(form, client, case, KEYED, typed).content.decode()
+    asked = send(form, client, case, KEYED, typed).render().content.decode()
     assert "It has overrides that this would replace" in asked
     assert "5/1s burst 1" in asked
     assert KeyOverride.objects.get().concurrency is None
@@ -382,7 +404,7 @@ def test_a_form_with_an_error_still_knows_what_it_was_made_of() -> None:
         asked = send(form_of(client, case.address(key)), client, case, key, wrong)
         case.program(key)
         saved = state(case, key)
-        form = Form(asked.content.decode(), MARKS)
+        form = Form(asked.render().content.decode(), MARKS)
         assert told(send(form, client, case, key, right)) == changed_meanwhile()
         assert state(case, key) == saved
 

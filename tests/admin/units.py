@@ -39,7 +39,7 @@ def answer(
     client: Client, address: str, data: dict[str, Any] | None = None, **query: Any
 ) -> Any:
     """What the view of this address answers, with its context, and not rendered."""
-    found = resolve(address)
+    found = resolve(address.partition("?")[0])
     request = request_of(client, address, data, **query)
     response = unwrap(found.func)(request, *found.args, **found.kwargs)
     response.wsgi_request = request  # as Django's test client has it
