@@ -10,7 +10,9 @@ from decimal import Decimal
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final
-from urllib.parse import quote, quote_plus
+from unicodedata import normalize
+
+from django_jobqueue.domain.spellings import pattern_in_json, pattern_of
 
 ERASED: Final = "[erased]"
 SHORTEST: Final = 4  # characters of a value without a key: shorter ones are everywhere
@@ -53,13 +55,13 @@ class PersonalValue:
         self._number = Decimal(value) if is_number else None
 
     @cached_property
-    def spellings(self) -> list[str]:
-        """A row that holds the value has one of these, as text or as JSON."""
-        spellings = set(self._spellings)
+    def pattern(self) -> str:
+        """A row that holds the value matches this without regard to the case of ASCII,
+        as text or as JSON."""
+        choices = [pattern_in_json(self.value)]
         if self._number is not None:
-            spellings.add(format(self._number.normalize(), "f"))
-        spellings |= {_in_json(spelling) for spelling in spellings}
-        return sorted(spellings)
+            choices.append(re.escape(format(self._number.normalize(), "f")))
+        return "|".join(choices)
 
     def erased(self, holds: Holds, content: str) -> str:
         """The content of a column, as text or JSON text, without the value."""
@@ -96,7 +98,7 @@ class PersonalValue:
         return changed
 
     def _scalar(self, text: str) -> str:
-        if text.strip().casefold() == self.value.casefold():
+        if _folded(text.strip()) == _folded(self.value):
             return ERASED
         return text if self._number is not None else self.without(text)
 
@@ -131,19 +133,9 @@ class PersonalValue:
         return self._number is not None and Decimal(text) == self._number
 
     @cached_property
-    def _spellings(self) -> set[str]:
-        """As texts have it: as it is, as in a repr, in JSON, and in a URL."""
-        value = self.value
-        in_text = {value, repr(value)[1:-1], json.dumps(value)[1:-1], _in_json(value)}
-        in_url = {quote(value), quote(value, safe=""), quote_plus(value)}
-        return in_text | in_url
-
-    @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        longest_first = sorted(self._spellings, key=lambda one: (-len(one), one))
-        choices = "|".join(map(re.escape, longest_first))
         before, after = self._edges()
-        return re.compile(f"{before}(?:{choices}){after}", re.IGNORECASE)
+        return re.compile(before + pattern_of(self.value) + after, re.IGNORECASE)
 
     def _edges(self) -> tuple[str, str]:
         """The conditions of what stands before and after it."""
@@ -155,9 +147,8 @@ class PersonalValue:
         return before, after
 
 
-def _in_json(text: str) -> str:
-    """As the text of jsonb has it."""
-    return json.dumps(text, ensure_ascii=False)[1:-1]
+def _folded(text: str) -> str:
+    return normalize("NFC", text).casefold()
 
 
 def _changed(content: str, change: Callable[[Any], Any]) -> str:

@@ -1,0 +1,94 @@
+"""How texts spell a value: in any case, composed or not, escaped or not; as a pattern
+that Python and PostgreSQL understand alike, whatever the collation."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from typing import Final
+from unicodedata import normalize
+from urllib.parse import quote, quote_plus
+
+LAST_CASED: Final = 0x1E943  # the last character that has another case
+
+Encode = Callable[[str], str]
+
+
+def in_json(text: str) -> str:
+    """As the text of jsonb has it."""
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+# Each spells a text character by character.
+ENCODINGS: Final[tuple[Encode, ...]] = (
+    str,
+    lambda text: repr(text)[1:-1],
+    lambda text: repr(f'"{text}')[2:-1],  # with its quotes escaped
+    lambda text: json.dumps(text)[1:-1],
+    in_json,
+    quote,
+    lambda text: quote(text, safe=""),
+    quote_plus,
+)
+
+
+def pattern_of(value: str) -> str:
+    """The pattern of what a text has for this value; to be used without regard to the
+    case of ASCII, which a collation cannot change."""
+    return _any(_spelled(value, encode) for encode in ENCODINGS)
+
+
+def pattern_in_json(value: str) -> str:
+    """The same for a text that may be JSON, as jsonb writes it."""
+    twice = [lambda text, encode=encode: in_json(encode(text)) for encode in ENCODINGS]
+    return _any(_spelled(value, encode) for encode in (*ENCODINGS, *twice))
+
+
+def _any(choices: Iterable[str]) -> str:
+    longest_first = sorted(set(choices), key=lambda one: (-len(one), one))
+    return f"(?:{'|'.join(longest_first)})"
+
+
+def _spelled(value: str, encode: Encode) -> str:
+    return "".join(_choice(unit, encode) for unit in _units(normalize("NFC", value)))
+
+
+def _units(text: str) -> Iterator[str]:
+    """The text in parts that have other spellings as a whole: mostly its characters,
+    but ss is another spelling of ß."""
+    folded, at = text.casefold(), 0
+    while at < len(folded):
+        part = next((folded[at : at + n] for n in (3, 2) if _is_one(folded, at, n)), "")
+        part = part or folded[at]
+        at += len(part)
+        yield part
+
+
+def _is_one(folded: str, at: int, length: int) -> bool:
+    part = folded[at : at + length]
+    return len(part) == length and part in _same_folding()
+
+
+def _choice(unit: str, encode: Encode) -> str:
+    if len(unit) == 1 and unit.isascii():  # its case is the caller's
+        return re.escape(encode(unit))
+    same = {unit, *_same_folding().get(unit, ())}
+    same |= {normalize("NFD", one) for one in same}
+    choices = {re.escape(encode(one)) for one in same}
+    if len(unit) > 1:  # in the case of each of its characters, too
+        choices.add("".join(_choice(one, encode) for one in unit))
+    return _any(choices)
+
+
+@cache
+def _same_folding() -> dict[str, list[str]]:
+    """Of each folding the characters outside of ASCII that have it."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for code in range(0x80, LAST_CASED + 1):
+        found[normalize("NFC", chr(code)).casefold()].append(chr(code))
+    for folding in [f for f in found if f.isascii() and len(f) == 1]:
+        del found[folding]  # k is no Kelvin sign
+    return dict(found)
