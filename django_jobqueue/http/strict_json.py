@@ -7,6 +7,8 @@ import math
 from collections.abc import Iterator
 from typing import Any, Final
 
+from django_jobqueue.text.json_reading import repeated_key
+
 DEEPEST: Final = 100
 
 
@@ -36,9 +38,7 @@ def parse(body: bytes) -> Any:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
-    if len(value) < len(pairs):
-        keys = [key for key, _value in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
+    if len(value) < len(pairs) and (twice := repeated_key(pairs)) is not None:
         raise ValueError(f"The key {twice[:100]!r} stands twice in an object.")
     return value
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -28,10 +29,10 @@ def _handlers(planned: Sequence[PlannedImport]) -> dict[str, str]:
     """How to write each handler: by its function's name, or with its module where
     another one is called the same."""
     declarations = {i.declaration.name: i.declaration for i in planned if i.declaration}
-    names = [_function(one) for one in declarations.values()]
+    counts = Counter(map(_function, declarations.values()))
     return {
         name: _function(one)
-        if names.count(_function(one)) == 1
+        if counts[_function(one)] == 1
         else f"{one.function.__module__}.{_function(one)}"
         for name, one in declarations.items()
     }

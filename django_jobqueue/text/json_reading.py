@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from math import isfinite
 from typing import Any, Final
 
@@ -38,6 +39,12 @@ def object_of(text: str | None) -> dict[str, Any] | None:
     """The object that a JSON text of the database is; None if it is none."""
     value = None if text is None else read_json(text)
     return value if isinstance(value, dict) else None
+
+
+def repeated_key(pairs: Sequence[tuple[str, Any]]) -> str | None:
+    """The first key that is there twice, of an object as ``object_pairs_hook`` has it."""
+    counts = Counter(key for key, _value in pairs)
+    return next((key for key, count in counts.items() if count > 1), None)
 
 
 def _integer(digits: str) -> int | str:

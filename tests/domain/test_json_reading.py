@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_jobqueue.text.json_reading import DEEPEST, UNREADABLE, read_json
+from django_jobqueue.text.json_reading import (
+    DEEPEST,
+    UNREADABLE,
+    read_json,
+    repeated_key,
+)
 
 ANY = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False),
@@ -20,6 +26,14 @@ ANY = st.recursive(
 def test_what_python_reads_is_read_as_ever(value: object) -> None:
     text = json.dumps(value)
     assert read_json(text) == read_json(text.encode()) == value
+
+
+def test_equal_keys_are_found_among_very_many() -> None:
+    pairs = [(str(n), 0) for n in range(100_000)]
+    assert repeated_key(pairs) is None
+    began = time.process_time()
+    assert repeated_key([*pairs, ("99999", 1), ("7", 1)]) == "7"
+    assert time.process_time() - began < 20, "it was two minutes"
 
 
 @pytest.mark.parametrize("digits", ["1" * 5_000, "-" + "9" * 100_000, "1" * 400 + ".5"])

@@ -15,6 +15,7 @@ from django.utils.translation import ngettext
 from django_jobqueue.admin.parts.display import visible
 from django_jobqueue.admin.parts.json_text import Number, masked, scalar, written
 from django_jobqueue.text import numbers
+from django_jobqueue.text.json_reading import repeated_key
 from django_jobqueue.text.redaction import MASK, secrets_in
 
 Path = tuple[str | int, ...]
@@ -147,9 +148,7 @@ def _refuse(constant: str) -> None:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping = dict(pairs)
-    if len(mapping) < len(pairs):
-        names = [key for key, _value in pairs]
-        twice = next(key for key in names if names.count(key) > 1)
+    if len(mapping) < len(pairs) and (twice := repeated_key(pairs)) is not None:
         raise ValidationError(
             _("The key %(name)s is there twice.") % {"name": visible(twice)}
         )
