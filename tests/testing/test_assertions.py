@@ -151,6 +151,8 @@ def test_a_failure_says_what_waits_for_a_commit_and_shows_no_endless_list() -> N
         "1 on_commit callbacks wait: drain() calls them, and "
         "captureOnCommitCallbacks(execute=True).",
     ]
+    drain()
+    assert told().splitlines()[1:] == ["Nothing was enqueued."]
     jobs.greet.enqueue_many({"name": str(n)} for n in range(12))
     assert "  … and 2 more" in told().splitlines()
 
