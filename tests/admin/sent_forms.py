@@ -37,8 +37,9 @@ class Form(HTMLParser):
             fields[name] = given.get("value", "on" if is_box else "")
         elif tag == "select":
             self._select = name
-        elif tag == "option" and ("selected" in given or self._select not in fields):
-            fields[self._select] = given.get("value", "")
+        elif tag == "option" and self._select:  # the first one, or the chosen one
+            if "selected" in given or self._select not in fields:
+                fields[self._select] = given.get("value", "")
         elif tag == "textarea":
             self._textarea = name
             fields[name] = ""
