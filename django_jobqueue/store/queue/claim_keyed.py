@@ -81,23 +81,28 @@ _NOT_EXPIRED: Final = (
     "(job.expires_at IS NULL OR job.expires_at > statement_timestamp())"
 )
 
-# One job of a key is its head, which the walk has found.
-HEAD: Final = f"""(
-           SELECT job.ctid
-             FROM jobqueue_queuedjob AS job
-            WHERE job.ctid = key.head AND job.status = 'queued' AND {_NOT_EXPIRED}
-            LIMIT {ROOM}
-              FOR UPDATE SKIP LOCKED)"""
-# Several are read from the index by key, which the order pins, as above.
-SEVERAL: Final = f"""(
+# Several jobs of a key are read from the index, which the order pins, as above.
+_OF_THIS_KEY: Final = f"""(
            SELECT job.ctid
              FROM jobqueue_queuedjob AS job
             WHERE {LANE}
               AND job.limit_key >= key.limit_key AND job.limit_key <= key.limit_key
               AND job.run_after <= statement_timestamp() AND {_NOT_EXPIRED}
             ORDER BY job.limit_key, job.run_after, job.id
-            LIMIT {ROOM}
+            LIMIT {{most}}
               FOR UPDATE SKIP LOCKED)"""
+SEVERAL: Final = _OF_THIS_KEY.format(most=ROOM)
+# One is its head, which the walk has found; or the next one, if that has expired, or
+# somebody has locked it.
+HEAD: Final = f"""(
+           SELECT * FROM (
+           SELECT job.ctid
+             FROM jobqueue_queuedjob AS job
+            WHERE job.ctid = key.head AND job.status = 'queued' AND {_NOT_EXPIRED}
+              FOR UPDATE SKIP LOCKED) AS head
+           UNION ALL
+           SELECT * FROM {_OF_THIS_KEY.format(most=1)} AS next
+            LIMIT {ROOM})"""
 
 # Where the order is strict, a job that was started before goes before the head,
 # whenever it is due and whichever lane it is in: it waits for a retry, or a process of
@@ -113,7 +118,13 @@ IN_ORDER: Final = f"""(
                         AND started.limit_key <= key.limit_key
                       ORDER BY started.limit_key, started.run_after, started.id
                       LIMIT 1),
-                    key.head)
+                    (SELECT first.ctid
+                       FROM jobqueue_queuedjob AS first
+                      WHERE {f"{LANE} AND {_NOT_EXPIRED}".replace("job.", "first.")}
+                        AND first.limit_key >= key.limit_key
+                        AND first.limit_key <= key.limit_key
+                      ORDER BY first.limit_key, first.run_after, first.id
+                      LIMIT 1))
               AND {LANE}
               AND job.run_after <= statement_timestamp() AND {_NOT_EXPIRED}
             LIMIT greatest(0, least({ROOM},
