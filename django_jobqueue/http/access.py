@@ -23,6 +23,8 @@ from django_jobqueue.store.rows import Job
 
 VIEW: Final = "jobqueue.view_queuedjob"
 VIEW_ARCHIVED: Final = "jobqueue.view_archivedjob"
+VIEW_TYPE: Final = "jobqueue.view_jobtype"
+VIEW_QUEUE: Final = "jobqueue.view_queue"
 VIEW_DATA: Final = "jobqueue.view_job_data"
 WITH_BODY: Final = ("POST", "PUT", "PATCH")
 _CALLER: Final = "jobqueue_caller"  # attributes of a request
@@ -32,9 +34,11 @@ _ACCESS: Final = "jobqueue_access"
 class Access:
     """Who may use an operation; ninja calls it before it reads parameters and body."""
 
-    def __init__(self, scope: Scope, permission: str, query: Collection[str]) -> None:
+    def __init__(
+        self, scope: Scope, permissions: Sequence[str], query: Collection[str]
+    ) -> None:
         self.scope = scope
-        self.permission = permission
+        self.permissions = permissions
         self.query = query
 
     def __call__(self, request: HttpRequest) -> Caller:
@@ -45,7 +49,7 @@ class Access:
         setattr(request, _CALLER, caller)
         setattr(request, _ACCESS, self)
         check_rate(caller)
-        if not may(caller, self.scope, self.permission):
+        if not may_do(request, None, None):
             raise Problem("forbidden", f"The caller has no scope '{self.scope}'.")
         self._check_query(request)
         if request.method in WITH_BODY:
@@ -136,12 +140,10 @@ def may_do(
     """Whether the caller may do what the operation does to these jobs. A ``permission``
     is asked for instead of the operation's."""
     access: Access = getattr(request, _ACCESS)
-    return may(
-        caller_of(request),
-        access.scope,
-        permission or access.permission,
-        job_type=job_type,
-        queue=queue,
+    caller = caller_of(request)
+    return all(
+        may(caller, access.scope, one, job_type=job_type, queue=queue)
+        for one in ([permission] if permission else access.permissions)
     )
 
 

@@ -4,7 +4,7 @@ answer."""
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
@@ -35,14 +35,19 @@ def endpoint(
     path: str,
     *,
     scope: Scope,
-    permission: str,
+    permission: str | Sequence[str],
     answers: Mapping[int, type[BaseModel]],
     problems: Iterable[str] = (),
     headers: Iterable[Mapping[str, Any]] = (),
     tag: str = "jobs",
 ) -> Callable[[Function], Function]:
-    """Register a function as an operation. ``problems`` are the ids of its own, and
-    ``headers`` those that it reads, as OpenAPI describes them."""
+    """Register a function as an operation.
+
+    ``permission`` is what users of the site need: all of several, also that to see
+    what they change. ``problems`` are the ids of its own, and ``headers`` those that it
+    reads, as OpenAPI describes them.
+    """
+    permissions = [permission] if isinstance(permission, str) else list(permission)
     own = (*GENERAL, *(OF_BODIES if method in WITH_BODY else ()), *problems)
 
     def register(function: Function) -> Function:
@@ -55,7 +60,7 @@ def endpoint(
         router.api_operation(
             [method],
             path,
-            auth=Access(scope, permission, query),
+            auth=Access(scope, permissions, query),
             response=dict(answers),
             by_alias=True,  # as ``answer`` writes them
             operation_id=function.__name__,

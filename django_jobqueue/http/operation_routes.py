@@ -44,7 +44,7 @@ VIEW_OPERATIONS: Final = "jobqueue.view_bulkoperation"
     "POST",
     "/v1/operations",
     scope=Scope.OPERATE,
-    permission=APP + START,
+    permission=(APP + START, VIEW_OPERATIONS),
     answers={200: schemas.Operation, 202: schemas.Operation},
     headers=(KEY_HEADER,),
     tag="operations",
@@ -56,9 +56,10 @@ def start_operation(request: HttpRequest, body: schemas.NewOperation) -> HttpRes
     many there are, and nothing is done. Sent again with the same `Idempotency-Key`, it
     answers with the operation that is there.
     """
-    selection = selection_of(request, bulk.TABLES[BulkKind(body.kind)], body.where)
+    table = bulk.TABLES[BulkKind(body.kind)]
+    selection = selection_of(request, table, body.where)
     _require_named(request, selection)
-    _require_rights(request, rights_to_draft(body.kind))
+    _require_rights(request, [*rights_to_draft(body.kind), f"view_{table}job"])
     by = caller_of(request).name
     of_key = id_of_key(request, "operation", body.model_dump_json())
     draft = bulk.draft(
@@ -115,7 +116,7 @@ def get_operation(request: HttpRequest, operation: UUID) -> HttpResponse:
     "POST",
     "/v1/operations/{operation}/stop",
     scope=Scope.OPERATE,
-    permission=APP + START,
+    permission=(APP + START, VIEW_OPERATIONS),
     answers={200: schemas.Operation},
     problems=("operation_not_found",),
     tag="operations",

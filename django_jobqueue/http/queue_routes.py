@@ -10,7 +10,15 @@ from ninja import Body
 from django_jobqueue import operations
 from django_jobqueue.domain.api_tokens import Scope
 from django_jobqueue.http import schemas, worker_schemas
-from django_jobqueue.http.access import caller_of, may_do, refused, require, require_all
+from django_jobqueue.http.access import (
+    VIEW_QUEUE,
+    VIEW_TYPE,
+    caller_of,
+    may_do,
+    refused,
+    require,
+    require_all,
+)
 from django_jobqueue.http.endpoint import answer, endpoint
 from django_jobqueue.stats import current_state, endpoints
 from django_jobqueue.stats.endpoints import EndpointState
@@ -30,7 +38,7 @@ Pause = Annotated[schemas.Pause | None, Body(None)]
     "POST",
     "/v1/jobs/{job_type}/pause",
     scope=Scope.OPERATE,
-    permission=PAUSE_TYPE,
+    permission=(PAUSE_TYPE, VIEW_TYPE),
     answers={200: schemas.Paused},
     problems=("job_type_not_found",),
     tag="job types",
@@ -48,7 +56,7 @@ def pause_job_type(
     "POST",
     "/v1/jobs/{job_type}/resume",
     scope=Scope.OPERATE,
-    permission=PAUSE_TYPE,
+    permission=(PAUSE_TYPE, VIEW_TYPE),
     answers={200: schemas.Paused},
     problems=("job_type_not_found",),
     tag="job types",
@@ -64,7 +72,7 @@ def resume_job_type(request: HttpRequest, job_type: schemas.PathName) -> HttpRes
     "POST",
     "/v1/queues/{queue}/pause",
     scope=Scope.OPERATE,
-    permission=PAUSE_QUEUE,
+    permission=(PAUSE_QUEUE, VIEW_QUEUE),
     answers={200: schemas.Paused},
     tag="queues",
 )
@@ -82,7 +90,7 @@ def pause_queue(
     "POST",
     "/v1/queues/{queue}/resume",
     scope=Scope.OPERATE,
-    permission=PAUSE_QUEUE,
+    permission=(PAUSE_QUEUE, VIEW_QUEUE),
     answers={200: schemas.Paused},
     tag="queues",
 )
@@ -127,7 +135,7 @@ def get_status(request: HttpRequest) -> HttpResponse:
     "GET",
     "/v1/queues",
     scope=Scope.READ,
-    permission="jobqueue.view_queue",
+    permission=VIEW_QUEUE,
     answers={200: schemas.Queues},
     tag="queues",
 )

@@ -11,7 +11,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.api_tokens import Scope
 from django_jobqueue.domain.policy import Policy
 from django_jobqueue.http import schemas, type_schemas
-from django_jobqueue.http.access import VIEW, caller_of, may, require
+from django_jobqueue.http.access import VIEW, VIEW_TYPE, caller_of, may, require
 from django_jobqueue.http.endpoint import answer, endpoint
 from django_jobqueue.http.job_objects import (
     forget_facts,
@@ -32,7 +32,7 @@ DECLARED: Final = {200: type_schemas.JobType, 201: type_schemas.JobType}
     "GET",
     "/v1/jobs",
     scope=Scope.READ,
-    permission="jobqueue.view_jobtype",
+    permission=VIEW_TYPE,
     answers={200: type_schemas.JobTypes},
     tag="job types",
 )
@@ -45,7 +45,7 @@ def list_job_types(request: HttpRequest) -> HttpResponse:
     "GET",
     "/v2/job-types",
     scope=Scope.READ,
-    permission="jobqueue.view_jobtype",
+    permission=VIEW_TYPE,
     answers={200: type_schemas.JobTypes},
     tag="job types",
 )
@@ -58,7 +58,7 @@ def list_job_types_v2(request: HttpRequest) -> HttpResponse:
     "GET",
     "/v2/job-types/{job_type}",
     scope=Scope.READ,
-    permission="jobqueue.view_jobtype",
+    permission=VIEW_TYPE,
     answers={200: type_schemas.JobType},
     problems=("job_type_not_found",),
     tag="job types",
@@ -76,7 +76,7 @@ def get_job_type(request: HttpRequest, job_type: schemas.PathName) -> HttpRespon
     "POST",
     "/v1/jobs",
     scope=Scope.TYPES,
-    permission=CHANGE,
+    permission=(CHANGE, VIEW_TYPE),
     answers=DECLARED,
     problems=("declared_in_code",),
     tag="job types",
@@ -95,7 +95,7 @@ def create_job_type(
     "POST",
     "/v2/job-types",
     scope=Scope.TYPES,
-    permission=CHANGE,
+    permission=(CHANGE, VIEW_TYPE),
     answers=DECLARED,
     problems=("declared_in_code",),
     tag="job types",

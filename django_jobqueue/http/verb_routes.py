@@ -17,6 +17,8 @@ from django_jobqueue.domain.arguments import to_json
 from django_jobqueue.exceptions import JobChanged, JobNotFound
 from django_jobqueue.http import schemas
 from django_jobqueue.http.access import (
+    VIEW,
+    VIEW_ARCHIVED,
     caller_of,
     may_do,
     may_read,
@@ -44,7 +46,7 @@ Reason = Annotated[schemas.Reason | None, Body(None)]
     "POST",
     "/v1/jobs/{id}/replay",
     scope=Scope.OPERATE,
-    permission=REPLAY,
+    permission=(REPLAY, VIEW_ARCHIVED),
     answers={201: schemas.Job},
     problems=(*ONE, "invalid_replay_attempt", "job_type_not_found"),
     headers=(KEY_HEADER,),
@@ -58,7 +60,7 @@ def replay(request: HttpRequest, id: schemas.PathId, body: Replay) -> HttpRespon
     "POST",
     "/v1/jobs/{job_type}/{id}/replay",
     scope=Scope.OPERATE,
-    permission=REPLAY,
+    permission=(REPLAY, VIEW_ARCHIVED),
     answers={201: schemas.Job},
     problems=(*ONE, "invalid_replay_attempt", "job_type_not_found"),
     headers=(KEY_HEADER,),
@@ -74,7 +76,7 @@ def replay_of_type(
     "POST",
     "/v1/jobs/{id}/cancel",
     scope=Scope.OPERATE,
-    permission=CANCEL,
+    permission=(CANCEL, VIEW),
     answers={200: schemas.Job},
     problems=(*ONE, "not_queued"),
 )
@@ -92,7 +94,7 @@ def cancel(request: HttpRequest, id: schemas.PathId, body: Reason) -> HttpRespon
     "POST",
     "/v1/jobs/{id}/run-now",
     scope=Scope.OPERATE,
-    permission=RESCHEDULE,
+    permission=(RESCHEDULE, VIEW),
     answers={200: schemas.Job},
     problems=(*ONE, "not_queued"),
 )
@@ -108,7 +110,7 @@ def run_now(request: HttpRequest, id: schemas.PathId) -> HttpResponse:
     "PATCH",
     "/v1/jobs/{job_type}/{id}",
     scope=Scope.OPERATE,
-    permission=RESCHEDULE,
+    permission=(RESCHEDULE, VIEW),
     answers={200: schemas.Job},
     problems=(*ONE, "not_queued", "job_changed"),
 )

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.core import signing
 from django.db.models import Q
 
@@ -33,7 +33,7 @@ from django_jobqueue.search.selection import FIELDS, SEVERAL, Selection, Table, 
 from tests.admin.scene import insert, insert_all, worker_row
 from tests.http.conftest import ALL, Program
 from tests.http.test_callers import USERS
-from tests.http.test_matrix import BODIES, OPERATIONS, REMOTE
+from tests.http.test_matrix import BODIES, OPERATIONS, PERMISSIONS, REMOTE, allow
 from tests.support.undone import undone
 
 KEEP, SECRET = "tests.sample.keep", "shop.secret"
@@ -370,11 +370,8 @@ def test_secrets_change_no_answer_to_who_sees_the_data(
 @USERS
 def test_contents_change_no_answer_to_a_user_who_may_not_see_them() -> None:
     user = User.objects.create_user("bert")
-    rights = {permission for _scope, permission in OPERATIONS.values()}
     more = {"cancel_queuedjob", "edit_job_data", "unbounded_bulkoperation"}
-    user.user_permissions.set(
-        Permission.objects.filter(codename__in={*rights, *more} - {"view_job_data"})
-    )
+    allow(user, PERMISSIONS | more)
     client = Program()
     client.force_login(user)
     first, second = (answers_in(contents(x, "1"), client) for x in (1, 4711))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 from uuid import uuid4
 
@@ -14,35 +14,42 @@ from django_jobqueue import enqueue
 from django_jobqueue.domain.api_tokens import Scope
 from django_jobqueue.http.api import build
 from django_jobqueue.http.endpoint import router
-from django_jobqueue.models import JobType
+from django_jobqueue.models import BulkOperation, JobType
 from django_jobqueue.operations import bulk
 from django_jobqueue.search.selection import Selection, Table
+from django_jobqueue.store.bulk import count_jobs
 from tests.http.conftest import Program, problem
 from tests.http.test_callers import USERS
 from tests.sample import jobs
 
-# Every operation, the scope of programs, and the permission of users.
+# Every operation, the scope of programs, and the permissions of users.
 OPERATIONS = {
     "PUT /v1/jobs/{job_type}/{id}": ("enqueue", "enqueue_job"),
     "POST /v1/jobs/{job_type}": ("enqueue", "enqueue_job"),
     "GET /v1/jobs/{job_type}/{id}": ("read", "view_queuedjob"),
-    "PATCH /v1/jobs/{job_type}/{id}": ("operate", "reschedule_queuedjob"),
+    "PATCH /v1/jobs/{job_type}/{id}": (
+        "operate",
+        "reschedule_queuedjob view_queuedjob",
+    ),
     "GET /v1/jobs/{job_type}": ("read", "view_queuedjob"),
     "GET /v1/jobs": ("read", "view_jobtype"),
-    "POST /v1/jobs": ("types", "change_jobtype"),
-    "POST /v2/job-types": ("types", "change_jobtype"),
+    "POST /v1/jobs": ("types", "change_jobtype view_jobtype"),
+    "POST /v2/job-types": ("types", "change_jobtype view_jobtype"),
     "GET /v1/archived-jobs": ("read", "view_archivedjob"),
     "GET /v1/queued-jobs": ("read", "view_queuedjob"),
     "GET /v2/job-types": ("read", "view_jobtype"),
     "GET /v2/job-types/{job_type}": ("read", "view_jobtype"),
-    "POST /v1/jobs/{id}/replay": ("operate", "replay_archivedjob"),
-    "POST /v1/jobs/{job_type}/{id}/replay": ("operate", "replay_archivedjob"),
-    "POST /v1/jobs/{id}/cancel": ("operate", "cancel_queuedjob"),
-    "POST /v1/jobs/{id}/run-now": ("operate", "reschedule_queuedjob"),
-    "POST /v1/jobs/{job_type}/pause": ("operate", "pause_jobtype"),
-    "POST /v1/jobs/{job_type}/resume": ("operate", "pause_jobtype"),
-    "POST /v1/queues/{queue}/pause": ("operate", "pause_queue"),
-    "POST /v1/queues/{queue}/resume": ("operate", "pause_queue"),
+    "POST /v1/jobs/{id}/replay": ("operate", "replay_archivedjob view_archivedjob"),
+    "POST /v1/jobs/{job_type}/{id}/replay": (
+        "operate",
+        "replay_archivedjob view_archivedjob",
+    ),
+    "POST /v1/jobs/{id}/cancel": ("operate", "cancel_queuedjob view_queuedjob"),
+    "POST /v1/jobs/{id}/run-now": ("operate", "reschedule_queuedjob view_queuedjob"),
+    "POST /v1/jobs/{job_type}/pause": ("operate", "pause_jobtype view_jobtype"),
+    "POST /v1/jobs/{job_type}/resume": ("operate", "pause_jobtype view_jobtype"),
+    "POST /v1/queues/{queue}/pause": ("operate", "pause_queue view_queue"),
+    "POST /v1/queues/{queue}/resume": ("operate", "pause_queue view_queue"),
     "GET /v1/status": ("read", "view_overview"),
     "GET /v1/queues": ("read", "view_queue"),
     "GET /v1/workers": ("read", "view_worker"),
@@ -52,10 +59,16 @@ OPERATIONS = {
     "PUT /v1/workers/{worker}": ("work", "work_remotely"),
     "DELETE /v1/workers/{worker}": ("work", "work_remotely"),
     "POST /v1/jobs/{job_type}/{id}": ("work", "work_remotely"),
-    "POST /v1/operations": ("operate", "start_bulkoperation"),
+    "POST /v1/operations": ("operate", "start_bulkoperation view_bulkoperation"),
     "GET /v1/operations": ("read", "view_bulkoperation"),
     "GET /v1/operations/{operation}": ("read", "view_bulkoperation"),
-    "POST /v1/operations/{operation}/stop": ("operate", "start_bulkoperation"),
+    "POST /v1/operations/{operation}/stop": (
+        "operate",
+        "start_bulkoperation view_bulkoperation",
+    ),
+}
+PERMISSIONS = {
+    one for _scope, several in OPERATIONS.values() for one in several.split()
 }
 REMOTE = "fleet.resize"  # no code declares it
 BODIES: dict[str, Any] = {
@@ -80,17 +93,19 @@ def registered() -> Iterator[tuple[str, tuple[str, str]]]:
     for path, view in router.path_operations.items():
         for operation in view.operations:
             access = operation.auth_param
-            app, _, permission = access.permission.partition(".")
-            assert app == "jobqueue"
+            permissions = []
+            for named in access.permissions:
+                app, _, permission = named.partition(".")
+                assert app == "jobqueue"
+                permissions.append(permission)
             for method in operation.methods:
-                yield f"{method} {path}", (str(access.scope), permission)
+                yield f"{method} {path}", (str(access.scope), " ".join(permissions))
 
 
 def test_each_operation_has_its_scope_and_a_permission_that_there_is() -> None:
     assert dict(registered()) == OPERATIONS
     known = Permission.objects.filter(content_type__app_label="jobqueue")
-    permissions = {permission for _scope, permission in OPERATIONS.values()}
-    assert permissions <= set(known.values_list("codename", flat=True))
+    assert set(known.values_list("codename", flat=True)) >= PERMISSIONS
 
 
 @pytest.fixture
@@ -138,6 +153,11 @@ def claimed_by(client: Program, worker: int) -> tuple[str, dict[str, Any]] | Non
     return job["id"], {"worker": worker, "fence": job["fence"], "status": "succeeded"}
 
 
+def allow(user: User, codenames: Collection[str]) -> None:
+    """Let the user do this, and nothing else."""
+    user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+
+
 @USERS
 @pytest.mark.parametrize("name", ["programs", "users"])
 def test_who_may_do_what(
@@ -149,7 +169,7 @@ def test_who_may_do_what(
     foreign = program(*Scope, job_types=["shop.*"], queues=["mail"])
     member = Program()
     member.force_login(user)
-    for operation, (scope, permission) in OPERATIONS.items():
+    for operation, (scope, permissions) in OPERATIONS.items():
         if name == "programs":
             problem(send(nobody, operation), 401, "missing_authentication")
             problem(send(others[Scope(scope)], operation), 403, "forbidden")
@@ -161,24 +181,41 @@ def test_who_may_do_what(
             )
             assert is_empty or sent.status_code in (403, 404), operation
         else:
-            user.user_permissions.clear()
-            problem(send(member, operation), 403, "forbidden")
-            codenames = [permission, "cancel_queuedjob"]
-            user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+            for missing in permissions.split():
+                allow(user, PERMISSIONS - {missing})
+                problem(send(member, operation), 403, "forbidden")
+            allow(user, {*permissions.split(), "cancel_queuedjob", "view_queuedjob"})
             passed = send(member, operation)
             seen = (404,) if operation.startswith("GET /v1/jobs/{") else ()
             assert passed.status_code in (*PASSED, *seen), (operation, passed.content)
 
 
-def test_a_user_needs_the_permission_of_the_verb_for_many_jobs() -> None:
-    user = User.objects.create_user("bert")
-    user.user_permissions.add(Permission.objects.get(codename="start_bulkoperation"))
-    client = Program()
+def test_a_user_needs_what_the_admin_asks_for_to_change_many_jobs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(count_jobs, "FEW", 0)
+    jobs.add.enqueue(a=1)
+    user, client = User.objects.create_user("bert"), Program()
     client.force_login(user)
-    body = {"kind": "cancel", "where": "", "dry_run": True}
+    needed = {
+        *("start_bulkoperation", "view_bulkoperation"),
+        *("cancel_queuedjob", "view_queuedjob"),
+    }
+    most = {"kind": "cancel", "where": ""}
+    tried, one = {**most, "dry_run": True}, {**most, "where": "priority:>5"}
     with override_settings(
         JOBQUEUE={"HTTP_AUTH": ["django_jobqueue.http.auth.DjangoUser"]}
     ):
-        problem(client.send("POST", "/operations", body), 403, "forbidden")
-        user.user_permissions.add(Permission.objects.get(codename="cancel_queuedjob"))
-        assert client.send("POST", "/operations", body).status_code == 200
+        for missing in needed:
+            allow(user, needed - {missing})
+            for body in (most, tried, one):
+                problem(client.send("POST", "/operations", body), 403, "forbidden")
+        allow(user, needed)
+        assert client.send("POST", "/operations", tried).status_code == 200
+        problem(client.send("POST", "/operations", most), 403, "forbidden")
+        assert not BulkOperation.objects.exists()
+        jobs.add.using(priority=9).enqueue(a=1)
+        jobs.add.enqueue(a=1)
+        assert client.send("POST", "/operations", one).status_code == 202
+        allow(user, needed | {"unbounded_bulkoperation"})
+        assert client.send("POST", "/operations", most).status_code == 202
