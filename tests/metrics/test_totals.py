@@ -6,19 +6,23 @@ import random
 import threading
 from collections import Counter
 from datetime import timedelta
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from django.db import transaction
 from django.db.models import F
+from django.test import override_settings
 from django.utils import timezone
 
 from django_jobqueue import operations
 from django_jobqueue.host.maintenance.pruner import Pruner
+from django_jobqueue.host.maintenance.rescue_counts import RescueCounts
 from django_jobqueue.models import ArchivedCount, ArchivedJob, JobType, QueuedJob, Total
 from django_jobqueue.store import totals
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import expire, rescue
+from django_jobqueue.store.queue.rescue import Rescued
+from django_jobqueue.workers.completing.attempt_totals import ATTEMPTS
 from tests.sample import jobs
 from tests.store.rows import register
 from tests.support.hand_driven import HandDriven
@@ -224,3 +228,14 @@ def totals_by_type(own: OwnConnection) -> dict[str, tuple[int, ...]]:
         ):
             held[n] += number
     return {name: tuple(one) for name, one in sums.items()}
+
+
+def test_the_rescuer_tells_no_more_queues_apart_than_the_metrics_show() -> None:
+    with override_settings(JOBQUEUE={"METRICS_SERIES": 10}):
+        made = RescueCounts()
+        for number in range(30):
+            job = Rescued(uuid4(), "shop.a", "queued", queue=f"invented-{number}")
+            made.add([job])
+    attempts = made.series[ATTEMPTS]
+    assert len(attempts) == 11
+    assert sum(attempts.values()) == 30  # type: ignore[arg-type]

@@ -8,7 +8,6 @@ from typing import Final
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.series import Labels, Series, summed
-from django_jobqueue.metrics.label_sets import queue_label
 from django_jobqueue.store.queue.rescue import Rescued
 from django_jobqueue.store.rollup import Count
 from django_jobqueue.workers.completing.attempt_totals import ATTEMPTS, AttemptTotals
@@ -23,15 +22,13 @@ class RescueCounts:
         self.series: Series = {}
         self._timed_out = AttemptTotals(conf.metrics_series, conf.metrics_queues)
         self._others: Series = {}
-        self._queues = conf.metrics_queues
 
     def add(self, taken: Sequence[Rescued], timed_out: Iterable[Count] = ()) -> None:
         """These jobs were taken from a dead worker; these attempts ended for it."""
         rescued = Counter[Labels]((job.status,) for job in taken)
         ended = Counter[Labels](
             (
-                queue_label(job.queue, self._queues),
-                job.job_type,
+                *self._timed_out.labels_of(job.queue, job.job_type),
                 "crashed" if job.crashed else "released",
             )
             for job in taken

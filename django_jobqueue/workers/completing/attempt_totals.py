@@ -36,13 +36,17 @@ class AttemptTotals:
         """The totals with these counts, too."""
         return summed([self._total, *map(self._series_of, counts)])
 
+    def labels_of(self, queue: str, job_type: str) -> tuple[str, str]:
+        """The labels of a queue and a job type: there are no more than ``most``."""
+        labels = queue_label(queue, self._queues), job_type
+        if labels not in self._known:
+            if len(self._known) >= self._most:
+                return OTHER, OTHER
+            self._known.add(labels)
+        return labels
+
     def _series_of(self, count: Count) -> Series:
-        queue, job_type = queue_label(count.queue, self._queues), count.job_type
-        if (queue, job_type) not in self._known:
-            if len(self._known) < self._most:
-                self._known.add((queue, job_type))
-            else:
-                queue = job_type = OTHER
+        queue, job_type = self.labels_of(count.queue, count.job_type)
         attempts: dict[Labels, Value] = {
             (queue, job_type, outcome): number
             for outcome, number in count.outcomes.items()
