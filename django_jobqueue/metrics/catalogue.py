@@ -71,6 +71,7 @@ STATUS: Final = Label("status", STATUSES)
 JOB_STATES: Final = ("ready", "later", "retrying", "running")
 SLOT_KINDS: Final = ("thread", "async")
 REMOTE_SLOTS: Final = "remote"
+CRASH_PARTS: Final = ("culprit", "suspect", "beside")
 
 # Durations are counted in 41 buckets; exposed are two for each power of ten.
 EXPOSED_DURATIONS: Final = tuple(n for n in range(len(BOUNDS)) if n % 5 in (0, 2))
@@ -188,6 +189,14 @@ _CLUSTER: Final = (
         "jobqueue_failure_groups",
         "Failure groups.",
         Label("state", tuple(GroupState.values)),
+    ),
+    _gauge(
+        "jobqueue_crashes",
+        "Of this hour and the last one: attempts at jobs that kill their worker, also "
+        "alone; deaths of workers that jobs of the type may have caused; and attempts "
+        "that only ran beside a job that is known to have done it.",
+        JOB_TYPE,
+        Label("part", CRASH_PARTS),
     ),
     _gauge(
         "jobqueue_table_bytes",

@@ -9,7 +9,7 @@ from typing import Final
 import django_jobqueue
 from django_jobqueue.domain import histogram
 from django_jobqueue.domain.states import WorkerState
-from django_jobqueue.metrics.catalogue import REMOTE_SLOTS
+from django_jobqueue.metrics.catalogue import CRASH_PARTS, REMOTE_SLOTS
 from django_jobqueue.metrics.samples import Distribution, Sample
 from django_jobqueue.store import endpoint_rows, totals
 from django_jobqueue.store.connection import Database
@@ -21,6 +21,7 @@ from django_jobqueue.store.reading import (
     stats,
 )
 from django_jobqueue.store.reading.claimers import claimers, is_alive, is_claiming
+from django_jobqueue.store.reading.failure_stats import Crashes
 from django_jobqueue.store.reading.stats import CAP, Depth, WorkerRow
 from django_jobqueue.store.reading.wanted_slots import wanted_slots
 from django_jobqueue.store.totals import (
@@ -59,6 +60,7 @@ def take(db: Database) -> Iterator[Sample]:
         yield Sample("jobqueue_paused", 1, (what, name))
     for state, count in failure_stats.groups(db).items():
         yield Sample("jobqueue_failure_groups", count, (state,))
+    yield from _crashes(db, {total.job_type for total in all_totals})
     yield from _database(db)
 
 
@@ -140,6 +142,14 @@ def _totals(all_totals: Iterable[Total]) -> Iterator[Sample]:
         ):
             value = Distribution(list(counts) or [0] * buckets, size)
             yield Sample(metric, value, (name,))
+
+
+def _crashes(db: Database, job_types: Iterable[str]) -> Iterator[Sample]:
+    none = dict.fromkeys(job_types, Crashes())
+    for job_type, crashes in {**none, **failure_stats.crashes(db)}.items():
+        counts = (crashes.by_culprits, crashes.unexplained, crashes.beside)
+        for part, count in zip(CRASH_PARTS, counts, strict=True):
+            yield Sample("jobqueue_crashes", count, (job_type, part))
 
 
 def _workers(alive: Sequence[WorkerRow]) -> Iterator[Sample]:

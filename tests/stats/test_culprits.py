@@ -7,6 +7,7 @@ import pytest
 
 from django_jobqueue import operations
 from django_jobqueue.management.jobqueue import health_check
+from django_jobqueue.metrics import cluster_samples
 from django_jobqueue.models import ArchivedJob, Failure, FailureGroup, QueuedJob
 from django_jobqueue.stats import conditions
 from django_jobqueue.stats.health import Thresholds
@@ -73,6 +74,14 @@ def test_the_job_that_kills_is_named_and_not_those_beside_it() -> None:
         POISON: Crashes(by_culprits=3, took_along=8),
         WEBHOOK: Crashes(beside=8),
     }
+    samples = {
+        one.labels: one.value
+        for one in cluster_samples.take(DjangoDatabase())
+        if one.metric == "jobqueue_crashes"
+    }
+    assert samples[POISON, "culprit"] == 3
+    assert samples[WEBHOOK, "suspect"] == 0
+    assert samples[WEBHOOK, "beside"] == 8
     (text,) = texts()
     assert text == (
         f"Jobs of type {POISON} kill their workers: they crashed alone. 3 attempts "
