@@ -43,9 +43,7 @@ class Migration(PostgreSQLMigration):
                 ),
                 (
                     "paused_by",
-                    models.TextField(
-                        db_default="", verbose_name="paused by"
-                    ),
+                    models.TextField(db_default="", verbose_name="paused by"),
                 ),
                 (
                     "paused_reason",
@@ -141,9 +139,7 @@ class Migration(PostgreSQLMigration):
                 ),
                 (
                     "owner",
-                    models.TextField(
-                        db_default="", verbose_name="owner"
-                    ),
+                    models.TextField(db_default="", verbose_name="owner"),
                 ),
                 (
                     "lease_seconds",
@@ -396,9 +392,7 @@ class Migration(PostgreSQLMigration):
                 ),
                 (
                     "created_by",
-                    models.TextField(
-                        db_default="", verbose_name="created by"
-                    ),
+                    models.TextField(db_default="", verbose_name="created by"),
                 ),
                 (
                     "created_at",
@@ -523,9 +517,7 @@ class Migration(PostgreSQLMigration):
                 ),
                 (
                     "created_by",
-                    models.TextField(
-                        db_default="", verbose_name="created by"
-                    ),
+                    models.TextField(db_default="", verbose_name="created by"),
                 ),
                 (
                     "created_at",
@@ -692,9 +684,7 @@ class Migration(PostgreSQLMigration):
                 ),
                 (
                     "created_by",
-                    models.TextField(
-                        db_default="", verbose_name="created by"
-                    ),
+                    models.TextField(db_default="", verbose_name="created by"),
                 ),
                 (
                     "created_at",
@@ -946,9 +936,7 @@ class Migration(PostgreSQLMigration):
                 ),
                 (
                     "changed_by",
-                    models.TextField(
-                        db_default="", verbose_name="changed by"
-                    ),
+                    models.TextField(db_default="", verbose_name="changed by"),
                 ),
             ],
             options={
@@ -1279,9 +1267,7 @@ class Migration(PostgreSQLMigration):
                 ),
                 (
                     "paused_by",
-                    models.TextField(
-                        db_default="", verbose_name="paused by"
-                    ),
+                    models.TextField(db_default="", verbose_name="paused by"),
                 ),
                 (
                     "paused_reason",
@@ -2523,9 +2509,7 @@ class Migration(PostgreSQLMigration):
                 ),
                 (
                     "paused_by",
-                    models.TextField(
-                        db_default="", verbose_name="paused by"
-                    ),
+                    models.TextField(db_default="", verbose_name="paused by"),
                 ),
                 (
                     "paused_reason",
@@ -3536,9 +3520,7 @@ class Migration(PostgreSQLMigration):
                 ),
                 (
                     "created_by",
-                    models.TextField(
-                        db_default="", verbose_name="created by"
-                    ),
+                    models.TextField(db_default="", verbose_name="created by"),
                 ),
                 (
                     "expires_at",
@@ -3563,9 +3545,7 @@ class Migration(PostgreSQLMigration):
                 ),
                 (
                     "revoked_by",
-                    models.TextField(
-                        db_default="", verbose_name="revoked by"
-                    ),
+                    models.TextField(db_default="", verbose_name="revoked by"),
                 ),
             ],
             options={

@@ -625,21 +625,24 @@ $do$
 """
 NO_WANTED_SLOTS = "DROP FUNCTION IF EXISTS jobqueue_wanted_slots(text)"
 
-# A function that names our tables finds them whatever the caller's search_path is by
-# then: a trigger runs at the commit, or while a dump is restored. Others are left to the
-# planner, which may inline them. After all functions; what is made later needs it, too.
-OWN_PATHS = r"""
+# Our functions name our tables and each other with their schema, and so find them whatever
+# the caller's search_path is by then: a trigger runs at the commit, or while a dump is
+# restored. They have no path of their own, which would hide the clock of a test that
+# stands before PostgreSQL's, and keep the planner from inlining. After all functions;
+# what is made later needs it, too.
+OWN_NAMES = r"""
 DO $do$
 DECLARE
-  own regprocedure;
+  own oid;
 BEGIN
   FOR own IN
     SELECT oid FROM pg_proc
      WHERE pronamespace = current_schema()::regnamespace
-       AND proname LIKE 'jobqueue\_%' AND prosrc ~ 'jobqueue_[a-z]'
+       AND proname LIKE 'jobqueue\_%' AND proconfig IS NULL
   LOOP
-    EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp',
-                   own, current_schema());
+    EXECUTE regexp_replace(pg_get_functiondef(own), '(?<![.\w''])jobqueue_(?=[a-z])',
+                           replace(quote_ident(current_schema()), '\', '\\')
+                             || '.jobqueue_', 'g');
   END LOOP;
 END
 $do$
@@ -663,5 +666,5 @@ AFTER_TABLES = (
     (FOLLOW, DO_NOT_FOLLOW),
     (TELL, DO_NOT_TELL),
     (WANTED_SLOTS, NO_WANTED_SLOTS),
-    (OWN_PATHS, ""),
+    (OWN_NAMES, ""),
 )
