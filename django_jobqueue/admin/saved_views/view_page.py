@@ -13,6 +13,7 @@ from django.contrib.admin import AdminSite
 from django.contrib.admin.views.main import SEARCH_VAR
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
+from django.db.models import QuerySet
 from django.http import (
     HttpRequest,
     HttpResponse,
@@ -224,12 +225,17 @@ def _lists(request: HttpRequest, site: AdminSite) -> dict[str, ViewedList]:
 
 def _view(request: HttpRequest, site: AdminSite) -> SavedView:
     """The view that is to be changed. Whoever may not change it does not learn whether
-    it is there. Raises PermissionDenied."""
-    sent = request.POST.get("view", "")
+    it is there, and locks nothing. Raises PermissionDenied."""
+    sent, lists = request.POST.get("view", ""), _lists(request, site)
+
+    def first(rows: QuerySet[SavedView]) -> SavedView | None:
+        view = rows.first()
+        allowed = view and may_change(request, view) and view.list in lists
+        return view if allowed else None
+
     if sent.isascii() and sent.isdecimal() and len(sent) < 19:
-        rows = SavedView._default_manager.filter(pk=int(sent))
-        view: SavedView | None = locked(rows, waits=True).first()
-        if view and may_change(request, view) and view.list in _lists(request, site):
+        row = SavedView._default_manager.filter(pk=int(sent))
+        if first(row) and (view := first(locked(row, waits=True))):
             return view
     raise PermissionDenied
 
