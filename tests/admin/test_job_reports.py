@@ -200,17 +200,24 @@ def test_running_jobs_in_the_list_have_a_bar_by_one_query(anna: Client) -> None:
 # Followers.
 
 
+def ended(job_type: str, followers: dict[str, list[str]]) -> UUID:
+    """A failed job that has just left the queue: the trigger enqueues."""
+    id = rows.queued(job_type, followers=followers)
+    rows.archived(job_type, "failed", id=id, followers=followers)
+    QueuedJob.objects.filter(pk=id).delete()
+    return id
+
+
 def test_a_job_leads_to_the_one_that_follows_and_back(anna: Client) -> None:
     waits = rows.queued(followers={"on_complete": [ADD]})
     page = get(anna, page_of("queuedjob", waits))
     assert f"On completion {ADD}" in page.text
 
-    # The trigger enqueues.
-    id = rows.archived(FAIL, "failed", followers={"on_complete": [ADD]})
+    id = ended(FAIL, {"on_complete": [ADD]})
     (follower,) = QueuedJob.objects.filter(enqueued_by="on_complete").values(
         "id", "data", "follows"
     )
-    rows.archived(FAIL, "failed", followers={"on_complete": [ADD]})  # and another one
+    ended(FAIL, {"on_complete": [ADD]})  # and another one
     page = get(anna, page_of("archivedjob", id))
     assert page_of("queuedjob", follower["id"]) in page.links
     page = get(anna, page_of("queuedjob", follower["id"]))
@@ -229,7 +236,7 @@ def test_a_job_page_lists_all_followers_by_outcome(anna: Client) -> None:
     page = get(anna, page_of("queuedjob", rows.queued(followers=named)))
     assert f"On success {ADD} On failure {ADD} {FAIL} On completion {FAIL}" in page.text
     assert "Followed by" not in page.text
-    id = rows.archived(FAIL, "failed", followers=named)
+    id = ended(FAIL, named)
     page = get(anna, page_of("archivedjob", id))
     ids = QueuedJob.objects.filter(follows=id).values_list("pk", flat=True)
     assert len(ids) == 2, "the same follower is enqueued once"

@@ -55,7 +55,7 @@ def test_the_list_tells_how_each_job_type_does(anna: Client, scene: Scene) -> No
     happened(timedelta(hours=20), succeeded=1_000)
     happened(timedelta(hours=25), succeeded=7, failed=7)
     JobType.objects.filter(pk=ADD).update(concurrency_override=9)
-    page = get(anna, list_of("jobtype"))
+    page = get(anna, list_of("jobtype"), q=ADD)
     said = row_of(page, ADD)
     assert said.startswith("active 1 override default 2 ")
     assert "4 / 9 2,000 2.0 % failed ≤ 1.0 s 1 worker" in said

@@ -16,7 +16,11 @@ from tests.support.run_workers import BRISK
 from tests.support.waiting import eventually
 
 SLOTS = ("--threads", "1", "--async-slots", "0", "--poll-interval", "1")
-SOON = {**BRISK, "store.connection.LONGEST_PAUSE": 0.5}
+SOON = {
+    **BRISK,
+    "store.connection.LONGEST_PAUSE": 0.5,
+    "host.maintenance.notification_queue_watch.ASK_EVERY": 0.5,
+}
 VERSION = int(os.environ.get("JOBQUEUE_POSTGRES", "18"))
 
 pytestmark = [

@@ -131,7 +131,7 @@ def test_what_cannot_be_is_refused() -> None:
         (lambda: operations.resolve(["x"]), "no fingerprint"),
         (lambda: operations.resolve([], in_release="x" * 101), "longer than 100"),
         (lambda: operations.ignore([], until=today), "until"),
-        (lambda: operations.assign([], "x" * 151), "longer than 150"),
+        (lambda: operations.assign([], "x" * 1_001), "longer than 1,000"),
         (lambda: operations.note([], "x" * 5_001), "longer than 5,000"),
         (lambda: operations.note([], " \n"), "needs a text"),
     ]
