@@ -261,7 +261,7 @@ def check_server(
     databases: Sequence[str] | None = None,
     **kwargs: Any,
 ) -> Iterable[CheckMessage]:
-    """E008, W002, W003: the server itself, with ``manage.py check --database …``."""
+    """E008, E013, W002, W003: the server, by ``manage.py check --database …``."""
     alias = conf.database
     if alias not in (databases or ()) or connections[alias].vendor != "postgresql":
         return []
@@ -269,9 +269,13 @@ def check_server(
         with connections[alias].cursor() as cursor:
             cursor.execute("SHOW server_version_num")
             version = int(cursor.fetchone()[0])
+            cursor.execute("SHOW server_encoding")
+            encoding = str(cursor.fetchone()[0])
         if version < OLDEST * 10_000:
             needed = f"PostgreSQL {OLDEST} or later is required"
             return [_too_old(f"{needed} (found {version // 10_000}).")]
+        if encoding != "UTF8":
+            return [_in_other_encoding(alias, encoding)]
         listens = conf.listen is not None or _hears()
     except NotSupportedError as error:  # Django may need a later one than we do
         return [_too_old(str(error))]
@@ -294,6 +298,16 @@ def _hears() -> bool:
     finally:
         ear.close()
         mouth.close()
+
+
+def _in_other_encoding(alias: str, encoding: str) -> CheckMessage:
+    return Error(
+        f"The database {alias!r} is in {encoding}, which lacks characters that data, "
+        "results and errors of jobs may have.",
+        hint="Create it with ENCODING 'UTF8' TEMPLATE template0, or name another one "
+        "in JOBQUEUE['DATABASE'].",
+        id="jobqueue.E013",
+    )
 
 
 def _too_old(reason: str) -> CheckMessage:

@@ -214,8 +214,8 @@ class Conf(FairnessSettings):
     )
     audit_retention = Seconds[float | None](
         365 * DAY,
-        "How long the audit keeps what operators did, and bulk operations that are over "
-        "and tokens that are revoked or expired are kept; None is forever.",
+        "How long the audit keeps what operators did, and bulk operations that are "
+        "over and tokens that are revoked or expired are kept; None is forever.",
         minimum=0,
         optional=True,
     )

@@ -11,13 +11,14 @@ from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar, overload
 from django.apps import apps
 from django.db import DEFAULT_DB_ALIAS, router
 
-from django_jobqueue.text import url_templates
+from django_jobqueue.text import sanitizing, url_templates
 
 T = TypeVar("T")
 DAY = 86_400.0
 CENTURY: Final = 36_500 * DAY
 SIZE: Final = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT]?)i?B?", re.IGNORECASE)
 UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+PATHS: Final = ("DUMP_DIR", "HEARTBEAT_FILE", "PROJECT_ROOTS")  # of any bytes
 CAPTURES: Final = ("language", "time_zone", "tenant")
 LAST_PORT: Final = 65_535
 SHORTEST_TOKEN: Final = 16  # characters
@@ -113,6 +114,8 @@ class Setting(Generic[T]):
         """What is wrong with this value, in words that follow the setting's name."""
         if not self.allows_type(value):
             return f"must be {self.described_as}, not {value!r}"
+        if self.name not in PATHS and not sanitizing.is_utf8(value):
+            return f"must be in UTF-8, not {value!r}"
         return None if value is None else self.size_problem(value)
 
     def size_problem(self, value: Any) -> str | None:

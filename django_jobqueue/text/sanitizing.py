@@ -48,3 +48,15 @@ def clean(text: str, limit: int, secrets: Collection[str] = ()) -> str:
 def visible(text: str) -> str:
     """The same text with hidden characters written as escapes."""
     return _HIDDEN.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+
+
+def is_utf8(value: object) -> bool:
+    """Whether this is no text, or texts, of bytes that Python could not decode."""
+    texts = value if isinstance(value, list | tuple) else [value]
+    try:
+        for text in texts:
+            if isinstance(text, str):
+                text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

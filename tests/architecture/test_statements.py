@@ -24,6 +24,7 @@ ELSEWHERE: dict[tuple[str, str], str] = {
         "checks/__init__.py",
         "SHOW server_version_num",
     ): "asked before there is any table",
+    ("checks/__init__.py", "SHOW server_encoding"): "likewise",
 }
 
 NAME = r"[\w.\"{}]+"

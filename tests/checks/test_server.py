@@ -1,4 +1,4 @@
-"""Checks of the server, by ``manage.py check --database``: E008, W002, W003."""
+"""Checks of the server, by ``manage.py check --database``: E008, E013, W002, W003."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 import pytest_django
 from django.core.checks import CheckMessage
 from django.core.management import call_command
+from django.core.management.base import SystemCheckError
 from django.db import connections
 from django.db.backends.postgresql.features import DatabaseFeatures
 from django.test import override_settings
@@ -55,6 +56,27 @@ def test_a_good_server_is_asked_only_by_a_flag_and_not_talked_about(
         assert asked("lite") == []
     assert asked() == []
     call_command("check", "--database", "default", "--fail-level", "WARNING")
+
+
+def test_e013_a_database_that_is_not_in_utf8_stops_migrate() -> None:
+    settings = connections.settings["default"]
+    name = f"{settings['NAME']}_latin1"
+    with connections["default"].cursor() as cursor:
+        cursor.execute(f'DROP DATABASE IF EXISTS "{name}"')
+        cursor.execute(
+            f"CREATE DATABASE \"{name}\" ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'"
+            " TEMPLATE template0"
+        )
+    try:
+        with database("latin", NAME=name):
+            with override_settings(JOBQUEUE={"DATABASE": "latin"}):
+                only(asked("latin"), "E013", "is in LATIN1", "ENCODING 'UTF8'")
+                with pytest.raises(SystemCheckError, match="E013"):
+                    call_command("migrate", database="latin", skip_checks=False)
+            connections["latin"].close()
+    finally:
+        with connections["default"].cursor() as cursor:
+            cursor.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
 def test_e008_a_server_that_is_too_old_for_us_or_for_django(

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from django.core.checks import CheckMessage, Error, Warning, run_checks
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connections
 from django.db.backends.postgresql import psycopg_any
 from django.test import modify_settings, override_settings
@@ -169,6 +169,20 @@ def test_w017_w018_w019_metrics_for_everybody_or_without_what_writes_them(
     assert found(METRICS_ALLOW=["10.0.0.0/8"]) == []
     for network in ("0.0.0.0/0", "::/0"):
         only(found(METRICS_ALLOW=["10.0.0.0/8", network]), "W018")
+
+
+def test_e003_texts_of_bytes_that_python_could_not_decode() -> None:
+    """As an argument or a variable arrives that is not in UTF-8."""
+    odd = b"gr\xf6\xdfe".decode("utf-8", "surrogateescape")
+    taken = {}
+    for name, setting in Conf.settings.items():
+        value = setting.parse(odd)
+        if setting.allows_type(value) and not setting.problem(value):
+            taken[name] = value
+    assert taken.keys() <= {"DUMP_DIR", "HEARTBEAT_FILE"}, "names of files"
+    only(found(QUEUES=["mail", odd]), "E003", "must be in UTF-8")
+    with pytest.raises(CommandError, match="--queues must be in UTF-8"):
+        call_command("runworkers", "--queues", odd, "--check")
 
 
 def test_w020_the_tables_of_the_queue_in_the_schema_of_each_tenant() -> None:

@@ -87,8 +87,14 @@ FEATURES = {
         r"follow|on_success",
         an_option("on_success"),
     ),
-    "expiry": Feature(r"\bexpires=|max_age|\bttl\b", r"expire|RETENTION", public("job")),
-    "wait": Feature(r"\.get\(timeout|get_result\(block", r"wait", public("wait")),
+    "expiry": Feature(
+        r"\bexpires=|max_age|\bttl\b", r"expire|RETENTION", public("job")
+    ),
+    "wait": Feature(
+        r"\.get\(timeout|get_result\(block",
+        r"wait",
+        public("wait"),
+    ),
 }
 
 # What is not here, by the words of the landing page, and what would be in the code.
