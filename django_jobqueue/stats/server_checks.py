@@ -117,6 +117,17 @@ def session(facts: ServerFacts) -> Findings:
         )
     else:
         yield ok("idle-timeout", "Idle transactions are not ended.")
+    if facts.idle_session_timeout:
+        yield note(
+            "idle-session-timeout",
+            "Sessions that are idle for "
+            f"{numbers.duration(facts.idle_session_timeout)} are ended: those of web "
+            "processes with CONN_MAX_AGE, and of handlers between jobs, connect again.",
+            "The queue's own sessions turn idle_session_timeout off. For the others, "
+            "ALTER ROLE … SET idle_session_timeout = 0.",
+        )
+    else:
+        yield ok("idle-session-timeout", "Idle sessions are not ended.")
 
 
 def timeouts(facts: ServerFacts) -> Findings:

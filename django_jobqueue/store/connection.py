@@ -369,7 +369,7 @@ class OwnConnection:
         longest = min(LONGEST_PAUSE, SHORTEST_PAUSE * 2 ** min(self._failures, 10))
         text = in_a_line(error)
         if code in NEEDS_MIGRATE:
-            text += " (is a migration missing? run manage.py migrate)"
+            text += " (run manage.py migrate, or open the schema to the role)"
         is_outage = code not in ROLLED_BACK
         log = outages if is_outage else self._errors
         log.lost(self.purpose, text, self._connected_at)

@@ -53,15 +53,14 @@ def configure(
         "tcp_keepalives_idle": "5",
         "tcp_keepalives_interval": "2",
         "tcp_keepalives_count": "3",
+        "idle_session_timeout": "0",  # one that listens is idle
         **plans,
+        **_role(),
     }
     statements = [
         sql.SQL("SET {} = {}").format(sql.Identifier(name), sql.Literal(value))
         for name, value in values.items()
     ]
-    role = connections.settings[conf.database].get("OPTIONS", {}).get("assume_role")
-    if role:
-        statements.append(sql.SQL("SET ROLE {}").format(sql.Identifier(role)))
     connection.execute(sql.SQL("; ").join(statements), prepare=False)
     connection.patience = patience
 
@@ -80,6 +79,7 @@ def pin(
     values = {
         "statement_timeout": _statement_timeout(),
         "lock_timeout": lock_timeout(patience),
+        **_role(),
     }
     values |= {k: v for k, v in plans.items() if k != "plan_cache_mode"}
     calls = [
@@ -92,6 +92,12 @@ def pin(
 def lock_timeout(patience: float) -> str:
     """The setting, in milliseconds; never 0, which is no limit."""
     return str(max(1, int(min(patience, conf.statement_timeout) * 1000)))
+
+
+def _role() -> dict[str, str]:
+    """The role that Django's connection assumes."""
+    role = connections.settings[conf.database].get("OPTIONS", {}).get("assume_role")
+    return {"role": str(role)} if role else {}
 
 
 def _statement_timeout() -> str:

@@ -99,6 +99,7 @@ SERVER: list[tuple[str, str, dict[str, Any]]] = [
     ("xid-age", "problem", {"xid_age": 1_900_000_000}),
     ("lock-timeout", "note", {"lock_timeout": 500}),
     ("transaction-timeout", "note", {"transaction_timeout": 2_000}),
+    ("idle-session-timeout", "note", {"idle_session_timeout": 2_000}),
     ("monitoring-rights", "note", {"sees_sessions": False}),
 ]
 CHECKS = (

@@ -233,6 +233,7 @@ def test_a_connection_has_bounds_and_a_name(own: OwnConnection) -> None:
         "application_name": "jobqueue tests",
         "statement_timeout": "10s",
         "idle_in_transaction_session_timeout": "10s",
+        "idle_session_timeout": "0",
         "transaction_isolation": "read committed",
     }
     assert {name: own.fetch(f"SHOW {name}")[0][0] for name in settings} == settings
@@ -254,8 +255,13 @@ def test_a_role_that_the_project_assumes_is_assumed(
     own.run("CREATE ROLE jobqueue_tests")
     try:
         configure(OPTIONS={"assume_role": "jobqueue_tests"})
-        with closing(OwnConnection("tests")) as db:
-            assert db.fetch("SELECT current_user") == [("jobqueue_tests",)]
+        for pooled in (False, True):
+            asked = [("SELECT current_user", {})]
+            with closing(OwnConnection("tests", pooled=pooled)) as db:
+                found = [db.fetch("SELECT current_user"), *db.fetch_all(asked)]
+                with db.transaction() as inside:
+                    found.append(inside.fetch("SELECT current_user"))
+            assert found == [[("jobqueue_tests",)]] * 3, f"{pooled=}"
     finally:
         own.run("DROP ROLE jobqueue_tests")
 

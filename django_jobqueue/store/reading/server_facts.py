@@ -28,6 +28,7 @@ SELECT version(), current_setting('server_version_num')::int,
        (SELECT setting::int FROM pg_settings WHERE name = 'lock_timeout'),
        coalesce((SELECT setting::int FROM pg_settings
                   WHERE name = 'transaction_timeout'), 0),
+       (SELECT setting::int FROM pg_settings WHERE name = 'idle_session_timeout'),
        pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'),
        coalesce((SELECT setting FROM pg_settings WHERE name = 'data_directory'), ''),
        inet_server_addr() IS NULL OR inet_server_addr() = inet_client_addr()
@@ -101,6 +102,7 @@ class ServerFacts(NamedTuple):
     idle_timeout: int  # milliseconds in a transaction; 0 is none
     lock_timeout: int  # milliseconds; 0 is none
     transaction_timeout: int  # milliseconds; 0 is none
+    idle_session_timeout: int  # milliseconds; 0 is none
     sees_sessions: bool  # those of other roles
     folder: str  # of the data; empty if the role may not know it
     is_local: bool  # on this machine
