@@ -17,7 +17,7 @@ from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing import by_name
 from django_jobqueue.exceptions import AlreadyArchived, DuplicateJob, InvalidArguments
 from django_jobqueue.http import schemas
-from django_jobqueue.http.access import caller_of, may_do, require
+from django_jobqueue.http.access import caller_of, may_do, require, visible
 from django_jobqueue.http.callers import Caller
 from django_jobqueue.http.endpoint import answer, endpoint
 from django_jobqueue.http.job_objects import (
@@ -30,6 +30,7 @@ from django_jobqueue.http.problems import Problem, problem_of
 from django_jobqueue.http.schemas import job_id
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.find import find
+from django_jobqueue.store.queue.insert_unique import PRUNED
 from django_jobqueue.store.rows import Job
 
 Check = Callable[[Job | None], None]
@@ -63,7 +64,8 @@ def enqueue_job(
     if body.id is not None and parse_job_id(body.id) != key:
         raise Problem("invalid_parameter", "id: the path has another one.")
     caller = _let_in(request, job_type, [body])
-    job = _enqueued(request, job_type, key, body)
+    with transaction.atomic(using=conf.database):
+        job = _enqueued(request, job_type, key, body)
     return answer(202, job_object(job, caller), partial=True)
 
 
@@ -87,7 +89,8 @@ def enqueue_jobs(
     request must not be sent twice.
     """
     _let_in(request, job_type, body.jobs)
-    ids = _enqueued_many(request, job_type, body.jobs)
+    with transaction.atomic(using=conf.database):
+        ids = _enqueued_many(request, job_type, body.jobs)
     return answer(202, schemas.JobIds(ids=[job_id(id) for id in ids]))
 
 
@@ -116,7 +119,8 @@ def _queue_of(job_type: str, caller: Caller) -> str:
 def _enqueued(
     request: HttpRequest, job_type: str, id: UUID | None, new: schemas.NewJob
 ) -> Job:
-    """The job, new or there already. Raises Problem."""
+    """The job, new or there already, in a transaction of the caller's. Raises
+    Problem."""
     options: dict[str, Any] = {**new.options(), "enqueued_by": caller_of(request).name}
     if id is not None:
         options["id"] = id
@@ -131,29 +135,29 @@ def _enqueued(
 
 @contextmanager
 def _open_to(request: HttpRequest, job_type: str) -> Iterator[Check]:
-    """A transaction in which jobs of this type are enqueued, with the check of each job
-    that may have been there before.
+    """Enqueue jobs of this type in a transaction, with this check of each job that may
+    have been there before.
 
     Another job may have the same id or unique key, and may have got the new data. If
     the caller has nothing to do with it, nothing is done, and the Problem says no more.
     """
 
     def check(job: Job | None) -> None:
-        if job is None:  # pruned
+        if job is None:
             return
-        if job.job_type != job_type or not may_do(request, job_type, job.queue):
+        is_ours = job.job_type == job_type and may_do(request, job_type, job.queue)
+        if not is_ours or (job.status == PRUNED and visible(caller_of(request))):
             detail = "Another job has this id or unique key."
             raise Problem("duplicate_job", detail) from None
 
-    with transaction.atomic(using=conf.database):
-        try:
-            yield check
-        except DuplicateJob as error:
-            check(error.job)
-            raise
-        except AlreadyArchived as error:
-            check(find(DjangoDatabase(), error.id))
-            raise
+    try:
+        yield check
+    except DuplicateJob as error:
+        check(error.job)
+        raise
+    except AlreadyArchived as error:
+        check(find(DjangoDatabase(), error.id))
+        raise
 
 
 def _too_large(new: schemas.NewJob, error: InvalidArguments) -> Problem:
@@ -178,18 +182,18 @@ def _enqueued_many(
         calls, by = [job.data for job in jobs], caller_of(request).name
         with _open_to(request, job_type) as check:
             made = by_name.enqueue_many(job_type, calls, **first, enqueued_by=by)
-            for id in {*made.replaced, *made.existing}:
-                check(find(DjangoDatabase(), id))
+            if visible(caller_of(request)):
+                for id in {*made.replaced, *made.existing}:
+                    check(find(DjangoDatabase(), id))
         return list(made)
     ids = []
-    with transaction.atomic(using=conf.database):
-        for place, job in enumerate(jobs):
-            key = None if job.id is None else parse_job_id(job.id)
-            try:
-                enqueued = _enqueued(request, job_type, key, job)
-            except Exception as error:
-                raise _of_one(place, problem_of(error)) from error
-            ids.append(enqueued.id)
+    for place, job in enumerate(jobs):
+        key = None if job.id is None else parse_job_id(job.id)
+        try:
+            enqueued = _enqueued(request, job_type, key, job)
+        except Exception as error:
+            raise _of_one(place, problem_of(error)) from error
+        ids.append(enqueued.id)
     return ids
 
 

@@ -287,6 +287,20 @@ def test_a_duplicate_changes_and_tells_nothing_of_a_job_of_others(
     assert QueuedJob.objects.values().get() == before
 
 
+def test_of_a_job_that_is_pruned_nobody_knows_whose_it_was(
+    program: Callable[..., Program],
+) -> None:
+    pruned = jobs.remind.using(queue="tenant-b").enqueue(user=1)
+    QueuedJob.objects.all().delete()
+    job = {"data": {"user": 1}, "queue": "tenant-a"}
+    path = f"/jobs/{jobs.remind.name}"
+    ours = program("enqueue", queues=["tenant-a"])
+    key = {**job, "unique_key": "a"}
+    problem(ours.send("POST", path, {"jobs": [job, key]}), 409, "duplicate_job")
+    everybody = program("enqueue").send("POST", path, {"jobs": [job, key]})
+    assert str(pruned.id) in everybody.content.decode()
+
+
 def test_a_pattern_of_queues_bounds_where_jobs_may_wait(
     program: Callable[..., Program],
 ) -> None:

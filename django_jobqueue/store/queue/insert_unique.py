@@ -107,6 +107,7 @@ INSERT_TAKEN: Final = _INSERT_CALLS.format(conflict="RETURNING id").replace(
     "SELECT call.id, call.key,", "SELECT call.id, NULL::uuid,"
 )
 CHUNK: Final = 1_000
+PRUNED: Final = "pruned"  # the status of a job that is no more, and holds a key
 
 Calls = Mapping[UUID, tuple[UUID, str]]  # by unique key: the id and the data
 
@@ -163,7 +164,7 @@ def _pruned(new: NewJob, id: UUID) -> Job:
         job_type=new.job_type,
         queue=new.queue or "",
         priority=new.priority or 0,
-        status="pruned",
+        status=PRUNED,
         data={},
         run_after=moment,
         expires_at=None,
