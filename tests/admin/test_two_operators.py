@@ -4,6 +4,7 @@ the first one's is lost."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +16,7 @@ from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import quote
 from django.contrib.auth import get_user_model
-from django.db import transaction
+from django.db import connection, transaction
 from django.test import Client
 from django.urls import reverse
 
@@ -26,16 +27,20 @@ from django_jobqueue.admin.actions.row_marks import MARKS, changed_meanwhile
 from django_jobqueue.models import (
     AuditEntry,
     FailureGroup,
+    JobType,
     KeyOverride,
     QueuedJob,
     SavedView,
 )
 from django_jobqueue.operations import saved_views, schedules
+from django_jobqueue.store.connection import OwnConnection
 from tests.admin.pages import page_of, verb_of
 from tests.admin.scene import ADD, FAIL, LEAK, Scene
 from tests.admin.sent_forms import Form, fields_of
 from tests.admin.units import answer, told
+from tests.store.meanwhile import WAITING, open_transaction, submit
 from tests.store.rows import KEYED
+from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("requests_commit")]
 
@@ -407,6 +412,30 @@ def test_a_form_with_an_error_still_knows_what_it_was_made_of() -> None:
         form = Form(asked.render().content.decode(), MARKS)
         assert told(send(form, client, case, key, right)) == changed_meanwhile()
         assert state(case, key) == saved
+
+
+def test_whoever_saves_at_the_same_moment_waits_and_is_told(own: OwnConnection) -> None:
+    client, case = operator("first"), CASES["overrides"]
+    form = form_of(client, case.address(FAIL))
+    with ThreadPoolExecutor(1) as pool:
+        with open_transaction(own) as transaction:
+            # Not committed when the form is sent.
+            transaction.run(
+                "UPDATE jobqueue_jobtype SET concurrency_override = 3 WHERE name = %s",
+                [FAIL],
+            )
+            saved = submit(pool, lambda: send(form, client, case, FAIL, case.second))
+            eventually(lambda: own_waiting() == 1)
+        text = told(saved.result(60))
+    assert text == changed_meanwhile()
+    row = JobType.objects.get(pk=FAIL)
+    assert (row.concurrency_override, row.timeout_override) == (3, None)
+
+
+def own_waiting() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(WAITING)
+        return int(cursor.fetchone()[0])
 
 
 def test_of_several_rows_those_that_changed_are_left_alone(scene: Scene) -> None:
