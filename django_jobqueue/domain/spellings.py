@@ -86,9 +86,9 @@ def _choice(unit: str, encode: Encode) -> str:
 @cache
 def _same_folding() -> dict[str, list[str]]:
     """Of each folding the characters outside of ASCII that have it."""
-    found: dict[str, list[str]] = defaultdict(list)
+    same: dict[str, list[str]] = defaultdict(list)
     for code in range(0x80, LAST_CASED + 1):
-        found[normalize("NFC", chr(code)).casefold()].append(chr(code))
-    for folding in [f for f in found if f.isascii() and len(f) == 1]:
-        del found[folding]  # k is no Kelvin sign
-    return dict(found)
+        same[normalize("NFC", chr(code)).casefold()].append(chr(code))
+    for folding in [f for f in same if f.isascii() and len(f) == 1]:
+        del same[folding]  # k is no Kelvin sign
+    return dict(same)

@@ -46,9 +46,7 @@ def find(value: str, *, key: str = "", by: str = "", here: bool = False) -> Eras
         raise InvalidArguments(problem)
     db = DjangoDatabase()
     fingerprint = fingerprints(value)[0]
-    id = erasure_rows.draft(
-        db, value=value, key=key, fingerprint=fingerprint, by=by
-    )
+    id = erasure_rows.draft(db, value=value, key=key, fingerprint=fingerprint, by=by)
     erasure_chunks.work_for(id, math.inf if here else erasure_chunks.AT_ONCE)
     erasure = get(id)
     _record("find", erasure, by, 1)

@@ -42,7 +42,7 @@ def object_of(text: str | None) -> dict[str, Any] | None:
 
 
 def repeated_key(pairs: Sequence[tuple[str, Any]]) -> str | None:
-    """The first key that is there twice, of an object as ``object_pairs_hook`` has it."""
+    """The first key of an object that is there twice."""
     counts = Counter(key for key, _value in pairs)
     return next((key for key, count in counts.items() if count > 1), None)
 
