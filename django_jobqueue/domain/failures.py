@@ -65,11 +65,14 @@ class Failure:
 
 
 def _traceback(error: BaseException, limit: int, secrets: Collection[str]) -> str:
-    """The traceback as text, from the handler's own frame on."""
+    """The traceback as text, from the handler's own frame on; empty if it would say no
+    more than the message."""
     try:
         report = traceback.TracebackException(
             type(error), error, _without_ours(error), limit=-MOST_FRAMES, compact=True
         )
+        if not report.stack and len(list(report.format_exception_only())) == 1:
+            return ""
         parts = [
             part if len(part) <= limit else clean(part, limit, secrets)
             for part in report.format()

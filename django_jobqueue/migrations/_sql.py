@@ -635,6 +635,7 @@ DO $do$
 DECLARE
   own oid;
 BEGIN
+  PERFORM set_config('quote_all_identifiers', 'off', true);
   FOR own IN
     SELECT oid FROM pg_proc
      WHERE pronamespace = current_schema()::regnamespace

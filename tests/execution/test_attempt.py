@@ -128,7 +128,7 @@ def test_a_result_that_is_no_json_fails(handler: Callable[[], Any], kind: str) -
     assert outcome.failure.error_class == name
     assert f" is {kind}, which" in outcome.failure.message
     assert outcome.failure.frames == []
-    assert outcome.failure.traceback == f"{name}: {outcome.failure.message}\n"
+    assert outcome.failure.traceback == "", "it would say no more"
 
 
 def test_a_job_that_expired_after_its_claim_or_is_cancelled_is_not_started() -> None:

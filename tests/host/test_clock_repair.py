@@ -5,9 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import psycopg
 import pytest
+from django.db import connection
 from django.utils import timezone
 
+from django_jobqueue.host.maintenance import clock_repair
 from django_jobqueue.host.maintenance.clock_repair import ClockRepair
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.scheduler import Scheduler
@@ -89,6 +92,7 @@ def test_what_a_clock_wrote_that_was_ahead_is_corrected(
     set_clock(DAY)
     host.round()
     assert waits()["often"] > DAY - 60
+    assert host.deadlines.seconds_until_read <= 2, "it may be set back soon"
     own.run(spending("tests.ahead"))
     assert owed()["tests.ahead"] > DAY
     own.run(BREAK)
@@ -106,6 +110,24 @@ def test_what_a_clock_wrote_that_was_ahead_is_corrected(
         "tests.ahead": pytest.approx(5, abs=5),
         jobs.write_weighed.name: pytest.approx(3_600, abs=60),
     }
+
+
+def test_buckets_are_set_back_by_a_host_that_saw_nothing_and_workers_ask_again(
+    set_clock: Set, own: OwnConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clock_repair, "BUCKETS_EVERY", 0.0)
+    host = Host(own)
+    host.round()
+    set_clock(DAY)
+    own.run(spending("tests.ahead"))
+    set_clock(0)
+    with psycopg.connect(**connection.get_connection_params()) as raw:
+        raw.autocommit = True
+        raw.execute("LISTEN jobqueue")
+        for _ in range(2):  # once is enough
+            host.repair.tick()
+        assert [each.payload for each in raw.notifies(timeout=0)] == ["t:"]
+    assert owed() == {"tests.ahead": pytest.approx(5, abs=5)}
 
 
 def test_a_spend_and_a_hold_of_a_bucket_that_was_ahead_count_from_now(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import time
 from typing import Final
 
 from django_jobqueue.domain.schedule_rules import parse
@@ -17,6 +18,7 @@ from django_jobqueue.store.schedules.due_schedules import DueSchedule
 logger = logging.getLogger("django_jobqueue.maintenance")
 
 NAMED: Final = 5  # schedules in a line of the log
+BUCKETS_EVERY: Final = 60.0  # seconds
 
 
 class ClockRepair(Loop):
@@ -24,7 +26,8 @@ class ClockRepair(Loop):
     would permit nothing, and schedules fire nothing, for a day. So when the clock was
     set back, and at the start of a host, schedules are planned again whose next moment
     is not the next one of their rule, and buckets of rates are owed only what they were
-    owed then. Leases are the rescuer's.
+    owed then. A worker may have spent of a bucket between two looks at the clock, so
+    buckets are looked at each minute. Leases are the rescuer's.
     """
 
     name = "clock repair"
@@ -34,13 +37,17 @@ class ClockRepair(Loop):
         self._connection = connection
         self._deadlines = deadlines
         self._repaired_at = -math.inf  # the clock was set back then
+        self._counted_at = -math.inf  # time.monotonic(); the buckets
 
     def tick(self) -> float:
         """Look whether the clock was set back."""
         self._deadlines.next_for(self)
-        set_back_at = self._deadlines.clock_set_back_at
-        if set_back_at > self._repaired_at:
+        set_back_at, now = self._deadlines.clock_set_back_at, time.monotonic()
+        is_set_back = set_back_at > self._repaired_at
+        if is_set_back or now >= self._counted_at + BUCKETS_EVERY:
             buckets.set_back(self._connection)
+            self._counted_at = now
+        if is_set_back:
             self._plan_again()
             self._repaired_at = set_back_at
         return self._deadlines.seconds_until_read

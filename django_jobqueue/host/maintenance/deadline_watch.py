@@ -21,6 +21,10 @@ logger = logging.getLogger("django_jobqueue.maintenance")
 
 LONGEST: Final = 15.0  # seconds between two readings
 SET_BACK: Final = 1.0  # seconds; less may be the time that a reading took
+# A clock that was set forward by much may be wrong, and be set back: then what was
+# planned by it is to be planned again soon.
+DOUBTED_FOR: Final = 600.0  # seconds
+DOUBTED_LONGEST: Final = 2.0  # seconds between two readings
 
 
 class DeadlineWatch:
@@ -49,7 +53,10 @@ class DeadlineWatch:
     def seconds_until_read(self) -> float:
         """Seconds until they are read again. No lease that is granted meanwhile lapses
         earlier."""
-        return self.read_at + min(LONGEST, conf.lease) - time.monotonic()
+        now = time.monotonic()
+        is_doubted = now < self.clock_set_at + DOUBTED_FOR
+        longest = DOUBTED_LONGEST if is_doubted else LONGEST
+        return self.read_at + min(longest, conf.lease) - now
 
     def _read(self) -> NextDeadlines:
         names = [d.name for d in registry if self.config.has_slots_for(d)]

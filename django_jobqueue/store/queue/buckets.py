@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from django_jobqueue.domain.rates import NO_RATE
 from django_jobqueue.store.connection import Database
+from django_jobqueue.store.notify import News
 from django_jobqueue.store.prepared import PreparedStatement
 
 IN_FORCE: Final = f"""
@@ -150,19 +151,23 @@ SELECT spent.key, statement_timestamp() + spent.starts * interval '1 microsecond
 # A spend does it for its own bucket; nothing would ever be spent of one that is full
 # tomorrow.
 SET_BACK: Final = f"""
-UPDATE jobqueue_bucket AS held
-   SET full_at = {FULL_AT}, changed_at = clock_timestamp()
-  FROM (SELECT limit_key FROM jobqueue_bucket
-         WHERE changed_at > clock_timestamp() + interval '1 second'
-         ORDER BY limit_key
-           FOR NO KEY UPDATE SKIP LOCKED) AS ahead
- WHERE held.limit_key = ahead.limit_key
+WITH set_back AS (
+  UPDATE jobqueue_bucket AS held
+     SET full_at = {FULL_AT}, changed_at = clock_timestamp()
+    FROM (SELECT limit_key FROM jobqueue_bucket
+           WHERE changed_at > clock_timestamp() + interval '1 second'
+           ORDER BY limit_key
+             FOR NO KEY UPDATE SKIP LOCKED) AS ahead
+   WHERE held.limit_key = ahead.limit_key
+   RETURNING 1)
+SELECT pg_notify('jobqueue', '{News.JOB_TYPES.prefix}') FROM set_back LIMIT 1
 """
 
 
 def set_back(db: Database) -> None:
-    """The database's clock was set back: let buckets count from now."""
-    db.run(SET_BACK)
+    """The database's clock was set back: let buckets count from now, and workers that
+    wait for one ask again."""
+    db.fetch(SET_BACK)
 
 
 def spending(claim: str, spent: str) -> str:
