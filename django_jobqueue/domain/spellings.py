@@ -73,9 +73,9 @@ def _is_one(folded: str, at: int, length: int) -> bool:
 
 
 def _choice(unit: str, encode: Encode) -> str:
-    if len(unit) == 1 and unit.isascii():  # its case is the caller's
-        return re.escape(encode(unit))
     same = {unit, *_same_folding().get(unit, ())}
+    if unit.isascii() and len(same) == 1:  # its case is the caller's
+        return re.escape(encode(unit))
     same |= {normalize("NFD", one) for one in same}
     choices = {re.escape(encode(one)) for one in same}
     if len(unit) > 1:  # in the case of each of its characters, too
@@ -89,6 +89,4 @@ def _same_folding() -> dict[str, list[str]]:
     same: dict[str, list[str]] = defaultdict(list)
     for code in range(0x80, LAST_CASED + 1):
         same[normalize("NFC", chr(code)).casefold()].append(chr(code))
-    for folding in [f for f in same if f.isascii() and len(f) == 1]:
-        del same[folding]  # k is no Kelvin sign
     return dict(same)

@@ -20,7 +20,14 @@ from django_jobqueue.domain.spellings import in_json
 
 NAMES: Final = (
     *("Müller Anna", "STRAẞE 12", "strasse 12", "Łucja Żółć", "Анна Иванова"),
-    *("Σίσυφος", 'O\'Neill "Max"', "İpek Yıldız", "smith@example.com", "100% K/S"),
+    *(
+        "Σίσυφος",
+        'O\'Neill "Max"',
+        "İpek Yıldız",
+        "smith@example.com",
+        "100% K/S",
+        "Weiſs \u212a.",
+    ),
 )
 FORMS: Final[tuple[Callable[[str], str], ...]] = (
     *(str, str.upper, str.lower, str.title, str.swapcase, str.casefold),
