@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.architecture.source import modules
 
 # The clock that a test moves is functions of a session; no engine needs them.
@@ -64,6 +66,7 @@ def statements() -> list[tuple[str, str, int]]:
     ]
 
 
+@pytest.mark.dear
 def test_every_statement_is_in_the_store_or_has_a_reason() -> None:
     """And no reason is given in vain."""
     strangers, used = [], set()

@@ -153,6 +153,7 @@ def send(
     call()
 
 
+@pytest.mark.dear
 def test_a_few_requests_to_each_operation() -> None:
     fuzz(1, [GenerationMode.POSITIVE])
 

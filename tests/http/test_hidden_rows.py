@@ -307,6 +307,7 @@ def nothing() -> None:
     """Nobody else's jobs."""
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("scopes", [ALL, ("enqueue", "work")], ids=["all", "some"])
 def test_jobs_of_others_change_no_answer(
     scopes: tuple[str, ...], program: Callable[..., Program]
@@ -349,6 +350,7 @@ def contents(x: int, pin: str) -> Callable[[], None]:
     return world
 
 
+@pytest.mark.dear
 def test_contents_change_no_answer_to_who_may_not_see_them(
     program: Callable[..., Program],
 ) -> None:
@@ -357,6 +359,7 @@ def test_contents_change_no_answer_to_who_may_not_see_them(
     assert changed(first, second) == {}
 
 
+@pytest.mark.dear
 def test_secrets_change_no_answer_to_who_sees_the_data(
     program: Callable[..., Program],
 ) -> None:
@@ -367,6 +370,7 @@ def test_secrets_change_no_answer_to_who_sees_the_data(
     assert shown["data"] == {"a": {"x": 1, "password": "••••"}}
 
 
+@pytest.mark.dear
 @USERS
 def test_contents_change_no_answer_to_a_user_who_may_not_see_them() -> None:
     user = User.objects.create_user("bert")

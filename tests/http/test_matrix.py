@@ -158,6 +158,7 @@ def allow(user: User, codenames: Collection[str]) -> None:
     user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
 
 
+@pytest.mark.dear
 @USERS
 @pytest.mark.parametrize("name", ["programs", "users"])
 def test_who_may_do_what(

@@ -71,6 +71,7 @@ def run(value: str, act: str, *, key: str = "", max_rows: int = 100) -> Erasure:
 VALUES = (MAIL, "Anna Müller", NUMBER, int(NUMBER), 'O"Brien\\x')
 
 
+@pytest.mark.dear
 def test_of_a_value_in_every_column_nothing_is_left() -> None:
     """What is found is what is changed."""
 
@@ -244,6 +245,7 @@ def test_a_second_erasure_finds_nothing_and_learns_of_the_first() -> None:
     assert personal_data.earlier(OTHER) == []
 
 
+@pytest.mark.dear
 def test_each_chunk_goes_on_where_the_last_one_ended() -> None:
     to = (MAIL, OTHER) * 5
     ArchivedJob.objects.bulk_create(

@@ -7,6 +7,7 @@ import random
 import signal
 import time
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -68,6 +69,7 @@ def test_a_reader_beside_a_writer_that_never_rests_sees_no_mixture() -> None:
     assert numbers == sorted(numbers)
 
 
+@pytest.mark.dear
 def test_a_writer_that_is_killed_at_any_moment_leaves_a_whole_value() -> None:
     shared, last = SharedValue(), 0
     assert shared.write([0])

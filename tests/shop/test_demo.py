@@ -30,6 +30,7 @@ def test_a_port_that_is_taken_is_left_alone() -> None:
     assert free_port(found) == found
 
 
+@pytest.mark.dear
 def test_a_process_that_ends_badly_is_told_with_the_end_of_its_log() -> None:
     """Whether it is watched, or waited for."""
     with running("web", "frobnicate") as web:

@@ -142,6 +142,7 @@ def db(db: None) -> DjangoDatabase:
     return DjangoDatabase()
 
 
+@pytest.mark.dear
 def test_no_claim_takes_more_than_what_is_in_force_allows(db: DjangoDatabase) -> None:
     worker = register(db)
     limits = {name: limits_of(name) for name in POLICIES}

@@ -204,6 +204,7 @@ steps = st.lists(
 )
 
 
+@pytest.mark.dear
 @pytest.mark.django_db
 @settings(max_examples=settings().max_examples // 2)
 @given(rate=some_rates(), steps=steps)

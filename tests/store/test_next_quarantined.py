@@ -98,6 +98,7 @@ def arrange(db: DjangoDatabase, case: dict[str, Any]) -> tuple[NextQuarantined, 
     return said, len(jobs)
 
 
+@pytest.mark.dear
 def test_it_says_now_when_a_claim_finds_a_job(db: DjangoDatabase) -> None:
     @undone()
     def check(case: dict[str, Any]) -> None:

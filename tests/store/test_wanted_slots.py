@@ -113,6 +113,7 @@ def plainly(state: dict[str, Any], queue: str) -> int:
     return total
 
 
+@pytest.mark.dear
 @pytest.mark.django_db
 def test_the_function_the_store_and_a_plain_count_agree_on_random_states() -> None:
     worker = register(DjangoDatabase())

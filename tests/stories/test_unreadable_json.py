@@ -114,6 +114,7 @@ def failing(client: Client, ids: list[UUID], table: str) -> dict[object, object]
     return found
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("table", ["queuedjob", "archivedjob"])
 def test_pages_answers_and_commands_take_what_python_does_not_read(
     client: Client, table: str
