@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
@@ -35,8 +34,7 @@ TABS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Tab:
+class Tab(NamedTuple):
     """A link to a page."""
 
     label: Any

@@ -66,8 +66,7 @@ class Alert:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notification:
+class Notification(NamedTuple):
     """What is sent to a channel at once: an alert, or the first ones of a digest."""
 
     id: UUID  # the same in each attempt

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import wraps
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from asgiref.sync import sync_to_async
 
@@ -227,8 +227,7 @@ def _has_past(context: Context) -> bool:
     return bool(context.fence and (context.attempt > 1 or context.crashes))
 
 
-@dataclass(frozen=True, slots=True)
-class BackoffByError:
+class BackoffByError(NamedTuple):
     """Django's ``f(exception, task_result)`` as a backoff of a job type."""
 
     func: Callable[[BaseException, TaskResult], float | timedelta | None]

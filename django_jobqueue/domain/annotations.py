@@ -11,8 +11,7 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Literal, Union, get_args, get_origin
+from typing import Any, Final, Literal, NamedTuple, Union, get_args, get_origin
 
 _NONE: Final = type(None)
 _JSON: Final = (str, int, float, list, dict, _NONE)
@@ -27,8 +26,7 @@ _SCALARS: Final[Mapping[Any, tuple[type, ...]]] = {
 _ALIASES: Final = (typing.NewType, getattr(typing, "TypeAliasType", typing.NewType))
 
 
-@dataclass(frozen=True, slots=True)
-class Allowed:
+class Allowed(NamedTuple):
     """The values that an annotation allows."""
 
     described: str

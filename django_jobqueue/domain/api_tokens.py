@@ -6,10 +6,9 @@ import hmac
 import re
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
-from typing import Final
+from typing import Final, NamedTuple
 
 from django_jobqueue.domain.policy import NAME_LENGTH
 from django_jobqueue.exceptions import InvalidArguments
@@ -34,8 +33,7 @@ class Scope(StrEnum):
     TYPES = "types"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grant:
+class Grant(NamedTuple):
     """What a token allows: scopes, on job types and queues by pattern; no pattern is
     every one."""
 

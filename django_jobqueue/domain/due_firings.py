@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
@@ -35,8 +34,7 @@ class FiringOutcome(TextChoices):
     MANUAL = "manual", _("run by hand")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Period:
+class Period(NamedTuple):
     """Between which moments a schedule fires; None is without an end."""
 
     starts_at: datetime | None = None
@@ -52,8 +50,7 @@ class Period:
         return next_at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MissedPolicy:
+class MissedPolicy(NamedTuple):
     """Which missed firings are made up for."""
 
     missed: Missed = Missed.ONCE
@@ -61,8 +58,7 @@ class MissedPolicy:
     most: int = 100  # jobs, with ``all``
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DueFirings:
+class DueFirings(NamedTuple):
     """The firings to make now, those that are not made, and the next one."""
 
     fire: list[datetime]

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Collection
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.fingerprints import (
@@ -25,8 +24,7 @@ MESSAGE_LENGTH: Final = 2_000
 MOST_FRAMES: Final = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class Failure(NamedTuple):
     """What is kept of an exception."""
 
     error_class: str

@@ -14,12 +14,11 @@ import os
 import re
 import sysconfig
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.conf import conf
@@ -61,8 +60,7 @@ _NUMBER = re.compile(r"[-+]?\d[\d_,]*(?:\.\d+)?(?:e[-+]?\d+)?", re.IGNORECASE)
 _NAMED = (KeyError, AttributeError, NameError, ImportError)  # the name is the bug
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fingerprint:
+class Fingerprint(NamedTuple):
     """What a failure is grouped by."""
 
     error_class: str  # of the root exception, as module.qualname

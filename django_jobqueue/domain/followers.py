@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, runtime_checkable
 
 from django_jobqueue.domain.policy import name_problem
 from django_jobqueue.domain.states import ArchivedStatus
@@ -31,8 +30,7 @@ FOLLOWER_OPTIONS: Final = tuple(STATUSES)
 ARGUMENTS: Final = ("job", "status", "result", "error_class", "error_message")
 
 
-@dataclass(frozen=True, slots=True)
-class Follower:
+class Follower(NamedTuple):
     """The job type of a follower, and the options of ``using()`` that its jobs have."""
 
     job_type: str

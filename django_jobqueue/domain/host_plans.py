@@ -4,8 +4,7 @@ operators may change."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from django_jobqueue.domain.policy import queue_problem
 from django_jobqueue.text.suggestions import did_you_mean
@@ -15,8 +14,7 @@ BOUNDS: Final = {"processes": 100, "threads": 1_000, "async_slots": 10_000}
 MOST_QUEUES: Final = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostPlan:
+class HostPlan(NamedTuple):
     """The workers that a host is to have."""
 
     processes: int
@@ -37,14 +35,14 @@ class HostPlan:
 
     def to_json(self) -> dict[str, Any]:
         """The plan as JSON."""
-        return asdict(self)
+        return self._asdict()
 
     def changed(self, changes: Mapping[str, Any]) -> HostPlan:
         """This plan with the values that are in ``changes``, which have no problem."""
         return HostPlan.of_json({**self.to_json(), **plan_changes(changes)})
 
 
-PLAN_KEYS: Final = tuple(HostPlan.__dataclass_fields__)
+PLAN_KEYS: Final = HostPlan._fields
 
 
 def plan_changes(desired: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
-from typing import Any, Final, TypedDict
+from typing import Any, Final, NamedTuple, TypedDict
 
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
@@ -116,16 +116,14 @@ class Override:
         return f"must be a {limits}, not {value!r}."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class Column(NamedTuple):
     """The column of a job type's row that holds an option. It has the option's name."""
 
     sql_type: str
     value: Callable[[Policy], Any] | None = None  # by default the policy's attribute
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Option:
+class Option(NamedTuple):
     """One option, of a job type or of one job, or only of operators."""
 
     problem: Problem = checks.always_right  # of a value, in words that follow the name

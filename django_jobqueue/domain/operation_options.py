@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.domain.states import ReplayExpiry, SkipReplayed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(NamedTuple):
     """How an operation does what it does, on one job or on a million; each verb reads
     the options that it knows. None keeps what a job has.
 
@@ -44,7 +42,7 @@ class Options:
 
     def to_json(self) -> str:
         """As JSON text."""
-        return json.dumps(asdict(self), default=str)
+        return json.dumps(self._asdict(), default=str)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Options:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from asgiref.sync import iscoroutinefunction
 from django.apps import AppConfig, apps
@@ -35,8 +34,7 @@ class AttemptObserver(Protocol):
         """``on_finished`` for async handlers, in their event loop."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Declaration:
+class Declaration(NamedTuple):
     """A handler as ``@job`` declared it."""
 
     name: str  # of the job type

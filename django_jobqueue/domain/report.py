@@ -7,9 +7,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from django_jobqueue.text.sanitizing import clean, text_of
 
@@ -24,8 +23,7 @@ LEVELS: Final = ("debug", "info", "warning", "error", "critical")
 Line = tuple[float, str, str]  # seconds since 1970, level, text
 
 
-@dataclass(frozen=True, slots=True)
-class TakenReport:
+class TakenReport(NamedTuple):
     """What an attempt has told until now, as it may be stored."""
 
     done: float | None = None

@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from cronsim import CronSim, CronSimError
@@ -45,8 +44,7 @@ NICKNAMES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Cron:
+class Cron(NamedTuple):
     """Fires when a wall clock matches a cron expression."""
 
     expression: str  # of five fields, or of six of which the first is seconds
@@ -64,8 +62,7 @@ class Cron:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Every:
+class Every(NamedTuple):
     """Fires at equal distances, counted in UTC from a moment: a restart or a change of
     clocks does not move them."""
 

@@ -9,7 +9,6 @@ import itertools
 import os
 import time
 from collections import deque
-from dataclasses import replace
 from typing import Final
 from uuid import uuid4
 
@@ -45,8 +44,7 @@ class EmbeddedSupervisor(Loop):
     def __init__(self, config: WorkerConfig, *, grace: float) -> None:
         super().__init__()
         pid = os.getpid()
-        config = replace(
-            config,
+        config = config._replace(
             embedded=True,
             host_id=uuid4(),
             host_identity=identity.identity(pid),
@@ -128,7 +126,7 @@ class EmbeddedSupervisor(Loop):
                 connection_reset.keep_connections()
             if self._control.missing(self.workers):
                 listen = self.process_table.can_listen
-                self._spawn(replace(self._control.config, listen=listen))
+                self._spawn(self._control.config._replace(listen=listen))
             elif (worker := self.worker) is not None:
                 self._make_room(worker)
         except StoreUnavailable as error:
@@ -146,7 +144,7 @@ class EmbeddedSupervisor(Loop):
             worker.drain()
             if worker.is_empty:
                 config = self._control.config.for_quarantined()
-                self._spawn(replace(config, listen=False))
+                self._spawn(config._replace(listen=False))
         elif self._has_made_room:
             self._has_made_room = False
             if not worker.is_paused:
@@ -168,7 +166,7 @@ class EmbeddedSupervisor(Loop):
         if entry is None or not self._control.restarts.is_due(now):
             return
         name = f"{identity.name_of(os.getpid())}/embedded-{next(_numbers)}"
-        worker = HostedThreads(replace(config, name=name), self.process_table, entry)
+        worker = HostedThreads(config._replace(name=name), self.process_table, entry)
         try:
             worker.begin()
         except RuntimeError as error:  # there is no room for all of its threads

@@ -7,7 +7,6 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 from django_jobqueue.host.child import ENDS, Child, exit_code, fork
 from django_jobqueue.host.exporter_child import ExporterChild
@@ -112,7 +111,7 @@ class Children:
         number = process_table.free()
         if number is None or not self.restarts.is_due(time.monotonic()):
             return
-        config = replace(self._config, listen=process_table.can_listen)
+        config = self._config._replace(listen=process_table.can_listen)
         if quarantined:
             config = config.for_quarantined()
         metrics = None if self.counters is None else self.counters.workers[number]
@@ -159,8 +158,7 @@ class Children:
         if not death.worker:
             return  # it ended before it had a row
         if child.hang is not None:
-            death = replace(
-                death,
+            death = death._replace(
                 timed_out=tuple(child.hang.timed_out),
                 suspects=tuple(child.hang.suspects),
             )
@@ -168,7 +166,7 @@ class Children:
             # A job that was claimed ahead, or had ended, did not kill the process.
             running = self._process_table.attempts(child.entry_number).running()
             if len(running) <= NAMED:
-                death = replace(death, suspects=tuple(one.job for one in running))
+                death = death._replace(suspects=tuple(one.job for one in running))
         self.maintenance.recover(death)
 
     def close(self) -> None:

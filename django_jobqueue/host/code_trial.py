@@ -11,8 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final, NoReturn, Self
+from typing import Final, NamedTuple, NoReturn, Self
 
 from django_jobqueue.processes.forking import flush_output
 from django_jobqueue.text.redaction import mask_text
@@ -23,8 +22,7 @@ LONGEST: Final = 300  # characters of its last line that are kept
 CHECK: Final = "--check"  # the flag of runworkers
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(NamedTuple):
     """The command line that this process was started with."""
 
     arguments: tuple[str, ...]

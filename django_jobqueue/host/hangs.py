@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.conf import conf
@@ -22,8 +22,7 @@ MORE: Final = 4  # times as much as all others together
 NAMED: Final = 500  # jobs in one report, which has to fit into a pipe
 
 
-@dataclass(frozen=True, slots=True)
-class Hang:
+class Hang(NamedTuple):
     """The jobs to blame for a process that hangs and is killed for it."""
 
     timed_out: Sequence[UUID] = ()  # jobs that ran longer than their timeout

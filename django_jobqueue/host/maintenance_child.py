@@ -7,7 +7,6 @@ import json
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Final
 
 from django_jobqueue.domain.log_events import Event
@@ -79,7 +78,7 @@ class MaintenanceChild:
     def recover(self, death: ProcessDeath) -> None:
         """Have it look after the jobs of a worker that ended."""
         self._deaths += 1
-        death = replace(death, number=self._deaths)
+        death = death._replace(number=self._deaths)
         self._forget_recovered()
         self._unrecovered[self._deaths] = death
         if self.child is not None:

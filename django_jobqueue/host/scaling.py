@@ -5,8 +5,6 @@ the two plans has.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from django_jobqueue.domain.host_plans import HostPlan
 from django_jobqueue.processes.worker_config import WorkerConfig
 
@@ -40,7 +38,7 @@ class Scaling:
     def one_less(self) -> None:
         """An operator has stopped one worker."""
         processes = max(0, self.plan.processes - 1)
-        self.plan = replace(self.plan, processes=processes)
+        self.plan = self.plan._replace(processes=processes)
 
 
 def plan_of(config: WorkerConfig, processes: int) -> HostPlan:
@@ -55,8 +53,7 @@ def plan_of(config: WorkerConfig, processes: int) -> HostPlan:
 
 def configured(config: WorkerConfig, plan: HostPlan) -> WorkerConfig:
     """The configuration of a worker under this plan."""
-    return replace(
-        config,
+    return config._replace(
         queues=plan.queues,
         threads=plan.threads,
         async_slots=plan.async_slots,

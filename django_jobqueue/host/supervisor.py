@@ -72,7 +72,7 @@ class Supervisor:
             attempts=bounds["threads"] + bounds["async_slots"],
         )
         if config.standby:
-            self.config = replace(self.config, standby_token=uuid4())
+            self.config = self.config._replace(standby_token=uuid4())
             self.process_table.standby_until = 0.0
             self.process_table.standby_is_held = False
         self.dump = UnfinishedJobsDump(conf.dump_dir, self.config.supervisor)
@@ -274,8 +274,7 @@ class Supervisor:
 def _identified(config: WorkerConfig) -> WorkerConfig:
     """The configuration with the name and the identity of this process."""
     pid = os.getpid()
-    return replace(
-        config,
+    return config._replace(
         host_id=identity.host_id(pid),
         host_identity=identity.identity(pid),
         supervisor=identity.name_of(pid),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import CsrfViewMiddleware
@@ -24,8 +23,7 @@ from django_jobqueue.store.token_rows import TokenRow
 SAFE: Final = ("GET", "HEAD", "OPTIONS")
 
 
-@dataclass(frozen=True, slots=True)
-class TokenCaller:
+class TokenCaller(NamedTuple):
     """A program with a token."""
 
     name: str

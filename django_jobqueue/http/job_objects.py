@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.conf import conf
@@ -36,8 +35,7 @@ IDS: Final = "job_"
 _JOB_ID: Final = re.compile(ID_PATTERN)
 
 
-@dataclass(frozen=True, slots=True)
-class TypeFacts:
+class TypeFacts(NamedTuple):
     """What the API needs to know of a job's type."""
 
     queue: str

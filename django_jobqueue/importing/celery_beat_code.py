@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from django_jobqueue.importing.celery_crontab import FIELDS, cron_of
 from django_jobqueue.importing.foreign_schedule import NotImportable, name_of
@@ -14,8 +13,7 @@ DURATIONS: Final = ("seconds", "minutes", "hours", "days")
 CELERYS: Final = ("minute", "hour", "day_of_week", "day_of_month", "month_of_year")
 
 
-@dataclass(frozen=True, slots=True)
-class BeatEntry:
+class BeatEntry(NamedTuple):
     """One entry, where it is, and what to write instead."""
 
     node: ast.expr

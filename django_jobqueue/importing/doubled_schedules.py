@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django_jobqueue.domain.schedule_rules import ScheduleRule, parse
 from django_jobqueue.domain.schedules import Origin, ScheduleDeclaration, schedules
@@ -16,8 +15,7 @@ from django_jobqueue.store.schedules import foreign_tables
 COMPARED: Final = 20  # next moments: rules that are written differently may be the same
 
 
-@dataclass(frozen=True, slots=True)
-class _Ours:
+class _Ours(NamedTuple):
     """A schedule here, as it is in force."""
 
     name: str

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue import operations
@@ -49,8 +49,7 @@ SAME: Final = ("job_type", "rule", "time_zone", "data")
 NEW: Final = (Becomes.SCHEDULE, Becomes.PAUSED, Becomes.JOB)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Source(NamedTuple):
     """Another job queue whose tables are read."""
 
     label: str

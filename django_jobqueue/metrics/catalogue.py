@@ -10,9 +10,8 @@ table, so a name stands here or nowhere.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from django_jobqueue.domain.endpoint_answers import AnswerClass
 from django_jobqueue.domain.histogram import BOUNDS
@@ -35,8 +34,7 @@ class Merge(StrEnum):
     MAX = "max"
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(NamedTuple):
     """A label and its values; without values it can have any, such as each queue, and
     ``METRICS_SERIES`` limits their number."""
 
@@ -44,8 +42,7 @@ class Label:
     values: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Metric:
+class Metric(NamedTuple):
     """A line of the catalogue."""
 
     name: str  # with the unit, and with _total if it is a counter

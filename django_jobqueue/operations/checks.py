@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -68,17 +67,16 @@ def checked_options(options: Options, **given: Any) -> Options:
         given["expires"], given["expires_at"] = _expires(given["expires"])
     if "skip_replayed" in given:
         given["skip_replayed"] = _skip_replayed(given["skip_replayed"])
-    try:
-        options = replace(options, **given)
-    except TypeError as error:
-        raise InvalidArguments(f"An operation has no such option: {error}") from None
+    for name in given.keys() - set(options._fields):
+        raise InvalidArguments(f"An operation has no such option: {name}.")
+    options = options._replace(**given)
     check(priority=options.priority, queue=options.queue)
     check_attempts(options.max_attempts)
     check_number("limit", options.limit)
     run_after = checked_moment("run_after", options.run_after)
     if run_after and options.expires_at and options.expires_at <= run_after:
         raise InvalidArguments(expires_first(run_after, options.expires_at))
-    return replace(options, run_after=run_after)
+    return options._replace(run_after=run_after)
 
 
 def check_number(name: str, number: int | None) -> None:

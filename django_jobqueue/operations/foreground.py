@@ -9,8 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from django.db import connections, transaction
 
@@ -29,8 +29,7 @@ from django_jobqueue.operations.checks import checked_data
 from django_jobqueue.store.rows import Job
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForegroundRun:
+class ForegroundRun(NamedTuple):
     """What came of it."""
 
     outcome: Outcome  # what a worker would do with the job

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 from uuid import UUID
 
 from django.db import DatabaseError, connections
@@ -37,8 +37,7 @@ PATIENCE: Final = 5.0  # seconds that rows which others have locked are waited f
 PAUSE: Final = 0.05  # seconds between two tries
 
 
-@dataclass(frozen=True, slots=True)
-class MovePlan:
+class MovePlan(NamedTuple):
     """What would be moved."""
 
     total: int

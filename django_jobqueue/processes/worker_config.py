@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 from uuid import UUID
 
 from django_jobqueue.domain.registry import Declaration
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerConfig:
+class WorkerConfig(NamedTuple):
     """The configuration of a worker process."""
 
     queues: tuple[str, ...] | None = None  # None is every queue
@@ -40,6 +39,6 @@ class WorkerConfig:
     def for_quarantined(self) -> WorkerConfig:
         """The same for a worker that runs quarantined jobs."""
         slots = min(1, self.threads), min(1, self.async_slots)
-        return replace(
-            self, quarantined=True, drain=True, threads=slots[0], async_slots=slots[1]
+        return self._replace(
+            quarantined=True, drain=True, threads=slots[0], async_slots=slots[1]
         )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django_jobqueue.exceptions import EndpointError, Fail, Retry
 from django_jobqueue.execution.attempt_outcome import HandedOver
@@ -18,8 +17,7 @@ BUSY: Final = 503
 RETRIED: Final = (408, 425, 429)  # and all from 500 on
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """An answer, as far as it was read."""
 
     status: int

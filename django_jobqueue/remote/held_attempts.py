@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.arguments import from_json, result_to_json
@@ -45,8 +45,7 @@ class RemoteFailure(Exception):
     """What another program says of an attempt that failed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reported:
+class Reported(NamedTuple):
     """What another program says of an attempt."""
 
     status: str  # succeeded, failed, cancelled or released

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 SHORTEST: Final = 6  # hexadecimal digits
@@ -16,8 +15,7 @@ _HEX = re.compile(r"[0-9a-f]+")
 _DASHES = re.compile(r"[-{}\s]")
 
 
-@dataclass(frozen=True, slots=True)
-class IdSearch:
+class IdSearch(NamedTuple):
     """The ids from ``first`` to ``last`` that end so; one id if they are the same."""
 
     first: UUID

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.utils.translation import gettext as _
 
@@ -30,8 +29,7 @@ STATE_OF: Final = {Table.QUEUED: "state", Table.ARCHIVED: "status"}
 CHOICES: Final = {"state": STATES, "status": tuple(ArchivedStatus.values)}
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
+class Search(NamedTuple):
     """A parsed search: terms, and ids of which only a part may be given.
 
     A word without a colon is an id if it can be one, and a text otherwise.

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 
@@ -42,8 +42,7 @@ EQUAL: Final = ("=",)
 ORDERED: Final = ("=", "<", "<=", ">", ">=")
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """A field that jobs can be selected by."""
 
     name: str
@@ -107,8 +106,7 @@ class SelectionError(ValueError):
     """Conditions that cannot be; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(NamedTuple):
     """One condition: a field, how it is compared, and with what.
 
     ``path`` is where the value stands in the data: ``("customer", "id")``.

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.utils.translation import gettext as _
 
@@ -25,8 +24,7 @@ _KEY: Final = re.compile(rf'\.({_QUOTED}|[^\s.":]+)')
 _ESCAPE: Final = re.compile(r"\\(.)")
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A part of a search between spaces."""
 
     text: str  # as it was typed

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -32,8 +32,7 @@ MANY_CRASHES: Final = 3  # that may be a type's fault, in this hour and the last
 NOBODY_CLAIMS: Final = ("no_worker", "all_draining")
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(NamedTuple):
     """A condition that holds. With its subject it is one alert."""
 
     name: AlertCondition

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from django.utils.translation import gettext as _
 
@@ -14,8 +14,7 @@ from django_jobqueue.store.reading.claimers import Claimer, claimers, is_alive
 from django_jobqueue.store.reading.stats import Depth, Pause, WorkerRow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Present:
+class Present(NamedTuple):
     """The waiting and running jobs, the workers, and everything that is paused."""
 
     time: datetime

@@ -4,9 +4,8 @@ answer."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from django_jobqueue.conf import conf
@@ -18,8 +17,7 @@ from django_jobqueue.text.json_reading import read_json
 from django_jobqueue.text.redaction import mask_text
 
 
-@dataclass(frozen=True, slots=True)
-class StoredAnswer:
+class StoredAnswer(NamedTuple):
     """An answer to a request with a job, or what there was instead."""
 
     answer_class: AnswerClass
@@ -40,8 +38,7 @@ class StoredAnswer:
         return str(self.answer_class.label if self.status is None else self.status)
 
 
-@dataclass(frozen=True, slots=True)
-class StoredAnswers:
+class StoredAnswers(NamedTuple):
     """What the row of an endpoint has of its answers."""
 
     last: StoredAnswer | None = None
@@ -55,8 +52,7 @@ class StoredAnswers:
         return 0 < self.answered == self.failed
 
 
-@dataclass(frozen=True, slots=True)
-class EndpointState:
+class EndpointState(NamedTuple):
     """An endpoint now."""
 
     name: str

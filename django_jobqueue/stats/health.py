@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import nlargest
-from typing import Final
+from typing import Final, NamedTuple
 
 from django_jobqueue.domain.states import WorkerState
 from django_jobqueue.stats.conditions import ENOUGH, MANY_CRASHES, waits_long
@@ -20,8 +19,7 @@ from django_jobqueue.text import numbers
 MOST: Final = 20  # queues, and job types, of which figures are given
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What is still healthy."""
 
     max_age: float  # seconds that the oldest ready job of a queue may have waited
@@ -36,8 +34,7 @@ class Thresholds:
         return self.queues is None or queue in self.queues
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """Something beyond a threshold. ``code`` is stable, for programs."""
 
     code: str  # few_workers, old_job, many_ready, many_failed, many_crashes
@@ -46,8 +43,7 @@ class Problem:
     job_type: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(NamedTuple):
     """A value beside its threshold, which is a lower one for workers."""
 
     name: str  # workers, oldest, ready, failed, crashes
@@ -57,8 +53,7 @@ class Figure:
     limit: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
+class Health(NamedTuple):
     """The judgement, and what it is based on."""
 
     problems: list[Problem]  # the most important first

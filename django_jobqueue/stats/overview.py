@@ -7,9 +7,8 @@ archive.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.db.models import Q
 from django.db.models.functions import Coalesce
@@ -55,8 +54,7 @@ MOST_OPERATIONS: Final = 20
 MOST_ALERTS: Final = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Now:
+class Now(NamedTuple):
     """The present state, and the problems of the last hour or day."""
 
     present: Present
@@ -71,8 +69,7 @@ class Now:
     schedules: list[ScheduleNow]  # by name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Past:
+class Past(NamedTuple):
     """The jobs that finished in a window, up to when it was read."""
 
     start: datetime
@@ -84,8 +81,7 @@ class Past:
     releases: list[ReleaseSpan]  # the newest first
 
 
-@dataclass(frozen=True, slots=True)
-class Details:
+class Details(NamedTuple):
     """What is read of a few job types only."""
 
     names: frozenset[str]
@@ -93,8 +89,7 @@ class Details:
     trends: list[Finished]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overview:
+class Overview(NamedTuple):
     """The job queue, now and in a window."""
 
     window: Window

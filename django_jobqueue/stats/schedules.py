@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 from django.db.models import TextChoices
@@ -46,8 +45,7 @@ class ScheduleState(TextChoices):
     GONE = "gone", gettext_lazy("gone")  # no code declares it any more
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduleNow:
+class ScheduleNow(NamedTuple):
     """A schedule at this moment."""
 
     row: Schedule

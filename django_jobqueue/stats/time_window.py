@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.utils.translation import gettext_lazy as _
 
 EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)  # where spans of any length begin
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(NamedTuple):
     """A length of time up to now, in spans that charts show."""
 
     name: str  # as addresses have it

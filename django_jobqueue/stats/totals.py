@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from django_jobqueue.domain.histogram import BUCKETS, added, percentile
 from django_jobqueue.store.reading.history import Counts, Finished
@@ -127,8 +127,7 @@ class Line:
         self.trend = trend
 
 
-@dataclass(frozen=True, slots=True)
-class Lines:
+class Lines(NamedTuple):
     """The lines that are shown, by name, and how many are not."""
 
     shown: list[Line]

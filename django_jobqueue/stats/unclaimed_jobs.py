@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
@@ -87,8 +86,7 @@ NOT_TOGETHER: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(NamedTuple):
     """Something that is wrong. ``code`` is stable, for programs."""
 
     code: str

@@ -10,8 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.selection import forms_of
@@ -46,8 +45,7 @@ DROP: Final = "DROP INDEX CONCURRENTLY IF EXISTS {name}"
 NO_LIMITS: Final = "SET statement_timeout = 0; SET lock_timeout = 0"
 
 
-@dataclass(frozen=True, slots=True)
-class DataIndex:
+class DataIndex(NamedTuple):
     """The index of one key, which may be a path, of one job type."""
 
     job_type: str
@@ -69,8 +67,7 @@ class DataIndex:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Differences:
+class Differences(NamedTuple):
     """What is declared and what is there."""
 
     missing: tuple[DataIndex, ...]

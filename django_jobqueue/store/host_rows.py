@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -101,8 +100,7 @@ DELETE FROM jobqueue_host
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostReport:
+class HostReport(NamedTuple):
     """The state of a host, as its row has it."""
 
     id: UUID
@@ -134,7 +132,7 @@ class HostFacts(NamedTuple):
 
 def keep(db: Database, report: HostReport, lease: float) -> dict[str, Any]:
     """Make or renew the row of a host; returns what operators ask of it."""
-    params = {name: getattr(report, name) for name in report.__slots__}
+    params = report._asdict()
     queues = report.queues
     params |= {
         "queues": None if queues is None else json.dumps(list(queues)),

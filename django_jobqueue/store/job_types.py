@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django_jobqueue.domain import followers, key_limits, unique_keys, weights
 from django_jobqueue.domain.job_options import COLUMNS, OVERRIDES
@@ -141,8 +140,7 @@ SELECT name, pg_notify('jobqueue', '{News.JOB_TYPES.prefix}') FROM changed
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """The value of an override before a change and after; None is no override."""
 
     before: Any

@@ -10,7 +10,6 @@ would lapse in each one that is longer than its time.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -125,8 +124,7 @@ SELECT fence FROM jobqueue_lease
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claimant:
+class Claimant(NamedTuple):
     """Who wants a lease, and for how long."""
 
     name: str  # of the lease
@@ -155,7 +153,7 @@ class Beat(NamedTuple):
 
 def take(db: Database, claimant: Claimant) -> Answer:
     """Take a lease if it is free, or was not renewed in time."""
-    params = {name: getattr(claimant, name) for name in claimant.__slots__}
+    params = claimant._asdict()
     rows = db.fetch(TAKE, params)
     return Answer(*rows[0]) if rows else Answer(0)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -109,8 +108,7 @@ SELECT name, delivery FROM jobqueue_jobtype
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewRemoteWorker:
+class NewRemoteWorker(NamedTuple):
     """The values with which a remote worker registers."""
 
     name: str
@@ -122,8 +120,7 @@ class NewRemoteWorker:
     lease: float  # seconds
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteWorker:
+class RemoteWorker(NamedTuple):
     """A living remote worker."""
 
     id: int
@@ -161,7 +158,7 @@ class HeldJob(NamedTuple):
 
 def register(db: Database, new: NewRemoteWorker) -> int | None:
     """Write the row of a remote worker; None if its owner has too many."""
-    params: dict[str, Any] = {name: getattr(new, name) for name in new.__slots__}
+    params: dict[str, Any] = new._asdict()
     params["job_types"] = json.dumps(list(new.job_types))
     params["queues"] = None if new.queues is None else json.dumps(list(new.queues))
     rows = db.fetch(REGISTER, params)

@@ -114,8 +114,7 @@ def claimed_jobs(rows: Iterable[tuple[Any, ...]]) -> list[ClaimedJob]:
 _as_claimed = partial(tuple.__new__, ClaimedJob)  # a third of what _make() takes
 
 
-@dataclass(frozen=True, slots=True)
-class Overrides:
+class Overrides(NamedTuple):
     """An operator's overrides of a job type; None is not set."""
 
     priority: int | None

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django_jobqueue.domain.api_tokens import Grant
 from django_jobqueue.store.connection import Database
@@ -58,8 +57,7 @@ RETURNING id
 BATCH: Final = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class TokenRow:
+class TokenRow(NamedTuple):
     """A token as its row says."""
 
     id: int

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from django_jobqueue.exceptions import StoreUnavailable
@@ -176,8 +175,7 @@ DELETE FROM jobqueue_worker
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewWorker:
+class NewWorker(NamedTuple):
     """The values with which a worker registers."""
 
     name: str  # host:pid
@@ -193,8 +191,7 @@ class NewWorker:
     versions: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Beat:
+class Beat(NamedTuple):
     """The state of a living worker that is written when its lease is renewed."""
 
     id: int
@@ -228,7 +225,7 @@ class Asked(NamedTuple):
 
 def register(db: Database, new: NewWorker, lease: float) -> int:
     """Write the row of a worker that starts; return its id, which is never reused."""
-    params: dict[str, Any] = {name: getattr(new, name) for name in new.__slots__}
+    params: dict[str, Any] = new._asdict()
     params |= {
         "queues": None if new.queues is None else json.dumps(list(new.queues)),
         "job_types": json.dumps(list(new.job_types)),

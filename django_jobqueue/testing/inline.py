@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from django.db import connections
@@ -55,8 +54,7 @@ from django_jobqueue.workers.reporter import Reporter
 ENDED: Final = "its drain() ended"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ran:
+class Ran(NamedTuple):
     """An attempt that ``drain()`` ran."""
 
     job: Job  # as the attempt left it

@@ -16,6 +16,7 @@ DOCUMENTED = {
     "_base_manager",
     "_default_manager",
     "_exit",
+    "_field_defaults",
     "_fields",
     "_meta",
     "_replace",

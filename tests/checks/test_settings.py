@@ -291,7 +291,7 @@ def test_e009_w005_middleware_can_be_loaded_and_suits_the_handlers() -> None:
         start = f"JOBQUEUE['MIDDLEWARE'] names {path!r}, which "
         only(found_of_middleware(path), "E009", start, problem, hint)
     add = jobs.add.declaration
-    wrong = replace(add, policy=replace(add.policy, middleware=("shop.no.such",)))
+    wrong = add._replace(policy=replace(add.policy, middleware=("shop.no.such",)))
     registry.add(wrong)
     try:
         of_type = f"@job(middleware=…) of {add.name!r} names 'shop.no"

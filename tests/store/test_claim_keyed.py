@@ -39,7 +39,7 @@ def take(
     db: OwnConnection, worker: int, limit: int = 10, **changes: Any
 ) -> list[ClaimedJob]:
     """Claim from the lane of these jobs."""
-    values = {name: getattr(LANE, name) for name in LANE.__slots__}
+    values = LANE._asdict()
     return claim_keyed.claim_keyed(
         db, worker, KeyedLane(**{**values, **changes}), limit
     )

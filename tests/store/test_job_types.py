@@ -87,7 +87,7 @@ def declared(name: str = "shop.send", policy: Policy = FULL) -> Declaration:
     """A declaration of a job type that has no row yet."""
     known = registry.get(ADD)
     assert known is not None
-    return replace(known, name=name, policy=policy)
+    return known._replace(name=name, policy=policy)
 
 
 def stamps() -> dict[str, object]:

@@ -33,7 +33,7 @@ def declared(**policy: Any) -> Iterator[None]:
     """The handlers as another release declares them."""
     before = [handler.declaration for handler in HANDLERS]
     for one in before:
-        registry.add(replace(one, policy=replace(one.policy, **policy)))
+        registry.add(one._replace(policy=replace(one.policy, **policy)))
     try:
         yield
     finally:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from types import ModuleType
 
 import pytest
@@ -105,7 +104,7 @@ def test_a_drain_of_a_test_runs_what_a_handler_of_it_declared(
     monkeypatch.setitem(
         registry._by_name,  # private: to declare another function of this name
         jobs.add.name,
-        replace(jobs.add.declaration, function=declare_and_enqueue),
+        jobs.add.declaration._replace(function=declare_and_enqueue),
     )
     jobs.add.enqueue(1)
     assert [ran.job.result for ran in testing.drain()] == [1, "ran"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -81,7 +81,7 @@ class Draft:
         return FORMS[operation.kind](
             request.POST if request.method == "POST" else None,
             initial={
-                **asdict(operation.options),
+                **operation.options._asdict(),
                 "reason": operation.reason,
                 "per_minute": operation.per_minute,
             },

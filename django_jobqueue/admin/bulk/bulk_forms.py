@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from django import forms
@@ -128,7 +127,7 @@ class BulkForm(forms.Form):
     def _check_number(self, cleaned_data: dict[str, Any]) -> None:
         """The operator confirms the number that the page showed. Another choice may
         change the number: then it is shown, and asked for again."""
-        options = replace(self._draft.operation.options, **self._options(cleaned_data))
+        options = self._draft.operation.options._replace(**self._options(cleaned_data))
         self.plan = self._draft.plan_of(options)
         self._ask_number()
         if not self.number:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.http import HttpRequest
@@ -52,8 +51,7 @@ MODELS: Final = {
 SHOWN: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """A table in which the value stands."""
 
     label: Any
@@ -63,8 +61,7 @@ class Place:
     more: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(NamedTuple):
     """All of the page."""
 
     state: Any

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.http import HttpRequest
@@ -30,8 +29,7 @@ VALUES: Final = 3  # of a key that are shown
 KEYS: Final = 6
 
 
-@dataclass(frozen=True, slots=True)
-class AffectedValue:
+class AffectedValue(NamedTuple):
     """A value, and how many of the jobs have it."""
 
     text: str
@@ -39,8 +37,7 @@ class AffectedValue:
     url: str | SafeString  # of these jobs; empty where the value cannot be searched for
 
 
-@dataclass(frozen=True, slots=True)
-class AffectedKey:
+class AffectedKey(NamedTuple):
     """A key of the data, with its most common values."""
 
     name: str

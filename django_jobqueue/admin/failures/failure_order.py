@@ -4,9 +4,8 @@ the widest."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.db import models
 from django.db.models import Case, Count, F, OuterRef, Subquery, Sum, Value, When
@@ -25,8 +24,7 @@ LATEST: Final = ("last_seen", "fingerprint")
 RANK: Final = "rank"  # what the list is ordered by first, where that is no column
 
 
-@dataclass(frozen=True, slots=True)
-class FailureOrder:
+class FailureOrder(NamedTuple):
     """An order of the list."""
 
     name: str  # in the address

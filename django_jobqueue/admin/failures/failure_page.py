@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
@@ -48,8 +48,7 @@ MOSTLY: Final = 0.95
 MOST_TYPES: Final = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(NamedTuple):
     """The newest failure."""
 
     job: Any
@@ -69,8 +68,7 @@ class Line:
     width: str  # of the bar, in hundredths
 
 
-@dataclass(frozen=True, slots=True)
-class Breakdown:
+class Breakdown(NamedTuple):
     """The newest failures by job type, queue, host or release."""
 
     label: str
@@ -79,8 +77,7 @@ class Breakdown:
     note: str = ""  # when nearly all have the same value
 
 
-@dataclass(frozen=True, slots=True)
-class AffectedType:
+class AffectedType(NamedTuple):
     """A job type whose jobs failed so, and the way to its pause."""
 
     name: Any  # a link, if the user may see the job type
@@ -88,8 +85,7 @@ class AffectedType:
     url: str  # of the page that asks whether to pause or resume it; empty: not allowed
 
 
-@dataclass(frozen=True, slots=True)
-class GroupPage:
+class GroupPage(NamedTuple):
     """Everything on the page."""
 
     since: Any

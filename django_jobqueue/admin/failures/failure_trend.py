@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.utils.formats import date_format
@@ -37,8 +36,7 @@ Counts = tuple[int, int]  # how often the job was over with it, and retried
 Hours = dict[datetime, Counts]
 
 
-@dataclass(frozen=True, slots=True)
-class Trend:
+class Trend(NamedTuple):
     """A chart, and its values other than zero as a table."""
 
     label: Any
@@ -46,8 +44,7 @@ class Trend:
     rows: Sequence[tuple[str, str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Lately:
+class Lately(NamedTuple):
     """How often a group failed in the last 24 hours."""
 
     day: int

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.contrib.admin.models import LogEntry
 from django.http import HttpRequest
@@ -22,8 +21,7 @@ from django_jobqueue.text import numbers
 MOST: Final = 200  # workers
 
 
-@dataclass(frozen=True, slots=True)
-class HostPage:
+class HostPage(NamedTuple):
     """Everything on the page."""
 
     note: str

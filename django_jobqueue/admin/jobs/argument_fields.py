@@ -9,12 +9,20 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
 from types import NoneType, UnionType
-from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Final,
+    Literal,
+    NamedTuple,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 from uuid import UUID
 
 from django import forms
@@ -46,8 +54,7 @@ class JsonField(forms.CharField):
             raise ValidationError(_("This is not JSON.")) from error
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(NamedTuple):
     """A parameter of a handler, and the field for it."""
 
     name: str

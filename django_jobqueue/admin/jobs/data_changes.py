@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
@@ -162,8 +161,7 @@ LONGEST_WRITTEN: Final = 60  # characters of a key
 MISSING: Final = object()
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """One place: what was there and what will be; empty for nothing. ``key`` is the key
     of the data that the place is in."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.db.models import QuerySet, TextField
@@ -63,8 +63,7 @@ class Attempt:
         return numbers.duration(self.ran_ms)
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
     """Attempts in a row that ended alike; the newest comes first, and speaks for
     all."""
 

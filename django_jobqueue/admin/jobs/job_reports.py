@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.db.models import TextField
 from django.db.models.functions import Cast, Left
@@ -27,8 +27,7 @@ LONGEST_PAGE: Final = 512 * 1024  # of all those on a page
 INEXACT: Final = timedelta(seconds=2)  # a start, by the clocks of two machines
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One that the handler wrote."""
 
     when: Any

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.http import HttpRequest
@@ -30,8 +29,7 @@ MOST_REPLAYS: Final = 20
 LATELY: Final = 60  # jobs of the same type
 
 
-@dataclass(frozen=True, slots=True)
-class Dot:
+class Dot(NamedTuple):
     """A job of the same type that is over."""
 
     status: str

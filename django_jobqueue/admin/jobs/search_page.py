@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.contrib.admin import AdminSite
 from django.contrib.admin.options import IncorrectLookupParameters
@@ -51,8 +51,7 @@ TABLES: Final[tuple[tuple[type[models.Model], Table], ...]] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Meaning:
+class Meaning(NamedTuple):
     """A search that a value could mean, and how many jobs it finds."""
 
     text: str
@@ -61,8 +60,7 @@ class Meaning:
     archived: str
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A job that was found."""
 
     job: Any
@@ -84,8 +82,7 @@ class TableResult:
     problem: str
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """All of it."""
 
     query: str

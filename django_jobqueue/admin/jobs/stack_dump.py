@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.contrib.admin.utils import quote
@@ -24,8 +23,7 @@ from django_jobqueue.models import Failure, QueuedJob, Worker
 from django_jobqueue.text import numbers
 
 
-@dataclass(frozen=True, slots=True)
-class Stack:
+class Stack(NamedTuple):
     """Where one job, or one thread without a job, was."""
 
     name: Any
@@ -35,8 +33,7 @@ class Stack:
     traceback: Traceback | None
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a running job was, and when; whether a newer answer is awaited."""
 
     traceback: Traceback | None = None
@@ -44,8 +41,7 @@ class Place:
     is_awaited: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class StackDump:
+class StackDump(NamedTuple):
     """The latest stack dump of a worker, and whether one is still awaited."""
 
     at: datetime | None = None

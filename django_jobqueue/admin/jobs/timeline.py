@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.utils.translation import gettext as _
 
@@ -17,8 +16,7 @@ MOST_RUNS: Final = 8
 AT_ONCE: Final = timedelta(seconds=1)  # between creation and due, no wait was meant
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """A point of the timeline."""
 
     label: str

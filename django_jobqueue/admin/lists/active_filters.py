@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib.admin.views.main import SEARCH_VAR, ChangeList
 
@@ -13,8 +12,7 @@ from django_jobqueue.search import SearchError
 from django_jobqueue.search.tokens import tokens
 
 
-@dataclass(frozen=True, slots=True)
-class Chip:
+class Chip(NamedTuple):
     """A condition in words, and the address of the list without it."""
 
     label: Any
@@ -22,8 +20,7 @@ class Chip:
     without: str
 
 
-@dataclass(frozen=True, slots=True)
-class Tab:
+class Tab(NamedTuple):
     """A state whose jobs are a list of their own."""
 
     label: Any

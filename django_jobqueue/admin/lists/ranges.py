@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import datetime as clock
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from django.contrib.admin.views.main import ChangeList
 from django.db.models.query import QuerySet
@@ -59,8 +58,7 @@ class RangeError(Exception):
     """A range that cannot be understood; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(NamedTuple):
     """One end of a range, as it was typed."""
 
     date: str

@@ -4,9 +4,8 @@ says what to do when one took too long."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.contrib.admin import AdminSite
 from django.contrib.admin.views.main import SEARCH_VAR
@@ -27,8 +26,7 @@ READING: Final = ("GET", "HEAD")
 PLACES: Final = ("after", "before", "since", "p")  # of pages; they narrow nothing
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(NamedTuple):
     """A condition of the page, and the address of the page without it."""
 
     name: str

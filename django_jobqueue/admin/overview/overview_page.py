@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.http import HttpRequest
 from django.utils.http import urlencode
@@ -36,8 +35,7 @@ from django_jobqueue.text import numbers
 PARAMETER: Final = "window"
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
+class Card(NamedTuple):
     """One number, what it is of, and whether it is worrying."""
 
     label: str
@@ -47,8 +45,7 @@ class Card:
     is_bad: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Pointer:
+class Pointer(NamedTuple):
     """A concern as it is shown."""
 
     text: str
@@ -57,8 +54,7 @@ class Pointer:
     others: str
 
 
-@dataclass(frozen=True, slots=True)
-class FiringAlert:
+class FiringAlert(NamedTuple):
     """An alert that fires now."""
 
     reason: str  # its condition, and what it is about
@@ -66,8 +62,7 @@ class FiringAlert:
     since: str
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """All that the template shows."""
 
     window: Any

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
@@ -33,16 +32,14 @@ MOST_WORKERS: Final = 50
 SHOWN_OPERATIONS: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """The title of a column, and the class of its cells."""
 
     label: SafeString
     style: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(NamedTuple):
     """A number of jobs, and the list of them."""
 
     text: str
@@ -51,8 +48,7 @@ class Cell:
     is_bad: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """The figures of a job type or queue."""
 
     name: str
@@ -67,8 +63,7 @@ class Row:
         return any(cell.is_bad for _column, cell in self.cells)
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(NamedTuple):
     """Rows, what is wrong first, then by name; and a note about those not shown."""
 
     columns: Sequence[Column]
@@ -76,8 +71,7 @@ class Table:
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerRow:
+class WorkerRow(NamedTuple):
     """A worker."""
 
     name: str
@@ -90,8 +84,7 @@ class WorkerRow:
     release: str
 
 
-@dataclass(frozen=True, slots=True)
-class OperationRow:
+class OperationRow(NamedTuple):
     """A bulk operation."""
 
     label: str
@@ -267,8 +260,8 @@ def _row(
     limit = overview.now.limits.get(line.name) if addresses.are_types else None
     is_slow = not is_paused and (depths.oldest or 0) > conf.alert_wait
     failed = addresses.list("archivedjob", line.name, status="failed")
-    running = replace(
-        waiting("running"), limit="" if limit is None else numbers.number(limit)
+    running = waiting("running")._replace(
+        limit="" if limit is None else numbers.number(limit)
     )
     cells = [
         *map(waiting, ("ready", "later", "retrying")),

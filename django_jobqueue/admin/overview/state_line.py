@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.db import DatabaseError, connections, transaction
 from django.http import HttpRequest
@@ -26,8 +25,7 @@ TEMPLATE: Final = "admin/jobqueue/index.html"
 PATIENCE: Final = 500  # milliseconds of a statement: it is the index of other apps, too
 
 
-@dataclass(frozen=True, slots=True)
-class StateLine:
+class StateLine(NamedTuple):
     """The worst of what needs attention, or that all is well."""
 
     text: str

@@ -7,9 +7,8 @@ drawings, which are stretched to the width of the page.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import ceil, floor, log10
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -22,8 +21,7 @@ SPARK_HEIGHT: Final = 20.0
 DECADE: Final = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """A part of a bar."""
 
     style: str  # class of the shape
@@ -31,8 +29,7 @@ class Part:
     height: str
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(NamedTuple):
     """A bar of parts, from the base up, and what it says when pointed at."""
 
     x: str
@@ -40,16 +37,14 @@ class Bar:
     title: str
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """A line with gaps, and the dots of what stands alone."""
 
     style: str
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """A moment that something happened at: an upright line."""
 
     style: str
@@ -57,8 +52,7 @@ class Mark:
     title: str
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
+class Chart(NamedTuple):
     """A drawing with the labels of its axes, greatest and first one first."""
 
     width: str
@@ -76,8 +70,7 @@ class Chart:
         return [_text(HEIGHT * place / gaps) for place in range(gaps + 1)]
 
 
-@dataclass(frozen=True, slots=True)
-class Spark:
+class Spark(NamedTuple):
     """A tiny chart: all of it, and the part that failed."""
 
     width: str

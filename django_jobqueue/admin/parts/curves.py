@@ -4,9 +4,9 @@ an hour, a day, a week or a month."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.http import HttpRequest, QueryDict
 from django.utils.translation import gettext as _
@@ -36,8 +36,7 @@ class Choice:
     is_current: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Curves:
+class Curves(NamedTuple):
     """The charts, the ways to others, and what the marks mean."""
 
     history: History
@@ -57,7 +56,7 @@ def curves(request: HttpRequest, part: Part, about: str, *, sees_audit: bool) ->
     db, now = DjangoDatabase(), database_now()
     start = window.start(now)
     began = past.releases(db, start - BEFORE, part=part)
-    shown = replace(part, release=release)
+    shown = part._replace(release=release)
     before, shift = None, max(window.length, DAY.length)
     if compares:
         ended = start + window.length - shift

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
@@ -23,8 +22,7 @@ LABELS: Final = {WEEK.name: "D j", MONTH.name: "m-d"}  # of an axis
 OUTCOMES: Final = ("failed", "other", "succeeded")  # from the base up
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """The figures of one span, as text."""
 
     start: str
@@ -37,8 +35,7 @@ class Row:
     run: str
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(NamedTuple):
     """The history of a window, as a chart and as a table, newest first."""
 
     finished: Chart
@@ -47,8 +44,7 @@ class History:
     per: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """Something that happened in the window: a release began, somebody paused."""
 
     style: str  # deploy or act
@@ -56,8 +52,7 @@ class Event:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Period:
+class Period(NamedTuple):
     """The figures of a window, and what they are compared with."""
 
     window: Window

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -29,8 +28,7 @@ FOLD: Final = 60  # what the elements of a fold count against the bound
 Piece = str  # a line; or, as SafeString, a block of its own
 
 
-@dataclass(frozen=True, slots=True)
-class JsonTree:
+class JsonTree(NamedTuple):
     """A JSON value for people, and what to say about it."""
 
     html: SafeString | str = ""
@@ -58,7 +56,7 @@ def of_value(
         hides = masking is not None and (masking.has_masked or writer.is_full)
     except RecursionError:
         return JsonTree(note=gettext("Nested too deeply to be shown."))
-    return replace(_tree(pieces, writer), hides=hides)
+    return _tree(pieces, writer)._replace(hides=hides)
 
 
 def of_shape(value: Any, secrets: Collection[str] = ()) -> JsonTree:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import TextChoices
 from django.utils.text import capfirst
@@ -36,8 +35,7 @@ class Source(TextChoices):
     OVERRIDE = "override", _("override")
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyRow:
+class PolicyRow(NamedTuple):
     """One line."""
 
     option: str

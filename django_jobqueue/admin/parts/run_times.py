@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.utils.translation import gettext as _
 
@@ -33,8 +33,7 @@ class Bar:
         return f"{self.label}: {self.count}"
 
 
-@dataclass(frozen=True, slots=True)
-class RunTimes:
+class RunTimes(NamedTuple):
     """The bars from the first to the last bucket that has something."""
 
     bars: Sequence[Bar]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -99,7 +98,7 @@ def phrase(
     """One condition in words: "finished before 2026-11-21 10:00:00 UTC"."""
     value_type = FIELDS[term.field].value_type
     if term.field == "group" and groups and term.value in groups:
-        term = replace(term, value=groups[term.value])
+        term = term._replace(value=groups[term.value])
     if term.field == "groups":
         return _groups(len(term.value))
     if value_type is ValueType.IDS:

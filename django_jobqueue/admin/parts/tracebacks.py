@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -55,8 +55,7 @@ class Part:
     frames: list[Frame] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Traceback:
+class Traceback(NamedTuple):
     """A traceback as the page shows it; see ``admin/jobqueue/traceback.html``."""
 
     text: str

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
@@ -23,16 +22,14 @@ NAME: Final = "jobqueue_views"
 MOST_SHOWN: Final = 12  # above a list
 
 
-@dataclass(frozen=True, slots=True)
-class MenuEntry:
+class MenuEntry(NamedTuple):
     """A view, and whether it is what the list shows now."""
 
     view: VisibleView
     is_current: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ViewMenu:
+class ViewMenu(NamedTuple):
     """What stands above a list."""
 
     list: str

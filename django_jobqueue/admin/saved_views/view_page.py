@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django import forms
 from django.contrib import messages
@@ -60,8 +59,7 @@ class NameForm(forms.Form):
     name = forms.CharField(max_length=LONGEST_NAME)
 
 
-@dataclass(frozen=True, slots=True)
-class ViewedList:
+class ViewedList(NamedTuple):
     """A list that this user may see."""
 
     name: str

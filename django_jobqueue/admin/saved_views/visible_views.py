@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.contrib.admin.views.main import SEARCH_VAR
 from django.db.models import Q
@@ -24,8 +23,7 @@ SHARE: Final = "share_savedview"
 MOST: Final = 500  # of a list, that are read
 
 
-@dataclass(frozen=True, slots=True)
-class VisibleView:
+class VisibleView(NamedTuple):
     """A view as pages show it."""
 
     id: int

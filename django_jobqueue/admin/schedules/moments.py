@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 from django.utils.translation import gettext as _
@@ -19,8 +18,7 @@ from django_jobqueue.text import timezones
 MANY: Final = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(NamedTuple):
     """A moment at which a schedule fires."""
 
     local: str
@@ -29,8 +27,7 @@ class Moment:
     change: str = ""  # of the clocks since the moment before, if they change
 
 
-@dataclass(frozen=True, slots=True)
-class Moments:
+class Moments(NamedTuple):
     """The next moments, or the reason why there are none."""
 
     zone: str = ""

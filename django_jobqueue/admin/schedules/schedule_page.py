@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.contrib.admin.models import LogEntry
 from django.http import HttpRequest
@@ -33,8 +32,7 @@ BEFORE: Final = "before"  # the parameter that pages the history
 Facts = list[tuple[Any, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class FiringRow:
+class FiringRow(NamedTuple):
     """One line of the history."""
 
     moment: Any
@@ -44,8 +42,7 @@ class FiringRow:
     by: str
 
 
-@dataclass(frozen=True, slots=True)
-class FiringPage:
+class FiringPage(NamedTuple):
     """A part of the history, newest first."""
 
     rows: Sequence[FiringRow]
@@ -53,8 +50,7 @@ class FiringPage:
     is_newest: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """What the code and operators say of one thing."""
 
     label: Any
@@ -68,8 +64,7 @@ class Line:
         return self.override != display.NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulePage:
+class SchedulePage(NamedTuple):
     """Everything on the page."""
 
     moments: Moments

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.http import HttpRequest
 from django.urls import reverse
@@ -48,8 +47,7 @@ LENGTHS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(NamedTuple):
     """The figures of one window, in words."""
 
     label: Any
@@ -61,8 +59,7 @@ class Figures:
     runs: Sequence[str]  # half, 95 and 99 of a hundred were not longer
 
 
-@dataclass(frozen=True, slots=True)
-class Failures:
+class Failures(NamedTuple):
     """The commonest failures of a week, and the newest jobs that failed."""
 
     groups: Sequence[dict[str, Any]]
@@ -75,8 +72,7 @@ class Failures:
         return self.examined == MOST_EXAMINED
 
 
-@dataclass(frozen=True, slots=True)
-class JobTypePage:
+class JobTypePage(NamedTuple):
     """Everything on the page."""
 
     depth: Sequence[tuple[Any, Any]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from django.contrib.admin import register
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
@@ -48,8 +48,7 @@ MOST_TYPES: Final = 50  # job types of a queue with their figures
 MOST_IDLE: Final = 200  # names of others
 
 
-@dataclass(frozen=True, slots=True)
-class QueuePage:
+class QueuePage(NamedTuple):
     """All of it."""
 
     job_types: Sequence[dict[str, Any]]

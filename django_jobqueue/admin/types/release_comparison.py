@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.db.models import F, Sum
@@ -33,8 +33,7 @@ MARGIN: Final = timedelta(days=1)  # a crash is counted by others, perhaps earli
 SLOWER: Final = 2.0  # times; two buckets of the histogram
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(NamedTuple):
     """The figures of a job type in one release."""
 
     finished: str
@@ -54,8 +53,7 @@ class TypeRow:
     rank: float = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class GroupRow:
+class GroupRow(NamedTuple):
     """A failure group in both releases."""
 
     group: Any
@@ -64,16 +62,14 @@ class GroupRow:
     new: str
 
 
-@dataclass(frozen=True, slots=True)
-class GroupTable:
+class GroupTable(NamedTuple):
     """Some of the groups."""
 
     title: Any
     rows: Sequence[GroupRow]
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(NamedTuple):
     """All of the page."""
 
     releases: Sequence[str]  # the newest first

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
@@ -25,8 +24,7 @@ from django_jobqueue.text import numbers, timezones
 LONGEST: Final = 200  # characters of what failed
 
 
-@dataclass(frozen=True, slots=True)
-class EndpointLine:
+class EndpointLine(NamedTuple):
     """An endpoint in the table above the workers."""
 
     name: Any

@@ -4,9 +4,8 @@ moves, which are no workers, have less."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.views.main import SEARCH_VAR
@@ -38,8 +37,7 @@ SLACK: Final = timedelta(minutes=1)  # of what a worker wrote after it was given
 MOST_TYPES: Final = 200  # of its handlers
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(NamedTuple):
     """The job that one slot runs now."""
 
     job: Any
@@ -52,16 +50,14 @@ class Slot:
     most: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(NamedTuple):
     """The last jobs of a worker, as far as they were looked for."""
 
     jobs: Sequence[dict[str, Any]]
     note: str = ""  # how far the archive was looked through, unless that was enough
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessPart:
+class ProcessPart(NamedTuple):
     """The sections about a process: an endpoint has none, and a move's obeys nobody."""
 
     fate: Sequence[str]
@@ -70,8 +66,7 @@ class ProcessPart:
     history: Sequence[LogEntry]
 
 
-@dataclass(frozen=True, slots=True)
-class JobTypes:
+class JobTypes(NamedTuple):
     """The job types that a worker has handlers for, or that an endpoint is sent."""
 
     title: str
@@ -80,8 +75,7 @@ class JobTypes:
     is_cut: bool
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerPage:
+class WorkerPage(NamedTuple):
     """Everything on the page."""
 
     title: str  # instead of Django's; empty for a worker

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Final
+from typing import Final, NamedTuple
 
 logger = logging.getLogger("django_jobqueue.metrics")
 
@@ -21,8 +21,7 @@ LONGEST_HEAD: Final = 8_192  # bytes of the request line and the headers
 BACKLOG: Final = 32  # connections that wait for their turn
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """What a client asks for."""
 
     method: str

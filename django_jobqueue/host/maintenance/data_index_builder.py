@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from dataclasses import replace
 from typing import Final
 
 from django.db import Error, connections
@@ -33,7 +32,7 @@ class DataIndexBuilder:
             return
         differences = data_indexes.differences(db)
         undeclared = differences.undeclared if drops else ()
-        todo = replace(differences, undeclared=undeclared)
+        todo = differences._replace(undeclared=undeclared)
         if todo != Differences((), (), ()):
             self._thread = threading.Thread(
                 target=_work, args=(todo,), name=THREAD, daemon=True

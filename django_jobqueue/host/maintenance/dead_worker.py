@@ -6,9 +6,8 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import psycopg
@@ -32,8 +31,7 @@ WHILE_OTHERS_RAN: Final = "; this job did not run then"
 JOBS: Final = ("timed_out", "suspects")  # fields of a ProcessDeath with jobs
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessDeath:
+class ProcessDeath(NamedTuple):
     """A worker that has ended."""
 
     worker: int
@@ -49,7 +47,7 @@ class ProcessDeath:
 
     def to_json(self) -> dict[str, Any]:
         """In the form in which it is sent to another process."""
-        return asdict(self) | {
+        return self._asdict() | {
             name: list(map(str, getattr(self, name))) for name in JOBS
         }
 

@@ -8,8 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import django_jobqueue
 from django_jobqueue import job
@@ -25,8 +24,7 @@ LONGEST: Final = 600.0  # seconds that a worker may take
 DATA: Final = {"order_id": 7, "note": "two hundred bytes, as in a shop: " + "x" * 140}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
+class Figures(NamedTuple):
     """What was measured."""
 
     enqueued_singly: float  # jobs a second, each in a transaction of its own

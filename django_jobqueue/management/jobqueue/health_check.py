@@ -6,9 +6,8 @@ import argparse
 import json
 import re
 import sys
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 from django.core.management.base import CommandError, CommandParser
 from django.db import Error as DatabaseError
@@ -83,8 +82,7 @@ def add_thresholds(parser: CommandParser, *, only_with: str = "") -> None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(NamedTuple):
     """What the options ask for."""
 
     thresholds: Thresholds
@@ -159,7 +157,7 @@ def cannot_tell(console: Console, error: Exception, *, as_json: bool) -> NoRetur
 
 
 def _fields(row: Problem | Figure) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in row.__slots__}
+    return row._asdict()
 
 
 def _text(text: str) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.apps import apps
 from django.core.management.base import CommandError, CommandParser
@@ -79,8 +78,7 @@ ROLES: Final[dict[str, tuple[str, ...]]] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Given:
+class Given(NamedTuple):
     """What changes about the rights of a role."""
 
     is_new: bool
@@ -146,7 +144,7 @@ of rights)."""
                 names |= set(added)
                 given[role] = _give(model, role, names, known, dry=options["dry_run"])
         if options["format"] == "json":
-            console.print(as_json({role: asdict(one) for role, one in given.items()}))
+            console.print(as_json({role: one._asdict() for role, one in given.items()}))
             return
         for role, one in given.items():
             console.info(f"{role}: {one.text}")

@@ -199,7 +199,7 @@ def as_object(figures: Figures) -> dict[str, Any]:
         "time": figures.present.time.isoformat(),
         "depth_cap": CAP,
         "window": WINDOW,
-        "notices": [_fields(notice) for notice in notices(figures.present)],
+        "notices": [notice._asdict() for notice in notices(figures.present)],
         "queues": [_fields(depth) for depth in figures.present.depths],
         "workers": [_worker(worker) for worker in figures.present.workers],
         "standby": [_standby(row) for row in figures.standby],

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from django_jobqueue.stats import current_state as present
 from django_jobqueue.stats.current_state import Present
@@ -15,8 +14,7 @@ from django_jobqueue.store.reading.stats import FailureCount, Recent
 WINDOW: Final = 3_600.0  # seconds that failures and throughput are of
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(NamedTuple):
     """The state of the whole job queue, and what happened in the last hour."""
 
     present: Present

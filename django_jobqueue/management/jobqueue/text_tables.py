@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from django_jobqueue.logs import one_line
 
 GAP = "  "
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """A column. Where a terminal is too narrow for all of them, long names are broken
     into lines (``breaks``) and other texts are cut (``cut``)."""
 
@@ -21,16 +20,14 @@ class Column:
     cut: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """The texts of a row, and the colour of the whole of it."""
 
     cells: Sequence[str]
     colour: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """A table with a title. Without a row ``empty`` stands for it, or nothing."""
 
     title: str
@@ -44,8 +41,7 @@ class Section:
         return self.title if self.rows else f"{self.title}: {self.empty}"
 
 
-@dataclass(frozen=True, slots=True)
-class Paragraph:
+class Paragraph(NamedTuple):
     """A text beside the tables."""
 
     text: str

@@ -7,15 +7,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 MOST_EXAMPLES: Final = 5
 MOST_TYPES: Final = 200  # names of job types that are remembered
 
 
-@dataclass(frozen=True, slots=True)
-class Traits:
+class Traits(NamedTuple):
     """A job as the count and the work see it: its status, and what may skip it."""
 
     id: UUID

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.domain.operation_options import Options as Options
@@ -111,8 +110,7 @@ BATCH: Final = 1_000
 IS_QUEUED: Final = "SELECT EXISTS (SELECT FROM jobqueue_queuedjob WHERE id = %(id)s)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
+class Operation(NamedTuple):
     """A bulk operation as it was when it was read."""
 
     id: UUID

@@ -6,9 +6,9 @@ Counting and working read in the same way.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.domain.states import BulkKind
@@ -63,8 +63,7 @@ SELECT seen.id, seen.job_type <> %(internal)s AND seen.created_at <= %(cutoff)s,
 QUEUED_POSITION: Final = "id > %(cursor_0)s::uuid"
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(NamedTuple):
     """The next jobs after a cursor."""
 
     wanted: list[UUID]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.store.columns import (
@@ -66,8 +65,7 @@ SELECT id FROM jobqueue_queuedjob
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Cancelled:
+class Cancelled(NamedTuple):
     """Which jobs were cancelled, and which, running, were asked to stop."""
 
     archived: list[UUID]

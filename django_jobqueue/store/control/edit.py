@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.store.connection import Database
@@ -32,8 +31,7 @@ SELECT status, as_seen FROM held
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Edited:
+class Edited(NamedTuple):
     """The result of an edit: it was done if the job was queued, and its data
     unchanged."""
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.domain.personal_value import Holds, PersonalValue
@@ -73,8 +73,7 @@ SELECT finished_at, id FROM jobqueue_archivedjob
 Key = tuple[str, ...]  # what names a row, as text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class Done(NamedTuple):
     """The result of a chunk."""
 
     examined: int = 0
@@ -83,8 +82,7 @@ class Done:
     pause: float = 0.0  # seconds until the next pass, if running jobs are waited for
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A row that holds the value."""
 
     name: str  # of its table; of a running job "running"

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.domain.personal_value import PersonalValue
@@ -101,8 +100,7 @@ UPDATE jobqueue_erasure
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(NamedTuple):
     """The place of a pass: a table, and the last row of it that was examined."""
 
     source: int = 0
@@ -120,8 +118,7 @@ class Position:
         return json.dumps([self.source, self.cursor, self.hits, self.running])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Erasure:
+class Erasure(NamedTuple):
     """An erasure as it was when it was read."""
 
     id: UUID

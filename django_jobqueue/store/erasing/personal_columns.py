@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from django_jobqueue.domain.personal_value import Holds
 
@@ -22,8 +22,7 @@ ARCHIVED: Final = "archived"
 GIVEN: Final = frozenset({"data", "metadata", "followers"})
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """A column, and its greatest length if it has one."""
 
     name: str

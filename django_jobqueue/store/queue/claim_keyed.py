@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Self
 
 from django_jobqueue.domain.rates import NO_RATE
@@ -284,8 +283,7 @@ SELECT (SELECT count(*) FROM adopted), (SELECT count(*) FROM passed), run_after,
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyedLane:
+class KeyedLane(NamedTuple):
     """A lane that is claimed key by key, and which of its rows are locked first."""
 
     lane: Lane

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.domain.retry_decision import Outcome, Verb
@@ -202,8 +202,7 @@ _BY_ID = attrgetter("id.int")
 _REFUNDED = (Verb.SNOOZE, Verb.RELEASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(NamedTuple):
     """The worker that claimed the jobs, and finishes them."""
 
     worker_id: int

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import cycle
 from typing import Any, Final, NamedTuple
@@ -119,8 +118,7 @@ class Inserted(NamedTuple):
     held_until: datetime | None = None  # of a unique window that another job has
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(NamedTuple):
     """The job type's values that an enqueue of these options found a moment ago."""
 
     queue: str

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from django_jobqueue.store.connection import Database
@@ -190,8 +190,7 @@ class KeyedTurn:
         """Claim some jobs, of each key in turn; first, jobs without a key get one."""
         turns = self._turns
         turns.adopt(db, self._keyed.lane)
-        keyed = replace(
-            self._keyed,
+        keyed = self._keyed._replace(
             first=turns.first,
             taken=turns.taken,
             each=turns.each,

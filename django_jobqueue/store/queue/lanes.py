@@ -4,7 +4,6 @@ which a claim scans them."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -42,8 +41,7 @@ FROM_MARK: Final = """
 """
 
 
-@dataclass(frozen=True, slots=True)
-class LaneMark:
+class LaneMark(NamedTuple):
     """A lane, and where in it a scan starts: at ``mark``, or before, where jobs are
     fresh, down to ``back``, which is not after it."""
 

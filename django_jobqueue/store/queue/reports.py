@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.domain.report import TakenReport
@@ -54,8 +53,7 @@ SELECT job_id, fence, number, done, total, note, lines, dropped, queries, query_
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """The report of one attempt."""
 
     job_id: UUID

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from django_jobqueue.domain.states import ALIVE, WorkerState
 from django_jobqueue.store.reading.stats import WorkerRow
 
 
-@dataclass(frozen=True, slots=True)
-class Claimer:
+class Claimer(NamedTuple):
     """The jobs that a living worker would claim. ``queues`` None is all of them."""
 
     queues: frozenset[str] | None

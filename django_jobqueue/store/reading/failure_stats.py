@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.domain.states import GroupState
@@ -133,8 +133,7 @@ class Figures:
     waiting: int = 0  # queued jobs whose last failure it was
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(NamedTuple):
     """So many of a group's newest failures have all of this in common."""
 
     job_type: str
@@ -160,8 +159,7 @@ def figures(db: Database, fingerprints: Sequence[UUID]) -> dict[UUID, Figures]:
     return by_group
 
 
-@dataclass(frozen=True, slots=True)
-class Crashes:
+class Crashes(NamedTuple):
     """The attempts at jobs of a type that ended with the death of their worker."""
 
     by_culprits: int = 0  # attempts at jobs that crashed alone as well

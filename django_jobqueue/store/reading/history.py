@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from django_jobqueue.domain.histogram import BUCKETS, Times
 from django_jobqueue.store.connection import Database
@@ -159,8 +159,7 @@ class Span(Times):
     wait: list[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(NamedTuple):
     """The numbers of jobs of a type, or of a queue, that succeeded and failed in one
     span of time."""
 
@@ -218,8 +217,7 @@ def counts(db: Database, start: datetime) -> dict[tuple[str, str], Counts]:
     return {(job_type, queue): Counts(*row) for job_type, queue, *row in rows}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Part(NamedTuple):
     """A part of all jobs: what is None is not asked for."""
 
     job_type: str | None = None
@@ -238,8 +236,7 @@ class Part:
 EVERYTHING: Final = Part()
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseSpan:
+class ReleaseSpan(NamedTuple):
     """When workers of a release first and last counted something."""
 
     release: str

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from django_jobqueue.domain.lease_names import STANDBY
 from django_jobqueue.store.connection import Database
@@ -35,8 +34,7 @@ SELECT {_COLUMNS}
 """
 
 
-@dataclass(frozen=True, slots=True)
-class LeaseRow:
+class LeaseRow(NamedTuple):
     """A lease as its row says."""
 
     name: str

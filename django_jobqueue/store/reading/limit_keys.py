@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from django_jobqueue.domain.policy import limit_in_force
 from django_jobqueue.domain.rates import Rate, rate_in_force
@@ -105,8 +105,7 @@ SELECT DISTINCT ON (job.limit_key)
 """
 
 
-@dataclass(frozen=True, slots=True)
-class LimitRow:
+class LimitRow(NamedTuple):
     """A limit by key as its row says."""
 
     name: str

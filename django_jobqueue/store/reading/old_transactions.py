@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from django_jobqueue.store.connection import Database
 
@@ -34,8 +33,7 @@ SELECT pid, name, state, age
 """
 
 
-@dataclass(frozen=True, slots=True)
-class OldTransaction:
+class OldTransaction(NamedTuple):
     """An open transaction."""
 
     pid: int | None  # of its session; None if it is prepared

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.domain.states import ArchivedStatus, QueuedStatus
@@ -39,8 +38,7 @@ SELECT job.id, job.job_type, job.status, job.attempts, job.since,
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class Progress(NamedTuple):
     """The progress of a job when it was read."""
 
     id: UUID

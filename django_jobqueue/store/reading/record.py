@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -56,8 +55,7 @@ class Made(NamedTuple):
     priority: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class Record(NamedTuple):
     """A job as it is now, and all that is known of its attempts."""
 
     job: Job

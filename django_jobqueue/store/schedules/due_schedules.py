@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django_jobqueue.domain.due_firings import Missed, MissedPolicy, Period
 from django_jobqueue.store.connection import Database
@@ -99,8 +98,7 @@ UPDATE jobqueue_schedule AS schedule
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DueSchedule:
+class DueSchedule(NamedTuple):
     """A schedule that fires now, or is to be planned: what is in force of it."""
 
     name: str

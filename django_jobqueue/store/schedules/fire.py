@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.domain.due_firings import FiringOutcome
@@ -171,8 +170,7 @@ SELECT count(*) FROM gone
 PRUNE_BATCH: Final = 5_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewFiring:
+class NewFiring(NamedTuple):
     """A firing to make."""
 
     fires_at: datetime

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.store.connection import Database
@@ -50,8 +49,7 @@ SELECT schedule.name, schedule.planned_for = {PLAN}, schedule.next_at,
 """
 
 
-@dataclass(frozen=True, slots=True)
-class NewestFiring:
+class NewestFiring(NamedTuple):
     """The newest firing of a schedule."""
 
     fires_at: datetime
@@ -62,8 +60,7 @@ class NewestFiring:
     status: str | None  # of the job; None if it has none, or it was pruned
 
 
-@dataclass(frozen=True, slots=True)
-class FinishedJob:
+class FinishedJob(NamedTuple):
     """The job of a schedule that finished last."""
 
     id: UUID
@@ -71,8 +68,7 @@ class FinishedJob:
     is_replayed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduleStatus:
+class ScheduleStatus(NamedTuple):
     """The plan, the newest firing and the last finished job of a schedule."""
 
     is_planned: bool  # by the rule that it has now

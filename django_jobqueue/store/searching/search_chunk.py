@@ -6,8 +6,7 @@ The caller's transaction holds all of it, with the new place of the search.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django_jobqueue.search.selection import Table
 from django_jobqueue.store.bulk.window import Values, part_of, pin
@@ -54,8 +53,7 @@ POSITIONS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(NamedTuple):
     """The result of a chunk."""
 
     examined: int

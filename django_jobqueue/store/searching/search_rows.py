@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.domain.states import SearchState
@@ -63,16 +62,14 @@ DELETE FROM jobqueue_jobsearch WHERE created_at < clock_timestamp() - interval '
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """A table, and the key of the last job examined there."""
 
     table: Table
     key: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
+class Search(NamedTuple):
     """A search as it was when it was read."""
 
     id: UUID

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from django_jobqueue.domain import key_limits
 from django_jobqueue.domain.policy import attempts_in_force, time_in_force
@@ -25,8 +24,7 @@ NO_OVERRIDES: Final = Overrides(None, None, None, None)
 UNLIMITED: Final = Limits()
 
 
-@dataclass(frozen=True, slots=True)
-class EffectivePolicy:
+class EffectivePolicy(NamedTuple):
     """The effective policy of a job type: the code's, with the overrides."""
 
     declaration: Declaration

@@ -140,8 +140,8 @@ def without_content(finished: Finished, error: psycopg.Error) -> Finished | None
         note = json.dumps({"not_kept": f"the database refused the result: {text}"})
         return replace(finished, outcome=replace(outcome, result=note))
     note = f"the database refused what was to be kept of this: {text}"
-    failure = outcome.failure and replace(
-        outcome.failure, message=note, traceback="", frames=[]
+    failure = outcome.failure and outcome.failure._replace(
+        message=note, traceback="", frames=[]
     )
     plain = replace(outcome, reason=note[:500], failure=failure)
     return replace(finished, outcome=plain, log_tail="")

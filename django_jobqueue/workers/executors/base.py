@@ -6,8 +6,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.failures import forget_traceback
@@ -29,8 +28,7 @@ LEAST_PATIENCE: Final = 5.0  # seconds; receivers of signals may be slow
 STALE: Final = 0.5  # seconds that a job may wait in the buffer before it is given back
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExecutorCallbacks:
+class ExecutorCallbacks(NamedTuple):
     """The parts of the worker that an executor calls."""
 
     on_done: Callable[[Attempt, Finished], None]  # an attempt came to this

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django_jobqueue.logs import one_line
 from django_jobqueue.management.jobqueue.top_screen.snapshot import Snapshot
@@ -33,8 +33,7 @@ class Line:
     actions: Mapping[str, Command] = field(default_factory=dict)  # by the key pressed
 
 
-@dataclass(frozen=True, slots=True)
-class Pane:
+class Pane(NamedTuple):
     """A table of the screen."""
 
     name: str
