@@ -126,6 +126,7 @@ def _after_tables(**kwargs: Any) -> None:
     from django_jobqueue.migrations import _syncdb
 
     _syncdb.after_tables(**kwargs)
+    _syncdb.mend_ids(kwargs["using"])
     _declare(**kwargs)
 
 

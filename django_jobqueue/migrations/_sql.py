@@ -25,6 +25,11 @@ BEGIN
 END
 $do$
 """
+# A dump of PostgreSQL 18 that was restored by an earlier one.
+NEW_ID_IS_MISSING = """
+SELECT prosrc LIKE '%uuidv7()%' AND to_regprocedure('pg_catalog.uuidv7()') IS NULL
+  FROM pg_proc WHERE oid = to_regprocedure('jobqueue_uuidv7()')
+"""
 NO_NEW_ID = "DROP FUNCTION IF EXISTS jobqueue_uuidv7()"
 
 # Not in the model: its class needs django.contrib.postgres among the apps.

@@ -1,5 +1,6 @@
 """Makes our functions and triggers where migrations are off, and Django makes tables of
-the models: ``pytest --no-migrations``, ``TEST = {"MIGRATE": False}``."""
+the models: ``pytest --no-migrations``, ``TEST = {"MIGRATE": False}``. Makes the one for
+ids again where a restore left one that cannot run."""
 
 from __future__ import annotations
 
@@ -29,6 +30,17 @@ def after_tables(sender: AppConfig, using: str, **kwargs: Any) -> None:
         (is_made,) = cursor.fetchone()
     if not is_made:
         _run(using, sql.AFTER_TABLES)
+
+
+def mend_ids(using: str) -> None:
+    """Make the function of new ids again if this server lacks what it calls."""
+    connection = connections[using]
+    if connection.vendor != "postgresql":
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(sql.NEW_ID_IS_MISSING)
+        if cursor.fetchone() == (True,):
+            cursor.execute(sql.NEW_ID)
 
 
 def _is_ours(app: AppConfig, using: str) -> bool:
