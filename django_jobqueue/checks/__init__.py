@@ -14,7 +14,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning
 from django.core.exceptions import ImproperlyConfigured
 from django.db import Error as DatabaseError
-from django.db import NotSupportedError, connections
+from django.db import NotSupportedError, ProgrammingError, connections, transaction
 
 from django_jobqueue import middleware
 from django_jobqueue.checks.lazy_loading import register
@@ -24,7 +24,8 @@ from django_jobqueue.domain.registry import handler_names, missing_modules, regi
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution import middleware_chain as chain
 from django_jobqueue.processes.listener import can_listen
-from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store import database_identity
+from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.text.suggestions import did_you_mean
 from django_jobqueue.workers import unfinished_jobs_dump
 
@@ -261,7 +262,7 @@ def check_server(
     databases: Sequence[str] | None = None,
     **kwargs: Any,
 ) -> Iterable[CheckMessage]:
-    """E008, E013, W002, W003: the server, by ``manage.py check --database …``."""
+    """E008, E013, W002, W003, W021: the server, by ``manage.py check --database …``."""
     alias = conf.database
     if alias not in (databases or ()) or connections[alias].vendor != "postgresql":
         return []
@@ -277,6 +278,7 @@ def check_server(
         if encoding != "UTF8":
             return [_in_other_encoding(alias, encoding)]
         listens = conf.listen is not None or _hears()
+        asleep = _asleep(alias)
     except NotSupportedError as error:  # Django may need a later one than we do
         return [_too_old(str(error))]
     except (DatabaseError, StoreUnavailable) as error:
@@ -287,7 +289,25 @@ def check_server(
                 id="jobqueue.W002",
             )
         ]
-    return [] if listens else [_POOLER]
+    return [*([] if listens else [_POOLER]), *asleep]
+
+
+def _asleep(alias: str) -> list[CheckMessage]:
+    try:
+        with transaction.atomic(using=alias):
+            sleep = database_identity.read_sleep(DjangoDatabase(alias))
+    except ProgrammingError:  # the tables are missing
+        return []
+    if sleep is None:
+        return []
+    return [
+        Warning(
+            f"{sleep.value} Workers that start in it do nothing.",
+            hint="Run manage.py jobqueue wake if this is the database to work on, and "
+            "no copy of it.",
+            id="jobqueue.W021",
+        )
+    ]
 
 
 def _hears() -> bool:

@@ -9,6 +9,7 @@ class Event(StrEnum):
     """What a record is about, whatever its words are. Names never change."""
 
     HOST_STARTED = "host.started"
+    HOST_ASLEEP = "host.asleep"
     HOST_STOPPING = "host.stopping"
     HOST_STOPPED = "host.stopped"
     HOST_ASKED = "host.asked"

@@ -20,6 +20,7 @@ class HostStatus:
     is_stopping: bool
     workers: int
     jobs: int  # that they hold
+    is_asleep: bool = False  # in a copy of a database, until operators wake it
     is_restarting: bool = False  # it stops, and the program starts again
     # Until the first lease lapses; None if there is none.
     lease_seconds: float | None = field(default=None, compare=False)
@@ -38,6 +39,7 @@ class HostStatus:
         return cls(
             is_ready=table.maintenance_is_ready and (is_at_work or is_to_wait),
             is_stopping=table.is_stopping,
+            is_asleep=table.is_asleep,
             workers=len(registered),
             jobs=sum(entry.held for entry in registered),
             lease_seconds=max(0.0, min(lapses) - now) if lapses else None,
@@ -50,6 +52,8 @@ class HostStatus:
 
     def __str__(self) -> str:
         state = "running" if self.is_ready else "not ready"
+        if self.is_asleep:
+            state = "asleep until jobqueue wake"
         if self.is_stopping:
             state = "restarting" if self.is_restarting else "stopping"
         return f"{state}: {self.workers} worker processes, {self.jobs} jobs"

@@ -3104,6 +3104,35 @@ class Migration(PostgreSQLMigration):
             },
         ),
         migrations.CreateModel(
+            name="DatabaseIdentity",
+            fields=[
+                (
+                    "id",
+                    models.PositiveSmallIntegerField(
+                        primary_key=True, serialize=False, verbose_name="id"
+                    ),
+                ),
+                ("identity", models.TextField(verbose_name="identity")),
+                (
+                    "server_version",
+                    models.PositiveIntegerField(verbose_name="version of the server"),
+                ),
+                (
+                    "written_at",
+                    models.DateTimeField(
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        verbose_name="written at",
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "identity of the database",
+                "verbose_name_plural": "identities of the database",
+                "default_permissions": (),
+                "required_db_vendor": "postgresql",
+            },
+        ),
+        migrations.CreateModel(
             name="Figures",
             fields=[
                 (

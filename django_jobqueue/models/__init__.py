@@ -12,6 +12,7 @@ from django_jobqueue.models.archived_job import ArchivedJob
 from django_jobqueue.models.audit_entry import AuditEntry
 from django_jobqueue.models.bucket import Bucket
 from django_jobqueue.models.bulk_operation import BulkOperation
+from django_jobqueue.models.database_identity import DatabaseIdentity
 from django_jobqueue.models.erasure import Erasure
 from django_jobqueue.models.failure import Failure
 from django_jobqueue.models.failure_group import FailureGroup
@@ -43,6 +44,7 @@ __all__ = [
     "AuditEntry",
     "Bucket",
     "BulkOperation",
+    "DatabaseIdentity",
     "Erasure",
     "Failure",
     "FailureGroup",

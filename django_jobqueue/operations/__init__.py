@@ -36,6 +36,7 @@ from django_jobqueue.operations.releasing import release
 from django_jobqueue.operations.replaying import replay, replay_many
 from django_jobqueue.operations.rescheduling import reschedule, run_now
 from django_jobqueue.operations.revealing import reveal
+from django_jobqueue.operations.sleeping import put_to_sleep, wake
 from django_jobqueue.operations.tokens import create_token, revoke_tokens
 from django_jobqueue.operations.workers import ask_workers, request_stack_dumps
 
@@ -62,6 +63,7 @@ __all__ = [
     "prune",
     "prune_jobs",
     "prune_rules",
+    "put_to_sleep",
     "reopen",
     "release",
     "replay",
@@ -75,4 +77,5 @@ __all__ = [
     "run_now",
     "scale_hosts",
     "take_away_leases",
+    "wake",
 ]

@@ -127,6 +127,9 @@ class ProcessTable:
     maintenance_is_ready = HeadWord(bool)
     """Whether maintenance has done what must come before the first claim."""
 
+    is_asleep = HeadWord(bool)
+    """Whether maintenance waits until operators let hosts work in this database."""
+
     can_listen = HeadWord(bool)
     """Whether LISTEN works here."""
 

@@ -80,6 +80,7 @@ def diagnose() -> Findings:
     yield from _examine("handlers", _handlers)
     yield from _examine("attention", _present)
     yield from _examine("hosts", _hosts)
+    yield from _examine("asleep", lambda: host_checks.sleep(db))
     yield from _examine("moves", host_checks.moves)
     yield from _examine("endpoints-answers", endpoint_checks.rows)
     yield from _examine("grace", lambda: host_checks.grace(_living()))

@@ -28,6 +28,7 @@ from django_jobqueue.stats.findings import (
     ok,
     problem,
 )
+from django_jobqueue.store import database_identity
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import history
 from django_jobqueue.store.reading.server_facts import ServerFacts, TableFacts
@@ -65,6 +66,19 @@ def grace(hosts: Sequence[Host]) -> Findings:
         yield Finding("grace", level, text, advice)
     if not short:
         yield ok("grace", "Nothing is seen here that kills a host before it stopped.")
+
+
+def sleep(db: DjangoDatabase) -> Findings:
+    """Whether hosts that start do nothing in this database."""
+    reason = database_identity.read_sleep(db)
+    if reason is None:
+        yield ok("asleep", "Hosts may work in this database.")
+    else:
+        yield problem(
+            "asleep",
+            f"{reason.value} Hosts that start here do nothing.",
+            "Run jobqueue wake if this is the database to work on, and no copy of it.",
+        )
 
 
 def moves() -> Findings:

@@ -72,6 +72,10 @@ SELECT id, name, embedded, processes, threads, async_slots, queues::text
  ORDER BY name, id
 """
 
+COUNT_LIVING: Final = f"""
+SELECT count(*) FROM jobqueue_host WHERE {ALIVE}
+"""
+
 # Requests add up: who asks for other threads leaves the processes that somebody else
 # asked for. The host hears of it at the commit, if a worker of it listens.
 ASK: Final = f"""
@@ -171,6 +175,12 @@ def living(db: Database, ids: Sequence[UUID]) -> list[HostFacts]:
         HostFacts._make((*row[:-1], None if row[-1] is None else read_json(row[-1])))
         for row in rows
     ]
+
+
+def count_living(db: Database) -> int:
+    """How many hosts are alive."""
+    ((number,),) = db.fetch(COUNT_LIVING)
+    return int(number)
 
 
 def ask(

@@ -28,6 +28,7 @@ FEW = {
     "schedule": "the code's, and those that operators make and delete",
     "savedview": "a hundred of a user, who deletes them",
     "figures": "one",
+    "databaseidentity": "one",
     "lease": "one for each name in the code",
 }
 # Rows that go with others.

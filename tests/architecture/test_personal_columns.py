@@ -68,7 +68,10 @@ REASONS = {
         jobqueue_total: attempts_histogram run_histogram wait_histogram
         jobqueue_worker: rescued
     """,
-    "ids": "jobqueue_jobsearch: newest",
+    "ids": """
+        jobqueue_databaseidentity: identity
+        jobqueue_jobsearch: newest
+    """,
     "counts, ids and names": "jobqueue_erasure: counted",
     "a keyed hash": "jobqueue_erasure: fingerprint",
     "a key of data": "jobqueue_erasure: key",

@@ -13,6 +13,7 @@ MOST_ON_THE_PATH = 60  # files that are called from enqueue() to the archived ro
 # Files of the engine with the same name, and why.
 A_MODEL = "the model, and the statements on its table"
 SHARED = {
+    "database_identity.py": A_MODEL,
     "failure_rollup.py": A_MODEL,
     "rollup.py": A_MODEL,
     "report.py": "the model, and what a handler calls",

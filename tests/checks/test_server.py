@@ -1,4 +1,4 @@
-"""Checks of the server, by ``manage.py check --database``: E008, E013, W002, W003."""
+"""Checks of the server and its database, by ``manage.py check --database``."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from django.db import connections
 from django.db.backends.postgresql.features import DatabaseFeatures
 from django.test import override_settings
 
-from django_jobqueue import checks
+from django_jobqueue import checks, operations
 from django_jobqueue.checks import check_server
+from django_jobqueue.models import DatabaseIdentity
 from django_jobqueue.processes import listener
 from tests.checks.databases import database
 from tests.checks.messages import only
@@ -112,6 +113,16 @@ def test_w003_a_connection_on_which_nothing_is_heard(
     for decided in (True, False):
         with override_settings(JOBQUEUE={"LISTEN": decided}):
             assert asked() == []
+
+
+@pytest.mark.django_db
+def test_w021_a_database_in_which_workers_do_nothing() -> None:
+    identity = DatabaseIdentity.objects.create(id=1, identity="x", server_version=99)
+    start = "This database is a copy: "
+    only(asked(), "W021", start, "Run manage.py jobqueue wake")
+    identity.delete()
+    operations.put_to_sleep()
+    only(asked(), "W021", "This database was put to sleep")
 
 
 def test_every_check_has_an_id_that_is_tested_here() -> None:

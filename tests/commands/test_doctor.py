@@ -460,7 +460,7 @@ def test_a_role_with_few_rights_is_told_what_it_cannot_see() -> None:
     )
     assert {id for id, one in found.items() if "cannot be examined" in one[1]} == {
         *("attention", "connections-needed", "disk", "grace", "handlers", "hosts"),
-        *("migrations", "moves", "tokens", "endpoints-answers"),
+        *("asleep", "migrations", "moves", "tokens", "endpoints-answers"),
     }
 
 

@@ -194,6 +194,15 @@ def test_a_host_is_ready_until_it_stops(answers: Answers, table: ProcessTable) -
     assert json.loads(get(answers, "/readyz").body)["status"] == "stopping"
 
 
+def test_a_host_that_sleeps_in_a_copy_says_so(
+    answers: Answers, table: ProcessTable
+) -> None:
+    table.is_asleep = True
+    ready = get(answers, "/readyz")
+    assert ready.status == 503
+    assert json.loads(ready.body)["status"] == "asleep until jobqueue wake"
+
+
 def test_scrapes_that_wait_for_the_database_take_no_place_of_probes(
     answers: Answers, monkeypatch: pytest.MonkeyPatch
 ) -> None:

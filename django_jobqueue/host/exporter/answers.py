@@ -102,9 +102,12 @@ class Answers:
 
 
 def _json(is_well: bool, status: HostStatus) -> Response:
-    lease = status.lease_seconds
+    lease, word = status.lease_seconds, "ok"
+    if not is_well:
+        word = "asleep until jobqueue wake" if status.is_asleep else "not ok"
+        word = "stopping" if status.is_stopping else word
     content: dict[str, Any] = {
-        "status": "ok" if is_well else "stopping" if status.is_stopping else "not ok",
+        "status": word,
         "processes": status.workers,
         "held": status.jobs,
         "lease_seconds": None if lease is None else round(lease, 1),

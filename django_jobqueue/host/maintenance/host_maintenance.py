@@ -25,6 +25,7 @@ from django_jobqueue.host.maintenance.pruner import Pruner
 from django_jobqueue.host.maintenance.renewer import Renewer
 from django_jobqueue.host.maintenance.rescuer import Rescuer, death_of
 from django_jobqueue.host.maintenance.scheduler import Scheduler
+from django_jobqueue.host.maintenance.sleep_check import SleepCheck
 from django_jobqueue.host.maintenance.standby import Standby
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.listener import can_listen
@@ -49,6 +50,7 @@ class HostMaintenance:
         self.config = config
         self.has_started = False
         self._host_row = HostRow(process_table, config)
+        self._sleep_check = SleepCheck(process_table)
         self._listener: HostListener | None = None
         self._standby: Standby | None = None
         self._predecessors: list[ProcessDeath] = []
@@ -63,6 +65,7 @@ class HostMaintenance:
         """Do once what must come before the first claim. Raises StoreUnavailable."""
         first, second = self._first, self._second
         try:
+            self._sleep_check.check(first)
             self._declarer.declare(first)
             self._has_endpoints = endpoint_rows.has_any(first)
             self._predecessors = find_dead(first)

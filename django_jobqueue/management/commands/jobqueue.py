@@ -53,6 +53,7 @@ from django_jobqueue.management.jobqueue.run import Run
 from django_jobqueue.management.jobqueue.schedule import ShowSchedule
 from django_jobqueue.management.jobqueue.schedules import Schedules
 from django_jobqueue.management.jobqueue.show import Show
+from django_jobqueue.management.jobqueue.sleep import Sleep, Wake
 from django_jobqueue.management.jobqueue.status import Status
 from django_jobqueue.management.jobqueue.subcommand import (
     HelpFormatter,
@@ -103,6 +104,8 @@ SUBCOMMANDS: Final[dict[str, Subcommand]] = {
         Dump(),
         Load(),
         Move(),
+        Sleep(),
+        Wake(),
         PersonalData(),
         Import(),
         Roles(),

@@ -1,0 +1,28 @@
+"""Which database the hosts work on: one row, which a dump takes along."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.models.column_defaults import ClockTimestamp
+from django_jobqueue.models.fields import UTCDateTimeField
+
+
+class DatabaseIdentity(models.Model):
+    """The identity of the database in which hosts have worked, or none where operators
+    have put them to sleep. In a restored dump it is that of the original."""
+
+    id = models.PositiveSmallIntegerField(_("id"), primary_key=True)
+    identity = models.TextField(_("identity"))
+    server_version = models.PositiveIntegerField(_("version of the server"))
+    written_at = UTCDateTimeField(_("written at"), db_default=ClockTimestamp())
+
+    class Meta:
+        verbose_name = _("identity of the database")
+        verbose_name_plural = _("identities of the database")
+        required_db_vendor = "postgresql"
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.identity

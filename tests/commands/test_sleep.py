@@ -1,0 +1,61 @@
+"""``jobqueue sleep`` and ``jobqueue wake``."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from django.utils import timezone
+
+from django_jobqueue.checks import check_server
+from django_jobqueue.models import AuditEntry, DatabaseIdentity, Host
+from django_jobqueue.stats.findings import Level
+from django_jobqueue.stats.host_checks import sleep
+from django_jobqueue.store.connection import DjangoDatabase
+from tests.commands.conftest import jobqueue, refusal
+
+pytestmark = pytest.mark.django_db
+
+
+def host(lease: float) -> None:
+    until = timezone.now() + timedelta(seconds=lease)
+    Host.objects.create(id=uuid4(), name="a:1", lease_until=until)
+
+
+def reported() -> tuple[Level, list[str | None]]:
+    """By doctor, and by ``manage.py check --database``."""
+    (finding,) = sleep(DjangoDatabase())
+    found = check_server(None, databases=["default"])
+    return finding.level, [message.id for message in found]
+
+
+def test_a_database_is_put_to_sleep_and_woken() -> None:
+    assert reported() == (Level.OK, [])
+    said = "Hosts that start do nothing here until jobqueue wake.\n"
+    assert jobqueue("sleep").out == said
+    assert reported() == (Level.PROBLEM, ["jobqueue.W021"])
+    assert jobqueue("wake").out == "Hosts work in this database from now on.\n"
+    assert reported() == (Level.OK, [])
+    assert jobqueue("wake").out == "Hosts may work in this database already.\n"
+    verbs = list(AuditEntry.objects.order_by("id").values_list("verb", flat=True))
+    assert verbs == ["put to sleep", "wake"]
+
+
+def test_a_copy_is_woken() -> None:
+    DatabaseIdentity.objects.create(id=1, identity="other", server_version=18)
+    assert reported() == (Level.PROBLEM, ["jobqueue.W021"])
+    jobqueue("wake")
+    assert reported() == (Level.OK, [])
+
+
+def test_it_is_not_put_to_sleep_while_hosts_work() -> None:
+    """Those of the original are in the copy, too, and their leases have lapsed."""
+    host(lease=-1.0)
+    jobqueue("sleep")
+    jobqueue("wake")
+    host(lease=15.0)
+    assert refusal("sleep") == (
+        "Stop the hosts of this database first, since they would go on (1 alive)."
+    )
+    assert reported() == (Level.OK, [])
