@@ -10,7 +10,9 @@ from django.core.cache import cache
 from django.test import override_settings
 
 from django_jobqueue.http import throttle
+from django_jobqueue.operations import create_token
 from tests.http.conftest import Program, problem
+from tests.http.test_callers import basic
 
 pytestmark = pytest.mark.django_db
 NOW = 1_790_000_045.0  # 5 s into a minute
@@ -68,3 +70,29 @@ def test_an_address_may_send_so_many_wrong_credentials(
         assert right.send("GET", "/jobs").status_code == 200  # through the same proxy
         elsewhere: Any = wrong.send("GET", "/jobs", REMOTE_ADDR="192.0.2.7")
         problem(elsewhere, 429, "too_many_requests")  # no header says the address
+
+
+def test_wrong_names_and_secrets_are_counted_like_wrong_tokens(
+    clock: list[float],
+) -> None:
+    """A name that there is, one that there is not, and what is none of them; also where
+    a worker registers."""
+    made = create_token("ann", "work")
+    auth = override_settings(
+        JOBQUEUE={
+            "HTTP_AUTH": ["django_jobqueue.http.auth.Basic"],
+            "HTTP_THROTTLE": "3/m",
+        }
+    )
+    secret = made.text.split("_", 2)[2]
+    nobody = Program()
+    node = {"name": "node", "job_types": ["x"]}
+    with auth:
+        for given in (basic("ann", "x"), basic("bert", secret), "Basic !"):
+            refused: Any = nobody.send("POST", "/workers", node, Authorization=given)
+            problem(refused, 403, "incorrect_password")
+        for given in (basic("ann", "x"), basic("bert", "x"), "Basic !"):
+            refused = nobody.send("POST", "/workers", node, Authorization=given)
+            problem(refused, 429, "too_many_requests")
+        right = {"Authorization": basic("ann", secret)}
+        assert nobody.send("POST", "/workers/1/claim", **right).status_code == 404
