@@ -84,7 +84,8 @@ def put_to_sleep(db: Database) -> None:
 
 def _read(db: Database) -> tuple[Sleep | None, tuple[str, int] | None]:
     """Why hosts are to do nothing, and what is to be written down."""
-    (version, own), written = _server(db), db.fetch(WRITTEN)
+    written = db.fetch(WRITTEN)  # first, or each try without migrations would be news
+    version, own = _server(db)
     if not written:
         return None, (own, version) if own else None
     before, version_before = written[0]

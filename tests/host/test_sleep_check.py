@@ -71,10 +71,9 @@ def test_systemd_is_told(maintenance: HostMaintenance, table: ProcessTable) -> N
     assert str(HostStatus.of(table)).startswith("asleep until jobqueue wake: ")
 
 
-def test_who_works_already_goes_on(
-    maintenance: HostMaintenance, table: ProcessTable
-) -> None:
+@pytest.mark.usefixtures("maintenance")
+def test_who_works_already_goes_on(table: ProcessTable) -> None:
     """The successor of a maintenance process that died renews the leases."""
     table.maintenance_is_ready = True
-    maintenance.get_ready()
+    HostMaintenance(table, WorkerConfig()).get_ready()
     assert not table.is_asleep

@@ -17,7 +17,7 @@ from django_jobqueue.host.maintenance.host_maintenance import HostMaintenance
 from django_jobqueue.host.startup_log import log_start
 from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
-from django_jobqueue.store import job_types
+from django_jobqueue.store import database_identity, job_types
 from django_jobqueue.store.connection import OwnConnection
 from tests.support.tables import differing
 
@@ -146,3 +146,18 @@ def test_a_start_that_fails_waits_longer_each_time_and_is_logged_once(
     assert max(waits[:2]) < min(waits[6:])
     assert len(caplog.records) == 1
     assert "run manage.py migrate" in caplog.text
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_start_without_tables_is_logged_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(
+        database_identity, "WRITTEN", "SELECT FROM jobqueue_not_migrated"
+    )
+    maintenance = HostMaintenance(ProcessTable(1), WorkerConfig())
+    caplog.set_level(logging.WARNING, "django_jobqueue")
+    for _ in range(4):
+        with pytest.raises(StoreUnavailable):
+            maintenance.get_ready()
+    assert len(caplog.records) == 1

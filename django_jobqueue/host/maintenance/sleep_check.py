@@ -23,19 +23,23 @@ WAY_OUT: Final = (
 
 
 class SleepCheck:
-    """Asks once, before the host does anything; then until it may work."""
+    """Asks before the host does anything, until it may work, and not again when what
+    follows is tried again."""
 
     def __init__(self, process_table: ProcessTable) -> None:
         self._process_table = process_table
+        # In a successor of a maintenance process that died, the host works already.
+        self._may_work = process_table.maintenance_is_ready
         self._log_at = 0.0  # time.monotonic()
 
     def check(self, connection: OwnConnection) -> None:
         """Raises StoreUnavailable where hosts are to do nothing."""
-        if self._process_table.maintenance_is_ready:
-            return  # the host works already, and this is a successor
+        if self._may_work:
+            return
         sleep = database_identity.check_in(connection)
         self._process_table.is_asleep = sleep is not None
         if sleep is None:
+            self._may_work = True
             return
         if time.monotonic() >= self._log_at:
             self._log_at = time.monotonic() + LOG_EVERY
