@@ -17,6 +17,7 @@ from typing import Any, Final
 MASK: Final = "••••"
 SHORTEST_SECRET: Final = 4  # shorter values would mask half of every text
 LONGEST_CREDENTIAL: Final = 4_000  # a private key of 4,096 bits has 3,300 characters
+COMPARED: Final = 200  # characters; what begins with as many of a secret is one
 
 _PLAIN: Final = re.compile(r"[\w .,:;@+/=-]*", re.ASCII)  # the same in a repr
 
@@ -25,16 +26,19 @@ _NAMES: Final = (
     "|iban|ssn"
 )
 _KEYS = re.compile(_NAMES, re.IGNORECASE)
+# Nothing is read again for each place where it might begin: who enqueues a megabyte of
+# beginnings holds the interpreter for no longer than others do.
 _VALUES: Final = (
     re.compile(
         r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|\Z)",
         re.DOTALL,
     ),
-    re.compile(r"\beyJ[\w-]{5,4000}\.[\w-]{5,4000}\.[\w-]*"),  # a JSON web token
     re.compile(r"(?<=\bBearer )[\w.~+/=-]{8,}", re.IGNORECASE),
-    re.compile(r"(?<=://)[^\s/:@]*:[^\s/@]+(?=@)"),  # user:password in a URL
+    re.compile(r"(?<=://)[^\s/:@]*+:[^\s/@]++(?=@)"),  # user:password in a URL
     re.compile(r"(?<=password=)[^\s&;,'\"]+", re.IGNORECASE),
 )
+# A JSON web token, or a word that begins like one, and is passed over as a whole.
+_WEB_TOKEN: Final = re.compile(r"\beyJ[\w-]{5,}+(\.[\w-]{5,}+\.[\w-]*+)?")
 _NAMED: Final = re.compile(  # token='…', and "token": "…" as in a dict or in JSON
     rf"""((?:{_NAMES})[\w-]{{0,40}}(?:\s*=|['"]\s*:)\s*)"""
     r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""",
@@ -109,13 +113,13 @@ def mask_at(path: Iterable[str], value: Any) -> Any:
 
 
 class Secrets(frozenset[str]):
-    """Texts that must not be shown, found in a time that does not grow with their
-    number."""
+    """Texts that must not be shown, found in a time that grows neither with their
+    number nor with their length."""
 
     @cached_property
     def longest(self) -> int:
         """Characters of the longest one, as a text may show it."""
-        return max(map(len, self._spellings), default=0)
+        return max(self._lengths.values(), default=0)
 
     def mask(self, text: str) -> str:
         """The same text with ``MASK`` for each of them, and for several that touch."""
@@ -133,12 +137,12 @@ class Secrets(frozenset[str]):
         for at in range(len(text) - size + 1):
             if text[at : at + size] not in starts:
                 continue
-            length = self._length(text[at : at + self.longest])
+            length = self._length(text[at : at + COMPARED])
             if at > end and length:
                 if end > begin:
                     yield begin, end
                 begin = at
-            end = max(end, at + length) if length else end
+            end = max(end, min(at + length, len(text))) if length else end
         if end > begin:
             yield begin, end
 
@@ -148,30 +152,36 @@ class Secrets(frozenset[str]):
         It is the last one that is not behind the text, or starts as both do.
         """
         while text:
-            place = bisect_right(self._spellings, text)
-            spelling = self._spellings[place - 1] if place else ""
-            if text.startswith(spelling):
-                return len(spelling)
-            text = commonprefix([text, spelling])
+            place = bisect_right(self._beginnings, text)
+            beginning = self._beginnings[place - 1] if place else ""
+            if text.startswith(beginning):
+                return self._lengths.get(beginning, 0)
+            text = commonprefix([text, beginning])
         return 0
 
     @cached_property
     def _starts(self) -> set[str]:
         """Their first characters, which tell where it is worth looking closer."""
-        shortest = min(map(len, self._spellings), default=0)
+        shortest = min(map(len, self._beginnings), default=0)
         size = min(SHORTEST_SECRET, shortest)
-        return {spelling[:size] for spelling in self._spellings}
+        return {beginning[:size] for beginning in self._beginnings}
 
     @cached_property
-    def _spellings(self) -> list[str]:
-        """How texts show them: as they are, as in a repr, as in JSON; sorted."""
+    def _beginnings(self) -> list[str]:
+        return sorted(self._lengths)
+
+    @cached_property
+    def _lengths(self) -> dict[str, int]:
+        """How long they are, by what is compared of them: as they are, as in a repr, as
+        in JSON."""
         spellings = set(self)
         for secret in self:
             if not _PLAIN.fullmatch(secret):
                 spellings.add(repr(secret)[1:-1])
                 spellings.add(json.dumps(secret)[1:-1])
                 spellings.add(json.dumps(secret, ensure_ascii=False)[1:-1])
-        return sorted(spellings - {""})
+        by_length = sorted(spellings - {""}, key=len)
+        return {spelling[:COMPARED]: len(spelling) for spelling in by_length}
 
 
 def mask_text(text: str, secrets: Iterable[str] = ()) -> str:
@@ -179,6 +189,7 @@ def mask_text(text: str, secrets: Iterable[str] = ()) -> str:
     text = _secrets(secrets).mask(text)
     for pattern in _VALUES:
         text = pattern.sub(MASK, text)
+    text = _WEB_TOKEN.sub(lambda match: MASK if match[1] else match[0], text)
     return _mask_cards(_NAMED.sub(rf"\1{MASK}", text))
 
 
@@ -269,12 +280,13 @@ def _margin(secrets: Iterable[str]) -> int:
 
 def _mask_cards(text: str) -> str:
     """A number before a card may look like its beginning, hence the second look."""
-    start = 0
+    parts, done, start = [], 0, 0
     while match := _CARD.search(text, start):
         start = match.start() + 1
         if _is_card(match[0]):
-            text = text[: match.start()] + MASK + text[match.end() :]
-    return text
+            parts += [text[done : match.start()], MASK]
+            done = start = match.end()
+    return "".join(parts) + text[done:]
 
 
 def _is_card(number: str) -> bool:

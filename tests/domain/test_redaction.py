@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from django_jobqueue.text.redaction import MASK, mask_data, mask_text, secrets_in
 from tests.support.tables import differing
 
@@ -117,3 +119,28 @@ def test_the_values_of_sensitive_keys_are_the_secrets_of_a_job() -> None:
     names: list[Any] = [1, None, "pin"]
     assert secrets_in({"pin": "12345", "1": "67890"}, names) == {"12345", "67890"}
     assert mask_data({"pin": "12345", "a": 1}, names) == {"pin": MASK, "a": 1}
+
+
+# Each held the interpreter for minutes, and now takes less than a second.
+@pytest.mark.timeout(9)
+@pytest.mark.parametrize(
+    ("text", "secret", "masked"),
+    [
+        ("eyJ-" * 150_000, "", "eyJ-" * 150_000),
+        ("4111111111111111 " * 35_000, "", f"{MASK} " * 35_000),
+        ("a" * 600_000, "a" * 300_000, MASK),
+    ],
+    ids=["beginnings of tokens", "cards", "a long secret"],
+)
+def test_what_is_repeated_takes_no_longer_than_other_texts(
+    text: str, secret: str, masked: str
+) -> None:
+    assert mask_text(text, secrets_in({"pin": secret}, ["pin"])) == masked
+
+
+def test_what_begins_as_a_long_secret_is_masked_as_far_as_that_goes() -> None:
+    long = "".join(f"{n} " for n in range(1_000))
+    secrets = secrets_in({"pin": [long, long[:300], "x" * 5]}, ["pin"])
+    assert mask_text(f"<{long}>", secrets) == f"<{MASK}>"
+    assert mask_text(f"<{long[:250]}", secrets) == f"<{MASK}"
+    assert mask_text(f"<{long[:150]}>", secrets) == f"<{long[:150]}>"
