@@ -17,6 +17,7 @@ from django_jobqueue.processes.worker_relay import (
     WorkerNews,
 )
 from django_jobqueue.store.queue import claim
+from django_jobqueue.workers.claiming.lane_scanner import LaneScanner
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven, Make
 from tests.support.waiting import eventually
@@ -107,6 +108,23 @@ def test_a_dispatcher_does_not_wait_when_jobs_were_heard_of_since_its_claim_bega
     hearing.claim()
     assert rests(hearing, 3_600.0) == (3_600.0, ROOM)
     assert host.table.entry(0).answered == host.table.jobs_heard
+
+
+def test_a_dispatcher_that_may_not_scan_yet_rests_and_does_not_answer(
+    hearing: HandDriven, host: Host, rests: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a long scan of very many lanes; others may have the job."""
+    rest = 2.0
+    monkeypatch.setattr(LaneScanner, "rest", property(lambda _: rest))
+    jobs.add.enqueue(0)
+    host.relay.jobs_arrived()
+    seconds, readiness = rests(hearing, hearing.claim())
+    assert (0 < seconds <= rest, readiness & ROOM) == (True, ROOM)
+    heard = host.table.jobs_heard
+    assert (hearing.held, host.table.entry(0).answered) == (0, heard - 1)
+    rest = 0.0
+    hearing.claim()
+    assert (hearing.held, host.table.entry(0).answered) == (1, heard)
 
 
 def test_a_waiting_dispatcher_answers(hearing: HandDriven, host: Host) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import cycle
+from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -17,6 +19,7 @@ from django_jobqueue.store.rows import Lane
 from django_jobqueue.workers.claiming import lane_scanner, time_share
 from django_jobqueue.workers.claiming.lane_scanner import (
     FULL_SCAN_SHARE,
+    MANY,
     FullScans,
     Lanes,
     LaneScanner,
@@ -122,3 +125,34 @@ def test_a_full_scan_that_fails_is_repeated_no_sooner_than_one_that_does_not(
     assert failed == 2  # 15 s each in a twentieth of the time
     assert scanned > 400
     assert scanner.full_scans.is_wanted
+
+
+def test_long_scans_of_many_lanes_get_a_share_of_the_time(
+    time: StoppedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often a worker hears of jobs; short ones, or of few lanes, need none."""
+    nowhere: Any = None
+    monkeypatch.setattr(lane_scanner.SlowScans, "took", lambda *_, **__: None)
+    monkeypatch.setattr(lane_scanner, "SCAN_OF_LANE", 1.0)  # no dead entries
+
+    def share(seconds: float, lanes: int) -> float:
+        mark = (datetime(2026, 1, 1, tzinfo=UTC), UUID(int=0))
+        heads = [Head(Lane(f"{n}", 0, "x"), 60.0, mark) for n in range(lanes)]
+
+        def look(*_: object) -> list[Head]:
+            time.now += seconds
+            return heads
+
+        with monkeypatch.context() as patch:
+            patch.setattr(lane_scanner.lanes, "scan", look)
+            patch.setattr(lane_scanner.lanes, "full_scan", lambda db: (look(), mark))
+            scanner, began, busy = LaneScanner(nowhere, Lanes()), time.now, 0.0
+            while time.now < began + 100:
+                time.now += scanner.rest
+                scanner.scan()
+                busy += seconds
+        return busy / (time.now - began)
+
+    few, many = MANY, MANY + 1
+    assert 0.1 < share(1.0, many) < 0.25
+    assert [share(1.0, few), share(0.05, many)] == pytest.approx([1.0, 1.0])

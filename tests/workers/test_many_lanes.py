@@ -12,6 +12,7 @@ import pytest
 from django_jobqueue.store.queue import claim, lanes
 from django_jobqueue.store.queue.lanes import Head, LaneMark
 from django_jobqueue.workers.claiming import lane_scanner, lane_selection
+from django_jobqueue.workers.claiming.lane_scanner import LaneScanner
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven, Make
 from tests.support.rows import archived, queued
@@ -198,3 +199,25 @@ def test_lanes_that_must_be_asked_by_themselves_are_only_if_they_are_due(
         assert not queued()
     assert statements.limited == [1]
     assert statements.claimed == []
+
+
+def test_news_wait_for_the_next_scan_after_a_long_one(
+    worker: HandDriven, statements: Statements, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lanes that are known to have jobs are claimed from meanwhile."""
+    rest = 0.0
+    monkeypatch.setattr(LaneScanner, "rest", property(lambda _: rest))
+    enqueue(*QUEUES[:6])
+    worker.claim(told=True)
+    worker.complete()
+    rest, scans = 3.0, statements.scans
+    enqueue("new")
+    assert worker.claim(told=True) <= rest
+    assert worker.held == 2
+    worker.complete()
+    assert 0 < worker.claim(told=True) <= rest
+    assert (statements.scans, worker.held) == (scans, 0)
+    assert not worker.worker.is_idle
+    rest = 0.0
+    worker.claim()
+    assert (statements.scans, worker.held) == (scans + 1, 1)

@@ -85,6 +85,7 @@ class Dispatcher(Loop):
         self._full: list[Executor] = []  # those that had no room for it
         self._is_out_of_lanes = False  # those that were due are; others may be by now
         self._news = self._reload = True
+        self._may_scan = True  # in this round; if not, the news wait
         self._taken = 0  # jobs, in the last round
         self._idle_backoff, self._bursts = IdleBackoff(), BurstDetector()
         self._full_since: float | None = None
@@ -146,6 +147,7 @@ class Dispatcher(Loop):
             return UNLEASED
 
     def _work(self) -> float:
+        self._may_scan = not self.scanner.rest
         if self._host_news is None:
             return min(self._round(), self.claimer.unconfirmed.seconds_until_due)
         return self._answering_round(self._host_news)
@@ -164,7 +166,7 @@ class Dispatcher(Loop):
             return
         readiness = self._readiness(seconds)
         news.set_readiness(readiness)  # first: see idle.py
-        missed = readiness != 0 and news.jobs_heard != self._heard
+        missed = readiness != 0 and self._may_scan and news.jobs_heard != self._heard
         self._listen(news, 0.0 if missed or self._woken.is_set() else seconds)
         news.set_readiness(readiness | CHECKS if readiness else 0)
 
@@ -198,7 +200,8 @@ class Dispatcher(Loop):
         if behind != self._behind_heard:
             self._behind_heard = behind
             self.scanner.want_full_scan()
-        was_woken, can_claim = self._news, self._open and self._has_room
+        was_woken = self._news and self._may_scan
+        can_claim = self._open and self._has_room and self._may_scan
         wait = min(self._round(), self.claimer.unconfirmed.seconds_until_due)
         hands_on = self._taken or was_woken
         if self._full and hands_on and self.lane_selection.may_have_more:
@@ -216,7 +219,7 @@ class Dispatcher(Loop):
         if not self._open:
             self._listening.put(False)
             return self._closed_wait()
-        news = self._news
+        news = self._news and self._may_scan
         if news:
             self._news = False
             self.lane_selection.jobs_arrived()
@@ -224,20 +227,21 @@ class Dispatcher(Loop):
         taken = self._claim(news=news) if news or self._hungry or starts else 0
         scanned = self.scanner.has_scanned_since(began)
         if (
-            not scanned
+            self._may_scan
+            and not scanned
             and self._should_scan(taken, news=news, starts=starts)
             and self._scan()
         ):
             taken += self._claim(has_scanned=True)
         waits = self._hungry or self.lane_selection.waits_for_start
-        if not taken and not waits:
+        if not taken and not waits and self._may_scan:
             self._idle_at = finished
         self._taken = taken
         self._bursts.see(taken, began, time.monotonic())
         wait = min(self._wait(taken), self.lane_selection.next_starts.seconds)
         if taken and self._has_room and not self.scanner.has_scanned_since(began):
             wait = min(wait, SCAN_EVERY)  # news may be of a lane that it does not know
-        return wait
+        return wait if self._may_scan else min(wait, self.scanner.rest)
 
     def _closed_wait(self) -> float:
         """Seconds to wait while nothing may be claimed. What runs can be cancelled."""
@@ -373,7 +377,7 @@ class Dispatcher(Loop):
         if any(executor.buffered for executor in self.executors):
             return NUDGE_EVERY
         if self._has_room:
-            return max(0.0, self.scanner.next_at - time.monotonic())
+            return max(self.scanner.rest, self.scanner.next_at - time.monotonic())
         return conf.poll_interval
 
 

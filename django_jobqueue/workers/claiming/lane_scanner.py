@@ -25,6 +25,8 @@ SCAN_EVERY: Final = 1.0  # seconds, while busy
 SCAN_SHARE: Final = 0.05  # of the worker's time, where claims ask few of many lanes
 FULL_SCAN_SHARE: Final = 0.05  # of the worker's time
 SCAN_OF_LANE: Final = 0.00002  # seconds that a scan from the marks takes for each
+LONG_SCAN: Final = 0.05  # seconds; of one of many lanes, what is longer has a share
+LONG_SCAN_SHARE: Final = 0.2  # of the worker's time
 
 
 @dataclass(slots=True)
@@ -282,6 +284,7 @@ class LaneScanner:
         self._scanned_at = -math.inf  # time.monotonic()
         self.full_scans = FullScans(known.shared)
         self._slow_scans = SlowScans(connection)
+        self.long_scans = TimeShare(LONG_SCAN_SHARE)
         self._due_at = math.inf  # time.monotonic(), of the first future job
 
     def want_full_scan(self) -> None:
@@ -294,6 +297,12 @@ class LaneScanner:
         if time.monotonic() >= self.next_at:
             return True
         return self.full_scans.is_wanted and self.full_scans.may_begin()
+
+    @property
+    def rest(self) -> float:
+        """Seconds until there is time for another scan, after long ones of very many
+        lanes: 20,000 take 0.36 s, half of it here and half in the database."""
+        return self.long_scans.seconds_until_free if self._known.are_many else 0.0
 
     def has_scanned_since(self, moment: float) -> bool:
         """Whether the last scan was not before this, by time.monotonic()."""
@@ -317,24 +326,33 @@ class LaneScanner:
         if self._known.are_many and self.full_scans.may_begin():
             self.scan()
             return
+        began = time.monotonic()
         marks = self._known.marks()
         self._known.learn(lanes.probe(self._connection, marks))
+        self._took(time.monotonic() - began)
 
     def scan(self, *, busy: bool = False) -> list[Lane]:
         """The lanes that have a job to run now. Raises StoreUnavailable."""
         full_scans, began = self.full_scans, time.monotonic()
         wanted = full_scans.is_due or self._known.are_many or not busy
-        if wanted and full_scans.may_begin():
+        is_full = wanted and full_scans.may_begin()
+        if is_full:
             heads = self._full_scan()
         else:
             heads = lanes.scan(self._connection, self._known.marks())
             self._known.learn(heads)
         self._scanned_at = now = time.monotonic()
+        self._took(now - began, is_full=is_full)
         pause = (now - began) / SCAN_SHARE if self._known.are_many else SCAN_EVERY
         self.next_at = now + min(pause, SCAN_EVERY)
         later = (head.due_in for head in heads if head.due_in and not head.is_due)
         self._due_at = now + min(later, default=math.inf)
         return [head.lane for head in heads if head.is_due]
+
+    def _took(self, seconds: float, *, is_full: bool = False) -> None:
+        if is_full:  # that of dead entries is counted among the full scans
+            seconds = min(seconds, len(self._known) * SCAN_OF_LANE)
+        self.long_scans.took(max(0.0, seconds - LONG_SCAN))
 
     def _full_scan(self) -> list[Head]:
         """Read each lane from its beginning. A full scan that fails has taken its time
