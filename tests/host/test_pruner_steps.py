@@ -10,7 +10,9 @@ import pytest
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.host.maintenance import pruner as pruner_module
 from django_jobqueue.host.maintenance.pruner import Pruner
+from django_jobqueue.models import Bucket
 from django_jobqueue.store.connection import OwnConnection
+from tests.store.rows import ago
 from tests.workers.stopped_clock import StoppedClock
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -65,3 +67,12 @@ def test_an_outage_ends_a_pass_of_the_pruner(
     pruner = Pruner(own)
     while not pruner.is_failing:
         assert pruner.round() < 100
+
+
+def test_full_buckets_are_dropped_in_each_pass(own: OwnConnection) -> None:
+    """Not hourly: a claim passes all that are full, under the lock of their limit."""
+    Bucket.objects.create(limit_key="full", full_at=ago(120))
+    pruner = Pruner(own)
+    while pruner.tick() < 100:
+        pass
+    assert not Bucket.objects.exists()
