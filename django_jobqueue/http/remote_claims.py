@@ -11,6 +11,7 @@ from typing import Any, Final
 from django.db import OperationalError, connections
 
 from django_jobqueue.domain.states import Delivery
+from django_jobqueue.http.lane_looks import LaneLooks, Ranges
 from django_jobqueue.http.problems import Problem
 from django_jobqueue.http.remote_attempts import Attempts
 from django_jobqueue.http.waiting_workers import WaitingWorkers
@@ -37,6 +38,7 @@ NO_LIMITS: Final = Overrides(None, None, None, None)
 
 _listener = SharedListener("remote workers", News.JOBS, News.BEHIND)
 _waiting = WaitingWorkers()
+_looks = LaneLooks()
 _key_turns: dict[Lane, KeyTurns] = {}
 
 
@@ -67,6 +69,13 @@ def _keys_of(lane: Lane) -> KeyTurns:
     return _key_turns.setdefault(lane, KeyTurns())
 
 
+def _ranges(queues: Sequence[str] | None) -> Ranges:
+    """Where the lanes of these queues are."""
+    if queues is None:
+        return (lanes.EVERYWHERE,)
+    return tuple(map(lanes.of_queue, sorted(set(queues))))
+
+
 class Claims:
     """What one request of a remote worker claims."""
 
@@ -78,6 +87,7 @@ class Claims:
         self._worker = worker
         self._owner = owner
         self._may_work = may_work
+        self._within = _ranges(worker.queues)
 
     @property
     def asked(self) -> str:
@@ -89,7 +99,8 @@ class Claims:
         if self._worker.is_to_stop:
             return []
         types = remote_workers.remote_types(self._db, self._worker.job_types)
-        heads = [head for head in lanes.scan(self._db, []) if self._serves(head, types)]
+        heads = _looks.heads(self._db, self._within)
+        heads = [head for head in heads if self._serves(head, types)]
         later = [head.due_in for head in heads if head.due_in and not head.is_due]
         self.due_in = min(later, default=None)
         due = [head for head in heads if head.is_due]
@@ -103,7 +114,10 @@ class Claims:
             fits = limit == 1 or types[job_type] != Delivery.AT_MOST_ONCE
             if room > 0 and fits:
                 of_type = limits.get(job_type, NO_LIMITS)
-                jobs += self._claim(self._of_lane(head.lane, of_type), room)
+                claimed = self._claim(self._of_lane(head.lane, of_type), room)
+                if not claimed:
+                    _looks.had_none(self._within, head.lane)
+                jobs += claimed
         if not jobs and limit == 1:
             jobs = self._quarantined(sorted(types))
         return self._startable(jobs)

@@ -16,6 +16,8 @@ from django.utils import timezone
 from django_jobqueue import PerKey, Rate, enqueue, operations, remote_job
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing.handler import Handler
+from django_jobqueue.http import lane_looks
+from django_jobqueue.http.lane_looks import LaneLooks
 from django_jobqueue.models import (
     ArchivedJob,
     AuditEntry,
@@ -29,7 +31,9 @@ from django_jobqueue.models import (
 )
 from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.queue import rescue
+from django_jobqueue.store.queue import lanes, rescue
+from django_jobqueue.store.queue.lanes import Head
+from django_jobqueue.store.rows import Lane
 from tests.admin.scene import insert_all
 from tests.http.conftest import Program, problem
 from tests.sample import jobs
@@ -545,6 +549,44 @@ def test_a_caller_has_so_many_workers(billing: Program) -> None:
     insert_all(Worker, [row] * 999)
     body = {"name": "n", "job_types": [TYPE]}
     problem(billing.send("POST", "/workers", body), 429, "too_many_workers")
+
+
+def test_a_claim_looks_at_no_lane_of_others(
+    program: Callable[..., Program], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many lanes there are, as others make more."""
+    looked: list[list[str]] = []
+    look = lanes.scan
+
+    def scan(*args: Any) -> list[Head]:
+        heads = look(*args)
+        looked.append(sorted(head.lane.queue for head in heads))
+        return heads
+
+    monkeypatch.setattr(lanes, "scan", scan)
+    for queue in ("a", "b", "b-2", "c"):
+        enqueue(TYPE, queue=queue)
+    for queues in (["b", "b-2"], ["b", "c"]):
+        node = Remote(program("work", queues=["b*", "c"]), queues=queues)
+        assert len(node.claim(4)) > 0
+    assert looked == [["b", "b-2"], ["c"]]
+
+
+def test_while_looks_take_long_claims_go_on_with_what_was_seen(
+    billing: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db = DjangoDatabase()
+    looks, within = LaneLooks(), (lanes.EVERYWHERE,)
+    first, second = Lane("a", 0, TYPE), Lane("b", 0, TYPE)
+    for lane in (first, second):
+        enqueue(lane.job_type, queue=lane.queue)
+    monkeypatch.setattr(lane_looks, "QUICK", -1.0)  # all are long
+    assert [head.lane for head in looks.heads(db, within)] == [first, second]
+    enqueue(TYPE, queue="c")
+    looks.had_none(within, first)
+    assert [head.lane for head in looks.heads(db, within)] == [second]
+    queue_c = (lanes.of_queue("c"),)  # whose looks are quick enough, or are not yet
+    assert [head.lane.queue for head in looks.heads(db, queue_c)] == ["c"]
 
 
 def test_a_token_works_on_its_types_and_queues_alone(

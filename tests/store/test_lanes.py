@@ -60,6 +60,18 @@ def test_a_lane_is_found_whatever_lanes_around_it_are_known(own: OwnConnection) 
         assert found(lanes.scan(own, known(*others))) == sorted(PLACES)
 
 
+def test_a_look_within_queues_finds_their_lanes_and_no_others(
+    own: OwnConnection,
+) -> None:
+    fill(*PLACES)
+    names = sorted({place.queue for place in PLACES})
+    for chosen in ([], *([name] for name in [*names, "none"]), names[::2], names):
+        expected = [place for place in PLACES if place.queue in chosen]
+        for others in ([], expected[::2]):
+            heads = lanes.scan(own, known(*others), list(map(lanes.of_queue, chosen)))
+            assert found(heads) == sorted(expected), chosen
+
+
 # Next to each other in each of the three columns, and at both ends of the priorities.
 GRID = [
     Lane(queue, priority, name)

@@ -76,6 +76,8 @@ def _lane_params(lanes: tuple[Lane, ...]) -> dict[str, str]:
 # Python's order of strings.
 FIRST: Final = Lane("", -1_000, "")
 LAST: Final = Lane(chr(0x10FFFF), 1_000, chr(0x10FFFF))
+Range = tuple[Lane, Lane]  # the lanes between these two
+EVERYWHERE: Final[Range] = (FIRST, LAST)
 
 # The index ranges between `lane` and the upper end of `gap`, in order. Each has exact
 # ends, so that neither a backlog nor the dead entries that a long-open snapshot leaves
@@ -208,12 +210,20 @@ class Head(NamedTuple):
         return self.due_in is not None and self.due_in <= 0
 
 
-def scan(db: Database, known: Sequence[LaneMark]) -> list[Head]:
-    """Look at all lanes, at the known ones from their marks on, in one statement.
+def of_queue(name: str) -> Range:
+    """The lanes of this queue."""
+    return FIRST._replace(queue=name), LAST._replace(queue=name)
+
+
+def scan(
+    db: Database, known: Sequence[LaneMark], within: Sequence[Range] = (EVERYWHERE,)
+) -> list[Head]:
+    """Look at all lanes in these ranges, which are apart, at the known ones from their
+    marks on, in one statement.
 
     A known lane that is empty is among the heads as well.
     """
-    return _heads(db.fetch(SCAN, _params(known)))
+    return _heads(db.fetch(SCAN, _params(known, within)))
 
 
 def full_scan(db: Database) -> tuple[list[Head], Mark]:
@@ -241,13 +251,23 @@ def _heads(rows: Sequence[tuple[Any, ...]]) -> list[Head]:
     ]
 
 
-def _params(known: Sequence[LaneMark]) -> dict[str, Any]:
-    return {**_gaps([mark.lane for mark in known]), **mark_params(known)}
+def _params(
+    known: Sequence[LaneMark], within: Sequence[Range] = (EVERYWHERE,)
+) -> dict[str, Any]:
+    return {**_gaps([mark.lane for mark in known], within), **mark_params(known)}
 
 
-def _gaps(known: Sequence[Lane]) -> dict[str, Any]:
+def _gaps(
+    known: Sequence[Lane], within: Sequence[Range] = (EVERYWHERE,)
+) -> dict[str, Any]:
+    lower: list[Lane] = []
+    upper: list[Lane] = []
     ordered = sorted(known)
-    lower, upper = [FIRST, *ordered], [*ordered, LAST]
+    for begin, end in within:
+        is_all = (begin, end) == EVERYWHERE
+        inside = ordered if is_all else [lane for lane in ordered if begin < lane < end]
+        lower += [begin, *inside]
+        upper += [*inside, end]
     return {
         "from_queue": arrays.of_texts(lane.queue for lane in lower),
         "from_priority": arrays.of_numbers(lane.priority for lane in lower),
