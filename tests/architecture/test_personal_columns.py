@@ -29,7 +29,7 @@ REASONS = {
         jobqueue_keyoverride: rate
     """,
     "a name from the code": """
-        error_class queue release schedule job_type
+        queue release schedule job_type
         jobqueue_failuregroup: resolved_in
         jobqueue_jobtype: limit_name name
         jobqueue_figures: name

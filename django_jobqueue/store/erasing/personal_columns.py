@@ -81,7 +81,12 @@ SOURCES: Final = (
         name=ARCHIVED,
         table="jobqueue_archivedjob",
         order={"finished_at": "timestamptz", "id": "uuid"},
-        columns=(*_OF_JOBS, Column("result", DATA), Column("error_message", TEXT)),
+        columns=(
+            *_OF_JOBS,
+            Column("result", DATA),
+            Column("error_class", TEXT, 200),  # any text, of a remote worker
+            Column("error_message", TEXT),
+        ),
         also=dict.fromkeys(GIVEN, _NOT_REPLAYED),
         is_of_jobs=True,
     ),
@@ -91,6 +96,7 @@ SOURCES: Final = (
         order=_ID,
         columns=(
             Column("reason", TEXT),
+            Column("error_class", TEXT, 200),
             Column("error_message", TEXT),
             Column("traceback", TEXT),
             Column("frames", TEXTS),
@@ -124,6 +130,7 @@ SOURCES: Final = (
         table="jobqueue_failuregroup",
         order={"fingerprint": "uuid"},
         columns=(
+            Column("error_class", TEXT, 200),
             Column("template", TEXT),
             Column("notes", TEXT),
             Column("assignee", TEXT),
