@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated, Any, Final, Literal
 
 from django.http import HttpRequest, HttpResponse
@@ -31,7 +32,8 @@ from django_jobqueue.store.rows import Job
 from django_jobqueue.text import timezones
 
 MOST: Final = 100  # jobs of a page
-LONGEST: Final = 5_000  # milliseconds that a page may take
+LONGEST: Final = 5_000  # milliseconds that a page may take in the database
+LONGEST_SHOWN: Final = 1.0  # seconds from its first job to its last one, before it ends
 
 Filter = Annotated[
     str | None,
@@ -138,8 +140,13 @@ def _page(
     )
     if jobs is None:
         raise Problem("too_slow", "Narrow the list, by a job type or a time, say.")
-    following = write_cursor(_key(jobs[-1]), of) if len(jobs) == limit else None
-    shown = [job_object(job, caller) for job in jobs]
+    shown, began = [], time.monotonic()
+    for job in jobs:
+        shown.append(job_object(job, caller))
+        if time.monotonic() - began > LONGEST_SHOWN:  # large data, of which others wait
+            break
+    is_last = len(shown) == len(jobs) < limit
+    following = None if is_last else write_cursor(_key(jobs[len(shown) - 1]), of)
     return answer(200, schemas.Jobs(jobs=shown, cursor=following), partial=True)
 
 

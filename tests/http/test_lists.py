@@ -11,6 +11,7 @@ import pytest
 from django.test import Client, override_settings
 from django.utils import timezone
 
+from django_jobqueue.http import list_routes
 from django_jobqueue.models import ArchivedJob, QueuedJob, Worker
 from django_jobqueue.store.reading import job_pages
 from tests.admin import scene
@@ -47,6 +48,16 @@ def test_each_job_is_on_one_page_the_newest_first(
     assert len(ids) == 5
     assert walk(billing, "/archived-jobs") == ids
     assert walk(billing, "/queued-jobs") == []
+
+
+def test_a_page_of_large_data_ends_sooner_and_another_one_follows(
+    billing: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(list_routes, "LONGEST_SHOWN", -1.0)
+    ids = [f"job_{jobs.add.enqueue(a=n).id}" for n in range(3)]
+    first = billing.send("GET", "/queued-jobs").json()
+    assert [job["id"] for job in first["jobs"]] == ids[2:]
+    assert walk(billing, "/queued-jobs") == ids[::-1]
 
 
 def test_filters_are_those_of_the_admin_s_search(
