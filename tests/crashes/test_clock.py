@@ -134,7 +134,7 @@ def test_a_rescuer_that_sees_the_clock_being_set_waits_until_all_have_renewed(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     set_clock(60)
-    assert rescuer.tick() > conf.lease / 2
+    rescuer.tick()
     assert Worker.objects.get().state == "running"
     assert "The database's clock was set forward by" in caplog.text
     later = time.monotonic() + 1_000
