@@ -21,8 +21,8 @@ class BeatEntry(NamedTuple):
     advice: tuple[str, ...]
 
 
-def beat_entries(value: ast.expr) -> Iterator[BeatEntry]:
-    """The entries of a dict of schedules."""
+def beat_entries(value: ast.expr, time_zone: str | None = None) -> Iterator[BeatEntry]:
+    """The entries of a dict of schedules, with Celery's time zone if it is known."""
     if not isinstance(value, ast.Dict):
         text = "Write its entries as schedules: <handler>.at(…)(…)."
         yield BeatEntry(value, "", (text,))
@@ -32,13 +32,13 @@ def beat_entries(value: ast.expr) -> Iterator[BeatEntry]:
             text = "Look through the entries in ** by hand."
             yield BeatEntry(entry, "", (text,))
         elif isinstance(entry, ast.Dict):
-            yield _entry(key, entry)
+            yield _entry(key, entry, time_zone)
         else:
             text = f"Write {ast.unparse(entry)} as a schedule by hand."
             yield BeatEntry(key, "", (text,))
 
 
-def _entry(key: ast.expr, entry: ast.Dict) -> BeatEntry:
+def _entry(key: ast.expr, entry: ast.Dict, time_zone: str | None) -> BeatEntry:
     parts = {
         _constant(name): value
         for name, value in zip(entry.keys, entry.values, strict=True)
@@ -48,6 +48,9 @@ def _entry(key: ast.expr, entry: ast.Dict) -> BeatEntry:
         rule = _rule(parts.get("schedule"))
     except NotImportable as error:
         return BeatEntry(key, task, (str(error),))
+    is_cron = rule.startswith("cron")
+    if is_cron and time_zone is not None:
+        rule = f"{rule.removesuffix(')')}, tz={time_zone!r})"
     name = name_of(_constant(key) or ast.unparse(key))
     handler = task.rpartition(".")[2] or "handler"
     options = parts.get("options")
@@ -55,7 +58,7 @@ def _entry(key: ast.expr, entry: ast.Dict) -> BeatEntry:
     if isinstance(options, ast.Dict) and options.keys:
         using = ".using(…)"
     advice = [f"Write {handler}{using}.at({rule}, name={name!r})({_arguments(parts)})."]
-    if rule.startswith("cron"):
+    if is_cron and time_zone is None:
         advice.append(
             "It fires in the time zone TIME_ZONE; Celery's is its setting timezone, by "
             "default UTC."
@@ -99,8 +102,9 @@ def _rule(node: ast.expr | None) -> str:
                 raise NotImportable("It follows the sun, for which there is no rule.")
             if name == "timedelta":
                 return _every(node)
-            if name == "schedule" and node.args:
-                return _rule(node.args[0])
+            named = {keyword.arg: keyword.value for keyword in node.keywords}
+            if name == "schedule" and (node.args or "run_every" in named):
+                return _rule(node.args[0] if node.args else named["run_every"])
     return f"every(seconds={ast.unparse(node)})"
 
 

@@ -3,64 +3,66 @@
 from __future__ import annotations
 
 import ast
-import os
-import re
-import tokenize
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
 from django_jobqueue.importing.celery_beat_code import beat_entries
+from django_jobqueue.importing.celery_canvas import (
+    CALLS,
+    canvases,
+    is_enqueued,
+    last_name,
+)
+from django_jobqueue.importing.celery_options import (
+    argument_advice,
+    option_advice,
+    request_advice,
+    retry_advice,
+    sentence,
+)
+from django_jobqueue.importing.celery_source import (
+    base_of,
+    calls_retry,
+    celery_names,
+    declared,
+    enqueues,
+    is_app,
+    is_declaration,
+    parsed_file,
+    python_files,
+    time_zone_of,
+    without_call,
+)
+from django_jobqueue.importing.celery_words import (
+    CONTROL,
+    EXCEPTIONS,
+    SETTINGS,
+    SIGNALS,
+    setting_of,
+)
 from django_jobqueue.text.foreign_words import HANDLER, IN_HANDLER, JOB, OPTIONS
 
-SKIPPED: Final = {"__pycache__", "node_modules", "site-packages"}
 BEAT_SETTINGS: Final = {
     "beat_schedule",
     "CELERY_BEAT_SCHEDULE",
     "CELERYBEAT_SCHEDULE",
 }
 
-# Options of tasks and calls that foreign_words does not have, or not in a sentence that
-# fits here.
-ADVICE: Final = {
-    **OPTIONS,
-    "args": "Give the arguments to enqueue itself",
-    "add_to_parent": "Leave it out: there is no tree of jobs",
-    "compression": "Leave it out: PostgreSQL compresses large data",
-    "exchange": "Leave it out: there is no broker",
-    "max_retries": f"{OPTIONS['max_retries']}; None is unlimited in both",
-    "name": "Write @job(name=…); by default it is the path without .jobs",
-    "priority": "From -100 to 100, and greater is sooner",
-    "producer": "Leave it out: there is no broker",
-    "queue": "The same: queue=…",
-    "result_extended": "Leave it out: the archive has the data",
-    "send_events": "Leave it out: the admin shows each attempt",
-    "shadow": "Leave it out, or write using(tags=[…])",
-    "store_errors_even_if_ignored": "Leave it out: failures are always kept",
-    "typing": "Leave it out: arguments are always checked",
-    "trail": "Leave it out: there is no tree of jobs",
-}
 RESULT: Final = (
     "Write get_job(id); wait(id, timeout=10).result waits for what the job returns."
 )
-CALLS: Final = ("delay", "apply_async", "delay_on_commit", "apply_async_on_commit")
 # Methods that other objects have too, looked for on known tasks only.
 OF_TASKS: Final = ("apply", "chunks", "map", "s", "si", "signature", "starmap")
-CANVAS: Final = {
-    "chain": "Write <handler>.using(on_success=<the next>)",
-    "chord": "Write the recipe 'Fan in' of the cookbook",
-    "chunks": "Write <handler>.enqueue_many([{…}, {…}])",
-    "group": "Write <handler>.enqueue_many([{…}, {…}])",
-}
-RATE: Final = re.compile(r"(?P<number>[1-9]\d*)(/(?P<per>[smh]))?$")
-SECONDS: Final = {"s": 1, "m": 60, "h": 3_600}
-DECLARATIONS: Final = ("shared_task", "task", "periodic_task")
 RETRIED: Final = {"autoretry_for", "max_retries", None}  # None: ``**options``
 NOT_RETRIED: Final = (
     "It is not retried in Celery: write @job(max_attempts=1), or let failures be tried "
     "again."
+)
+BASE: Final = (
+    "Read its base class {base}: what it has of autoretry_for and max_retries is to be "
+    "written here; if it has none of them, write @job(max_attempts=1)."
 )
 ON_COMMIT: Final = (
     "Leave on_commit out: the job is enqueued in the transaction, and is there when it "
@@ -86,9 +88,9 @@ class Finding:
 def scan(path: Path) -> list[Finding]:
     """What there is of Celery in this file, or in the Python files below this
     folder."""
-    sources = {str(one): _parsed(one) for one in _files(path)}
+    sources = {str(one): parsed_file(one) for one in python_files(path)}
     trees = {name: t for name, t in sources.items() if isinstance(t, ast.Module)}
-    tasks = {name for tree in trees.values() for name in _declared(tree)}
+    tasks = {name for tree in trees.values() for name in declared(tree)}
     findings = [
         Finding(
             path=name,
@@ -101,91 +103,8 @@ def scan(path: Path) -> list[Finding]:
         if isinstance(problem, Exception)
     ]
     for name, tree in trees.items():
-        findings += _Scan(name, _celery_names(tree), tasks).findings(tree)
+        findings += _Scan(name, tree, tasks).findings()
     return sorted(findings)
-
-
-def _files(path: Path) -> Iterator[Path]:
-    if path.is_file():
-        yield path
-        return
-    for folder, folders, files in os.walk(path):
-        folders[:] = sorted(
-            name
-            for name in folders
-            if not name.startswith(".")
-            and name not in SKIPPED
-            and not Path(folder, name, "pyvenv.cfg").exists()
-        )
-        yield from (Path(folder, one) for one in sorted(files) if one.endswith(".py"))
-
-
-def _parsed(path: Path) -> ast.Module | Exception:
-    try:
-        with tokenize.open(path) as file:  # in the encoding that it declares
-            source = file.read()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about that code
-            return ast.parse(source, path.name)
-    except (SyntaxError, ValueError, OSError, RecursionError) as error:
-        return error
-
-
-def _celery_names(tree: ast.Module) -> dict[str, str]:
-    """What Celery's names are called in this module."""
-    return {
-        alias.asname or alias.name: alias.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom)
-        and (node.module or "").partition(".")[0] == "celery"
-        for alias in node.names
-    }
-
-
-def _declared(tree: ast.Module) -> Iterator[str]:
-    names = _celery_names(tree)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            decorators = map(_without_call, node.decorator_list)
-            if any(_is_declaration(each, names) for each in decorators):
-                yield node.name
-
-
-def _without_call(node: ast.expr) -> ast.expr:
-    return node.func if isinstance(node, ast.Call) else node
-
-
-def _is_declaration(node: ast.expr, names: dict[str, str]) -> bool:
-    match node:
-        case ast.Name(id=name):
-            return names.get(name) in DECLARATIONS
-        case ast.Attribute(value=ast.Name(id="celery"), attr="shared_task"):
-            return True
-        case ast.Attribute(value=owner, attr="task" | "periodic_task"):
-            return _is_app(owner)
-    return False
-
-
-def _is_app(node: ast.expr) -> bool:
-    """Whether this is called like an application of Celery's."""
-    if isinstance(node, ast.Name) and "app" in node.id.lower():
-        return True
-    return "celery" in ast.unparse(node).lower()
-
-
-def _enqueues(node: ast.expr) -> bool:
-    """Whether a task is enqueued somewhere in this."""
-    return any(
-        isinstance(each, ast.Attribute) and each.attr in CALLS
-        for each in ast.walk(node)
-    )
-
-
-def _calls_retry(node: ast.AST) -> bool:
-    return any(
-        isinstance(each, ast.Attribute) and each.attr == "retry"
-        for each in ast.walk(node)
-    )
 
 
 def _send_task(name: str) -> str:
@@ -195,41 +114,62 @@ def _send_task(name: str) -> str:
     return f"Write enqueue({ours!r}, {{…}}) of django_jobqueue."
 
 
-def _last_name(node: ast.expr) -> str:
-    """``send`` of ``shop.tasks.send``."""
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-    return ""
-
-
-def _sentence(text: str, handler: str = "") -> str:
-    return f"{text}.".replace("<handler>", handler or "handler")
-
-
 class _Scan:
     """One file."""
 
-    def __init__(self, path: str, names: dict[str, str], tasks: set[str]) -> None:
+    def __init__(self, path: str, tree: ast.Module, tasks: set[str]) -> None:
         self._path = path
-        self._names = names
+        self._tree = tree
+        self._names = names = celery_names(tree)
         self._tasks = tasks
+        self._canvas = {id(one.node): one for one in canvases(tree, names, tasks)}
+        self._within = {
+            id(each)
+            for one in self._canvas.values()
+            for each in ast.walk(one.node)
+            if each is not one.node
+        }
+        self._called = {
+            id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)
+        }
+        self._assigned = {
+            target.id: node.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        self._time_zone = time_zone_of(tree)
 
-    def findings(self, tree: ast.Module) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Finding]:
         """All that there is in it."""
-        for node in ast.walk(tree):
-            match node:
-                case ast.FunctionDef() | ast.AsyncFunctionDef():
-                    yield from self._declarations(node)
-                case ast.ClassDef(bases=bases) if any(map(self._is_task, bases)):
-                    advice = "There are no classes; write a function with @job"
-                    yield self._finding(node, "Task", node.name, [_sentence(advice)])
-                case ast.Call():
-                    yield from self._call(node)
-                case ast.BinOp(op=ast.BitOr()) if self._is_signature(node.right):
-                    yield self._canvas(node, "chain", "|")
-                case ast.Assign(targets=[target]) | ast.AnnAssign(target=target):
-                    yield from self._assignment(target, node.value)
+        for node in ast.walk(self._tree):
+            if (one := self._canvas.get(id(node))) is not None:
+                yield self._finding(one.node, one.name, "", one.advice)
+            elif isinstance(node, ast.expr) and id(node) not in self._within:
+                yield from self._expression(node)
+            elif not isinstance(node, ast.expr):
+                yield from self._statement(node)
+
+    def _expression(self, node: ast.expr) -> Iterator[Finding]:
+        if isinstance(node, ast.Call):
+            yield from self._call(node)
+        elif isinstance(node, ast.Attribute) and id(node) not in self._called:
+            yield from self._attribute(node)
+
+    def _statement(self, node: ast.AST) -> Iterator[Finding]:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                yield from self._declarations(node)
+            case ast.ClassDef(bases=bases) if any(map(self._is_task, bases)):
+                advice = "There are no classes; write a function with @job"
+                yield self._finding(node, "Task", node.name, [sentence(advice)])
+            case ast.ExceptHandler(type=ast.expr() as caught):
+                yield from self._exceptions(caught, "except ")
+            case ast.Raise(exc=ast.expr() as raised):
+                yield from self._exceptions(without_call(raised), "raise ")
+            case ast.Assign(targets=[target]) | ast.AnnAssign(target=target):
+                yield from self._assignment(target, node.value)
 
     def _finding(
         self, node: ast.stmt | ast.expr, found: str, name: str, advice: Sequence[str]
@@ -251,16 +191,17 @@ class _Scan:
         self, node: ast.FunctionDef | ast.AsyncFunctionDef
     ) -> Iterator[Finding]:
         for decorator in node.decorator_list:
-            bare = _without_call(decorator)
-            if not _is_declaration(bare, self._names):
+            bare = without_call(decorator)
+            if not is_declaration(bare, self._names):
                 continue
             advice = ["Write @job, in jobs.py."]
             given = set()
             if isinstance(decorator, ast.Call):
-                advice += _options(decorator, node.name)
+                advice += option_advice(decorator, node.name)
                 given = {keyword.arg for keyword in decorator.keywords}
-            if not given & RETRIED and not _calls_retry(node):
-                advice.append(NOT_RETRIED)
+            if not given & RETRIED and not calls_retry(node):
+                base = base_of(decorator)
+                advice.append(BASE.format(base=base) if base else NOT_RETRIED)
             parameters = node.args
             if parameters.vararg or parameters.posonlyargs:
                 advice.append(
@@ -269,43 +210,75 @@ class _Scan:
                 )
             found = f"@{ast.unparse(bare)}"
             yield self._finding(decorator, found, node.name, advice)
+            yield from self._requests(node)
+
+    def _requests(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef
+    ) -> Iterator[Finding]:
+        """What a bound task reads of itself."""
+        for each in ast.walk(node):
+            match each:
+                case ast.Attribute(
+                    value=ast.Attribute(value=ast.Name(id="self"), attr="request"),
+                    attr=name,
+                ):
+                    advice = [request_advice(name)]
+                    yield self._finding(each, f"self.request.{name}", "", advice)
 
     def _call(self, node: ast.Call) -> Iterator[Finding]:
         match node.func:
-            case ast.Name(id=name) if self._names.get(name) in CANVAS:
-                yield self._canvas(node, self._names[name], f"{name}()")
+            case _ if is_enqueued(node, self._canvas):
+                return
             case ast.Name(id=name) if self._names.get(name) == "signature":
                 yield self._finding(node, f"{name}()", "", [_advised("signature")])
             case ast.Name(id=name) if self._names.get(name) == "AsyncResult":
                 yield self._finding(node, f"{name}()", "", [RESULT])
             case ast.Name(id="on_commit") | ast.Attribute(attr="on_commit"):
-                if any(map(_enqueues, node.args)):
+                if any(map(enqueues, node.args)):
                     yield self._finding(node, "on_commit()", "", [ON_COMMIT])
-            case ast.Attribute(value=ast.Name(id="celery"), attr=name) if (
-                name in CANVAS
-            ):
-                yield self._canvas(node, name, f"celery.{name}()")
             case ast.Attribute(value=owner, attr=name):
                 yield from self._method(node, owner, name)
 
     def _method(self, node: ast.Call, owner: ast.expr, name: str) -> Iterator[Finding]:
-        task = _last_name(owner)
+        task = last_name(owner)
         if name in CALLS:
-            advice = [_advised(name, task), *_options(node, task, name)]
-            yield self._finding(node, f".{name}()", task, advice)
-        elif name in OF_TASKS and task in self._tasks:
-            yield self._finding(node, f".{name}()", task, [_advised(name, task)])
-        elif name == "AsyncResult" and (task in self._tasks or _is_app(owner)):
-            yield self._finding(node, f".{name}()", "", [RESULT])
-        elif name == "get" and isinstance(owner, ast.Call) and _enqueues(owner):
-            yield self._finding(node, ".get()", "", [_sentence(JOB["get"])])
+            yield self._finding(node, f".{name}()", task, self._enqueue(node, task))
         elif name == "send_task":
             advice = [_send_task(_text(node))]
-            advice += _options(node, "", name)
+            advice += [*option_advice(node, "", name), *argument_advice(node, name)]
             yield self._finding(node, ".send_task()", _text(node), advice)
-        elif name in ("retry", "update_state") and task == "self":
-            text = _sentence(IN_HANDLER[name])
-            yield self._finding(node, f"self.{name}()", "", [text])
+        elif name in OF_TASKS and task in self._tasks:
+            yield self._finding(node, f".{name}()", task, [_advised(name, task)])
+        elif name == "retry" and task == "self":
+            yield self._finding(node, "self.retry()", "", [retry_advice(node)])
+        elif name == "update_state" and task == "self":
+            text = sentence(IN_HANDLER[name])
+            yield self._finding(node, "self.update_state()", "", [text])
+        elif name == "connect" and self._names.get(task) in SIGNALS:
+            yield self._signal(node, task)
+        else:
+            yield from self._result(node, owner, name)
+
+    def _enqueue(self, node: ast.Call, task: str) -> Sequence[str]:
+        """What to write for a call of this task, or of a group of this name."""
+        of_canvas = self._canvas.get(id(self._assigned.get(task)))
+        if of_canvas is not None:
+            return of_canvas.advice
+        name = last_name(node.func)
+        advice = [_advised(name, task), *option_advice(node, task, name)]
+        return [*advice, *argument_advice(node, name)]
+
+    def _result(self, node: ast.Call, owner: ast.expr, name: str) -> Iterator[Finding]:
+        task = last_name(owner)
+        if name == "AsyncResult" and (task in self._tasks or is_app(owner)):
+            yield self._finding(node, f".{name}()", "", [RESULT])
+        elif name in JOB and self._is_result(task):
+            yield self._finding(node, f".{name}()", task, [sentence(JOB[name])])
+        elif name == "get" and isinstance(owner, ast.Call) and enqueues(owner):
+            yield self._finding(node, ".get()", "", [sentence(JOB["get"])])
+        elif task == "control" and name in CONTROL:
+            advice = [sentence(CONTROL[name])]
+            yield self._finding(node, f".control.{name}()", "", advice)
         else:
             yield from self._configuration(node, owner, name)
 
@@ -316,10 +289,48 @@ class _Scan:
         if name == "add_periodic_task":
             advice = ["Write <handler>.at(every(seconds=…))(…), or cron('…')."]
             yield self._finding(node, ".add_periodic_task()", "", advice)
-        elif name == "update" and _last_name(owner) == "conf":
+        elif name == "update" and last_name(owner) == "conf":
             for keyword in node.keywords:
                 if keyword.arg in BEAT_SETTINGS:
                     yield from self._beat(keyword.value)
+                elif keyword.arg is not None:
+                    yield from self._setting(keyword.value, keyword.arg, of_app=True)
+
+    def _setting(
+        self, node: ast.expr, name: str, *, of_app: bool = False
+    ) -> Iterator[Finding]:
+        if known := setting_of(name, of_app=of_app):
+            yield self._finding(node, name, "", [sentence(SETTINGS[known])])
+
+    def _signal(self, node: ast.expr, name: str) -> Finding:
+        ours = SIGNALS[self._names[name]]
+        advice = f"Connect to {ours} of django_jobqueue.signals"
+        return self._finding(node, f"{name}.connect", "", [sentence(advice)])
+
+    def _attribute(self, node: ast.Attribute) -> Iterator[Finding]:
+        """What is not called where it stands."""
+        owner = last_name(node.value)
+        if node.attr in CALLS and owner in self._tasks:
+            advice = [f"Write {owner}.enqueue."]
+            yield self._finding(node, f".{node.attr}", owner, advice)
+        elif node.attr == "connect" and self._names.get(owner) in SIGNALS:
+            yield self._signal(node, owner)
+
+    def _exceptions(self, node: ast.expr, before: str) -> Iterator[Finding]:
+        for each in node.elts if isinstance(node, ast.Tuple) else [node]:
+            name = last_name(each)
+            theirs = self._names.get(name, "")
+            if theirs in EXCEPTIONS:
+                advice = [sentence(EXCEPTIONS[theirs])]
+                yield self._finding(each, f"{before}{name}", "", advice)
+
+    def _is_result(self, name: str) -> bool:
+        """Whether this variable has what an enqueue of Celery's returns."""
+        value = self._assigned.get(name)
+        return isinstance(value, ast.Call) and (
+            is_enqueued(value, self._canvas)
+            or (isinstance(value.func, ast.Attribute) and value.func.attr in CALLS)
+        )
 
     def _assignment(
         self, target: ast.expr, value: ast.expr | None
@@ -328,23 +339,18 @@ class _Scan:
             case _ if value is None:
                 return
             case ast.Subscript(value=owner, slice=key):
-                if _last_name(owner) in BEAT_SETTINGS:
+                if last_name(owner) in BEAT_SETTINGS:
                     yield from self._beat(ast.Dict([key], [value]))
             case _:
-                if _last_name(target) in BEAT_SETTINGS:
+                name = last_name(target)
+                if name in BEAT_SETTINGS:
                     yield from self._beat(value)
-
-    def _is_signature(self, node: ast.expr) -> bool:
-        match node:
-            case ast.Call(func=ast.Attribute(value=owner, attr="s" | "si")):
-                return _last_name(owner) in self._tasks
-        return False
-
-    def _canvas(self, node: ast.expr, sort: str, found: str) -> Finding:
-        return self._finding(node, found, "", [_sentence(CANVAS[sort])])
+                else:
+                    of_app = "conf" in ast.unparse(target).split(".")
+                    yield from self._setting(target, name, of_app=of_app)
 
     def _beat(self, value: ast.expr) -> Iterator[Finding]:
-        for entry in beat_entries(value):
+        for entry in beat_entries(value, self._time_zone):
             yield self._finding(entry.node, "beat_schedule", entry.task, entry.advice)
 
 
@@ -356,28 +362,4 @@ def _text(node: ast.Call) -> str:
 
 
 def _advised(name: str, handler: str = "") -> str:
-    return _sentence(HANDLER.get(name, OPTIONS.get(name, "")), handler)
-
-
-def _options(call: ast.Call, handler: str, method: str = "") -> Iterator[str]:
-    """What to write for each option of a declaration or a call."""
-    if method.startswith("delay"):
-        return  # its keywords are arguments of the task
-    for keyword in call.keywords:
-        if keyword.arg is None:
-            yield "Look through the options in ** by hand."
-            continue
-        text = _option(keyword.arg, keyword.value)
-        yield f"{keyword.arg}: {_sentence(text, handler)}"
-
-
-def _option(name: str, value: ast.expr) -> str:
-    match name, value:
-        case "max_retries", ast.Constant(value=int(retries)):
-            return f"Write max_attempts={retries + 1}: it counts the first attempt, too"
-        case "max_retries", ast.Constant(value=None):
-            return "Write max_attempts=None"
-        case "rate_limit", ast.Constant(value=str(text)) if found := RATE.match(text):
-            number, per = found["number"], SECONDS[found["per"] or "s"]
-            return f"Write rate=Rate({number}, per={per}), for the whole cluster"
-    return ADVICE.get(name, "Leave it out: it means nothing here, or is your own")
+    return sentence(HANDLER.get(name, OPTIONS.get(name, "")), handler)

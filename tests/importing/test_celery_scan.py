@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 
 from django_jobqueue.domain.schedule_rules import parse
-from django_jobqueue.importing.celery_scan import ADVICE, Finding, scan
+from django_jobqueue.importing.celery_options import ADVICE
+from django_jobqueue.importing.celery_scan import Finding, scan
 from tests.architecture.source import parsed
 from tests.commands.conftest import Said, jobqueue, not_refused
 
@@ -83,7 +84,7 @@ def test_methods_are_those_of_the_tasks_of_all_files(tmp_path: Path) -> None:
         "from tasks import send\nother.s(1)\nsend.starmap([])\n(send.s(1) | send.si())"
     )
     found = [one.found for one in scan(tmp_path) if one.path.endswith("views.py")]
-    assert sorted(found) == [".s()", ".si()", ".starmap()", "|"]
+    assert sorted(found) == [".starmap()", "|"]
 
 
 def test_each_option_says_what_to_write(tmp_path: Path) -> None:
@@ -91,7 +92,7 @@ def test_each_option_says_what_to_write(tmp_path: Path) -> None:
     (one,) = found_in(tmp_path, f"a.apply_async({options}, own=1, **more)")
     said = dict(text.split(": ", 1) for text in one.advice if ": " in text)
     assert set(ADVICE) <= said.keys()
-    assert said["countdown"] == "Write using(run_after=timedelta(seconds=…))."
+    assert said["countdown"] == "Write using(run_after=timedelta(seconds=1))."
     assert said["exchange"] == "Leave it out: there is no broker."
     assert "means nothing here" in said["own"]
     assert "Look through the options in ** by hand." in one.advice
@@ -133,6 +134,88 @@ def test_calls_are_advised_on(tmp_path: Path) -> None:
         assert advice in one.advice[number]
 
 
+# Code, and the advice on its last line.
+ADVISED = {
+    f"{SHARED}(base=A)\ndef a(): 1": "Read its base class A",
+    f"{SHARED}(retry_kwargs={{'max_retries': 9}})\ndef a(): 1": "max_attempts=10",
+    "self.retry(countdown=2 ** n, exc=e)": "Write raise Retry(after=2 ** n) from e.",
+    "self.retry(eta=soon)": "Write raise Retry(after=soon - timezone.now()).",
+    "self.retry()": "the job type's backoff decides",
+    f"{SHARED}\ndef a(self):\n    self.request.retries": "Write context.attempt",
+    "from celery import group\ng = group(1)\ng.apply_async()": "enqueue_many(",
+    "r = a.delay()\nr.join()": "Write wait(job.id, timeout=10).",
+    f"{SHARED}\ndef a(): 1\nd = a.delay": "Write a.enqueue.",
+    "a.delay((1, 2))": "(1, 2) is a tuple, which JSON has not: write a list.",
+    "a.apply_async(([1], now()), {'x': {3}})": "{3} is a set",
+    "app.send_task('x.a', (datetime.now(),))": "datetime.now() is no value of JSON",
+    "a.apply_async(args=(uuid4(),))": "write str(uuid4()).",
+    "app.control.revoke(id)": "Write cancel([job.id])",
+    "app.control.rate_limit('x', '1/s')": "Write jobqueue override TYPE --rate 10/m",
+    "CELERY_TASK_ROUTES = {}": "Write @job(queue=…) at each handler.",
+    "CELERY_ROUTES = {}": "Write @job(queue=…) at each handler.",
+    "task_time_limit = 3": "the setting TIMEOUT",
+    "CELERYD_TASK_TIME_LIMIT = 3": "the setting TIMEOUT",
+    "app.conf.task_annotations = {}": "Write the options at @job",
+    "app.conf.update(task_acks_late=True)": "a job runs again when its worker died",
+    "CELERY_ALWAYS_EAGER = True": "'MODE': 'immediate'",
+    "CELERYD_MAX_TASKS_PER_CHILD = 5": "Write runworkers --max-jobs.",
+    "from celery.exceptions import Reject\nraise Reject('x')": "Raise Fail('why')",
+    "from celery.exceptions import SoftTimeLimitExceeded as S\n"
+    "try: ...\nexcept (OSError, S): ...": "Write except JobTimeout",
+    "from celery.signals import task_failure\n"
+    "@task_failure.connect\ndef a(): 1": "Connect to job_failed",
+    "from celery.signals import task_success\ntask_success.connect(a)": "job_succeeded",
+}
+NOT_ADVISED = (
+    "timezone = 'UTC'",
+    "def a(self):\n    self.request.user",
+    "', '.join(r)",
+    "post_save.connect(a)",
+    "raise Reject('x')",
+    "routes = annotations = {}",
+)
+
+
+def test_what_stands_in_the_code_is_in_the_advice(tmp_path: Path) -> None:
+    for code, advice in ADVISED.items():
+        *_, last = sorted(found_in(tmp_path, code), key=lambda one: one.line)
+        assert advice in " ".join(last.advice), code
+        assert last.line >= code.count("\n"), code
+    found = {code: found_in(tmp_path, code) for code in NOT_ADVISED}
+    assert found == dict.fromkeys(NOT_ADVISED, [])
+
+
+def test_a_chain_is_one_place_and_written_out(tmp_path: Path) -> None:
+    tasks = "".join(f"\n@shared_task\ndef {name}(): 1" for name in "abc")
+    code = f"from celery import chain, shared_task, signature{tasks}\n"
+    for chain in (
+        "(a.s(1) | b.s() | c.si(3)).delay()",
+        "chain(a.s(1), b.s(), c.si(3))()",
+        "chain([a.s(1), b.s(), c.si(3)]).apply_async(queue='x')",
+    ):
+        (one,) = found_in(tmp_path, code + chain)[3:]
+        assert one.advice[0] == (
+            "Write a.using(on_success=b.using(on_success=c)).enqueue(1)."
+        )
+        assert "The arguments of c(3) are given by nobody" in one.advice[2]
+    for chain in ("chain(first, b.s())", "chain(make())", "a.s() | group | b.s()"):
+        (one,) = found_in(tmp_path, code + chain)[3:]
+        assert one.advice == ("Write handler.using(on_success=<the next>).",)
+
+
+def test_the_time_zone_of_celery_is_that_of_its_crontabs(tmp_path: Path) -> None:
+    entry = "{'task': 'x.a', 'schedule': crontab(0, 2)}"
+    for zone in (
+        "CELERY_TIMEZONE = 'Europe/Berlin'",
+        "app.conf.timezone = 'Europe/Berlin'",
+        "app.conf.update(timezone='Europe/Berlin')",
+    ):
+        found = found_in(tmp_path, f"{zone}\napp.conf.beat_schedule['a'] = {entry}")
+        assert found[-1].advice == (
+            "Write a.at(cron('0 2 * * *', tz='Europe/Berlin'), name='a')().",
+        )
+
+
 def test_an_enqueue_after_the_commit_and_a_wait_are_found_with_the_call(
     tmp_path: Path,
 ) -> None:
@@ -167,6 +250,7 @@ RULES = {
     "crontab(0, 2, 'mon')": "cron('0 2 * * MON')",
     "schedules.crontab(0, day_of_month=1)": "cron('0 * 1 * *')",
     "schedule(10)": "every(seconds=10)",
+    "schedule(run_every=90)": "every(seconds=90)",
 }
 
 
