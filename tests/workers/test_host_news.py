@@ -114,15 +114,15 @@ def test_a_dispatcher_that_may_not_scan_yet_rests_and_does_not_answer(
     hearing: HandDriven, host: Host, rests: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a long scan of very many lanes; others may have the job."""
-    rest = 2.0
-    monkeypatch.setattr(LaneScanner, "rest", property(lambda _: rest))
+    pause = 2.0
+    monkeypatch.setattr(LaneScanner, "pause", property(lambda _: pause))
     jobs.add.enqueue(0)
     host.relay.jobs_arrived()
     seconds, readiness = rests(hearing, hearing.claim())
-    assert (0 < seconds <= rest, readiness & ROOM) == (True, ROOM)
+    assert (0 < seconds <= pause, readiness & ROOM) == (True, ROOM)
     heard = host.table.jobs_heard
     assert (hearing.held, host.table.entry(0).answered) == (0, heard - 1)
-    rest = 0.0
+    pause = 0.0
     hearing.claim()
     assert (hearing.held, host.table.entry(0).answered) == (1, heard)
 

@@ -148,7 +148,7 @@ def test_long_scans_of_many_lanes_get_a_share_of_the_time(
             patch.setattr(lane_scanner.lanes, "full_scan", lambda db: (look(), mark))
             scanner, began, busy = LaneScanner(nowhere, Lanes()), time.now, 0.0
             while time.now < began + 100:
-                time.now += scanner.rest
+                time.now += scanner.pause
                 scanner.scan()
                 busy += seconds
         return busy / (time.now - began)

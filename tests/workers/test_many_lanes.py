@@ -205,19 +205,19 @@ def test_news_wait_for_the_next_scan_after_a_long_one(
     worker: HandDriven, statements: Statements, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Lanes that are known to have jobs are claimed from meanwhile."""
-    rest = 0.0
-    monkeypatch.setattr(LaneScanner, "rest", property(lambda _: rest))
+    pause = 0.0
+    monkeypatch.setattr(LaneScanner, "pause", property(lambda _: pause))
     enqueue(*QUEUES[:6])
     worker.claim(told=True)
     worker.complete()
-    rest, scans = 3.0, statements.scans
+    pause, scans = 3.0, statements.scans
     enqueue("new")
-    assert worker.claim(told=True) <= rest
+    assert worker.claim(told=True) <= pause
     assert worker.held == 2
     worker.complete()
-    assert 0 < worker.claim(told=True) <= rest
+    assert 0 < worker.claim(told=True) <= pause
     assert (statements.scans, worker.held) == (scans, 0)
     assert not worker.worker.is_idle
-    rest = 0.0
+    pause = 0.0
     worker.claim()
     assert (statements.scans, worker.held) == (scans + 1, 1)

@@ -147,7 +147,7 @@ class Dispatcher(Loop):
             return UNLEASED
 
     def _work(self) -> float:
-        self._may_scan = not self.scanner.rest
+        self._may_scan = not self.scanner.pause
         if self._host_news is None:
             return min(self._round(), self.claimer.unconfirmed.seconds_until_due)
         return self._answering_round(self._host_news)
@@ -241,7 +241,7 @@ class Dispatcher(Loop):
         wait = min(self._wait(taken), self.lane_selection.next_starts.seconds)
         if taken and self._has_room and not self.scanner.has_scanned_since(began):
             wait = min(wait, SCAN_EVERY)  # news may be of a lane that it does not know
-        return wait if self._may_scan else min(wait, self.scanner.rest)
+        return wait if self._may_scan else min(wait, self.scanner.pause)
 
     def _closed_wait(self) -> float:
         """Seconds to wait while nothing may be claimed. What runs can be cancelled."""
@@ -377,7 +377,7 @@ class Dispatcher(Loop):
         if any(executor.buffered for executor in self.executors):
             return NUDGE_EVERY
         if self._has_room:
-            return max(self.scanner.rest, self.scanner.next_at - time.monotonic())
+            return max(self.scanner.pause, self.scanner.next_at - time.monotonic())
         return conf.poll_interval
 
 

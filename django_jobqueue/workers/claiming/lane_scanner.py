@@ -299,7 +299,7 @@ class LaneScanner:
         return self.full_scans.is_wanted and self.full_scans.may_begin()
 
     @property
-    def rest(self) -> float:
+    def pause(self) -> float:
         """Seconds until there is time for another scan, after long ones of very many
         lanes: 20,000 take 0.36 s, half of it here and half in the database."""
         return self.long_scans.seconds_until_free if self._known.are_many else 0.0
