@@ -130,6 +130,18 @@ def require(request: HttpRequest, *, job_type: str, queue: str | None = None) ->
     raise refused(request, of)
 
 
+def require_each(
+    request: HttpRequest, job_types: Sequence[str], queues: Sequence[str]
+) -> None:
+    """Raises Problem unless the caller may do it to the jobs of all these types in all
+    these queues. Types and queues are asked for apart, as ``may`` looks at them: each
+    once, and not each pair of up to a thousand of both."""
+    for job_type in job_types:
+        require(request, job_type=job_type)
+    for queue in queues:
+        require(request, job_type=job_types[0], queue=queue)
+
+
 def may_do(
     request: HttpRequest,
     job_type: str | None,

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from django.db import OperationalError, connections
 
+from django_jobqueue.domain.name_patterns import EVERY
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.http.lane_looks import LaneLooks, Ranges
 from django_jobqueue.http.problems import Problem
@@ -27,7 +28,7 @@ from django_jobqueue.store.queue.lanes import Head, LaneMark
 from django_jobqueue.store.remote_workers import HeldJob, RemoteWorker
 from django_jobqueue.store.rows import ClaimedJob, Lane, Overrides
 
-MayWork = Callable[[str, str], bool]  # of a job type and a queue
+MayWork = Callable[[str | None, str | None], bool]  # of a job type and a queue
 
 BUSY_LANE: Final = 0.5  # seconds that a claim waits for the lock of a job type
 CHECK_UNHEARD: Final = 1.0  # seconds between checks of one that waits and hears nothing
@@ -87,6 +88,7 @@ class Claims:
         self._worker = worker
         self._owner = owner
         self._may_work = may_work
+        self._queues = None if worker.queues is None else frozenset(worker.queues)
         self._within = _ranges(worker.queues)
 
     @property
@@ -105,7 +107,7 @@ class Claims:
         self.due_in = min(later, default=None)
         due = [head for head in heads if head.is_due]
         due.sort(key=lambda head: (-head.lane.priority, head.mark))
-        limits = job_types.overrides(self._db) if due else {}
+        limits = job_types.overrides(self._db, {head.lane.job_type for head in due})
         jobs: list[ClaimedJob] = []
         for head in due:
             room, job_type = limit - len(jobs), head.lane.job_type
@@ -178,7 +180,7 @@ class Claims:
         self._worker = worker
 
     def _serves(self, head: Head, types: dict[str, str]) -> bool:
-        lane, queues = head.lane, self._worker.queues
+        lane, queues = head.lane, self._queues
         return (
             head.due_in is not None
             and lane.job_type in types
@@ -216,13 +218,12 @@ class Claims:
     def _quarantined(self, names: Sequence[str]) -> list[ClaimedJob]:
         """A job that must run alone, for a worker that holds nothing: or it would wait
         forever for a process that does not know its type."""
-        queues = self._worker.queues
-        allowed = [name for name in names if self._may_work(name, "*")]
-        if queues is not None:
-            among = [
-                name for name in names if all(self._may_work(name, q) for q in queues)
-            ]
-            allowed = sorted({*allowed, *among})
+        queues, may_work = self._worker.queues, self._may_work
+        # Queues and types are asked for apart, as for registering.
+        among = [EVERY] if queues is None else queues
+        if not (may_work(None, EVERY) or all(may_work(None, one) for one in among)):
+            return []
+        allowed = [name for name in names if may_work(name, None)]
         if not allowed or remote_workers.held(self._db, self._worker.id):
             return []
         nearest = claim.next_quarantined(self._db, allowed, queues)

@@ -18,7 +18,13 @@ from django_jobqueue.domain.report import TakenReport
 from django_jobqueue.exceptions import JobNotFound
 from django_jobqueue.execution.signal_sender import announce_rescued
 from django_jobqueue.http import schemas, worker_schemas
-from django_jobqueue.http.access import caller_of, may_do, refused, require
+from django_jobqueue.http.access import (
+    caller_of,
+    may_do,
+    refused,
+    require,
+    require_each,
+)
 from django_jobqueue.http.callers import Caller, identity_of
 from django_jobqueue.http.endpoint import answer, endpoint
 from django_jobqueue.http.job_objects import STATUS_OF, parse_job_id, unknown_job_type
@@ -75,9 +81,7 @@ def register_worker(
 
     Only the caller that registered a worker may use it.
     """
-    for queue in body.queues or ["*"]:
-        for job_type in body.job_types:
-            require(request, job_type=job_type, queue=queue)
+    require_each(request, body.job_types, body.queues or [EVERY])
     db, caller = DjangoDatabase(), caller_of(request)
     _check_remote(db, caller, body.job_types)
     worker = remote_workers.register(
@@ -333,13 +337,13 @@ def _without_missing(
 ) -> list[HeldJob]:
     """Give away jobs that their worker has had for a whole lease and does not know of:
     the answer to its claim was lost."""
-    missing = [
+    missing = {
         one.job.id
         for one in held
         if one.job.id not in running and one.ran > worker.lease
-    ]
+    }
     if missing:
-        _give_back(db, worker.id, missing, MISSING)
+        _give_back(db, worker.id, [*missing], MISSING)
     return [one for one in held if one.job.id not in missing]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
@@ -61,6 +61,7 @@ SELECT type.name, type.priority_override, type.max_attempts_override,
   FROM jobqueue_jobtype AS type
   LEFT JOIN jobqueue_keylimit AS held ON held.name = type.limit_name
 """
+IN_FORCE_OF: Final = f"{IN_FORCE} WHERE type.name = ANY (%(names)s::text[])"
 
 STORED_RULES: Final = """
 SELECT unique_rule::text, limit_rule IS NOT NULL FROM jobqueue_jobtype
@@ -164,9 +165,16 @@ def declare(
         DECLARING.write(db, json.dumps(rows), waits=waits)
 
 
-def overrides(db: Database) -> dict[str, Overrides]:
-    """The overrides of each job type, and its limits in force."""
-    return {name: Overrides(*values) for name, *values in db.fetch(IN_FORCE)}
+def overrides(
+    db: Database, names: Collection[str] | None = None
+) -> dict[str, Overrides]:
+    """The overrides of each of these job types, by default of all, and the limits in
+    force."""
+    if names is None:
+        rows = db.fetch(IN_FORCE)
+    else:
+        rows = db.fetch(IN_FORCE_OF, {"names": sorted(names)}) if names else []
+    return {name: Overrides(*values) for name, *values in rows}
 
 
 def stored_rules(db: Database, name: str) -> tuple[UniqueRule | None, bool]:

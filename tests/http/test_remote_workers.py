@@ -16,7 +16,7 @@ from django.utils import timezone
 from django_jobqueue import PerKey, Rate, enqueue, operations, remote_job
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing.handler import Handler
-from django_jobqueue.http import lane_looks
+from django_jobqueue.http import access, lane_looks
 from django_jobqueue.http.lane_looks import LaneLooks
 from django_jobqueue.models import (
     ArchivedJob,
@@ -27,9 +27,10 @@ from django_jobqueue.models import (
     JobType,
     QueuedJob,
     Report,
+    Token,
     Worker,
 )
-from django_jobqueue.store import worker_rows
+from django_jobqueue.store import job_types, worker_rows
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.queue import lanes, rescue
 from django_jobqueue.store.queue.lanes import Head
@@ -570,6 +571,62 @@ def test_a_claim_looks_at_no_lane_of_others(
         node = Remote(program("work", queues=["b*", "c"]), queues=queues)
         assert len(node.claim(4)) > 0
     assert looked == [["b", "b-2"], ["c"]]
+
+
+def test_a_claim_reads_the_limits_of_the_types_with_due_jobs_alone(
+    node: Remote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many job types there are, as others make more."""
+    read: list[list[str]] = []
+    look = job_types.overrides
+
+    def overrides(*args: Any) -> dict[str, Any]:
+        limits = look(*args)
+        read.append(sorted(limits))
+        return limits
+
+    monkeypatch.setattr(job_types, "overrides", overrides)
+    assert node.claim() == []
+    enqueue(TYPE)
+    assert len(node.claim()) == 1
+    assert read == [[], [TYPE]]
+
+
+def test_types_and_queues_of_a_worker_are_asked_for_once_not_in_pairs(
+    program: Callable[..., Program], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[None] = []
+    may = access.may
+
+    def counting(*args: Any, **options: Any) -> bool:
+        asked.append(None)
+        return may(*args, **options)
+
+    monkeypatch.setattr(access, "may", counting)
+    names, queues = [f"fleet.{n}" for n in range(20)], [f"q{n}" for n in range(30)]
+    insert_all(JobType, [{"name": name} for name in names])
+    narrow = program("work", job_types=["fleet.*"], queues=["q*"])
+    node = Remote(narrow, *names, queues=queues)
+    assert node.claim() == []
+    assert len(asked) < 3 * (len(names) + len(queues))
+    for wrong in ({"job_types": ["fleet.1", "shop.x"]}, {"queues": ["q1", "other"]}):
+        body = {"name": "n", "job_types": names, "queues": queues, **wrong}
+        problem(narrow.send("POST", "/workers", body), 403, "forbidden")
+
+
+def test_a_worker_of_named_queues_is_given_one_that_must_run_alone(
+    program: Callable[..., Program],
+) -> None:
+    """If its token opens all of these queues by now."""
+    token = program("work", job_types=["fleet.*"], queues=["mail", "post"])
+    node = Remote(token, queues=["mail", "post"])
+    enqueue(TYPE, queue="mail")
+    QueuedJob.objects.update(quarantined=True, crashes=2)
+    opens = Token.objects.filter(name="program-0")
+    opens.update(queues=["mail"])
+    assert node.claim() == []
+    opens.update(queues=["mail", "p*"])
+    assert len(node.claim()) == 1
 
 
 def test_while_looks_take_long_claims_go_on_with_what_was_seen(
