@@ -12,7 +12,7 @@ from django.db import OperationalError, connections
 
 from django_jobqueue.domain.name_patterns import EVERY
 from django_jobqueue.domain.states import Delivery
-from django_jobqueue.http.lane_looks import LaneLooks, Ranges
+from django_jobqueue.http.lane_looks import LaneLooks
 from django_jobqueue.http.problems import Problem
 from django_jobqueue.http.remote_attempts import Attempts
 from django_jobqueue.http.waiting_workers import WaitingWorkers
@@ -70,13 +70,6 @@ def _keys_of(lane: Lane) -> KeyTurns:
     return _key_turns.setdefault(lane, KeyTurns())
 
 
-def _ranges(queues: Sequence[str] | None) -> Ranges:
-    """Where the lanes of these queues are."""
-    if queues is None:
-        return (lanes.EVERYWHERE,)
-    return tuple(map(lanes.of_queue, sorted(set(queues))))
-
-
 class Claims:
     """What one request of a remote worker claims."""
 
@@ -89,7 +82,7 @@ class Claims:
         self._owner = owner
         self._may_work = may_work
         self._queues = None if worker.queues is None else frozenset(worker.queues)
-        self._within = _ranges(worker.queues)
+        self._within = lanes.of_queues(worker.queues)
 
     @property
     def asked(self) -> str:
@@ -115,9 +108,9 @@ class Claims:
             # with it.
             fits = limit == 1 or types[job_type] != Delivery.AT_MOST_ONCE
             if room > 0 and fits:
-                of_type = limits.get(job_type, NO_LIMITS)
+                of_type = Limits.in_force(limits.get(job_type, NO_LIMITS))
                 claimed = self._claim(self._of_lane(head.lane, of_type), room)
-                if not claimed:
+                if not claimed and of_type.keys is None:  # the turn of keys goes on
                     _looks.had_none(self._within, head.lane)
                 jobs += claimed
         if not jobs and limit == 1:
@@ -188,9 +181,7 @@ class Claims:
             and self._may_work(lane.job_type, lane.queue)
         )
 
-    def _of_lane(
-        self, lane: Lane, limits: Overrides
-    ) -> Callable[[int], list[ClaimedJob]]:
+    def _of_lane(self, lane: Lane, limits: Limits) -> Callable[[int], list[ClaimedJob]]:
         """The claim of this lane, within the limits of its type."""
         db, id, marks, keys = (
             self._db,
@@ -201,7 +192,7 @@ class Claims:
         further = iter(range(MOST_WALKS))
         turn = turn_of(
             lane,
-            Limits.in_force(limits),
+            limits,
             keys,
             may_go_on=lambda: next(further, None) is not None,
         )

@@ -642,7 +642,7 @@ def test_while_looks_take_long_claims_go_on_with_what_was_seen(
     enqueue(TYPE, queue="c")
     looks.had_none(within, first)
     assert [head.lane for head in looks.heads(db, within)] == [second]
-    queue_c = (lanes.of_queue("c"),)  # whose looks are quick enough, or are not yet
+    queue_c = lanes.of_queues(["c"])  # whose looks are quick enough, or are not yet
     assert [head.lane.queue for head in looks.heads(db, queue_c)] == ["c"]
 
 

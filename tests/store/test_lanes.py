@@ -68,8 +68,10 @@ def test_a_look_within_queues_finds_their_lanes_and_no_others(
     for chosen in ([], *([name] for name in [*names, "none"]), names[::2], names):
         expected = [place for place in PLACES if place.queue in chosen]
         for others in ([], expected[::2]):
-            heads = lanes.scan(own, known(*others), list(map(lanes.of_queue, chosen)))
+            heads = lanes.scan(own, known(*others), lanes.of_queues(chosen))
             assert found(heads) == sorted(expected), chosen
+        heads, _empty = lanes.full_scan(own, lanes.of_queues(chosen))
+        assert found(heads) == sorted(expected), chosen
 
 
 # Next to each other in each of the three columns, and at both ends of the priorities.

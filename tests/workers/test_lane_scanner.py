@@ -75,6 +75,18 @@ def test_a_scan_says_which_lanes_have_jobs_now(own: OwnConnection) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+def test_a_worker_of_some_queues_looks_at_no_lane_of_others(own: OwnConnection) -> None:
+    known = Lanes()
+    scanner = LaneScanner(own, known, [ADDS.queue])
+    for queue in (ADDS.queue, "others", "a"):
+        jobs.add.using(queue=queue).enqueue(1)
+    for _full_and_from_marks in range(2):
+        assert scanner.scan() == [ADDS]
+        assert [one.lane for one in known] == [ADDS]
+        scanner.full_scans.took(60.0)
+
+
+@pytest.mark.django_db(transaction=True)
 def test_a_full_scan_finds_all(own: OwnConnection, time: StoppedClock) -> None:
     scanner = LaneScanner(own, Lanes())
     scanner.scan()
@@ -106,7 +118,7 @@ def test_a_full_scan_that_fails_is_repeated_no_sooner_than_one_that_does_not(
     errors = cycle([StoreUnavailable("cut off", retry_in=0), KeyError()])
     failed, scanned = 0, 0
 
-    def cut_off(db: OwnConnection) -> tuple[list[Head], Mark]:
+    def cut_off(*_: object) -> tuple[list[Head], Mark]:
         nonlocal failed
         failed += 1
         time.now += 15.0
@@ -145,7 +157,7 @@ def test_long_scans_of_many_lanes_get_a_share_of_the_time(
 
         with monkeypatch.context() as patch:
             patch.setattr(lane_scanner.lanes, "scan", look)
-            patch.setattr(lane_scanner.lanes, "full_scan", lambda db: (look(), mark))
+            patch.setattr(lane_scanner.lanes, "full_scan", lambda *_: (look(), mark))
             scanner, began, busy = LaneScanner(nowhere, Lanes()), time.now, 0.0
             while time.now < began + 100:
                 time.now += scanner.pause

@@ -63,7 +63,7 @@ def test_of_a_busy_host_one_process_scans_all_that_is_behind_the_marks(
     scanners = [make_worker(shared).dispatcher.scanner for _ in range(3)]
     full_scan, full_scans = lanes.full_scan, list[object]()
     monkeypatch.setattr(
-        lanes, "full_scan", lambda db: full_scans.append(db) or full_scan(db)
+        lanes, "full_scan", lambda db, _: full_scans.append(db) or full_scan(db)
     )
 
     def scan(*numbers: int, busy: bool = True) -> list[int]:

@@ -3,7 +3,7 @@ which a claim scans them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -210,9 +210,14 @@ class Head(NamedTuple):
         return self.due_in is not None and self.due_in <= 0
 
 
-def of_queue(name: str) -> Range:
-    """The lanes of this queue."""
-    return FIRST._replace(queue=name), LAST._replace(queue=name)
+def of_queues(names: Collection[str] | None) -> tuple[Range, ...]:
+    """The lanes of these queues; None is every queue."""
+    if names is None:
+        return (EVERYWHERE,)
+    return tuple(
+        (FIRST._replace(queue=name), LAST._replace(queue=name))
+        for name in sorted(set(names))
+    )
 
 
 def scan(
@@ -226,10 +231,13 @@ def scan(
     return _heads(db.fetch(SCAN, _params(known, within)))
 
 
-def full_scan(db: Database) -> tuple[list[Head], Mark]:
+def full_scan(
+    db: Database, within: Sequence[Range] = (EVERYWHERE,)
+) -> tuple[list[Head], Mark]:
     """Look at all lanes that have jobs, from their beginnings, in one statement; and
     the mark of the others. These cost nothing, but for their dead index entries."""
-    heads = {head.lane: head for head in _heads(db.fetch(FULL_SCAN, _gaps([])))}
+    rows = db.fetch(FULL_SCAN, _gaps([], within))
+    heads = {head.lane: head for head in _heads(rows)}
     empty = heads.pop(LAST)
     return [*heads.values()], empty.mark
 

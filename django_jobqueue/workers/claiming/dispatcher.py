@@ -70,7 +70,8 @@ class Dispatcher(Loop):
         self._connection = connection
         self.claimer = claimer
         self.lane_selection = claimer.lane_selection
-        self.scanner = LaneScanner(connection, claimer.lane_selection.lanes)
+        selection = claimer.lane_selection
+        self.scanner = LaneScanner(connection, selection.lanes, selection.queues)
         self._reader = PolicyReader(worker, connection, policies)
         self._cancellation_poll = cancellation_poll
         self._gets_notifications = gets_notifications

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -277,8 +277,15 @@ class FullScans:
 class LaneScanner:
     """Scans the lanes, and knows when to scan again."""
 
-    def __init__(self, connection: OwnConnection, known: Lanes) -> None:
+    def __init__(
+        self,
+        connection: OwnConnection,
+        known: Lanes,
+        queues: Collection[str] | None = None,
+    ) -> None:
+        """``queues`` are those of the worker; None is every one."""
         self.next_at = 0.0  # time.monotonic(), while busy
+        self._within = lanes.of_queues(queues)
         self._connection = connection
         self._known = known
         self._scanned_at = -math.inf  # time.monotonic()
@@ -339,7 +346,7 @@ class LaneScanner:
         if is_full:
             heads = self._full_scan()
         else:
-            heads = lanes.scan(self._connection, self._known.marks())
+            heads = lanes.scan(self._connection, self._known.marks(), self._within)
             self._known.learn(heads)
         self._scanned_at = now = time.monotonic()
         self._took(now - began, is_full=is_full)
@@ -363,7 +370,7 @@ class LaneScanner:
         if not self._known.are_many:  # to hear of all would take longer than the scan
             self._known.marks()
         try:
-            heads, empty = lanes.full_scan(self._connection)
+            heads, empty = lanes.full_scan(self._connection, self._within)
         except BaseException:
             self.full_scans.want()
             raise

@@ -95,11 +95,11 @@ class LaneSelection:
         self.next_starts = NextStarts()
         self.resting = RestingTypes()
         self._policies = policies
-        self._queues = queues
+        self.queues = queues  # None is every one
 
     def runs(self, lane: Lane, executor: Executor) -> bool:
         """Whether jobs of this lane can be claimed, and run there."""
-        if self._queues is not None and lane.queue not in self._queues:
+        if self.queues is not None and lane.queue not in self.queues:
             return False
         if lane.job_type in self.resting:
             return False
