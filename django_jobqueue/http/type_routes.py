@@ -6,7 +6,6 @@ from typing import Final
 
 from django.http import HttpRequest, HttpResponse
 
-from django_jobqueue import operations
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.api_tokens import Scope
 from django_jobqueue.domain.policy import Policy
@@ -21,6 +20,7 @@ from django_jobqueue.http.job_objects import (
 )
 from django_jobqueue.http.problems import Problem
 from django_jobqueue.models import JobType
+from django_jobqueue.operations.declaring import declare_for_program
 
 MOST_TYPES: Final = 10_000
 DEFAULT_QUEUE: Final = Policy().queue
@@ -116,7 +116,7 @@ def _declare(request: HttpRequest, body: type_schemas.NewJobType) -> HttpRespons
         require(request, job_type=body.key, queue=queue)
     if is_job_id(body.key):
         raise Problem("invalid_parameter", "name: this is what the id of a job is.")
-    is_new = operations.declare_job_type(
+    is_new = declare_for_program(
         body.key,
         description=body.description,
         by=caller_of(request).name,

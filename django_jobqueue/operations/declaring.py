@@ -31,6 +31,26 @@ def declare_job_type(
     whether the job type is new. Raises InvalidArguments, and DeclaredInCode for one
     that code declares: its options are those of the code.
     """
+    return _declare(name, options, description, using=using, by=by)
+
+
+def declare_for_program(
+    name: str, *, description: str, by: str, **options: Any
+) -> bool:
+    """The same, as a program says it, which knows the options of ``OF_PROGRAMS``
+    alone: of a job type that is there the others stay, such as its sensitive keys."""
+    return _declare(name, options, description, by=by, in_part=True)
+
+
+def _declare(
+    name: str,
+    options: dict[str, Any],
+    description: str,
+    *,
+    by: str,
+    using: str | None = None,
+    in_part: bool = False,
+) -> bool:
     if problem := name_problem(name):
         raise InvalidArguments(f"name {problem}")
     where = f"job type {name!r}"
@@ -42,7 +62,10 @@ def declare_job_type(
     handler = job_types.stored_handler(db, name)
     if handler or registry.get(name) is not None:
         raise DeclaredInCode(name)
-    job_types.declare(db, [declaration])
+    if in_part:
+        job_types.declare_in_part(db, declaration)
+    else:
+        job_types.declare(db, [declaration])
     details: dict[str, Any] = {"job_type": name}
     details |= {option: str(value) for option, value in options.items()}
     record("declare", by, 1, details, using=using)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 
 from django_jobqueue.store.connection import Database
@@ -43,17 +43,20 @@ class Declaring:
         differs: str = "{differ}",
         inserted: Mapping[str, str] | None = None,
         updated: Mapping[str, str] | None = None,
+        changed: Collection[str] = (),
     ) -> None:
         """``differs`` says when a row is to be written, where ``{differ}`` is that one
         of these columns does; ``inserted`` and ``updated`` are SQL for further columns
-        of a row that is new, or is not."""
+        of a row that is new, or is not. Of a row that is there only the ``changed``
+        columns are written, if some are given."""
         inserted, updated = inserted or {}, updated or {}
+        written = [name for name in columns if not changed or name in changed]
         self.columns = ", ".join(columns)
         self.typed = ", ".join(f"{name} {of}" for name, of in columns.items())
 
         def differing(row: str) -> str:
             ours, theirs = (
-                ", ".join(f"{one}.{column}" for column in columns)
+                ", ".join(f"{one}.{column}" for column in written)
                 for one in ("held", row)
             )
             return differs.format(differ=f"({ours}) IS DISTINCT FROM ({theirs})")
@@ -63,7 +66,7 @@ class Declaring:
                 table=table,
                 columns=self.columns,
                 typed=self.typed,
-                assigned=", ".join(f"{name} = excluded.{name}" for name in columns),
+                assigned=", ".join(f"{name} = excluded.{name}" for name in written),
                 differs_from_declared=differing("declared"),
                 differs_from_excluded=differing("excluded"),
                 more="".join(f", {name}" for name in inserted),

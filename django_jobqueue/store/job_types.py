@@ -35,6 +35,12 @@ DECLARED: Final = {
 
 # Overrides and pauses are never touched; nor is a row without a handler.
 DECLARING: Final = Declaring("jobqueue_jobtype", DECLARED)
+# What an API can say that knows these options alone: others are Python's to give.
+OF_PROGRAMS: Final = (
+    *("description", "delivery", "max_attempts", "concurrency"),
+    *("queue", "priority", "timeout"),
+)
+DECLARING_IN_PART: Final = Declaring("jobqueue_jobtype", DECLARED, changed=OF_PROGRAMS)
 DECLARING_LIMITS: Final = Declaring(
     "jobqueue_keylimit", {"concurrency": "int", "rate": "text", "strict": "boolean"}
 )
@@ -163,6 +169,12 @@ def declare(
         DECLARING_LIMITS.write(db, json.dumps(limits), waits=waits)
     if rows:
         DECLARING.write(db, json.dumps(rows), waits=waits)
+
+
+def declare_in_part(db: Database, declaration: Declaration) -> None:
+    """Write this declaration of a program; of a row that is there only what programs
+    can say."""
+    DECLARING_IN_PART.write(db, json.dumps([_row(declaration)]))
 
 
 def overrides(

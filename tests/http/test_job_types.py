@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from django_jobqueue import DeclaredInCode, InvalidArguments, operations
+from django_jobqueue import DeclaredInCode, InvalidArguments, PerKey, Rate, operations
+from django_jobqueue.http import type_schemas
 from django_jobqueue.models import AuditEntry, JobType
+from django_jobqueue.store.job_types import OF_PROGRAMS
+from django_jobqueue.text.redaction import MASK
 from tests.http.conftest import Program, problem
 from tests.sample import jobs
 
@@ -77,6 +80,35 @@ def test_sent_again_it_changes_the_type_and_keeps_what_operators_say(
     assert (row.concurrency, row.paused) == (None, True)
     entries = AuditEntry.objects.filter(verb="declare")
     assert [(one.about, one.by) for one in entries] == [([NAME], "program-0")] * 2
+
+
+def test_what_a_program_cannot_say_stays_as_python_gave_it(program: Programs) -> None:
+    """Sensitive keys above all, or all who read jobs see them."""
+    client, id = program(), "job_282227eb-3c76-4ef7-af7e-25dff933077f"
+    given: dict[str, Any] = {
+        **{"sensitive": ["reference"], "rate": Rate(5, per=60), "expires_in": 60},
+        **{"summary": "{reference}", "max_crashes": 7, "indexed": ["reference"]},
+        **{"unique": ("reference",), "per_key": PerKey("reference", concurrency=2)},
+        "on_success": "fleet.done",
+        **{"concurrency": 3, "description": "Pay."},
+    }
+    operations.declare_job_type(NAME, **given)
+    before = JobType.objects.values().get(pk=NAME)
+    client.send("PUT", f"/jobs/{NAME}/{id}", {"data": {"reference": "a secret"}})
+    said = client.send("POST", "/v2/job-types", {"name": NAME, "attempts": 9})
+    assert said.status_code == 200
+    after = JobType.objects.values().get(pk=NAME)
+    changed = {name for name in after if after[name] != before[name]}
+    assert changed == {"max_attempts", "concurrency", "description", "declared_at"}
+    shown: Any = client.send("GET", f"/jobs/{id}")
+    assert shown.json()["data"] == {"reference": MASK}
+
+
+def test_what_a_program_can_say_are_the_keys_of_the_body() -> None:
+    body = type_schemas.NewJobType(
+        name=NAME, attempts=1, concurrency=1, queue="q", priority=1, timeout=1.0
+    )
+    assert {*body.options(), "description"} == {*OF_PROGRAMS}
 
 
 def test_neither_migrate_nor_a_declaration_of_others_touches_it(
