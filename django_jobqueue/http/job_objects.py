@@ -22,6 +22,7 @@ from django_jobqueue.http.problems import Problem
 from django_jobqueue.http.schemas import ID_PATTERN, job_id
 from django_jobqueue.models import JobType
 from django_jobqueue.stats.cached import CachedValue
+from django_jobqueue.stats.pauses import is_paused
 from django_jobqueue.store import find as store_find
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.rows import Job
@@ -142,7 +143,7 @@ def job_type_object(row: JobType) -> type_schemas.JobType:
         queue=row.queue,
         priority=row.priority if priority is None else priority,
         timeout=timeout.total_seconds() if timeout else None,
-        is_paused=row.paused,
+        is_paused=is_paused(row),
         description=row.description,
         created_at=row.created_at,
     )

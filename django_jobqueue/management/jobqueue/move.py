@@ -9,7 +9,6 @@ from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
 from django.db import Error as DatabaseError
-from django.db.models import Q
 
 from django_jobqueue import operations
 from django_jobqueue.conf import conf
@@ -29,6 +28,7 @@ from django_jobqueue.operations.moving import Move as Moving
 from django_jobqueue.operations.moving import MovePlan
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.stats.database_clock import database_now
+from django_jobqueue.stats.pauses import in_force
 from django_jobqueue.store.bulk.selected_ids import selected_ids
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.text import numbers
@@ -226,8 +226,7 @@ def _chosen(
 
 
 def _paused(model: Any, names: Any, alias: str) -> set[str]:
-    lasts = Q(resume_at=None) | Q(resume_at__gt=database_now())
-    rows = model.objects.using(alias).filter(lasts, name__in=names, paused=True)
+    rows = model.objects.using(alias).filter(in_force(), name__in=names)
     return set(rows.values_list("name", flat=True))
 
 

@@ -29,7 +29,7 @@ from django_jobqueue.management.jobqueue.subcommand_verbs import (
 )
 from django_jobqueue.management.jobqueue.text_tables import Column, Row
 from django_jobqueue.models import JobType
-from django_jobqueue.stats.database_clock import database_now
+from django_jobqueue.stats.pauses import is_paused
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import stats
 from django_jobqueue.text import numbers
@@ -102,8 +102,7 @@ def as_objects() -> list[dict[str, Any]]:
 
 
 def _as_object(row: JobType, waiting: int, running: int) -> dict[str, Any]:
-    now = database_now()
-    is_paused = row.paused and (row.resume_at is None or row.resume_at > now)
+    paused = is_paused(row)
     same = ("name", "handler", "description", "queue", "delivery", "atomic")
     return {
         **{name: getattr(row, name) for name in same},
@@ -115,10 +114,10 @@ def _as_object(row: JobType, waiting: int, running: int) -> dict[str, Any]:
         "unique_by": row.unique_by,
         "followers": row.followers,
         "sensitive": row.sensitive,
-        "paused": is_paused,
-        "paused_by": row.paused_by if is_paused else "",
-        "paused_reason": row.paused_reason if is_paused else "",
-        "resume_at": row.resume_at if is_paused else None,
+        "paused": paused,
+        "paused_by": row.paused_by if paused else "",
+        "paused_reason": row.paused_reason if paused else "",
+        "resume_at": row.resume_at if paused else None,
         "policy": {option: _policy(row, option) for option in OVERRIDES},
         "waiting": waiting,
         "running": running,

@@ -147,20 +147,21 @@ SELECT failed.error_class, failed.job_type, count(*), max(failed.finished_at),
  LIMIT 20
 """
 
-PAUSED: Final = """
+_IS_PAUSED = "(paused AND (resume_at IS NULL OR resume_at > statement_timestamp()))"
+PAUSED: Final = f"""
 SELECT 'job type', name, paused_by, paused_reason, paused_at, resume_at
   FROM jobqueue_jobtype
- WHERE paused AND (resume_at IS NULL OR resume_at > statement_timestamp())
+ WHERE {_IS_PAUSED}
 UNION ALL
 SELECT 'queue', name, paused_by, paused_reason, paused_at, resume_at
   FROM jobqueue_queue
- WHERE paused AND (resume_at IS NULL OR resume_at > statement_timestamp())
+ WHERE {_IS_PAUSED}
  ORDER BY 1, 2
 """
 
-WITHOUT_SLOTS: Final = """
+WITHOUT_SLOTS: Final = f"""
 SELECT name FROM jobqueue_jobtype
- WHERE coalesce(concurrency_override, concurrency) = 0 AND NOT paused
+ WHERE coalesce(concurrency_override, concurrency) = 0 AND NOT {_IS_PAUSED}
  ORDER BY name
 """
 
