@@ -29,7 +29,7 @@ OPTIONS = {
 
 
 def test_each_claim_takes_what_does_not_expire() -> None:
-    """Whatever limits the claim, of jobs that run alone, too; and the reasons say so."""
+    """Whatever limits it, of jobs that run alone, too; and the reasons say so."""
     db = DjangoDatabase()
     worker = register(db, job_types=[KEYED])
     data = {"journal": "/dev/null", "key": "a"}
