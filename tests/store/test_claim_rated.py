@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from django.db import connection
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -284,3 +285,17 @@ def test_the_longest_hold_counts(own: OwnConnection) -> None:
         hold(own, [Hold("rated", None, seconds)])
         moments.append(Bucket.objects.get().full_at)
     assert moments[0] == moments[1] < moments[2]
+
+
+@pytest.mark.django_db
+def test_a_changed_rate_owes_what_fills_an_empty_bucket() -> None:
+    """The trigger of a changed rate, and Python, which claims are tried against."""
+    long = timedelta(days=100_000)
+    with connection.cursor() as cursor:
+        for rate in (
+            *(Rate(1, per=1), Rate(10, per=60, burst=3), Rate(7, per=0.5, burst=2)),
+            *(Rate(100_000, per=timedelta(days=1)), Rate(3, per=timedelta(days=365))),
+        ):
+            cursor.execute("SELECT jobqueue_refill(%s)", [rate.text])
+            ((refill,),) = cursor.fetchall()
+            assert abs(refill - (long - rate.wait(long, 0))) <= MICROSECOND
