@@ -11,11 +11,21 @@ from django.contrib.auth.models import Permission, User
 from django.test import override_settings
 
 from django_jobqueue import enqueue
+from django_jobqueue.admin.actions.action import Action
+from django_jobqueue.admin.bulk.bulk_actions import Stop
+from django_jobqueue.admin.jobs.cancel import CancelJobs
+from django_jobqueue.admin.jobs.new_job import NewJob
+from django_jobqueue.admin.jobs.prune import PruneJobs
+from django_jobqueue.admin.jobs.replay import ReplayJobs
+from django_jobqueue.admin.jobs.reschedule import RescheduleJobs, RunJobsNow
+from django_jobqueue.admin.types.pause import Pause, Resume
 from django_jobqueue.domain.api_tokens import Scope
+from django_jobqueue.domain.states import BulkKind
 from django_jobqueue.http.api import build
 from django_jobqueue.http.endpoint import router
 from django_jobqueue.models import BulkOperation, JobType
 from django_jobqueue.operations import bulk
+from django_jobqueue.operations.bulk_rights import RIGHTS
 from django_jobqueue.search.selection import Selection, Table
 from django_jobqueue.store.bulk import count_jobs
 from tests.http.conftest import Program, problem
@@ -151,6 +161,41 @@ def claimed_by(client: Program, worker: int) -> tuple[str, dict[str, Any]] | Non
         return None
     (job,) = sent.json()["jobs"]
     return job["id"], {"worker": worker, "fence": job["fence"], "status": "succeeded"}
+
+
+VERBS: dict[str, Action] = {  # what the admin does by the same name
+    "PUT /v1/jobs/{job_type}/{id}": NewJob(),
+    "POST /v1/jobs/{job_type}": NewJob(),
+    "PATCH /v1/jobs/{job_type}/{id}": RescheduleJobs(),
+    "POST /v1/jobs/{id}/replay": ReplayJobs(),
+    "POST /v1/jobs/{job_type}/{id}/replay": ReplayJobs(),
+    "POST /v1/jobs/{id}/cancel": CancelJobs(),
+    "POST /v1/jobs/{id}/run-now": RunJobsNow(),
+    "POST /v1/jobs/{job_type}/pause": Pause(),
+    "POST /v1/jobs/{job_type}/resume": Resume(),
+    "POST /v1/queues/{queue}/pause": Pause(queues=True),
+    "POST /v1/queues/{queue}/resume": Resume(queues=True),
+    "POST /v1/operations/{operation}/stop": Stop(),
+}
+OF_MANY: dict[BulkKind, Action] = {
+    BulkKind.REPLAY: ReplayJobs(),
+    BulkKind.CANCEL: CancelJobs(),
+    BulkKind.RUN_NOW: RunJobsNow(),
+    BulkKind.RESCHEDULE: RescheduleJobs(),
+    BulkKind.PRUNE: PruneJobs(),
+}
+
+
+def test_a_verb_needs_the_permissions_of_the_action_in_the_admin() -> None:
+    """Which asks for those to see the page as well."""
+    for operation, action in VERBS.items():
+        _scope, permissions = OPERATIONS[operation]
+        seen = {one for one in permissions.split() if one.startswith("view_")}
+        assert {*permissions.split()} - seen == {*action.rights}, operation
+        assert seen or operation.endswith(("/{job_type}", "/{job_type}/{id}"))
+    assert OF_MANY.keys() == RIGHTS.keys()
+    for kind, action in OF_MANY.items():
+        assert action.rights == (RIGHTS[kind],), kind
 
 
 def allow(user: User, codenames: Collection[str]) -> None:
