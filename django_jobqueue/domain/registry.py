@@ -123,11 +123,18 @@ class Registry:
         self._load_lazy()
         return iter(list(self._by_name.values()))
 
-    def near(self, name: str, others: list[str] | None = None) -> list[str]:
-        """The names most similar to this one, among the declared ones and ``others``;
-        not itself, which may be declared here without a row in a database."""
-        names = {*self._by_name, *self._lazy, *(others or [])}
-        return near_names(name, names - {name})
+    def near(
+        self,
+        name: str,
+        others: list[str] | None = None,
+        *,
+        may_name: Callable[[str], bool] = lambda name: True,
+    ) -> list[str]:
+        """The names most similar to this one, among the declared ones and ``others``
+        that may be named; not itself, which may be declared here without a row in a
+        database."""
+        names = {*self._by_name, *self._lazy, *(others or [])} - {name}
+        return near_names(name, filter(may_name, names))
 
     def _load_lazy(self) -> None:
         for name, make in list(self._lazy.items()):

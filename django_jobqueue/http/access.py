@@ -185,6 +185,11 @@ def may_read_data(
     return may(caller, Scope.READ_DATA, VIEW_DATA, job_type=job_type, queue=queue)
 
 
+def may_know(caller: Caller, job_type: str) -> bool:
+    """Whether the caller has to do with jobs of this type, in whatever way."""
+    return any(may(caller, scope, VIEW, job_type=job_type) for scope in Scope)
+
+
 def check_search(caller: Caller, selection: Selection) -> None:
     """Raises SearchError for a search in what the API does not show this caller."""
     sees_data = may_read_data(caller)
@@ -201,11 +206,12 @@ def _sensitive_keys(caller: Caller, job_types: Sequence[str]) -> list[str]:
     """The sensitive keys of these job types, or else of all that the caller has to do
     with."""
     rows = JobType.objects.using(conf.database).exclude(sensitive=[])
-    of_types = dict(rows.values_list("name", "sensitive"))
+    if job_types:
+        rows = rows.filter(pk__in=job_types)
     lists = [
         keys
-        for name, keys in of_types.items()
-        if fits(name, caller.job_types) and name in (job_types or of_types)
+        for name, keys in rows.values_list("name", "sensitive")
+        if fits(name, caller.job_types)
     ]
     return [str(key) for keys in lists if isinstance(keys, list) for key in keys]
 

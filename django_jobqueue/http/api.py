@@ -11,6 +11,7 @@ from ninja.errors import HttpError, ValidationError
 from ninja.parser import Parser
 
 import django_jobqueue
+from django_jobqueue.exceptions import UnknownJobType
 from django_jobqueue.http import (
     enqueue_routes,
     job_routes,
@@ -21,7 +22,9 @@ from django_jobqueue.http import (
     verb_routes,
     worker_routes,
 )
+from django_jobqueue.http.access import caller_of
 from django_jobqueue.http.endpoint import router
+from django_jobqueue.http.job_objects import unknown_job_type
 from django_jobqueue.http.openapi import document
 from django_jobqueue.http.problems import Problem, problem_of
 from django_jobqueue.http.strict_json import parse
@@ -65,6 +68,8 @@ class Api(NinjaAPI):
             exc = cause  # what the parser raised
         if isinstance(exc, ValidationError):
             exc = _invalid(exc)
+        if isinstance(exc, UnknownJobType):
+            exc = unknown_job_type(exc.name, caller_of(request), follows=exc.follows)
         return problem_of(exc).response(request)
 
     def get_root_path(self, path_params: dict[str, Any]) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from django.core import signing
@@ -11,24 +12,26 @@ from django.core import signing
 from django_jobqueue.http.problems import Problem
 
 SALT: Final = "jobqueue.http.cursor"
-Key = tuple[datetime, UUID]
+Id = TypeVar("Id")
 
 
-def write_cursor(key: Key, of: tuple[Any, ...]) -> str:
-    """The cursor after the job with this key. ``of`` is the list and its filters: the
-    cursor is for these alone."""
+def write_cursor(key: tuple[datetime, UUID | str], of: tuple[Any, ...]) -> str:
+    """The cursor after the job, or job type, with this key. ``of`` is the list and its
+    filters: the cursor is for these alone."""
     at, id = key
     return signing.dumps([at.isoformat(), str(id), _text(of)], salt=SALT)
 
 
-def read_cursor(text: str | None, of: tuple[Any, ...]) -> Key | None:
+def read_cursor(
+    text: str | None, of: tuple[Any, ...], to_id: Callable[[str], Id]
+) -> tuple[datetime, Id] | None:
     """The key of a cursor; None for the first page. Raises Problem."""
     if not text:
         return None
     try:
         at, id, about = signing.loads(text, salt=SALT)
         if about == _text(of):
-            return datetime.fromisoformat(at), UUID(id)
+            return datetime.fromisoformat(at), to_id(id)
     except (signing.BadSignature, ValueError, TypeError):
         pass
     raise Problem(

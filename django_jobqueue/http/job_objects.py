@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.api_tokens import Scope
 from django_jobqueue.domain.policy import (
     attempts_in_force,
     attempts_left,
@@ -16,7 +16,7 @@ from django_jobqueue.domain.policy import (
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.exceptions import UnknownJobType
 from django_jobqueue.http import schemas, type_schemas
-from django_jobqueue.http.access import VIEW, may, may_read_data
+from django_jobqueue.http.access import may_know, may_read_data
 from django_jobqueue.http.callers import Caller
 from django_jobqueue.http.problems import Problem
 from django_jobqueue.http.schemas import ID_PATTERN, job_id
@@ -73,15 +73,12 @@ def _read(name: str) -> TypeFacts | None:
     return TypeFacts(**values, sensitive=tuple(names))
 
 
-def unknown_job_type(name: str, caller: Caller) -> UnknownJobType:
-    """The error, with the near names of which the caller may know."""
-    near = registry.near(name, store_find.known_names(DjangoDatabase()))
-    known = [
-        one
-        for one in near
-        if any(may(caller, scope, VIEW, job_type=one) for scope in Scope)
-    ]
-    return UnknownJobType(name, known)
+def unknown_job_type(name: str, caller: Caller, *, follows: str = "") -> Problem:
+    """The problem, with the near names of those that the caller may know."""
+    known = store_find.known_names(DjangoDatabase(), caller.job_types)
+    near = registry.near(name, known, may_name=partial(may_know, caller))
+    error = UnknownJobType(name, near, follows=follows)
+    return Problem("job_type_not_found", str(error))
 
 
 def is_job_id(name: str) -> bool:

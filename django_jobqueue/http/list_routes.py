@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime
 from typing import Annotated, Any, Final, Literal
+from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query
@@ -19,7 +21,7 @@ from django_jobqueue.http.access import (
     require,
     visible,
 )
-from django_jobqueue.http.cursors import Key, read_cursor, write_cursor
+from django_jobqueue.http.cursors import read_cursor, write_cursor
 from django_jobqueue.http.endpoint import answer, endpoint
 from django_jobqueue.http.job_objects import job_object
 from django_jobqueue.http.problems import Problem
@@ -134,7 +136,7 @@ def _page(
     cursor: str | None,
     of: tuple[Any, ...],
 ) -> HttpResponse:
-    caller, after = caller_of(request), read_cursor(cursor, of)
+    caller, after = caller_of(request), read_cursor(cursor, of, UUID)
     jobs = job_page(
         DjangoDatabase(), selection, after=after, limit=limit, milliseconds=LONGEST
     )
@@ -150,5 +152,5 @@ def _page(
     return answer(200, schemas.Jobs(jobs=shown, cursor=following), partial=True)
 
 
-def _key(job: Job) -> Key:
+def _key(job: Job) -> tuple[datetime, UUID]:
     return job.finished_at or job.created_at, job.id

@@ -68,6 +68,7 @@ PROBLEMS: Final[Mapping[str, tuple[int, str]]] = {
     "unsupported_media_type": (415, "The body is not application/json"),
     "too_many_requests": (429, "The caller sends too many requests"),
     "too_many_workers": (429, "The caller has too many living workers"),
+    "too_many_job_types": (429, "The caller's token opens too many job types"),
     "internal_error": (500, "Something went wrong here"),
     "unavailable": (503, "The database cannot be used now"),
     "too_slow": (503, "The answer would take too long"),
@@ -124,6 +125,8 @@ def problem_of(error: Exception) -> Problem:
     """The problem that this error is to the caller."""
     if isinstance(error, Problem):
         return error
+    if isinstance(error, UnknownJobType):  # the caller may not know the near names
+        error = UnknownJobType(error.name, follows=error.follows)
     for error_class, id in _IDS:
         if isinstance(error, error_class):
             return Problem(id, str(error))

@@ -40,6 +40,7 @@ class JobTypes(BaseModel):
     """Job types."""
 
     job_types: list[JobType]
+    cursor: str | None = Field(description="Of the next page; null after the last.")
 
 
 class NewJobType(Body):

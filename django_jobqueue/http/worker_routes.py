@@ -284,14 +284,15 @@ def _renewed(db: DjangoDatabase, id: int, owner: str) -> RemoteWorker:
 
 
 def _check_remote(db: DjangoDatabase, caller: Caller, names: Sequence[str]) -> None:
-    """Raises Problem for a type that Python handlers do, and UnknownJobType."""
+    """Raises Problem for a type that Python handlers do, or that there is
+    not."""
     declared = [one for name in names if (one := registry.get(name)) and one.is_remote]
     job_types.declare(db, declared, waits=False)
     remote = remote_workers.remote_types(db, names)
     for name in names:
         if name in remote:
             continue
-        if name not in store_find.known_names(db):
+        if job_types.stored_handler(db, name) is None:
             raise unknown_job_type(name, caller)
         raise Problem(
             "not_remote",

@@ -7,6 +7,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django_jobqueue.store.connection import Database
+from django_jobqueue.store.fitting_names import FITS, fitting
 from django_jobqueue.store.rows import Job, tags_of
 from django_jobqueue.text.json_reading import read_json
 
@@ -33,7 +34,10 @@ UNION ALL
 {ARCHIVED} WHERE job.id = %(id)s
 """
 
-KNOWN_NAMES: Final = "SELECT name FROM jobqueue_jobtype ORDER BY name"
+KNOWN_NAMES: Final = f"""
+SELECT name FROM jobqueue_jobtype AS type
+ WHERE {FITS} ORDER BY name
+"""
 
 
 def find(db: Database, id: UUID) -> Job | None:
@@ -72,6 +76,7 @@ def job_of(row: Sequence[Any]) -> Job:
     )
 
 
-def known_names(db: Database) -> list[str]:
-    """The names of all job types that have a row."""
-    return [name for (name,) in db.fetch(KNOWN_NAMES)]
+def known_names(db: Database, patterns: Sequence[str] = ()) -> list[str]:
+    """The names of the job types that have a row, of those that one of these patterns
+    fits; without patterns of all."""
+    return [name for (name,) in db.fetch(KNOWN_NAMES, fitting(patterns))]

@@ -14,6 +14,7 @@ from django_jobqueue.domain.registry import Declaration
 from django_jobqueue.domain.unique_rule import UniqueRule
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.declaring import Declaring, seconds_of
+from django_jobqueue.store.fitting_names import FITS, fitting
 from django_jobqueue.store.notify import News
 from django_jobqueue.store.queue import buckets
 from django_jobqueue.store.rows import Overrides
@@ -68,6 +69,19 @@ SELECT type.name, type.priority_override, type.max_attempts_override,
   LEFT JOIN jobqueue_keylimit AS held ON held.name = type.limit_name
 """
 IN_FORCE_OF: Final = f"{IN_FORCE} WHERE type.name = ANY (%(names)s::text[])"
+
+NEWEST: Final = f"""
+SELECT created_at, name FROM jobqueue_jobtype AS type
+ WHERE {FITS}
+   AND (%(at)s::timestamptz IS NULL OR created_at < %(at)s
+        OR created_at = %(at)s AND name > %(name)s)
+ ORDER BY created_at DESC, name LIMIT %(limit)s
+"""
+COUNT_REMOTE: Final = f"""
+SELECT count(*)
+  FROM (SELECT FROM jobqueue_jobtype AS type
+         WHERE handler = '' AND {FITS} LIMIT %(most)s) AS counted
+"""
 
 STORED_RULES: Final = """
 SELECT unique_rule::text, limit_rule IS NOT NULL FROM jobqueue_jobtype
@@ -187,6 +201,24 @@ def overrides(
     else:
         rows = db.fetch(IN_FORCE_OF, {"names": sorted(names)}) if names else []
     return {name: Overrides(*values) for name, *values in rows}
+
+
+def newest(
+    db: Database,
+    patterns: Sequence[str],
+    limit: int,
+    after: tuple[datetime, str] | None = None,
+) -> list[tuple[datetime, str]]:
+    """The moment and the name of up to so many job types that fit the patterns, the
+    newest first, ``after`` such a pair."""
+    at, name = after or (None, "")
+    params = {**fitting(patterns), "limit": limit, "at": at, "name": name}
+    return [(at, name) for at, name in db.fetch(NEWEST, params)]
+
+
+def count_remote(db: Database, patterns: Sequence[str], most: int) -> int:
+    """How many job types without a handler fit the patterns; counts up to ``most``."""
+    return int(db.fetch(COUNT_REMOTE, {**fitting(patterns), "most": most})[0][0])
 
 
 def stored_rules(db: Database, name: str) -> tuple[UniqueRule | None, bool]:

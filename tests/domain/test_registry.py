@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -18,6 +18,7 @@ from django_jobqueue.domain.registry import (
     default_name,
     registry,
 )
+from django_jobqueue.text import suggestions
 from tests.sample import jobs
 from tests.support.tables import differing, refusal
 
@@ -140,3 +141,22 @@ def test_the_near_misses_of_a_name_are_alike_and_not_only_in_their_app() -> None
     ]
     assert differing(near, own.near) == []
     assert own.near("shop.send_mial", ["shop.send_mail"])[0] == "shop.send_mail"
+
+
+def test_of_very_many_names_the_likeliest_are_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """difflib takes a second for 2,000 long ones."""
+    counts: list[int] = []
+    closest = suggestions.get_close_matches
+
+    def counting(word: str, names: Sequence[str], *args: Any) -> list[str]:
+        counts.append(len(list(names)))
+        return closest(word, names, *args)
+
+    monkeypatch.setattr(suggestions, "get_close_matches", counting)
+    many = [f"tenant.{n}" for n in range(1_000)] + [f"z{n}.mail" for n in range(1_000)]
+    near = Registry().near("shop.sned_mail", [*many, "shop.send_mail"])
+    assert near == ["shop.send_mail"]
+    assert Registry().near("recieve", [*many, "shop.receive"]) == ["shop.receive"]
+    assert max(counts) <= suggestions.MOST_COMPARED

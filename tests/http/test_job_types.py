@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from django.core.management import call_command
 
-from django_jobqueue import DeclaredInCode, InvalidArguments, PerKey, Rate, operations
-from django_jobqueue.http import type_schemas
+from django_jobqueue import (
+    DeclaredInCode,
+    InvalidArguments,
+    PerKey,
+    Rate,
+    UnknownJobType,
+    operations,
+)
+from django_jobqueue.domain import registry
+from django_jobqueue.http import type_routes, type_schemas
+from django_jobqueue.http.problems import problem_of
 from django_jobqueue.models import AuditEntry, JobType
 from django_jobqueue.store.job_types import OF_PROGRAMS
 from django_jobqueue.text.redaction import MASK
@@ -19,6 +29,7 @@ from tests.sample import jobs
 pytestmark = pytest.mark.django_db
 Programs = Callable[..., Program]
 NAME = "fleet.resize"
+MOMENT = datetime(2026, 11, 1, tzinfo=UTC)
 
 
 def test_a_program_creates_a_type_enqueues_and_does_its_job(program: Programs) -> None:
@@ -172,6 +183,76 @@ def test_a_token_creates_only_types_that_fit_its_patterns(program: Programs) -> 
     problem(client.send("POST", "/jobs", taken), 403, "forbidden")
     others = program("enqueue", "work", "operate", "read")
     problem(others.send("POST", "/jobs", {"name": NAME}), 403, "forbidden")
+
+
+def test_a_list_has_all_types_of_the_caller_however_many_others_make(
+    program: Programs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("fleet.1", "fleet.2", "fleet.3", "other.1", "other.2", "fleet%x"):
+        JobType.objects.create(name=name)
+    JobType.objects.filter(name__in=["fleet.1", "fleet.2"]).update(created_at=MOMENT)
+    monkeypatch.setattr(type_routes, "MOST", 1)
+    client, shown, query = program("read", job_types=["fleet.*"]), [], ""
+    while True:
+        page: Any = client.send("GET", f"/jobs{query}").json()  # type: ignore[attr-defined]
+        shown += [one["name"] for one in page["job_types"]]
+        if page["cursor"] is None:
+            break
+        query = f"?cursor={page['cursor']}"
+    assert shown == ["fleet.3", "fleet.1", "fleet.2"]
+    other = client.send("GET", f"/queued-jobs{query}")
+    problem(other, 400, "invalid_cursor")
+
+
+def test_a_program_creates_so_many_types_whatever_others_have(
+    program: Programs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type_routes, "MOST_OF_SOME", 2)
+    for name, handler in (("other.1", ""), ("other.2", ""), ("fleet.code", "a.b")):
+        JobType.objects.create(name=name, handler=handler)
+    client = program("types", job_types=["fleet.*"])
+    for name in ("fleet.1", "fleet.2"):
+        assert client.send("POST", "/jobs", {"name": name}).status_code == 201
+    refused = client.send("POST", "/v2/job-types", {"name": "fleet.3"})
+    problem(refused, 429, "too_many_job_types")
+    changed = client.send("POST", "/jobs", {"name": "fleet.2", "attempts": 2})
+    assert changed.status_code == 200
+    every = program("types")
+    assert every.send("POST", "/jobs", {"name": "fleet.3"}).status_code == 201
+    monkeypatch.setattr(type_routes, "MOST_OF_ALL", 5)
+    refused = every.send("POST", "/jobs", {"name": "fleet.4"})
+    problem(refused, 429, "too_many_job_types")
+
+
+def test_a_wrong_name_is_compared_with_names_that_the_caller_may_know(
+    program: Programs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where Python's functions look for it."""
+    compared: set[str] = set()
+    near_names = registry.near_names
+
+    def near(name: str, known: Iterable[str]) -> list[str]:
+        names = list(known)
+        compared.update(names)
+        return near_names(name, names)
+
+    for name in ("fleet.resize", "shop.rezise"):
+        JobType.objects.create(name=name)
+    client = program("read", "operate", job_types=["shop.*"])
+    wrong = (
+        client.send("GET", "/jobs/shop.resize"),
+        client.send("POST", "/jobs/shop.resize/pause"),
+        client.send("POST", "/jobs/shop.resize/resume"),
+    )
+    for answer in wrong:
+        said = problem(answer, 404, "job_type_not_found")["detail"]
+        assert ("'shop.rezise'" in said, "fleet" in said) == (True, False)
+    monkeypatch.setattr(registry, "near_names", near)
+    client.send("GET", "/jobs/shop.resize")
+    assert "shop.rezise" in compared
+    assert {name.partition(".")[0] for name in compared} == {"shop"}
+    unseen = str(problem_of(UnknownJobType("shop.resize", ["fleet.resize"])))
+    assert "fleet" not in unseen
 
 
 def test_python_declares_one_as_well() -> None:

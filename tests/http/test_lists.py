@@ -224,7 +224,7 @@ def test_job_types_are_shown_with_what_is_in_force(billing: Program) -> None:
     assert one in listed
     second: Any = Client(headers={"Authorization": f"Bearer {billing.token}"})
     for path, value in (
-        ("/jobqueue/v2/job-types", {"job_types": listed}),
+        ("/jobqueue/v2/job-types", {"job_types": listed, "cursor": None}),
         ("/jobqueue/v2/job-types/tests.sample.add", one),
     ):
         assert second.get(path, secure=True).json() == value
