@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 import pytest
@@ -88,6 +89,30 @@ def test_the_store_is_where_the_statements_are() -> None:
         f"store/{room}/{verb}.py" for room in rooms for verb in rooms[room].split()
     }
     assert verbs <= files
+
+
+def test_no_statement_is_made_by_editing_the_text_of_another() -> None:
+    """Fragments have slots: a slot that is not filled is an error, and a replacement
+    that finds nothing is none."""
+    edited = [
+        (module.path, node.lineno)
+        for module in modules()
+        for node in module.nodes
+        if module.path.startswith(HOME)
+        and isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "replace"
+        and any(is_fragment(part) for part in ast.walk(node.func.value))
+    ]
+    assert edited == []
+
+
+def is_fragment(node: ast.AST) -> bool:
+    """Whether this is a constant by its name, or a statement."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and STATEMENT.match(node.value) is not None
+    name = getattr(node, "id", getattr(node, "attr", ""))
+    return bool(re.fullmatch(r"_?[A-Z][A-Z_]+", name))
 
 
 STATEMENTS = r"""

@@ -17,14 +17,15 @@ from django_jobqueue.store.rows import ClaimedJob, claimed_jobs
 
 # A type without a limit that is not paused, in a queue that is not paused. Scalar
 # subqueries, not joins, so that the order of the lanes is kept.
-OPEN: Final = """
+IS_OPEN: Final = """
          coalesce((SELECT NOT (queue.paused AND (queue.resume_at IS NULL
                                    OR queue.resume_at > statement_timestamp()))
-                     FROM jobqueue_queue AS queue WHERE queue.name = lane.queue), true)
+                     FROM jobqueue_queue AS queue WHERE queue.name = {queue}), true)
      AND (SELECT NOT (type.paused AND (type.resume_at IS NULL
                           OR type.resume_at > statement_timestamp()))
-            FROM jobqueue_jobtype AS type WHERE type.name = lane.job_type)
+            FROM jobqueue_jobtype AS type WHERE type.name = {job_type})
 """
+OPEN: Final = IS_OPEN.format(queue="lane.queue", job_type="lane.job_type")
 # A worker may have read the policies before a limit or a rate was declared, so each
 # claim looks itself for those that it does not keep.
 WITHOUT_KEYS: Final = """
@@ -33,7 +34,7 @@ WITHOUT_KEYS: Final = """
 """
 WITHOUT_WEIGHT: Final = """
      AND (SELECT type.weight_rule IS NULL
-            FROM jobqueue_jobtype AS type WHERE type.name = lane.job_type)
+            FROM jobqueue_jobtype AS type WHERE type.name = {job_type})
 """
 _WITHOUT_RATE = f"""
      AND (SELECT type.limit_name IS NULL
@@ -84,11 +85,11 @@ _KEY_HAS_ROOM = f"""
 # touched, and LIMIT ends it. `ctid = ANY(ARRAY(...))` is evaluated once; `id IN
 # (subselect)` may lock more rows than the LIMIT (5,000 instead of 10, seen on 15, 16,
 # 18).
-PICK = f"""
-       SELECT picked.ctid
+_PICK = f"""
+       SELECT picked.ctid{{picked}}
          FROM {LANES},
               LATERAL (
-                SELECT job.ctid
+                SELECT job.ctid{{columns}}
                   FROM jobqueue_queuedjob AS job
                  WHERE job.status = 'queued' AND NOT job.quarantined
                    AND job.queue = lane.queue AND job.priority = lane.priority
@@ -99,10 +100,23 @@ PICK = f"""
                         OR job.expires_at > statement_timestamp())
                  ORDER BY job.run_after, job.id
                  LIMIT %(limit)s
-                   FOR UPDATE SKIP LOCKED) AS picked
+                   {{lock}}) AS picked
         WHERE {{condition}}
         LIMIT {{limit}}
 """
+LOCK: Final = "FOR UPDATE SKIP LOCKED"
+
+
+def pick(condition: str, limit: str, *, weight: str = "", lock: str = LOCK) -> str:
+    """The jobs of lanes that a claim takes; with what each counts, if that is given."""
+    return _PICK.format(
+        condition=condition,
+        limit=limit,
+        picked=weight and ", picked.weight",
+        columns=weight and f", {weight} AS weight",
+        lock=lock,
+    )
+
 
 # The same for the few jobs that run in a process of their own; few, so no lanes.
 _PICK_QUARANTINED = """
@@ -139,7 +153,7 @@ RETURNING job.id, job.job_type, job.queue, job.priority, job.data::text, job.att
 """
 
 CLAIM: Final = PreparedStatement(
-    CLAIMED.format(pick=PICK.format(condition=OPEN + _UNLIMITED, limit="%(limit)s"))
+    CLAIMED.format(pick=pick(OPEN + _UNLIMITED, "%(limit)s"))
 )
 
 # An exact limit needs two statements in one transaction: the second one's snapshot must
@@ -148,28 +162,24 @@ CLAIM: Final = PreparedStatement(
 LOCK_TYPE: Final = PreparedStatement("""
 SELECT name FROM jobqueue_jobtype WHERE name = %(job_type)s FOR NO KEY UPDATE
 """)
-_WITHIN_LIMIT = """
-       (SELECT greatest(0, least(%(limit)s,
+_ROOM = """
+       (SELECT greatest(0, least({limit},
                  CASE type.concurrency_override WHEN -1 THEN NULL
                       ELSE coalesce(type.concurrency_override, type.concurrency) END
                  - (SELECT count(*) FROM jobqueue_queuedjob AS other
                      WHERE other.status = 'running' AND other.job_type = type.name)))
-          FROM jobqueue_jobtype AS type WHERE type.name = %(job_type)s)
+          FROM jobqueue_jobtype AS type WHERE type.name = {job_type})
 """
-_ROOM_FOR_ONE = _WITHIN_LIMIT.replace("%(limit)s", "1").replace(
-    "%(job_type)s", "lane.job_type"
-)
+_WITHIN_LIMIT = _ROOM.format(limit="%(limit)s", job_type="%(job_type)s")
+_ROOM_FOR_ONE = _ROOM.format(limit="1", job_type="lane.job_type")
 CLAIM_LIMITED: Final = PreparedStatement(
-    CLAIMED.format(
-        pick=PICK.format(condition=OPEN + _WITHOUT_RATE, limit=_WITHIN_LIMIT)
-    )
+    CLAIMED.format(pick=pick(OPEN + _WITHOUT_RATE, _WITHIN_LIMIT))
 )
 # For a caller whose time does not pass.
 CLAIM_IGNORING_RATES: Final = PreparedStatement(
-    CLAIMED.format(pick=PICK.format(condition=OPEN + WITHOUT_KEYS, limit=_WITHIN_LIMIT))
+    CLAIMED.format(pick=pick(OPEN + WITHOUT_KEYS, _WITHIN_LIMIT))
 )
 # Rates are kept unless the caller's time does not pass.
-_WEIGHTS = (job_weights.OF_TYPE, job_weights.OF_KEY)
 _TYPE_RATE = buckets.of_type("lane.job_type")
 _KEY_RATE = buckets.of_key("lane.job_type", "lane.limit_key")
 
@@ -188,7 +198,7 @@ CLAIM_QUARANTINED: Final = job_weights.spending(
         pick=_PICK_QUARANTINED.format(
             condition=OPEN
             + _KEY_HAS_ROOM
-            + _rates_have_room(*(one.replace("job.", "lane.") for one in _WEIGHTS)),
+            + _rates_have_room(job_weights.of_type("lane"), job_weights.of_key("lane")),
             limit=_WITHIN_LIMIT,
         )
     )

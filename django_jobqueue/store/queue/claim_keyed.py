@@ -11,8 +11,9 @@ from django_jobqueue.store.prepared import PreparedStatement
 from django_jobqueue.store.queue import buckets
 from django_jobqueue.store.queue.claim import (
     CLAIMED,
+    IS_OPEN,
+    LOCK,
     LOCK_TYPE,
-    OPEN,
     RUNNING_OF_KEY,
 )
 from django_jobqueue.store.queue.lanes import Mark
@@ -30,11 +31,12 @@ LOCK_LIMIT: Final = PreparedStatement("""
 SELECT name FROM jobqueue_keylimit WHERE name = %(limit_name)s FOR NO KEY UPDATE
 """)
 
-LANE: Final = """
-       job.status = 'queued' AND NOT job.quarantined AND job.limit_key IS NOT NULL
-   AND job.queue = %(queue)s AND job.priority = %(priority)s::smallint
-   AND job.job_type = %(job_type)s
+_IN_LANE: Final = """
+       {row}.status = 'queued' AND NOT {row}.quarantined AND {row}.limit_key IS NOT NULL
+   AND {row}.queue = %(queue)s AND {row}.priority = %(priority)s::smallint
+   AND {row}.job_type = %(job_type)s
 """
+LANE: Final = _IN_LANE.format(row="job")
 # Without a variable: each is computed once a claim.
 _OF_TYPE: Final = """
 (SELECT CASE type.concurrency_override WHEN -1 THEN NULL
@@ -73,41 +75,52 @@ _HAS_NO_RATE: Final = f"""
                            AND {buckets.IN_FORCE.format(row="held")} IS NOT NULL)
    FROM jobqueue_jobtype AS type WHERE type.name = %(job_type)s)
 """
-_OPEN: Final = OPEN.replace("lane.queue", "%(queue)s").replace(
-    "lane.job_type", "%(job_type)s"
-)
-_NOT_EXPIRED: Final = (
-    "(job.expires_at IS NULL OR job.expires_at > statement_timestamp())"
-)
+_OPEN: Final = IS_OPEN.format(queue="%(queue)s", job_type="%(job_type)s")
+_WAITS: Final = "({row}.expires_at IS NULL OR {row}.expires_at > statement_timestamp())"
+_NOT_EXPIRED: Final = _WAITS.format(row="job")
+_FIRST: Final = f"{_IN_LANE} AND {_WAITS}".format(row="first")
 
 # Several jobs of a key are read from the index, which the order pins, as above.
 _OF_THIS_KEY: Final = f"""(
-           SELECT job.ctid
+           SELECT job.ctid{{columns}}
              FROM jobqueue_queuedjob AS job
             WHERE {LANE}
               AND job.limit_key >= key.limit_key AND job.limit_key <= key.limit_key
               AND job.run_after <= statement_timestamp() AND {_NOT_EXPIRED}
             ORDER BY job.limit_key, job.run_after, job.id
             LIMIT {{most}}
-              FOR UPDATE SKIP LOCKED)"""
-SEVERAL: Final = _OF_THIS_KEY.format(most=ROOM)
+              {{lock}})"""
+
+
+def several(room: str = ROOM, columns: str = "", lock: str = LOCK) -> str:
+    """The first jobs of the key, with these further columns."""
+    return _OF_THIS_KEY.format(most=room, columns=columns, lock=lock)
+
+
 # One is its head, which the walk has found; or the next one, if that has expired, or
 # somebody has locked it.
-HEAD: Final = f"""(
+_HEAD: Final = f"""(
            SELECT * FROM (
-           SELECT job.ctid
+           SELECT job.ctid{{columns}}
              FROM jobqueue_queuedjob AS job
             WHERE job.ctid = key.head AND job.status = 'queued' AND {_NOT_EXPIRED}
-              FOR UPDATE SKIP LOCKED) AS head
+              {{lock}}) AS head
            UNION ALL
-           SELECT * FROM {_OF_THIS_KEY.format(most=1)} AS next
-            LIMIT {ROOM})"""
+           SELECT * FROM {{next}} AS next
+            LIMIT {{room}})"""
+
+
+def head(room: str = ROOM, columns: str = "", lock: str = LOCK) -> str:
+    """The first job of the key that nobody has locked, likewise."""
+    following = several("1", columns, lock)
+    return _HEAD.format(room=room, columns=columns, lock=lock, next=following)
+
 
 # Where the order is strict, a job that was started before goes before the head,
 # whenever it is due and whichever lane it is in: it waits for a retry, or a process of
 # its own. Another one runs only when it is over.
-IN_ORDER: Final = f"""(
-           SELECT job.ctid
+_IN_ORDER: Final = f"""(
+           SELECT job.ctid{{columns}}
              FROM jobqueue_queuedjob AS job
             WHERE job.ctid = coalesce(
                     (SELECT started.ctid
@@ -119,16 +132,22 @@ IN_ORDER: Final = f"""(
                       LIMIT 1),
                     (SELECT first.ctid
                        FROM jobqueue_queuedjob AS first
-                      WHERE {f"{LANE} AND {_NOT_EXPIRED}".replace("job.", "first.")}
+                      WHERE {_FIRST}
                         AND first.limit_key >= key.limit_key
                         AND first.limit_key <= key.limit_key
                       ORDER BY first.limit_key, first.run_after, first.id
                       LIMIT 1))
               AND {LANE}
               AND job.run_after <= statement_timestamp() AND {_NOT_EXPIRED}
-            LIMIT greatest(0, least({ROOM},
+            LIMIT greatest(0, least({{room}},
                                     1 - {RUNNING_OF_KEY.format(key="key.limit_key")}))
-              FOR UPDATE SKIP LOCKED)"""
+              {{lock}})"""
+
+
+def in_order(room: str = ROOM, columns: str = "", lock: str = LOCK) -> str:
+    """The job of the key that goes before all others, likewise."""
+    return _IN_ORDER.format(room=room, columns=columns, lock=lock)
+
 
 # The keys form a circle, which begins at `first`: from there to the end, and from the
 # beginning to there.
@@ -175,8 +194,8 @@ _OLDEST: Final = f"""
 # The circle is walked only as far as jobs are wanted: a key without room costs one
 # probe and one count, however many jobs of it wait. Whoever has read other policies,
 # and so has not locked, gets nothing.
-PICK: Final = f"""
-       SELECT picked.ctid
+_PICK: Final = f"""
+       SELECT picked.ctid{{picked}}
          FROM ((SELECT * FROM ({_CIRCLE}) AS circle
                  WHERE NOT %(oldest)s
                  LIMIT {WALK})
@@ -190,12 +209,25 @@ PICK: Final = f"""
           AND (%(locks_type)s OR {_OF_TYPE} IS NULL)
           AND (%(sees_rates)s
                OR (coalesce(of_key.rate, '{NO_RATE}') = '{NO_RATE}' AND {_HAS_NO_RATE}))
-        LIMIT {WITHIN_TYPE}
+        LIMIT {{limit}}
 """
 _WITHOUT_ORDER: Final = """
           AND NOT coalesce((SELECT held.strict FROM jobqueue_keylimit AS held
                              WHERE held.name = %(limit_name)s), false)
 """
+
+
+JobsOfKey = Callable[
+    ..., str
+]  # of a room, further columns and a lock: one of the above
+
+
+def pick(
+    jobs: str, condition: str, limit: str = WITHIN_TYPE, *, is_weighed: bool = False
+) -> str:
+    """The jobs of a lane that a claim takes; with what each counts, if they say it."""
+    picked = ", picked.weight" if is_weighed else ""
+    return _PICK.format(jobs=jobs, condition=condition, limit=limit, picked=picked)
 
 
 class KeyedClaim(NamedTuple):
@@ -207,12 +239,12 @@ class KeyedClaim(NamedTuple):
     in_order: str
 
     @classmethod
-    def made_by(cls, make: Callable[[str, str], str]) -> Self:
+    def made_by(cls, make: Callable[[JobsOfKey, str], str]) -> Self:
         """Make each of the jobs that it takes of a key, and of a condition."""
         return cls(
-            make(HEAD, _WITHOUT_ORDER),
-            make(SEVERAL, _WITHOUT_ORDER),
-            make(IN_ORDER, ""),
+            make(head, _WITHOUT_ORDER),
+            make(several, _WITHOUT_ORDER),
+            make(in_order, ""),
         )
 
     def of(self, keyed: KeyedLane) -> str:
@@ -222,10 +254,8 @@ class KeyedClaim(NamedTuple):
         return self.heads if keyed.takes_heads else self.several
 
 
-def _claim(jobs: str, condition: str) -> PreparedStatement:
-    return PreparedStatement(
-        CLAIMED.format(pick=PICK.format(jobs=jobs, condition=condition))
-    )
+def _claim(jobs: JobsOfKey, condition: str) -> PreparedStatement:
+    return PreparedStatement(CLAIMED.format(pick=pick(jobs(), condition)))
 
 
 CLAIM: Final = KeyedClaim.made_by(_claim)

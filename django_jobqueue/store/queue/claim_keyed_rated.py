@@ -10,12 +10,12 @@ from django_jobqueue.store.queue import buckets
 from django_jobqueue.store.queue.claim import CLAIMED, LOCK_TYPE, WITHOUT_WEIGHT
 from django_jobqueue.store.queue.claim_keyed import (
     LOCK_LIMIT,
-    PICK,
     ROOM,
-    WITHIN_TYPE,
+    JobsOfKey,
     KeyedClaim,
     KeyedLane,
     keyed_params,
+    pick,
 )
 from django_jobqueue.store.queue.claim_rated import MOST_STARTS
 from django_jobqueue.store.rows import ClaimedJob, claimed_jobs
@@ -23,22 +23,18 @@ from django_jobqueue.store.rows import ClaimedJob, claimed_jobs
 MOST_BUCKETS: Final = 1_000  # of which the first that has room again is looked for
 LONGEST_WAIT: Final = 1.0  # seconds; there may be more of them
 
-_WITHOUT_WEIGHT: Final = WITHOUT_WEIGHT.replace("lane.job_type", "%(job_type)s")
+_WITHOUT_WEIGHT: Final = WITHOUT_WEIGHT.format(job_type="%(job_type)s")
 KEY: Final = buckets.of_key("%(job_type)s", "key.limit_key", own="of_key.rate")
 BUCKET: Final = buckets.of_key("%(job_type)s", "bucket.limit_key", own="bucket.rate")
 
 
-def within_rate(jobs: str) -> str:
-    """These jobs of a key, no more than its rate lets start."""
-    return jobs.replace(ROOM, f"least({ROOM}, {KEY.room})")
+RATED_ROOM: Final = f"least({ROOM}, {KEY.room})"  # no more than its rate lets start
 
 
-def _rated(jobs: str, condition: str) -> PreparedStatement:
+def _rated(jobs: JobsOfKey, condition: str) -> PreparedStatement:
     """The claim without a rate, of no more jobs than the rates let start."""
-    pick = PICK.replace(WITHIN_TYPE, MOST_STARTS).format(
-        jobs=within_rate(jobs), condition=condition + _WITHOUT_WEIGHT
-    )
-    claim = CLAIMED.format(pick=pick)
+    condition += _WITHOUT_WEIGHT
+    claim = CLAIMED.format(pick=pick(jobs(RATED_ROOM), condition, MOST_STARTS))
     return PreparedStatement(buckets.spending(claim, buckets.SPENT_OF_KEYS))
 
 

@@ -12,9 +12,9 @@ from django_jobqueue.store.queue.claim import (
     CLAIMED,
     LOCK_TYPE,
     OPEN,
-    PICK,
     WITHOUT_KEYS,
     WITHOUT_WEIGHT,
+    pick,
 )
 from django_jobqueue.store.queue.claim_keyed import WITHIN_TYPE
 from django_jobqueue.store.queue.lanes import LaneMark, mark_params
@@ -25,15 +25,12 @@ MOST_STARTS: Final = f"least({WITHIN_TYPE}, {buckets.TYPE.room})"
 
 # After the lock of the job type, for the same reason as CLAIM_LIMITED: what claims
 # before this one have spent must be in its snapshot, and its clock be younger.
+_CONDITION: Final = (
+    OPEN + WITHOUT_KEYS + WITHOUT_WEIGHT.format(job_type="lane.job_type")
+)
 CLAIM_RATED: Final = PreparedStatement(
     buckets.spending(
-        CLAIMED.format(
-            pick=PICK.format(
-                condition=OPEN + WITHOUT_KEYS + WITHOUT_WEIGHT,
-                limit=MOST_STARTS,
-            )
-        ),
-        buckets.SPENT_OF_TYPE,
+        CLAIMED.format(pick=pick(_CONDITION, MOST_STARTS)), buckets.SPENT_OF_TYPE
     )
 )
 

@@ -8,11 +8,10 @@ from typing import Final
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.prepared import PreparedStatement
 from django_jobqueue.store.queue import buckets, claim, claim_keyed, job_weights
-from django_jobqueue.store.queue.claim import CLAIMED, OPEN, WITHOUT_KEYS
+from django_jobqueue.store.queue.claim import CLAIMED, LOCK, OPEN, WITHOUT_KEYS
 from django_jobqueue.store.queue.claim_keyed import (
-    HEAD,
     LANE,
-    WITHIN_TYPE,
+    JobsOfKey,
     KeyedClaim,
     KeyedLane,
 )
@@ -20,16 +19,14 @@ from django_jobqueue.store.queue.claim_keyed_rated import (
     BUCKET,
     KEY,
     NEXT_STARTS,
+    RATED_ROOM,
     claim_keys_and_wait,
-    within_rate,
 )
 from django_jobqueue.store.queue.claim_rated import MOST_STARTS, claim_and_wait
 from django_jobqueue.store.queue.lanes import LaneMark
 from django_jobqueue.store.rows import ClaimedJob
 
 SOON: Final = 0.01  # seconds
-
-_LOCK: Final = "FOR UPDATE SKIP LOCKED"
 
 
 def _statement(candidates: str) -> PreparedStatement:
@@ -38,39 +35,34 @@ def _statement(candidates: str) -> PreparedStatement:
     return PreparedStatement(job_weights.spending(CLAIMED.format(pick=pick)))
 
 
-def _candidates(limit: str) -> str:
-    pick = claim.PICK.replace("picked.ctid", "picked.ctid, picked.weight")
-    return pick.replace(
-        "job.ctid", f"job.ctid, {job_weights.OF_TYPE} AS weight"
-    ).format(condition=OPEN + WITHOUT_KEYS, limit=limit)
+def _candidates(limit: str, lock: str = LOCK) -> str:
+    condition, weight = OPEN + WITHOUT_KEYS, job_weights.OF_TYPE
+    return claim.pick(condition, limit, weight=weight, lock=lock)
 
 
 CLAIM_WEIGHED: Final = _statement(_candidates(MOST_STARTS))
 # For the first job that is left.
-_FIRST: Final = _candidates("1").replace(_LOCK, "")
+_FIRST: Final = _candidates("1", lock="")
 NEXT_START: Final = PreparedStatement(
     "SELECT " + buckets.TYPE.next_start(job_weights.of_first(_FIRST))
 )
 
 
-def _of_keys(jobs: str, limit: str, condition: str = "") -> str:
+_WEIGHTS: Final = f", {job_weights.OF_TYPE} AS of_type, {job_weights.OF_KEY} AS weight"
+
+
+def _of_keys(jobs: JobsOfKey, limit: str, condition: str = "", lock: str = LOCK) -> str:
     """Jobs that the limits and the rates of their keys let start."""
-    of_key = within_rate(jobs).replace(
-        "job.ctid\n",
-        f"job.ctid, {job_weights.OF_TYPE} AS of_type, {job_weights.OF_KEY} AS weight\n",
-    )
+    of_key = jobs(RATED_ROOM, _WEIGHTS, lock)
     selected = "candidate.ctid, candidate.of_type AS weight"
     fitting = job_weights.fitting(of_key, KEY, selected=selected)
-    pick = claim_keyed.PICK.replace("picked.ctid", "picked.ctid, picked.weight")
-    return pick.replace(WITHIN_TYPE, limit).format(
-        jobs=f"({fitting})", condition=condition
-    )
+    return claim_keyed.pick(f"({fitting})", condition, limit, is_weighed=True)
 
 
 CLAIM_KEYED_WEIGHED: Final = KeyedClaim.made_by(
     lambda jobs, condition: _statement(_of_keys(jobs, MOST_STARTS, condition))
 )
-_FIRST_OF_CIRCLE: Final = _of_keys(HEAD, "1").replace(_LOCK, "")
+_FIRST_OF_CIRCLE: Final = _of_keys(claim_keyed.head, "1", lock="")
 _FIRST_OF_KEY: Final = f"""
 SELECT {job_weights.OF_KEY} AS weight
   FROM jobqueue_queuedjob AS job

@@ -22,10 +22,10 @@ from django_jobqueue.store.notify import (
     in_autocommit,
 )
 from django_jobqueue.store.queue.insert import (
-    INSERT,
     KNOWN_FOR,
     MOST_KNOWN,
     Inserted,
+    insert_of,
     inserted_job,
 )
 from django_jobqueue.store.queue.new_job import NewJob
@@ -60,9 +60,9 @@ PASSED: Final = f"""
             THEN pg_notify('jobqueue', '{News.BEHIND.prefix}' || queue)::text END
 """
 
-INSERT_OR_REPLACE: Final = INSERT.replace("{conflict}", REPLACE).replace(
-    "{notified}",
-    "id, max_attempts, timeout, backoff::text,"
+INSERT_OR_REPLACE: Final = insert_of(
+    conflict=REPLACE,
+    notified="id, max_attempts, timeout, backoff::text,"
     " CASE WHEN id = %(id)s::uuid THEN {notified} END,"
     + PASSED.format(id="%(id)s::uuid"),
 )

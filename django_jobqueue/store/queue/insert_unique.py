@@ -77,7 +77,7 @@ INSERT INTO jobqueue_queuedjob (
        id, unique_key, data, job_type, queue, priority, run_after, expires_at,
        followers, created_at, enqueued_by, tags, max_attempts, timeout, backoff,
        metadata, unique_until_started, limit_key, weight, announce)
-SELECT call.id, call.key, call.data::jsonb, %(job_type)s, %(queue)s, %(priority)s,
+SELECT call.id, {key}, call.data::jsonb, %(job_type)s, %(queue)s, %(priority)s,
        %(run_after)s::timestamptz, %(expires_at)s::timestamptz, %(followers)s::jsonb,
        %(created_at)s::timestamptz, %(enqueued_by)s, %(tags)s::jsonb,
        %(max_attempts)s::integer, %(timeout)s::interval, %(backoff)s::jsonb,
@@ -91,21 +91,21 @@ SELECT call.id, call.key, call.data::jsonb, %(job_type)s, %(queue)s, %(priority)
 {conflict}
 """
 INSERT_CALLS: Final = _INSERT_CALLS.format(
+    key="call.key",
     conflict="""
     ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING
 RETURNING unique_key, id
-"""
+""",
 )
 REPLACE_CALLS: Final = _INSERT_CALLS.format(
+    key="call.key",
     conflict=f"""
 {REPLACE}
 RETURNING unique_key, id, {PASSED.format(id="ALL (%(ids)s::uuid[])")}
-"""
+""",
 )
 # The key is in the window's row alone.
-INSERT_TAKEN: Final = _INSERT_CALLS.format(conflict="RETURNING id").replace(
-    "SELECT call.id, call.key,", "SELECT call.id, NULL::uuid,"
-)
+INSERT_TAKEN: Final = _INSERT_CALLS.format(key="NULL::uuid", conflict="RETURNING id")
 CHUNK: Final = 1_000
 PRUNED: Final = "pruned"  # the status of a job that is no more, and holds a key
 

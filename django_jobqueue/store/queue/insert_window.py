@@ -10,8 +10,8 @@ from uuid import UUID
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.queue.insert import (
     FOLLOWERS_ARE_THERE,
-    INSERT,
     Inserted,
+    insert_of,
     inserted_job,
     run_insert,
 )
@@ -39,13 +39,7 @@ WITH taken AS (
    WHERE type.name = %(job_type)s {FOLLOWERS_ARE_THERE}
   {_TAKE}
   RETURNING job_id
-)""" + INSERT.replace(
-    "WHERE type.name", "WHERE EXISTS (SELECT FROM taken) AND type.name"
-).replace(
-    """coalesce(%(unique_key)s::uuid, jobqueue_unique_key(
-                  type.name, %(unique_rule)s::jsonb, %(data)s::jsonb))""",
-    "NULL::uuid",
-)
+)""" + insert_of(condition="EXISTS (SELECT FROM taken) AND ", unique_key="NULL::uuid")
 
 OPEN_WINDOW: Final = f"""
 SELECT job_id, held_until FROM jobqueue_uniquewindow WHERE key = {_KEY}

@@ -11,8 +11,8 @@ from django_jobqueue.store.rows import ClaimedJob
 # 1, unless the rate counts weights. Then the job's own, or what its data say.
 _WEIGHT: Final = """
 CASE WHEN {rule} IS NULL THEN 1
-     WHEN job.weight > 0 THEN job.weight
-     ELSE jobqueue_weight({rule}, job.data) END
+     WHEN {row}.weight > 0 THEN {row}.weight
+     ELSE jobqueue_weight({rule}, {row}.data) END
 """
 _RULE: Final = """
 (SELECT type.weight_rule FROM jobqueue_jobtype AS type
@@ -20,14 +20,26 @@ _RULE: Final = """
 """
 RULE_OF_TYPE: Final = _RULE.format(job_type="%(job_type)s", of="of_type")
 RULE_OF_KEY: Final = _RULE.format(job_type="%(job_type)s", of="of_key")
-OF_TYPE: Final = _WEIGHT.format(rule=RULE_OF_TYPE)
-OF_KEY: Final = _WEIGHT.format(rule=RULE_OF_KEY)
+_COLUMNS: Final = ", ".join(ClaimedJob._fields)
+
+
+def of_type(row: str, rule: str = RULE_OF_TYPE) -> str:
+    """What this row of a job counts with in the rate of its type."""
+    return _WEIGHT.format(row=row, rule=rule)
+
+
+def of_key(row: str, rule: str = RULE_OF_KEY) -> str:
+    """The same in the rate of its key."""
+    return _WEIGHT.format(row=row, rule=rule)
+
+
+OF_TYPE: Final = of_type("job")
+OF_KEY: Final = of_key("job")
 # The same for jobs of several types.
 OF_TYPES: Final = f"""
-{_WEIGHT.format(rule=_RULE.format(job_type="job.job_type", of="of_type"))} AS of_type,
-{_WEIGHT.format(rule=_RULE.format(job_type="job.job_type", of="of_key"))} AS of_key
+{of_type("job", _RULE.format(job_type="job.job_type", of="of_type"))} AS of_type,
+{of_key("job", _RULE.format(job_type="job.job_type", of="of_key"))} AS of_key
 """
-_COLUMNS: Final = ", ".join(ClaimedJob._fields)
 
 
 def fitting(

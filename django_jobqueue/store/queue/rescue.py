@@ -55,7 +55,7 @@ _REGRESSED: Final = REGRESSED.format(
 # alone, in a process of its own, so that it names the culprit: its error class is
 # another one. SKIP LOCKED: an atomic job may be committing this very moment; the next
 # round tells.
-RESCUE: Final = f"""
+_RESCUE: Final = f"""
 WITH held AS MATERIALIZED (
   SELECT job.id, job.job_type, job.queue, job.attempts, job.started_at,
          least(job.crashes, 2147483645) + (%(crashed)s::boolean)::integer AS crashes,
@@ -80,7 +80,7 @@ WITH held AS MATERIALIZED (
                   fingerprint uuid, coarse uuid)
          ON mark.job_type = job.job_type
         AND mark.is_culprit = (job.quarantined AND %(crashed)s)
-   WHERE job.status = 'running' AND {_OF_WORKERS}
+   WHERE job.status = 'running' AND {{chosen}}
      AND (%(only)s::uuid[] IS NULL OR job.id = ANY (%(only)s))
    LIMIT %(batch)s
      FOR UPDATE OF job SKIP LOCKED
@@ -143,8 +143,9 @@ SELECT held.id, held.job_type, coalesce(held.status, 'queued'), held.queue,
   LEFT JOIN notified ON true
 """
 
+RESCUE: Final = _RESCUE.format(chosen=_OF_WORKERS)
 # The same for chosen jobs, unless the worker that has one is alive.
-TAKE_OVER: Final = RESCUE.replace(_OF_WORKERS, _LOST)
+TAKE_OVER: Final = _RESCUE.format(chosen=_LOST)
 
 HELD: Final = """
 SELECT id FROM jobqueue_queuedjob

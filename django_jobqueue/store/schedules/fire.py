@@ -7,7 +7,6 @@ number of hosts one makes it, and no host leads.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
@@ -16,10 +15,7 @@ from uuid import UUID
 from django_jobqueue.domain.due_firings import FiringOutcome
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.declaring import seconds_of
-from django_jobqueue.store.queue.insert import (
-    INSERT,
-    UNLESS_THERE,
-)
+from django_jobqueue.store.queue.insert import UNLESS_THERE, Values, insert_of
 from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.schedules.declare import text_of
 from django_jobqueue.store.schedules.due_schedules import PLAN, DueSchedule
@@ -79,32 +75,21 @@ RETURNING job_id
 """
 
 
-def _insert_records() -> str:
-    """The statement of a single enqueue, for the rows of ``new``. By what a job is
-    unique says its option, then its type, then its schedule."""
-    text = INSERT.format(announce="true", conflict=UNLESS_THERE, notified="id")
-    for single, record in {
-        "FROM jobqueue_jobtype AS type,": "FROM jobqueue_jobtype AS type, new,",
-        "WHERE type.name = %(job_type)s": (
-            f"WHERE (NOT {_WINDOWED} OR new.id IN (SELECT job_id FROM taken))"
-            " AND type.name = new.job_type"
-        ),
-        "coalesce(%(unique_key)s::uuid, jobqueue_unique_key(": (
-            f"coalesce(new.unique_key, CASE WHEN NOT {_WINDOWED} THEN"
-            " jobqueue_unique_key("
-        ),
-        "%(unique_rule)s::jsonb, %(data)s::jsonb))": (
-            "type.unique_rule, new.data) END, new.overlap_key)"
-        ),
-        "%(unique_until_started)s": (
-            "new.unique_key IS NULL"
-            " AND coalesce(type.unique_rule ->> 'until' = 'started', false)"
-        ),
-    }.items():
-        assert single in text
-        text = text.replace(single, record)
-    return re.sub(r"%\((\w+)\)s", r"new.\1", text)
-
+# A single enqueue, for the rows of ``new``. By what a job is unique says its option,
+# then its type, then its schedule.
+_MADE: Final = insert_of(
+    Values("new.{}"),
+    source=" new,",
+    condition=f"(NOT {_WINDOWED} OR new.id IN (SELECT job_id FROM taken)) AND ",
+    unique_key=f"""coalesce(new.unique_key, CASE WHEN NOT {_WINDOWED} THEN
+                  jobqueue_unique_key(
+                  type.name, type.unique_rule, new.data) END, new.overlap_key)""",
+    until_started="new.unique_key IS NULL"
+    " AND coalesce(type.unique_rule ->> 'until' = 'started', false)",
+    announce="true",
+    conflict=UNLESS_THERE,
+    notified="id",
+)
 
 # The instants of a firing that is in the history already are not made again, and the
 # history's primary key refuses the whole statement if two of them raced.
@@ -139,9 +124,9 @@ WITH given AS MATERIALIZED (
 ), new AS (
   SELECT * FROM firing WHERE id IS NOT NULL
 ), taken AS (
-  {{taken}}
+  {_TAKEN.strip()}
 ), made AS (
-  {{insert}}
+  {_MADE.strip()}
 )
 INSERT INTO jobqueue_firing (schedule, fires_at, job_id, outcome, number)
 SELECT firing.schedule, firing.fires_at, made.id,
@@ -149,7 +134,7 @@ SELECT firing.schedule, firing.fires_at, made.id,
             ELSE firing.outcome END, firing.number
   FROM firing LEFT JOIN made ON made.id = firing.id
 RETURNING schedule, job_id
-""".replace("{insert}", _insert_records().strip()).replace("{taken}", _TAKEN.strip())
+"""
 
 
 # Each second's firing for a month are 2.6 million rows of some 100 bytes.
