@@ -97,9 +97,13 @@ class HeldAttempts:
 
     def end_late(self, held: Sequence[HeldJob]) -> list[HeldJob]:
         """End the attempts that are past their timeouts; return the others."""
-        late = [one for one in held if one.timeout and one.ran > one.timeout + LATE]
+        late: list[HeldJob] = []
+        others: list[HeldJob] = []
+        for one in held:
+            is_late = one.timeout and one.ran > one.timeout + LATE
+            (late if is_late else others).append(one)
         self._write([(one, _finished(one, self._timed_out(one))) for one in late])
-        return [one for one in held if one not in late]
+        return others
 
     def end_unstartable(self, claimed: Sequence[HeldJob]) -> list[HeldJob]:
         """End those that have no attempt left, were cancelled, or have data that nobody
