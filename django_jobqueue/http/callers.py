@@ -54,5 +54,7 @@ class Authorizer(Protocol):
 
 
 def identity_of(caller: Caller) -> str:
-    """Who it is among all callers: a token is no user."""
-    return f"{type(caller).__name__}:{caller.identity}"
+    """Who it is among all callers: a token is no user, nor a caller of a project's own
+    class, whatever that is called."""
+    its_type = type(caller)
+    return f"{its_type.__module__}.{its_type.__qualname__}:{caller.identity}"

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
@@ -17,7 +18,10 @@ from django_jobqueue import operations, remote_job
 from django_jobqueue.admin.jobs.stack_dump import place_of
 from django_jobqueue.admin.workers import worker_page
 from django_jobqueue.domain.registry import registry
-from django_jobqueue.models import JobType, QueuedJob, Worker
+from django_jobqueue.http.auth import TokenCaller, UserCaller
+from django_jobqueue.http.callers import Caller, identity_of
+from django_jobqueue.models import JobType, QueuedJob, Token, Worker
+from django_jobqueue.operations import create_token
 from tests.admin.conftest import LogIn
 from tests.admin.pages import Page, get, list_of, page_of
 from tests.admin.scene import ADD, FAIL, MINUTE, archived, endpoint, queued, worker
@@ -64,7 +68,7 @@ def test_the_list_tells_what_each_worker_runs(anna: Client) -> None:
     busy = worker("web-2:7", release="r8", running=5, async_slots=6, lease_until=later)
     ids = running(busy, 5)
     idle = worker("web-2:8", lease_until=later)
-    remote = worker("node-1", remote=True, owner="TokenCaller:fleet", host="", pid=0)
+    remote = worker("node-1", remote=True, owner="house:fleet", host="", pid=0)
     lost = worker("web-1:5", rescued={"queued": 3, "failed": 1})
     stopped(lost, "lost")
     page = get(anna, list_of(MODEL))
@@ -85,6 +89,27 @@ def test_the_list_tells_what_each_worker_runs(anna: Client) -> None:
     fate = "3 jobs queued again 1 job failed"
     assert fate in row_of(page, "web-1:5")
     assert f"When it ended: {fate}" in get(anna, page_of(MODEL, lost)).text
+
+
+def test_a_remote_worker_is_of_a_token_or_a_user(anna: Client) -> None:
+    """By name; the row has what a later token of this name has not."""
+    user = User.objects.create_user("bert")
+    made = create_token("fleet", "work").row
+    callers: list[Caller] = [
+        UserCaller(user),
+        TokenCaller(made.name, str(made.id), (), (), frozenset()),
+    ]
+    rows = [
+        worker("node", remote=True, owner=identity_of(caller), host="", pid=0)
+        for caller in callers
+    ]
+    names = ["bert", "fleet"]
+    for row, name in zip(rows, names, strict=True):
+        assert f"Remote worker of {name} " in get(anna, page_of(MODEL, row)).text
+    user.delete()
+    Token.objects.all().delete()
+    for row in rows:
+        assert "Remote worker of" in get(anna, page_of(MODEL, row)).text
 
 
 SECRETS = ("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "s3cret", "hooks")

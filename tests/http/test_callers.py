@@ -17,6 +17,7 @@ from django.utils import timezone
 from django_jobqueue.domain import api_tokens
 from django_jobqueue.domain.api_tokens import parse_token
 from django_jobqueue.http import auth
+from django_jobqueue.http.callers import identity_of
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob, Token
 from django_jobqueue.operations import create_token, revoke_tokens
 from tests.admin.scene import archived_row, insert
@@ -198,6 +199,15 @@ def test_callers_of_one_name_have_nothing_in_common() -> None:
         problem(stolen, 404, "worker_lost")
         replays.add(worker_and_replay(other)[1])
     assert len(replays) == 3
+
+
+def test_a_caller_of_a_class_of_a_project_is_no_token_of_that_name() -> None:
+    class TokenCaller(House):
+        identity = "1"
+
+    token = auth.TokenCaller("house", "1", (), (), frozenset())
+    assert identity_of(TokenCaller()) != identity_of(token)
+    assert identity_of(token) == identity_of(token._replace(name="other"))
 
 
 @USERS

@@ -30,6 +30,8 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from django_jobqueue import enqueue
+from django_jobqueue.http.auth import TokenCaller
+from django_jobqueue.http.callers import identity_of
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob, Worker
 from django_jobqueue.operations import create_token
 from tests.admin import scene
@@ -85,7 +87,9 @@ def fuzz(examples: int, modes: Sequence[GenerationMode]) -> None:
     JobType.objects.create(name=ANY)  # no handler says which data it takes
     enqueue(ANY, id=QUEUED)
     ArchivedJob.objects.create(id=ARCHIVED, job_type_id=ANY, status="failed")
-    owner = {"remote": True, "owner": "TokenCaller:fuzz", "lease_seconds": 60}
+    token = create_token("fuzz", ALL)
+    caller = TokenCaller("fuzz", str(token.row.id), (), (), frozenset())
+    owner = {"remote": True, "owner": identity_of(caller), "lease_seconds": 60}
     Worker.objects.create(
         id=WORKER, name="fuzz", pid=0, job_types=[ANY], async_slots=1, **owner
     )
@@ -93,7 +97,7 @@ def fuzz(examples: int, modes: Sequence[GenerationMode]) -> None:
         id=CLAIMED, job_type_id=ANY, status="running", worker_id=WORKER, fence=1
     )
     scene.endpoint("shipping", 204, failed=1, answered=2, problem="no route")
-    headers = {"Authorization": f"Bearer {create_token('fuzz', ALL).text}"}
+    headers = {"Authorization": f"Bearer {token.text}"}
     # Else it tries wrong tokens, and takes ours, which replace them, for accepted.
     config = SchemathesisConfig.from_dict(
         {"base-url": HOST, "generation": {"with-security-parameters": False}}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from django.contrib.admin.views.main import SEARCH_VAR
+from django.contrib.auth import get_user_model
 from django.db.models import Count, Min, QuerySet
 from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
@@ -17,10 +18,13 @@ from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.tabs import address_of
 from django_jobqueue.admin.workers import endpoint_cells
 from django_jobqueue.domain.states import QueuedStatus, WorkerState
-from django_jobqueue.models import Host, QueuedJob, Worker
+from django_jobqueue.models import Host, QueuedJob, Token, Worker
 from django_jobqueue.text import numbers
 
 Lines = list[tuple[Any, Any]]  # labels and values
+# Callers of the HTTP API, as its rows name them.
+TOKEN: Final = "django_jobqueue.http.auth.TokenCaller"
+USER: Final = "django_jobqueue.http.auth.UserCaller"
 
 
 def summary_of(request: HttpRequest, worker: Worker) -> Lines:
@@ -87,12 +91,25 @@ def _of_process(request: HttpRequest, worker: Worker) -> Lines:
 
 def _place(worker: Worker) -> Lines:
     if worker.remote:
-        owner = display.visible(worker.owner.partition(":")[2])
-        return [(_("Remote worker of"), owner)]
+        return [(_("Remote worker of"), display.visible(_owner(worker)))]
     return [
         (_("Host"), display.visible(worker.host)),
         (_("Process"), str(worker.pid)),
     ]
+
+
+def _owner(worker: Worker) -> str:
+    """The name of the token or user; of a caller of your own, its identity."""
+    caller, _colon, identity = worker.owner.partition(":")
+    if caller == TOKEN:
+        names = Token._default_manager.filter(pk=identity).values_list(
+            "name", flat=True
+        )
+        return names.first() or identity
+    if caller == USER:
+        user = get_user_model()._default_manager.filter(pk=identity).first()
+        return identity if user is None else str(user.get_username())
+    return identity
 
 
 def _lease(worker: Worker) -> Lines:
