@@ -12,7 +12,7 @@ from django.db import OperationalError, connections
 
 from django_jobqueue.domain.name_patterns import EVERY
 from django_jobqueue.domain.states import Delivery
-from django_jobqueue.http.lane_looks import LaneLooks
+from django_jobqueue.http.lane_scans import LaneScans
 from django_jobqueue.http.problems import Problem
 from django_jobqueue.http.remote_attempts import Attempts
 from django_jobqueue.http.waiting_workers import WaitingWorkers
@@ -39,7 +39,7 @@ NO_LIMITS: Final = Overrides(None, None, None, None)
 
 _listener = SharedListener("remote workers", News.JOBS, News.BEHIND)
 _waiting = WaitingWorkers()
-_looks = LaneLooks()
+_scans = LaneScans()
 _key_turns: dict[Lane, KeyTurns] = {}
 
 
@@ -94,7 +94,7 @@ class Claims:
         if self._worker.is_to_stop:
             return []
         types = remote_workers.remote_types(self._db, self._worker.job_types)
-        heads = _looks.heads(self._db, self._within)
+        heads = _scans.heads(self._db, self._within)
         heads = [head for head in heads if self._serves(head, types)]
         later = [head.due_in for head in heads if head.due_in and not head.is_due]
         self.due_in = min(later, default=None)
@@ -111,7 +111,7 @@ class Claims:
                 of_type = Limits.in_force(limits.get(job_type, NO_LIMITS))
                 claimed = self._claim(self._of_lane(head.lane, of_type), room)
                 if not claimed and of_type.keys is None:  # the turn of keys goes on
-                    _looks.had_none(self._within, head.lane)
+                    _scans.had_none(self._within, head.lane)
                 jobs += claimed
         if not jobs and limit == 1:
             jobs = self._quarantined(sorted(types))

@@ -21,6 +21,7 @@ SET = re.compile(
     r"(?=\bFROM\b|\bWHERE\b|\bRETURNING\b|\Z)",
     re.DOTALL,
 )
+SLOT = re.compile(r"\{\w+\}")
 TABLE = re.compile(
     r"\b(jobqueue_(?!uuidv7|unique_key|limit_key|weight|wanted_slots|channel|idle_hosts"
     r"|notify_hosts|is_new|d_)[a-z_]+)\b"
@@ -60,7 +61,9 @@ def statements() -> dict[str, str]:
         if module.path.startswith("store/"):
             for name, value in vars(importlib.import_module(module.name)).items():
                 if name.strip("_").isupper() and isinstance(value, str):
-                    found[f"{module.path} {name}"] = value
+                    is_fragment = name.startswith("_") and SLOT.search(value)
+                    if not is_fragment:  # of statements that are here, too
+                        found[f"{module.path} {name}"] = value
     return {
         name: text
         for name, text in found.items()

@@ -112,6 +112,8 @@ READS = {
         "personal-data find anna@example.com",
         "token",
         "bench",
+        "sleep",
+        "wake",
     )
 }
 

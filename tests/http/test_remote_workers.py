@@ -16,8 +16,8 @@ from django.utils import timezone
 from django_jobqueue import PerKey, Rate, enqueue, operations, remote_job
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing.handler import Handler
-from django_jobqueue.http import access, lane_looks
-from django_jobqueue.http.lane_looks import LaneLooks
+from django_jobqueue.http import access, lane_scans
+from django_jobqueue.http.lane_scans import LaneScans
 from django_jobqueue.models import (
     ArchivedJob,
     AuditEntry,
@@ -629,21 +629,21 @@ def test_a_worker_of_named_queues_is_given_one_that_must_run_alone(
     assert len(node.claim()) == 1
 
 
-def test_while_looks_take_long_claims_go_on_with_what_was_seen(
+def test_while_scans_take_long_claims_go_on_with_what_was_seen(
     billing: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = DjangoDatabase()
-    looks, within = LaneLooks(), (lanes.EVERYWHERE,)
+    scans, within = LaneScans(), (lanes.EVERYWHERE,)
     first, second = Lane("a", 0, TYPE), Lane("b", 0, TYPE)
     for lane in (first, second):
         enqueue(lane.job_type, queue=lane.queue)
-    monkeypatch.setattr(lane_looks, "QUICK", -1.0)  # all are long
-    assert [head.lane for head in looks.heads(db, within)] == [first, second]
+    monkeypatch.setattr(lane_scans, "QUICK", -1.0)  # all are long
+    assert [head.lane for head in scans.heads(db, within)] == [first, second]
     enqueue(TYPE, queue="c")
-    looks.had_none(within, first)
-    assert [head.lane for head in looks.heads(db, within)] == [second]
-    queue_c = lanes.of_queues(["c"])  # whose looks are quick enough, or are not yet
-    assert [head.lane.queue for head in looks.heads(db, queue_c)] == ["c"]
+    scans.had_none(within, first)
+    assert [head.lane for head in scans.heads(db, within)] == [second]
+    queue_c = lanes.of_queues(["c"])  # whose scans are quick enough, or are not yet
+    assert [head.lane.queue for head in scans.heads(db, queue_c)] == ["c"]
 
 
 def test_a_token_works_on_its_types_and_queues_alone(

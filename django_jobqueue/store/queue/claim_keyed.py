@@ -222,11 +222,8 @@ JobsOfKey = Callable[
 ]  # of a room, further columns and a lock: one of the above
 
 
-def pick(
-    jobs: str, condition: str, limit: str = WITHIN_TYPE, *, is_weighed: bool = False
-) -> str:
-    """The jobs of a lane that a claim takes; with what each counts, if they say it."""
-    picked = ", picked.weight" if is_weighed else ""
+def pick(jobs: str, condition: str, limit: str = WITHIN_TYPE, picked: str = "") -> str:
+    """The jobs of a lane that a claim takes, with these further columns of theirs."""
     return _PICK.format(jobs=jobs, condition=condition, limit=limit, picked=picked)
 
 

@@ -56,7 +56,7 @@ def _of_keys(jobs: JobsOfKey, limit: str, condition: str = "", lock: str = LOCK)
     of_key = jobs(RATED_ROOM, _WEIGHTS, lock)
     selected = "candidate.ctid, candidate.of_type AS weight"
     fitting = job_weights.fitting(of_key, KEY, selected=selected)
-    return claim_keyed.pick(f"({fitting})", condition, limit, is_weighed=True)
+    return claim_keyed.pick(f"({fitting})", condition, limit, ", picked.weight")
 
 
 CLAIM_KEYED_WEIGHED: Final = KeyedClaim.made_by(

@@ -16,7 +16,7 @@ from django_jobqueue.store.notify import (
     announces,
     in_autocommit,
 )
-from django_jobqueue.store.queue.insert import (
+from django_jobqueue.store.queue.insert_statement import (
     FOLLOWERS,
     FOLLOWERS_ARE_THERE,
 )

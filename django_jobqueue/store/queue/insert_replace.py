@@ -25,8 +25,10 @@ from django_jobqueue.store.queue.insert import (
     KNOWN_FOR,
     MOST_KNOWN,
     Inserted,
-    insert_of,
     inserted_job,
+)
+from django_jobqueue.store.queue.insert_statement import (
+    insert_of,
 )
 from django_jobqueue.store.queue.new_job import NewJob
 

@@ -9,11 +9,13 @@ from uuid import UUID
 
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.queue.insert import (
-    FOLLOWERS_ARE_THERE,
     Inserted,
-    insert_of,
     inserted_job,
     run_insert,
+)
+from django_jobqueue.store.queue.insert_statement import (
+    FOLLOWERS_ARE_THERE,
+    insert_of,
 )
 from django_jobqueue.store.queue.new_job import NewJob
 

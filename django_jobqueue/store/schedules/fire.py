@@ -15,7 +15,11 @@ from uuid import UUID
 from django_jobqueue.domain.due_firings import FiringOutcome
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.declaring import seconds_of
-from django_jobqueue.store.queue.insert import UNLESS_THERE, Values, insert_of
+from django_jobqueue.store.queue.insert_statement import (
+    UNLESS_THERE,
+    ValuePlaces,
+    insert_of,
+)
 from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.schedules.declare import text_of
 from django_jobqueue.store.schedules.due_schedules import PLAN, DueSchedule
@@ -78,7 +82,7 @@ RETURNING job_id
 # A single enqueue, for the rows of ``new``. By what a job is unique says its option,
 # then its type, then its schedule.
 _MADE: Final = insert_of(
-    Values("new.{}"),
+    ValuePlaces("new.{}"),
     source=" new,",
     condition=f"(NOT {_WINDOWED} OR new.id IN (SELECT job_id FROM taken)) AND ",
     unique_key=f"""coalesce(new.unique_key, CASE WHEN NOT {_WINDOWED} THEN

@@ -1,4 +1,4 @@
-"""Looks at the lanes for remote workers, which keep no marks of their own."""
+"""Scans of the lanes for remote workers, which keep no marks of their own."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ MOST: Final = 100  # whose lanes are remembered
 Ranges = tuple[Range, ...]
 
 
-class LaneLooks:
+class LaneScans:
     """What was seen last of the lanes in the same ranges, through this process.
 
-    A look takes its time for each lane, and others can make very many of them. Then
-    claims go on with what was seen, until there is time for another look.
+    A scan takes its time for each lane, and others can make very many of them. Then
+    claims go on with what was seen, until there is time for another one.
     """
 
     def __init__(self) -> None:
