@@ -198,7 +198,7 @@ class Move:
         if not any(each.taken_over for each in others):
             return []
         with self._at(self._there) as there:
-            staged = list(moving_jobs.held(there, self._holders[there.alias]))
+            staged = moving_jobs.held(there, self._holders[there.alias])
         self._delete(staged)
         # What is here still, or is over here, was not moved. All else was deleted here
         # by the move that died.
@@ -233,9 +233,7 @@ class Move:
     def _delete(self, staged: Sequence[UUID]) -> list[UUID]:
         """Delete here what is held there, too; returns the ids of what was deleted."""
         holder = self._holders[self._here.alias]
-        fences = moving_jobs.held(self._here, holder)
-        both = {id: fences[id] for id in staged if id in fences}
-        return moving_jobs.delete(self._here, holder, both)
+        return moving_jobs.delete(self._here, holder, staged)
 
     def _release(self, stay: Collection[UUID]) -> None:
         """Let the jobs that are held wait again: there, but for those that stay, and

@@ -69,11 +69,9 @@ SELECT id, identity, lease_until < clock_timestamp() FROM jobqueue_worker
 LOCK_OWN: Final = """
 SELECT id FROM jobqueue_worker WHERE id = %(holder)s FOR UPDATE
 """
-_NEXT_FENCE: Final = """CASE WHEN job.fence < 9223372036854775807 THEN job.fence + 1
-                    ELSE -9223372036854775808 END"""
-TAKE_OVER: Final = f"""
+TAKE_OVER: Final = """
 UPDATE jobqueue_queuedjob AS job
-   SET worker_id = %(holder)s, fence = {_NEXT_FENCE}
+   SET worker_id = %(holder)s
  WHERE job.status = 'running' AND job.worker_id = ANY (%(gone)s::bigint[])
 """
 # The rescue would take the jobs of a holder that is not there.
@@ -91,7 +89,9 @@ live AS MATERIALIZED (
      FOR SHARE
 )"""
 
-# As a claim does it, but the unique key stays: the job is not started.
+# As a claim does it, but the unique key and the fence stay: the job is not started.
+# Where the order of a key is strict, a fence that is not 0 says so. The holder's id,
+# which no other one ever has, is what stops a move that was taken for dead.
 HOLD: Final = f"""
 WITH {_LIVE}, picked AS MATERIALIZED (
   SELECT job.id
@@ -103,7 +103,7 @@ WITH {_LIVE}, picked AS MATERIALIZED (
 )
 UPDATE jobqueue_queuedjob AS job
    SET status = 'running', worker_id = %(holder)s, started_at = statement_timestamp(),
-       fence = {_NEXT_FENCE}, attempts = least(job.attempts, 2147483646) + 1
+       attempts = least(job.attempts, 2147483646) + 1
   FROM picked
  WHERE job.id = picked.id
 RETURNING job.id
@@ -115,7 +115,7 @@ SELECT count(*) FROM jobqueue_queuedjob AS job
                           WHERE state = 'moving' AND owner = %(owner)s)
 """
 HELD: Final = """
-SELECT id, fence FROM jobqueue_queuedjob
+SELECT id FROM jobqueue_queuedjob
  WHERE status = 'running' AND worker_id = %(holder)s
  ORDER BY id
 """
@@ -148,8 +148,7 @@ SELECT id FROM jobqueue_archivedjob WHERE id = ANY (%(ids)s::uuid[])
 """
 DELETE: Final = """
 DELETE FROM jobqueue_queuedjob AS job
- USING unnest(%(ids)s::uuid[], %(fences)s::bigint[]) AS held (id, fence)
- WHERE job.id = held.id AND job.fence = held.fence AND job.worker_id = %(holder)s
+ WHERE job.id = ANY (%(ids)s::uuid[]) AND job.worker_id = %(holder)s
    AND job.status = 'running' AND job.cancel_requested_at IS NULL
 RETURNING job.id
 """
@@ -241,9 +240,9 @@ def count_held(db: Database, owner: str) -> int:
     return int(number)
 
 
-def held(db: Database, holder: int) -> dict[UUID, int]:
-    """The fence of each job that is held, by id."""
-    return dict(db.fetch(HELD, {"holder": holder}))
+def held(db: Database, holder: int) -> list[UUID]:
+    """The ids of the jobs that are held."""
+    return [id for (id,) in db.fetch(HELD, {"holder": holder})]
 
 
 def read(db: Database, holder: int, ids: Sequence[UUID]) -> dict[UUID, str]:
@@ -264,11 +263,10 @@ def existing(db: Database, ids: Sequence[UUID]) -> set[UUID]:
     return {row[0] for row in db.fetch(EXISTING, {"ids": list(ids)})}
 
 
-def delete(db: Database, holder: int, fences: Mapping[UUID, int]) -> list[UUID]:
+def delete(db: Database, holder: int, ids: Sequence[UUID]) -> list[UUID]:
     """Delete these jobs, unless they are not held any more, or are to be cancelled;
     return the ids of those that were deleted."""
-    params = {"holder": holder, "ids": list(fences), "fences": list(fences.values())}
-    return [row[0] for row in db.fetch(DELETE, params)]
+    return [row[0] for row in db.fetch(DELETE, {"holder": holder, "ids": list(ids)})]
 
 
 def drop(db: Database, holder: int, ids: Sequence[UUID]) -> None:
