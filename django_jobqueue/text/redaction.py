@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 from os.path import commonprefix
@@ -17,7 +16,9 @@ from typing import Any, Final
 MASK: Final = "••••"
 SHORTEST_SECRET: Final = 4  # shorter values would mask half of every text
 LONGEST_CREDENTIAL: Final = 4_000  # a private key of 4,096 bits has 3,300 characters
-COMPARED: Final = 200  # characters; what begins with as many of a secret is one
+# What begins with as many characters of a secret as the greatest of these that is not
+# longer is one: there are few sizes to compare, whatever somebody makes secret.
+COMPARED: Final = (200, 128, 96, 64, 48, 32, 24, 20, 16, 12, 10, *range(8, 0, -1))
 
 _PLAIN: Final = re.compile(r"[\w .,:;@+/=-]*", re.ASCII)  # the same in a repr
 
@@ -137,7 +138,7 @@ class Secrets(frozenset[str]):
         for at in range(len(text) - size + 1):
             if text[at : at + size] not in starts:
                 continue
-            length = self._length(text[at : at + COMPARED])
+            length = self._length(text, at)
             if at > end and length:
                 if end > begin:
                     yield begin, end
@@ -146,29 +147,23 @@ class Secrets(frozenset[str]):
         if end > begin:
             yield begin, end
 
-    def _length(self, text: str) -> int:
-        """How long the longest one is with which this text starts; 0 if none is.
-
-        It is the last one that is not behind the text, or starts as both do.
-        """
-        while text:
-            place = bisect_right(self._beginnings, text)
-            beginning = self._beginnings[place - 1] if place else ""
-            if text.startswith(beginning):
-                return self._lengths.get(beginning, 0)
-            text = commonprefix([text, beginning])
+    def _length(self, text: str, at: int) -> int:
+        """How long the longest one is that begins here; 0 if none does."""
+        for size in self._sizes:
+            if length := self._lengths.get(text[at : at + size]):
+                return length
         return 0
 
     @cached_property
     def _starts(self) -> set[str]:
         """Their first characters, which tell where it is worth looking closer."""
-        shortest = min(map(len, self._beginnings), default=0)
-        size = min(SHORTEST_SECRET, shortest)
-        return {beginning[:size] for beginning in self._beginnings}
+        size = min(SHORTEST_SECRET, *self._sizes) if self._sizes else 0
+        return {beginning[:size] for beginning in self._lengths}
 
     @cached_property
-    def _beginnings(self) -> list[str]:
-        return sorted(self._lengths)
+    def _sizes(self) -> list[int]:
+        """Of what is compared, greatest first: who is found by it is the longest."""
+        return sorted({len(beginning) for beginning in self._lengths}, reverse=True)
 
     @cached_property
     def _lengths(self) -> dict[str, int]:
@@ -181,7 +176,11 @@ class Secrets(frozenset[str]):
                 spellings.add(json.dumps(secret)[1:-1])
                 spellings.add(json.dumps(secret, ensure_ascii=False)[1:-1])
         by_length = sorted(spellings - {""}, key=len)
-        return {spelling[:COMPARED]: len(spelling) for spelling in by_length}
+        return {_compared(spelling): len(spelling) for spelling in by_length}
+
+
+def _compared(spelling: str) -> str:
+    return spelling[: next(size for size in COMPARED if size <= len(spelling))]
 
 
 def mask_text(text: str, secrets: Iterable[str] = ()) -> str:

@@ -129,11 +129,12 @@ def test_the_values_of_sensitive_keys_are_the_secrets_of_a_job() -> None:
         ("eyJ-" * 150_000, "", "eyJ-" * 150_000),
         ("4111111111111111 " * 35_000, "", f"{MASK} " * 35_000),
         ("a" * 600_000, "a" * 300_000, MASK),
+        ("b" * 600_000, ["b" * n + "a" for n in range(4, 200)], MASK),
     ],
-    ids=["beginnings of tokens", "cards", "a long secret"],
+    ids=["beginnings of tokens", "cards", "a long secret", "secrets like each other"],
 )
 def test_what_is_repeated_takes_no_longer_than_other_texts(
-    text: str, secret: str, masked: str
+    text: str, secret: str | list[str], masked: str
 ) -> None:
     assert mask_text(text, secrets_in({"pin": secret}, ["pin"])) == masked
 
