@@ -150,6 +150,27 @@ def test_each_column_that_can_hold_text_is_searched_or_has_a_reason() -> None:
     assert searched() & never == set()
 
 
+def test_rows_of_a_unique_value_go_with_it() -> None:
+    """Erased, those of two persons would be equal, and the second erasure fail."""
+    unique = {
+        (model._meta.db_table, name)
+        for model in MODELS
+        for names in (
+            *([f.name] for f in model._meta.concrete_fields if f.unique),
+            *(one.fields for one in model._meta.total_unique_constraints),
+            *model._meta.unique_together,
+        )
+        for name in names
+    }
+    collide = {
+        (source.table, column.name)
+        for source in SOURCES
+        for column in source.columns
+        if (source.table, column.name) in unique and not source.is_of_value
+    }
+    assert collide == set()
+
+
 def test_the_guide_lists_each_column_that_is_searched() -> None:
     rows = [line for line in pages()[PAGE].splitlines() if line.startswith("| `")]
     listed = {

@@ -25,6 +25,7 @@ from django_jobqueue.models import (
     Failure,
     JobSearch,
     JobType,
+    KeyOverride,
     QueuedJob,
     Report,
     Schedule,
@@ -38,6 +39,7 @@ from django_jobqueue.store.erasing import erasure_rows
 from django_jobqueue.store.erasing.erase_chunk import MOST_PASSES
 from django_jobqueue.store.erasing.personal_columns import NAMES
 from tests.operations.planted import plant, tables_with, texts
+from tests.sample import jobs
 from tests.store.rows import ADD, ago, archive, make
 from tests.support.undone import check_each, undone
 
@@ -103,6 +105,19 @@ def test_the_rows_of_other_people_are_untouched(act: str) -> None:
     for table, content in before.items():
         if table not in ("jobqueue_jobtype", "jobqueue_worker"):
             assert {*content.splitlines()} <= {*after[table].splitlines()}, table
+
+
+@EVERY_ACT
+def test_two_persons_are_erased_whose_keys_have_overrides(act: str) -> None:
+    """The override goes with its key; what comes after it is reached."""
+    for name in ("anna", "Anna", "bert"):
+        operations.override_limit(
+            jobs.write_keyed.name, 1, key=f"{name}@example.com", by=MAIL
+        )
+    for name in ("anna", "bert"):
+        assert run(f"{name}@example.com", act).state == "done"
+    assert KeyOverride.objects.count() == 0
+    assert tables_with("anna@example.com", "bert@example.com") == []
 
 
 def test_erased_rows_are_still_there_with_all_else() -> None:

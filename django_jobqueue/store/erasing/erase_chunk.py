@@ -223,7 +223,9 @@ def _erase(
         hits.add(row)
         if source.name == QUEUED and row.changes.keys() & GIVEN:
             ids += [] if row.name == RUNNING else [UUID(row.key[-1])]
-        elif source.name != QUEUED and source.is_of_jobs and act == ErasureAct.DELETE:
+        elif source.is_of_value or (
+            source.name != QUEUED and source.is_of_jobs and act == ErasureAct.DELETE
+        ):
             ids += _delete(db, source, row)
         else:
             ids += _update(db, source, row)

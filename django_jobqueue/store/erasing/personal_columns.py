@@ -42,6 +42,7 @@ class Source:
     # What else is assigned to a row of which this column is changed.
     also: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     is_of_jobs: bool = False  # whether rows are deleted, if rows are to be
+    is_of_value: bool = False  # whether a row is about the value, and goes with it
     where: str = "true"
 
 
@@ -118,6 +119,7 @@ SOURCES: Final = (
         table="jobqueue_keyoverride",
         order=_ID,
         columns=(Column("limit_key", TEXT, 260),),
+        is_of_value=True,
     ),
     Source(
         name="tokens",
