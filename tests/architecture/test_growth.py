@@ -13,7 +13,9 @@ from django.db.models import Model
 from django.utils import timezone
 
 from django_jobqueue.host.maintenance import pruner
+from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.pruner import Pruner
+from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
 from tests.admin.scene import insert
 
@@ -117,7 +119,7 @@ def test_what_is_old_is_gone_after_a_pass_of_the_pruner(
     monkeypatch.setattr(pruner, "HOUR", 0.0)
     for name, columns in ROWS.items():
         insert(model(name), columns)
-    made = Pruner(own)
+    made = Pruner(own, DeadlineWatch(own, WorkerConfig()))
     while made.tick() < 60.0:
         pass
     left = {name for name in ROWS if model(name)._default_manager.exists()}

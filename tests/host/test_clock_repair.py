@@ -4,23 +4,27 @@ is right again."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import psycopg
 import pytest
 from django.db import connection
 from django.utils import timezone
 
-from django_jobqueue.host.maintenance import clock_repair
+from django_jobqueue.host.maintenance import clock_repair, deadline_watch
 from django_jobqueue.host.maintenance.clock_repair import ClockRepair
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
+from django_jobqueue.host.maintenance.expirer import Expirer
+from django_jobqueue.host.maintenance.pruner import Pruner
 from django_jobqueue.host.maintenance.scheduler import Scheduler
-from django_jobqueue.models import Bucket, Schedule
+from django_jobqueue.models import ArchivedJob, Bucket, QueuedJob, Schedule
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import buckets
 from django_jobqueue.store.queue.holds import Hold, hold
 from tests.crashes.test_clock import Set, clock
 from tests.sample import jobs
+from tests.store.rows import archive
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -110,6 +114,30 @@ def test_what_a_clock_wrote_that_was_ahead_is_corrected(
         "tests.ahead": pytest.approx(5, abs=5),
         jobs.write_weighed.name: pytest.approx(3_600, abs=60),
     }
+
+
+def test_nothing_is_lost_to_a_clock_that_is_ahead_for_a_while(
+    set_clock: Set, own: OwnConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After ten minutes it is believed."""
+    host = Host(own)
+    pruner, expirer = Pruner(own, host.deadlines), Expirer(own, host.deadlines)
+    old = archive(finished_at=timezone.now() - timedelta(days=2))
+    waiting = jobs.add.using(expires_in=3_600).enqueue(1)
+
+    def round() -> tuple[bool, bool]:
+        for loop in (expirer, pruner):
+            host.deadlines.read_at = -1_000.0
+            for _ in range(20):
+                loop.tick()
+        kept = ArchivedJob.objects.filter(pk=old).exists()
+        return kept, QueuedJob.objects.filter(pk=waiting.id).exists()
+
+    assert round() == (True, True)
+    set_clock(100 * DAY)
+    assert round() == (True, True)
+    monkeypatch.setattr(deadline_watch, "DOUBTED_FOR", 0.0)
+    assert round() == (False, False)
 
 
 def test_buckets_are_set_back_by_a_host_that_saw_nothing_and_workers_ask_again(

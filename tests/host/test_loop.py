@@ -416,7 +416,7 @@ def test_the_pruner_looks_every_hour_for_what_it_has_passed(
             pass
         return set(ArchivedJob.objects.values_list("id", flat=True))
 
-    pruner = Pruner(own)
+    pruner = Pruner(own, DeadlineWatch(own, WorkerConfig()))
     archive_one(days=10)
     assert prune() == set()
     late = archive_one(days=11)
@@ -436,7 +436,7 @@ def test_a_pruner_whose_batch_is_cut_off_rests_as_after_one_that_is_not(
         clock.now += 15.0
         raise StoreUnavailable("canceling statement due to timeout", retry_in=0.05)
 
-    pruner = Pruner(own)
+    pruner = Pruner(own, DeadlineWatch(own, WorkerConfig()))
     monkeypatch.setattr(pruner_module, "time", clock)
     monkeypatch.setattr(pruner_module.prune, "prune", cut_off)
     assert pruner.round() == 15.0 * PAUSE_FACTOR

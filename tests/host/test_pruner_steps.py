@@ -9,8 +9,10 @@ import pytest
 
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.host.maintenance import pruner as pruner_module
+from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.pruner import Pruner
 from django_jobqueue.models import Bucket
+from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
 from tests.store.rows import ago
 from tests.workers.stopped_clock import StoppedClock
@@ -36,7 +38,7 @@ def test_a_step_of_the_pruner_that_fails_ends_no_other_one(
     """Each of them, in two passes; it is told of once."""
     clock, begun = StoppedClock(1e9), Counter[str]()
     monkeypatch.setattr(pruner_module, "time", clock)
-    pruner = Pruner(own)
+    pruner = Pruner(own, DeadlineWatch(own, WorkerConfig()))
     for step in STEPS:
         module, name = step.split(".")
 
@@ -64,7 +66,7 @@ def test_an_outage_ends_a_pass_of_the_pruner(
 
     monkeypatch.setattr(pruner_module.prune, "close_windows", cut_off)
     monkeypatch.setattr(pruner_module.rollup, "fold", pytest.fail)
-    pruner = Pruner(own)
+    pruner = Pruner(own, DeadlineWatch(own, WorkerConfig()))
     while not pruner.is_failing:
         assert pruner.round() < 100
 
@@ -72,7 +74,7 @@ def test_an_outage_ends_a_pass_of_the_pruner(
 def test_full_buckets_are_dropped_in_each_pass(own: OwnConnection) -> None:
     """Not hourly: a claim passes all that are full, under the lock of their limit."""
     Bucket.objects.create(limit_key="full", full_at=ago(120))
-    pruner = Pruner(own)
+    pruner = Pruner(own, DeadlineWatch(own, WorkerConfig()))
     while pruner.tick() < 100:
         pass
     assert not Bucket.objects.exists()

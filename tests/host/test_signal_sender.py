@@ -138,7 +138,7 @@ def test_what_was_pruned_is_told_once_a_pass(
         jobs.add.enqueue(number)
     worker.work()
     ArchivedJob.objects.update(finished_at=timezone.now() - timedelta(days=8))
-    pruner = Pruner(own)
+    pruner = Pruner(own, DeadlineWatch(own, WorkerConfig()))
     while pruner.tick() < 100:
         pass
     assert names_of(heard)[-1] == "jobs_pruned"

@@ -15,9 +15,11 @@ from django.test import override_settings
 from django.utils import timezone
 
 from django_jobqueue import operations
+from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.pruner import Pruner
 from django_jobqueue.host.maintenance.rescue_counts import RescueCounts
 from django_jobqueue.models import ArchivedCount, ArchivedJob, JobType, QueuedJob, Total
+from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store import totals
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import expire, rescue
@@ -161,7 +163,7 @@ def test_the_pruner_adds_up_what_operators_ended_and_old_totals_are_dropped(
     operations.cancel(made[:2])
     operations.fail(made[2:], reason="no")
     before = counted(own)
-    pruner = Pruner(own)
+    pruner = Pruner(own, DeadlineWatch(own, WorkerConfig()))
     while pruner.tick() < 60:  # seconds, after the last of its passes
         pass
     assert not ArchivedCount.objects.exists()

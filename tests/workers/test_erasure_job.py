@@ -11,10 +11,12 @@ from django.utils import timezone
 from psycopg import errors
 
 from django_jobqueue.exceptions import Fail, Retry
+from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.pruner import Pruner
 from django_jobqueue.models import ArchivedJob, AuditEntry, Erasure, Failure, QueuedJob
 from django_jobqueue.operations import erasure_chunks, erasure_steps, personal_data
 from django_jobqueue.operations.erasure_steps import ErasureSlice
+from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
 from tests.operations.planted import tables_with
 from tests.store.rows import ADD, ago, archive, make
@@ -117,7 +119,7 @@ def test_the_pruner_forgets_old_drafts(
     old, new = (personal_data.find(MAIL).id for _ in range(2))
     Erasure.objects.filter(pk=old).update(created_at=ago(90_000))
     monkeypatch.setattr("django_jobqueue.host.maintenance.pruner.HOUR", 0.0)
-    pruner = Pruner(own)
+    pruner = Pruner(own, DeadlineWatch(own, WorkerConfig()))
     while pruner.tick() < 100:
         pass
     assert list(Erasure.objects.values_list("pk", flat=True)) == [new]

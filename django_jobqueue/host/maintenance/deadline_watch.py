@@ -53,10 +53,14 @@ class DeadlineWatch:
     def seconds_until_read(self) -> float:
         """Seconds until they are read again. No lease that is granted meanwhile lapses
         earlier."""
-        now = time.monotonic()
-        is_doubted = now < self.clock_set_at + DOUBTED_FOR
-        longest = DOUBTED_LONGEST if is_doubted else LONGEST
-        return self.read_at + min(longest, conf.lease) - now
+        longest = DOUBTED_LONGEST if self.clock_is_doubted else LONGEST
+        return self.read_at + min(longest, conf.lease) - time.monotonic()
+
+    @property
+    def clock_is_doubted(self) -> bool:
+        """Whether the database's clock was set forward of late, and may be set back:
+        what cannot be taken back is not to be done because it is late."""
+        return time.monotonic() < self.clock_set_at + DOUBTED_FOR
 
     def _read(self) -> NextDeadlines:
         names = [d.name for d in registry if self.config.has_slots_for(d)]

@@ -43,6 +43,8 @@ class Expirer(Loop):
     def tick(self) -> float:
         """Archive a batch of expired jobs."""
         seconds = self._deadlines.next_for(self).expiry
+        if self._deadlines.clock_is_doubted:
+            seconds = None
         if seconds is None or seconds > 0:
             until_read = self._deadlines.seconds_until_read
             return until_read if seconds is None else min(seconds, until_read)
