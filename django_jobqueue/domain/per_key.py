@@ -9,6 +9,7 @@ from typing import Any, Final
 from django_jobqueue.domain.policy import name_problem, whole
 from django_jobqueue.domain.rates import Rate, rate_problem
 from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.text.redaction import is_secret
 
 LONGEST_KEY: Final = 150  # characters; the database shortens longer ones of plain SQL
 MOST_SHARE: Final = 1_000  # jobs of a key in each round
@@ -80,6 +81,13 @@ def limit_name_of(key: str) -> str:
     """The name of the limit that a ``limit_key`` counts against; names have no
     space."""
     return key.partition(" ")[0]
+
+
+def is_of_secrets(rule: Any, sensitive: Iterable[Any] | None) -> bool:
+    """Whether keys by this rule of a job type have an argument that is masked."""
+    names = [str(name).lower() for name in sensitive or ()]
+    by = rule.get("by", ()) if isinstance(rule, dict) else ()
+    return any(is_secret(str(name), names) for name in by)
 
 
 def per_key_problem(value: object) -> str | None:

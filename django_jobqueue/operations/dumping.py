@@ -8,6 +8,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django_jobqueue.domain.async_code import sync_only
+from django_jobqueue.domain.per_key import is_of_secrets, limit_name_of
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.operations.audit_log import record
 from django_jobqueue.operations.bulk import filter_text
@@ -21,12 +22,12 @@ from django_jobqueue.operations.checks import (
 from django_jobqueue.search.selection import Selection
 from django_jobqueue.store import find as store_find
 from django_jobqueue.store.bulk import dumped_jobs
-from django_jobqueue.store.bulk.dumped_jobs import COLUMNS
+from django_jobqueue.store.bulk.dumped_jobs import COLUMNS, Dumped
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.text.redaction import mask_json, secrets_in
+from django_jobqueue.text.redaction import MASK, mask_json, secrets_in
 
 VERSION: Final = 1
-SECRET: Final = ("data", "metadata", "followers")  # may have secrets
+SECRET: Final = ("data", "metadata", "followers", "tags")  # may have secrets
 MOMENTS: Final = ("run_after", "expires_at", "created_at")
 NEEDS: Final = frozenset(
     ("id", "job_type", "queue", "priority", "data", "run_after")
@@ -50,16 +51,18 @@ def dump(
     """
     if secrets:
         record("dump secrets", by, 1, {"filter": filter_text(selection)})
-    for columns, sensitive in dumped_jobs.dumped(DjangoDatabase(), selection):
-        line: Line = {"v": VERSION, **columns}
-        if not secrets:
-            line = _masked(line, [str(name) for name in sensitive])
-        yield line
+    for job in dumped_jobs.dumped(DjangoDatabase(), selection):
+        line: Line = {"v": VERSION, **job.columns}
+        yield line if secrets else _masked(line, job)
 
 
-def _masked(line: Line, sensitive: list[str]) -> Line:
+def _masked(line: Line, job: Dumped) -> Line:
+    sensitive = [str(name) for name in job.sensitive]
     values = secrets_in(line["data"], sensitive)
     masked = {name: mask_json(line[name], sensitive, values) for name in SECRET}
+    key = line["limit_key"]
+    if key is not None and is_of_secrets(job.limit_rule, sensitive):
+        masked["limit_key"] = f"{limit_name_of(key)} {MASK}"
     if all(line[name] == value for name, value in masked.items()):
         return line
     return {**line, **masked, "masked": True}

@@ -3,11 +3,8 @@ those are sensitive."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
+from django_jobqueue.domain.per_key import is_of_secrets
 from django_jobqueue.models import JobType
-from django_jobqueue.text.redaction import is_secret
 
 
 def open_limits() -> set[str]:
@@ -19,10 +16,5 @@ def open_limits() -> set[str]:
         "limit_name", "limit_rule", "sensitive"
     ):
         name = str(limit)
-        is_open[name] = is_open.get(name, True) and not _is_secret(rule, sensitive)
+        is_open[name] = is_open.get(name, True) and not is_of_secrets(rule, sensitive)
     return {limit for limit, is_it in is_open.items() if is_it}
-
-
-def _is_secret(rule: Any, sensitive: Iterable[Any] | None) -> bool:
-    names = [str(name).lower() for name in sensitive or ()]
-    return any(is_secret(str(name), names) for name in (rule or {}).get("by", ()))

@@ -12,6 +12,7 @@ import pytest
 from django.core.management.base import CommandError
 
 from django_jobqueue.models import ArchivedJob, AuditEntry, JobType, QueuedJob
+from django_jobqueue.text.redaction import MASK
 from tests.admin.scene import ADD, LEAK, SECRET, build
 from tests.commands.conftest import jobqueue, make_archived, refusal
 from tests.sample import jobs
@@ -71,6 +72,11 @@ def test_secrets_are_masked_and_what_was_masked_is_not_loaded(tmp_path: Path) ->
     assert said.err == "1 job.\n"
     with pytest.raises(CommandError, match="Line 1: its secrets are masked"):
         load(lines("--type", LEAK), tmp_path / "a")
+    JobType.objects.filter(name=jobs.write_keyed.name).update(sensitive=["key"])
+    jobs.write_keyed.using(tags=["a", "of DE8937"]).enqueue("j", "DE8937")
+    (keyed,) = lines("--type", jobs.write_keyed.name)
+    assert "DE8937" not in json.dumps(keyed)
+    assert keyed["limit_key"] == f"{jobs.write_keyed.name} {MASK}"
     assert "Say --yes" in refusal("dump --secrets")
     assert not AuditEntry.objects.exists()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.search.selection import Selection
@@ -29,9 +29,9 @@ SELECT ARRAY (SELECT of_row.value::text
                        AS one (row),
                      json_each(one.row) AS of_row),
        job.attempts - (job.status = 'running')::int,
-       coalesce(type.sensitive, '[]')::text
+       coalesce(type.sensitive, '[]')::text, coalesce(type.limit_rule, '{{}}')::text
   FROM (SELECT * FROM jobqueue_queuedjob WHERE id = ANY (%(ids)s::uuid[])) AS job
-  LEFT JOIN LATERAL (SELECT sensitive FROM jobqueue_jobtype
+  LEFT JOIN LATERAL (SELECT sensitive, limit_rule FROM jobqueue_jobtype
                       WHERE name = job.job_type) AS type ON true
  ORDER BY id
 """
@@ -46,15 +46,22 @@ RETURNING id
 """
 
 
-def dumped(
-    db: Database, selection: Selection
-) -> Iterator[tuple[dict[str, Any], list[Any]]]:
-    """The columns of each job, and the sensitive names of its type, by id."""
+class Dumped(NamedTuple):
+    """A job, and what its type says of secrets."""
+
+    columns: dict[str, Any]
+    sensitive: list[Any]  # names
+    limit_rule: Any
+
+
+def dumped(db: Database, selection: Selection) -> Iterator[Dumped]:
+    """The jobs, by id."""
     for ids in selected_ids(db, selection, most=BATCH):
-        for texts, attempts, sensitive in db.fetch(DUMP, {"ids": ids}):
+        for texts, attempts, sensitive, rule in db.fetch(DUMP, {"ids": ids}):
             values = map(read_json, texts)
             columns = dict(zip(COLUMNS, values, strict=True))
-            yield {**columns, "attempts": max(0, attempts)}, read_json(sensitive)
+            columns["attempts"] = max(0, attempts)
+            yield Dumped(columns, read_json(sensitive), read_json(rule))
 
 
 def load(db: Database, jobs: Sequence[dict[str, Any]]) -> list[UUID]:
