@@ -18,6 +18,7 @@ from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.process_table import ProcessEntry, ProcessTable
 from django_jobqueue.processes.shutdown import WORKER_STOPS, Step, Stopping
 from django_jobqueue.processes.worker_config import WorkerConfig
+from django_jobqueue.store import database_identity
 from django_jobqueue.workers.presence import Presence
 from django_jobqueue.workers.unresponsive_attempts import record_in_thread
 from django_jobqueue.workers.watchdog import waits_for_another
@@ -37,7 +38,11 @@ class ThreadedWorker(Worker):
     def __init__(
         self, config: WorkerConfig, *, ensure_leased: Callable[[], None]
     ) -> None:
-        super().__init__(config, ensure_leased=ensure_leased)
+        super().__init__(
+            config,
+            ensure_leased=ensure_leased,
+            on_connect=database_identity.ensure_awake,
+        )
         self._checked_at = time.monotonic()
 
     def build(self) -> None:

@@ -37,7 +37,9 @@ class HostStatus:
         is_to_wait = table.wants_no_worker or not table.may_work(now)
         lapses = [entry.leased_at(renewed_at, lease) + lease for entry in registered]
         return cls(
-            is_ready=table.maintenance_is_ready and (is_at_work or is_to_wait),
+            is_ready=table.maintenance_is_ready
+            and not table.is_asleep
+            and (is_at_work or is_to_wait),
             is_stopping=table.is_stopping,
             is_asleep=table.is_asleep,
             workers=len(registered),

@@ -29,11 +29,14 @@ def put_to_sleep(*, using: str | None = None, by: str = "") -> None:
     Raises InvalidArguments while hosts work in it, since they would go on.
     """
     db = DjangoDatabase(using)
+    # Written first: a host that starts meanwhile writes its own row before its workers
+    # read this one, so either it is counted here, or they sleep.
+    before = db.in_transaction(lambda: database_identity.put_to_sleep(db))
     alive = host_rows.count_living(db)
     if alive:
+        db.in_transaction(lambda: database_identity.write(db, before))
         raise InvalidArguments(
             "Stop the hosts of this database first, since they would go on "
             f"({alive} alive)."
         )
-    db.in_transaction(lambda: database_identity.put_to_sleep(db))
     record("put to sleep", by, 1, {}, using=using)

@@ -12,13 +12,12 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC
 from itertools import count
 from typing import Any, Final, Protocol, TypeVar
 
 import psycopg
 from django.db import OperationalError, ProgrammingError, connections, transaction
-from psycopg.types.datetime import TimestamptzLoader
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.databases import check_alias, postgresql_connection
@@ -37,6 +36,7 @@ from django_jobqueue.store.errors import (
 from django_jobqueue.store.outage_log import OutageLog, call_errors, outages
 from django_jobqueue.store.prepared import PreparedStatement
 from django_jobqueue.store.transactions import OpenTransaction, read_committed
+from django_jobqueue.store.utc_loader import UTCLoader
 
 logger = logging.getLogger("django_jobqueue.database")
 
@@ -177,7 +177,7 @@ class DjangoDatabase:
         wrapper = postgresql_connection(self.alias)
         cursor = wrapper.cursor()
         if wrapper.timezone is not UTC:
-            cursor.adapters.register_loader("timestamptz", _UTCLoader)
+            cursor.adapters.register_loader("timestamptz", UTCLoader)
         return cursor
 
     def _again(self, work: Callable[[], T]) -> T:
@@ -199,14 +199,6 @@ class DjangoDatabase:
             raise missing_tables.explained(error, self.alias) from error.__cause__
 
 
-class _UTCLoader(TimestamptzLoader):
-    """Times in UTC, whatever the zone of the session."""
-
-    def load(self, data: Any) -> datetime:
-        """The time that PostgreSQL wrote like this."""
-        return super().load(data).astimezone(UTC)
-
-
 class OwnConnection:
     """A connection of the machinery's own; made at first use, and again after a
     loss."""
@@ -218,11 +210,14 @@ class OwnConnection:
         plans: Params = EMPTY,
         pooled: bool = False,
         patience: float = session.PATIENCE,
+        on_connect: Callable[[OwnConnection], None] = lambda connection: None,
     ) -> None:
+        """``on_connect`` may refuse each connection that is made: StoreUnavailable."""
         self.purpose = purpose  # application_name in pg_stat_activity
         self.plans = plans  # settings of the planner
         self.pooled = pooled  # behind a transaction pooler: no state in the session
         self._patience = patience  # seconds that a statement waits for a lock
+        self._on_connect = on_connect
         self._connection: BoundedConnection | None = None
         self._failures = 0
         self._is_brief = False  # lock timeouts are expected
@@ -325,6 +320,11 @@ class OwnConnection:
         """The connection, with its patience. Raises psycopg.Error."""
         if self._connection is None:
             self._connection = self._connect()
+            try:
+                self._on_connect(self)
+            except BaseException:
+                self.close()
+                raise
         elif self._connection.patience != self._patience and not self.pooled:
             session.set_patience(self._connection, self._patience)
         return self._connection

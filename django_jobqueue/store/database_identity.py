@@ -4,8 +4,9 @@ on it."""
 from __future__ import annotations
 
 from enum import Enum
-from typing import Final
+from typing import Any, Final, NamedTuple
 
+from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store.connection import Database
 
 # A dump that is restored beside its original has another one; a copy of the server's
@@ -24,6 +25,11 @@ SELECT current_setting('server_version_num')::integer / 10000,
 WRITTEN: Final = """
 SELECT identity, server_version FROM jobqueue_databaseidentity
 """
+WRITE_FIRST: Final = """
+INSERT INTO jobqueue_databaseidentity (id, identity, server_version)
+VALUES (1, %(identity)s, %(version)s)
+    ON CONFLICT (id) DO NOTHING
+"""
 WRITE: Final = """
 INSERT INTO jobqueue_databaseidentity (id, identity, server_version)
 VALUES (1, %(identity)s, %(version)s)
@@ -37,6 +43,9 @@ DELETE FROM jobqueue_databaseidentity
 ASLEEP: Final = ""  # is no identity
 
 
+CHECK_EVERY: Final = 5.0  # seconds
+
+
 class Sleep(Enum):
     """Why hosts do nothing in this database, as a sentence."""
 
@@ -44,7 +53,24 @@ class Sleep(Enum):
         "This database is a copy: it is not the one that workers used before, but was "
         "restored from a dump of it."
     )
+    # A dump that is restored by a newer server may have the very oids that pg_upgrade
+    # keeps: each new server counts them from the same number.
+    UPGRADE = (
+        "Since workers used this database, its server was upgraded, or it was restored "
+        "from a dump by a newer server: they cannot be told apart."
+    )
+    UNKNOWN = (
+        "This database does not say which one it is: a restore goes on, or its tables "
+        "were emptied."
+    )
     ASKED = "This database was put to sleep with jobqueue sleep."
+
+
+class Row(NamedTuple):
+    """Which database hosts worked in, and the major version of its server."""
+
+    identity: str
+    server_version: int
 
 
 def identity(db: Database) -> str:
@@ -56,52 +82,83 @@ def identity(db: Database) -> str:
 
 def read_sleep(db: Database) -> Sleep | None:
     """Why hosts are to do nothing here; None if they may work."""
-    return _read(db)[0]
+    row = read(db)  # first, or each try without migrations would be news
+    return None if row is None else _sleep(row, _own(db))
 
 
 def check_in(db: Database) -> Sleep | None:
     """The same for a host that is about to work. The first one writes down which
-    database this is, and the first one after an upgrade of the server."""
-    sleep, to_write = _read(db)
-    if to_write is not None:
-        _write(db, *to_write)
-    return sleep
+    database this is."""
+    if read(db) is None and (own := _own(db)).identity:
+        db.run(WRITE_FIRST, _params(own))
+    return read_sleep(db)
+
+
+def check_again(db: Database) -> Sleep | None:
+    """The same for a host that works, on each new connection: its database may have
+    been restored since the last one. It has written down which one it is, so a row that
+    is missing will come with the rest of a dump."""
+    row, own = read(db), _own(db)
+    if row is None:
+        return Sleep.UNKNOWN if own.identity else None
+    return _sleep(row, own)
+
+
+def ensure_awake(db: Database) -> None:
+    """Raises StoreUnavailable where a host that works is to do nothing from now on."""
+    if sleep := check_again(db):
+        raise unavailable(sleep)
+
+
+def unavailable(sleep: Sleep) -> StoreUnavailable:
+    """The error of a host that is to do nothing, which asks again soon."""
+    return StoreUnavailable(sleep.value, retry_in=CHECK_EVERY, is_outage=False)
 
 
 def wake(db: Database) -> Sleep | None:
-    """Let hosts work in this database from now on, as in a new one; returns why they
-    did not."""
-    sleep = read_sleep(db)
-    if sleep is not None:
-        db.run(FORGET)
+    """Let hosts work in this database from now on; returns why they did not."""
+    sleep, own = read_sleep(db), _own(db)
+    # Hosts that work already want a row, too: see check_again().
+    write(db, own if own.identity else None)
     return sleep
 
 
-def put_to_sleep(db: Database) -> None:
-    """Have hosts that start do nothing here."""
-    _write(db, ASLEEP, _server(db)[0])
+def put_to_sleep(db: Database) -> Row | None:
+    """Have hosts that start do nothing here; returns the row before, for write()."""
+    before = read(db)
+    write(db, Row(ASLEEP, _own(db).server_version))
+    return before
 
 
-def _read(db: Database) -> tuple[Sleep | None, tuple[str, int] | None]:
-    """Why hosts are to do nothing, and what is to be written down."""
-    written = db.fetch(WRITTEN)  # first, or each try without migrations would be news
-    version, own = _server(db)
-    if not written:
-        return None, (own, version) if own else None
-    before, version_before = written[0]
-    if before == ASLEEP:
-        return Sleep.ASKED, None
-    if own in ("", before):
-        return None, None
-    if version > version_before and _tables(own) == _tables(before):
-        return None, (own, version)  # pg_upgrade: another server has the same oids
-    return Sleep.COPY, None
+def read(db: Database) -> Row | None:
+    """What was written down."""
+    rows = db.fetch(WRITTEN)
+    return Row(*rows[0]) if rows else None
 
 
-def _server(db: Database) -> tuple[int, str]:
-    """The server's major version, and the identity; empty if we may not ask."""
+def write(db: Database, row: Row | None) -> None:
+    """Write this down; or nothing, as in a database that no host has used."""
+    if row is None:
+        db.run(FORGET)
+    else:
+        db.run(WRITE, _params(row))
+
+
+def _sleep(row: Row, own: Row) -> Sleep | None:
+    if row.identity == ASLEEP:
+        return Sleep.ASKED
+    if own.identity in ("", row.identity):
+        return None
+    is_newer = own.server_version > row.server_version
+    if is_newer and _tables(own.identity) == _tables(row.identity):
+        return Sleep.UPGRADE
+    return Sleep.COPY
+
+
+def _own(db: Database) -> Row:
+    """The row of this database; its identity is empty if we may not ask."""
     ((version, may_ask),) = db.fetch(SERVER)
-    return version, identity(db) if may_ask else ""
+    return Row(identity(db) if may_ask else "", version)
 
 
 def _tables(identity: str) -> str:
@@ -109,5 +166,5 @@ def _tables(identity: str) -> str:
     return identity.partition("/")[2]
 
 
-def _write(db: Database, identity: str, version: int) -> None:
-    db.run(WRITE, {"identity": identity, "version": version})
+def _params(row: Row) -> dict[str, Any]:
+    return {"identity": row.identity, "version": row.server_version}

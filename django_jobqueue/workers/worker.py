@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 from django.dispatch import Signal
 
@@ -72,9 +73,12 @@ class Worker:
         host_news: WorkerNews | None = None,
         lane_progress: SharedLaneProgress | None = None,
         ensure_leased: Callable[[], None] = lambda: None,
+        on_connect: Callable[[OwnConnection], None] = lambda connection: None,
     ) -> None:
-        """``ensure_leased`` raises LeaseOverdue while nothing may be claimed."""
+        """``ensure_leased`` raises LeaseOverdue while nothing may be claimed. For
+        ``on_connect`` see OwnConnection."""
         self.config = config
+        self._on_connect = on_connect
         self._ensure_leased = ensure_leased
         self._lane_progress = lane_progress
         self.host_news = host_news if config.listen else None
@@ -89,7 +93,7 @@ class Worker:
         self.problem: str | None = None  # why it cannot go on, if it cannot
         self.policies = Policies(registry, config.has_slots_for)
         self.executors: list[Executor] = []
-        self._registrar = OwnConnection("register", pooled=not config.listen)
+        self._registrar = self._connection("register", pooled=not config.listen)
         self._loops: list[Loop] = []
         self._reports: list[threading.Thread] = []  # of attempts that hang
         self._is_open = True
@@ -109,12 +113,12 @@ class Worker:
         holder = Holder(self.id, self.name, conf.release)
         pooled = not self.config.listen
         self.dispatcher = self._make_dispatcher(pooled)
-        reports = OwnConnection("reporter", plans=PINNED, pooled=pooled)
+        reports = self._connection("reporter", plans=PINNED, pooled=pooled)
         self.reporter = Reporter(self.name, reports)
         self._on_report = self.reporter.add
         self.completer = Completer(
             holder,
-            OwnConnection("completer", plans=FINISHING, pooled=pooled),
+            self._connection("completer", plans=FINISHING, pooled=pooled),
             more_will_end=self._more_will_end,
             on_written=self._written,
             write_reports=self.reporter.write,
@@ -126,11 +130,11 @@ class Worker:
             self.executors, self.held, self._give_up, self._break_down
         )
         self.activity.wakes(self.watchdog.rouse)
-        stack_dumps = OwnConnection("stack dumper", pooled=pooled)
+        stack_dumps = self._connection("stack dumper", pooled=pooled)
         self.stack_dumper = StackDumper(self.id, stack_dumps, self.executors)
         self._loops = [self.completer, self.watchdog, self.dispatcher, self.reporter]
         if self.config.listen and self.host_news is None:
-            self.listener = Listener(OwnConnection("listener"), self._hear)
+            self.listener = Listener(self._connection("listener"), self._hear)
             self._loops.append(self.listener)
 
     def start(self) -> None:
@@ -298,8 +302,11 @@ class Worker:
             save_metadata,
         )
 
+    def _connection(self, purpose: str, **options: Any) -> OwnConnection:
+        return OwnConnection(purpose, on_connect=self._on_connect, **options)
+
     def _make_dispatcher(self, pooled: bool) -> Dispatcher:
-        connection = OwnConnection(
+        connection = self._connection(
             "dispatcher", plans=PINNED, pooled=pooled, patience=BRIEF
         )
         claimer = Claimer(

@@ -25,6 +25,7 @@ from django_jobqueue.processes.process_table import IDLE_AFTER, LIMITS, ProcessT
 from django_jobqueue.processes.shared_value import SharedValue
 from django_jobqueue.processes.shutdown import WORKER_STOPS, WORKER_WRITES
 from django_jobqueue.processes.worker_config import WorkerConfig
+from django_jobqueue.store import database_identity
 from django_jobqueue.text.json_reading import read_json
 from django_jobqueue.text.redaction import mask_data
 from django_jobqueue.workers.presence import Presence
@@ -110,6 +111,7 @@ class WorkerMain:
             self._process_table.news_of(self._entry_number),
             self._process_table.lane_progress,
             partial(self._process_table.ensure_leased, self._entry_number, conf.lease),
+            database_identity.ensure_awake,
         )
         if not self._register(worker):
             self._process_table.write(self._entry_number, orderly=1)

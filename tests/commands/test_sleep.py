@@ -12,6 +12,7 @@ from django_jobqueue.checks import check_server
 from django_jobqueue.models import AuditEntry, DatabaseIdentity, Host
 from django_jobqueue.stats.findings import Level
 from django_jobqueue.stats.host_checks import sleep
+from django_jobqueue.store import database_identity
 from django_jobqueue.store.connection import DjangoDatabase
 from tests.commands.conftest import jobqueue, refusal
 
@@ -58,4 +59,28 @@ def test_it_is_not_put_to_sleep_while_hosts_work() -> None:
     assert refusal("sleep") == (
         "Stop the hosts of this database first, since they would go on (1 alive)."
     )
+    assert reported() == (Level.OK, [])
+
+
+def test_a_refusal_leaves_a_copy_asleep() -> None:
+    """It was restored less than a lease after the dump was made."""
+    DatabaseIdentity.objects.create(id=1, identity="other", server_version=18)
+    host(lease=15.0)
+    refusal("sleep")
+    assert DatabaseIdentity.objects.get().identity == "other"
+
+
+def test_a_host_that_starts_meanwhile_refuses_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One that writes its row later reads that it is to sleep."""
+    real = database_identity.put_to_sleep
+
+    def after_a_start(db: DjangoDatabase) -> database_identity.Row | None:
+        assert database_identity.check_in(db) is None
+        host(lease=15.0)
+        return real(db)
+
+    monkeypatch.setattr(database_identity, "put_to_sleep", after_a_start)
+    assert "would go on" in refusal("sleep")
     assert reported() == (Level.OK, [])

@@ -366,7 +366,7 @@ def test_a_setting_keeps_a_host_from_firing(host: Host, fires: bool) -> None:
     with override_settings(JOBQUEUE={"SCHEDULES": fires}):
         loops = MaintenanceThread(
             WorkerConfig(),
-            pooled=False,
+            connection=OwnConnection("maintenance"),
             declarer=Declarer(),
             on_quarantined=lambda seen_at: None,
             on_recovered=lambda number: None,

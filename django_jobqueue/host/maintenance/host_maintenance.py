@@ -87,7 +87,7 @@ class HostMaintenance:
         pooled = not self.process_table.can_listen
         self._loops = MaintenanceThread(
             self.config,
-            pooled=pooled,
+            connection=self._connection("maintenance", pooled),
             declarer=self._declarer,
             on_quarantined=self._report_quarantine,
             on_recovered=self._report_recovered,
@@ -95,13 +95,13 @@ class HostMaintenance:
         )
         self._renewer = Renewer(
             self.process_table,
-            OwnConnection("renewer", pooled=pooled),
+            self._connection("renewer", pooled),
             self._host_row,
         )
         self._threads: list[Loop] = [self._renewer, self._loops]
         relay = None if pooled else self.process_table.relay()
         if relay is not None:
-            connection = OwnConnection("listener")
+            connection = self._connection("listener")
             self._listener = HostListener(
                 self.process_table,
                 relay,
@@ -111,14 +111,14 @@ class HostMaintenance:
             )
             self._threads.append(self._listener)
         if self.config.standby:
-            connection = OwnConnection("standby", pooled=True)
+            connection = self._connection("standby", pooled=True)
             self._standby = Standby(self.process_table, connection, self.config)
             self._threads.append(self._standby)
         if alerter.is_wanted():
-            connection = OwnConnection("alerts", pooled=pooled)
+            connection = self._connection("alerts", pooled)
             self._threads.append(alerter.Alerter(connection))
         if self._has_endpoints:
-            connection = OwnConnection("endpoints", pooled=pooled)
+            connection = self._connection("endpoints", pooled)
             self._threads.append(EndpointWatch(connection))
         predecessors = [one for one in self._predecessors if one.worker not in ours]
         for death in (*predecessors, *deaths):  # first those without a number
@@ -133,6 +133,11 @@ class HostMaintenance:
         self.has_started = True
         self.process_table.maintenance_is_ready = True
         self.process_table.call_supervisor()
+
+    def _connection(self, purpose: str, pooled: bool = False) -> OwnConnection:
+        """One that is refused where hosts are to do nothing."""
+        on_connect = self._sleep_check.check_again
+        return OwnConnection(purpose, pooled=pooled, on_connect=on_connect)
 
     def change_config(self, config: WorkerConfig) -> None:
         """Workers have other slots or queues from now on."""
@@ -201,13 +206,12 @@ class MaintenanceThread(LoopGroup):
         self,
         config: WorkerConfig,
         *,
-        pooled: bool,
+        connection: OwnConnection,
         declarer: Declarer,
         on_quarantined: Callable[[float], None],
         on_recovered: Callable[[int], None],
         on_drained: Callable[[], None],
     ) -> None:
-        connection = OwnConnection("maintenance", pooled=pooled)
         deadlines = DeadlineWatch(connection, config)
         self._configured: list[DeadlineWatch | DrainWatch] = [deadlines]
         self.rescuer = Rescuer(
@@ -220,7 +224,7 @@ class MaintenanceThread(LoopGroup):
             self.rescuer,
             Expirer(connection, deadlines),
             ClockRepair(connection, deadlines),
-            Pruner(connection),
+            Pruner(connection, deadlines),
             NotificationQueueWatch(connection),
             declarer,
         ]

@@ -38,10 +38,11 @@ class Wake(Subcommand):
     """Lets hosts work."""
 
     name = "wake"
-    summary = "Let hosts work in this database after a restore."
+    summary = "Let hosts work in a restored or upgraded database."
     description = """\
 Let hosts work in this database from now on: after a restore in the place of
-the original, or in a copy whose jobs and schedules are to run there, too.
+the original, after pg_upgrade, or in a copy whose jobs and schedules are to run
+there, too.
 
 Hosts that wait for it begin within five seconds.
 
