@@ -112,7 +112,7 @@ def run_now(request: HttpRequest, id: schemas.PathId) -> HttpResponse:
     scope=Scope.OPERATE,
     permission=(RESCHEDULE, VIEW),
     answers={200: schemas.Job},
-    problems=(*ONE, "not_queued", "job_changed"),
+    problems=(*ONE, "not_queued", "job_changed", "duplicate_job"),
 )
 def change_job(
     request: HttpRequest,

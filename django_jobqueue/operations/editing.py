@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from django.db import IntegrityError
+
 from django_jobqueue.domain.async_code import sync_only
-from django_jobqueue.exceptions import JobChanged, NotEditable
+from django_jobqueue.exceptions import DuplicateJob, JobChanged, NotEditable
 from django_jobqueue.operations.audit_log import record
 from django_jobqueue.operations.checks import checked_data
 from django_jobqueue.operations.finding import get_job
@@ -29,11 +31,19 @@ def edit_data(
 
     ``expected`` is the JSON text of the data that you saw: if they are others by now,
     nothing is changed. Raises JobNotFound, NotEditable if the job is running or over,
-    JobChanged, InvalidArguments.
+    JobChanged, InvalidArguments, DuplicateJob if another job has the unique key that
+    comes of the data.
     """
     job = get_job(id, using=using)
     text = checked_data(job.job_type, data)
-    edited = store_edit.edit(DjangoDatabase(using), job.id, text, expected)
+    db = DjangoDatabase(using)
+    try:
+        edited = db.in_transaction(lambda: store_edit.edit(db, job.id, text, expected))
+    except IntegrityError:
+        raise DuplicateJob(
+            f"Nothing was changed: with these data, {job.job_type} would have the "
+            "unique key of another job."
+        ) from None
     if edited is None:
         raise NotEditable(job.id, get_job(job.id, using=using).status)
     if edited.status != "queued":

@@ -8,7 +8,8 @@ from uuid import UUID
 from django_jobqueue.store.connection import Database
 
 # The lock waits for a claim that goes on this moment, and then sees that it runs. The
-# comparison is that of jsonb: spaces and the order of keys do not matter.
+# comparison is that of jsonb: spaces and the order of keys do not matter. Keys that are
+# made of the data are made again.
 EDIT: Final = """
 WITH held AS MATERIALIZED (
   SELECT id, status,
@@ -22,7 +23,12 @@ WITH held AS MATERIALIZED (
          limit_key = CASE WHEN job.limit_key
                                = jobqueue_limit_key(type.limit_rule, job.data)
                           THEN jobqueue_limit_key(type.limit_rule, %(data)s::jsonb)
-                          ELSE job.limit_key END
+                          ELSE job.limit_key END,
+         unique_key = CASE WHEN job.unique_key = jobqueue_unique_key(
+                                  type.name, type.unique_rule, job.data)
+                           THEN jobqueue_unique_key(
+                                  type.name, type.unique_rule, %(data)s::jsonb)
+                           ELSE job.unique_key END
     FROM held, jobqueue_jobtype AS type
    WHERE type.name = job.job_type AND job.id = held.id
      AND held.status = 'queued' AND held.as_seen
@@ -46,6 +52,7 @@ class Edited(NamedTuple):
 
 def edit(db: Database, id: UUID, data: str, expected: str | None) -> Edited | None:
     """Give a waiting job other data, if they are those expected; None if there is no
-    such job among the queued. Both are JSON texts."""
+    such job among the queued. Both are JSON texts. Raises IntegrityError if another job
+    has the unique key that comes of them."""
     rows = db.fetch(EDIT, {"id": id, "data": data, "expected": expected})
     return Edited(*rows[0]) if rows else None
