@@ -18,8 +18,10 @@ from django_jobqueue.domain.endpoint_answers import (
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.queue.hand_over import declare_endpoints
+from django_jobqueue.store.running_time import KEEP_STARTS, RAN
 
 BATCH: Final = 100
+SEEN_EVERY: Final = 15  # seconds
 CANCEL_SENT: Final = "cancel_sent"  # in the metadata of a job
 
 _NEWER: Final = """
@@ -37,6 +39,23 @@ SELECT worker.id, worker.name, worker.release, worker.state = 'endpoint'
  WHERE job.id = %(id)s AND job.status = 'running'
 """
 
+SEE: Final = f"""
+WITH seen AS MATERIALIZED (
+  SELECT id, renewed_at, lease_seconds, state FROM jobqueue_worker
+   WHERE state = 'endpoint'
+     AND (renewed_at < clock_timestamp() - interval '{SEEN_EVERY} seconds'
+          OR renewed_at > clock_timestamp())
+     AND EXISTS (SELECT FROM jobqueue_queuedjob AS job
+                  WHERE job.status = 'running' AND job.worker_id = jobqueue_worker.id)
+   ORDER BY name COLLATE "C"
+     FOR NO KEY UPDATE
+), {KEEP_STARTS}
+UPDATE jobqueue_worker AS worker
+   SET renewed_at = clock_timestamp()
+  FROM seen
+ WHERE worker.id = seen.id
+"""
+
 # The timeout of 0 is none.
 LATE: Final = f"""
 SELECT late.id, late.worker_id, late.name
@@ -46,7 +65,7 @@ SELECT late.id, late.worker_id, late.name
             ON worker.id = job.worker_id AND worker.state = 'endpoint'
           JOIN jobqueue_jobtype AS type ON type.name = job.job_type
          WHERE job.status = 'running'
-           AND extract(epoch FROM clock_timestamp() - job.started_at)
+           AND {RAN}
                > nullif(extract(epoch FROM coalesce(job.timeout, type.timeout_override,
                                                     type.timeout)), 0)
                  + %(grace)s::float8
@@ -177,6 +196,12 @@ def holder_of(db: Database, id: UUID) -> HolderOfJob | None:
     """Who has this job; None if it does not run."""
     rows = db.fetch(HOLDER, {"id": id})
     return HolderOfJob(*rows[0]) if rows else None
+
+
+def see(db: Database) -> None:
+    """Record that endpoints have their jobs, from whichever host; to be done before
+    somebody asks which are late, and more often than ``LONGEST_UNSEEN``."""
+    db.run(SEE)
 
 
 def late(db: Database, grace: float) -> list[LateJob]:

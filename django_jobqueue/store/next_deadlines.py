@@ -12,8 +12,10 @@ from django_jobqueue.store.schedules.due_schedules import NEXT_FIRING
 from django_jobqueue.store.worker_rows import NEXT_LAPSE
 
 DEADLINES: Final = f"""
-SELECT lapse, quarantined, expiry, firing, is_held_back, was_set_back, clock
-  FROM ({NEXT_LAPSE}) AS next_lapse (lapse, was_set_back, clock),
+SELECT lapse, quarantined, expiry, firing, is_held_back, was_set_back, clock,
+       longest_lease
+  FROM ({NEXT_LAPSE}) AS next_lapse (lapse, was_set_back, clock,
+                                      longest_lease),
        ({NEXT_QUARANTINED}) AS next_quarantined (quarantined, is_held_back),
        ({NEXT_EXPIRY}) AS next_expiry (expiry),
        ({NEXT_FIRING}) AS next_firing (firing)
@@ -30,6 +32,7 @@ class NextDeadlines(NamedTuple):
     is_held_back: bool = False  # a job that must run alone is due, and may not run yet
     was_set_back: bool = False  # the database's clock, since a lease was granted
     clock: float = 0.0  # the database's, in seconds since 1970
+    longest_lease: float = 0.0  # seconds; of remote workers
 
     def after(self, seconds: float) -> NextDeadlines:
         """The same deadlines, this many seconds later."""

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.rows import ClaimedJob
+from django_jobqueue.store.running_time import KEEP_STARTS, RAN
 from django_jobqueue.text.json_reading import read_json
 
 MOST_WORKERS: Final = 1_000  # living ones of one owner
@@ -28,10 +29,16 @@ RETURNING id
 """
 
 # Whoever was given up is not renewed, and so learns that it was.
-RENEW: Final = """
+RENEW: Final = f"""
+WITH seen AS MATERIALIZED (
+  SELECT id, renewed_at, lease_seconds, state FROM jobqueue_worker
+   WHERE id = %(id)s AND owner = %(owner)s::text AND remote
+     AND state IN ('running', 'draining')
+     FOR NO KEY UPDATE
+), {KEEP_STARTS}
 UPDATE jobqueue_worker AS worker
    SET renewed_at = clock_timestamp(),
-       lease_until = clock_timestamp() + lease_seconds * interval '1 second',
+       lease_until = clock_timestamp() + worker.lease_seconds * interval '1 second',
        running = (SELECT count(*) FROM jobqueue_queuedjob AS job
                    WHERE job.status = 'running' AND job.worker_id = worker.id),
        state = CASE WHEN desired IN ('drain', 'stop', 'restart') THEN 'draining'
@@ -40,10 +47,10 @@ UPDATE jobqueue_worker AS worker
                       THEN request
                            || jsonb_build_object('heard_at', clock_timestamp())
                       ELSE request END
- WHERE id = %(id)s AND owner = %(owner)s::text AND remote
-   AND state IN ('running', 'draining')
-RETURNING id, name, release, desired, async_slots, lease_seconds, job_types::text,
-          queues::text
+  FROM seen
+ WHERE worker.id = seen.id
+RETURNING worker.id, name, release, desired, async_slots, worker.lease_seconds,
+          job_types::text, queues::text
 """
 
 FIND: Final = """
@@ -82,7 +89,7 @@ SELECT EXISTS (SELECT FROM jobqueue_worker
 """
 
 # The columns of a claim, and what the row of its type says.
-HELD: Final = """
+HELD: Final = f"""
 SELECT job.id, job.job_type, job.queue, job.priority, job.data::text, job.attempts,
        job.max_attempts, job.crashes, job.fence, date_part('epoch', job.run_after),
        date_part('epoch', job.created_at),
@@ -90,12 +97,12 @@ SELECT job.id, job.job_type, job.queue, job.priority, job.data::text, job.attemp
        date_part('epoch', job.expires_at - statement_timestamp()),
        job.metadata::text, date_part('epoch', job.timeout), job.backoff::text,
        job.limit_key,
-       greatest(0, date_part('epoch', clock_timestamp() - job.started_at)),
-       job.cancel_requested_at IS NOT NULL, type.delivery, type.max_attempts,
+       {RAN}, job.cancel_requested_at IS NOT NULL, type.delivery, type.max_attempts,
        type.max_attempts_override,
        date_part('epoch', coalesce(job.timeout, type.timeout_override, type.timeout)),
        type.sensitive::text
   FROM jobqueue_queuedjob AS job
+  JOIN jobqueue_worker AS worker ON worker.id = job.worker_id
   JOIN jobqueue_jobtype AS type ON type.name = job.job_type
  WHERE job.status = 'running' AND job.worker_id = %(worker)s
    AND (%(ids)s::uuid[] IS NULL OR job.id = ANY (%(ids)s))

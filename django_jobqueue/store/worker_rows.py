@@ -95,7 +95,8 @@ RETURNING worker.id, worker.name, lapsed.was_draining
 NEXT_LAPSE: Final = """
 SELECT extract(epoch FROM min(lease_until) - clock_timestamp())::float8,
        coalesce(bool_or(renewed_at > clock_timestamp() + interval '1 second'), false),
-       extract(epoch FROM clock_timestamp())::float8
+       extract(epoch FROM clock_timestamp())::float8,
+       coalesce(max(lease_seconds), 0)::float8
   FROM jobqueue_worker
  WHERE state IN ('running', 'draining')
 """
@@ -206,6 +207,7 @@ class NextLapse(NamedTuple):
     due_in: float | None  # seconds, unless it is renewed; None if there is no lease
     was_set_back: bool  # some lease was granted at a moment that is still to come
     clock: float  # seconds since 1970
+    longest_lease: float  # seconds; of remote workers, which renew their own
 
 
 class LostWorker(NamedTuple):

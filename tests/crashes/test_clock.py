@@ -145,6 +145,21 @@ def test_a_rescuer_that_sees_the_clock_being_set_waits_until_all_have_renewed(
     assert Worker.objects.get().state == "lost"
 
 
+def test_a_rescuer_waits_for_remote_workers_as_long_as_their_leases(
+    set_clock: Set, rescuer: Rescuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Worker.objects.update(remote=True, lease_seconds=600)
+    set_clock(86_400)
+    now = time.monotonic()
+    for seconds, state in ((0, "running"), (599, "running"), (601, "lost")):
+        monkeypatch.setattr(
+            "django_jobqueue.host.maintenance.rescuer.time.monotonic",
+            lambda later=now + seconds: later,
+        )
+        rescuer.tick()
+        assert Worker.objects.get().state == state
+
+
 def test_a_rescuer_shortens_leases_that_would_hold_for_long_when_the_clock_is_set_back(
     set_clock: Set, rescuer: Rescuer
 ) -> None:

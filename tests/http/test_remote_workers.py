@@ -543,6 +543,48 @@ def test_an_attempt_past_its_timeout_is_ended(node: Remote) -> None:
     problem(node.end(job), 409, "stale_fence")
 
 
+def set_clock(days: float) -> None:
+    """The database's clock is set forward: what it wrote is so much older for it."""
+    ago = timedelta(days=days)
+    Worker.objects.update(
+        renewed_at=F("renewed_at") - ago, lease_until=F("lease_until") - ago
+    )
+    QueuedJob.objects.update(started_at=F("started_at") - ago)
+
+
+def test_a_clock_that_is_set_ends_no_attempt_and_takes_no_job(node: Remote) -> None:
+    """Nor does it when it is set back; the timeout counts on from there."""
+    JobType.objects.filter(pk=TYPE).update(timeout=timedelta(seconds=100))
+    enqueue(TYPE)
+    (job,) = node.claim()
+    enqueue(TYPE)
+    node.claim()  # whose answer is on its way
+
+    def renew() -> list[str]:
+        listed: list[str] = node.send("PUT", "", {"running": [job["id"]]}).json()[
+            "cancel"
+        ]
+        return listed
+
+    for days in (100, 0, -100, 0, -1):
+        set_clock(days)
+        assert renew() == []
+        assert QueuedJob.objects.filter(status="running").count() == 2
+    for _ in range(2):
+        assert queued(job).status == "running"
+        QueuedJob.objects.update(started_at=F("started_at") - timedelta(seconds=60))
+        said = renew()
+    assert said == [job["id"]]
+
+
+def test_an_attempt_ran_no_longer_than_its_worker_was_seen(node: Remote) -> None:
+    enqueue(TYPE)
+    (job,) = node.claim()
+    set_clock(100)
+    node.end(job)
+    assert archived(job).run_ms < 60_000
+
+
 def test_a_caller_has_so_many_workers(billing: Program) -> None:
     first = Remote(billing)
     owner = Worker.objects.get(pk=first.id).owner

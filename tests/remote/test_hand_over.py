@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.db.models import F
 from django.test import override_settings
 from django.utils import timezone
 
@@ -290,6 +291,24 @@ def test_who_does_not_call_back_in_time_has_timed_out(
         assert done.error_message.startswith("outcome unknown: it ran longer than its")
         assert FailureGroup.objects.get().error_class.endswith("JobTimeout")
     problem(call_back(endpoint, job), 409, "stale_fence")
+
+
+def test_a_clock_that_is_set_ends_no_attempt(
+    declare: Declare, shipping: EndpointServer, worker: HandDriven, watch: EndpointWatch
+) -> None:
+    shipping.answer(ACCEPTED)
+    job = declare().enqueue()
+    worker.work()
+    endpoints = Worker.objects.filter(state="endpoint")
+    for days in (100, 0, -100, 0, -1):  # what the clock wrote is so much older for it
+        ago = timedelta(days=days)
+        endpoints.update(renewed_at=F("renewed_at") - ago)
+        QueuedJob.objects.update(started_at=F("started_at") - ago)
+        watch.tick()
+        assert handed_over(job)
+    make_late(job)
+    watch.tick()
+    assert not QueuedJob.objects.filter(status="running").exists()
 
 
 def test_the_deadline_is_that_of_an_operator(

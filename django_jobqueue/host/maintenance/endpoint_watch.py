@@ -21,7 +21,7 @@ from django_jobqueue.store.queue.finish import Holder
 logger = logging.getLogger("django_jobqueue.remote")
 
 CHECK_EVERY: Final = 5.0  # seconds
-CANCELS_AT_ONCE: Final = 10  # of a round, since each may take until its timeout
+CANCELS_AT_ONCE: Final = 10  # of a round
 
 
 class EndpointWatch(Loop):
@@ -47,6 +47,7 @@ class EndpointWatch(Loop):
     def end_late_jobs(self) -> int:
         """End a batch of jobs that are past their timeouts; return how many there
         were."""
+        endpoint_rows.see(self._connection)
         late = endpoint_rows.late(self._connection, LATE)
         by_worker = attrgetter("worker", "endpoint")
         for (worker, name), jobs in groupby(sorted(late, key=by_worker), by_worker):
@@ -63,6 +64,7 @@ class EndpointWatch(Loop):
         for cancel in endpoint_rows.take_untold_cancels(
             self._connection, CANCELS_AT_ONCE
         ):
+            endpoint_rows.see(self._connection)  # each may take until its timeout
             declaration = registry.get(cancel.job_type)
             if declaration is None or not declaration.endpoint:
                 logger.warning(

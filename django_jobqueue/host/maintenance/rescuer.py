@@ -164,7 +164,9 @@ class Rescuer(Loop):
         if self._blind:
             self._blind = False
             self._patient_until = time.monotonic() + conf.lease / 2
-        if deadlines.lapse is None or deadlines.lapse > 0 or self._patience > 0:
+        if deadlines.lapse is None or deadlines.lapse > 0:
+            return False
+        if self._patience(deadlines) > 0:
             return False
         lost = worker_rows.give_up(self._connection, deadlines.clock)
         for worker in lost:
@@ -172,10 +174,10 @@ class Rescuer(Loop):
             self.report(death_of(worker, LAPSED))
         return bool(lost)
 
-    @property
-    def _patience(self) -> float:
+    def _patience(self, deadlines: NextDeadlines) -> float:
         """Seconds for which no worker is given up."""
-        until = max(self._patient_until, self._deadlines.clock_set_at + _all_renewed())
+        renewed_by = self._deadlines.clock_set_at + _all_renewed(deadlines)
+        until = max(self._patient_until, renewed_by)
         return until - time.monotonic()
 
     def _pause(self, deadlines: NextDeadlines, *, waits: bool) -> float:
@@ -187,7 +189,7 @@ class Rescuer(Loop):
             *(r.next_at - now for r in list(self.recoveries)),
         ]
         if deadlines.lapse is not None:
-            pauses.append(max(deadlines.lapse + 0.05, self._patience, 0.2))
+            pauses.append(max(deadlines.lapse + 0.05, self._patience(deadlines), 0.2))
         if waits or deadlines.is_held_back:
             pauses.append(QUARANTINE_EVERY)
         elif deadlines.quarantined is not None:
@@ -248,6 +250,6 @@ def death_of(worker: LostWorker, reason: str) -> ProcessDeath:
     return ProcessDeath(worker.id, worker.name, not worker.was_draining, reason)
 
 
-def _all_renewed() -> float:
+def _all_renewed(deadlines: NextDeadlines) -> float:
     """Seconds in which every worker that is alive renews its lease."""
-    return conf.lease * (IDLE_EXTENSION + 0.5)
+    return max(conf.lease * (IDLE_EXTENSION + 0.5), deadlines.longest_lease)
