@@ -24,7 +24,8 @@ TAKE: Final = """
 WITH free AS MATERIALIZED (
   SELECT name FROM jobqueue_lease
    WHERE name = %(name)s
-     AND (token IS NULL OR token = %(token)s OR lease_until <= clock_timestamp())
+     AND (token IS NULL OR token = %(token)s
+          OR lease_until <= clock_timestamp() AND %(takes_over)s)
      FOR UPDATE SKIP LOCKED
 ), taken AS (
   UPDATE jobqueue_lease AS lease
@@ -132,6 +133,7 @@ class Claimant(NamedTuple):
     ttl: float  # seconds
     holder: str  # host:pid
     host: str
+    takes_over: bool = True  # a lease that lapsed, by the database's clock
 
 
 class Answer(NamedTuple):

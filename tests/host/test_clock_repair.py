@@ -5,24 +5,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from uuid import uuid4
 
 import psycopg
 import pytest
 from django.db import connection
 from django.utils import timezone
 
-from django_jobqueue.host.maintenance import clock_repair, deadline_watch
+from django_jobqueue.domain.lease_names import STANDBY
+from django_jobqueue.host.maintenance import clock_repair, deadline_watch, standby
 from django_jobqueue.host.maintenance.clock_repair import ClockRepair
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.expirer import Expirer
 from django_jobqueue.host.maintenance.pruner import Pruner
 from django_jobqueue.host.maintenance.scheduler import Scheduler
+from django_jobqueue.host.maintenance.standby import Standby
 from django_jobqueue.models import ArchivedJob, Bucket, QueuedJob, Schedule
+from django_jobqueue.processes.lease_clock import lease_time
+from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
+from django_jobqueue.store import lease_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import buckets
 from django_jobqueue.store.queue.holds import Hold, hold
 from tests.crashes.test_clock import Set, clock
+from tests.leases.conftest import claimant
 from tests.sample import jobs
 from tests.store.rows import archive
 
@@ -138,6 +145,31 @@ def test_nothing_is_lost_to_a_clock_that_is_ahead_for_a_while(
     assert round() == (True, True)
     monkeypatch.setattr(deadline_watch, "DOUBTED_FOR", 0.0)
     assert round() == (False, False)
+
+
+def test_a_host_that_stands_by_believes_no_lease_that_its_own_clock_contradicts(
+    set_clock: Set, own: OwnConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one is alive, and renews it soon."""
+    held = claimant(f"{STANDBY}main", ttl=60.0)
+    assert lease_rows.take(own, held).fence
+    config = WorkerConfig(standby="main", standby_token=uuid4())
+    table = ProcessTable(1)
+    table.standby_is_held = False
+    host = Standby(table, own, config)
+    host.tick()
+    set_clock(3_600)
+    host.tick()
+    assert not table.standby_is_held
+    assert lease_rows.take(own, held).fence  # renewed, by the wrong clock
+    host.tick()
+    set_clock(7_200)
+    host.tick()
+    assert not table.standby_is_held
+    later = lease_time() + 61.0
+    monkeypatch.setattr(standby, "lease_time", lambda: later)
+    host.tick()
+    assert table.standby_is_held, "it was not renewed by any clock"
 
 
 def test_buckets_are_set_back_by_a_host_that_saw_nothing_and_workers_ask_again(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from typing import Final
 
 from django_jobqueue.conf import conf
@@ -54,6 +55,7 @@ class Standby(Loop):
             host=identity.host(),
         )
         self._logged: str | None = None  # who was active when it was logged last
+        self._lapses_at = -math.inf  # lease_time(); another host's, as seen last
         self._is_leaving = False  # no worker may run; the lease is about to be released
 
     def tick(self) -> float:
@@ -72,8 +74,14 @@ class Standby(Loop):
             raise
 
     def _take(self, began: float) -> float:
-        answer = lease_rows.take(self._connection, self._claimant)
+        # Unless it lapsed by our own clock, too, that of the database was set forward,
+        # and whoever holds it goes on for a while.
+        takes_over = began >= self._lapses_at
+        claimant = self._claimant._replace(takes_over=takes_over)
+        answer = lease_rows.take(self._connection, claimant)
         if not answer.fence:
+            if answer.seconds_left > 0:
+                self._lapses_at = began + answer.seconds_left
             if answer.is_unawaited:
                 lease_rows.wait_for(self._connection, self._claimant.name)
             self._log_wait(answer.holder)
