@@ -107,6 +107,17 @@ def test_the_rows_of_other_people_are_untouched(act: str) -> None:
             assert {*content.splitlines()} <= {*after[table].splitlines()}, table
 
 
+def test_a_key_of_a_limit_goes_with_the_argument_that_it_is_made_of() -> None:
+    """Also if the value is looked for under the name of the argument alone."""
+    name, made = jobs.write_keyed.name, {"journal": "j", "key": MAIL}
+    ids = [
+        archive(name, data=made, limit_key=f"{name} {key}") for key in (MAIL, "other")
+    ]
+    assert run(MAIL, "erase", key="key").state == "done"
+    kept = [ArchivedJob.objects.get(pk=id).limit_key for id in ids]
+    assert kept == [f"{name} {ERASED}", f"{name} other"]
+
+
 @EVERY_ACT
 def test_two_persons_are_erased_whose_keys_have_overrides(act: str) -> None:
     """The override goes with its key; what comes after it is reached."""

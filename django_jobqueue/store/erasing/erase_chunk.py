@@ -59,6 +59,14 @@ SELECT {order}, matches, examined
 """
 READ: Final = "SELECT {columns} FROM {table} WHERE {is_row} {lock}"
 UPDATE: Final = "UPDATE {table} SET {assignments} WHERE {is_row}"
+# Of the erased data, if it was of the data before.
+LIMIT_KEY: Final = """
+coalesce((SELECT jobqueue_limit_key(type.limit_rule, %(new_data)s::jsonb)
+            FROM jobqueue_jobtype AS type
+           WHERE type.name = {table}.job_type AND type.limit_rule IS NOT NULL
+             AND {table}.limit_key = jobqueue_limit_key(type.limit_rule, {table}.data)),
+         {table}.limit_key)
+"""
 DELETE: Final = "DELETE FROM {table} WHERE {is_row}"
 # Their keys are made of the values.
 FREE_KEYS: Final = """
@@ -277,6 +285,8 @@ def _update(db: Database, source: Source, row: Row) -> list[UUID]:
     assignments = {name: f"%(new_{name})s::{types[name]}" for name in row.changes}
     for name in row.changes:
         assignments |= source.also.get(name, {})
+    if "data" in row.changes and "limit_key" in types.keys() - row.changes.keys():
+        assignments["limit_key"] = LIMIT_KEY.format(table=source.table)
     statement = UPDATE.format(
         table=source.table,
         assignments=", ".join(f"{name} = {new}" for name, new in assignments.items()),
