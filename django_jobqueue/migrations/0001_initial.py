@@ -1483,6 +1483,13 @@ class Migration(PostgreSQLMigration):
                         verbose_name="held until",
                     ),
                 ),
+                (
+                    "opened_at",
+                    django_jobqueue.models.fields.UTCDateTimeField(
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        verbose_name="opened at",
+                    ),
+                ),
             ],
             options={
                 "verbose_name": "unique window",

@@ -241,12 +241,13 @@ BEGIN
       NEW.run_after := greatest(NEW.run_after, clock_timestamp() +
         (policy.unique_rule ->> 'debounce')::float8 * interval '1 second');
     ELSE
-      INSERT INTO jobqueue_uniquewindow AS held (key, job_id, held_until)
+      INSERT INTO jobqueue_uniquewindow AS held (key, job_id, held_until, opened_at)
       VALUES (NEW.unique_key, NEW.id, clock_timestamp()
               + nullif(policy.unique_rule ->> 'until', 'forever')::float8
-              * interval '1 second')
+              * interval '1 second', clock_timestamp())
           ON CONFLICT (key) DO UPDATE
-         SET job_id = excluded.job_id, held_until = excluded.held_until
+         SET job_id = excluded.job_id, held_until = excluded.held_until,
+             opened_at = excluded.opened_at
        WHERE held.held_until <= clock_timestamp();
       IF NOT FOUND THEN
         RETURN NULL;
@@ -456,12 +457,13 @@ BEGIN
     new_id := jobqueue_uuidv7();
     IF entry ->> 'unique_until' IS NULL
        AND follower.unique_rule ->> 'until' NOT IN ('finished', 'started') THEN
-      INSERT INTO jobqueue_uniquewindow AS held (key, job_id, held_until)
+      INSERT INTO jobqueue_uniquewindow AS held (key, job_id, held_until, opened_at)
       VALUES (held_key, new_id, clock_timestamp()
               + nullif(follower.unique_rule ->> 'until', 'forever')::float8
-              * interval '1 second')
+              * interval '1 second', clock_timestamp())
           ON CONFLICT (key) DO UPDATE
-         SET job_id = excluded.job_id, held_until = excluded.held_until
+         SET job_id = excluded.job_id, held_until = excluded.held_until,
+             opened_at = excluded.opened_at
        WHERE held.held_until <= clock_timestamp();
       CONTINUE WHEN NOT FOUND;
       held_key := NULL;

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.models.column_defaults import ClockTimestamp
 from django_jobqueue.models.fields import UTCDateTimeField
 
 
@@ -19,6 +20,8 @@ class UniqueWindow(models.Model):
     held_until = UTCDateTimeField(
         _("held until"), null=True, blank=True, help_text=_("Empty: forever.")
     )
+    # By the clock that ``held_until`` was computed with, which may be set back since.
+    opened_at = UTCDateTimeField(_("opened at"), db_default=ClockTimestamp())
 
     class Meta:
         verbose_name = _("unique window")

@@ -20,7 +20,13 @@ from django_jobqueue.host.maintenance.expirer import Expirer
 from django_jobqueue.host.maintenance.pruner import Pruner
 from django_jobqueue.host.maintenance.scheduler import Scheduler
 from django_jobqueue.host.maintenance.standby import Standby
-from django_jobqueue.models import ArchivedJob, Bucket, QueuedJob, Schedule
+from django_jobqueue.models import (
+    ArchivedJob,
+    Bucket,
+    QueuedJob,
+    Schedule,
+    UniqueWindow,
+)
 from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
@@ -41,6 +47,10 @@ BREAK = """
 UPDATE jobqueue_schedule
    SET rule = 'what?', planned_for = replace(planned_for, 'every 1', 'what?')
  WHERE name = 'broken'
+"""
+
+ENQUEUE = """
+INSERT INTO jobqueue_queuedjob (job_type, data) VALUES (%(job_type)s, '{"user": 7}')
 """
 
 
@@ -188,6 +198,25 @@ def test_buckets_are_set_back_by_a_host_that_saw_nothing_and_workers_ask_again(
             host.repair.tick()
         assert [each.payload for each in raw.notifies(timeout=0)] == ["t:"]
     assert owed() == {"tests.ahead": pytest.approx(5, abs=5)}
+
+
+def test_windows_that_were_opened_by_a_clock_that_was_ahead_count_from_now(
+    set_clock: Set, own: OwnConnection
+) -> None:
+    for handler in (jobs.remind, jobs.greet_once):
+        handler.enqueue(1)
+    set_clock(DAY)
+    for name in (jobs.remind.name, jobs.greet_once.name):
+        own.run(ENQUEUE, {"job_type": name})
+    set_clock(0)
+    Host(own).round()
+    now = timezone.now()
+    rows = list(UniqueWindow.objects.order_by("held_until"))
+    lasting = [(row.held_until - now).total_seconds() for row in rows if row.held_until]
+    assert lasting == [pytest.approx(300, abs=60)] * 2
+    assert all(row.opened_at <= now for row in rows)
+    assert len(rows) == 4
+    assert not jobs.remind.enqueue(7).is_new
 
 
 def test_a_spend_and_a_hold_of_a_bucket_that_was_ahead_count_from_now(

@@ -146,3 +146,22 @@ def test_a_row_of_plain_sql_and_an_enqueue_are_made_alike() -> None:
         assert made(insert(handler.name, data)) == wanted
 
     check_each(check, HANDLERS, least=11)
+
+
+def test_who_takes_a_window_that_is_over_opens_it_anew() -> None:
+    job_type(TAKER, unique_rule={**BY, "until": "300"}, follower_arguments=["status"])
+    user = {"user": 7}
+    for make_next in (
+        lambda: jobs.remind.enqueue(**user),
+        lambda: jobs.remind.enqueue_many([user]),
+        lambda: insert(jobs.remind.name, user),
+        follow,
+    ):
+        make_next()
+        first = UniqueWindow.objects.get()
+        past = first.opened_at - timedelta(hours=1)
+        UniqueWindow.objects.update(opened_at=past, held_until=past)
+        make_next()
+        again = UniqueWindow.objects.get()
+        assert (again.key, again.opened_at >= first.opened_at) == (first.key, True)
+        UniqueWindow.objects.all().delete()

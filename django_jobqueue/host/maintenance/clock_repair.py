@@ -11,7 +11,7 @@ from django_jobqueue.domain.schedule_rules import parse
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.processes.loop import Loop
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.queue import buckets
+from django_jobqueue.store.queue import buckets, insert_window
 from django_jobqueue.store.schedules import due_schedules
 from django_jobqueue.store.schedules.due_schedules import DueSchedule
 
@@ -22,12 +22,14 @@ BUCKETS_EVERY: Final = 60.0  # seconds
 
 
 class ClockRepair(Loop):
-    """A clock that was a day ahead for seconds left moments that no rule makes: rates
-    would permit nothing, and schedules fire nothing, for a day. So when the clock was
-    set back, and at the start of a host, schedules are planned again whose next moment
-    is not the next one of their rule, and buckets of rates are owed only what they were
-    owed then. A worker may have spent of a bucket between two looks at the clock, so
-    buckets are looked at each minute. Leases are the rescuer's.
+    """A clock that was a day ahead for seconds left moments that no rule makes: for a
+    day, rates would permit nothing, schedules would fire nothing, and unique windows
+    would stay open. So when the clock was set back, and at the start of a host,
+    schedules are planned again whose next moment is not the next one of their rule, and
+    buckets of rates and windows count from now, with what was left of them then. A
+    worker may have spent of a bucket between two looks at the clock, so buckets are
+    looked at each minute; windows, which may be millions, are not. Leases are the
+    rescuer's.
     """
 
     name = "clock repair"
@@ -48,6 +50,7 @@ class ClockRepair(Loop):
             buckets.set_back(self._connection)
             self._counted_at = now
         if is_set_back:
+            insert_window.set_back(self._connection)
             self._plan_again()
             self._repaired_at = set_back_at
         return self._deadlines.seconds_until_read

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.connection import Database, DjangoDatabase
 from django_jobqueue.store.queue.insert import (
     Inserted,
     inserted_job,
@@ -23,7 +23,8 @@ from django_jobqueue.store.queue.new_job import NewJob
 # row comes back of one that is open.
 _TAKE: Final = """
     ON CONFLICT (key) DO UPDATE
-   SET job_id = excluded.job_id, held_until = excluded.held_until
+   SET job_id = excluded.job_id, held_until = excluded.held_until,
+       opened_at = excluded.opened_at
  WHERE held.held_until <= clock_timestamp()
 """
 _KEY: Final = """
@@ -35,8 +36,9 @@ coalesce(%(unique_key)s::uuid, jobqueue_unique_key(
 # over the next job may come, whatever became of this one.
 INSERT_IN_WINDOW: Final = f"""
 WITH taken AS (
-  INSERT INTO jobqueue_uniquewindow AS held (key, job_id, held_until)
-  SELECT {_KEY}, %(id)s::uuid, clock_timestamp() + %(unique_for)s::interval
+  INSERT INTO jobqueue_uniquewindow AS held (key, job_id, held_until, opened_at)
+  SELECT {_KEY}, %(id)s::uuid, clock_timestamp() + %(unique_for)s::interval,
+         clock_timestamp()
     FROM jobqueue_jobtype AS type
    WHERE type.name = %(job_type)s {FOLLOWERS_ARE_THERE}
   {_TAKE}
@@ -52,12 +54,28 @@ SELECT key, job_id FROM jobqueue_uniquewindow WHERE key = ANY (%(keys)s::uuid[])
 
 # In the order of the keys, so that two such statements wait and do not deadlock.
 TAKE_WINDOWS: Final = f"""
-INSERT INTO jobqueue_uniquewindow AS held (key, job_id, held_until)
-SELECT call.key, call.id, clock_timestamp() + %(unique_for)s::interval
+INSERT INTO jobqueue_uniquewindow AS held (key, job_id, held_until, opened_at)
+SELECT call.key, call.id, clock_timestamp() + %(unique_for)s::interval,
+       clock_timestamp()
   FROM unnest(%(keys)s::uuid[], %(ids)s::uuid[]) AS call (key, id)
  ORDER BY call.key
 {_TAKE}
 RETURNING key
+"""
+
+# Of a window that was opened while the database's clock was ahead, the time counts from
+# now.
+SET_BACK: Final = """
+UPDATE jobqueue_uniquewindow AS held
+   SET held_until = clock_timestamp()
+                    + extract(epoch FROM held.held_until - held.opened_at)::float8
+                      * interval '1 second',
+       opened_at = clock_timestamp()
+  FROM (SELECT key FROM jobqueue_uniquewindow
+         WHERE opened_at > clock_timestamp() + interval '1 second'
+         ORDER BY key
+           FOR NO KEY UPDATE SKIP LOCKED) AS ahead
+ WHERE held.key = ahead.key
 """
 
 
@@ -89,3 +107,8 @@ def take_windows(
 def open_windows(db: DjangoDatabase, keys: Sequence[UUID]) -> dict[UUID, UUID]:
     """The jobs that hold these keys, by key."""
     return dict(db.fetch(OPEN_WINDOWS, {"keys": list(keys)}))
+
+
+def set_back(db: Database) -> None:
+    """The database's clock was set back: let windows count from now."""
+    db.run(SET_BACK)

@@ -64,16 +64,18 @@ _WINDOWED: Final = """
  AND coalesce(type.unique_rule ->> 'until' NOT IN ('finished', 'started'), false))
 """
 _TAKEN: Final = f"""
-INSERT INTO jobqueue_uniquewindow AS held (key, job_id, held_until)
+INSERT INTO jobqueue_uniquewindow AS held (key, job_id, held_until, opened_at)
 SELECT DISTINCT ON (key) key, id,
-       clock_timestamp() + nullif(until, 'forever')::float8 * interval '1 second'
+       clock_timestamp() + nullif(until, 'forever')::float8 * interval '1 second',
+       clock_timestamp()
   FROM (SELECT jobqueue_unique_key(type.name, type.unique_rule, new.data) AS key,
                new.id, type.unique_rule ->> 'until' AS until
           FROM new JOIN jobqueue_jobtype AS type ON type.name = new.job_type
          WHERE {_WINDOWED}) AS windowed
  ORDER BY key, id
     ON CONFLICT (key) DO UPDATE
-   SET job_id = excluded.job_id, held_until = excluded.held_until
+   SET job_id = excluded.job_id, held_until = excluded.held_until,
+       opened_at = excluded.opened_at
  WHERE held.held_until <= clock_timestamp()
 RETURNING job_id
 """
