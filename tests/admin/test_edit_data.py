@@ -184,6 +184,40 @@ def test_secrets_are_locked_and_stay_or_are_replaced(anna: Client) -> None:
     assert data_of(id) == {"word": {"token": SECRET}}
 
 
+def test_the_comparison_does_not_tell_which_guess_of_a_secret_is_right(
+    anna: Client,
+) -> None:
+    """Wherever it is typed: elsewhere, within a text, as a number or a key, or in place
+    of the secret itself."""
+    data = {"pin": "4711", "note": "of 4711", "by": {"4711": 1}, "a": ["4711"]}
+    JobType.objects.filter(pk=KEEP).update(sensitive=["pin"])
+    id = rows.queued(KEEP, data={"a": data})
+    text = written(anna, edit(id))
+    assert "4711" not in text
+    locked = json.loads(text)["a"]
+
+    def told(guess: str) -> list[str]:
+        found = []
+        for said in (
+            {"b": guess},
+            {"b": f"x{guess}x"},
+            {"b": int(guess)},
+            {"b": {guess: 1}},
+            {"pin": guess},
+            {"note": f"of {guess}"},
+            {"by": {guess: 1}},
+            {"a": [guess]},
+        ):
+            page = compare(anna, edit(id), json.dumps({"a": {**locked, **said}}))
+            lines = [str(tuple(one)) for one in page.context_data["changes"]]
+            assert lines, said
+            found += [line.replace(guess, "…") for line in lines]
+        return found
+
+    assert told("4711") == told("1234")
+    assert data_of(id) == {"a": data}
+
+
 def history(model: str, id: UUID) -> str:
     return reverse(f"admin:jobqueue_{model}_history", args=[quote(id)])
 

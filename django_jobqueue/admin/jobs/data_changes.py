@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from django.core.exceptions import ValidationError
@@ -32,27 +32,41 @@ class LockedData:
         self._sensitive = list(sensitive)
         self._secrets = secrets_in(value, self._sensitive)
         self._held: dict[Path, tuple[str, Any]] = {}
-        self.text = written(self._lock(value, self.masked(value), ()))
+        self._put_back: set[Path] = set()  # by the last ``read``
+        shown = masked(value, self._sensitive, self._secrets)
+        self.text = written(self._lock(value, shown, ()))
+        self.shown = _hidden(shown, self._held.keys(), ())
 
     @property
     def has_locks(self) -> bool:
         """Whether anything is locked."""
         return bool(self._held)
 
-    def masked(self, value: Any) -> Any:
-        """A value of this job with its secrets masked."""
-        return masked(value, self._sensitive, self._secrets)
+    def shown_of(self, value: Any) -> Any:
+        """What ``read`` returned, with what is locked hidden. What was typed is not
+        compared with the secrets: it would show which guess is right."""
+        return _hidden(masked(value, self._sensitive), self._put_back, ())
+
+    def is_replaced(self, path: Path) -> bool:
+        """Whether something was typed in place of a locked value, be it the same."""
+        return path in self._held and path not in self._put_back
 
     def read(self, text: str) -> Any:
         """The value of an edited text, with what is locked put back. Raises
         ValidationError."""
+        self._put_back.clear()
         try:
             return self._unlock(_parsed(text), ())
         except RecursionError as error:
             raise ValidationError(_("This is nested too deeply.")) from error
 
     def _lock(self, value: Any, shown: Any, path: Path) -> Any:
-        if isinstance(value, dict) and isinstance(shown, dict):
+        # A key that is a secret cannot be locked: what it is in is, as a whole.
+        if (
+            isinstance(value, dict)
+            and isinstance(shown, dict)
+            and (not path or shown.keys() == value.keys())
+        ):
             return {
                 key: self._lock(item, shown.get(key, MASK), (*path, key))
                 for key, item in value.items()
@@ -77,6 +91,7 @@ class LockedData:
             return value
         token, held = self._held.get(path, ("", None))
         if value == token:
+            self._put_back.add(path)
             return held
         if value == self._at(path) and not _TOKEN.fullmatch(value):
             return value  # the job itself has these dots
@@ -97,6 +112,17 @@ class LockedData:
             except (IndexError, KeyError, TypeError):
                 return None
         return value
+
+
+def _hidden(shown: Any, paths: Collection[Path], path: Path) -> Any:
+    """The same value with ``MASK`` at these paths."""
+    if path in paths:
+        return MASK
+    if isinstance(shown, dict):
+        return {k: _hidden(item, paths, (*path, k)) for k, item in shown.items()}
+    if isinstance(shown, list):
+        return [_hidden(item, paths, (*path, i)) for i, item in enumerate(shown)]
+    return shown
 
 
 def plain(value: Any) -> Any:
@@ -179,14 +205,14 @@ class Change(NamedTuple):
 
 
 def changes(data: LockedData, after: Any) -> list[Change]:
-    """The differences between the data of the job and these."""
-    old = _places(data, data.value)
-    new = _places(data, after)
+    """The differences between the data of the job and these, which it has read."""
+    old = _places(data.value, data.shown)
+    new = _places(after, data.shown_of(after))
     differences = []
     for path in [*old, *(path for path in new if path not in old)]:
         raw, shown = old.get(path, (MISSING, None))
         new_raw, new_shown = new.get(path, (MISSING, None))
-        if not _same(raw, new_raw):
+        if data.is_replaced(path) or not _same(raw, new_raw):
             texts = _text(raw, shown), _text(new_raw, new_shown)
             differences.append(Change(path_text(path), *texts, key=path_text(path[:1])))
     return differences
@@ -204,9 +230,8 @@ def entry(differences: Sequence[Change]) -> str:
     return _("Edited the data: %(keys)s.") % {"keys": ", ".join(told)}
 
 
-def _places(data: LockedData, value: Any) -> dict[Any, tuple[Any, Any]]:
-    places = leaves(value, data.masked(value))
-    return {path: (raw, shown) for path, raw, shown in places}
+def _places(value: Any, shown: Any) -> dict[Path, tuple[Any, Any]]:
+    return {path: (raw, shown) for path, raw, shown in leaves(value, shown)}
 
 
 def _same(one: Any, other: Any) -> bool:
