@@ -93,7 +93,9 @@ def moves() -> Findings:
         yield problem(
             "moves",
             f"A {name} on {host}:{pid} has ended, and holds jobs that run nowhere.",
-            "Run the same jobqueue move --to … again, which goes on with them.",
+            "Run the same jobqueue move --to … again, which goes on with them. If the "
+            "other database is lost, or is another one since a restore or an upgrade: "
+            "jobqueue release, with the ids of these jobs.",
         )
     if not killed:
         yield ok("moves", "No move to another database was left unfinished.")

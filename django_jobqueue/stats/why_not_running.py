@@ -157,6 +157,12 @@ class _Reasons:
         if worker is None or not worker.keeps_its_jobs(self.now):
             text = gettext("its worker is gone; it will be rescued")
             yield Reason(text, "", *COMMAND, "release", job.pk)
+        elif worker.state == WorkerState.MOVING and worker.lease_until <= self.now:
+            text = gettext(
+                "the move that holds it has ended: move again, or release it if the "
+                "other database is lost"
+            )
+            yield Reason(text, "", *COMMAND, "release", job.pk)
         elif job.cancel_requested_at is not None:
             text = gettext("it was asked to stop and has not stopped yet")
             stacks = (*COMMAND, "workers", "stacks", worker.name)

@@ -371,18 +371,29 @@ def test_a_job_of_an_endpoint_or_a_move_is_not_lost_though_it_renews_no_lease(
         listed = get(anna, list_of("queuedjob"), q=str(id)).text
         assert f"running on shop-{state}" in listed
         assert str(id) not in shown(anna, "queuedjob", q="state:lapsed")
-        assert why_not_one(QueuedJob.objects.get(pk=id)) == []
+        reasons = why_not_one(QueuedJob.objects.get(pk=id))
+        assert [one.remedy for one in reasons] == (
+            [f"jobqueue release {id}"] if state == "moving" else []
+        )
+        # Whoever names it may take it back: the endpoint may never call back, and the
+        # other database may be lost.
         said = question(anna, "queuedjob", "release", id)
-        if state == "moving":
-            assert "its worker is alive" in said
-            assert operations.release([id]) == []
-            with pytest.raises(CommandError, match="only one whose worker is gone"):
-                jobqueue("release", str(id))
-            assert QueuedJob.objects.get(pk=id).status == "running"
-        else:  # whoever names it may take it back: the endpoint may never call back
-            assert "Its worker counts as dead." in said
-            jobqueue("release", str(id))
-            assert QueuedJob.objects.get(pk=id).status == "queued"
+        assert "Its worker counts as dead." in said
+        jobqueue("release", str(id))
+        assert QueuedJob.objects.get(pk=id).status == "queued"
+
+
+def test_a_job_of_a_move_that_goes_on_is_not_released(
+    anna: Client, scene: Scene
+) -> None:
+    holder = worker("shop-moving", state="moving", lease_until=ago(-60))
+    id = make(ADD, status="running", worker_id=holder, started_at=ago(60))
+    assert why_not_one(QueuedJob.objects.get(pk=id)) == []
+    assert "its worker is alive" in question(anna, "queuedjob", "release", id)
+    assert operations.release([id]) == []
+    with pytest.raises(CommandError, match="only one whose worker is gone"):
+        jobqueue("release", str(id))
+    assert QueuedJob.objects.get(pk=id).status == "running"
 
 
 def test_a_job_that_may_run_once_only_is_archived_and_that_is_said_before(

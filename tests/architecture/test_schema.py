@@ -48,6 +48,7 @@ ARCHIVING = {
     "store/control/fail.py FAIL": ALWAYS | LIMIT | {"error_message"},
     "store/queue/release.py RELEASE": ALWAYS | LIMIT | {"error_message"},
     "store/queue/release.py RECOVER": ALWAYS | LIMIT | {"error_message"},
+    "store/queue/release.py FROM_MOVES": ALWAYS | LIMIT | {"error_message"},
     "store/queue/expire.py EXPIRE": ALWAYS | LIMIT,
 }
 ROLLED_BACK = "store/queue/insert.py TRY_ARCHIVE"  # at once

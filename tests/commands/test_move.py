@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import signal
 import sys
@@ -569,6 +570,34 @@ def test_without_a_filter_it_only_ends_what_was_killed(
     assert here(status="queued") | there(status="queued") == ids
     assert len(there()) == 2
     assert jobqueue(TO).out == "0 jobs were moved to second.\n"
+
+
+@pytest.mark.parametrize(("step", "where"), [("stage", "default"), ("drop", SECOND)])
+def test_what_is_held_is_released_where_the_other_database_is_lost(
+    step: str, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The move ended before it staged the jobs, or after it deleted them here."""
+    ids = set(make_many(2, attempts=1))
+    with monkeypatch.context() as patched:
+        during(patched, step, lambda: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            jobqueue(ALL)
+    assert operations.release(ids, using=where) == []  # the move may live
+    lapse()
+    if where == "default":  # how all ids are found
+        shown = jobqueue("dump", "--where", f'worker:"move to {SECOND}"').out
+        assert {UUID(json.loads(line)["id"]) for line in shown.splitlines()} == ids
+    kept, cancelled = sorted(ids)
+    jobs_there = QueuedJob.objects.using(where)
+    jobs_there.filter(pk=cancelled).update(cancel_requested_at=timezone.now())
+    released = operations.release(ids, using=where)
+    assert {one.id: one.status for one in released} == {
+        kept: "queued",
+        cancelled: "cancelled",
+    }
+    (row,) = jobs_there.values("status", "attempts", "crashes")
+    assert row == {"status": "queued", "attempts": 1, "crashes": 0}
+    assert ArchivedJob.objects.using(where).get().status == "cancelled"
 
 
 @pytest.fixture

@@ -80,8 +80,7 @@ def _lost(rows: Rows) -> list[Any]:
     running = [row for row in rows if row.status == QueuedStatus.RUNNING]
     living = set(
         Worker.objects.filter(
-            Q(state=WorkerState.MOVING)
-            | Q(state__in=ALIVE, lease_until__gte=timezones.now()),
+            Q(state__in=(*ALIVE, WorkerState.MOVING), lease_until__gte=timezones.now()),
             pk__in={row.worker_id for row in running},
         ).values_list("pk", flat=True)
     )

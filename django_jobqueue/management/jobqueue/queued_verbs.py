@@ -290,7 +290,8 @@ class Release(QueuedVerb):
     description = """\
 Take running jobs from workers that are gone at once, not when a living host
 comes to it. They wait again, with one more crash; those of at-most-once types
-are archived as failed. Jobs of living workers are left alone.
+are archived as failed. Jobs of living workers are left alone. Name jobs
+that a killed jobqueue move holds: they wait again as they were.
 
   jobqueue release 019a9f5e-7c3b-7d4e-8a51-0c6f2f7f6a11
   jobqueue release --where state:lapsed"""

@@ -44,12 +44,13 @@ _BACK: Final = f"""
    WHERE job.id = held.id AND NOT held.unwanted
   RETURNING pg_notify('jobqueue', '{News.BEHIND.prefix}' || job.queue) AS sent
 )
-SELECT held.id, (SELECT count(sent) FROM back) FROM held
+SELECT held.id, held.job_type, held.unwanted, (SELECT count(sent) FROM back) FROM held
 """
+_HELD: Final = "job.id, job.job_type, job.cancel_requested_at IS NOT NULL AS unwanted"
 # The worker stands in the join and not in a condition, as in finish.SUCCEED.
 RELEASE: Final = f"""
 WITH held AS MATERIALIZED (
-  SELECT job.id, job.cancel_requested_at IS NOT NULL AS unwanted
+  SELECT {_HELD}
     FROM (SELECT id, fence, %(worker)s::bigint AS worker_id
             FROM unnest(%(ids)s::uuid[], %(fences)s::bigint[]) AS held (id, fence)
           OFFSET 0) AS given
@@ -63,10 +64,22 @@ WITH held AS MATERIALIZED (
 # have.
 RECOVER: Final = f"""
 WITH held AS MATERIALIZED (
-  SELECT job.id, job.cancel_requested_at IS NOT NULL AS unwanted
+  SELECT {_HELD}
     FROM jobqueue_queuedjob AS job
    WHERE job.status = 'running' AND job.worker_id = %(worker)s
      AND job.id <> ALL (%(held)s::uuid[])
+     FOR UPDATE OF job SKIP LOCKED
+){_BACK}"""
+
+# What a move to or from another database holds, which ended, and that no other one may
+# ever go on with.
+FROM_MOVES: Final = f"""
+WITH held AS MATERIALIZED (
+  SELECT {_HELD}
+    FROM jobqueue_queuedjob AS job
+    JOIN jobqueue_worker AS worker ON worker.id = job.worker_id
+   WHERE job.status = 'running' AND job.id = ANY (%(ids)s::uuid[])
+     AND worker.state = 'moving' AND worker.lease_until < statement_timestamp()
      FOR UPDATE OF job SKIP LOCKED
 ){_BACK}"""
 
@@ -90,6 +103,13 @@ def recover(db: Database, worker: int, held: Sequence[UUID]) -> int:
     """Give back whatever this worker has claimed but for ``held``, and for what others
     have locked; return how many."""
     return len(db.fetch(RECOVER, {"worker": worker, "held": list(held)}))
+
+
+def take_from_moves(db: Database, ids: Sequence[UUID]) -> list[tuple[UUID, str, bool]]:
+    """Let those of these jobs wait again that are held by a move which ended. Returns
+    the id and the job type of each, and whether it was cancelled meanwhile, and so is
+    archived."""
+    return [row[:3] for row in db.fetch(FROM_MOVES, {"ids": list(ids)})]
 
 
 def count_lost(db: Database, worker: int, held: Sequence[UUID]) -> int:
