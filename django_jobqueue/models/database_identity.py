@@ -9,6 +9,15 @@ from django_jobqueue.models.column_defaults import ClockTimestamp
 from django_jobqueue.models.fields import UTCDateTimeField
 
 
+class NoRows(models.Manager["DatabaseIdentity"]):
+    """For ``dumpdata``, which reads the default manager: in another database, its row
+    would put hosts to sleep."""
+
+    def get_queryset(self) -> models.QuerySet[DatabaseIdentity]:
+        """Nothing."""
+        return super().get_queryset().none()
+
+
 class DatabaseIdentity(models.Model):
     """The identity of the database in which hosts have worked, or none where operators
     have put them to sleep. In a restored dump it is that of the original."""
@@ -17,6 +26,9 @@ class DatabaseIdentity(models.Model):
     identity = models.TextField(_("identity"))
     server_version = models.PositiveIntegerField(_("version of the server"))
     written_at = UTCDateTimeField(_("written at"), db_default=ClockTimestamp())
+
+    for_fixtures = NoRows()
+    objects = models.Manager["DatabaseIdentity"]()
 
     class Meta:
         verbose_name = _("identity of the database")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
+from io import StringIO
 from uuid import uuid4
 
 import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
 from django.utils import timezone
 
 from django_jobqueue.checks import check_server
@@ -84,3 +88,19 @@ def test_a_host_that_starts_meanwhile_refuses_it(
     monkeypatch.setattr(database_identity, "put_to_sleep", after_a_start)
     assert "would go on" in refusal("sleep")
     assert reported() == (Level.OK, [])
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("flag", ["--drain", "--drain-all"])
+def test_a_drain_in_it_is_refused_since_it_would_never_end(flag: str) -> None:
+    DatabaseIdentity.objects.create(id=1, identity="other", server_version=18)
+    with pytest.raises(CommandError, match="is a copy.* run: manage.py jobqueue wake"):
+        call_command("runworkers", flag)
+
+
+def test_a_fixture_leaves_out_which_database_it_is() -> None:
+    """The hosts of that which loads it would sleep."""
+    DatabaseIdentity.objects.create(id=1, identity="this", server_version=18)
+    fixture = StringIO()
+    call_command("dumpdata", "jobqueue.databaseidentity", stdout=fixture)
+    assert json.loads(fixture.getvalue()) == []

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import psycopg
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 
@@ -21,10 +22,12 @@ from django_jobqueue.conf import Conf, conf
 from django_jobqueue.domain.lease_names import standby_problem
 from django_jobqueue.domain.log_events import Event
 from django_jobqueue.domain.registry import autodiscover
+from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.host.code_trial import Program
 from django_jobqueue.host.exporter.scrape_server import listen, url_of
 from django_jobqueue.host.exporter_child import LISTENED
 from django_jobqueue.host.liveness import AlreadyRunning, pid_file
+from django_jobqueue.host.maintenance.sleep_check import WAY_OUT
 from django_jobqueue.host.startup_log import log_start
 from django_jobqueue.host.supervisor import Supervisor
 from django_jobqueue.logs import JsonFormatter, TextFormatter
@@ -34,6 +37,8 @@ from django_jobqueue.management.reloader import Reloader, is_reloaded
 from django_jobqueue.processes.identity import name_process
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.remote import clients
+from django_jobqueue.store import database_identity
+from django_jobqueue.store.connection import OwnConnection
 
 logger = logging.getLogger("django_jobqueue.supervisor")
 
@@ -167,6 +172,7 @@ class Command(BaseCommand):
             raise CommandError(f"--standby {problem}")
         if options["check"]:
             return 0
+        _ensure_can_drain(config)
         if options["reload"] and not is_reloaded():
             return Reloader().run()
         try:
@@ -243,6 +249,21 @@ class Command(BaseCommand):
                 raise CommandError(f"{setting.flag} {problem}.")
             flags[name] = setting.over(conf.read(name), value)
         return flags
+
+
+def _ensure_can_drain(config: WorkerConfig) -> None:
+    """Raises CommandError where hosts do nothing, so that a drain would never end."""
+    if not (config.drain or config.drain_all):
+        return
+    connection = OwnConnection("check", pooled=True)
+    try:
+        sleep = database_identity.read_sleep(connection)
+    except (StoreUnavailable, psycopg.Error):  # the host waits for the database
+        return
+    finally:
+        connection.close()
+    if sleep is not None:
+        raise CommandError(f"{sleep.value} {WAY_OUT}")
 
 
 @contextmanager
