@@ -12,6 +12,7 @@ from typing import Final
 from unicodedata import normalize
 from urllib.parse import quote, quote_plus
 
+LONGEST_STRETCH: Final = 6  # characters whose divisions overlap
 LAST_CASED: Final = 0x1E943  # the last character that has another case
 
 Encode = Callable[[str], str]
@@ -49,22 +50,39 @@ def pattern_in_json(value: str) -> str:
 
 def _any(choices: Iterable[str]) -> str:
     longest_first = sorted(set(choices), key=lambda one: (-len(one), one))
-    return f"(?:{'|'.join(longest_first)})"
+    one = longest_first[0]
+    return one if len(longest_first) == 1 else f"(?:{'|'.join(longest_first)})"
 
 
 def _spelled(value: str, encode: Encode) -> str:
-    return "".join(_choice(unit, encode) for unit in _units(normalize("NFC", value)))
+    folded = normalize("NFC", value).casefold()
+    return "".join(
+        _any("".join(_choice(unit, encode) for unit in units) for units in ways)
+        for ways in map(_divisions, _stretches(folded))
+    )
 
 
-def _units(text: str) -> Iterator[str]:
-    """The text in parts that have other spellings as a whole: mostly its characters,
-    but ss is another spelling of ß."""
-    folded, at = text.casefold(), 0
+def _stretches(folded: str) -> Iterator[str]:
+    """The text in parts that are divided in one way or in several: mostly its
+    characters, but ss is another spelling of ß, and sss of sß and of ßs."""
+    at = 0
     while at < len(folded):
-        part = next((folded[at : at + n] for n in (3, 2) if _is_one(folded, at, n)), "")
-        part = part or folded[at]
-        at += len(part)
-        yield part
+        end = start = at
+        while start <= end < at + LONGEST_STRETCH:
+            end = max(
+                [end, *(start + n - 1 for n in (2, 3) if _is_one(folded, start, n))]
+            )
+            start += 1
+        yield folded[at : end + 1]
+        at = end + 1
+
+
+def _divisions(text: str) -> list[list[str]]:
+    """All ways to divide it into parts that have other spellings as a whole."""
+    if not text:
+        return [[]]
+    sizes = [1, *(n for n in (2, 3) if _is_one(text, 0, n))]
+    return [[text[:n], *rest] for n in sizes for rest in _divisions(text[n:])]
 
 
 def _is_one(folded: str, at: int, length: int) -> bool:
@@ -77,10 +95,7 @@ def _choice(unit: str, encode: Encode) -> str:
     if unit.isascii() and len(same) == 1:  # its case is the caller's
         return re.escape(encode(unit))
     same |= {normalize("NFD", one) for one in same}
-    choices = {re.escape(encode(one)) for one in same}
-    if len(unit) > 1:  # in the case of each of its characters, too
-        choices.add("".join(_choice(one, encode) for one in unit))
-    return _any(choices)
+    return _any(re.escape(encode(one)) for one in same)
 
 
 @cache
