@@ -31,7 +31,7 @@ pytestmark = [
 ]
 
 EARLIER = 16 if VERSION != 16 else 18  # of the other wheel
-BRISK = {"host.maintenance.sleep_check.CHECK_EVERY": 0.05}
+BRISK = {"store.database_identity.CHECK_EVERY": 0.05}
 UNKNOWN = b"SET transaction_timeout = 0;"  # before PostgreSQL 17
 
 
