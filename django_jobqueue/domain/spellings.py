@@ -82,7 +82,7 @@ def _divisions(text: str) -> list[list[str]]:
     if not text:
         return [[]]
     sizes = [1, *(n for n in (2, 3) if _is_one(text, 0, n))]
-    return [[text[:n], *rest] for n in sizes for rest in _divisions(text[n:])]
+    return [[text[:n], *others] for n in sizes for others in _divisions(text[n:])]
 
 
 def _is_one(folded: str, at: int, length: int) -> bool:
