@@ -3138,6 +3138,7 @@ class Migration(PostgreSQLMigration):
                 "default_permissions": (),
                 "required_db_vendor": "postgresql",
             },
+            managers=[("for_fixtures", models.manager.Manager())],
         ),
         migrations.CreateModel(
             name="Figures",

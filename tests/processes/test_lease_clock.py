@@ -18,6 +18,7 @@ from django_jobqueue.processes.idle import WakeupPipes
 from django_jobqueue.processes.lease_clock import ClockWatch, lease_time
 from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
+from django_jobqueue.store import database_identity
 from django_jobqueue.store.connection import OwnConnection
 from tests.execution.test_attempt import attempt_of
 from tests.support.hand_driven import HandDriven
@@ -93,6 +94,7 @@ def test_after_a_sleep_the_renewer_renews_at_once(
 def test_after_a_sleep_an_embedded_worker_leaves(
     suspend: Callable[[float], None], own: OwnConnection
 ) -> None:
+    database_identity.check_in(own)  # as maintenance does before there are workers
     process_table = ProcessTable(1)
     config = WorkerConfig(threads=1, listen=False)
     control = HostControl(config, process_table, wanted=1, grace=0)
