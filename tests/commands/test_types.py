@@ -81,6 +81,7 @@ def test_programs_are_told_the_documented_keys() -> None:
     one = shown(ADD)
     assert set(one) <= words
     assert set(one["policy"]) <= words
+    assert (one["waiting"], one["running"]) == (0, 0)
     listed = jobqueue("types list --format json").json
     assert one in listed
     assert len(listed) == JobType.objects.count()
