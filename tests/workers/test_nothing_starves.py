@@ -15,6 +15,7 @@ from django_jobqueue import PerKey, Rate, job, operations, remote_job
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing.handler import Handler
 from django_jobqueue.http import remote_claims
+from django_jobqueue.http.lane_scans import LaneScans
 from django_jobqueue.models import QueuedJob
 from django_jobqueue.operations import create_token
 from django_jobqueue.store import job_types
@@ -144,6 +145,13 @@ def by_drain(make_worker: Make) -> None:
 
 
 WAYS = {"worker": by_worker, "remote worker": by_remote_worker, "drain()": by_drain}
+
+
+@pytest.fixture(autouse=True)
+def _scans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What remote workers saw of lanes and keys in another test is not there."""
+    monkeypatch.setattr(remote_claims, "_scans", LaneScans())
+    monkeypatch.setattr(remote_claims, "_key_turns", {})
 
 
 @pytest.fixture
