@@ -70,6 +70,16 @@ class Plan:
         """The indexes by which this table is read."""
         return {scan.get("Index Name", scan["Node Type"]) for scan in self.scans(table)}
 
+    def lookups(self, table: str = HOT) -> set[str]:
+        """The indexes by which rows of this table are looked up in any order: those of
+        bitmaps, too."""
+        return {
+            below["Index Name"] if "Index Name" in below else below["Node Type"]
+            for scan in self.scans(table)
+            for below in (_nodes(scan) if "Bitmap" in scan["Node Type"] else [scan])
+            if below["Node Type"] != "Bitmap Heap Scan"
+        }
+
     def rows(self, table: str = HOT) -> float:
         """How many rows of this table were read, those filtered out included."""
         return sum(

@@ -42,7 +42,7 @@ def test_a_page_of_jobs_is_read_by_key(own: OwnConnection, history: list[UUID]) 
     found = progress.progress(own, history)
     assert {one.done for one in found.values()} == {3.0}
     plan = plan_of(own, progress.PROGRESS, {"ids": history})
-    assert plan.indexes("jobqueue_archivedjob") == {"jobqueue_archivedjob_pkey"}
+    assert plan.lookups("jobqueue_archivedjob") == {"jobqueue_archivedjob_pkey"}
     assert plan.indexes("jobqueue_report") == {"jobqueue_report_attempt"}
     assert plan.rows("jobqueue_archivedjob") == len(history)
     assert plan.rows("jobqueue_report") <= 3 * len(history)
@@ -52,7 +52,7 @@ def test_a_page_of_jobs_is_read_by_key(own: OwnConnection, history: list[UUID]) 
         cursor.execute(explain, {"ids": history})
         (((found,),),) = cursor.fetchall()
     plan = Plan(found["Plan"])
-    assert plan.indexes("jobqueue_archivedjob") == {"jobqueue_archivedjob_pkey"}
+    assert plan.lookups("jobqueue_archivedjob") == {"jobqueue_archivedjob_pkey"}
     assert plan.indexes("jobqueue_report") == {"jobqueue_report_attempt"}
 
 

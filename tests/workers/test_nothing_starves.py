@@ -151,6 +151,7 @@ WAYS = {"worker": by_worker, "remote worker": by_remote_worker, "drain()": by_dr
 def _scans(monkeypatch: pytest.MonkeyPatch) -> None:
     """What remote workers saw of lanes and keys in another test is not there."""
     monkeypatch.setattr(remote_claims, "_scans", LaneScans())
+    # private: of the process, as the scans.
     monkeypatch.setattr(remote_claims, "_key_turns", {})
 
 
