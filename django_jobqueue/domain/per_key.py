@@ -9,7 +9,7 @@ from typing import Any, Final
 from django_jobqueue.domain.policy import name_problem, whole
 from django_jobqueue.domain.rates import Rate, rate_problem
 from django_jobqueue.exceptions import InvalidArguments
-from django_jobqueue.text.redaction import is_secret
+from django_jobqueue.text.redaction import MASK, is_secret
 
 LONGEST_KEY: Final = 150  # characters; the database shortens longer ones of plain SQL
 MOST_SHARE: Final = 1_000  # jobs of a key in each round
@@ -81,6 +81,11 @@ def limit_name_of(key: str) -> str:
     """The name of the limit that a ``limit_key`` counts against; names have no
     space."""
     return key.partition(" ")[0]
+
+
+def hidden_key(key: str) -> str:
+    """A ``limit_key`` as it is shown to who may not see it: the limit."""
+    return f"{limit_name_of(key)} {MASK}"
 
 
 def is_of_secrets(rule: Any, sensitive: Iterable[Any] | None) -> bool:

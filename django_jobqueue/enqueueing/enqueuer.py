@@ -35,9 +35,7 @@ from django_jobqueue.observers import Enqueue, around_enqueue
 from django_jobqueue.store import find, job_types
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.queue import insert, insert_unique
-from django_jobqueue.store.queue.insert import (
-    Inserted,
-)
+from django_jobqueue.store.queue.insert import Inserted
 from django_jobqueue.store.queue.insert_keyed import insert_many_keyed
 from django_jobqueue.store.queue.insert_many import insert_many
 from django_jobqueue.store.queue.insert_unique import ManyInserted

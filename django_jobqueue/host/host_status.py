@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Final, Self
 
 from django_jobqueue.conf import conf
 from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.process_table import ProcessTable
+
+ASLEEP: Final = "asleep until jobqueue wake"
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class HostStatus:
     def __str__(self) -> str:
         state = "running" if self.is_ready else "not ready"
         if self.is_asleep:
-            state = "asleep until jobqueue wake"
+            state = ASLEEP
         if self.is_stopping:
             state = "restarting" if self.is_restarting else "stopping"
         return f"{state}: {self.workers} worker processes, {self.jobs} jobs"

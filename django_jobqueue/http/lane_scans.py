@@ -9,10 +9,12 @@ from django_jobqueue.store.connection import Database
 from django_jobqueue.store.queue import lanes
 from django_jobqueue.store.queue.lanes import Head, Range
 from django_jobqueue.store.rows import Lane
-from django_jobqueue.workers.claiming.time_share import TimeShare
+from django_jobqueue.workers.claiming.time_share import (
+    LONG_SCAN,
+    LONG_SCAN_SHARE,
+    TimeShare,
+)
 
-QUICK: Final = 0.05  # seconds; what is longer has a share of the time
-SHARE: Final = 0.2
 MOST: Final = 100  # whose lanes are remembered
 
 Ranges = tuple[Range, ...]
@@ -34,12 +36,14 @@ class LaneScans:
         if len(self._shares) >= MOST and within not in self._shares:
             self._seen.clear()
             self._shares.clear()
-        share = self._shares.setdefault(within, TimeShare(SHARE))
+        share = self._shares.setdefault(
+            within, TimeShare(LONG_SCAN_SHARE, free=LONG_SCAN)
+        )
         if within not in self._seen or share.may_begin():
             began = time.monotonic()
             heads = lanes.scan(db, [], within)
             self._seen[within] = {head.lane: head for head in heads}
-            share.took(max(0.0, time.monotonic() - began - QUICK))
+            share.took(time.monotonic() - began)
         return list(self._seen[within].values())
 
     def had_none(self, within: Ranges, lane: Lane) -> None:

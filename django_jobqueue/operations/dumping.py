@@ -8,7 +8,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django_jobqueue.domain.async_code import sync_only
-from django_jobqueue.domain.per_key import is_of_secrets, limit_name_of
+from django_jobqueue.domain.per_key import hidden_key, is_of_secrets
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.operations.audit_log import record
 from django_jobqueue.operations.bulk import filter_text
@@ -24,7 +24,7 @@ from django_jobqueue.store import find as store_find
 from django_jobqueue.store.bulk import dumped_jobs
 from django_jobqueue.store.bulk.dumped_jobs import COLUMNS, Dumped
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.text.redaction import MASK, mask_json, secrets_in
+from django_jobqueue.text.redaction import mask_json, secrets_in
 
 VERSION: Final = 1
 SECRET: Final = ("data", "metadata", "followers", "tags")  # may have secrets
@@ -62,7 +62,7 @@ def _masked(line: Line, job: Dumped) -> Line:
     masked = {name: mask_json(line[name], sensitive, values) for name in SECRET}
     key = line["limit_key"]
     if key is not None and is_of_secrets(job.limit_rule, sensitive):
-        masked["limit_key"] = f"{limit_name_of(key)} {MASK}"
+        masked["limit_key"] = hidden_key(key)
     if all(line[name] == value for name, value in masked.items()):
         return line
     return {**line, **masked, "masked": True}

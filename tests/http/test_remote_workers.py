@@ -679,7 +679,7 @@ def test_while_scans_take_long_claims_go_on_with_what_was_seen(
     first, second = Lane("a", 0, TYPE), Lane("b", 0, TYPE)
     for lane in (first, second):
         enqueue(lane.job_type, queue=lane.queue)
-    monkeypatch.setattr(lane_scans, "QUICK", -1.0)  # all are long
+    monkeypatch.setattr(lane_scans, "LONG_SCAN", -1.0)  # all are long
     assert [head.lane for head in scans.heads(db, within)] == [first, second]
     enqueue(TYPE, queue="c")
     scans.had_none(within, first)

@@ -13,9 +13,7 @@ from django_jobqueue.domain.ids import new_id
 from django_jobqueue.models import QueuedJob
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.queue import claim, insert_unique
-from django_jobqueue.store.queue.insert import (
-    Inserted,
-)
+from django_jobqueue.store.queue.insert import Inserted
 from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.worker_rows import set_listening
 from tests.store.meanwhile import (

@@ -20,9 +20,7 @@ from django_jobqueue.models import QueuedJob, UniqueWindow
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.control import prune
 from django_jobqueue.store.queue import claim, insert_replace, insert_unique
-from django_jobqueue.store.queue.insert import (
-    Inserted,
-)
+from django_jobqueue.store.queue.insert import Inserted
 from django_jobqueue.store.queue.new_job import NewJob
 from tests.sample import jobs
 from tests.store.meanwhile import (

@@ -34,9 +34,7 @@ from django_jobqueue.operations import bulk, bulk_steps
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.queue import expire, rescue
-from django_jobqueue.store.queue.insert import (
-    insert,
-)
+from django_jobqueue.store.queue.insert import insert
 from django_jobqueue.testing import drain
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven

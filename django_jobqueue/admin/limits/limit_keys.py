@@ -8,9 +8,8 @@ from typing import Final
 from django.http import HttpRequest
 
 from django_jobqueue.admin.base import VIEW_DATA, may
-from django_jobqueue.domain.per_key import limit_name_of
+from django_jobqueue.domain.per_key import hidden_key, limit_name_of
 from django_jobqueue.stats.open_limits import open_limits
-from django_jobqueue.text.redaction import MASK
 
 _OPEN: Final = "_jobqueue_open_limits"
 
@@ -28,5 +27,5 @@ def sees_keys(request: HttpRequest, limit: str) -> bool:
 
 def shown_limit_key(request: HttpRequest, limit_key: str) -> str:
     """A ``limit_key`` of a job as this user may see it: the limit, and the key."""
-    limit = limit_name_of(limit_key)
-    return limit_key if sees_keys(request, limit) else f"{limit} {MASK}"
+    is_shown = sees_keys(request, limit_name_of(limit_key))
+    return limit_key if is_shown else hidden_key(limit_key)

@@ -15,7 +15,7 @@ from django_jobqueue.exceptions import MetricsExtraMissing
 from django_jobqueue.host.exporter.cluster_reader import ClusterReader
 from django_jobqueue.host.exporter.host_samples import HostSamples
 from django_jobqueue.host.exporter.scrape_server import Request, Response, text
-from django_jobqueue.host.host_status import HostStatus
+from django_jobqueue.host.host_status import ASLEEP, HostStatus
 from django_jobqueue.metrics.exposition import Exposition
 from django_jobqueue.metrics.samples import Sample
 from django_jobqueue.processes.process_table import ProcessTable
@@ -104,7 +104,7 @@ class Answers:
 def _json(is_well: bool, status: HostStatus) -> Response:
     lease, word = status.lease_seconds, "ok"
     if not is_well:
-        word = "asleep until jobqueue wake" if status.is_asleep else "not ok"
+        word = ASLEEP if status.is_asleep else "not ok"
         word = "stopping" if status.is_stopping else word
     content: dict[str, Any] = {
         "status": word,

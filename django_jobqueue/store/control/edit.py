@@ -6,11 +6,12 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.store.connection import Database
+from django_jobqueue.store.remade_keys import LIMIT_KEY
 
 # The lock waits for a claim that goes on this moment, and then sees that it runs. The
 # comparison is that of jsonb: spaces and the order of keys do not matter. Keys that are
 # made of the data are made again.
-EDIT: Final = """
+EDIT: Final = f"""
 WITH held AS MATERIALIZED (
   SELECT id, status,
          %(expected)s::jsonb IS NULL OR data = %(expected)s::jsonb AS as_seen
@@ -20,10 +21,7 @@ WITH held AS MATERIALIZED (
 ), edited AS (
   UPDATE jobqueue_queuedjob AS job
      SET data = %(data)s::jsonb,
-         limit_key = CASE WHEN job.limit_key
-                               = jobqueue_limit_key(type.limit_rule, job.data)
-                          THEN jobqueue_limit_key(type.limit_rule, %(data)s::jsonb)
-                          ELSE job.limit_key END,
+         limit_key = {LIMIT_KEY.format(row="job", data="%(data)s")},
          unique_key = CASE WHEN job.unique_key = jobqueue_unique_key(
                                   type.name, type.unique_rule, job.data)
                            THEN jobqueue_unique_key(

@@ -32,6 +32,7 @@ from django_jobqueue.store.erasing.personal_columns import (
     Column,
     Source,
 )
+from django_jobqueue.store.remade_keys import LIMIT_KEY
 
 MOST_FIRST: Final = 20  # rows of each table that are named
 MOST_PASSES: Final = 10
@@ -59,14 +60,6 @@ SELECT {order}, matches, examined
 """
 READ: Final = "SELECT {columns} FROM {table} WHERE {is_row} {lock}"
 UPDATE: Final = "UPDATE {table} SET {assignments} WHERE {is_row}"
-# Of the erased data, if it was of the data before.
-LIMIT_KEY: Final = """
-coalesce((SELECT jobqueue_limit_key(type.limit_rule, %(new_data)s::jsonb)
-            FROM jobqueue_jobtype AS type
-           WHERE type.name = {table}.job_type AND type.limit_rule IS NOT NULL
-             AND {table}.limit_key = jobqueue_limit_key(type.limit_rule, {table}.data)),
-         {table}.limit_key)
-"""
 DELETE: Final = "DELETE FROM {table} WHERE {is_row}"
 # Their keys are made of the values.
 FREE_KEYS: Final = """
@@ -286,7 +279,9 @@ def _update(db: Database, source: Source, row: Row) -> list[UUID]:
     for name in row.changes:
         assignments |= source.also.get(name, {})
     if "data" in row.changes and "limit_key" in types.keys() - row.changes.keys():
-        assignments["limit_key"] = LIMIT_KEY.format(table=source.table)
+        assignments["limit_key"] = LIMIT_KEY.format(
+            row=source.table, data="%(new_data)s"
+        )
     statement = UPDATE.format(
         table=source.table,
         assignments=", ".join(f"{name} = {new}" for name, new in assignments.items()),

@@ -21,7 +21,7 @@ from django_jobqueue.store.queue.new_job import NewJob
 
 # The primary key makes callers wait for each other. A window that is over is taken; no
 # row comes back of one that is open.
-_TAKE: Final = """
+TAKE: Final = """
     ON CONFLICT (key) DO UPDATE
    SET job_id = excluded.job_id, held_until = excluded.held_until,
        opened_at = excluded.opened_at
@@ -41,7 +41,7 @@ WITH taken AS (
          clock_timestamp()
     FROM jobqueue_jobtype AS type
    WHERE type.name = %(job_type)s {FOLLOWERS_ARE_THERE}
-  {_TAKE}
+  {TAKE}
   RETURNING job_id
 )""" + insert_of(condition="EXISTS (SELECT FROM taken) AND ", unique_key="NULL::uuid")
 
@@ -59,7 +59,7 @@ SELECT call.key, call.id, clock_timestamp() + %(unique_for)s::interval,
        clock_timestamp()
   FROM unnest(%(keys)s::uuid[], %(ids)s::uuid[]) AS call (key, id)
  ORDER BY call.key
-{_TAKE}
+{TAKE}
 RETURNING key
 """
 

@@ -20,6 +20,7 @@ from django_jobqueue.store.queue.insert_statement import (
     ValuePlaces,
     insert_of,
 )
+from django_jobqueue.store.queue.insert_window import TAKE
 from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.schedules.declare import text_of
 from django_jobqueue.store.schedules.due_schedules import PLAN, DueSchedule
@@ -73,10 +74,7 @@ SELECT DISTINCT ON (key) key, id,
           FROM new JOIN jobqueue_jobtype AS type ON type.name = new.job_type
          WHERE {_WINDOWED}) AS windowed
  ORDER BY key, id
-    ON CONFLICT (key) DO UPDATE
-   SET job_id = excluded.job_id, held_until = excluded.held_until,
-       opened_at = excluded.opened_at
- WHERE held.held_until <= clock_timestamp()
+{TAKE}
 RETURNING job_id
 """
 

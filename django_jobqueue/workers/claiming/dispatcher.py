@@ -70,8 +70,8 @@ class Dispatcher(Loop):
         self._connection = connection
         self.claimer = claimer
         self.lane_selection = claimer.lane_selection
-        selection = claimer.lane_selection
-        self.scanner = LaneScanner(connection, selection.lanes, selection.queues)
+        lanes, queues = self.lane_selection.lanes, self.lane_selection.queues
+        self.scanner = LaneScanner(connection, lanes, queues)
         self._reader = PolicyReader(worker, connection, policies)
         self._cancellation_poll = cancellation_poll
         self._gets_notifications = gets_notifications

@@ -16,7 +16,11 @@ from django_jobqueue.store.queue.lanes import START, Head, LaneMark, Mark
 from django_jobqueue.store.rows import ClaimedJob, Lane
 from django_jobqueue.workers.claiming.lane_order import LaneOrder
 from django_jobqueue.workers.claiming.slow_scans import SlowScans
-from django_jobqueue.workers.claiming.time_share import TimeShare
+from django_jobqueue.workers.claiming.time_share import (
+    LONG_SCAN,
+    LONG_SCAN_SHARE,
+    TimeShare,
+)
 
 MANY: Final = 64  # lanes; with more, claims ask only those that are due
 MOST_EMPTY: Final = 256  # lanes; with more, the empty ones are forgotten
@@ -25,8 +29,6 @@ SCAN_EVERY: Final = 1.0  # seconds, while busy
 SCAN_SHARE: Final = 0.05  # of the worker's time, where claims ask few of many lanes
 FULL_SCAN_SHARE: Final = 0.05  # of the worker's time
 SCAN_OF_LANE: Final = 0.00002  # seconds that a scan from the marks takes for each
-LONG_SCAN: Final = 0.05  # seconds; of one of many lanes, what is longer has a share
-LONG_SCAN_SHARE: Final = 0.2  # of the worker's time
 
 
 @dataclass(slots=True)
@@ -291,7 +293,7 @@ class LaneScanner:
         self._scanned_at = -math.inf  # time.monotonic()
         self.full_scans = FullScans(known.shared)
         self._slow_scans = SlowScans(connection)
-        self.long_scans = TimeShare(LONG_SCAN_SHARE)
+        self.long_scans = TimeShare(LONG_SCAN_SHARE, free=LONG_SCAN)
         self._due_at = math.inf  # time.monotonic(), of the first future job
 
     def want_full_scan(self) -> None:
@@ -359,7 +361,7 @@ class LaneScanner:
     def _took(self, seconds: float, *, is_full: bool = False) -> None:
         if is_full:  # that of dead entries is counted among the full scans
             seconds = min(seconds, len(self._known) * SCAN_OF_LANE)
-        self.long_scans.took(max(0.0, seconds - LONG_SCAN))
+        self.long_scans.took(seconds)
 
     def _full_scan(self) -> list[Head]:
         """Read each lane from its beginning. A full scan that fails has taken its time

@@ -7,13 +7,17 @@ from collections.abc import Callable
 from typing import Final
 
 LONGEST_SAVED: Final = 0.1  # seconds of a share that are kept for later
+LONG_SCAN: Final = 0.05  # seconds; of scans of very many lanes, what is longer has a
+LONG_SCAN_SHARE: Final = 0.2  # share of the time of whoever scans
 
 
 class TimeShare:
     """Lets something be done in a share of the time, however long each takes."""
 
-    def __init__(self, share: float) -> None:
+    def __init__(self, share: float, *, free: float = 0.0) -> None:
+        """Of each, the first ``free`` seconds do not count."""
         self._share = share
+        self._free = free
         self._left = LONGEST_SAVED  # seconds
         self._at = time.monotonic()
 
@@ -24,7 +28,7 @@ class TimeShare:
 
     def took(self, seconds: float) -> None:
         """Record one that took so many seconds."""
-        self._left -= seconds
+        self._left -= max(0.0, seconds - self._free)
 
     def begin(self) -> Callable[[], bool]:
         """Begin something that takes its time in steps; the function says whether there
