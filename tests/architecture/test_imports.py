@@ -274,6 +274,7 @@ OF_EXTRAS = {
 }
 
 
+@pytest.mark.dear
 def test_no_module_of_the_core_imports_an_extra() -> None:
     importers: dict[str, set[str]] = {extra: set() for extra in OF_EXTRAS}
     for module in modules():
@@ -289,6 +290,7 @@ def test_no_module_of_the_core_imports_an_extra() -> None:
 MAY_IMPORT_LATE = ("apps.py", "__init__.py", "jobs.py", "management/jobqueue/top.py")
 
 
+@pytest.mark.dear
 def test_only_what_every_process_loads_imports_our_modules_inside_of_functions() -> (
     None
 ):
@@ -316,6 +318,7 @@ def test_the_contracts_of_the_import_linter_hold() -> None:
     assert "0 broken" in done.stdout
 
 
+@pytest.mark.dear
 def test_nothing_turns_data_into_code_or_trusted_html() -> None:
     """But where BY_NAME says so; and nothing is said there in vain."""
     used = {

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.support.commands import ROOT
 
 REASON = "# private: "
@@ -88,6 +90,7 @@ def unreasoned(path: Path) -> list[str]:
     ]
 
 
+@pytest.mark.dear
 def test_a_private_name_of_another_module_is_read_for_a_reason() -> None:
     files = sorted((ROOT / "tests").rglob("*.py"))
     assert len(files) > 100

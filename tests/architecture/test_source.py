@@ -21,6 +21,7 @@ class Parsing:
         ast.parse("a + b * c")
 
 
+@pytest.mark.dear
 def test_garbage_that_parses_spoils_no_tree() -> None:
     text = inspect.getsource(pytest)
     for threshold in range(50, 90, 8):

@@ -79,6 +79,7 @@ def test_every_statement_is_in_the_store_or_has_a_reason() -> None:
     assert (strangers, ELSEWHERE.keys() - used) == ([], set())
 
 
+@pytest.mark.dear
 def test_the_store_is_where_the_statements_are() -> None:
     files = {path for path, _, _ in statements()}
     rooms = {
@@ -91,6 +92,7 @@ def test_the_store_is_where_the_statements_are() -> None:
     assert verbs <= files
 
 
+@pytest.mark.dear
 def test_no_statement_is_made_by_editing_the_text_of_another() -> None:
     """Fragments have slots: a slot that is not filled is an error, and a replacement
     that finds nothing is none."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from django_jobqueue.models import ArchivedJob
 from tests.architecture import structure
 from tests.sample import jobs
@@ -23,6 +25,7 @@ SHARED = {
 }
 
 
+@pytest.mark.dear
 def test_the_sizes_of_the_rooms_are_known() -> None:
     rooms, engine = structure.rooms(), structure.engine()
     for name, size in rooms.items():

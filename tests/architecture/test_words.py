@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 
+import pytest
+
 from tests.architecture.source import Module, modules
 
 # "Not used, and what to say instead" in the architecture page.
@@ -179,6 +181,7 @@ def occurrences(module: Module) -> set[tuple[str, str, str]]:
     }
 
 
+@pytest.mark.dear
 def test_no_identifier_or_file_has_a_refused_word() -> None:
     """But where it is allowed; and none is allowed in vain."""
     strangers, used = set(), set()

@@ -125,6 +125,7 @@ def test_w021_a_database_in_which_workers_do_nothing() -> None:
     only(asked(), "W021", "This database was put to sleep")
 
 
+@pytest.mark.dear
 def test_every_check_has_an_id_that_is_tested_here() -> None:
     root = Path(checks.__file__).parent
     source = "".join(file.read_text() for file in root.glob("*.py"))

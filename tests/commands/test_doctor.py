@@ -215,6 +215,7 @@ NOTES: list[tuple[str, Callable[[], object]]] = [
 ]
 
 
+@pytest.mark.dear
 def test_each_check_of_what_is_there_finds_what_it_looks_for() -> None:
     before = levels()
     for level, cases in (("problem", PROBLEMS), ("note", NOTES)):

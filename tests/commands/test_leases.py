@@ -60,6 +60,7 @@ def test_the_list_for_programs_has_stable_keys() -> None:
     }
 
 
+@pytest.mark.dear
 def test_a_lease_is_taken_away_and_the_audit_says_by_whom() -> None:
     leased("import")
     assert jobqueue("leases take-away import").out == "1 lease was taken away.\n"

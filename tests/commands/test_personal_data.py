@@ -23,6 +23,7 @@ def personal_data(*arguments: str) -> Any:
     return jobqueue("personal-data", *arguments, "--format", "json").json
 
 
+@pytest.mark.dear
 def test_it_finds_and_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     id = archive(data={"to": MAIL})
     found = personal_data("find", MAIL)
@@ -38,6 +39,7 @@ def test_it_finds_and_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> 
     assert tables_with(MAIL) == ["jobqueue_archivedjob"]
 
 
+@pytest.mark.dear
 def test_it_erases_and_says_what_it_did() -> None:
     assert jobqueue("personal-data").out == "Nothing was erased.\n"
     id = archive(data={"to": MAIL})
@@ -57,6 +59,7 @@ def test_it_erases_and_says_what_it_did() -> None:
     assert tables_with(MAIL) == []
 
 
+@pytest.mark.dear
 def test_it_deletes_and_with_a_key_it_takes_short_values() -> None:
     archive(data={"to": MAIL})
     archive(data={"customer": {"id": 7}, "seats": 7})
@@ -74,6 +77,7 @@ def test_running_jobs_are_left_to_a_worker() -> None:
     assert QueuedJob.objects.get(pk=row.job_id).data == {"erasure": str(row.pk)}
 
 
+@pytest.mark.dear
 def test_nothing_is_erased_without_a_confirmation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -83,6 +83,7 @@ def test_queues_show_what_waits_and_runs_by_job_type() -> None:
     assert add.startswith("mail tests.sample.add 2 2 1 1 2 h")
 
 
+@pytest.mark.dear
 def test_a_depth_above_the_cap_is_not_counted() -> None:
     queued(10_001)
     (row,) = section("Queues")[1:]

@@ -143,6 +143,7 @@ def test_a_terminal_without_all_characters_gets_plain_text() -> None:
     assert raw.getvalue() == b"Name\n??\n"
 
 
+@pytest.mark.dear
 def test_where_rich_is_not_installed_commands_can_be_imported() -> None:
     code = (
         "import sys; sys.modules['rich.console'] = None\n"

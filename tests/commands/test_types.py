@@ -87,6 +87,7 @@ def test_programs_are_told_the_documented_keys() -> None:
     assert len(listed) == JobType.objects.count()
 
 
+@pytest.mark.dear
 def test_programs_are_told_code_override_and_what_holds() -> None:
     cases: list[tuple[str, Any, tuple[Any, Any, Any]]] = [
         ("max_attempts", None, (5, None, 5)),

@@ -121,6 +121,7 @@ def chosen(table: Table, text: str) -> set[UUID]:
     return {id for some in found for id in some}
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("table", Table)
 def test_a_command_takes_the_jobs_that_the_admin_lists(table: Table) -> None:
     rows: Scene = build()

@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import pytest
 from django.core.management import load_command_class
 from django.core.management.base import CommandParser
 
@@ -146,6 +147,7 @@ def parser_of(name: str) -> CommandParser:
     return load_command_class("django_jobqueue", name).create_parser("manage.py", name)
 
 
+@pytest.mark.dear
 def test_commands_that_are_named_are_understood_and_flags_are_those_of_runworkers() -> (
     None
 ):

@@ -46,6 +46,7 @@ def test_the_guide_has_every_term() -> None:
     assert told == {name.removesuffix(".key") for name in terms}
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("table", Table)
 def test_the_index_of_the_guide_is_noticed(table: Table, db: None) -> None:
     first, second = re.findall(r'"(CREATE INDEX [^"]+)"\n\s+"([^"]+)"', PAGE)[0]

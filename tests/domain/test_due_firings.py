@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from itertools import product
 
+import pytest
+
 from django_jobqueue.domain.due_firings import (
     MOST_WALKED,
     Missed,
@@ -72,6 +74,7 @@ OFTEN = (every(seconds=1), every(seconds=25))
 OUTAGES = (timedelta(0), 3 * SECOND, 59 * SECOND, 61 * SECOND, HOUR, 25 * HOUR, 9 * DAY)
 
 
+@pytest.mark.dear
 def test_no_moment_is_missed_that_is_less_than_a_minute_late() -> None:
     for rule, missed, outage in product((*RULES, *OFTEN), Missed, OUTAGES):
         next_at = next(firings(rule, NOW))

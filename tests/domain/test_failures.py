@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from django.test import override_settings
 
 from django_jobqueue.domain.failures import MESSAGE_LENGTH, MOST_FRAMES, Failure
@@ -70,6 +71,7 @@ def test_a_failure_has_class_message_traceback_and_frames() -> None:
     assert "4000-0566" not in texts(kept(caught(charge)))  # no value of a variable
 
 
+@pytest.mark.dear
 def test_a_message_of_50_mb_and_a_traceback_are_cut() -> None:
     letter = "ü"
     many = 50_000_000 // len(letter.encode())

@@ -22,6 +22,7 @@ ANY = st.recursive(
 )
 
 
+@pytest.mark.dear
 @given(ANY.filter(lambda value: "Infinity" not in json.dumps(value)))
 def test_what_python_reads_is_read_as_ever(value: object) -> None:
     text = json.dumps(value)

@@ -122,6 +122,7 @@ def test_the_values_of_sensitive_keys_are_the_secrets_of_a_job() -> None:
 
 
 # Each held the interpreter for minutes, and now takes less than a second.
+@pytest.mark.dear
 @pytest.mark.timeout(9)
 @pytest.mark.parametrize(
     ("text", "secret", "masked"),

@@ -114,6 +114,7 @@ def around(day: str) -> tuple[datetime, datetime]:
     return begin - DAY / 2, begin + 1.5 * DAY
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("step", some_slow([1, 3], [3]))
 def test_a_cron_rule_fires_as_each_minute_says(step: int) -> None:
     """Each rule at every third change of a clock, or at all."""
@@ -237,6 +238,7 @@ def test_a_rule_is_read_back_from_its_text_and_other_texts_are_refused() -> None
     assert differing(rows, lambda text: parse(text, "UTC")) == []
 
 
+@pytest.mark.dear
 @given(
     seconds=st.integers(1, 10**10),
     since=st.none() | st.datetimes(datetime(1900, 1, 1), datetime(2500, 1, 1)),

@@ -76,6 +76,7 @@ def found(pattern: str, text: str) -> bool:
     return bool(is_found)
 
 
+@pytest.mark.dear
 @pytest.mark.django_db
 @settings(
     max_examples=40,
@@ -106,6 +107,7 @@ def test_a_neighbour_of_the_name_stays() -> None:
             assert PersonalValue(name).erased(Holds.TEXT, other) == other
 
 
+@pytest.mark.dear
 def test_a_long_value_makes_no_endless_pattern() -> None:
     for letter in ("İ", "a", "s"):
         pattern = PersonalValue(letter * 500).pattern

@@ -55,6 +55,7 @@ def greatest(found: list[tuple[float, int]], span: float) -> int:
     return most
 
 
+@pytest.mark.dear
 def test_a_rate_is_spread_evenly_and_never_exceeded() -> None:
     """In no second is there more than a second's share, and a job or two; in no minute
     more than the rate and a portion."""

@@ -95,6 +95,7 @@ async def exit_in_task() -> None:
     await asyncio.sleep(0)
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     "treatments", [(stop, stop_and_wait, cancel_all), (exit_in_task,)]
 )
@@ -115,6 +116,7 @@ def test_the_event_loop_goes_on_whatever_a_handler_does_to_it(
         scene.done.clear()
 
 
+@pytest.mark.dear
 def test_a_loop_without_room_for_its_thread_is_started_later(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,6 +153,7 @@ def test_a_loop_that_has_ended_is_a_problem(
     scene.executor.take_back()
 
 
+@pytest.mark.dear
 @pytest.mark.usefixtures("impatient")
 def test_sync_code_that_outlives_its_attempt_holds_up_nobody_and_is_a_problem(
     scene: Scene, gate: Gate
@@ -251,6 +254,7 @@ def test_an_attempt_is_watched_from_its_slot_until_it_gives_it_back(
     assert scene.executor.stop(20)
 
 
+@pytest.mark.dear
 @pytest.mark.usefixtures("impatient")
 def test_an_end_that_waits_for_others_is_not_given_up(scene: Scene, gate: Gate) -> None:
     """Its receiver waits for the thread that another handler uses by right, whose sync

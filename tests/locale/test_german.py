@@ -33,6 +33,7 @@ def translated(catalogue: GNUTranslations, message: Message) -> list[str]:
     return [held[form] for form in forms if form in held]
 
 
+@pytest.mark.dear
 def test_every_message_is_translated_with_its_placeholders(
     german: GNUTranslations,
 ) -> None:

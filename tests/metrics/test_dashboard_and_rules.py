@@ -143,6 +143,7 @@ def test_each_alert_is_described_and_its_test_tries_it_both_ways() -> None:
         assert firing[0], name
 
 
+@pytest.mark.dear
 @needs_promtool
 def test_prometheus_understands_the_rules_which_fire_as_their_tests_say() -> None:
     promtool("check", "rules", "prometheus-rules.yml")

@@ -145,11 +145,13 @@ def check_count_in_chunks(
         assert getattr(counted, name) == getattr(at_once.counted, name), name
 
 
+@pytest.mark.dear
 @populated
 def test_what_is_counted_is_what_is_done() -> None:
     check_each(undone()(check_what_is_done), of_each_kind(), least=14)
 
 
+@pytest.mark.dear
 @populated
 @pytest.mark.parametrize("max_rows", some_slow([1, 5, 40, 10_000], [40]))
 def test_a_count_in_chunks_is_that_of_one(max_rows: int) -> None:
@@ -167,6 +169,7 @@ def check_no_more_than_confirmed(kind: str, max_rows: int) -> None:
     assert row.skipped["unconfirmed"] >= 1
 
 
+@pytest.mark.dear
 @populated
 def test_no_operation_changes_more_than_was_confirmed() -> None:
     cases = [("replay", 2), ("replay", 3), ("replay", 100), ("cancel", 2)]
@@ -318,6 +321,7 @@ def check_all_who_ask_agree(state: str) -> None:
     assert after - before == (0 if counts else 1)
 
 
+@pytest.mark.dear
 def test_all_who_ask_agree_on_what_was_replayed() -> None:
     check_each(undone()(check_all_who_ask_agree), ((state,) for state in REPLAYS))
 

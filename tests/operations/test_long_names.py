@@ -70,6 +70,7 @@ def acts() -> dict[str, Callable[[], Any]]:
     }
 
 
+@pytest.mark.dear
 def test_whoever_acts_is_kept_whole(acts: dict[str, Callable[[], Any]]) -> None:
     assert len(LONG) == 254
     for act in acts.values():

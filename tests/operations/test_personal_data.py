@@ -93,6 +93,7 @@ def test_of_a_value_in_every_column_nothing_is_left() -> None:
     check_each(check, [*zip(VALUES, cycle(ACTS)), (MAIL, "delete")], least=6)
 
 
+@pytest.mark.dear
 @EVERY_ACT
 def test_the_rows_of_other_people_are_untouched(act: str) -> None:
     plant(OTHER)
@@ -118,6 +119,7 @@ def test_a_key_of_a_limit_goes_with_the_argument_that_it_is_made_of() -> None:
     assert kept == [f"{name} {ERASED}", f"{name} other"]
 
 
+@pytest.mark.dear
 @EVERY_ACT
 def test_two_persons_are_erased_whose_keys_have_overrides(act: str) -> None:
     """The override goes with its key; what comes after it is reached."""
@@ -183,6 +185,7 @@ def test_the_followers_of_a_cancelled_job_are_met_by_the_next_pass() -> None:
     assert not tables_with(MAIL)
 
 
+@pytest.mark.dear
 @EVERY_ACT
 def test_a_running_job_is_left_and_met_by_the_next_pass(act: str) -> None:
     id = make(data={"to": MAIL}, status="running", started_at=ago(5), attempts=1)
@@ -198,6 +201,7 @@ def test_a_running_job_is_left_and_met_by_the_next_pass(act: str) -> None:
     assert not tables_with(MAIL)
 
 
+@pytest.mark.dear
 def test_an_erasure_does_not_wait_forever_and_tells_what_remains() -> None:
     make(data={"to": MAIL}, status="running", started_at=ago(5), attempts=1)
     row = run(MAIL, "erase")
@@ -211,6 +215,7 @@ def test_an_erasure_does_not_wait_forever_and_tells_what_remains() -> None:
     assert len(pauses) == MOST_PASSES - 2
 
 
+@pytest.mark.dear
 def test_a_search_for_the_value_is_stopped_and_forgets_it() -> None:
     term = Term("data", MAIL, path=("email",))
     table = Table.ARCHIVED
@@ -223,6 +228,7 @@ def test_a_search_for_the_value_is_stopped_and_forgets_it() -> None:
         assert (search.state, search.finished_at is None) == ("stopped", False)
 
 
+@pytest.mark.dear
 @EVERY_ACT
 def test_the_act_is_recorded_without_the_value(
     act: str, operated: list[dict[str, Any]], caplog: pytest.LogCaptureFixture
@@ -258,6 +264,7 @@ def test_the_fingerprint_is_keyed_and_survives_a_new_key() -> None:
     assert old == before != new
 
 
+@pytest.mark.dear
 def test_a_second_erasure_finds_nothing_and_learns_of_the_first() -> None:
     plant(MAIL)
     first = run(MAIL, "erase")
@@ -284,6 +291,7 @@ def test_each_chunk_goes_on_where_the_last_one_ended() -> None:
     assert ArchivedJob.objects.filter(data={"to": OTHER}).count() == 5
 
 
+@pytest.mark.dear
 def test_with_a_key_only_what_stands_under_it_is_erased() -> None:
     archive(data={"customer_id": 7, "seats": 7}, error_message="customer_id 7")
     row = run("7", "erase", key="customer_id")
@@ -293,6 +301,7 @@ def test_with_a_key_only_what_stands_under_it_is_erased() -> None:
     assert row.changed == {"archived": 1}
 
 
+@pytest.mark.dear
 def test_a_stopped_erasure_forgets_the_value() -> None:
     archive(data={"to": MAIL})
     id = personal_data.find(MAIL).id
@@ -349,6 +358,7 @@ def test_what_cannot_be_is_refused() -> None:
         personal_data.get(UUID(int=1))
 
 
+@pytest.mark.dear
 def test_an_erased_job_is_not_replayed_as_it_is() -> None:
     id = archive(ADD, "failed", data={"a": 1, "b": MAIL})
     run(MAIL, "erase")

@@ -122,6 +122,7 @@ print(identity.is_dead(known))
 IN_A_NAMESPACE = ("unshare", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-c")
 
 
+@pytest.mark.dear
 def test_a_living_process_that_proc_hides_is_not_dead() -> None:
     """As between two units of systemd with ProtectProc=invisible, and two users."""
     script = 'mount -o remount,hidepid=2 /proc && exec "$0" -c "$1"'

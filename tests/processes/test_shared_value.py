@@ -24,6 +24,7 @@ PLAIN = st.recursive(
 )
 
 
+@pytest.mark.dear
 @given(PLAIN)
 def test_whatever_is_written_is_read(value: object) -> None:
     shared = SharedValue()

@@ -260,6 +260,7 @@ class PlayedWorker:
             yield
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     "seeds",
     some_slow(

@@ -63,6 +63,7 @@ def test_what_changes_seldom_is_read_out_and_numbers_are_not() -> None:
     assert "data-job-status" in live
 
 
+@pytest.mark.dear
 def test_scripts_and_styles_are_files() -> None:
     page = drawn(running(), csp_nonce="n0nce")
     (script,) = page.all("script")

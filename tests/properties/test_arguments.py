@@ -65,6 +65,7 @@ def stored(texts: list[str]) -> list[Any]:
         return [from_json(text) for (text,) in cursor.fetchall()]
 
 
+@pytest.mark.dear
 @pytest.mark.django_db
 def test_postgresql_returns_all_that_is_accepted_unchanged() -> None:
     data: list[Any] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from itertools import groupby
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,6 +53,7 @@ def check_bounds(failure: Failure) -> None:
         text.encode()
 
 
+@pytest.mark.dear
 @given(
     st.lists(values.groups, min_size=1, max_size=3), st.integers(0, 60), st.booleans()
 )

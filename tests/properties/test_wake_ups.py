@@ -85,6 +85,7 @@ def lost(enqueuers: int, *, leaves_it: bool = False) -> set[frozenset[int]]:
     return ends - {frozenset()}
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("enqueuers", range(1, 6))
 def test_every_job_is_seen_in_every_order(enqueuers: int) -> None:
     assert lost(enqueuers) == set()

@@ -165,6 +165,7 @@ def test_no_claim_takes_more_than_what_is_in_force_allows(db: DjangoDatabase) ->
     check_each(check, [*product(BELIEVED, POLICIES), *itself], least=171)
 
 
+@pytest.mark.dear
 def test_the_reasons_why_a_job_waits_are_those_of_its_claim(db: DjangoDatabase) -> None:
     worker = register(db, job_types=[KEYED])
 
@@ -184,6 +185,7 @@ def test_the_reasons_why_a_job_waits_are_those_of_its_claim(db: DjangoDatabase) 
     check_each(check, [(name,) for name in POLICIES], least=18)
 
 
+@pytest.mark.dear
 def test_nor_does_a_claim_of_quarantined_jobs(db: DjangoDatabase) -> None:
     worker = register(db)
     QueuedJob.objects.update(quarantined=True)

@@ -28,6 +28,7 @@ OPTIONS = {
 }
 
 
+@pytest.mark.dear
 def test_each_claim_takes_what_does_not_expire() -> None:
     """Whatever limits it, of jobs that run alone, too; and the reasons say so."""
     db = DjangoDatabase()

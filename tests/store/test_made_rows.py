@@ -82,6 +82,7 @@ def made(id: UUID | None) -> dict[str, Any]:
     }
 
 
+@pytest.mark.dear
 def test_a_follower_and_a_row_of_plain_sql_are_made_alike() -> None:
     KeyLimit.objects.create(name="taker")
 

@@ -33,6 +33,7 @@ def pause(state: str) -> dict[str, Any]:
     return {"paused": state != "no", "resume_at": ends.get(state)}
 
 
+@pytest.mark.dear
 def test_a_pause_is_in_force_wherever_it_is_asked_for() -> None:
     db = DjangoDatabase()
     worker = register(db, job_types=[ADD])

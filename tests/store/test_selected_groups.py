@@ -26,6 +26,7 @@ def failed(*ends: tuple[str, UUID | None]) -> UUID:
     return id
 
 
+@pytest.mark.dear
 def test_queued_jobs_are_found_by_their_last_failure() -> None:
     once = failed(("failed", GROUP))
     twice = failed(("failed", OTHER), ("timed_out", GROUP))

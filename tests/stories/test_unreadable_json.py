@@ -123,6 +123,7 @@ def test_pages_answers_and_commands_take_what_python_does_not_read(
     assert failing(client, ids, table) == {}
 
 
+@pytest.mark.dear
 def test_secrets_beside_what_cannot_be_read_stay_masked(client: Client) -> None:
     deep = f'{{"a": {"[" * LEVELS}{"]" * LEVELS}, "token": "swordfish"}}'
     with connection.cursor() as cursor:

@@ -356,6 +356,7 @@ def test_a_firing_checks_in_and_the_end_of_its_job_too() -> None:
         assert (begins["status"], ends["status"]) == ("in_progress", "ok")
 
 
+@pytest.mark.dear
 def test_the_check_in_of_a_job_is_how_it_ended_and_that_of_no_follower() -> None:
     """A failed one after its last attempt."""
     for handler, end in (

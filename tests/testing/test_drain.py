@@ -210,6 +210,7 @@ def test_what_handlers_tell_and_keep_is_written_and_counted() -> None:
     assert list(counts) == [(jobs.report.name, 1, 1)]
 
 
+@pytest.mark.dear
 def test_a_job_that_enqueues_itself_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(draining, "ENDLESS", 30)
     jobs.again.enqueue()

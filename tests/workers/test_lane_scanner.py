@@ -139,6 +139,7 @@ def test_a_full_scan_that_fails_is_repeated_no_sooner_than_one_that_does_not(
     assert scanner.full_scans.is_wanted
 
 
+@pytest.mark.dear
 def test_long_scans_of_many_lanes_get_a_share_of_the_time(
     time: StoppedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
