@@ -47,7 +47,7 @@ def prepared(kind: str) -> tuple[Any, ...]:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 
-        from django_jobqueue.telemetry.otel import TracingObserver
+        from django_jobqueue.contrib.telemetry.otel import TracingObserver
 
         class Discarding(SpanExporter):
             def export(self, spans: Any) -> Any: ...
@@ -59,7 +59,10 @@ def prepared(kind: str) -> tuple[Any, ...]:
         import sentry_sdk
         from sentry_sdk.transport import Transport
 
-        from django_jobqueue.telemetry.sentry import OBSERVER, JobQueueIntegration
+        from django_jobqueue.contrib.telemetry.sentry import (
+            OBSERVER,
+            JobQueueIntegration,
+        )
 
         class Discarding(Transport):  # type: ignore[no-redef]
             def capture_envelope(self, envelope: Any) -> None: ...

@@ -262,14 +262,14 @@ OF_EXTRAS = {
         "management/jobqueue/top_screen/app.py",
         "management/jobqueue/top_screen/dialogs.py",
     ),
-    "opentelemetry": ("telemetry/otel.py",),
+    "opentelemetry": ("contrib/telemetry/otel.py",),
     "django_tenants": ("middleware/tenants.py",),
     "prometheus_client": ("metrics/enqueued_jobs.py", "metrics/exposition.py"),
     "sentry_sdk": (
-        "telemetry/sentry.py",
-        "telemetry/sentry_checkins.py",
-        "telemetry/sentry_events.py",
-        "telemetry/sentry_spans.py",
+        "contrib/telemetry/sentry.py",
+        "contrib/telemetry/sentry_checkins.py",
+        "contrib/telemetry/sentry_events.py",
+        "contrib/telemetry/sentry_spans.py",
     ),
 }
 

@@ -20,7 +20,7 @@ ELSEWHERE = {
     "execution/immediate.py": "what an enqueue wrote in this process",
     "host/maintenance/maintenance_process.py": "a pipe of the supervisor",
     "http/strict_json.py": "a request",
-    "importing/celery_beat.py": "another app's row, with its own answer",
+    "contrib/importing/celery_beat.py": "another app's row, with its own answer",
     "management/jobqueue/data.py": "a command line",
     "observers.py": "a trace, below the reader; an error is none",
     "remote/answers.py": "an answer of an endpoint",

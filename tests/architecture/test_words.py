@@ -97,7 +97,10 @@ VAGUE = {
 # beginning of a path.
 ALLOWED: dict[tuple[str, str], str] = {
     ("found", "exceptions.py"): "JobNotFound, as every library calls it",
-    ("found", "importing/celery_scan.py"): "a key of the JSON that --scan prints",
+    (
+        "found",
+        "contrib/importing/celery_scan.py",
+    ): "a key of the JSON that --scan prints",
     ("kind", "domain/states.py"): "of a bulk operation, as its column is called",
     ("kind", "models/bulk_operation.py"): "that column",
     ("kind", "http/schemas.py"): "the same in a body",
@@ -111,7 +114,7 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("fetch", "store/bounded_connection.py"): "rows, as the driver calls it",
     ("payload", "store/notify.py"): "of a NOTIFY, as PostgreSQL calls it",
     ("task", "execution/attempt.py"): "asyncio's",
-    ("task", "importing/"): "Celery's and Django-Q2's",
+    ("task", "contrib/importing/"): "Celery's and Django-Q2's",
     ("task", "workers/executors/coroutines.py"): "asyncio's",
     (
         "stuck",

@@ -16,9 +16,9 @@ from django.core.management import load_command_class
 import django_jobqueue
 from django_jobqueue import models, operations
 from django_jobqueue.conf import Conf
+from django_jobqueue.contrib.importing.celery_canvas import CANVAS
+from django_jobqueue.contrib.importing.celery_options import ADVICE
 from django_jobqueue.domain.policy import Policy
-from django_jobqueue.importing.celery_canvas import CANVAS
-from django_jobqueue.importing.celery_options import ADVICE
 from django_jobqueue.text import foreign_words
 from tests.docs.pages import pages
 

@@ -26,7 +26,7 @@ def lines(path: str | Path) -> list[Any]:
 def install() -> None:
     """Called when Django is ready: in the supervisor, before it forks."""
     if "SAMPLE_SPANS" in os.environ:
-        from django_jobqueue.telemetry.otel import JobQueueInstrumentor
+        from django_jobqueue.contrib.telemetry.otel import JobQueueInstrumentor
 
         JobQueueInstrumentor().instrument()
         signals.process_started.connect(set_up_tracing)
@@ -77,7 +77,7 @@ def start_sentry(path: str) -> None:
     import sentry_sdk
     from sentry_sdk.transport import Transport
 
-    from django_jobqueue.telemetry.sentry import JobQueueIntegration
+    from django_jobqueue.contrib.telemetry.sentry import JobQueueIntegration
 
     class FileTransport(Transport):
         def capture_envelope(self, envelope: Any) -> None:

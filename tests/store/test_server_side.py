@@ -10,7 +10,6 @@ import re
 from django_jobqueue import store
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.prepared import Prepared
-from django_jobqueue.store.schedules import foreign_tables
 from tests.support.undone import check_each
 
 VERB = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b")
@@ -20,8 +19,6 @@ def statements() -> dict[str, str]:
     """Every whole statement of the store with parameters, by where it stands."""
     found = {}
     for module in pkgutil.walk_packages(store.__path__, f"{store.__name__}."):
-        if module.name == foreign_tables.__name__:
-            continue  # their tables are made in tests/importing
         members = vars(importlib.import_module(module.name))
         leaf = module.name.rpartition(".")[2]
         for name, value in members.items():

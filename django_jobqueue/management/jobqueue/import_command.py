@@ -8,10 +8,9 @@ from typing import Any, Final
 
 from django.core.management.base import CommandError, CommandParser
 
-from django_jobqueue.domain.schedule_rules import Cron
-from django_jobqueue.importing.as_code import as_code
-from django_jobqueue.importing.celery_scan import scan
-from django_jobqueue.importing.import_plan import (
+from django_jobqueue.contrib.importing.as_code import as_code
+from django_jobqueue.contrib.importing.celery_scan import scan
+from django_jobqueue.contrib.importing.import_plan import (
     NEW,
     SOURCES,
     Becomes,
@@ -19,6 +18,7 @@ from django_jobqueue.importing.import_plan import (
     carry_out,
     plan,
 )
+from django_jobqueue.domain.schedule_rules import Cron
 from django_jobqueue.logs import one_line
 from django_jobqueue.management.jobqueue import many_jobs
 from django_jobqueue.management.jobqueue.console import Console, counted

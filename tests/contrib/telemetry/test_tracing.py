@@ -23,12 +23,12 @@ from django_jobqueue import (
     operations,
     replay,
 )
+from django_jobqueue.contrib.telemetry.otel import JobQueueInstrumentor, TracingObserver
 from django_jobqueue.models import ArchivedJob, QueuedJob
-from django_jobqueue.telemetry.otel import JobQueueInstrumentor, TracingObserver
 from django_jobqueue.testing import clock, crash, drain, fire_schedules
+from tests.contrib.telemetry.conftest import Traced
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven
-from tests.telemetry.conftest import Traced
 
 pytestmark = pytest.mark.django_db
 

@@ -9,6 +9,12 @@ from zoneinfo import ZoneInfo
 
 from django.conf import settings
 
+from django_jobqueue.contrib.importing.foreign_schedule import (
+    ForeignSchedule,
+    NotImportable,
+    name_of,
+)
+from django_jobqueue.contrib.importing.foreign_tables import moment_of
 from django_jobqueue.domain.schedule_rules import (
     ScheduleRule,
     cron,
@@ -16,12 +22,6 @@ from django_jobqueue.domain.schedule_rules import (
     every,
     next_firings,
 )
-from django_jobqueue.importing.foreign_schedule import (
-    ForeignSchedule,
-    NotImportable,
-    name_of,
-)
-from django_jobqueue.store.schedules.foreign_tables import moment_of
 
 MONTHS_BETWEEN: Final = {"M": 1, "BM": 2, "Q": 3, "Y": 12}
 MOST_REPEATS: Final = 10_000

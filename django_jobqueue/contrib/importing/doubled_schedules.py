@@ -7,10 +7,10 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
+from django_jobqueue.contrib.importing import foreign_tables
 from django_jobqueue.domain.schedule_rules import ScheduleRule, parse
 from django_jobqueue.domain.schedules import Origin, ScheduleDeclaration, schedules
 from django_jobqueue.store.connection import Database
-from django_jobqueue.store.schedules import foreign_tables
 
 COMPARED: Final = 20  # next moments: rules that are written differently may be the same
 

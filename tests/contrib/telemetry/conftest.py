@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import Tracer
 
 from django_jobqueue import observers
-from django_jobqueue.telemetry.otel import TracingObserver
+from django_jobqueue.contrib.telemetry.otel import TracingObserver
 
 
 @dataclass

@@ -6,9 +6,9 @@ import ast
 import re
 from pathlib import Path
 
+from django_jobqueue.contrib.importing.celery_options import ADVICE
+from django_jobqueue.contrib.importing.celery_scan import Finding, scan
 from django_jobqueue.domain.schedule_rules import parse
-from django_jobqueue.importing.celery_options import ADVICE
-from django_jobqueue.importing.celery_scan import Finding, scan
 from tests.architecture.source import parsed
 from tests.commands.conftest import Said, jobqueue, not_refused
 

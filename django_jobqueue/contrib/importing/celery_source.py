@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from django_jobqueue.importing.celery_canvas import CALLS
+from django_jobqueue.contrib.importing.celery_canvas import CALLS
 
 SKIPPED: Final = {"__pycache__", "node_modules", "site-packages"}
 DECLARATIONS: Final = ("shared_task", "task", "periodic_task")

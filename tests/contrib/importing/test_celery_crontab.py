@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from django_jobqueue.importing.celery_crontab import cron_of
+from django_jobqueue.contrib.importing.celery_crontab import cron_of
 
 
 @pytest.mark.parametrize(

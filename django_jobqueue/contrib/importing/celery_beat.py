@@ -8,14 +8,14 @@ from typing import Any, Final
 
 from django.conf import settings
 
-from django_jobqueue.domain.schedule_rules import default_time_zone, every
-from django_jobqueue.importing.celery_crontab import FIELDS, cron_of
-from django_jobqueue.importing.foreign_schedule import (
+from django_jobqueue.contrib.importing.celery_crontab import FIELDS, cron_of
+from django_jobqueue.contrib.importing.foreign_schedule import (
     ForeignSchedule,
     NotImportable,
     name_of,
 )
-from django_jobqueue.store.schedules.foreign_tables import moment_of
+from django_jobqueue.contrib.importing.foreign_tables import moment_of
+from django_jobqueue.domain.schedule_rules import default_time_zone, every
 
 CLEANUP: Final = "celery.backend_cleanup"
 LONG: Final = timedelta(hours=1)

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from django_jobqueue.contrib.importing.import_plan import NEW, Becomes, PlannedImport
 from django_jobqueue.domain.registry import Declaration
 from django_jobqueue.domain.schedule_rules import EPOCH, Cron, ScheduleRule
-from django_jobqueue.importing.import_plan import NEW, Becomes, PlannedImport
 from django_jobqueue.logs import one_line
 
 UNITS: Final = {"days": 86_400, "hours": 3_600, "minutes": 60, "seconds": 1}

@@ -8,21 +8,21 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from django_jobqueue.importing.celery_beat_code import beat_entries
-from django_jobqueue.importing.celery_canvas import (
+from django_jobqueue.contrib.importing.celery_beat_code import beat_entries
+from django_jobqueue.contrib.importing.celery_canvas import (
     CALLS,
     canvases,
     is_enqueued,
     last_name,
 )
-from django_jobqueue.importing.celery_options import (
+from django_jobqueue.contrib.importing.celery_options import (
     argument_advice,
     option_advice,
     request_advice,
     retry_advice,
     sentence,
 )
-from django_jobqueue.importing.celery_source import (
+from django_jobqueue.contrib.importing.celery_source import (
     base_of,
     calls_retry,
     celery_names,
@@ -35,7 +35,7 @@ from django_jobqueue.importing.celery_source import (
     time_zone_of,
     without_call,
 )
-from django_jobqueue.importing.celery_words import (
+from django_jobqueue.contrib.importing.celery_words import (
     CONTROL,
     EXCEPTIONS,
     SETTINGS,

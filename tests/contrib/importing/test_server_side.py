@@ -7,8 +7,8 @@ from typing import Any
 
 from django.db import connection
 
+from django_jobqueue.contrib.importing import foreign_tables
 from django_jobqueue.store.prepared import Prepared
-from django_jobqueue.store.schedules import foreign_tables
 
 
 def test_the_server_knows_the_parameters_for_django_celery_beat(beat: Any) -> None:

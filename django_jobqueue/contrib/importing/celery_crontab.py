@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from django_jobqueue.contrib.importing.foreign_schedule import NotImportable
 from django_jobqueue.domain.schedule_rules import Cron, cron
-from django_jobqueue.importing.foreign_schedule import NotImportable
 
 # The fields of a cron expression, and the values that each can have in Celery.
 FIELDS: Final = {

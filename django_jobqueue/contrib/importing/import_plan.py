@@ -11,6 +11,13 @@ from uuid import UUID
 
 from django_jobqueue import operations
 from django_jobqueue.conf import conf
+from django_jobqueue.contrib.importing import celery_beat, django_q2, foreign_tables
+from django_jobqueue.contrib.importing.doubled_schedules import OurSchedules
+from django_jobqueue.contrib.importing.foreign_schedule import (
+    ForeignSchedule,
+    NotImportable,
+    make_unique,
+)
 from django_jobqueue.domain.arguments import to_json
 from django_jobqueue.domain.ids import id_of_text
 from django_jobqueue.domain.registry import Declaration, handler_names, registry
@@ -18,17 +25,9 @@ from django_jobqueue.domain.schedules import Origin, ScheduleDeclaration
 from django_jobqueue.enqueueing import by_name
 from django_jobqueue.enqueueing.options import Options
 from django_jobqueue.exceptions import InvalidArguments, UnknownJobType
-from django_jobqueue.importing import celery_beat, django_q2
-from django_jobqueue.importing.doubled_schedules import OurSchedules
-from django_jobqueue.importing.foreign_schedule import (
-    ForeignSchedule,
-    NotImportable,
-    make_unique,
-)
 from django_jobqueue.operations.audit_log import record
 from django_jobqueue.store import find as store_find
 from django_jobqueue.store.connection import Database, DjangoDatabase
-from django_jobqueue.store.schedules import foreign_tables
 from django_jobqueue.store.schedules.declare import row_of
 from django_jobqueue.text import timezones
 from django_jobqueue.text.suggestions import did_you_mean

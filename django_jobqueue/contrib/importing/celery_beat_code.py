@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from django_jobqueue.importing.celery_crontab import FIELDS, cron_of
-from django_jobqueue.importing.foreign_schedule import NotImportable, name_of
+from django_jobqueue.contrib.importing.celery_crontab import FIELDS, cron_of
+from django_jobqueue.contrib.importing.foreign_schedule import NotImportable, name_of
 
 DURATIONS: Final = ("seconds", "minutes", "hours", "days")
 CELERYS: Final = ("minute", "hour", "day_of_week", "day_of_month", "month_of_year")

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from django_jobqueue.models import Failure
+from tests.contrib.telemetry.conftest import Traced
 from tests.crashes.seen import all_archived
 from tests.crashes.test_hangs import IMPATIENT
 from tests.sample import jobs
 from tests.sample.telemetry import lines
 from tests.support.run_workers import BRISK, RunWorkers
 from tests.support.waiting import eventually
-from tests.telemetry.conftest import Traced
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 

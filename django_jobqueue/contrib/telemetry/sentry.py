@@ -15,6 +15,13 @@ from sentry_sdk.integrations import Integration
 from sentry_sdk.scope import add_global_event_processor
 
 from django_jobqueue import signals
+from django_jobqueue.contrib.telemetry import sentry_checkins, sentry_events
+from django_jobqueue.contrib.telemetry.sentry_spans import (
+    enqueue_span,
+    headers_of,
+    process_span,
+    status_of,
+)
 from django_jobqueue.domain.retry_decision import Verb
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.observers import (
@@ -23,13 +30,6 @@ from django_jobqueue.observers import (
     Observer,
     observe,
     trace_of,
-)
-from django_jobqueue.telemetry import sentry_checkins, sentry_events
-from django_jobqueue.telemetry.sentry_spans import (
-    enqueue_span,
-    headers_of,
-    process_span,
-    status_of,
 )
 
 SUPERVISOR: Final = "django_jobqueue.supervisor"  # the logger

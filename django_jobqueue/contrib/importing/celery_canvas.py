@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from django_jobqueue.importing.celery_options import sentence
+from django_jobqueue.contrib.importing.celery_options import sentence
 
 CANVAS: Final = {
     "chain": "Write <handler>.using(on_success=<the next>)",

@@ -1,0 +1,1 @@
+"""Rooms beside the core, which imports none of them."""
