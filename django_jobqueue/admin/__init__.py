@@ -1,29 +1,35 @@
 """The pages of the job queue in Django's admin.
 
 Each page is a class that a project may subclass and register instead: unregister ours,
-register its own.
+register its own. A page is imported when it is first used.
 """
 
-from django.contrib import admin
+from typing import TYPE_CHECKING, Any, Final
 
-from django_jobqueue.admin.alerts.alert_list import AlertAdmin
-from django_jobqueue.admin.audit.audit_list import AuditEntryAdmin
-from django_jobqueue.admin.bulk.bulk_operations import BulkOperationAdmin
-from django_jobqueue.admin.erasures.erasure_list import ErasureAdmin
-from django_jobqueue.admin.failures.failure_groups import FailureGroupAdmin
-from django_jobqueue.admin.hosts.host_list import HostAdmin
-from django_jobqueue.admin.jobs.archived_jobs import ArchivedJobAdmin
-from django_jobqueue.admin.jobs.queued_jobs import QueuedJobAdmin
-from django_jobqueue.admin.leases.lease_list import LeaseAdmin
-from django_jobqueue.admin.limits.limit_list import KeyLimitAdmin
-from django_jobqueue.admin.overview.overview_admin import OverviewAdmin
-from django_jobqueue.admin.overview.state_line import TEMPLATE
-from django_jobqueue.admin.schedules.schedule_list import ScheduleAdmin
-from django_jobqueue.admin.searches.job_search_list import JobSearchAdmin
-from django_jobqueue.admin.tokens.token_list import TokenAdmin
-from django_jobqueue.admin.types.job_types import JobTypeAdmin
-from django_jobqueue.admin.types.queues import QueueAdmin
-from django_jobqueue.admin.workers.worker_list import WorkerAdmin
+from django.contrib import admin
+from django.utils.module_loading import import_string
+
+from django_jobqueue import models
+from django_jobqueue.admin.lazy_page import lazy_page
+
+if TYPE_CHECKING:
+    from django_jobqueue.admin.alerts.alert_list import AlertAdmin
+    from django_jobqueue.admin.audit.audit_list import AuditEntryAdmin
+    from django_jobqueue.admin.bulk.bulk_operations import BulkOperationAdmin
+    from django_jobqueue.admin.erasures.erasure_list import ErasureAdmin
+    from django_jobqueue.admin.failures.failure_groups import FailureGroupAdmin
+    from django_jobqueue.admin.hosts.host_list import HostAdmin
+    from django_jobqueue.admin.jobs.archived_jobs import ArchivedJobAdmin
+    from django_jobqueue.admin.jobs.queued_jobs import QueuedJobAdmin
+    from django_jobqueue.admin.leases.lease_list import LeaseAdmin
+    from django_jobqueue.admin.limits.limit_list import KeyLimitAdmin
+    from django_jobqueue.admin.overview.overview_admin import OverviewAdmin
+    from django_jobqueue.admin.schedules.schedule_list import ScheduleAdmin
+    from django_jobqueue.admin.searches.job_search_list import JobSearchAdmin
+    from django_jobqueue.admin.tokens.token_list import TokenAdmin
+    from django_jobqueue.admin.types.job_types import JobTypeAdmin
+    from django_jobqueue.admin.types.queues import QueueAdmin
+    from django_jobqueue.admin.workers.worker_list import WorkerAdmin
 
 __all__ = [
     "AlertAdmin",
@@ -45,6 +51,47 @@ __all__ = [
     "WorkerAdmin",
 ]
 
+# The module of each model's page, which is named after the model: AlertAdmin.
+_MODULES: Final = {
+    "Alert": "alerts.alert_list",
+    "ArchivedJob": "jobs.archived_jobs",
+    "AuditEntry": "audit.audit_list",
+    "BulkOperation": "bulk.bulk_operations",
+    "Erasure": "erasures.erasure_list",
+    "FailureGroup": "failures.failure_groups",
+    "Host": "hosts.host_list",
+    "JobSearch": "searches.job_search_list",
+    "JobType": "types.job_types",
+    "KeyLimit": "limits.limit_list",
+    "Lease": "leases.lease_list",
+    "Overview": "overview.overview_admin",
+    "Queue": "types.queues",
+    "QueuedJob": "jobs.queued_jobs",
+    "Schedule": "schedules.schedule_list",
+    "Token": "tokens.token_list",
+    "Worker": "workers.worker_list",
+}
+_PATHS: Final = {
+    f"{model}Admin": f"{__name__}.{module}.{model}Admin"
+    for model, module in _MODULES.items()
+}
+
+for _model in _MODULES:
+    admin.site.register(getattr(models, _model), lazy_page(_PATHS[f"{_model}Admin"]))
+
 # The index of all apps says how the queue is, unless the project has one of its own.
 if admin.site.index_template is None:
-    admin.site.index_template = TEMPLATE
+    admin.site.index_template = "admin/jobqueue/index.html"
+
+
+def __getattr__(name: str) -> Any:
+    """Import a page when its class is first asked for."""
+    if name not in _PATHS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    page = globals()[name] = import_string(_PATHS[name])
+    return page
+
+
+def __dir__() -> list[str]:
+    """Every page, whether it is imported or not."""
+    return sorted({*globals(), *_PATHS})

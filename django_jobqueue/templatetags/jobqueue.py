@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django import template
-from django.apps import apps
 from django.template import Context
 from django.utils.safestring import mark_safe
 
 from django_jobqueue.text import numbers
 
-# Django's system checks import this in projects without the admin, too.
-if apps.is_installed("django.contrib.admin"):
-    from django_jobqueue.admin import regions
-    from django_jobqueue.admin.base import may
-    from django_jobqueue.admin.overview import overview_page
-    from django_jobqueue.admin.overview.state_line import state_line
-    from django_jobqueue.admin.parts.display import breakable, shown_text
-    from django_jobqueue.admin.parts.linked_text import linked
-    from django_jobqueue.admin.saved_views.view_menu import view_menu
-    from django_jobqueue.admin.saved_views.view_page import SEARCH, SEARCH_PARAMETERS
-    from django_jobqueue.admin.tabs import jump_address, tabs
+# Imported in functions below: every process that renders a template imports this file,
+# also without the admin.
+if TYPE_CHECKING:
+    from django_jobqueue.admin.overview.overview_page import Page
 
 EVERY: Final = (5, 10, 30, 60)  # seconds between two looks
 
@@ -29,16 +21,21 @@ register = template.Library()
 
 
 @register.simple_tag(takes_context=True)
-def jq_overview(context: Context) -> overview_page.Page | None:
+def jq_overview(context: Context) -> Page | None:
     """The figures of the overview; None for a user who may not see them."""
+    from django_jobqueue.admin.base import may
+    from django_jobqueue.admin.overview.overview_page import page
+
     request = context["request"]
-    return overview_page.page(request) if may(request, "view_overview") else None
+    return page(request) if may(request, "view_overview") else None
 
 
 @register.inclusion_tag("admin/jobqueue/state_line.html", takes_context=True)
 def jq_state_line(context: Context) -> dict[str, Any]:
     """The worst of what needs attention, in one line; nothing for a user who may not
     see the overview."""
+    from django_jobqueue.admin.overview.state_line import state_line
+
     return {"line": state_line(context["request"])}
 
 
@@ -48,25 +45,34 @@ def jq_region(context: Context, content: str) -> str:
 
     Its own text, escaped already, is all that is in it.
     """
+    from django_jobqueue.admin.regions import marked
+
     request = getattr(context, "request", None) or context["request"]
-    return mark_safe(regions.marked(request, content))
+    return mark_safe(marked(request, content))
 
 
 @register.simple_block_tag(takes_context=True)
 def jq_changed(context: Context, content: str) -> str:
     """Of what is inside, only the regions that the page shows in another version."""
-    return mark_safe(regions.changed(context["request"]))
+    from django_jobqueue.admin.regions import changed
+
+    return mark_safe(changed(context["request"]))
 
 
 @register.filter
 def jq_breakable(name: Any) -> str:
     """A name that is broken between its words, where it does not fit a line."""
+    from django_jobqueue.admin.parts.display import breakable
+
     return breakable(str(name))
 
 
 @register.filter
 def jq_linked(text: Any) -> str:
     """What an operator wrote, with links to the web and to the tracker."""
+    from django_jobqueue.admin.parts.display import shown_text
+    from django_jobqueue.admin.parts.linked_text import linked
+
     return linked(shown_text(str(text)))
 
 
@@ -79,6 +85,9 @@ def jq_number(value: int) -> str:
 @register.inclusion_tag("admin/jobqueue/views.html", takes_context=True)
 def jq_views(context: Context) -> dict[str, Any]:
     """The saved views of the list of this page, or of the search."""
+    from django_jobqueue.admin.saved_views.view_menu import view_menu
+    from django_jobqueue.admin.saved_views.view_page import SEARCH, SEARCH_PARAMETERS
+
     request, changelist = context["request"], context.get("cl")
     if context.get("is_popup"):
         return {}
@@ -94,6 +103,8 @@ def jq_views(context: Context) -> dict[str, Any]:
 @register.inclusion_tag("admin/jobqueue/tabs.html", takes_context=True)
 def jq_tabs(context: Context, current: str = "") -> dict[str, Any]:
     """The tabs of the job queue's pages, and the box that jumps to an object."""
+    from django_jobqueue.admin.tabs import jump_address, tabs
+
     request = context["request"]
     return {
         "tabs": [] if context.get("is_popup") else tabs(request, current),

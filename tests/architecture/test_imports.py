@@ -33,6 +33,8 @@ DANGEROUS = {
 
 # Where a name is imported, and why that is no job's choice.
 BY_NAME = {
+    ("import_string", "admin/__init__.py"): "a table of our own pages does",
+    ("import_string", "admin/lazy_page.py"): "a table of our own pages does",
     ("import_string", "alerts/channels.py"): "the settings name callables",
     ("import_string", "apps.py"): "the settings name the backend",
     ("import_module", "checks/alerts.py"): "the settings name callables",
@@ -185,6 +187,54 @@ def test_a_process_that_only_enqueues_loads_nothing_else(
     )
 
 
+WITH_THE_ADMIN = """
+import sys
+import django
+from django.conf import settings
+settings.configure(
+    INSTALLED_APPS=[
+        *("django.contrib.admin", "django.contrib.auth", "django.contrib.messages"),
+        *("django.contrib.contenttypes", "django.contrib.sessions", "django_jobqueue"),
+    ],
+    DATABASES={"default": {"ENGINE": "django.db.backends.postgresql"}},
+    ROOT_URLCONF="__main__",
+    TEMPLATES=[{"BACKEND": "django.template.backends.django.DjangoTemplates"}],
+    USE_TZ=True,
+)
+django.setup()
+from django.contrib import admin
+from django.core.checks import run_checks
+from django.template import engines
+from django.urls import path, resolve, reverse
+
+def ours(of=""):
+    prefix = "django_jobqueue" + of
+    return sorted(name for name in sys.modules if name.startswith(prefix))
+
+print(len(ours()))
+urlpatterns = [path("admin/", admin.site.urls), path("shop/", print)]
+import django_jobqueue.management.commands.jobqueue
+import django_jobqueue.management.commands.runworkers
+engines["django"].from_string("x").render()
+assert resolve("/shop/").func is print
+run_checks(tags=["jobqueue"])
+print(*ours(".admin"))
+assert reverse("admin:jobqueue_worker_changelist") == "/admin/jobqueue/worker/"
+assert len(ours(".admin")) > 100
+"""
+MOST_AT_START = 133  # of our modules; this may only fall
+
+
+@pytest.mark.processes
+def test_a_process_loads_pages_of_the_admin_when_it_needs_an_address_of_one() -> None:
+    """Not at its start, nor for a template, a path elsewhere or a command of ours."""
+    done = python(WITH_THE_ADMIN)
+    assert done.stderr == ""
+    at_start, pages = done.stdout.splitlines()
+    assert pages == "django_jobqueue.admin django_jobqueue.admin.lazy_page"
+    assert int(at_start) <= MOST_AT_START
+
+
 SET_UP = """
 import django
 from django.conf import settings
@@ -285,9 +335,13 @@ def test_no_module_of_the_core_imports_an_extra() -> None:
     assert importers == {extra: {*paths} for extra, paths in OF_EXTRAS.items()}
 
 
-# A process that only enqueues loads these, and needs little of what they lead to. The
-# last one leads to a package that is not installed everywhere.
-MAY_IMPORT_LATE = ("apps.py", "__init__.py", "jobs.py", "management/jobqueue/top.py")
+# A process that only enqueues loads these, or one that only renders a template, and
+# needs little of what they lead to. The last one leads to a package that is not
+# installed everywhere.
+MAY_IMPORT_LATE = (
+    *("apps.py", "__init__.py", "jobs.py", "templatetags/jobqueue.py"),
+    "management/jobqueue/top.py",
+)
 
 
 @pytest.mark.dear

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Final
 
-from django.contrib.admin import register
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
 from django.db.models.query import QuerySet
@@ -76,7 +75,6 @@ class AlertConditionFilter(ChoiceFilter):
         return list(AlertCondition.choices)
 
 
-@register(Alert)
 class AlertAdmin(ActionAdmin):
     """Alerts are only looked at: they resolve by themselves."""
 

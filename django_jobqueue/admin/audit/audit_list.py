@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
-from django.contrib.admin import register
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q
@@ -58,7 +57,6 @@ class ByFilter(ChoiceFilter):
         return _choices("by")
 
 
-@register(AuditEntry)
 class AuditEntryAdmin(ActionAdmin):
     """Entries are only looked at."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from django.contrib.admin import register
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
@@ -49,7 +48,6 @@ class BulkStateFilter(ChoiceFilter):
         return list(BulkState.choices)
 
 
-@register(BulkOperation)
 class BulkOperationAdmin(ActionAdmin):
     """Drafts are made from the lists of jobs; here they are started and watched."""
 

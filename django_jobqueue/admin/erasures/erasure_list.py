@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from django.contrib.admin import register
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 
@@ -27,7 +26,6 @@ from django_jobqueue.models import Erasure
 from django_jobqueue.text import numbers
 
 
-@register(Erasure)
 class ErasureAdmin(ActionAdmin):
     """What was erased, by whom and when; never the values."""
 

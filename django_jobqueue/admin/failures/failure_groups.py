@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django.contrib import messages
-from django.contrib.admin import register
 from django.contrib.admin.views.main import ChangeList
 from django.db.models.query import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -49,7 +48,6 @@ from django_jobqueue.models import FailureGroup
 from django_jobqueue.text import timezones
 
 
-@register(FailureGroup)
 class FailureGroupAdmin(ActionAdmin):
     """Groups are made by workers; people decide about them."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from django.contrib.admin import register
 from django.db.models import F, Q
 from django.db.models.query import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -49,7 +48,6 @@ class HostStateFilter(ChoiceFilter):
         return queryset.filter(~lapsed, state=value)
 
 
-@register(Host)
 class HostAdmin(ActionAdmin):
     """Hosts register themselves; operators send them requests."""
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from django.contrib.admin import register
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
@@ -42,7 +41,7 @@ from django_jobqueue.admin.lists.ranges import (
 )
 from django_jobqueue.admin.parts import catalogue, display
 from django_jobqueue.domain.states import ArchivedStatus
-from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
+from django_jobqueue.models import JobType, QueuedJob
 from django_jobqueue.search.selection import Table
 from django_jobqueue.text import numbers
 
@@ -56,7 +55,6 @@ class RowContext:
     summary: str | None = None  # of its data
 
 
-@register(ArchivedJob)
 class ArchivedJobAdmin(JobAdmin):
     """Finished jobs."""
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 from uuid import UUID
 
-from django.contrib.admin import register
 from django.db.models import Q
 from django.http import HttpRequest
 from django.urls import URLPattern
@@ -56,7 +55,6 @@ from django_jobqueue.models import (
     JobType,
     KeyLimit,
     Queue,
-    QueuedJob,
     Report,
     Worker,
 )
@@ -85,7 +83,6 @@ class RowContext:
     summary: str | None = None  # of its data
 
 
-@register(QueuedJob)
 class QueuedJobAdmin(JobAdmin):
     """Queued and running jobs."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from django.contrib.admin import register
 from django.db.models import Q
 from django.db.models.query import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -50,7 +49,6 @@ class LeaseStateFilter(ChoiceFilter):
         return queryset.filter(taken & ~lapsed) if value == "held" else queryset.none()
 
 
-@register(Lease)
 class LeaseAdmin(ActionAdmin):
     """Processes take leases; operators take them away."""
 

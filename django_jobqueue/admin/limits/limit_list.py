@@ -7,7 +7,6 @@ from datetime import timedelta
 from math import ceil
 from typing import Any, ClassVar
 
-from django.contrib.admin import register
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
@@ -35,7 +34,6 @@ from django_jobqueue.text import numbers
 from django_jobqueue.text.redaction import MASK
 
 
-@register(KeyLimit)
 class KeyLimitAdmin(ActionAdmin):
     """Code declares limits; operators override them."""
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.admin import register
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 
 from django_jobqueue.admin.base import JobQueueAdmin
-from django_jobqueue.models import Overview
 
 
-@register(Overview)
 class OverviewAdmin(JobQueueAdmin):
     """Its only address leads to the front page of the app."""
 

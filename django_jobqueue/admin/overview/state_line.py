@@ -21,7 +21,6 @@ from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.time_budget import lower_limit
 from django_jobqueue.text import numbers
 
-TEMPLATE: Final = "admin/jobqueue/index.html"
 PATIENCE: Final = 500  # milliseconds of a statement: it is the index of other apps, too
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from django.contrib.admin import register
 from django.db.models.query import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext_lazy as _
@@ -96,7 +95,6 @@ class JobTypeFilter(ChoiceFilter):
         return [(name, display.visible(name)) for (name,) in names.distinct()]
 
 
-@register(Schedule)
 class ScheduleAdmin(ActionAdmin):
     """Schedules: declared in code or made here; overridden, paused and run."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
-from django.contrib.admin import register
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.translation import gettext
@@ -29,7 +28,6 @@ from django_jobqueue.models import JobSearch
 LONGEST: Final = 120  # characters of a search in the list
 
 
-@register(JobSearch)
 class JobSearchAdmin(ActionAdmin):
     """Workers carry them on; here they are watched, stopped and read."""
 

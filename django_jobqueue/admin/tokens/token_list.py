@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from django.contrib.admin import register
 from django.db.models import Q
 from django.db.models.query import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -51,7 +50,6 @@ class TokenStateFilter(ChoiceFilter):
         return queryset.none()
 
 
-@register(Token)
 class TokenAdmin(ActionAdmin):
     """Operators make tokens and revoke them; programs use them."""
 

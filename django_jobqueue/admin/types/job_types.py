@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, ClassVar, Final
 
 from django.contrib import messages
-from django.contrib.admin import register
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
@@ -68,7 +67,6 @@ class RowContext:
     handler: Any
 
 
-@register(JobType)
 class JobTypeAdmin(ActionAdmin):
     """Job types: declared in code, overridden and paused by operators."""
 

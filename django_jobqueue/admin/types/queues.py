@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple
 
-from django.contrib.admin import register
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.views.main import ChangeList
@@ -163,7 +162,6 @@ class QueueList(PlainChangeList):
         self.result_count = len(names)
 
 
-@register(Queue)
 class QueueAdmin(ActionAdmin):
     """Queues can be paused and resumed."""
 

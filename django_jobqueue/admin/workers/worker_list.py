@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
-from django.contrib.admin import register
 from django.db.models import Count, F, Q, Window
 from django.db.models.functions import RowNumber
 from django.db.models.query import QuerySet
@@ -92,7 +91,6 @@ class ReleaseFilter(ChoiceFilter):
         return _choices(request, 1)
 
 
-@register(Worker)
 class WorkerAdmin(ActionAdmin):
     """Workers register themselves; operators send them requests."""
 
