@@ -26,7 +26,7 @@ _MADE: Final = "_jobqueue_made"
 
 
 def lazy_page(path: str) -> type[ModelAdmin]:
-    """A class for ``AdminSite.register()`` that stands for the page at this dotted path.
+    """A class for ``AdminSite.register()`` that stands for the page at this path.
 
     The object in the site's registry becomes the page when one of its attributes is
     first read. If the page cannot be imported or made, that raises ``ImportError``; the
@@ -136,8 +136,8 @@ def _load(page: ModelAdmin) -> None:
 
 @contextmanager
 def _explained(page: ModelAdmin) -> Iterator[None]:
-    """Turn errors into one that names the page. An ``AttributeError`` would look like an
-    attribute that the page does not have."""
+    """Turn errors into one that names the page. An ``AttributeError`` would look like
+    an attribute that the page does not have."""
     path = getattr(type(page), "path_of_page", None)
     try:
         yield
