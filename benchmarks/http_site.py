@@ -23,6 +23,7 @@ if not settings.configured:
             "django.contrib.auth",
             "django.contrib.contenttypes",
             "django_jobqueue",
+            "django_jobqueue.contrib.http",
         ],
         JOBQUEUE={"HTTP_REQUIRE_TLS": False, "HTTP_LONG_POLLS": 250},
         MIDDLEWARE=["django.middleware.common.CommonMiddleware"],
@@ -53,7 +54,7 @@ fetch = remote_job("load.fetch")
 
 urlpatterns: list[Any] = [
     path("bare", bare, {"job_type": keep.name}),
-    path("jobqueue/", include("django_jobqueue.http.urls")),
+    path("jobqueue/", include("django_jobqueue.contrib.http.urls")),
 ]
 application = get_wsgi_application()
 asgi = get_asgi_application()

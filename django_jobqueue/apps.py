@@ -9,7 +9,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 import django
-from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Tags, register
 from django.db import connections
@@ -17,18 +16,108 @@ from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate, pre_migrate
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
+
+from django_jobqueue.rooms import Room, Tab, load, rooms
 
 if TYPE_CHECKING:
     from django_jobqueue.enqueueing.immediate_jobs import MemoryRecord
 
 
-class JobQueueConfig(AppConfig):
+class JobQueueConfig(Room):
     """Finds handlers, declares their job types after migrate, registers the checks."""
 
+    default = True
     name = "django_jobqueue"
     label = "jobqueue"
     verbose_name = _("Job queue")
-    default_auto_field = "django.db.models.BigAutoField"
+    tabs = (
+        Tab("overview", _("Overview"), "o"),
+        Tab("queuedjob", pgettext_lazy("tab", "Queued"), "q"),
+        Tab("archivedjob", pgettext_lazy("tab", "Archive"), "a"),
+        Tab("failuregroup", _("Failures"), "f"),
+        Tab("jobtype", pgettext_lazy("tab", "Types"), "t"),
+        Tab("queue", _("Queues"), "u"),
+        Tab("schedule", pgettext_lazy("tab", "Schedules"), "s"),
+        Tab("host", pgettext_lazy("tab", "Hosts"), "h"),
+        Tab("worker", _("Workers"), "w"),
+        Tab("lease", _("Leases"), "l"),
+        Tab("alert", pgettext_lazy("tab", "Alerts"), "n"),
+        Tab("keylimit", pgettext_lazy("tab", "Limits"), "m"),
+        Tab("bulkoperation", pgettext_lazy("tab", "Operations"), "b"),
+        Tab("auditentry", pgettext_lazy("tab", "Audit"), "d"),
+        Tab("erasure", pgettext_lazy("tab", "Personal data"), "p"),
+    )
+    checks = tuple(
+        f"django_jobqueue.checks.{name}"
+        for name in (
+            "alerts",
+            "endpoints",
+            "followers",
+            "key_limits",
+            "project_settings",
+            "schedules",
+        )
+    )
+
+    rights = {
+        "Job viewer": (
+            "add_savedview",
+            "view_alert",
+            "view_archivedjob",
+            "view_auditentry",
+            "view_bulkoperation",
+            "view_erasure",
+            "view_failuregroup",
+            "view_host",
+            "view_jobsearch",
+            "view_jobtype",
+            "view_keylimit",
+            "view_lease",
+            "view_overview",
+            "view_queue",
+            "view_queuedjob",
+            "view_schedule",
+            "view_worker",
+        ),
+        # Whoever is on call: sees what a job is about, stops the bleeding, and repairs.
+        "Job operator": (
+            "cancel_queuedjob",
+            "change_failuregroup",
+            "control_worker",
+            "free_unique_key",
+            "pause_jobtype",
+            "pause_queue",
+            "pause_schedule",
+            "release_queuedjob",
+            "replay_archivedjob",
+            "reschedule_queuedjob",
+            "run_schedule",
+            "share_savedview",
+            "start_bulkoperation",
+            "take_away_lease",
+            "start_jobsearch",
+            "view_job_data",
+        ),
+        # Says what is to be done instead of the code: other data, other policies.
+        "Job engineer": (
+            "add_schedule",
+            "change_jobtype",
+            "change_keylimit",
+            "change_schedule",
+            "delete_schedule",
+            "edit_job_data",
+            "enqueue_job",
+        ),
+        # What cannot be taken back, and what is secret.
+        "Job admin": (
+            "erase_personal_data",
+            "prune_archivedjob",
+            "reveal_job_data",
+            "unbounded_bulkoperation",
+            "work_remotely",
+        ),
+    }
 
     def ready(self) -> None:
         """Register the checks, and import the queue's own jobs and every app's
@@ -54,18 +143,12 @@ class JobQueueConfig(AppConfig):
 
 
 def _check(tag: str, deploy: bool, **kwargs: Any) -> list[CheckMessage]:
-    """Load the checks, and run those that registered so."""
-    from django_jobqueue.checks import (  # noqa: F401
-        alerts,
-        endpoints,
-        followers,
-        http_api,
-        key_limits,
-        lazy_loading,
-        project_settings,
-        schedules,
-    )
+    """Load the checks of all rooms, and run those that registered so."""
+    from django_jobqueue.checks import lazy_loading
 
+    for room in rooms():
+        for module in room.checks:
+            load(module)
     return lazy_loading.run(tag, deploy, **kwargs)
 
 

@@ -33,6 +33,8 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "rangefilter",
     "django_jobqueue",
+    "django_jobqueue.contrib.http",
+    "django_jobqueue.contrib.importing",
     "testproject.shop",
 ]
 MIDDLEWARE = [

@@ -48,6 +48,8 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "rangefilter",
     "django_jobqueue",
+    "django_jobqueue.contrib.http",
+    "django_jobqueue.contrib.importing",
     "testproject.shop",
     "tests.sample",
 ]

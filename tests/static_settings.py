@@ -10,6 +10,8 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "rangefilter",
     "django_jobqueue",
+    "django_jobqueue.contrib.http",
+    "django_jobqueue.contrib.importing",
 ]
 # What the admin's own checks ask for.
 MIDDLEWARE = [

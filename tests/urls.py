@@ -5,6 +5,6 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("jobs/", include("django_jobqueue.urls")),
     path("jobqueue/", include("django_jobqueue.monitoring.urls")),
-    path("jobqueue/", include("django_jobqueue.http.urls")),
+    path("jobqueue/", include("django_jobqueue.contrib.http.urls")),
     path("", include("testproject.shop.urls")),
 ]

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from django_jobqueue.admin.overview.overview_admin import OverviewAdmin
     from django_jobqueue.admin.schedules.schedule_list import ScheduleAdmin
     from django_jobqueue.admin.searches.job_search_list import JobSearchAdmin
-    from django_jobqueue.admin.tokens.token_list import TokenAdmin
     from django_jobqueue.admin.types.job_types import JobTypeAdmin
     from django_jobqueue.admin.types.queues import QueueAdmin
     from django_jobqueue.admin.workers.worker_list import WorkerAdmin
@@ -47,7 +46,6 @@ __all__ = [
     "QueueAdmin",
     "QueuedJobAdmin",
     "ScheduleAdmin",
-    "TokenAdmin",
     "WorkerAdmin",
 ]
 
@@ -68,7 +66,6 @@ _MODULES: Final = {
     "Queue": "types.queues",
     "QueuedJob": "jobs.queued_jobs",
     "Schedule": "schedules.schedule_list",
-    "Token": "tokens.token_list",
     "Worker": "workers.worker_list",
 }
 _PATHS: Final = {

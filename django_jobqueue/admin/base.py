@@ -102,7 +102,8 @@ class JobQueueAdmin(ModelAdmin):
             "media": self.media,
             **context,
         }
-        return TemplateResponse(request, f"admin/jobqueue/{template}", shown)
+        path = template if "/" in template else f"admin/jobqueue/{template}"
+        return TemplateResponse(request, path, shown)
 
     def history_view(
         self,
@@ -186,10 +187,14 @@ class JobQueueAdmin(ModelAdmin):
 
 
 def may(request: HttpRequest, permission: str) -> bool:
-    """Whether the user has this right of the app, such as ``view_archivedjob``."""
-    return bool(request.user.has_perm(f"jobqueue.{permission}"))
+    """Whether the user has this right of the core, such as ``view_archivedjob``, or of
+    a room, with its label."""
+    is_whole = "." in permission
+    return bool(
+        request.user.has_perm(permission if is_whole else f"jobqueue.{permission}")
+    )
 
 
 def may_view(request: HttpRequest, model: type[models.Model]) -> bool:
     """Whether the user may follow a link to an object of this model."""
-    return may(request, f"view_{model._meta.model_name}")
+    return may(request, f"{model._meta.app_label}.view_{model._meta.model_name}")

@@ -32,9 +32,10 @@ class HttpSettings(MetricsSettings):
     """A further part of ``Conf``."""
 
     http_auth = Names[list[str]](
-        ["django_jobqueue.http.auth.Tokens"],
+        ["django_jobqueue.contrib.http.auth.Tokens"],
         "Dotted paths of those who know the callers of the HTTP API, asked in turn: "
-        "Tokens, Basic and DjangoUser of django_jobqueue.http.auth, or your own.",
+        "Tokens, Basic and DjangoUser of django_jobqueue.contrib.http.auth, or your "
+        "own.",
     )
     http_max_body = Bytes[int](
         1_100_000,

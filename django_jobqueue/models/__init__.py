@@ -31,7 +31,6 @@ from django_jobqueue.models.report import Report
 from django_jobqueue.models.rollup import Rollup
 from django_jobqueue.models.saved_view import SavedView
 from django_jobqueue.models.schedule import Schedule
-from django_jobqueue.models.token import Token
 from django_jobqueue.models.total import Total
 from django_jobqueue.models.unique_window import UniqueWindow
 from django_jobqueue.models.worker import Worker
@@ -64,7 +63,6 @@ __all__ = [
     "Rollup",
     "SavedView",
     "Schedule",
-    "Token",
     "Total",
     "UniqueWindow",
     "Worker",

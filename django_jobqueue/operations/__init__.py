@@ -37,7 +37,6 @@ from django_jobqueue.operations.replaying import replay, replay_many
 from django_jobqueue.operations.rescheduling import reschedule, run_now
 from django_jobqueue.operations.revealing import reveal
 from django_jobqueue.operations.sleeping import put_to_sleep, wake
-from django_jobqueue.operations.tokens import create_token, revoke_tokens
 from django_jobqueue.operations.workers import ask_workers, request_stack_dumps
 
 __all__ = [
@@ -46,7 +45,6 @@ __all__ = [
     "ask_workers",
     "assign",
     "cancel",
-    "create_token",
     "declare_job_type",
     "edit_data",
     "enqueue",
@@ -73,7 +71,6 @@ __all__ = [
     "resolve",
     "resume",
     "reveal",
-    "revoke_tokens",
     "run_now",
     "scale_hosts",
     "take_away_leases",

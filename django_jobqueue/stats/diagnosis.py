@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 import psycopg
-from django.apps import apps
 from django.db import Error as DatabaseError
 from django.db import connections, transaction
 from django.db.migrations.executor import MigrationExecutor
@@ -16,6 +15,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import handler_names, registry
 from django_jobqueue.models import Host, JobType
+from django_jobqueue.rooms import load, models, rooms
 from django_jobqueue.stats import (
     endpoint_checks,
     host_checks,
@@ -42,13 +42,10 @@ from django_jobqueue.store.reading.server_facts import TableFacts
 from django_jobqueue.store.reading.stats import WorkerRow
 from django_jobqueue.text import numbers
 
-APP: Final = "jobqueue"
-
 
 def diagnose() -> Findings:
     """All findings, the server first. Where the server does not answer, or the tables
     are not there, what needs them is not examined."""
-    yield from host_checks.http_transport()
     yield from endpoint_checks.settings()
     db = DjangoDatabase()
     before = time.time()
@@ -91,7 +88,9 @@ def diagnose() -> Findings:
     yield from _retention(tables)
     now = database_now(db)
     yield from _examine("disk", lambda: host_checks.disk(db, facts, tables, now))
-    yield from _examine("tokens", lambda: host_checks.api_tokens(db, now))
+    for room in rooms():
+        for id, path in room.examinations.items():
+            yield from _examine(id, load(path))
 
 
 def _examine(id: str, check: Callable[[], Findings]) -> list[Finding]:
@@ -127,7 +126,8 @@ def _living() -> list[Host]:
 
 def _migrations() -> Findings:
     executor = MigrationExecutor(connections[conf.database])
-    targets = [key for key in executor.loader.graph.leaf_nodes() if key[0] == APP]
+    labels = {room.label for room in rooms()}
+    targets = [key for key in executor.loader.graph.leaf_nodes() if key[0] in labels]
     missing = [migration.name for migration, _ in executor.migration_plan(targets)]
     if missing:
         command = "manage.py migrate"
@@ -154,18 +154,16 @@ def _rights(tables: Sequence[TableFacts]) -> Findings:
 def _schema(db: DjangoDatabase) -> Findings:
     """Columns and indexes that the models have, and the database has not."""
     there, names = server_facts.columns(db), server_facts.indexes(db)
-    models: list[Any] = [
-        model for model in apps.get_app_config(APP).get_models() if model._meta.managed
-    ]
+    managed: list[Any] = [model for model in models() if model._meta.managed]
     missing = [
         f"column {model._meta.db_table}.{field.column}"
-        for model in models
+        for model in managed
         for field in model._meta.local_concrete_fields
         if (model._meta.db_table, field.column) not in there
     ]
     missing += [
         f"index {index.name}"
-        for model in models
+        for model in managed
         for index in model._meta.indexes
         if index.name not in names
     ]

@@ -1,5 +1,5 @@
 """Checks of what surrounds the job queue: how hosts are stopped, connections, the disk
-of the server, tokens and the transport of the HTTP API."""
+of the server."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.conf import settings
 from django.db.models import Exists, OuterRef
-from django.urls import get_resolver
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.states import QueuedStatus, WorkerState
@@ -32,10 +30,8 @@ from django_jobqueue.store import database_identity
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import history
 from django_jobqueue.store.reading.server_facts import ServerFacts, TableFacts
-from django_jobqueue.store.token_rows import tokens
 from django_jobqueue.text import numbers
 
-HTTP: Final = "jobqueue_http"  # the name of its addresses
 STOP_MARGIN: Final = 10.0  # seconds that a stop takes beside GRACE, at most
 OF_HOST: Final = 3  # connections
 OF_PROCESS: Final = 4  # beside one for each thread
@@ -170,48 +166,3 @@ def _free(facts: ServerFacts) -> int | None:
         return shutil.disk_usage(facts.folder).free
     except OSError:
         return None
-
-
-def api_tokens(db: DjangoDatabase, now: datetime) -> Findings:
-    """Tokens that expire soon, and programs whose tokens have just expired."""
-    every = tokens(db)
-    ending = [token for token in every if token.expires_soon(now)]
-    ended = [token for token in every if token.expired_in_use(now)]
-    advice = "Create another one, give it to its program, and revoke this one."
-    for token in (*ended, *ending):
-        left = (token.expires_at - now).total_seconds() if token.expires_at else 0
-        if left > 0:
-            text = f"Token {token.name} expires in {numbers.span(left)}."
-            yield note("tokens", text, advice)
-        else:
-            text = f"Token {token.name} was in use, and expired {numbers.span(-left)} "
-            yield problem("tokens", text + "ago: its program is refused.", advice)
-    if not ending and not ended:
-        yield ok("tokens", "No token expires soon.")
-
-
-def http_transport() -> Findings:
-    """Whether tokens can be read on the way."""
-    try:
-        is_mounted = _is_mounted()
-    except Exception as error:  # the project's own code
-        text = f"The addresses of this project cannot be loaded: {error!r}"
-        yield problem("http-transport", text, "See manage.py check.")
-        return
-    if not is_mounted:
-        yield ok("http-transport", "The HTTP API is not in this project's addresses.")
-    elif conf.http_require_tls:
-        yield ok("http-transport", "The HTTP API refuses requests without TLS.")
-    else:
-        yield Finding(
-            "http-transport",
-            Level.NOTE if settings.DEBUG else Level.PROBLEM,
-            "The HTTP API takes tokens in the clear, since HTTP_REQUIRE_TLS is False.",
-            "Remove it; behind a proxy that ends TLS set SECURE_PROXY_SSL_HEADER.",
-        )
-
-
-def _is_mounted() -> bool:
-    if not getattr(settings, "ROOT_URLCONF", None):
-        return False
-    return HTTP in get_resolver().app_dict

@@ -10,10 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 
-from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import quote
@@ -21,10 +19,12 @@ from django.db import connection
 from django.db.models import Model
 from django.urls import reverse
 
-from django_jobqueue.management.jobqueue.roles import ROLES
+from django_jobqueue import rooms
+from django_jobqueue.management.jobqueue.roles import ROLES, rights_of
 from django_jobqueue.models import Alert, AuditEntry, SavedView
 from django_jobqueue.operations import bulk, job_searches, personal_data
 from django_jobqueue.search.selection import Selection, Table, Term
+from tests.admin.pages import list_of
 from tests.admin.scene import LEAK, SECRET, Scene
 from tests.store.rows import KEYED
 
@@ -75,9 +75,10 @@ FIRST = {
     for verb in line.partition(":")[2].split()
 }
 # All rights of a role: each has those of the one before.
-RIGHTS = dict(
-    zip(ROLES, accumulate(ROLES.values(), lambda more, one: (*more, *one)), strict=True)
-)
+RIGHTS = {
+    role: sorted({right for one in ROLES[: n + 1] for right in rights_of(one)})
+    for n, role in enumerate(ROLES)
+}
 
 PARAMETER = re.compile(r"<(?:(?P<converter>\w+):)?(?P<name>\w+)>")
 WRITES = re.compile(
@@ -125,7 +126,7 @@ class Endpoint:
             return reverse("admin:app_list", args=["jobqueue"])
         key = quote(str(keys.get(self.model)))
         below = PARAMETER.sub(key, self.route)
-        return reverse(f"admin:jobqueue_{self.model}_changelist") + below
+        return list_of(self.model) + below
 
 
 def endpoints() -> Iterator[Endpoint]:
@@ -136,7 +137,7 @@ def endpoints() -> Iterator[Endpoint]:
 
 
 def models_with_pages() -> list[type[Model]]:
-    found = apps.get_app_config("jobqueue").get_models()
+    found = rooms.models()
     return [model for model in found if admin.site.is_registered(model)]
 
 
@@ -224,7 +225,7 @@ def said(endpoint: Endpoint, keys: Keys) -> dict[str, Any]:
 
 def everything() -> dict[str, str | None]:
     """A sum of each table of the job queue, and of the admin's history."""
-    models = [*apps.get_app_config("jobqueue").get_models(), LogEntry]
+    models = [*rooms.models(), LogEntry]
     return sums([one._meta.db_table for one in models], {})
 
 

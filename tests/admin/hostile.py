@@ -7,6 +7,7 @@ from typing import Any
 from django.db import models
 from django.utils import timezone
 
+from django_jobqueue.contrib.http.models import Token
 from django_jobqueue.models import (
     Alert,
     AlertDelivery,
@@ -28,7 +29,6 @@ from django_jobqueue.models import (
     Report,
     SavedView,
     Schedule,
-    Token,
     Worker,
 )
 from django_jobqueue.search.selection import Selection, Table, Term

@@ -7,6 +7,8 @@ from django.urls import path
 
 from django_jobqueue import admin as pages
 from django_jobqueue import models
+from django_jobqueue.contrib.http.admin.token_list import TokenAdmin
+from django_jobqueue.contrib.http.models import Token
 
 
 class OurArchivedJobAdmin(pages.ArchivedJobAdmin):
@@ -26,7 +28,7 @@ site.register(models.Overview, pages.OverviewAdmin)
 site.register(models.Queue, pages.QueueAdmin)
 site.register(models.QueuedJob, pages.QueuedJobAdmin)
 site.register(models.Schedule, pages.ScheduleAdmin)
-site.register(models.Token, pages.TokenAdmin)
+site.register(Token, TokenAdmin)
 site.register(models.Worker, pages.WorkerAdmin)
 
 urlpatterns = [path("ops/", site.urls)]

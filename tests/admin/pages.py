@@ -12,6 +12,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from django_jobqueue.rooms import models
+
 MODELS = (
     *("archivedjob", "failuregroup", "jobtype", "queue", "queuedjob", "schedule"),
     *("host", "keylimit", "lease", "token", "worker"),
@@ -24,16 +26,26 @@ FRAME = re.compile(
 )
 
 
+def model_of(name: str) -> Any:
+    """The model of some room."""
+    return next(one for one in models() if one._meta.model_name == name)
+
+
+def table_of(model: str) -> str:
+    """The table of a model; also what the names of its addresses begin with."""
+    return f"{model_of(model)._meta.app_label}_{model}"
+
+
 def list_of(model: str) -> str:
-    return reverse(f"admin:jobqueue_{model}_changelist")
+    return reverse(f"admin:{table_of(model)}_changelist")
 
 
 def page_of(model: str, key: object) -> str:
-    return reverse(f"admin:jobqueue_{model}_change", args=[quote(key)])
+    return reverse(f"admin:{table_of(model)}_change", args=[quote(key)])
 
 
 def verb_of(model: str, verb: str) -> str:
-    return reverse(f"admin:jobqueue_{model}_{verb}")
+    return reverse(f"admin:{table_of(model)}_{verb}")
 
 
 @dataclass

@@ -12,6 +12,7 @@ from django.db import connection
 from django.db.models import Model
 from django.utils import timezone
 
+from django_jobqueue.contrib.http.models import Token
 from django_jobqueue.domain.endpoint_answers import class_of
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.models import (
@@ -26,7 +27,6 @@ from django_jobqueue.models import (
     QueuedJob,
     Report,
     Schedule,
-    Token,
     Worker,
 )
 

@@ -22,7 +22,7 @@ from django_jobqueue.admin.lists.positions import Key
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from tests.admin import scene as rows
 from tests.admin import units
-from tests.admin.pages import get, list_of, page_of, statements
+from tests.admin.pages import get, list_of, page_of, statements, table_of
 from tests.admin.scene import ADD, FAIL, Scene
 
 LISTS = """
@@ -187,7 +187,7 @@ def test_few_statements_however_many_rows_all_with_a_limit_and_none_for_data(
     wrong = []
     for before, (model, query) in zip(few, lists, strict=True):
         found = asked(anna, model, **query)
-        reads = [sql for sql in found if f'FROM "jobqueue_{model}"' in sql]
+        reads = [sql for sql in found if f'FROM "{table_of(model)}"' in sql]
         # A full page is counted, and the window's end is looked for; no more is new.
         if (
             len(found) > MOST[model] + ("q" in query)
@@ -217,8 +217,8 @@ def test_queries_of_a_page_do_not_grow_with_its_rows(
     with connection.cursor() as cursor:
         for table, key in COPIED.items():  # three times more, with new keys
             cursor.execute(
-                f"INSERT INTO jobqueue_{table} SELECT (jsonb_populate_record(o,"
-                f" jsonb_build_object({key}))).* FROM jobqueue_{table} o,"
+                f"INSERT INTO {table_of(table)} SELECT (jsonb_populate_record(o,"
+                f" jsonb_build_object({key}))).* FROM {table_of(table)} o,"
                 " generate_series(1, 3)"
             )
     many = {model: queries(anna, list_of(model)) for model in MOST_OF_A_PAGE}

@@ -50,7 +50,7 @@ def test_a_verb_needs_its_right_and_that_to_see_its_objects(
 ) -> None:
     caplog.set_level("CRITICAL", logger="django.request")
     client, user = log_in(), get_user_model().objects.get()
-    rights = Permission.objects.filter(content_type__app_label="jobqueue")
+    rights = Permission.objects.filter(content_type__app_label__startswith="jobqueue")
     every = {one.codename: one for one in rights}
     keys, wrong = keys_of(scene), []
     before = everything()

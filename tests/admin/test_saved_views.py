@@ -16,7 +16,7 @@ from django.urls import reverse
 from django_jobqueue.admin.saved_views import view_page
 from django_jobqueue.admin.saved_views.list_query import PASSING
 from django_jobqueue.admin.saved_views.view_menu import view_menu
-from django_jobqueue.management.jobqueue.roles import ROLES
+from django_jobqueue.management.jobqueue.roles import rights_of
 from django_jobqueue.models import AuditEntry, SavedView
 from django_jobqueue.operations import saved_views
 from tests.admin.conftest import LogIn
@@ -228,7 +228,9 @@ def test_saving_and_sharing_need_their_rights(log_in: LogIn) -> None:
     told = save(client, query="status=expired")
     assert "“Broken” is shared, and you may not share" in told
     assert {one.query for one in SavedView.objects.all()} == {"status=failed"}
-    operator = log_in(*ROLES["Job viewer"], *ROLES["Job operator"], name="operator")
+    operator = log_in(
+        *rights_of("Job viewer"), *rights_of("Job operator"), name="operator"
+    )
     assert "was saved" in save(operator, shared="on")
     assert SavedView.objects.get(owner="operator").is_shared
 
@@ -297,7 +299,7 @@ def test_what_is_shared_is_recorded_without_its_conditions(
 
 
 def test_a_viewer_writes_nothing_but_views(log_in: LogIn) -> None:
-    client = log_in(*ROLES["Job viewer"])
+    client = log_in(*rights_of("Job viewer"))
     before = everything()
     save(client)
     view = SavedView.objects.get()

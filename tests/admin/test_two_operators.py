@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import quote
@@ -34,7 +33,7 @@ from django_jobqueue.models import (
 )
 from django_jobqueue.operations import saved_views, schedules
 from django_jobqueue.store.connection import OwnConnection
-from tests.admin.pages import page_of, verb_of
+from tests.admin.pages import model_of, page_of, verb_of
 from tests.admin.scene import ADD, FAIL, LEAK, Scene
 from tests.admin.sent_forms import Form, fields_of
 from tests.admin.units import answer, told
@@ -286,7 +285,7 @@ def operator(name: str) -> Client:
 
 def state(case: Case, key: Any) -> tuple[Any, ...]:
     """All that the forms write."""
-    rows = apps.get_model("jobqueue", case.model)._default_manager.filter(pk=key)
+    rows = model_of(case.model)._default_manager.filter(pk=key)
     return rows.values().first(), list(KeyOverride.objects.values())
 
 

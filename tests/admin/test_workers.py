@@ -17,11 +17,12 @@ from django.utils import timezone
 from django_jobqueue import operations, remote_job
 from django_jobqueue.admin.jobs.stack_dump import place_of
 from django_jobqueue.admin.workers import worker_page
+from django_jobqueue.contrib.http.auth import TokenCaller, UserCaller
+from django_jobqueue.contrib.http.callers import Caller, identity_of
+from django_jobqueue.contrib.http.models import Token
+from django_jobqueue.contrib.http.tokens import create_token
 from django_jobqueue.domain.registry import registry
-from django_jobqueue.http.auth import TokenCaller, UserCaller
-from django_jobqueue.http.callers import Caller, identity_of
-from django_jobqueue.models import JobType, QueuedJob, Token, Worker
-from django_jobqueue.operations import create_token
+from django_jobqueue.models import JobType, QueuedJob, Worker
 from tests.admin.conftest import LogIn
 from tests.admin.pages import Page, get, list_of, page_of
 from tests.admin.scene import ADD, FAIL, MINUTE, archived, endpoint, queued, worker

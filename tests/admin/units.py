@@ -7,7 +7,6 @@ from inspect import unwrap
 from typing import Any
 from urllib.parse import parse_qsl
 
-from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth import get_user
 from django.contrib.messages import get_messages
@@ -17,7 +16,7 @@ from django.test import Client, RequestFactory
 from django.urls import resolve
 from django.utils.http import urlencode
 
-from tests.admin.pages import list_of, page_of, verb_of
+from tests.admin.pages import list_of, model_of, page_of, verb_of
 
 
 def request_of(
@@ -100,7 +99,7 @@ def joined(keys: tuple[object, ...]) -> str:
 
 def listing(client: Client, model: str, **query: Any) -> Any:
     """A list with these filters, as its template gets it."""
-    page = admin.site.get_model_admin(apps.get_model("jobqueue", model))
+    page = admin.site.get_model_admin(model_of(model))
     request = request_of(client, list_of(model), **query)
     found = page.get_changelist_instance(request)
     found.notes = " ".join(map(str, get_messages(request)))  # what it tells above it

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from functools import cache
 
+from django_jobqueue import rooms
 from django_jobqueue.stats import attention
 from tests.architecture.source import Module, modules
 
@@ -135,19 +136,18 @@ def test_each_concern_of_the_overview_has_a_rank() -> None:
     assert codes_used() <= set(attention.CODES)
 
 
+OWN = {"django_jobqueue.apps", "django_jobqueue.checks"}  # which all others load
+
+
 def test_each_file_of_checks_is_loaded() -> None:
-    (loader,) = (
-        node
+    named = {path for room in rooms.rooms() for path in room.checks}
+    registers = {
+        f"django_jobqueue/{module.path}".removesuffix(".py").replace("/", ".")
         for module in modules()
-        if module.path == "apps.py"
-        for node in module.nodes
-        if isinstance(node, ast.FunctionDef) and node.name == "_check"
-    )
-    loaded = {
-        alias.name
-        for node in ast.walk(loader)
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
+        if any(
+            isinstance(node, ast.ImportFrom)
+            and node.module == "django_jobqueue.checks.lazy_loading"
+            for node in module.nodes
+        )
     }
-    files = {m.path.removeprefix("checks/") for m in modules() if m.is_in("checks/")}
-    assert {name.removesuffix(".py") for name in files} - {"__init__"} == loaded
+    assert {name.removesuffix(".__init__") for name in registers} - OWN == named

@@ -8,10 +8,10 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.apps import apps
 from django.db.models import Model
 from django.utils import timezone
 
+from django_jobqueue import rooms
 from django_jobqueue.host.maintenance import pruner
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.pruner import Pruner
@@ -98,13 +98,13 @@ ROWS: dict[str, dict[str, Any]] = {
 
 
 def model(name: str) -> type[Model]:
-    return apps.get_model("jobqueue", name)
+    return next(one for one in rooms.models() if one._meta.model_name == name)
 
 
 def test_every_table_is_pruned_or_stays_small() -> None:
     tables = {
         str(one._meta.model_name)
-        for one in apps.get_app_config("jobqueue").get_models()
+        for one in rooms.models()
         if one._meta.managed and not one._meta.proxy
     }
     known = [*FEW, *WITH_OTHERS, *ROWS]

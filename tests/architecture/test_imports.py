@@ -26,6 +26,7 @@ DANGEROUS = {
     "yaml": "data of jobs is JSON",
     "import_string": "a name from a row is looked up in the registry",
     "import_module": "a name from a row is looked up in the registry",
+    "resolve_name": "a name from a row is looked up in the registry",
     "__import__": "a name from a row is looked up in the registry",
     "eval": "no text is code",
     "exec": "no text is code",
@@ -39,8 +40,8 @@ BY_NAME = {
     ("import_string", "apps.py"): "the settings name the backend",
     ("import_module", "checks/alerts.py"): "the settings name callables",
     ("import_string", "checks/alerts.py"): "the settings name callables",
-    ("import_string", "checks/http_api.py"): "the settings name authorizers",
-    ("import_string", "http/access.py"): "the settings name authorizers",
+    ("import_string", "contrib/http/checks.py"): "the settings name authorizers",
+    ("import_string", "contrib/http/access.py"): "the settings name authorizers",
     (
         "import_string",
         "execution/middleware_chain.py",
@@ -48,6 +49,8 @@ BY_NAME = {
     ("import_module", "checks/__init__.py"): "the settings name middleware",
     ("import_string", "enqueueing/remote.py"): "a constant of ours does",
     ("import_module", "__init__.py"): "a table of our own modules does",
+    ("import_module", "rooms.py"): "a folder of ours does",
+    ("resolve_name", "rooms.py"): "the app of a room does, in its code",
     ("marshal", "processes/shared_value.py"): "memory that only our processes write",
     ("mark_safe", "templatetags/jobqueue.py"): "a template rendered and escaped it",
 }
@@ -160,7 +163,7 @@ OF_A_PRODUCER = {
     "store",
     "text",
 }
-OF_THE_APP = {"apps", "jobs", "logs", "models"}
+OF_THE_APP = {"apps", "jobs", "logs", "models", "rooms"}
 
 
 @pytest.mark.processes
@@ -298,14 +301,22 @@ def test_every_check_registers() -> None:
 # What an extra of ours installs, and who may need it.
 OF_EXTRAS = {
     "ninja": (
-        *("http/api.py", "http/endpoint.py", "http/job_routes.py"),
-        *("http/list_routes.py", "http/queue_routes.py", "http/verb_routes.py"),
-        "http/worker_routes.py",
+        *(
+            "contrib/http/api.py",
+            "contrib/http/endpoint.py",
+            "contrib/http/job_routes.py",
+        ),
+        *(
+            "contrib/http/list_routes.py",
+            "contrib/http/queue_routes.py",
+            "contrib/http/verb_routes.py",
+        ),
+        "contrib/http/worker_routes.py",
     ),
     "pydantic": (
-        *("http/endpoint.py", "http/job_routes.py"),
-        *("http/list_routes.py", "http/schemas.py"),
-        *("http/type_schemas.py", "http/worker_schemas.py"),
+        *("contrib/http/endpoint.py", "contrib/http/job_routes.py"),
+        *("contrib/http/list_routes.py", "contrib/http/schemas.py"),
+        *("contrib/http/type_schemas.py", "contrib/http/worker_schemas.py"),
     ),
     "httpx": (*("remote/cancelling.py", "remote/clients.py", "remote/delivery.py"),),
     "textual": (

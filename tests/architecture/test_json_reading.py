@@ -19,7 +19,7 @@ ELSEWHERE = {
     "enqueueing/follower_rows.py": "what an enqueue wrote in this process",
     "execution/immediate.py": "what an enqueue wrote in this process",
     "host/maintenance/maintenance_process.py": "a pipe of the supervisor",
-    "http/strict_json.py": "a request",
+    "contrib/http/strict_json.py": "a request",
     "contrib/importing/celery_beat.py": "another app's row, with its own answer",
     "management/jobqueue/data.py": "a command line",
     "observers.py": "a trace, below the reader; an error is none",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from django.apps import apps
 from django.contrib.admin.models import LogEntry
 from django.db import models
 
+from django_jobqueue import rooms
 from django_jobqueue.domain.personal_value import Holds
-from django_jobqueue.store.erasing.personal_columns import SOURCES
+from django_jobqueue.store.erasing.personal_columns import sources
 from tests.docs.pages import pages
 
 PAGE = "docs/guides/personal-data.md"
@@ -17,7 +17,7 @@ REASONS = {
         act delivery end kind missed origin outcome overlap state status announced
         condition event pending
         jobqueue_auditentry: verb
-        jobqueue_token: scopes
+        jobqueue_http_token: scopes
         jobqueue_savedview: list
         jobqueue_worker: desired
     """,
@@ -34,7 +34,7 @@ REASONS = {
         jobqueue_jobtype: limit_name name
         jobqueue_figures: name
         jobqueue_host: queues
-        jobqueue_token: job_types queues
+        jobqueue_http_token: job_types queues
         jobqueue_keylimit: name
         jobqueue_lease: name
         jobqueue_queue: name
@@ -89,8 +89,8 @@ REASONS = {
     "about a plan, or the last line of code that does not start": """
         jobqueue_host: error
     """,
-    "a hash of a random text": "jobqueue_token: digest",
-    "of a program": "jobqueue_token: name",
+    "a hash of a random text": "jobqueue_http_token: digest",
+    "of a program": "jobqueue_http_token: name",
     "gone some minutes after the last start is forgotten": "jobqueue_bucket: limit_key",
     "it can; the guide says that its owner deletes the view": """
         jobqueue_savedview: name owner query
@@ -111,7 +111,7 @@ NEVER = {
     for column in names.split()
 }
 WITH_TEXT = (models.CharField, models.TextField, models.JSONField)
-MODELS = (*apps.get_app_config("jobqueue").get_models(), LogEntry)
+MODELS = (*rooms.models(), LogEntry)
 
 
 def with_text() -> set[tuple[str, str]]:
@@ -126,7 +126,7 @@ def with_text() -> set[tuple[str, str]]:
 
 def searched() -> set[tuple[str, str]]:
     """Those that an erasure searches."""
-    return {(one.table, column.name) for one in SOURCES for column in one.columns}
+    return {(one.table, column.name) for one in sources() for column in one.columns}
 
 
 def test_each_column_that_can_hold_text_is_searched_or_has_a_reason() -> None:
@@ -164,7 +164,7 @@ def test_rows_of_a_unique_value_go_with_it() -> None:
     }
     collide = {
         (source.table, column.name)
-        for source in SOURCES
+        for source in sources()
         for column in source.columns
         if (source.table, column.name) in unique and not source.is_of_value
     }
@@ -189,7 +189,7 @@ def test_a_text_is_searched_as_a_text_and_json_as_json() -> None:
         if not model._meta.proxy
         for field in model._meta.concrete_fields
     }
-    for source in SOURCES:
+    for source in sources():
         for column in source.columns:
             field = fields[source.table, column.name]
             is_json = isinstance(field, models.JSONField)

@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from django.apps import apps
-
+from django_jobqueue import rooms
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from tests.architecture.source import modules
 
@@ -80,7 +79,7 @@ def columns() -> dict[str, set[str]]:
             for field in model._meta.get_fields()
             if getattr(field, "column", None)
         }
-        for model in apps.get_app_config("jobqueue").get_models()
+        for model in rooms.models()
     }
 
 

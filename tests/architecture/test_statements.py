@@ -13,6 +13,7 @@ from tests.architecture.source import modules
 HOME = (
     "store/",
     "testing/session_clock.py",
+    "contrib/http/token_rows.py",
     "contrib/importing/foreign_tables.py",  # of other systems
 )
 

@@ -103,7 +103,7 @@ ALLOWED: dict[tuple[str, str], str] = {
     ): "a key of the JSON that --scan prints",
     ("kind", "domain/states.py"): "of a bulk operation, as its column is called",
     ("kind", "models/bulk_operation.py"): "that column",
-    ("kind", "http/schemas.py"): "the same in a body",
+    ("kind", "contrib/http/schemas.py"): "the same in a body",
     ("kind", "operations/bulk.py"): "that column's values, as callers give them",
     ("kind", "store/bulk/"): "that column",
     ("family", "metrics/"): "of samples, as prometheus_client calls it",

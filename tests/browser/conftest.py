@@ -20,7 +20,7 @@ from django.contrib.auth.models import Permission
 from django.db import connections
 from django.test import Client
 
-from django_jobqueue.management.jobqueue.roles import ROLES
+from django_jobqueue.management.jobqueue.roles import ROLES, rights_of
 from testproject import browser
 from tests.admin.conftest import fresh_figures as fresh_figures
 from tests.support.waiting import eventually
@@ -183,11 +183,11 @@ def client_of(role: str = "") -> Client:
 
 
 def _rights_of(role: str) -> Any:
-    names: list[str] = []
-    for name, added in ROLES.items():
-        names += added
-        if name == role:
-            break
+    names = [
+        right.rpartition(".")[2]
+        for one in ROLES[: ROLES.index(role) + 1]
+        for right in rights_of(one)
+    ]
     return Permission.objects.filter(
-        content_type__app_label="jobqueue", codename__in=names
+        content_type__app_label__startswith="jobqueue", codename__in=names
     )

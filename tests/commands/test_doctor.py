@@ -16,9 +16,11 @@ from django.core.management.base import CommandError
 from django.db import connection, connections, transaction
 from django.utils import timezone
 
+from django_jobqueue.contrib.http import examinations
+from django_jobqueue.contrib.http.models import Token
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.management.jobqueue import doctor
-from django_jobqueue.models import Host, JobType, Rollup, Schedule, Token, Worker
+from django_jobqueue.models import Host, JobType, Rollup, Schedule, Worker
 from django_jobqueue.processes import identity
 from django_jobqueue.stats import (
     diagnosis,
@@ -243,7 +245,7 @@ def test_tokens_that_expire_soon_or_just_have_are_found_if_they_must_be_replaced
         moments = {name: at if at is None else now + at for name, at in columns.items()}
         Token.objects.all().delete()
         Token.objects.create(name="billing", **moments)
-        (found,) = host_checks.api_tokens(DjangoDatabase(), now)
+        (found,) = examinations.api_tokens()
         assert found.level == level, columns
     assert findings()["tokens"] == ("ok", "No token expires soon.", "")
 
@@ -343,7 +345,7 @@ def test_an_http_api_that_takes_tokens_in_the_clear_is_found(
     settings.JOBQUEUE = {**settings.JOBQUEUE, "HTTP_REQUIRE_TLS": tls}
     settings.ROOT_URLCONF = urls
     settings.DEBUG = debug
-    assert [one.level for one in host_checks.http_transport()] == [level]
+    assert [one.level for one in examinations.http_transport()] == [level]
 
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -429,8 +431,7 @@ def test_a_server_that_is_down_is_a_problem_and_the_rest_is_examined() -> None:
     try:
         found = findings()
         assert set(found) == {
-            *("http-transport", "endpoints-transport", "endpoints-unsigned"),
-            *("database", "grace"),
+            *("endpoints-transport", "endpoints-unsigned", "database", "grace")
         }
         assert found["database"][0] == "problem"
         assert "does not answer: connection" in found["database"][1]

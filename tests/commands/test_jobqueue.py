@@ -21,8 +21,8 @@ NAMES = (
     "status, top, health, doctor, metrics, show, why, types, workers, hosts, "
     "leases, limits, schedules, schedule, failures, operations, alerts, enqueue, "
     "run, replay, cancel, run-now, reschedule, fail, release, pause, resume, "
-    "override, prune, dump, load, move, sleep, wake, personal-data, import, roles, "
-    "token, bench, completion"
+    "override, prune, dump, load, move, sleep, wake, personal-data, roles, "
+    "bench, completion, token, import"
 )
 
 

@@ -38,7 +38,7 @@ def test_the_schema_can_be_taken_away_and_made_again() -> None:
         call_command("migrate", "jobqueue", "zero", verbosity=0)
         assert made() == set()
     finally:
-        call_command("migrate", "jobqueue", verbosity=0)
+        call_command("migrate", verbosity=0)
     assert made() == before
     row = JobType.objects.get(name="tests.sample.index")
     assert row.unique_by == "document"

@@ -18,8 +18,8 @@ import pytest
 from django.db.models import Sum
 from django.test import override_settings
 
+from django_jobqueue.contrib.http.tokens import create_token
 from django_jobqueue.models import ArchivedJob, QueuedJob, Total, Worker
-from django_jobqueue.operations import create_token
 from tests.crashes.test_exporter import ANY_PORT, value
 from tests.remote.conftest import SECRETS, EndpointServer, Reply
 from tests.sample import endpoints

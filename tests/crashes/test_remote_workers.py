@@ -16,7 +16,8 @@ from django.db.models import F, Sum
 from django.test import override_settings
 
 from django_jobqueue import enqueue_many
-from django_jobqueue.http import worker_routes
+from django_jobqueue.contrib.http import worker_routes
+from django_jobqueue.contrib.http.tokens import create_token
 from django_jobqueue.models import (
     ArchivedJob,
     Failure,
@@ -25,7 +26,6 @@ from django_jobqueue.models import (
     Total,
     Worker,
 )
-from django_jobqueue.operations import create_token
 from tests.support.commands import ROOT
 from tests.support.rows import archived
 from tests.support.run_workers import RunWorkers

@@ -8,11 +8,10 @@ import re
 import tomllib
 from typing import Any
 
-from django.apps import apps
 from django.dispatch import Signal
 
 import django_jobqueue
-from django_jobqueue import exceptions, operations, signals, testing
+from django_jobqueue import exceptions, operations, rooms, signals, testing
 from django_jobqueue.conf import Conf
 from django_jobqueue.domain.job_options import OF_TYPE
 from django_jobqueue.management.commands.jobqueue import SUBCOMMANDS
@@ -21,11 +20,7 @@ from tests.docs.pages import ROOT, pages
 
 BACKPORT = "django-tasks"
 MODELS = sorted(
-    (
-        model
-        for model in apps.get_app_config("jobqueue").get_models()
-        if not model._meta.proxy
-    ),
+    (model for model in rooms.models() if not model._meta.proxy),
     key=lambda model: model.__name__,
 )
 INDEXED = (

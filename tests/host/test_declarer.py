@@ -6,20 +6,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from django.apps import apps
 
-from django_jobqueue import PerKey, cron, job, remote_job
+from django_jobqueue import PerKey, cron, job, remote_job, rooms
+from django_jobqueue.contrib.http.tokens import create_token
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedules import schedules
 from django_jobqueue.enqueueing.handler import Handler
 from django_jobqueue.host.maintenance.declarer import Declarer
 from django_jobqueue.host.maintenance.host_maintenance import HostMaintenance
 from django_jobqueue.models import JobType, KeyLimit, Schedule
-from django_jobqueue.operations import create_token
 from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
-from tests.http.conftest import ALL, Program
+from tests.contrib.http.conftest import ALL, Program
 from tests.store.meanwhile import OpenTransaction, open_transaction
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -58,7 +57,7 @@ def start() -> None:
 
 
 def lock_every_row(transaction: OpenTransaction) -> None:
-    for model in apps.get_app_config("jobqueue").get_models():
+    for model in rooms.models():
         table = model._meta.db_table
         transaction.run(f"SELECT FROM {table} FOR UPDATE")
 

@@ -6,21 +6,20 @@ from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
-from django.apps import apps
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.contenttypes.models import ContentType
 from django.db import connection, models
 from django.utils import timezone
 
+from django_jobqueue import rooms
 from django_jobqueue.domain.personal_value import Holds
 from django_jobqueue.models import JobType
-from django_jobqueue.store.erasing.personal_columns import SOURCES, Column, Source
+from django_jobqueue.store.erasing.personal_columns import Column, Source, sources
 from tests.store.rows import ADD
 
 MODELS: dict[str, type[models.Model]] = {
-    model._meta.db_table: model
-    for model in (*apps.get_app_config("jobqueue").get_models(), LogEntry)
+    model._meta.db_table: model for model in (*rooms.models(), LogEntry)
 }
 
 
@@ -44,7 +43,7 @@ def content(column: Column, value: Any) -> Any:
 
 def plant(value: Any) -> dict[str, Any]:
     """Insert a row into each table; returns them by the name of the table."""
-    return {source.name: _row(source, value) for source in SOURCES}
+    return {source.name: _row(source, value) for source in sources()}
 
 
 def _row(source: Source, value: Any) -> Any:

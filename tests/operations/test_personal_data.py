@@ -37,7 +37,7 @@ from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.erasing import erasure_rows
 from django_jobqueue.store.erasing.erase_chunk import MOST_PASSES
-from django_jobqueue.store.erasing.personal_columns import NAMES
+from django_jobqueue.store.erasing.personal_columns import sources
 from tests.operations.planted import plant, tables_with, texts
 from tests.sample import jobs
 from tests.store.rows import ADD, ago, archive, make
@@ -81,13 +81,16 @@ def test_of_a_value_in_every_column_nothing_is_left() -> None:
     def check(value: Any, act: str) -> None:
         plant(value)
         spelled = [str(value), json.dumps(value).strip('"')]
-        assert len(tables_with(*spelled)) == len(NAMES)
+        assert len(tables_with(*spelled)) == len(sources())
         found = personal_data.find(str(value))
-        assert (found.total, found.rows) == (len(NAMES), dict.fromkeys(NAMES, 1))
+        assert (found.total, found.rows) == (
+            len(sources()),
+            dict.fromkeys([one.name for one in sources()], 1),
+        )
         personal_data.discard(found.id)
         row = run(str(value), act)
         assert (row.state, row.remaining) == ("done", {})
-        assert row.changed == dict.fromkeys(NAMES, 1)
+        assert row.changed == dict.fromkeys([one.name for one in sources()], 1)
         assert tables_with(*spelled) == []
 
     check_each(check, [*zip(VALUES, cycle(ACTS)), (MAIL, "delete")], least=6)

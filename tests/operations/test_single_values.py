@@ -15,6 +15,7 @@ import pytest
 
 import django_jobqueue
 from django_jobqueue import InvalidArguments, operations, progress, testing
+from django_jobqueue.contrib.http import tokens
 from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.store.control.prune import Rule
 from tests.sample import jobs
@@ -53,7 +54,14 @@ SEVERAL = ("Iterable", "Sequence", "Collection", "Ids", "Names", "Fingerprints")
 
 def public() -> Iterator[Callable[..., Any]]:
     """Every public function, but for async twins, which call theirs."""
-    for room in (django_jobqueue, operations, operations.bulk, testing, progress):
+    for room in (
+        django_jobqueue,
+        operations,
+        operations.bulk,
+        tokens,
+        testing,
+        progress,
+    ):
         for name in getattr(room, "__all__", dir(room)):
             found = getattr(room, name)
             is_own = hasattr(room, "__all__") or (

@@ -31,7 +31,7 @@ from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.queue import rescue
 from django_jobqueue.store.rows import Job
 from django_jobqueue.testing import drain
-from tests.http.conftest import Program, problem, program  # noqa: F401
+from tests.contrib.http.conftest import Program, problem, program  # noqa: F401
 from tests.remote.conftest import TYPE, EndpointServer, Reply
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from django_jobqueue.http.job_objects import job_type_object
+from django_jobqueue.contrib.http.job_objects import job_type_object
 from django_jobqueue.models import JobType, Queue, QueuedJob, Worker
 from django_jobqueue.stats import current_state
 from django_jobqueue.stats.pauses import in_force, is_paused

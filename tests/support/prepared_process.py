@@ -24,7 +24,6 @@ from django_jobqueue.checks import (  # noqa: E402, F401
     alerts,
     endpoints,
     followers,
-    http_api,
     key_limits,
     project_settings,
     schedules,

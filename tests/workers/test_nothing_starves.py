@@ -12,18 +12,18 @@ import pytest
 from django.db import connection
 
 from django_jobqueue import PerKey, Rate, job, operations, remote_job
+from django_jobqueue.contrib.http import remote_claims
+from django_jobqueue.contrib.http.lane_scans import LaneScans
+from django_jobqueue.contrib.http.tokens import create_token
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing.handler import Handler
-from django_jobqueue.http import remote_claims
-from django_jobqueue.http.lane_scans import LaneScans
 from django_jobqueue.models import QueuedJob
-from django_jobqueue.operations import create_token
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.queue.claim_keyed import WALK
 from django_jobqueue.testing import drain
 from django_jobqueue.workers.claiming.time_share import TimeShare
-from tests.http.conftest import ALL, Program
+from tests.contrib.http.conftest import ALL, Program
 from tests.store.rows import register
 from tests.support.hand_driven import Make
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from django.contrib.admin.views.main import SEARCH_VAR
-from django.contrib.auth import get_user_model
 from django.db.models import Count, Min, QuerySet
 from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
@@ -18,13 +17,11 @@ from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.tabs import address_of
 from django_jobqueue.admin.workers import endpoint_cells
 from django_jobqueue.domain.states import QueuedStatus, WorkerState
-from django_jobqueue.models import Host, QueuedJob, Token, Worker
+from django_jobqueue.models import Host, QueuedJob, Worker
+from django_jobqueue.rooms import load, rooms
 from django_jobqueue.text import numbers
 
 Lines = list[tuple[Any, Any]]  # labels and values
-# Callers of the HTTP API, as its rows name them.
-TOKEN: Final = "django_jobqueue.http.auth.TokenCaller"
-USER: Final = "django_jobqueue.http.auth.UserCaller"
 
 
 def summary_of(request: HttpRequest, worker: Worker) -> Lines:
@@ -99,16 +96,12 @@ def _place(worker: Worker) -> Lines:
 
 
 def _owner(worker: Worker) -> str:
-    """The name of the token or user; of a caller of your own, its identity."""
+    """The name of a program or user; of a caller of your own, its identity."""
     caller, _colon, identity = worker.owner.partition(":")
-    if caller == TOKEN:
-        names = Token._default_manager.filter(pk=identity).values_list(
-            "name", flat=True
-        )
-        return names.first() or identity
-    if caller == USER:
-        user = get_user_model()._default_manager.filter(pk=identity).first()
-        return identity if user is None else str(user.get_username())
+    for room in rooms():
+        if caller in room.owners:
+            name: str = load(room.owners[caller])(identity)
+            return name or identity
     return identity
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
 
-from django_jobqueue import signals
+from django_jobqueue import rooms, signals
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.signal_sender import announcer
@@ -24,7 +24,6 @@ from django_jobqueue.store import (
     failure_rollup,
     host_rows,
     rollup,
-    token_rows,
     totals,
     worker_rows,
 )
@@ -112,7 +111,7 @@ class Pruner(Loop):
         yield from (rollup.fold, rollup.drop, totals.fold, failure_rollup.drop)
         yield from (fire.prune_firings, prune.drop_buckets)
         if (keep := conf.audit_retention) is not None:
-            for drop in (audit.drop, operation_rows.drop, token_rows.drop):
+            for drop in (audit.drop, operation_rows.drop, *rooms.offered("dropped")):
                 yield partial(drop, keep=keep)
         if hourly:
             yield from (prune.forget_groups, totals.drop, totals.fold_queues)

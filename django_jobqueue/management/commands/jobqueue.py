@@ -31,7 +31,6 @@ from django_jobqueue.management.jobqueue.enqueue import Enqueue
 from django_jobqueue.management.jobqueue.failures import Failures
 from django_jobqueue.management.jobqueue.health import HealthCheck
 from django_jobqueue.management.jobqueue.hosts import Hosts
-from django_jobqueue.management.jobqueue.import_command import Import
 from django_jobqueue.management.jobqueue.leases import Leases
 from django_jobqueue.management.jobqueue.limits import Limits
 from django_jobqueue.management.jobqueue.metrics import Metrics
@@ -61,11 +60,11 @@ from django_jobqueue.management.jobqueue.subcommand import (
     Parser,
     Subcommand,
 )
-from django_jobqueue.management.jobqueue.token import Tokens
 from django_jobqueue.management.jobqueue.top import Top
 from django_jobqueue.management.jobqueue.types import Types
 from django_jobqueue.management.jobqueue.why import Why
 from django_jobqueue.management.jobqueue.workers import Workers
+from django_jobqueue.rooms import load, rooms
 
 ENDED_BY_PIPE: Final = 141  # as shells report a program that SIGPIPE ended
 
@@ -107,11 +106,10 @@ SUBCOMMANDS: Final[dict[str, Subcommand]] = {
         Sleep(),
         Wake(),
         PersonalData(),
-        Import(),
         Roles(),
-        Tokens(),
         Bench(),
         Completion(),
+        *(load(path)() for room in rooms() for path in room.subcommands.values()),
     )
 }
 

@@ -12,70 +12,13 @@ from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.detail_page import as_json
 from django_jobqueue.management.jobqueue.subcommand import Subcommand
 from django_jobqueue.management.jobqueue.subcommand_verbs import add_format
+from django_jobqueue.rooms import rooms
 
-APP: Final = "jobqueue"
+CORE: Final = "jobqueue"
 
-# What each role adds to the one above it.
-ROLES: Final[dict[str, tuple[str, ...]]] = {
-    "Job viewer": (
-        "add_savedview",
-        "view_alert",
-        "view_archivedjob",
-        "view_auditentry",
-        "view_bulkoperation",
-        "view_erasure",
-        "view_failuregroup",
-        "view_host",
-        "view_jobsearch",
-        "view_jobtype",
-        "view_keylimit",
-        "view_lease",
-        "view_overview",
-        "view_queue",
-        "view_queuedjob",
-        "view_schedule",
-        "view_token",
-        "view_worker",
-    ),
-    # Whoever is on call: sees what a job is about, stops the bleeding, and repairs.
-    "Job operator": (
-        "cancel_queuedjob",
-        "change_failuregroup",
-        "control_worker",
-        "free_unique_key",
-        "pause_jobtype",
-        "pause_queue",
-        "pause_schedule",
-        "release_queuedjob",
-        "replay_archivedjob",
-        "reschedule_queuedjob",
-        "run_schedule",
-        "share_savedview",
-        "start_bulkoperation",
-        "take_away_lease",
-        "start_jobsearch",
-        "view_job_data",
-    ),
-    # Says what is to be done instead of the code: other data, other policies.
-    "Job engineer": (
-        "add_schedule",
-        "change_jobtype",
-        "change_keylimit",
-        "change_schedule",
-        "delete_schedule",
-        "edit_job_data",
-        "enqueue_job",
-    ),
-    # What cannot be taken back, and what is secret.
-    "Job admin": (
-        "erase_personal_data",
-        "manage_token",
-        "prune_archivedjob",
-        "reveal_job_data",
-        "unbounded_bulkoperation",
-        "work_remotely",
-    ),
-}
+
+# What each role adds to the one above it, is said by the rooms.
+ROLES: Final = ("Job viewer", "Job operator", "Job engineer", "Job admin")
 
 
 class Given(NamedTuple):
@@ -140,8 +83,8 @@ of rights)."""
         names: set[str] = set()
         given: dict[str, Given] = {}
         with transaction.atomic(using=router.db_for_write(model)):
-            for role, added in ROLES.items():
-                names |= set(added)
+            for role in ROLES:
+                names |= rights_of(role)
                 given[role] = _give(model, role, names, known, dry=options["dry_run"])
         if options["format"] == "json":
             console.print(as_json({role: one._asdict() for role, one in given.items()}))
@@ -152,11 +95,34 @@ of rights)."""
             console.info("Nothing was changed.")
 
 
+def rights_of(role: str) -> set[str]:
+    """What this role adds: rights, those of features with the label of these."""
+    return {
+        _named(room.label, name)
+        for room in rooms()
+        for name in room.rights.get(role, ())
+    }
+
+
+def _named(label: str, codename: str) -> str:
+    return codename if label == CORE else f"{label}.{codename}"
+
+
+def _ours(permissions: Any) -> dict[str, Any]:
+    """Those of our rooms, by name."""
+    labels = [room.label for room in rooms()]
+    chosen = permissions.filter(content_type__app_label__in=labels)
+    return {
+        _named(one.content_type.app_label, one.codename): one
+        for one in chosen.select_related("content_type")
+    }
+
+
 def _permissions() -> dict[str, Any]:
-    """The permissions of the app, by codename. Raises CommandError."""
+    """All permissions of ours. Raises CommandError."""
     model: Any = apps.get_model("auth", "Permission")
-    known = {p.codename: p for p in model.objects.filter(content_type__app_label=APP)}
-    missing = {name for names in ROLES.values() for name in names} - set(known)
+    known = _ours(model.objects)
+    missing = {name for role in ROLES for name in rights_of(role)} - set(known)
     if missing:
         raise CommandError(
             f"There is no permission {', '.join(sorted(missing))}: run manage.py "
@@ -175,8 +141,7 @@ def _give(
             group = model.objects.create(name=role)
             group.permissions.set(known[name] for name in names)
         return Given(is_new=True, added=sorted(names), removed=[])
-    held = group.permissions.filter(content_type__app_label=APP)
-    had = set(held.values_list("codename", flat=True))
+    had = set(_ours(group.permissions))
     more, less = sorted(names - had), sorted(had - names)
     if not dry:
         group.permissions.add(*(known[name] for name in more))

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final, NoReturn
 
 from django.core.management.base import CommandParser, DjangoHelpFormatter
 
+from django_jobqueue import rooms
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.text.suggestions import did_you_mean
 
@@ -102,6 +103,9 @@ class Names(dict[str, Any]):
         if super().__contains__(name):
             return True
         hint = did_you_mean(name, self)
+        for room in rooms.absent():
+            if name in room.subcommands:
+                hint = f" Add {room.name!r} to INSTALLED_APPS."
         raise argparse.ArgumentError(
             None,
             f"There is no subcommand {name!r}.{hint} The subcommands are "

@@ -25,12 +25,12 @@ from django_jobqueue.store.erasing.erasure_rows import Erasure, Position
 from django_jobqueue.store.erasing.personal_columns import (
     ARCHIVED,
     GIVEN,
-    NAMES,
     QUEUED,
     RUNNING,
     SOURCES,
     Column,
     Source,
+    sources,
 )
 from django_jobqueue.store.remade_keys import LIMIT_KEY
 
@@ -109,7 +109,7 @@ def chunk(db: Database, erasure: Erasure, *, max_rows: int) -> Done:
     """Examine the next rows of an erasure that this transaction has locked."""
     pin(db)
     place = erasure.position
-    source, personal = SOURCES[place.source], erasure.personal
+    source, personal = sources()[place.source], erasure.personal
     examined, keys, last = _scan(db, source, personal, place.cursor, max_rows)
     if erasure.state == BulkState.DRAFT:
         hits = _count(db, source, personal, keys)
@@ -132,7 +132,7 @@ def _advance(
     db: Database, erasure: Erasure, hits: Hits, place: Position, examined: int
 ) -> tuple[bool, float]:
     """Store the place; returns whether all is done, and how long to wait."""
-    ended = place.source == len(SOURCES)  # of the pass
+    ended = place.source == len(sources())  # of the pass
     if erasure.state == BulkState.DRAFT:
         erasure_rows.set_counted(
             db,
@@ -235,7 +235,8 @@ def _erase(
     if source.name == QUEUED:  # they must not run without the value, so they do not run
         places = {"ids": cancel(db, ids, reason=CANCELLED).archived}
         archived = [tuple(map(_written, key)) for key in db.fetch(PLACES, places)]
-        _erase(db, SOURCES[NAMES.index(ARCHIVED)], personal, archived, act)
+        (source,) = (one for one in SOURCES if one.name == ARCHIVED)
+        _erase(db, source, personal, archived, act)
     else:
         db.run(FREE_KEYS, {"ids": ids})
     return hits

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from django_jobqueue import rooms
 from django_jobqueue.domain.personal_value import Holds
 
 DATA, TEXT, TEXTS, SELECTION = Holds
@@ -122,12 +123,6 @@ SOURCES: Final = (
         is_of_value=True,
     ),
     Source(
-        name="tokens",
-        table="jobqueue_token",
-        order=_ID,
-        columns=(Column("created_by", TEXT), Column("revoked_by", TEXT)),
-    ),
-    Source(
         name="failure_groups",
         table="jobqueue_failuregroup",
         order={"fingerprint": "uuid"},
@@ -215,8 +210,13 @@ SOURCES: Final = (
         columns=(Column("object_repr", TEXT, 200), Column("change_message", TEXT)),
         where=(
             "content_type_id IN (SELECT id FROM django_content_type"
-            " WHERE app_label = 'jobqueue')"
+            " WHERE app_label = 'jobqueue' OR app_label LIKE 'jobqueue\\_%%')"
         ),
     ),
 )
-NAMES: Final = tuple(source.name for source in SOURCES)
+
+
+def sources() -> tuple[Source, ...]:
+    """Those of the core, and of the installed features."""
+    more = (source for some in rooms.offered("personal_columns") for source in some)
+    return (*SOURCES, *more)

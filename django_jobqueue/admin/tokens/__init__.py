@@ -1,1 +1,0 @@
-"""Tokens of the HTTP API: which there are, making and revoking them."""

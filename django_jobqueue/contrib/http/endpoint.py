@@ -1,0 +1,88 @@
+"""Makes operations of the API out of functions: who may call them, and what they
+answer."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Router
+from pydantic import BaseModel
+
+from django_jobqueue.contrib.http.access import WITH_BODY, Access
+from django_jobqueue.contrib.http.api_tokens import Scope
+
+Function = Callable[..., HttpResponse]
+
+# Problems that any operation may answer with, besides its own.
+GENERAL: Final = (
+    *("missing_authentication", "invalid_token", "insecure_request", "forbidden"),
+    *("incorrect_password", "csrf_failed", "invalid_parameter", "internal_error"),
+    *("unavailable", "too_slow", "invalid_request", "too_many_requests"),
+)
+OF_BODIES: Final = (
+    *("missing_parameter", "length_required"),
+    *("entity_too_large", "unsupported_media_type"),
+)
+
+router = Router()
+
+
+def endpoint(
+    method: str,
+    path: str,
+    *,
+    scope: Scope,
+    permission: str | Sequence[str],
+    answers: Mapping[int, type[BaseModel]],
+    problems: Iterable[str] = (),
+    headers: Iterable[Mapping[str, Any]] = (),
+    tag: str = "jobs",
+) -> Callable[[Function], Function]:
+    """Register a function as an operation.
+
+    ``permission`` is what users of the site need: all of several, also that to see
+    what they change. ``problems`` are the ids of its own, and ``headers`` those that it
+    reads, as OpenAPI describes them.
+    """
+    permissions = [permission] if isinstance(permission, str) else list(permission)
+    own = (*GENERAL, *(OF_BODIES if method in WITH_BODY else ()), *problems)
+
+    def register(function: Function) -> Function:
+        parameters = inspect.signature(function).parameters
+        query = [
+            name
+            for name in parameters
+            if name not in ("request", "body") and f"{{{name}}}" not in path
+        ]
+        router.api_operation(
+            [method],
+            path,
+            auth=Access(scope, permissions, query),
+            response=dict(answers),
+            by_alias=True,  # as ``answer`` writes them
+            operation_id=function.__name__,
+            summary=_first_line(function),
+            description=inspect.getdoc(function),
+            tags=[tag],
+            openapi_extra={
+                "parameters": list(headers),
+                "x-problems": sorted(own),
+                "x-scope": scope.value,
+            },
+        )(function)
+        return function
+
+    return register
+
+
+def answer(status: int, value: BaseModel, *, partial: bool = False) -> HttpResponse:
+    """The answer with this body; ``partial`` leaves out what was not set."""
+    text = value.model_dump_json(exclude_unset=partial, by_alias=True)
+    return HttpResponse(text, status=status, content_type="application/json")
+
+
+def _first_line(function: Callable[[HttpRequest], Any] | Function) -> str:
+    return (inspect.getdoc(function) or "").partition("\n")[0].rstrip(".")

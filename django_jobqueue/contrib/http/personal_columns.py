@@ -1,0 +1,17 @@
+"""Where personal data can be in the tables of the HTTP API."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django_jobqueue.domain.personal_value import Holds
+from django_jobqueue.store.erasing.personal_columns import Column, Source
+
+SOURCES: Final = (
+    Source(
+        name="tokens",
+        table="jobqueue_http_token",
+        order={"id": "bigint"},
+        columns=(Column("created_by", Holds.TEXT), Column("revoked_by", Holds.TEXT)),
+    ),
+)

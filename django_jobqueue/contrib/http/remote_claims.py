@@ -1,0 +1,261 @@
+"""Claims of remote workers: the statements of any worker, one lane after the other."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Final
+
+from django.db import OperationalError, connections
+
+from django_jobqueue.contrib.http.lane_scans import LaneScans
+from django_jobqueue.contrib.http.problems import Problem
+from django_jobqueue.contrib.http.remote_attempts import Attempts
+from django_jobqueue.contrib.http.waiting_workers import WaitingWorkers
+from django_jobqueue.domain.name_patterns import EVERY
+from django_jobqueue.domain.states import Delivery
+from django_jobqueue.processes.shared_listener import EVERYTHING, SharedListener
+from django_jobqueue.store import job_types, remote_workers, session, worker_rows
+from django_jobqueue.store.connection import PINNED, DjangoDatabase
+from django_jobqueue.store.errors import is_contended
+from django_jobqueue.store.notify import News
+from django_jobqueue.store.queue import claim, lanes
+from django_jobqueue.store.queue.keyed_turn import KeyTurns, Limits
+from django_jobqueue.store.queue.lane_turn import fill, turn_of
+from django_jobqueue.store.queue.lanes import Head, LaneMark
+from django_jobqueue.store.remote_workers import HeldJob, RemoteWorker
+from django_jobqueue.store.rows import ClaimedJob, Lane, Overrides
+
+MayWork = Callable[[str | None, str | None], bool]  # of a job type and a queue
+
+BUSY_LANE: Final = 0.5  # seconds that a claim waits for the lock of a job type
+CHECK_UNHEARD: Final = 1.0  # seconds between checks of one that waits and hears nothing
+CHECK_HEARD: Final = 5.0  # and while it hears notifications
+MOST_LANES: Final = 1_000  # of which it is known where the circle of keys goes on
+MOST_WALKS: Final = 10  # of a claim past keys without room; the next goes on there
+NO_LIMITS: Final = Overrides(None, None, None, None)
+
+_listener = SharedListener("remote workers", News.JOBS, News.BEHIND)
+_waiting = WaitingWorkers()
+_scans = LaneScans()
+_key_turns: dict[Lane, KeyTurns] = {}
+
+
+def _reset_after_fork() -> None:
+    """In the child of a fork: the listening thread does not exist there."""
+    global _listener, _waiting
+    _listener = SharedListener("remote workers", News.JOBS, News.BEHIND)
+    _waiting = WaitingWorkers()
+
+
+os.register_at_fork(after_in_child=_reset_after_fork)
+
+
+def lost() -> Problem:
+    """The problem of a worker that there is not, or not any more, for this caller."""
+    return Problem(
+        "worker_lost",
+        "You have no such worker, or its lease has lapsed. Register again; its jobs "
+        "are given to others.",
+    )
+
+
+def _keys_of(lane: Lane) -> KeyTurns:
+    """Where the circle of its keys goes on: where the last claim through this process
+    ended, whichever worker's."""
+    if lane not in _key_turns and len(_key_turns) >= MOST_LANES:
+        _key_turns.clear()
+    return _key_turns.setdefault(lane, KeyTurns())
+
+
+class Claims:
+    """What one request of a remote worker claims."""
+
+    def __init__(
+        self, db: DjangoDatabase, worker: RemoteWorker, owner: str, may_work: MayWork
+    ) -> None:
+        self.due_in: float | None = None  # seconds until the next job is due, if known
+        self._db = db
+        self._worker = worker
+        self._owner = owner
+        self._may_work = may_work
+        self._queues = None if worker.queues is None else frozenset(worker.queues)
+        self._within = lanes.of_queues(worker.queues)
+
+    @property
+    def asked(self) -> str:
+        """What an operator asks of the worker, as of the last look."""
+        return self._worker.asked
+
+    def take(self, limit: int) -> list[HeldJob]:
+        """Claim up to so many jobs that may be started. Raises Problem."""
+        if self._worker.is_to_stop:
+            return []
+        types = remote_workers.remote_types(self._db, self._worker.job_types)
+        heads = _scans.heads(self._db, self._within)
+        heads = [head for head in heads if self._serves(head, types)]
+        later = [head.due_in for head in heads if head.due_in and not head.is_due]
+        self.due_in = min(later, default=None)
+        due = [head for head in heads if head.is_due]
+        due.sort(key=lambda head: (-head.lane.priority, head.mark))
+        limits = job_types.overrides(self._db, {head.lane.job_type for head in due})
+        jobs: list[ClaimedJob] = []
+        for head in due:
+            room, job_type = limit - len(jobs), head.lane.job_type
+            # A claim is a start: a job that waits in the worker for another is lost
+            # with it.
+            fits = limit == 1 or types[job_type] != Delivery.AT_MOST_ONCE
+            if room > 0 and fits:
+                of_type = Limits.in_force(limits.get(job_type, NO_LIMITS))
+                claimed = self._claim(self._of_lane(head.lane, of_type), room)
+                if not claimed and of_type.keys is None:  # the turn of keys goes on
+                    _scans.had_none(self._within, head.lane)
+                jobs += claimed
+        if not jobs and limit == 1:
+            jobs = self._quarantined(sorted(types))
+        return self._startable(jobs)
+
+    def wait(self, limit: int, seconds: float) -> list[HeldJob]:
+        """The same, and wait for a job so long. The lease is renewed meanwhile. Raises
+        Problem."""
+        woken, deadline = threading.Event(), time.monotonic() + seconds
+        id, group, alias = self._worker.id, self._group(limit), self._db.alias
+
+        def wake() -> None:
+            if _waiting.is_first(group, woken):
+                woken.set()
+
+        with _listener.listening(EVERYTHING, wake), _waiting.waiting(group, woken):
+            is_listening = False
+            while True:
+                woken.clear()
+                with _waiting.asking(alias):
+                    if not is_listening:
+                        worker_rows.set_listening(self._db, id, True)
+                        is_listening = True
+                    is_over = True  # after an error, too
+                    try:
+                        self._renew()
+                        jobs = self.take(limit)
+                        left = deadline - time.monotonic()
+                        is_over = bool(jobs) or left <= 0 or self._worker.is_to_stop
+                    finally:
+                        if is_over:
+                            worker_rows.set_listening(self._db, id, False)
+                if jobs:
+                    _waiting.got_jobs(group, woken)
+                if is_over:
+                    return jobs
+                woken.wait(min(left, self._pause(group, woken)))
+
+    def _group(self, limit: int) -> Hashable:
+        """Requests that would claim the same jobs."""
+        worker = self._worker
+        queues = None if worker.queues is None else tuple(sorted(worker.queues))
+        return self._owner, tuple(sorted(worker.job_types)), queues, limit == 1
+
+    def _pause(self, group: Hashable, woken: threading.Event) -> float:
+        """Seconds until it looks again if it is not woken: to renew its lease, and if
+        it looks for its group, for jobs that nobody told it of."""
+        renewal = self._worker.lease / 3
+        if not _waiting.is_first(group, woken):
+            return renewal
+        longest = CHECK_HEARD if _listener.hears else CHECK_UNHEARD
+        due_in = CHECK_HEARD if self.due_in is None else self.due_in
+        return min(longest, due_in, renewal)
+
+    def _renew(self) -> None:
+        worker = remote_workers.renew(self._db, self._worker.id, self._owner)
+        if worker is None:
+            raise lost()
+        self._worker = worker
+
+    def _serves(self, head: Head, types: dict[str, str]) -> bool:
+        lane, queues = head.lane, self._queues
+        return (
+            head.due_in is not None
+            and lane.job_type in types
+            and (queues is None or lane.queue in queues)
+            and self._may_work(lane.job_type, lane.queue)
+        )
+
+    def _of_lane(self, lane: Lane, limits: Limits) -> Callable[[int], list[ClaimedJob]]:
+        """The claim of this lane, within the limits of its type."""
+        db, id, marks, keys = (
+            self._db,
+            self._worker.id,
+            [LaneMark(lane)],
+            _keys_of(lane),
+        )
+        further = iter(range(MOST_WALKS))
+        turn = turn_of(
+            lane,
+            limits,
+            keys,
+            may_go_on=lambda: next(further, None) is not None,
+        )
+
+        def claim_some(room: int) -> list[ClaimedJob]:
+            jobs: list[ClaimedJob] = []
+            fill(jobs, room, turn, lambda left: turn.claim(db, id, marks, left))
+            if len(jobs) >= room:
+                keys.was_full()
+            return jobs
+
+        return claim_some
+
+    def _quarantined(self, names: Sequence[str]) -> list[ClaimedJob]:
+        """A job that must run alone, for a worker that holds nothing: or it would wait
+        forever for a process that does not know its type."""
+        queues, may_work = self._worker.queues, self._may_work
+        # Queues and types are asked for apart, as for registering.
+        among = [EVERY] if queues is None else queues
+        if not (may_work(None, EVERY) or all(may_work(None, one) for one in among)):
+            return []
+        allowed = [name for name in names if may_work(name, None)]
+        if not allowed or remote_workers.held(self._db, self._worker.id):
+            return []
+        nearest = claim.next_quarantined(self._db, allowed, queues)
+        if nearest.due_in != 0:
+            return []
+
+        def claim_one(room: int) -> list[ClaimedJob]:
+            if room < self._worker.slots:  # it holds a job by now
+                return []
+            return claim.claim_quarantined(self._db, self._worker.id, allowed, queues)
+
+        return self._claim(claim_one, self._worker.slots)
+
+    def _claim(
+        self, claim_some: Callable[[int], list[ClaimedJob]], limit: int
+    ) -> list[ClaimedJob]:
+        """Claim in one transaction, with the plans of all claims, within the slots. A
+        lane that somebody has locked gives nothing this time."""
+
+        def work() -> list[ClaimedJob]:
+            wrapper: Any = connections[self._db.alias]
+            session.pin(wrapper.connection, PINNED, BUSY_LANE)
+            room = remote_workers.lock_slots(self._db, self._worker)
+            if room is None:
+                raise lost()
+            room = min(room, limit)
+            return claim_some(room) if room > 0 else []
+
+        try:
+            return self._db.in_transaction(work)
+        except OperationalError as error:
+            if not is_contended(error):
+                raise
+            return []
+
+    def _startable(self, jobs: Sequence[ClaimedJob]) -> list[HeldJob]:
+        """Those of the claimed jobs that have an attempt left; the others are over."""
+        if not jobs:
+            return []
+        ids = [job.id for job in jobs]
+        held = remote_workers.held(self._db, self._worker.id, ids)
+        order = {id: place for place, id in enumerate(ids)}
+        held.sort(key=lambda one: order[one.job.id])
+        return Attempts(self._db, self._worker).end_unstartable(held)

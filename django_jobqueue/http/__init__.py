@@ -1,4 +1,0 @@
-"""The HTTP API: what programs in any language enqueue and ask by.
-
-``path("jobqueue/", include("django_jobqueue.http.urls"))`` mounts it.
-"""

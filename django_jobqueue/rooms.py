@@ -1,0 +1,84 @@
+"""Rooms: what each installed feature adds, and how the core finds it by INSTALLED_APPS.
+
+The core is the first room. What a room offers is named by dotted paths, and loaded when
+somebody asks for it: a worker never loads a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from pkgutil import iter_modules, resolve_name
+from typing import Any, ClassVar, NamedTuple
+
+from django.apps import AppConfig, apps
+from django.db.models import Model
+
+
+class Tab(NamedTuple):
+    """A page of the admin that every page of ours leads to."""
+
+    name: str  # of a model of the room, in lower case; or of a page
+    label: Any
+    key: str  # goes there, after "g"
+
+
+class Room(AppConfig):
+    """The app of a feature."""
+
+    name = ""
+    default = False  # is no app itself
+    default_auto_field = "django.db.models.BigAutoField"
+
+    tabs: ClassVar[Sequence[Tab]] = ()
+    # Of ``manage.py jobqueue``: classes, by the name.
+    subcommands: ClassVar[Mapping[str, str]] = {}
+    # Modules whose checks register with ``checks.lazy_loading``.
+    checks: ClassVar[Sequence[str]] = ()
+    # What ``jobqueue roles`` gives: rights of the app, by the role.
+    rights: ClassVar[Mapping[str, Sequence[str]]] = {}
+    # Where an erasure looks: tuples of ``Source``.
+    personal_columns: ClassVar[Sequence[str]] = ()
+    # Functions that delete a batch of old rows, ``drop(db, keep=seconds)``, and say
+    # whether there may be more.
+    dropped: ClassVar[Sequence[str]] = ()
+    # Of ``jobqueue doctor``: functions that yield findings, by the id of these.
+    examinations: ClassVar[Mapping[str, str]] = {}
+    # Functions that name the owner of a remote worker, by the path of its caller.
+    owners: ClassVar[Mapping[str, str]] = {}
+
+
+def rooms() -> list[Room]:
+    """Those that are installed, the core first."""
+    return [config for config in apps.get_app_configs() if isinstance(config, Room)]
+
+
+def models() -> list[type[Model]]:
+    """Those of all rooms."""
+    return [model for room in rooms() for model in room.get_models()]
+
+
+def absent() -> Iterator[type[Room]]:
+    """Those of this package that are not installed: what they offer, to say how to get
+    it, and nothing that it names."""
+    installed = {room.name for room in rooms()}
+    for each in iter_modules([str(Path(__file__).with_name("contrib"))]):
+        name = f"django_jobqueue.contrib.{each.name}"
+        if name in installed or find_spec(f"{name}.apps") is None:
+            continue
+        for one in vars(import_module(f"{name}.apps")).values():
+            if isinstance(one, type) and issubclass(one, Room) and one.name == name:
+                yield one
+
+
+def load(path: str) -> Any:
+    """What a room offers, by its dotted path."""
+    return resolve_name(path)
+
+
+def offered(port: str) -> Iterator[Any]:
+    """What the rooms offer there, loaded."""
+    for room in rooms():
+        yield from map(load, getattr(room, port))

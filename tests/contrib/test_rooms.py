@@ -1,0 +1,105 @@
+"""Features are rooms: who does not install one has nothing of it."""
+
+from __future__ import annotations
+
+import runpy
+import subprocess
+import sys
+from argparse import ArgumentError
+
+import pytest
+from django.apps import apps
+from django.core.exceptions import ImproperlyConfigured
+
+from django_jobqueue import rooms
+from django_jobqueue.management.jobqueue.subcommand import Names
+from tests.support.commands import ROOT
+
+DJANGOS = ["django.contrib.auth", "django.contrib.contenttypes", "django.contrib.admin"]
+DJANGOS += ["django.contrib.messages", "django.contrib.sessions"]
+HTTP, IMPORTING = "django_jobqueue.contrib.http", "django_jobqueue.contrib.importing"
+FEATURES = (HTTP, IMPORTING)
+PROJECT = """
+import sys
+import django
+from django.conf import settings
+settings.configure(
+    INSTALLED_APPS={apps!r},
+    DATABASES={{"default": {{"ENGINE": "django.db.backends.postgresql", "NAME": "x"}}}},
+    SECRET_KEY="x" * 50,
+    ROOT_URLCONF="tests.contrib.test_rooms",
+    TEMPLATES=[{{
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "OPTIONS": {{"context_processors": [
+            "django.template.context_processors.request",
+            "django.contrib.auth.context_processors.auth",
+            "django.contrib.messages.context_processors.messages",
+        ]}},
+    }}],
+    MIDDLEWARE=[
+        "django.contrib.sessions.middleware.SessionMiddleware",
+        "django.contrib.auth.middleware.AuthenticationMiddleware",
+        "django.contrib.messages.middleware.MessageMiddleware",
+    ],
+    USE_TZ=True,
+)
+django.setup()
+from django.core.management import call_command
+call_command("check", fail_level="WARNING")
+print(*sorted({{n.split(".")[2] for n in sys.modules if n.startswith({contrib!r})}}))
+from django_jobqueue import rooms
+print(*(model._meta.db_table for room in rooms.rooms()[1:]
+        for model in room.get_models()))
+from django_jobqueue.management.commands.jobqueue import SUBCOMMANDS
+print(*(name for name in ("token", "import") if name in SUBCOMMANDS))
+"""
+urlpatterns: list[object] = []
+
+
+def test_every_feature_is_known() -> None:
+    folders = (ROOT / "django_jobqueue" / "contrib").iterdir()
+    found = {path.name for path in folders if (path / "apps.py").exists()}
+    assert {f"django_jobqueue.contrib.{name}" for name in found} == set(FEATURES)
+    assert [room.name for room in rooms.rooms()] == ["django_jobqueue", *FEATURES]
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("installed", "tables", "subcommands"),
+    [
+        ([], "", ""),
+        ([HTTP], "jobqueue_http_token", "token"),
+        ([IMPORTING], "", "import"),
+        ([*FEATURES], "jobqueue_http_token", "token import"),
+    ],
+)
+def test_a_project_has_what_it_installs_and_nothing_else(
+    installed: list[str], tables: str, subcommands: str
+) -> None:
+    code = PROJECT.format(
+        apps=[*DJANGOS, "django_jobqueue", *installed],
+        contrib="django_jobqueue.contrib.",
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    _checked, loaded, has_tables, knows = done.stdout.splitlines()
+    names = {name.rpartition(".")[2] for name in installed}
+    assert set(loaded.split()) == names
+    assert (has_tables, knows) == (tables, subcommands)
+
+
+def test_whoever_asks_for_an_absent_one_is_told_the_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    there = [config for config in apps.get_app_configs() if config.name not in FEATURES]
+    monkeypatch.setattr(apps, "get_app_configs", lambda: there)
+    monkeypatch.setattr(apps, "is_installed", lambda name: name not in FEATURES)
+    assert {room.name for room in rooms.absent()} == set(FEATURES)
+    assert [room.name for room in rooms.rooms()] == ["django_jobqueue"]
+    hint = f"Add '{HTTP}' to INSTALLED_APPS"
+    with pytest.raises(ArgumentError, match=hint):
+        assert "token" in Names({"status": None})
+    with pytest.raises(ImproperlyConfigured, match=f"add '{HTTP}' to INSTALLED_APPS"):
+        runpy.run_path(str(ROOT / "django_jobqueue/contrib/http/urls.py"))
