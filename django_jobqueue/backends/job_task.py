@@ -23,9 +23,9 @@ from django_jobqueue.domain.followers import Follower
 from django_jobqueue.domain.job_options import OF_JOB, OF_TYPE
 from django_jobqueue.domain.policy import UNSET, Policy, Unset
 from django_jobqueue.domain.schedule_rules import ScheduleRule
-from django_jobqueue.enqueueing.follower_rows import as_follower
 from django_jobqueue.enqueueing.options import Options, TypeOptions
 from django_jobqueue.enqueueing.scheduling import ScheduledCall, ScheduleOptions
+from django_jobqueue.enqueueing.stored_options import as_follower
 from django_jobqueue.text.foreign_words import HANDLER, no_attribute, option_hint
 
 # Our words in hints, and the words of Django for the same.

@@ -7,12 +7,12 @@ import json
 import re
 from collections.abc import Callable
 from decimal import Decimal
-from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final
 from unicodedata import normalize
 
 from django_jobqueue.domain.spellings import pattern_in_json, pattern_of
+from django_jobqueue.domain.states import Holds
 
 ERASED: Final = "[erased]"
 SHORTEST: Final = 4  # characters of a value without a key: shorter ones are everywhere
@@ -27,15 +27,6 @@ _IS_NUMBER: Final = "\0"  # begins what stands for a number: no text of jsonb ha
 _NUMBER_TEXT: Final = re.compile(r'"\\u0000([^"]*)"')
 
 Path = tuple[str, ...]
-
-
-class Holds(StrEnum):
-    """The content of a column that may be about a person."""
-
-    DATA = "data"  # JSON: texts, numbers and keys
-    TEXT = "text"
-    TEXTS = "texts"  # JSON whose texts are free; its numbers are our own
-    SELECTION = "selection"  # of jobs, as JSON; or some, by name
 
 
 class PersonalValue:

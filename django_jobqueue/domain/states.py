@@ -166,3 +166,12 @@ class SearchState(TextChoices):
     DONE = "done", _("done")
     STOPPED = "stopped", _("stopped")
     FAILED = "failed", _("failed")
+
+
+class Holds(StrEnum):
+    """The content of a column that may be about a person."""
+
+    DATA = "data"  # JSON: texts, numbers and keys
+    TEXT = "text"
+    TEXTS = "texts"  # JSON whose texts are free; its numbers are our own
+    SELECTION = "selection"  # of jobs, as JSON; or some, by name

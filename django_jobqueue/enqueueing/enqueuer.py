@@ -169,7 +169,7 @@ class Enqueuer:
             return new
         values: dict[str, Any] = captured(self._policy.captured)
         metadata = self.options.metadata_as_json(values, trace)
-        return replace(new, metadata=metadata)
+        return new.but(metadata=metadata)
 
     def _insert(
         self, db: DjangoDatabase, new: NewJob, id: UUID, data: Any, text: str

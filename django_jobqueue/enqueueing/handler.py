@@ -31,7 +31,6 @@ from django_jobqueue.domain.schedule_rules import ScheduleRule
 from django_jobqueue.enqueueing import handler_functions
 from django_jobqueue.enqueueing.enqueued_ids import EnqueuedIds
 from django_jobqueue.enqueueing.enqueuer import Enqueuer
-from django_jobqueue.enqueueing.follower_rows import as_follower
 from django_jobqueue.enqueueing.options import (
     HandlerOptions,
     JobOptions,
@@ -43,6 +42,7 @@ from django_jobqueue.enqueueing.scheduling import (
     ScheduleOptions,
     schedule_of,
 )
+from django_jobqueue.enqueueing.stored_options import as_follower
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.store.rows import Job
 from django_jobqueue.text.data_summary import keys_of

@@ -15,11 +15,11 @@ from django.db import transaction
 
 from django_jobqueue import signals
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.arguments import from_json
 from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.exceptions import AlreadyArchived, UnknownJobType
+from django_jobqueue.store.queue.insert import inserted_job
 from django_jobqueue.store.queue.new_job import NewJob
-from django_jobqueue.store.rows import Job, tags_of
+from django_jobqueue.store.rows import Job
 
 LARGEST: Final = 1_000  # jobs; older ones are forgotten
 
@@ -105,23 +105,14 @@ def _job(new: NewJob, id: UUID, data: Any) -> Job:
     expires_at = new.expires_at
     if expires_at is None and new.expires_in is not None:
         expires_at = run_after + new.expires_in
-    return Job(
-        id=id,
-        job_type=new.job_type,
-        queue=new.queue or "default",
-        priority=next(p for p in priorities if p is not None),
-        status="queued",
-        data=data,
-        run_after=run_after,
-        expires_at=expires_at,
-        created_at=now,
-        max_attempts=new.max_attempts,
-        timeout=new.timeout,
-        backoff=None if new.backoff is None else from_json(new.backoff),
-        metadata=None if new.metadata is None else from_json(new.metadata),
-        tags=tags_of(new.tags),
-        is_new=True,
+    row = (
+        new.queue or "default",
+        next(p for p in priorities if p is not None),
+        run_after,
+        expires_at,
+        now,
     )
+    return inserted_job(new, id, data, row)
 
 
 memory: Final = Memory()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, Protocol, TypedDict
 from uuid import UUID
@@ -25,7 +25,8 @@ from django_jobqueue.domain.states import Delivery
 from django_jobqueue.domain.weights import weighing
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.observers import TRACE
-from django_jobqueue.retries import Backoff, from_stored_form, stored_form
+from django_jobqueue.retries import Backoff, stored_form
+from django_jobqueue.store.columns import OPTIONS
 from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.text import timezones
 from django_jobqueue.text.foreign_words import option_hint
@@ -224,15 +225,6 @@ class Options:
             raise InvalidArguments(problem)
         return options
 
-    def as_stored(self) -> dict[str, Any]:
-        """The stated options, in values of JSON; ``from_stored`` reads them."""
-        stated = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {
-            name: _STORED[name](value) if name in _STORED else _plain(value)
-            for name, value in stated.items()
-            if value is not None and value != ()
-        }
-
     def _never_due(self) -> str | None:
         """Why a job with these options could never start: it expires before it is
         due."""
@@ -262,17 +254,16 @@ class Options:
             delay=wait,
             expires_at=self.expires_at,
             expires_in=self.expires_in or (policy.expires_in if policy else None),
-            enqueued_by=self.enqueued_by,
-            tags=self._tags_as_json(),
-            max_attempts=self.max_attempts,
-            timeout=self.timeout,
-            backoff=self._backoff_as_json(),
-            metadata=self.metadata_as_json({}),
+            options={
+                **{name: getattr(self, name) for name in OPTIONS},
+                "tags": self._tags_as_json(),
+                "backoff": self._backoff_as_json(),
+                "metadata": self.metadata_as_json({}),
+            },
             followers=followers.to_json(named),
             follower_types=followers.job_types(named),
             is_keyed=policy is not None and policy.per_key is not None,
             limit_key=self.limit_key,
-            weight=self.weight,
         )
 
     def metadata_as_json(
@@ -351,37 +342,6 @@ def follower_problem(job_type: str, options: object) -> str | None:
             if problem:
                 return f"{option} {problem}"
     return None
-
-
-def from_stored(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of ``as_stored`` as ``but`` takes them. Raises ValueError for a backoff
-    that is none."""
-    return {
-        name: _READ[name](value) if name in _READ else value
-        for name, value in stored.items()
-    }
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    return str(value) if isinstance(value, UUID | datetime) else value
-
-
-def _read_backoff(value: Any) -> Any:
-    return from_stored_form(value) if isinstance(value, dict) else value
-
-
-_STORED: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "backoff": stored_form,
-    **dict.fromkeys(
-        followers.FOLLOWER_OPTIONS, lambda named: [one.json for one in named]
-    ),
-}
-_READ: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "backoff": _read_backoff,
-    **dict.fromkeys(followers.FOLLOWER_OPTIONS, followers.from_json),
-}
 
 
 def expires_first(run_after: datetime, expires_at: datetime) -> str:

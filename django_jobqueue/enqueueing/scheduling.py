@@ -29,6 +29,7 @@ from django_jobqueue.domain.schedule_rules import (
 )
 from django_jobqueue.domain.schedules import Overlap, ScheduleDeclaration, schedules
 from django_jobqueue.enqueueing.options import Options
+from django_jobqueue.enqueueing.stored_options import as_stored
 from django_jobqueue.text.suggestions import did_you_mean
 
 P = ParamSpec("P")
@@ -138,7 +139,7 @@ def schedule_of(
         job_type=job_type,
         rule=rule,
         time_zone=_time_zone(rule),
-        options=options.as_stored(),
+        options=as_stored(options),
         missed=_missed_policy(given, where),
         overlap=Overlap(given.get("overlap", Overlap.ALLOW)),
         jitter=_duration(given.get("jitter", 0)),
@@ -183,7 +184,7 @@ def _period(
 
 def options_problem(options: Options) -> str | None:
     """Why the jobs of a schedule cannot have these options, as a sentence."""
-    stated = options.as_stored()
+    stated = as_stored(options)
     for name, reason in NOT_OF_SCHEDULES.items():
         if name in stated:
             return f"The jobs of a schedule cannot have {name}: {reason}."

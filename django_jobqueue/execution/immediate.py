@@ -22,8 +22,8 @@ from django_jobqueue.domain.followers import Follower
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.domain.retry_decision import Outcome, Verb
-from django_jobqueue.enqueueing.follower_rows import follower_job
 from django_jobqueue.enqueueing.immediate_jobs import MemoryRecord, memory
+from django_jobqueue.enqueueing.stored_options import follower_job
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.execution.inline import has_failed, run_here, unclaimed
 from django_jobqueue.execution.transaction_guard import TransactionGuard
@@ -48,7 +48,7 @@ def run(record: MemoryRecord) -> None:
     began = datetime.now(UTC)
     record.job = replace(record.job, status="running", attempts=1, started_at=began)
     attempt = unclaimed(
-        record.job, record.declaration, record.text, record.new.metadata
+        record.job, record.declaration, record.text, record.new.options.get("metadata")
     )
     finished = _run(attempt)
     failed = has_failed(attempt.error, finished.outcome)

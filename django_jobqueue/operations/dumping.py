@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.per_key import hidden_key, is_of_secrets
+from django_jobqueue.domain.states import Holds
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.operations.audit_log import record
 from django_jobqueue.operations.bulk import filter_text
@@ -23,11 +24,15 @@ from django_jobqueue.search.selection import Selection
 from django_jobqueue.store import find as store_find
 from django_jobqueue.store.bulk import dumped_jobs
 from django_jobqueue.store.bulk.dumped_jobs import COLUMNS, Dumped
+from django_jobqueue.store.columns import JOB_COLUMNS
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.text.redaction import mask_json, secrets_in
 
 VERSION: Final = 1
-SECRET: Final = ("data", "metadata", "followers", "tags")  # may have secrets
+SECRET: Final = [one.name for one in JOB_COLUMNS if one.holds is Holds.DATA]
+DEFAULTS: Final = {
+    one.name: one.default for one in JOB_COLUMNS if one.default is not None
+}
 MOMENTS: Final = ("run_after", "expires_at", "created_at")
 NEEDS: Final = frozenset(
     ("id", "job_type", "queue", "priority", "data", "run_after")
@@ -86,8 +91,7 @@ def checked_job(line: Mapping[str, Any]) -> Line:
     check(priority=job["priority"], queue=job["queue"])
     check_attempts(job.get("max_attempts"))
     checked_data(job["job_type"], job["data"])
-    defaults = {"unique_until_started": False}
-    return {**defaults, **{name: v for name, v in job.items() if v is not None}}
+    return {**DEFAULTS, **{name: v for name, v in job.items() if v is not None}}
 
 
 def _check_types(job: Line) -> None:

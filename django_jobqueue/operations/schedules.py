@@ -21,8 +21,9 @@ from django_jobqueue.domain.schedule_rules import (
 )
 from django_jobqueue.domain.schedules import Origin, Overlap, ScheduleDeclaration
 from django_jobqueue.enqueueing import by_name
-from django_jobqueue.enqueueing.options import Options, from_stored
+from django_jobqueue.enqueueing.options import Options
 from django_jobqueue.enqueueing.scheduling import schedule_of
+from django_jobqueue.enqueueing.stored_options import from_stored
 from django_jobqueue.exceptions import InvalidArguments, UnknownSchedule
 from django_jobqueue.operations.audit_log import record
 from django_jobqueue.operations.checks import checked_data, must_exist

@@ -16,7 +16,7 @@ ELSEWHERE = {
     "domain/arguments.py": "strict, for attempts, which fail",
     "domain/followers.py": "what an enqueue wrote in this process",
     "domain/personal_value.py": "keeps numbers as they are written",
-    "enqueueing/follower_rows.py": "what an enqueue wrote in this process",
+    "enqueueing/stored_options.py": "what an enqueue wrote in this process",
     "execution/immediate.py": "what an enqueue wrote in this process",
     "host/maintenance/maintenance_process.py": "a pipe of the supervisor",
     "contrib/http/strict_json.py": "a request",
@@ -31,7 +31,6 @@ ELSEWHERE = {
 # Whoever reads strictly, since an error there ends one attempt.
 STRICT = {
     "backends/task_runner.py",
-    "enqueueing/immediate_jobs.py",
     "execution/attempt.py",
     "execution/attempt_outcome.py",
     "execution/immediate.py",

@@ -6,7 +6,7 @@ from django.contrib.admin.models import LogEntry
 from django.db import models
 
 from django_jobqueue import rooms
-from django_jobqueue.domain.personal_value import Holds
+from django_jobqueue.domain.states import Holds
 from django_jobqueue.store.erasing.personal_columns import sources
 from tests.docs.pages import pages
 

@@ -10,6 +10,7 @@ from functools import cache
 
 from django_jobqueue import rooms
 from django_jobqueue.models import ArchivedJob, QueuedJob
+from django_jobqueue.store.columns import copied_to
 from tests.architecture.source import modules
 
 INTO = re.compile(
@@ -27,13 +28,7 @@ TABLE = re.compile(
 )
 
 # What a job is, wherever it is. An archived job has more, a queued one has more.
-COPIED = set(
-    """
-    id job_type queue priority data run_after expires_at created_at attempts
-    max_attempts timeout backoff crashes limit_key weight replay_of root_id
-    bulk_operation_id enqueued_by tags metadata followers follows
-    """.split()  # noqa: SIM905
-)
+COPIED = {*copied_to("archive"), "attempts", "crashes"}
 STARTED = {"started_at", "wait_ms", "run_ms", "worker", "release"}
 ALWAYS = COPIED | {"status", "finished_at"}
 ERROR = {"error_class", "error_message", "fingerprint"}

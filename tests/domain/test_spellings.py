@@ -15,8 +15,9 @@ from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from django_jobqueue.domain.personal_value import ERASED, Holds, PersonalValue
+from django_jobqueue.domain.personal_value import ERASED, PersonalValue
 from django_jobqueue.domain.spellings import in_json
+from django_jobqueue.domain.states import Holds
 
 NAMES: Final = (
     *("Müller Anna", "STRAẞE 12", "strasse 12", "Łucja Żółć", "Анна Иванова"),

@@ -96,8 +96,7 @@ def test_what_is_returned_is_what_the_row_says() -> None:
         priority=7,
         run_after=moment,
         expires_at=ago(-120),
-        enqueued_by="anna",
-        tags='["a","b"]',
+        options={"enqueued_by": "anna", "tags": '["a","b"]'},
     )
 
     job = put(new)
@@ -131,7 +130,7 @@ def test_what_was_looked_up_for_one_set_of_options_is_not_used_for_another(
     other = "tests.sample.aadd"
     assert put(NewJob(job_type=other)).job_type == other
     for name, value in (("enqueued_by", "anna"), ("tags", '["a"]')):
-        id = put(NewJob(job_type=ADD, **{name: value})).id
+        id = put(NewJob(job_type=ADD, options={name: value})).id
         assert getattr(QueuedJob.objects.get(id=id), name) in ("anna", ["a"])
     assert put(NewJob(job_type=ADD, expires_in=hour)).expires_at is not None
     late = put(NewJob(job_type=ADD, delay=hour))  # by the database's clock

@@ -62,7 +62,7 @@ def test_many_jobs_are_rows_in_order_and_none_is_lost_between_chunks() -> None:
 def test_odd_characters_come_back_as_they_were() -> None:
     data: list[object] = [{"a": text, text: 1} for text in ODD]
     by = "anna\t\\N\n\r\\."
-    rows = put_many(NewJob(job_type=ADD, enqueued_by=by), data)
+    rows = put_many(NewJob(job_type=ADD, options={"enqueued_by": by}), data)
     assert [row.data for row in rows] == data
     assert {row.enqueued_by for row in rows} == {by}
 

@@ -27,8 +27,8 @@ from django_jobqueue import (
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.domain.job_options import OF_JOB
 from django_jobqueue.domain.registry import registry
-from django_jobqueue.enqueueing.follower_rows import ALLOWED, follower_job
 from django_jobqueue.enqueueing.immediate_jobs import memory
+from django_jobqueue.enqueueing.stored_options import NOT_OF_FOLLOWERS, follower_job
 from django_jobqueue.models import JobType, QueuedJob
 from django_jobqueue.operations import bulk, bulk_steps
 from django_jobqueue.search.selection import Selection, Table, Term
@@ -318,7 +318,7 @@ def columns(row: QueuedJob) -> dict[str, Any]:
     return {**{name: getattr(row, name) for name in SAME}, "end": end}
 
 
-NOT_OF_FOLLOWERS: Final[dict[str, Any]] = {
+REFUSED: Final[dict[str, Any]] = {
     "id": "0" * 32,
     "enqueued_by": "anna",
     "using": "default",
@@ -329,9 +329,9 @@ NOT_OF_FOLLOWERS: Final[dict[str, Any]] = {
 
 
 def test_an_option_of_one_job_is_one_of_a_follower_or_refused() -> None:
-    assert {*OPTIONS} == {*ALLOWED}
-    assert {*NOT_OF_FOLLOWERS} == {*OF_JOB} - {*ALLOWED}
-    for name, value in NOT_OF_FOLLOWERS.items():
+    assert {*OPTIONS} == {*OF_JOB} - NOT_OF_FOLLOWERS
+    assert {*REFUSED} == NOT_OF_FOLLOWERS
+    for name, value in REFUSED.items():
         taker = jobs.without_arguments.using(**{name: value})
         with pytest.raises(InvalidArguments) as caught:
             jobs.add.using(on_success=taker)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from django_jobqueue.domain.personal_value import Holds
+from django_jobqueue.domain.states import Holds
 from django_jobqueue.store.erasing.personal_columns import Column, Source
 
 SOURCES: Final = (

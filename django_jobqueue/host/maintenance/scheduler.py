@@ -24,7 +24,8 @@ from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedule_rules import parse
 from django_jobqueue.domain.schedules import schedules
 from django_jobqueue.domain.unique_keys import key_of_text
-from django_jobqueue.enqueueing.options import Options, from_stored
+from django_jobqueue.enqueueing.options import Options
+from django_jobqueue.enqueueing.stored_options import from_stored
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.processes.loop import Loop
@@ -173,11 +174,13 @@ def new_job(schedule: DueSchedule, moment: datetime) -> NewJob:
     options = Options().but(from_stored(schedule.options))
     new = options.new_job(schedule.job_type, registry.get(schedule.job_type))
     about = {"schedule": schedule.name, "fires_at": moment.isoformat()}
+    new = new.but(
+        enqueued_by=options.enqueued_by or f"schedule {schedule.name}",
+        metadata=options.metadata_as_json(about),
+    )
     return replace(
         new,
         run_after=moment + _jitter(schedule, moment),
-        enqueued_by=new.enqueued_by or f"schedule {schedule.name}",
-        metadata=options.metadata_as_json(about),
         unique_key=_unique_key(schedule.job_type, options),
     )
 

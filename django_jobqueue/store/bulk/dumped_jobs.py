@@ -9,17 +9,14 @@ from uuid import UUID
 
 from django_jobqueue.search.selection import Selection
 from django_jobqueue.store.bulk.selected_ids import selected_ids
-from django_jobqueue.store.columns import MOVED_NAMES
+from django_jobqueue.store.columns import copied_to
 from django_jobqueue.store.connection import Database
+from django_jobqueue.store.queue.insert_statement import insert_jobs
 from django_jobqueue.text.json_reading import read_json
 
 BATCH: Final = 500  # jobs of a statement
 
-# All but the claim, and what belongs to this database.
-COLUMNS: Final = (
-    *MOVED_NAMES,
-    *("attempts", "crashes", "unique_key", "unique_until_started"),
-)
+COLUMNS: Final = copied_to("dump")
 NAMES: Final = ", ".join(COLUMNS)
 
 # An attempt that goes on is made again by whoever takes the job over.
@@ -36,14 +33,13 @@ SELECT ARRAY (SELECT of_row.value::text
  ORDER BY id
 """
 # One that was started before goes first again where the order of a key is strict.
-LOAD: Final = f"""
-INSERT INTO jobqueue_queuedjob ({NAMES}, fence)
-SELECT {NAMES}, least(attempts, 1)
+LOAD: Final = insert_jobs(
+    {**{name: name for name in COLUMNS}, "fence": "least(attempts, 1)"},
+    rows="""\
   FROM jsonb_populate_recordset(NULL::jobqueue_queuedjob, %(jobs)s::jsonb) AS job
- WHERE NOT EXISTS (SELECT FROM jobqueue_archivedjob AS old WHERE old.id = job.id)
-    ON CONFLICT DO NOTHING
-RETURNING id
-"""
+ WHERE NOT EXISTS (SELECT FROM jobqueue_archivedjob AS old WHERE old.id = job.id)""",
+    then="ON CONFLICT DO NOTHING RETURNING id",
+)
 
 
 class Dumped(NamedTuple):

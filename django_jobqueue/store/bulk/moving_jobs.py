@@ -20,14 +20,16 @@ from uuid import UUID
 
 from django_jobqueue.domain.registry import OWN
 from django_jobqueue.search.selection import Selection
-from django_jobqueue.store.bulk.dumped_jobs import COLUMNS
 from django_jobqueue.store.bulk.window import Values
+from django_jobqueue.store.columns import copied_to
 from django_jobqueue.store.connection import Database, DjangoDatabase
+from django_jobqueue.store.queue.insert_statement import insert_jobs
 from django_jobqueue.store.selection import TABLES, condition
 
 BATCH: Final = 200  # jobs that are held at a time
 
-_NAMES: Final = ", ".join((*COLUMNS, "fence", "quarantined"))
+_COLUMNS: Final = copied_to("move")
+_NAMES: Final = ", ".join(_COLUMNS)
 
 # Two aliases may lead to the same tables, by different hosts or users.
 TABLES_IN_USE: Final = """
@@ -128,19 +130,22 @@ SELECT id, (SELECT to_jsonb(columns) FROM (SELECT {_NAMES}) AS columns)::text
  ORDER BY id
 """
 # Nobody is notified before they are released.
-STAGE: Final = f"""
-WITH {_LIVE}
-INSERT INTO jobqueue_queuedjob (
-       {_NAMES}, status, worker_id, started_at, announce)
-SELECT {_NAMES}, 'running', %(holder)s, statement_timestamp(), false
+STAGE: Final = f"WITH {_LIVE}" + insert_jobs(
+    {
+        **{name: name for name in _COLUMNS},
+        "status": "'running'",
+        "worker_id": "%(holder)s",
+        "started_at": "statement_timestamp()",
+        "announce": "false",
+    },
+    rows="""\
   FROM (SELECT job.*
           FROM live,
                jsonb_populate_recordset(NULL::jobqueue_queuedjob, %(jobs)s::jsonb)
                AS job) AS job
- WHERE NOT EXISTS (SELECT FROM jobqueue_archivedjob AS old WHERE old.id = job.id)
-    ON CONFLICT DO NOTHING
-RETURNING id
-"""
+ WHERE NOT EXISTS (SELECT FROM jobqueue_archivedjob AS old WHERE old.id = job.id)""",
+    then="ON CONFLICT DO NOTHING RETURNING id",
+)
 EXISTING: Final = """
 SELECT id FROM jobqueue_queuedjob WHERE id = ANY (%(ids)s::uuid[])
 UNION ALL

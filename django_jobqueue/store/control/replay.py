@@ -9,42 +9,18 @@ from uuid import UUID
 
 from django_jobqueue.domain.operation_options import Options
 from django_jobqueue.observers import Enqueue, around_enqueue
+from django_jobqueue.store.columns import JOB_COLUMNS
 from django_jobqueue.store.connection import Database
+from django_jobqueue.store.queue.insert_statement import insert_jobs
 
 # Only inserts, so it is easy to undo; the old rows are not touched. A job whose type is
 # gone has no row to join and is left out, and so is one of whose data something was
 # erased, unless there are other data. The new jobs are due in the order of the old
 # ones, a microsecond apart: ids alone do not keep it before PostgreSQL 18. The first
-# of each queue is announced. They are not part of the trace of the old ones, but refer
-# to it as their origin; what else a project keeps under that name stays.
-REPLAY: Final = """
-INSERT INTO jobqueue_queuedjob (
-       id, job_type, queue, priority, data, run_after, expires_at, max_attempts,
-       timeout, backoff, replay_of, root_id, bulk_operation_id, enqueued_by, tags,
-       metadata, followers, limit_key, weight, announce)
-SELECT coalesce(%(id)s::uuid, jobqueue_uuidv7()), old.job_type,
-       coalesce(%(queue)s, old.queue), coalesce(%(priority)s, old.priority),
-       coalesce(%(data)s::jsonb, old.data),
-       due.at,
-       CASE %(expires)s
-            WHEN 'keep' THEN old.expires_at
-            WHEN 'never' THEN NULL
-            WHEN 'same' THEN due.at + (old.expires_at - old.created_at)
-            ELSE %(expires_at)s::timestamptz END,
-       coalesce(%(max_attempts)s, old.max_attempts), old.timeout, old.backoff, old.id,
-       coalesce(old.root_id, old.id), %(bulk_operation_id)s::uuid, %(by)s, old.tags,
-       CASE WHEN old.origin IS NULL AND (%(trace)s::jsonb IS NULL
-                                         OR old.metadata -> 'trace' IS NOT NULL)
-            THEN old.metadata
-            ELSE coalesce(old.metadata, '{}') || jsonb_build_object(
-                   'trace', coalesce(%(trace)s::jsonb, '{}') || jsonb_strip_nulls(
-                              jsonb_build_object('origin', old.origin))) END,
-       old.followers,
-       CASE WHEN %(data)s::jsonb IS NULL
-                 AND starts_with(old.limit_key, old.limit_name || ' ')
-            THEN old.limit_key
-            ELSE jobqueue_limit_key(old.limit_rule, coalesce(%(data)s::jsonb, old.data))
-       END, CASE WHEN %(data)s::jsonb IS NULL THEN old.weight END, old.in_queue = 1
+# of each queue is announced.
+REPLAY: Final = insert_jobs(
+    {one.name: one.replayed for one in JOB_COLUMNS if one.replayed},
+    rows="""\
   FROM (SELECT archived.*, type.limit_name, type.limit_rule,
                row_number() OVER (ORDER BY id) AS place,
                row_number() OVER (PARTITION BY archived.queue ORDER BY id) AS in_queue,
@@ -59,9 +35,9 @@ SELECT coalesce(%(id)s::uuid, jobqueue_uuidv7()), old.job_type,
                   %(run_after)s::timestamptz,
                   statement_timestamp() + old.place * interval '1 microsecond'))
        AS due (at)
- ORDER BY old.id
-RETURNING replay_of, id
-"""
+ ORDER BY old.id""",
+    then="RETURNING replay_of, id",
+)
 
 IS_ERASED: Final = """
 SELECT EXISTS (SELECT FROM jobqueue_archivedjob

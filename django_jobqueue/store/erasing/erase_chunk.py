@@ -14,8 +14,8 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from django_jobqueue.domain.personal_value import Holds, PersonalValue
-from django_jobqueue.domain.states import BulkState, ErasureAct
+from django_jobqueue.domain.personal_value import PersonalValue
+from django_jobqueue.domain.states import BulkState, ErasureAct, Holds
 from django_jobqueue.store.bulk.window import pin
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.control.cancel import cancel

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from django_jobqueue import rooms
-from django_jobqueue.domain.personal_value import Holds
+from django_jobqueue.domain.states import Holds
+from django_jobqueue.store.columns import JOB_COLUMNS, copied_to
 
 DATA, TEXT, TEXTS, SELECTION = Holds
 
@@ -47,11 +48,12 @@ class Source:
     where: str = "true"
 
 
-_OF_JOBS: Final = (
-    *(Column(name, DATA) for name in ("data", "metadata", "tags", "followers")),
-    Column("enqueued_by", TEXT),
-    Column("limit_key", TEXT, 260),
-)
+_QUEUED: Final = {
+    one.name: Column(one.name, one.holds, one.longest)
+    for one in JOB_COLUMNS
+    if one.holds is not None
+}
+_ARCHIVED: Final = [_QUEUED[name] for name in copied_to("archive") if name in _QUEUED]
 # A schedule must not make jobs of data that were erased, nor a bulk operation go on
 # with what the erased condition selects by now.
 _PAUSED: Final = {
@@ -75,7 +77,7 @@ SOURCES: Final = (
         name=QUEUED,
         table="jobqueue_queuedjob",
         order=_UUID,
-        columns=(*_OF_JOBS, Column("cancel_reason", TEXT)),
+        columns=tuple(_QUEUED.values()),
         reads="status",
         is_of_jobs=True,
     ),
@@ -84,7 +86,7 @@ SOURCES: Final = (
         table="jobqueue_archivedjob",
         order={"finished_at": "timestamptz", "id": "uuid"},
         columns=(
-            *_OF_JOBS,
+            *_ARCHIVED,
             Column("result", DATA),
             Column("error_class", TEXT, 200),  # any text, of a remote worker
             Column("error_message", TEXT),

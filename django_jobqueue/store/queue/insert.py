@@ -32,20 +32,26 @@ from django_jobqueue.store.queue.insert_statement import (
     INSERT_FEW,
     NEW,
     UNLESS_THERE,
+    insert_jobs,
 )
 from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.rows import Job, tags_of
 
 # The same for a plain job of a type that was looked up a moment ago, in this process:
 # half the planning, little to bind and little to send back.
-INSERT_KNOWN: Final = """
-INSERT INTO jobqueue_queuedjob (
-       id, job_type, queue, priority, data, run_after, created_at, announce)
-VALUES (%(id)s, {job_type}, {queue}, {priority}, %(data)s, statement_timestamp(),
-        statement_timestamp(), {announce})
-{conflict}
-RETURNING created_at, CASE WHEN {is_new} THEN {notified} END
-"""
+INSERT_KNOWN: Final = insert_jobs(
+    {
+        "id": "%(id)s",
+        "job_type": "{job_type}",
+        "queue": "{queue}",
+        "priority": "{priority}",
+        "data": "%(data)s",
+        "run_after": "statement_timestamp()",
+        "created_at": "statement_timestamp()",
+        "announce": "{announce}",
+    },
+    then="{conflict} RETURNING created_at, CASE WHEN {is_new} THEN {notified} END",
+)
 IS_NEW: Final = "jobqueue_is_new(id)"
 
 TRY_ARCHIVE: Final = """
@@ -320,6 +326,7 @@ def _insert_known(
 def inserted_job(new: NewJob, id: UUID, data: object, row: tuple[Any, ...]) -> Job:
     """The new job, from the values that its INSERT returned."""
     queue, priority, run_after, expires_at, created_at, *_ = row
+    option = new.options.get
     return Job(
         id=id,
         job_type=new.job_type,
@@ -330,10 +337,14 @@ def inserted_job(new: NewJob, id: UUID, data: object, row: tuple[Any, ...]) -> J
         run_after=run_after,
         expires_at=expires_at,
         created_at=created_at,
-        max_attempts=new.max_attempts,
-        timeout=new.timeout,
-        backoff=None if new.backoff is None else from_json(new.backoff),
-        metadata=None if new.metadata is None else from_json(new.metadata),
-        tags=() if new.tags is None else tags_of(new.tags),
+        max_attempts=option("max_attempts"),
+        timeout=option("timeout"),
+        backoff=_from_json(option("backoff")),
+        metadata=_from_json(option("metadata")),
+        tags=tags_of(option("tags")),
         is_new=True,
     )
+
+
+def _from_json(text: str | None) -> Any:
+    return None if text is None else from_json(text)

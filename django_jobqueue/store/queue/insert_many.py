@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
 from django.db import connections
 
+from django_jobqueue.store.columns import OPTIONS
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.missing_tables import explaining
 from django_jobqueue.store.notify import (
@@ -17,33 +19,28 @@ from django_jobqueue.store.notify import (
     in_autocommit,
 )
 from django_jobqueue.store.queue.insert_statement import (
-    FOLLOWERS,
     FOLLOWERS_ARE_THERE,
+    OF_TYPE,
+    values_of,
 )
 from django_jobqueue.store.queue.new_job import NewJob
 
 # The one look at the job type before many jobs are inserted.
+_VALUES: Final = values_of()
+_VALUES["followers"] = f"({_VALUES['followers']})::text"
 PREPARE_MANY: Final = f"""
-SELECT coalesce(%(queue)s, type.queue),
-       coalesce(%(priority)s, type.priority_override, %(declared_priority)s,
-                type.priority),
-       due.at,
-       coalesce(%(expires_at)s::timestamptz,
-                due.at + coalesce(%(expires_in)s::interval, type.expires_in)),
-       ({FOLLOWERS})::text, clock_timestamp(), type.limit_name, type.limit_rule::text
+SELECT {", ".join(_VALUES[name] for name in OF_TYPE)},
+       type.limit_name, type.limit_rule::text
   FROM jobqueue_jobtype AS type,
        LATERAL (SELECT coalesce(%(run_after)s::timestamptz,
                                 clock_timestamp() + %(delay)s::interval)) AS due (at)
  WHERE type.name = %(job_type)s {FOLLOWERS_ARE_THERE}
 """
-COPY_MANY: Final = """
+COPY_MANY: Final = f"""
 COPY jobqueue_queuedjob (
-     id, job_type, queue, priority, run_after, expires_at, followers, created_at,
-     enqueued_by, tags, max_attempts, timeout, backoff, metadata, weight,
-     announce, data)
+     id, job_type, {", ".join((*OF_TYPE, *OPTIONS))}, announce, data)
 FROM STDIN
 """
-OF_COPY: Final = 6  # what ``prepare`` returns and COPY takes
 COPY_CHUNK: Final = 1_000  # lines sent at once
 
 
@@ -57,16 +54,9 @@ def insert_many(
     prepared = prepare(db, new)
     if prepared is None:
         return False
-    own = (
-        new.enqueued_by,
-        new.tags,
-        new.max_attempts,
-        None if new.timeout is None else f"{new.timeout.total_seconds()} seconds",
-        new.backoff,
-        new.metadata,
-        new.weight,
-    )
-    same = "\t".join(map(_copy_text, (new.job_type, *prepared[:OF_COPY], *own)))
+    own = (new.options.get(name) for name in OPTIONS)
+    values = (new.job_type, *prepared[: len(OF_TYPE)], *own)
+    same = "\t".join(map(_copy_text, values))
     is_first, connection = announces(db, new.lane), connections[db.alias]
     with (
         explaining(db.alias),
@@ -101,6 +91,8 @@ def _copy_text(value: object) -> str:
     """A value in the text format of COPY."""
     if value is None:
         return r"\N"
+    if isinstance(value, timedelta):
+        return f"{value.total_seconds()} seconds"
     text = str(value)
     if "\\" in text:
         text = text.replace("\\", "\\\\")

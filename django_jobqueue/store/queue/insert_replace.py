@@ -10,6 +10,7 @@ from uuid import UUID
 from django.db import IntegrityError
 
 from django_jobqueue.domain.arguments import from_json
+from django_jobqueue.store.columns import REPLACED
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.notify import (
     IDLE,
@@ -27,19 +28,15 @@ from django_jobqueue.store.queue.insert import (
     Inserted,
     inserted_job,
 )
-from django_jobqueue.store.queue.insert_statement import (
-    insert_of,
-)
+from django_jobqueue.store.queue.insert_statement import insert_jobs, insert_of
 from django_jobqueue.store.queue.new_job import NewJob
 
 # The row is locked: either the claim wins, and frees the key, or the new data do. The
 # expiry is the new call's; counted from when the job is due, if that stays later. A
 # debounced job is due at its limit at the latest, so the last call before it wins.
-REPLACE: Final = """
+REPLACE: Final = f"""
 ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO UPDATE
-   SET data = excluded.data, limit_key = excluded.limit_key,
-       weight = excluded.weight, metadata = excluded.metadata, tags = excluded.tags,
-       enqueued_by = excluded.enqueued_by,
+   SET {REPLACED},
        run_after = CASE WHEN %(moves)s::boolean
                         THEN least(excluded.run_after, jobqueue_queuedjob.created_at
                                                        + %(debounce_max)s::interval)
@@ -74,20 +71,26 @@ INSERT_OR_REPLACE: Final = insert_of(
 # up a moment ago, in this process: a third of the time, most of which is parsing and
 # planning. Each such call has the same wait, so the job becomes due earlier only where
 # an operator had put it off; a worker then finds it when it polls.
-KNOWN_OR_REPLACE: Final = """
-INSERT INTO jobqueue_queuedjob (
-       id, job_type, queue, priority, data, run_after, created_at, announce,
-       unique_key, unique_until_started)
-VALUES (%(id)s::uuid, %(job_type)s, %(queue)s, %(priority)s, %(data)s::jsonb,
-        clock_timestamp() + %(delay)s::interval, clock_timestamp(), {announce},
-        {key}, true)
+KNOWN_OR_REPLACE: Final = insert_jobs(
+    {
+        "id": "%(id)s::uuid",
+        "job_type": "%(job_type)s",
+        "queue": "%(queue)s",
+        "priority": "%(priority)s",
+        "data": "%(data)s::jsonb",
+        "run_after": "clock_timestamp() + %(delay)s::interval",
+        "created_at": "clock_timestamp()",
+        "announce": "{announce}",
+        "unique_key": "{key}",
+        "unique_until_started": "true",
+    },
+    then=f"""\
     ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO UPDATE
-   SET data = excluded.data, weight = NULL, metadata = NULL, tags = NULL,
-       enqueued_by = NULL, expires_at = NULL{moved}
+   SET {REPLACED}, expires_at = NULL{{moved}}
  WHERE jobqueue_queuedjob.status = 'queued'
 RETURNING queue, priority, run_after, expires_at, created_at, false, id, max_attempts,
-          timeout, backoff::text, {notified}, {passed}
-"""
+          timeout, backoff::text, {{notified}}, {{passed}}""",
+)
 KEY: Final = """jobqueue_unique_key(
           %(job_type)s, %(unique_rule)s::jsonb, %(data)s::jsonb)"""
 # From now on, though the call may have waited for the row.

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
+from django_jobqueue.store.columns import TYPES
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.find import find
 from django_jobqueue.store.notify import News
@@ -20,6 +21,11 @@ from django_jobqueue.store.queue.insert_replace import (
     PASSED,
     REPLACE,
     insert_or_replace,
+)
+from django_jobqueue.store.queue.insert_statement import (
+    OF_TYPE,
+    insert_jobs,
+    values_of,
 )
 from django_jobqueue.store.queue.insert_window import (
     insert_in_window,
@@ -60,52 +66,42 @@ SELECT count(*) FROM jobqueue_jobtype
  WHERE name = %(job_type)s OR name = ANY (%(follower_types)s::text[])
 """
 
-PREPARED: Final = (
-    "queue",
-    "priority",
-    "run_after",
-    "expires_at",
-    "followers",
-    "created_at",
-    "limit_name",
-    "limit_rule",
-)  # what ``prepare`` returns
+# What ``prepare`` returns.
+PREPARED: Final = (*OF_TYPE, "limit_name", "limit_rule")
 
-# In the order of the keys, so that two such statements wait and do not deadlock.
-_INSERT_CALLS: Final = """
-INSERT INTO jobqueue_queuedjob (
-       id, unique_key, data, job_type, queue, priority, run_after, expires_at,
-       followers, created_at, enqueued_by, tags, max_attempts, timeout, backoff,
-       metadata, unique_until_started, limit_key, weight, announce)
-SELECT call.id, {key}, call.data::jsonb, %(job_type)s, %(queue)s, %(priority)s,
-       %(run_after)s::timestamptz, %(expires_at)s::timestamptz, %(followers)s::jsonb,
-       %(created_at)s::timestamptz, %(enqueued_by)s, %(tags)s::jsonb,
-       %(max_attempts)s::integer, %(timeout)s::interval, %(backoff)s::jsonb,
-       %(metadata)s::jsonb, %(unique_until_started)s,
-       coalesce(%(limit_name)s || ' ' || %(limit_key)s::text,
-                jobqueue_limit_key(%(limit_rule)s::jsonb, call.data::jsonb)),
-       %(weight)s::integer, true
+
+def _insert_calls_of(key: str, then: str) -> str:
+    """The INSERT of calls, with what ``prepare`` returned; in the order of the keys, so
+    that two such statements wait and do not deadlock."""
+    values = {
+        **values_of(),
+        **{name: f"%({name})s::{TYPES[name]}" for name in OF_TYPE},
+        "id": "call.id",
+        "job_type": "%(job_type)s",
+        "data": "call.data::jsonb",
+        "limit_key": """coalesce(%(limit_name)s || ' ' || %(limit_key)s::text,
+                jobqueue_limit_key(%(limit_rule)s::jsonb, call.data::jsonb))""",
+        "unique_key": key,
+        "announce": "true",
+    }
+    rows = """\
   FROM unnest(%(keys)s::uuid[], %(ids)s::uuid[], %(texts)s::text[])
        AS call (key, id, data)
- ORDER BY call.key
-{conflict}
-"""
-INSERT_CALLS: Final = _INSERT_CALLS.format(
-    key="call.key",
-    conflict="""
-    ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING
-RETURNING unique_key, id
-""",
+ ORDER BY call.key"""
+    return insert_jobs(values, rows=rows, then=then)
+
+
+INSERT_CALLS: Final = _insert_calls_of(
+    "call.key",
+    "ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING"
+    " RETURNING unique_key, id",
 )
-REPLACE_CALLS: Final = _INSERT_CALLS.format(
-    key="call.key",
-    conflict=f"""
-{REPLACE}
-RETURNING unique_key, id, {PASSED.format(id="ALL (%(ids)s::uuid[])")}
-""",
+REPLACE_CALLS: Final = _insert_calls_of(
+    "call.key",
+    f"{REPLACE} RETURNING unique_key, id, {PASSED.format(id='ALL (%(ids)s::uuid[])')}",
 )
 # The key is in the window's row alone.
-INSERT_TAKEN: Final = _INSERT_CALLS.format(key="NULL::uuid", conflict="RETURNING id")
+INSERT_TAKEN: Final = _insert_calls_of("NULL::uuid", "RETURNING id")
 CHUNK: Final = 1_000
 PRUNED: Final = "pruned"  # the status of a job that is no more, and holds a key
 

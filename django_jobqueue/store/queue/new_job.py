@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
+
+from django_jobqueue.store.columns import JOB_COLUMNS, OPTIONS
+
+RARE_OPTIONS: Final = [one.name for one in JOB_COLUMNS if one.is_option and one.is_rare]
+NONE: Final = dict.fromkeys(OPTIONS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,12 +27,8 @@ class NewJob:
     delay: timedelta = timedelta(0)  # from now, if run_after is None
     expires_at: datetime | None = None
     expires_in: timedelta | None = None  # from when it is due
-    enqueued_by: str | None = None
-    tags: str | None = None  # JSON text
-    max_attempts: int | None = None
-    timeout: timedelta | None = None
-    backoff: str | None = None  # JSON text
-    metadata: str | None = None  # JSON text
+    # Those of store/columns.py, where they are given; JSON as text.
+    options: Mapping[str, Any] = field(default_factory=dict)
     followers: str | None = None  # JSON text
     follower_types: list[str] | None = None  # whom the JSON text names, at any depth
     unique_key: UUID | None = None
@@ -38,7 +40,6 @@ class NewJob:
     moves: bool = False  # and its run_after
     is_keyed: bool = False  # its type has a limit by key
     limit_key: str | None = None  # instead of the key of its arguments
-    weight: int | None = None  # instead of what its arguments say
     usual_delay: bool = False  # all jobs of the type have this delay
     debounce_max: timedelta | None = None  # but not beyond this, from its enqueue
 
@@ -50,15 +51,8 @@ class NewJob:
     @cached_property
     def has_more(self) -> bool:
         """Whether it has something that few jobs have."""
-        more = (
-            self.max_attempts,
-            self.timeout,
-            self.backoff,
-            self.metadata,
-            self.followers,
-            self.weight,
-        )
-        return any(more) or self.is_unique or self.is_keyed
+        more = any(map(self.options.get, RARE_OPTIONS))
+        return bool(more or self.followers or self.is_unique or self.is_keyed)
 
     @cached_property
     def is_plain(self) -> bool:
@@ -69,8 +63,7 @@ class NewJob:
                 self.delay,
                 self.expires_at,
                 self.expires_in,
-                self.enqueued_by,
-                self.tags,
+                *self.options.values(),
                 self.has_more,
             )
         )
@@ -78,18 +71,11 @@ class NewJob:
     @cached_property
     def is_of_type(self) -> bool:
         """Whether all but its data and its unique key is its type's."""
-        more = (
-            self.max_attempts,
-            self.timeout,
-            self.backoff,
-            self.metadata,
-            self.followers,
-            self.tags,
-            self.weight,
-        )
-        ends = (self.expires_at, self.expires_in, self.run_after, self.enqueued_by)
+        own = (self.followers, self.expires_at, self.expires_in, self.run_after)
         is_usual = self.usual_delay or not (self.delay or self.moves)
-        return is_usual and not self.is_keyed and not any((*more, *ends))
+        return (
+            is_usual and not self.is_keyed and not any((*own, *self.options.values()))
+        )
 
     @cached_property
     def lane(self) -> tuple[Any, ...]:
@@ -97,5 +83,16 @@ class NewJob:
         return self.job_type, self.queue, self.priority, self.declared_priority
 
     def params(self) -> dict[str, Any]:
-        """The parameters of the statements above."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        """The parameters of the INSERTs."""
+        return {
+            **{name: getattr(self, name) for name in _NAMES},
+            **NONE,
+            **self.options,
+        }
+
+    def but(self, **options: Any) -> NewJob:
+        """The same with other ``options``."""
+        return replace(self, options={**self.options, **options})
+
+
+_NAMES: Final = [one.name for one in fields(NewJob) if one.name != "options"]

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.domain.due_firings import FiringOutcome
+from django_jobqueue.store.columns import JOB_COLUMNS
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.declaring import seconds_of
 from django_jobqueue.store.queue.insert_statement import (
@@ -32,27 +33,16 @@ from django_jobqueue.text.json_reading import read_json
 
 # The values of one job of an enqueue, as columns of a record, with their types.
 _OF_JOB: Final = {
-    "id": "uuid",
     "job_type": "text",
-    "queue": "text",
-    "priority": "smallint",
     "declared_priority": "smallint",
-    "data": "jsonb",
     "run_after": "timestamptz",
     "delay": "interval",
-    "expires_at": "timestamptz",
     "expires_in": "interval",
-    "enqueued_by": "text",
-    "tags": "jsonb",
-    "max_attempts": "integer",
-    "timeout": "interval",
-    "backoff": "jsonb",
-    "metadata": "jsonb",
-    "followers": "jsonb",
     "follower_types": "text[]",
-    "unique_key": "uuid",
-    "limit_key": "text",
-    "weight": "integer",
+} | {
+    one.name: one.sql_type
+    for one in JOB_COLUMNS
+    if one.enqueued and f"{{given.{one.name}}}" in one.enqueued
 }
 _RECORD: Final = ", ".join(
     f"{name} {column_type}" for name, column_type in _OF_JOB.items()
@@ -88,7 +78,7 @@ _MADE: Final = insert_of(
     unique_key=f"""coalesce(new.unique_key, CASE WHEN NOT {_WINDOWED} THEN
                   jobqueue_unique_key(
                   type.name, type.unique_rule, new.data) END, new.overlap_key)""",
-    until_started="new.unique_key IS NULL"
+    unique_until_started="new.unique_key IS NULL"
     " AND coalesce(type.unique_rule ->> 'until' = 'started', false)",
     announce="true",
     conflict=UNLESS_THERE,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
@@ -49,8 +48,8 @@ class ObservedFirings:
         self._enqueues.append(enqueue)
         if not trace:
             return new
-        metadata = {TRACE: trace, **read_json(new.metadata or "{}")}
-        return replace(new, metadata=json.dumps(metadata))
+        metadata = {TRACE: trace, **read_json(new.options.get("metadata") or "{}")}
+        return new.but(metadata=json.dumps(metadata))
 
     def made(self, ids: Collection[UUID | None]) -> None:
         """Only these jobs were made: another host may have made the others."""
