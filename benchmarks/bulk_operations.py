@@ -135,7 +135,7 @@ def work_off(id: Any) -> None:
 
     from django_jobqueue.domain.context import Context
     from django_jobqueue.models import BulkOperation
-    from django_jobqueue.operations.bulk_slice import Slice
+    from django_jobqueue.operations import bulk
 
     while (row := BulkOperation.objects.get(pk=id)).state != "done":
         assert row.job_id is not None
@@ -151,7 +151,7 @@ def work_off(id: Any) -> None:
             created_at=timezone.now(),
             worker="bench:1",
         )
-        Slice(context, id).work()
+        bulk.WORK.run_job(context, id)
 
 
 def claim_others(over: threading.Event, seconds: list[float]) -> None:

@@ -26,15 +26,11 @@ def bulk(
 ) -> None:
     """Work off a bulk operation or an erasure that an operator started, or count one
     that is drafted; or carry on a search."""
+    from django_jobqueue.operations import bulk, job_searches, personal_data
+
     if erasure:
-        from django_jobqueue.operations.erasure_steps import ErasureSlice
-
-        ErasureSlice(context, UUID(erasure)).work()
+        personal_data.WORK.run_job(context, UUID(erasure))
     elif search:
-        from django_jobqueue.operations.search_slice import SearchSlice
-
-        SearchSlice(context, UUID(search)).work()
+        job_searches.WORK.run_job(context, UUID(search))
     else:
-        from django_jobqueue.operations.bulk_slice import Slice
-
-        Slice(context, UUID(operation)).work()
+        bulk.WORK.run_job(context, UUID(operation))

@@ -161,7 +161,7 @@ def _in_the_background(client: Any, query: str) -> Iterator[Any]:
 def _work_off(search: Any) -> None:
     """What its job does in a worker."""
     from django_jobqueue.domain.context import Context
-    from django_jobqueue.operations.search_slice import SearchSlice
+    from django_jobqueue.operations import job_searches
 
     now = datetime.now(UTC)
     context = Context(
@@ -176,7 +176,7 @@ def _work_off(search: Any) -> None:
         created_at=now,
         worker="bench:1",
     )
-    SearchSlice(context, search.pk).work()
+    job_searches.WORK.run_job(context, search.pk)
 
 
 def drafts(client: Any, rounds: int) -> list[Measured]:

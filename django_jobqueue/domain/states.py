@@ -139,8 +139,8 @@ class BulkKind(TextChoices):
     PRUNE = "prune", _("delete")
 
 
-class BulkState(TextChoices):
-    """The state of a bulk operation."""
+class WorkState(TextChoices):
+    """The state of work in chunks: a bulk operation, an erasure, a search."""
 
     DRAFT = "draft", _("draft")
     QUEUED = "queued", _("queued")
@@ -156,16 +156,6 @@ class ErasureAct(TextChoices):
 
     ERASE = "erase", _("erase the values")
     DELETE = "delete", _("delete the rows")
-
-
-class SearchState(TextChoices):
-    """The state of a search in the background."""
-
-    QUEUED = "queued", _("queued")
-    RUNNING = "running", _("running")
-    DONE = "done", _("done")
-    STOPPED = "stopped", _("stopped")
-    FAILED = "failed", _("failed")
 
 
 class Holds(StrEnum):

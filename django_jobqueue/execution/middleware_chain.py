@@ -14,7 +14,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.context import Context
 from django_jobqueue.domain.registry import Declaration
 from django_jobqueue.processes.forking import end_if_forked
-from django_jobqueue.store.bulk.operation_rows import JOB_TYPE
+from django_jobqueue.store.work_rows import JOB_TYPE
 
 GetResult = Callable[[Context], Any]  # a coroutine function, if it is async
 Named = str | Callable[..., Any]  # a dotted path, or the factory itself

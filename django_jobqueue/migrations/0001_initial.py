@@ -423,7 +423,7 @@ class Migration(PostgreSQLMigration):
                     "job_id",
                     models.UUIDField(
                         blank=True,
-                        help_text="The job that runs this operation. Empty if a command runs it.",
+                        help_text="The job that does the work. Empty if a command does it.",
                         null=True,
                         verbose_name="job",
                     ),
@@ -469,13 +469,15 @@ class Migration(PostgreSQLMigration):
                     "state",
                     models.CharField(
                         choices=[
+                            ("draft", "draft"),
                             ("queued", "queued"),
                             ("running", "running"),
+                            ("paused", "paused"),
                             ("done", "done"),
                             ("stopped", "stopped"),
                             ("failed", "failed"),
                         ],
-                        db_default="queued",
+                        db_default="draft",
                         max_length=10,
                         verbose_name="state",
                     ),
@@ -527,6 +529,12 @@ class Migration(PostgreSQLMigration):
                     ),
                 ),
                 (
+                    "started_at",
+                    models.DateTimeField(
+                        blank=True, null=True, verbose_name="started at"
+                    ),
+                ),
+                (
                     "progress_at",
                     models.DateTimeField(
                         blank=True, null=True, verbose_name="last progress"
@@ -542,7 +550,7 @@ class Migration(PostgreSQLMigration):
                     "job_id",
                     models.UUIDField(
                         blank=True,
-                        help_text="The job that runs this search.",
+                        help_text="The job that does the work. Empty if a command does it.",
                         null=True,
                         verbose_name="job",
                     ),
@@ -715,7 +723,7 @@ class Migration(PostgreSQLMigration):
                     "job_id",
                     models.UUIDField(
                         blank=True,
-                        help_text="The job that runs this erasure. Empty if a command runs it.",
+                        help_text="The job that does the work. Empty if a command does it.",
                         null=True,
                         verbose_name="job",
                     ),

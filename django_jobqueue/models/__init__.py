@@ -7,7 +7,6 @@ database default, so a plain INSERT of a job type and data enqueues, too.
 
 from django_jobqueue.models.alert import Alert
 from django_jobqueue.models.alert_delivery import AlertDelivery
-from django_jobqueue.models.archived_count import ArchivedCount
 from django_jobqueue.models.archived_job import ArchivedJob
 from django_jobqueue.models.audit_entry import AuditEntry
 from django_jobqueue.models.bucket import Bucket
@@ -31,7 +30,7 @@ from django_jobqueue.models.report import Report
 from django_jobqueue.models.rollup import Rollup
 from django_jobqueue.models.saved_view import SavedView
 from django_jobqueue.models.schedule import Schedule
-from django_jobqueue.models.total import Total
+from django_jobqueue.models.total import ArchivedCount, Total
 from django_jobqueue.models.unique_window import UniqueWindow
 from django_jobqueue.models.worker import Worker
 

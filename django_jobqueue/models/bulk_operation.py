@@ -6,26 +6,16 @@ from django.db import models
 from django.db.models import F
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.domain.states import BulkKind, BulkState
-from django_jobqueue.models.column_defaults import ClockTimestamp, NewId
+from django_jobqueue.domain.states import BulkKind
+from django_jobqueue.models.chunked_work import ChunkedWork
+from django_jobqueue.models.column_defaults import ClockTimestamp
 from django_jobqueue.models.fields import JSONField, UTCDateTimeField
 
 
-class BulkOperation(models.Model):
-    """A verb, the jobs that it is done to, and its progress.
+class BulkOperation(ChunkedWork):
+    """A verb, the jobs that it is done to, and its progress."""
 
-    The effect of a chunk and the new place of the cursor are one transaction, so that
-    each job is handled once, whatever dies meanwhile.
-    """
-
-    id = models.UUIDField(_("id"), primary_key=True, db_default=NewId(), editable=False)
     kind = models.CharField(_("kind"), max_length=20, choices=BulkKind.choices)
-    state = models.CharField(
-        _("state"),
-        max_length=10,
-        choices=BulkState.choices,
-        db_default=BulkState.DRAFT,
-    )
     # Of ``django_jobqueue.search.selection``; jobs after the cutoff are not included.
     selection = JSONField(_("selection"))
     cutoff = UTCDateTimeField(_("frozen at"), db_default=ClockTimestamp())
@@ -65,25 +55,10 @@ class BulkOperation(models.Model):
     changed = models.BigIntegerField(_("changed"), db_default=0)
     skipped = JSONField(_("skipped"), db_default={})  # reason to number
     cursor = JSONField(_("cursor"), null=True, blank=True)
-    error = models.TextField(_("error"), db_default="", blank=True)
 
-    created_by = models.TextField(_("created by"), db_default="")
-    created_at = UTCDateTimeField(_("created at"), db_default=ClockTimestamp())
-    started_at = UTCDateTimeField(_("started at"), null=True, blank=True)
-    progress_at = UTCDateTimeField(_("last progress"), null=True, blank=True)
-    finished_at = UTCDateTimeField(_("finished at"), null=True, blank=True)
-    job_id = models.UUIDField(
-        _("job"),
-        null=True,
-        blank=True,
-        help_text=_("The job that runs this operation. Empty if a command runs it."),
-    )
-
-    class Meta:
+    class Meta(ChunkedWork.Meta):
         verbose_name = _("bulk operation")
         verbose_name_plural = _("bulk operations")
-        required_db_vendor = "postgresql"
-        default_permissions = ("view",)
         permissions = [
             ("start_bulkoperation", "Can start and stop bulk operations"),
             ("unbounded_bulkoperation", "Can start bulk operations on most jobs"),

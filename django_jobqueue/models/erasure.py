@@ -8,28 +8,18 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.personal_value import LONGEST_KEY
-from django_jobqueue.domain.states import BulkState, ErasureAct
-from django_jobqueue.models.column_defaults import ClockTimestamp, NewId
-from django_jobqueue.models.fields import JSONField, UTCDateTimeField
+from django_jobqueue.domain.states import ErasureAct, WorkState
+from django_jobqueue.models.chunked_work import ChunkedWork
+from django_jobqueue.models.fields import JSONField
 
-OVER = (BulkState.DONE, BulkState.STOPPED)
+OVER = (WorkState.DONE, WorkState.STOPPED)
 
 
-class Erasure(models.Model):
-    """A draft counts the rows. One that ended keeps the counts, and not the value.
+class Erasure(ChunkedWork):
+    """A draft counts the rows. One that ended keeps the counts, and not the value."""
 
-    The effect of a chunk and its place are one transaction, as of a bulk operation.
-    """
-
-    id = models.UUIDField(_("id"), primary_key=True, db_default=NewId(), editable=False)
     act = models.CharField(
         _("act"), max_length=10, choices=ErasureAct.choices, db_default="", blank=True
-    )
-    state = models.CharField(
-        _("state"),
-        max_length=10,
-        choices=BulkState.choices,
-        db_default=BulkState.DRAFT,
     )
     value = models.TextField(
         _("value"), db_default="", help_text=_("Cleared when the erasure ends.")
@@ -68,25 +58,10 @@ class Erasure(models.Model):
         _("passes"), db_default=0, help_text=_("Complete passes through all tables.")
     )
     position = JSONField(_("position"), null=True, blank=True)
-    error = models.TextField(_("error"), db_default="", blank=True)
 
-    created_by = models.TextField(_("created by"), db_default="")
-    created_at = UTCDateTimeField(_("created at"), db_default=ClockTimestamp())
-    started_at = UTCDateTimeField(_("started at"), null=True, blank=True)
-    progress_at = UTCDateTimeField(_("last progress"), null=True, blank=True)
-    finished_at = UTCDateTimeField(_("finished at"), null=True, blank=True)
-    job_id = models.UUIDField(
-        _("job"),
-        null=True,
-        blank=True,
-        help_text=_("The job that runs this erasure. Empty if a command runs it."),
-    )
-
-    class Meta:
+    class Meta(ChunkedWork.Meta):
         verbose_name = _("erasure")
         verbose_name_plural = _("erasures")
-        required_db_vendor = "postgresql"
-        default_permissions = ("view",)
         permissions = [("erase_personal_data", "Can find and erase personal data")]
         constraints = [
             models.CheckConstraint(

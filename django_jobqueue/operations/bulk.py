@@ -8,23 +8,26 @@ a second click, or a second operator, does no harm.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 from uuid import UUID
 
 from django_jobqueue.domain.async_code import sync_only
-from django_jobqueue.domain.ids import as_id, new_id
-from django_jobqueue.domain.states import BulkKind, BulkState
-from django_jobqueue.enqueueing.by_name import enqueue
+from django_jobqueue.domain.ids import new_id
+from django_jobqueue.domain.states import BulkKind, WorkState
 from django_jobqueue.exceptions import InvalidArguments
-from django_jobqueue.operations import bulk_counting, failure_groups
+from django_jobqueue.operations import failure_groups
 from django_jobqueue.operations.audit_log import record
 from django_jobqueue.operations.checks import check_number, checked_options
+from django_jobqueue.operations.chunked_work import ChunkedWork
 from django_jobqueue.search.selection import FIELDS, Selection, Table, Term, ValueType
-from django_jobqueue.store.bulk import operation_rows
-from django_jobqueue.store.bulk.operation_rows import Operation, Options
+from django_jobqueue.store.bulk import chunk, operation_rows
+from django_jobqueue.store.bulk.count_jobs import count_chunk
+from django_jobqueue.store.bulk.operation_rows import OPERATIONS, Operation, Options
 from django_jobqueue.store.bulk.skips import allowed, planned
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.work_rows import ACTIVE, OPEN, Chunk
 from django_jobqueue.text.redaction import MASK, mask_at
 
 Id = UUID | str
@@ -36,13 +39,92 @@ TABLES: Final = {
     BulkKind.RUN_NOW: Table.QUEUED,
     BulkKind.RESCHEDULE: Table.QUEUED,
 }
-COUNTING_PRIORITY: Final = 50
+AT_ONCE: Final = 0.1  # seconds that whoever drafts an operation waits for
+LONGEST_COUNT: Final = 5.0  # seconds, of what was started before it was counted
 UNDOABLE: Final = (
-    BulkState.PAUSED,
-    BulkState.DONE,
-    BulkState.STOPPED,
-    BulkState.FAILED,
+    WorkState.PAUSED,
+    WorkState.DONE,
+    WorkState.STOPPED,
+    WorkState.FAILED,
 )
+
+
+class BulkWork(ChunkedWork[Operation]):
+    """Bulk operations: a draft is counted, what has started is done."""
+
+    table = OPERATIONS
+    noun = "bulk operation"
+    argument = "operation"
+    stoppable = (WorkState.DRAFT, *OPEN)
+
+    def goes_on(self, row: Operation) -> bool:
+        """Also a draft that is not counted to the end."""
+        is_draft = row.state == WorkState.DRAFT
+        return row.state in ACTIVE or (is_draft and not row.counted.over)
+
+    def chunk(
+        self, db: DjangoDatabase, row: Operation, *, max_rows: int, most: int | None
+    ) -> Chunk | None:
+        """Count or change the next jobs."""
+        if row.state == WorkState.DRAFT:
+            return self.count(db, row, max_rows=max_rows)
+        return chunk.chunk(db, row, max_rows=max_rows, most=most)
+
+    def count(
+        self,
+        db: DjangoDatabase,
+        row: Operation,
+        *,
+        max_rows: int,
+        most: int | None = None,
+    ) -> Chunk | None:
+        """Count the next jobs; none once the work has begun."""
+        if row.counted.over or row.cursor is not None:
+            return None
+        counted = count_chunk(db, row, max_rows=max_rows)
+        operation_rows.set_counted(db, row.id, counted)
+        examined = counted.examined - row.counted.examined
+        return Chunk(examined=examined, over=counted.over)
+
+    def count_for(
+        self, id: UUID, seconds: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Count here for about so long, also what has started."""
+        self.run_for(id, seconds, clock=clock, chunk=self.count)
+
+    def before(self, row: Operation, clock: Callable[[], float]) -> None:
+        """Count what was started before it was counted, as far as that is quick."""
+        if row.state in ACTIVE and row.total is None and row.cursor is None:
+            self.count_for(row.id, LONGEST_COUNT, clock)
+
+    def per_minute(self, row: Operation) -> int | None:
+        """As it was chosen."""
+        return row.per_minute
+
+    def record(self, verb: str, row: Operation, by: str, count: int) -> None:
+        """With the filter, whose secrets are masked."""
+        details = {
+            "operation": str(row.id),
+            "filter": filter_text(row.selection),
+            "jobs": row.total,
+            "reason": row.reason,
+        }
+        record(f"{verb} bulk {row.kind}", by, count, details)
+
+    def record_end(self, row: Operation) -> None:
+        """With the number of changed jobs."""
+        self.record("end", row, row.created_by, row.changed)
+
+
+WORK: Final = BulkWork()
+get, pause, resume, stop, discard = (
+    WORK.get,
+    WORK.pause,
+    WORK.resume,
+    WORK.stop,
+    WORK.discard,
+)
+is_abandoned, work_here = WORK.is_abandoned, WORK.work_here
 
 
 @sync_only()
@@ -85,9 +167,9 @@ def draft(
         by=by,
     )
     if is_new:
-        bulk_counting.count_for(key, math.inf if here else bulk_counting.AT_ONCE)
+        WORK.run_for(key, math.inf if here else AT_ONCE)
         if not get(key).counted.over:
-            _let_count(db, key)
+            WORK.hand_over(key, job=None)
     return get(key)
 
 
@@ -99,7 +181,7 @@ def count(id: Id) -> Operation:
     InvalidArguments.
     """
     operation = get(id)
-    bulk_counting.count_for(operation.id, math.inf)
+    WORK.count_for(operation.id, math.inf)
     return get(operation.id)
 
 
@@ -114,17 +196,16 @@ def start(
     **options: Any,
 ) -> bool:
     """Let workers begin with a draft; False if it is none (any more). With ``here`` the
-    caller works it off instead, with ``bulk_steps.work_here``.
+    caller works it off instead, with ``bulk.work_here``.
 
     What is given replaces what the draft says. No more jobs are changed than were
     counted; a prune starts only when they are. Raises InvalidArguments, LookupError.
     """
     operation = get(id)
     chosen = _chosen(operation, per_minute, options)
-    db, job = DjangoDatabase(), None if here else new_id()
 
-    def begin() -> bool:
-        started = operation_rows.start(
+    def begin(db: DjangoDatabase, job: UUID | None) -> bool:
+        return operation_rows.start(
             db,
             operation.id,
             job=job,
@@ -133,58 +214,14 @@ def start(
             per_minute=per_minute or operation.per_minute,
             confirmed=allowed(operation, chosen),
         )
-        if started and job:
-            enqueue_job(operation.id, job)
-        return started
 
-    started = db.in_transaction(begin)
+    started = WORK.assign(operation.id, begin, here=here)
     if started:
         if chosen.resolves is not None:
             failure_groups.resolve([chosen.resolves], seen=operation.cutoff, by=by)
         begun = get(operation.id)
-        record_operation("start", begun, by, _number(begun))
+        WORK.record("start", begun, by, _number(begun))
     return started
-
-
-@sync_only()
-def discard(id: Id) -> None:
-    """Delete a draft; what has started stays."""
-    operation_rows.discard(DjangoDatabase(), as_id(id))
-
-
-@sync_only()
-def pause(id: Id, *, by: str = "") -> bool:
-    """Let it rest after the chunk at hand, until ``resume``."""
-    return _move(id, operation_rows.ACTIVE, BulkState.PAUSED, "pause", by)
-
-
-@sync_only()
-def resume(id: Id, *, by: str = "") -> bool:
-    """Let it go on where it is: after a pause or an error, or if its job is gone."""
-    operation, db, job = get(id), DjangoDatabase(), new_id()
-    states = list(operation_rows.RESUMABLE)
-    if is_abandoned(operation):
-        states += operation_rows.ACTIVE
-
-    def go_on() -> bool:
-        resumed = operation_rows.move(
-            db, operation.id, states, BulkState.QUEUED, job=job
-        )
-        if resumed:
-            enqueue_job(operation.id, job)
-        return resumed
-
-    resumed = db.in_transaction(go_on)
-    if resumed:
-        record_operation("resume", operation, by, 1)
-    return resumed
-
-
-@sync_only()
-def stop(id: Id, *, by: str = "") -> bool:
-    """End it after the chunk at hand; what it did stays. A draft is discarded so."""
-    states = (BulkState.DRAFT, *operation_rows.OPEN)
-    return _move(id, states, BulkState.STOPPED, "stop", by)
 
 
 @sync_only()
@@ -214,41 +251,22 @@ def draft_undo(id: Id, *, by: str = "") -> Operation:
 
 
 @sync_only()
-def get(id: Id) -> Operation:
-    """The bulk operation with this id. Raises LookupError, InvalidArguments."""
-    operation = operation_rows.read(DjangoDatabase(), as_id(id))
-    if operation is None:
-        raise LookupError(f"There is no bulk operation {id}.")
-    return operation
-
-
-@sync_only()
 def newest(most: int) -> list[Operation]:
     """The newest bulk operations, at most so many, the newest first."""
     return operation_rows.newest(DjangoDatabase(), most)
 
 
-def is_abandoned(operation: Operation) -> bool:
-    """Whether it should be at work, or be counted, and the job that does it is gone:
-    cancelled, perhaps. Nobody can tell whether a command that runs an operation is
-    still there; it does no harm if a worker joins in."""
-    active = operation.state in operation_rows.ACTIVE
-    counting = operation.state == BulkState.DRAFT and not operation.counted.over
-    if operation.job_id is None:
-        return active
-    if not (active or counting):
-        return False
-    return not operation_rows.is_queued(DjangoDatabase(), operation.job_id)
+def run_here(id: UUID, seconds: float, *, by: str = "") -> int:
+    """Do chunks for about so long, where no worker does; returns how many jobs were
+    changed."""
+    changed = WORK.run_for(id, seconds)
+    WORK.record("run a step of", get(id), by, changed)
+    return changed
 
 
 def options_of(stored: Mapping[str, Any]) -> Options:
     """The options of an operation, as its row has them."""
     return Options.from_json(stored)
-
-
-def enqueue_job(operation: UUID, job: UUID, **when: Any) -> None:
-    """Enqueue the job that works an operation off."""
-    enqueue(operation_rows.JOB_TYPE, {"operation": str(operation)}, id=job, **when)
 
 
 def filter_text(selection: Selection, *, shows_contents: bool = True) -> str:
@@ -296,39 +314,8 @@ def _chosen(
     return chosen
 
 
-def _let_count(db: DjangoDatabase, id: UUID) -> None:
-    """Let a worker count it, before it does the jobs of the project: somebody looks at
-    the page and waits."""
-    job = new_id()
-
-    def hand() -> None:
-        operation_rows.set_job(db, id, job)
-        enqueue_job(id, job, priority=COUNTING_PRIORITY)
-
-    db.in_transaction(hand)
-
-
 def _number(operation: Operation) -> int:
     """How many jobs it is about, as it started: those that are not skipped."""
     if not operation.counted.over:
         return operation.total or 0
     return planned(operation.kind, operation.counted, operation.options)[0]
-
-
-def _move(id: Id, states: Any, to: str, verb: str, by: str) -> bool:
-    operation = get(id)
-    moved = operation_rows.move(DjangoDatabase(), operation.id, states, to)
-    if moved:
-        record_operation(verb, operation, by, 1)
-    return moved
-
-
-def record_operation(verb: str, operation: Operation, by: str, count: int) -> None:
-    """Tell what was done with an operation, and which jobs it is about."""
-    details = {
-        "operation": str(operation.id),
-        "filter": filter_text(operation.selection),
-        "jobs": operation.total,
-        "reason": operation.reason,
-    }
-    record(f"{verb} bulk {operation.kind}", by, count, details)

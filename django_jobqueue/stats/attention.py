@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.states import ArchivedStatus, BulkState, WorkerState
+from django_jobqueue.domain.states import ArchivedStatus, WorkerState, WorkState
 from django_jobqueue.models import FailureGroup
 from django_jobqueue.stats.conditions import (
     crashing_text,
@@ -301,14 +301,14 @@ def _group(
 def _operations(now: Now) -> Iterator[Concern]:
     for operation in now.operations:
         values = {"what": operation.get_kind_display(), "who": operation.created_by}
-        if operation.state == BulkState.FAILED and _is_since(
+        if operation.state == WorkState.FAILED and _is_since(
             operation.finished_at or operation.created_at, now
         ):
             text = _("A bulk operation (%(what)s) of %(who)s failed.") % values
             yield Concern("bulk_failed", text, "bulkoperation", operation.pk)
     for operation in now.operations:
         values = {"what": operation.get_kind_display(), "who": operation.created_by}
-        if operation.state == BulkState.PAUSED:
+        if operation.state == WorkState.PAUSED:
             text = _("A bulk operation (%(what)s) of %(who)s is paused.") % values
             place = ("bulkoperation", operation.pk)
             yield Concern("bulk_paused", text, *place, is_bad=False)

@@ -15,7 +15,7 @@ from django.db.models.functions import Coalesce
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.policy import NO_LIMIT
-from django_jobqueue.domain.states import AlertState, BulkState, GroupState
+from django_jobqueue.domain.states import AlertState, GroupState, WorkState
 from django_jobqueue.models import Alert, BulkOperation, FailureGroup, JobType
 from django_jobqueue.stats import current_state as present
 from django_jobqueue.stats import schedules
@@ -263,7 +263,7 @@ def _firing() -> list[Alert]:
 
 
 def _operations() -> list[BulkOperation]:
-    rows = BulkOperation.objects.using(conf.database).exclude(state=BulkState.DRAFT)
+    rows = BulkOperation.objects.using(conf.database).exclude(state=WorkState.DRAFT)
     return list(
         rows.only(
             *("kind", "state", "total", "seen", "changed", "created_by", "created_at"),

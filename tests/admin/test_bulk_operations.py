@@ -25,7 +25,7 @@ from django_jobqueue.admin.jobs.archived_jobs import ArchivedJobAdmin
 from django_jobqueue.admin.lists import change_list, counts
 from django_jobqueue.admin.lists.change_list import JobChangeList
 from django_jobqueue.models import ArchivedJob, BulkOperation, JobType, QueuedJob
-from django_jobqueue.operations import bulk, bulk_counting, bulk_steps
+from django_jobqueue.operations import bulk
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.store.bulk import results
 from tests.admin.conftest import LogIn
@@ -300,7 +300,7 @@ def test_values_of_data_are_shown_to_those_who_may_see_data(log_in: LogIn) -> No
 
 @pytest.fixture
 def _slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk_counting, "AT_ONCE", 0.0)
+    monkeypatch.setattr(bulk, "AT_ONCE", 0.0)
 
 
 def button(page: Page) -> list[str | None]:
@@ -313,7 +313,7 @@ def test_a_draft_waits_until_its_jobs_are_counted(log_in: LogIn) -> None:
     many(6)
     id = drafted()
     assert bulk.get(id).total is None
-    bulk_counting.step(id, max_rows=5)
+    bulk.WORK.do_chunk(id, max_rows=5)
     client = log_in(*REPLAYER)
     shown = get(client, page_of(MODEL, id))
     assert "5 jobs so far, among 5 that were looked at" in shown.text
@@ -360,7 +360,7 @@ def test_progress_is_shown(anna: Client) -> None:
     many(8)
     archived(ONCE, "failed")
     id = started(reason="fixed")
-    while bulk_steps.step(id, max_rows=2) and BulkOperation.objects.get().seen < 6:
+    while bulk.WORK.do_chunk(id, max_rows=2) and BulkOperation.objects.get().seen < 6:
         pass
     shown = get(anna, page_of(MODEL, id))
     assert shown.all("div", **{"data-jq-region": "progress"})
@@ -393,7 +393,7 @@ def test_the_outcome_is_shown_with_its_jobs(
     many(4)
     archived(ONCE, "failed")
     id = started()
-    bulk_steps.step(id, max_rows=100)
+    bulk.WORK.do_chunk(id, max_rows=100)
     made = list(QueuedJob.objects.filter(bulk_operation_id=id))
     archived(status="succeeded", bulk_operation_id=id)
     archived(status="failed", bulk_operation_id=id)
@@ -420,7 +420,7 @@ def test_the_outcome_is_shown_with_its_jobs(
 def test_pause_resume_stop_and_what_they_need(anna: Client) -> None:
     many(4)
     id = started()
-    bulk_steps.step(id, max_rows=3)
+    bulk.WORK.do_chunk(id, max_rows=3)
     for name, after in (("pause", "paused"), ("resume", "queued"), ("stop", "stopped")):
         press(anna, act_of(name, id))
         assert state(id) == after
@@ -470,11 +470,11 @@ def buttons(client: Client, id: UUID) -> list[str]:
 def test_an_undo_asks_and_says_how_many(anna: Client) -> None:
     archived(ONCE, "failed")
     nothing = started()
-    bulk_steps.step(nothing, max_rows=9)
+    bulk.WORK.do_chunk(nothing, max_rows=9)
     assert UNDO not in str(buttons(anna, nothing))  # nothing was made
     many(4)
     id = started()
-    bulk_steps.step(id, max_rows=3)
+    bulk.WORK.do_chunk(id, max_rows=3)
     bulk.stop(id)
     assert f"{UNDO} (3)…" in get(anna, page_of(MODEL, id)).text
     press(anna, act_of("undo", id))
@@ -484,7 +484,7 @@ def test_an_undo_asks_and_says_how_many(anna: Client) -> None:
     made = QueuedJob.objects.filter(bulk_operation_id=id)
     assert made.count() == 3
     start(anna, undo.pk)
-    bulk_steps.step(undo.pk, max_rows=100)
+    bulk.WORK.do_chunk(undo.pk, max_rows=100)
     assert made.count() == 0
     said = [entry.get_change_message() for entry in LogEntry.objects.order_by("pk")]
     which = f"made by bulk operation: {id} · attempts: 0"
@@ -511,7 +511,7 @@ def test_without_its_job_an_operation_is_run_here_or_resumed(anna: Client) -> No
     press(anna, act_of("resume", id))
     job = BulkOperation.objects.get(pk=id).job_id
     assert QueuedJob.objects.filter(pk=job).exists()
-    bulk_steps.fail(id, "ValueError: <b>no luck</b>")
+    bulk.WORK.fail(id, "ValueError: <b>no luck</b>")
     shown = get(anna, page_of(MODEL, id))
     assert "ValueError: <b>no luck</b>" in shown.text
     assert shown.all("button", formaction=act_of("resume", id))
@@ -538,8 +538,8 @@ def test_an_operation_that_stopped_at_its_number_says_so(anna: Client) -> None:
     many(3)
     id = started()
     BulkOperation.objects.update(confirmed=2)
-    bulk_steps.step(id, max_rows=100)
-    bulk_steps.step(id, max_rows=100)
+    bulk.WORK.do_chunk(id, max_rows=100)
+    bulk.WORK.do_chunk(id, max_rows=100)
     shown = get(anna, page_of(MODEL, id))
     assert "more jobs match by now than were confirmed" in shown.text
     assert "not confirmed: they joined later 1+" in shown.text

@@ -22,7 +22,7 @@ from django_jobqueue.admin.jobs.timeline import Step, timeline
 from django_jobqueue.admin.parts import json_tree
 from django_jobqueue.admin.parts.json_text import parsed
 from django_jobqueue.models import ArchivedJob, Failure, JobType, QueuedJob
-from django_jobqueue.operations import bulk, bulk_steps
+from django_jobqueue.operations import bulk
 from django_jobqueue.search.selection import Selection, Table
 from tests.admin import scene as rows
 from tests.admin.conftest import LogIn
@@ -328,7 +328,7 @@ def by_operation() -> None:
     failed()
     made = bulk.draft("replay", Selection(Table.ARCHIVED))
     assert bulk.start(made.id)
-    bulk_steps.step(made.id, max_rows=10)
+    bulk.WORK.do_chunk(made.id, max_rows=10)
 
 
 def by_sql() -> None:

@@ -42,8 +42,7 @@ def started(client: Client, query: str = QUERY) -> JobSearch:
 
 
 def finish(search: JobSearch) -> None:
-    while (done := job_searches.step(search.pk, max_rows=100)) and not done.over:
-        pass
+    job_searches.WORK.run_for(search.pk, 60)
 
 
 def result(client: Client, search: JobSearch, **query: Any) -> Page:
@@ -76,7 +75,7 @@ def test_a_search_is_watched_to_its_result(anna: Client) -> None:
     assert "queued 0 found among 0 jobs" in page.text
     assert "data-jq-soon" in page.html
     assert "No living worker serves its queue, default." in page.text
-    job_searches.step(search.pk, max_rows=100)
+    job_searches.WORK.do_chunk(search.pk, max_rows=100)
     page = result(anna, search)
     assert "running 1 found among" in page.text
     assert page_of("queuedjob", waiting) in page.links
@@ -101,7 +100,7 @@ def test_a_search_is_watched_to_its_result(anna: Client) -> None:
 def test_a_stop_keeps_what_was_found(anna: Client) -> None:
     jobs(3)
     other = started(anna)
-    job_searches.step(other.pk, max_rows=100)
+    job_searches.WORK.do_chunk(other.pk, max_rows=100)
     stop = page_of("jobsearch", other.pk).replace("/change/", "/stop/")
     assert "Stop" in result(anna, other).text
     assert anna.get(stop).status_code == 302

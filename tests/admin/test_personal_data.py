@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from django_jobqueue.domain.personal_value import ERASED
 from django_jobqueue.models import ArchivedJob, Erasure, QueuedJob
-from django_jobqueue.operations import erasure_chunks
+from django_jobqueue.operations import personal_data
 from tests.admin.conftest import LogIn
 from tests.admin.pages import Page, get, list_of, page_of, post
 from tests.admin.scene import ADD, archived, queued, worker
@@ -157,7 +157,7 @@ def test_a_long_search_goes_on_here_where_there_is_no_worker(
     anna: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     archived(data={"to": MAIL})
-    monkeypatch.setattr(erasure_chunks, "AT_ONCE", 0.0)
+    monkeypatch.setattr(personal_data, "AT_ONCE", 0.0)
     find(anna)
     page = shown(anna)
     assert "Being searched" in page.text

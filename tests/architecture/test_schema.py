@@ -12,6 +12,7 @@ from django_jobqueue import rooms
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.store.columns import copied_to
 from tests.architecture.source import modules
+from tests.store.work_tables import texts_of
 
 INTO = re.compile(
     r"\b(?:INSERT INTO|COPY)\s+(jobqueue_\w+)(?:\s+AS\s+\w+)?\s*\(([^()]*)\)"
@@ -54,8 +55,8 @@ def statements() -> dict[str, str]:
     found = {}
     for module in modules():
         if module.path.startswith("store/"):
-            for name, value in vars(importlib.import_module(module.name)).items():
-                if name.strip("_").isupper() and isinstance(value, str):
+            for name, value in texts_of(importlib.import_module(module.name)).items():
+                if name.strip("_").isupper():
                     is_fragment = name.startswith("_") and SLOT.search(value)
                     if not is_fragment:  # of statements that are here, too
                         found[f"{module.path} {name}"] = value

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.sessions.models import Session
 
 from django_jobqueue.models import JobType
-from django_jobqueue.operations import bulk, bulk_counting
+from django_jobqueue.operations import bulk
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.stats import overview
 from tests.admin import scene as rows
@@ -152,7 +152,7 @@ def test_without_an_answer_the_figures_tell_their_age(
 def test_a_draft_is_refreshed_until_it_is_counted(
     screen: Screen, scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bulk_counting, "AT_ONCE", 0.0)
+    monkeypatch.setattr(bulk, "AT_ONCE", 0.0)
     failed = Selection(Table.ARCHIVED, (Term("status", "failed"),))
     draft = bulk.draft("replay", failed)
     screen.open(page_of("bulkoperation", draft.id))

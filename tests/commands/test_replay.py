@@ -17,8 +17,8 @@ from django.utils import timezone
 from django_jobqueue import operations
 from django_jobqueue.management.jobqueue import batches, by_filter
 from django_jobqueue.models import ArchivedJob, BulkOperation, JobType, QueuedJob
-from django_jobqueue.operations import bulk_steps
-from django_jobqueue.store.bulk.chunk import Chunk
+from django_jobqueue.operations import bulk
+from django_jobqueue.store.work_rows import Chunk
 from tests.commands.conftest import (
     Said,
     Terminal,
@@ -160,7 +160,7 @@ def test_an_operation_that_an_operator_stops_meanwhile_says_so(
     make_archived(3)
 
     def stop_after_a_chunk(id: UUID) -> Iterator[Chunk]:
-        steps = bulk_steps.work_here(id)
+        steps = bulk.work_here(id)
         yield next(steps)
         operations.bulk.stop(id)
         yield from steps
@@ -178,9 +178,9 @@ def test_a_worker_that_does_the_others_is_no_error(
     make_archived(3)
 
     def let_another_go_on(id: UUID) -> Iterator[Any]:
-        yield next(bulk_steps.work_here(id))
+        yield next(bulk.work_here(id))
         assert operations.bulk.resume(id)
-        list(bulk_steps.work_here(id))
+        list(bulk.work_here(id))
 
     monkeypatch.setattr(by_filter, "work_here", let_another_go_on)
     said = replay("--status failed --yes")
@@ -194,7 +194,7 @@ def test_a_run_that_was_interrupted_says_how_far_it_came_and_can_go_on(
     ids = make_archived(5)
 
     def interrupt(id: UUID) -> Iterator[Chunk]:
-        for chunk in bulk_steps.work_here(id):
+        for chunk in bulk.work_here(id):
             os.kill(os.getpid(), signal.SIGINT)
             yield chunk
 

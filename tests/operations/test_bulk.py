@@ -17,10 +17,10 @@ from django_jobqueue.models import (
     JobType,
     QueuedJob,
 )
-from django_jobqueue.operations import bulk, bulk_steps
+from django_jobqueue.operations import bulk
 from django_jobqueue.search.selection import Selection, Table, Term
-from django_jobqueue.store.bulk.chunk import Chunk
 from django_jobqueue.store.bulk.operation_rows import Operation
+from django_jobqueue.store.work_rows import Chunk
 from tests.store.rows import ADD, ONCE, ago, archive, make, make_many
 
 pytestmark = pytest.mark.django_db
@@ -48,7 +48,7 @@ def started(kind: str, selection: Selection, **options: Any) -> Operation:
 
 def step(operation: Operation, max_rows: int = 100, most: int | None = None) -> Chunk:
     """One chunk, which there must be."""
-    done = bulk_steps.step(operation.id, max_rows=max_rows, most=most)
+    done = bulk.WORK.do_chunk(operation.id, max_rows=max_rows, most=most)
     assert done is not None
     return done
 
@@ -123,7 +123,7 @@ def test_a_replay_goes_on_chunk_by_chunk_in_the_order_of_the_jobs() -> None:
     assert copies() == old
     assert (row.state, row.seen, row.changed, row.skipped) == ("done", 7, 7, {})
     assert row.finished_at is not None
-    assert bulk_steps.step(operation.id, max_rows=2) is None
+    assert bulk.WORK.do_chunk(operation.id, max_rows=2) is None
     for job in QueuedJob.objects.exclude(replay_of=None):
         assert (job.queue, job.priority, job.enqueued_by) == ("slow", -3, "anna")
         assert job.bulk_operation_id == operation.id
@@ -200,10 +200,10 @@ def test_an_operation_of_its_caller_has_no_job_until_it_is_resumed() -> None:
     old = failed(3)
     made, abandoned = (bulk.draft("replay", FAILED, here=True) for _ in range(2))
     assert bulk.start(abandoned.id, here=True)
-    bulk_steps.step(abandoned.id, max_rows=1)
+    bulk.WORK.do_chunk(abandoned.id, max_rows=1)
     assert bulk.start(made.id, here=True)
     assert QueuedJob.objects.filter(replay_of=None).count() == 0
-    assert [done.changed for done in bulk_steps.work_here(made.id)] == [2]
+    assert [done.changed for done in bulk.work_here(made.id)] == [2]
     assert copies() == old
     assert bulk.get(made.id).state == "done"
     assert bulk.is_abandoned(bulk.get(abandoned.id))
@@ -268,13 +268,13 @@ def test_pause_resume_and_stop(operated: Told) -> None:
     step(operation, max_rows=1)
     assert bulk.pause(operation.id, by="bert")
     assert not bulk.pause(operation.id)
-    assert bulk_steps.step(operation.id, max_rows=1) is None
+    assert bulk.WORK.do_chunk(operation.id, max_rows=1) is None
     assert bulk.resume(operation.id, by="bert")
     assert not bulk.resume(operation.id)
     step(operation, max_rows=1)
     assert bulk.stop(operation.id, by="bert")
     assert not bulk.stop(operation.id)
-    assert bulk_steps.step(operation.id, max_rows=1) is None
+    assert bulk.WORK.do_chunk(operation.id, max_rows=1) is None
     row = BulkOperation.objects.get()
     assert (row.state, row.changed) == ("stopped", 2)
     assert row.finished_at is not None
@@ -289,13 +289,13 @@ def test_pause_resume_and_stop(operated: Told) -> None:
 def test_only_the_job_of_an_operation_works_it_off() -> None:
     failed(2)
     operation = started("replay", FAILED)
-    assert bulk_steps.step(operation.id, max_rows=1, job=uuid4()) is None
+    assert bulk.WORK.do_chunk(operation.id, max_rows=1, job=uuid4()) is None
     bulk.pause(operation.id)
     before = BulkOperation.objects.get().job_id
     bulk.resume(operation.id)
     after = BulkOperation.objects.get().job_id
-    assert bulk_steps.step(operation.id, max_rows=1, job=before) is None
-    assert bulk_steps.step(operation.id, max_rows=1, job=after) is not None
+    assert bulk.WORK.do_chunk(operation.id, max_rows=1, job=before) is None
+    assert bulk.WORK.do_chunk(operation.id, max_rows=1, job=after) is not None
 
 
 def test_an_operation_whose_job_was_cancelled_or_failed_can_be_resumed() -> None:
@@ -307,7 +307,7 @@ def test_an_operation_whose_job_was_cancelled_or_failed_can_be_resumed() -> None
     operations.cancel([job])
     assert bulk.is_abandoned(bulk.get(operation.id))
     assert bulk.resume(operation.id)
-    assert bulk_steps.fail(operation.id, "ValueError: no luck")
+    assert bulk.WORK.fail(operation.id, "ValueError: no luck")
     row = BulkOperation.objects.get()
     assert (row.state, row.error) == ("failed", "ValueError: no luck")
     assert bulk.resume(operation.id)
@@ -342,7 +342,7 @@ def test_the_end_is_told_with_what_was_really_done(operated: Told) -> None:
     failed(2), failed(1, ONCE)
     operation = started("replay", FAILED, reason="OPS-12")
     finished(operation)
-    bulk_steps.ended(operation.id)
+    bulk.WORK.record_end(bulk.get(operation.id))
     told = operated[-1]
     assert (told["verb"], told["by"], told["count"]) == ("end bulk replay", "anna", 2)
     assert told["details"] == {

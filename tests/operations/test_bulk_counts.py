@@ -23,7 +23,7 @@ from django_jobqueue.models import (
     JobType,
     QueuedJob,
 )
-from django_jobqueue.operations import bulk, bulk_counting, bulk_steps
+from django_jobqueue.operations import bulk
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.store.bulk import count_jobs
 from django_jobqueue.store.bulk import operation_rows as bulk_operations
@@ -101,7 +101,7 @@ populated = pytest.mark.usefixtures("_population")
 def done(operation: bulk_operations.Operation, max_rows: int = 40) -> BulkOperation:
     """The row after all of its chunks."""
     while (
-        chunk := bulk_steps.step(operation.id, max_rows=max_rows)
+        chunk := bulk.WORK.do_chunk(operation.id, max_rows=max_rows)
     ) and not chunk.over:
         pass
     return BulkOperation.objects.get(pk=operation.id)
@@ -136,7 +136,7 @@ def check_count_in_chunks(
     at_once = bulk.draft(kind, selection, **options)
     BulkOperation.objects.filter(pk=at_once.id).update(counted=None, total=None)
     while (
-        chunk := bulk_counting.step(at_once.id, max_rows=max_rows)
+        chunk := bulk.WORK.do_chunk(at_once.id, max_rows=max_rows)
     ) and not chunk.over:
         assert bulk.get(at_once.id).total is None
     counted = bulk.get(at_once.id).counted
@@ -224,7 +224,7 @@ def test_what_joins_later_is_left_alone_and_the_operation_stops() -> None:
     assert (row.state, row.changed, row.skipped) == ("stopped", 2, {"unconfirmed": 1})
     left = ArchivedJob.objects.filter(job_type_id=ADD).values_list("pk", flat=True)
     assert set(left) == set(archived[2:])
-    assert bulk_steps.step(made.id, max_rows=9) is None
+    assert bulk.WORK.do_chunk(made.id, max_rows=9) is None
     QueuedJob.objects.all().delete()
     assert bulk.start(replay.id)
     JobType.objects.create(name=GONE)
@@ -235,7 +235,7 @@ def test_what_joins_later_is_left_alone_and_the_operation_stops() -> None:
 @pytest.fixture
 def _slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """There is no time to count while a draft is made."""
-    monkeypatch.setattr(bulk_counting, "AT_ONCE", 0.0)
+    monkeypatch.setattr(bulk, "AT_ONCE", 0.0)
 
 
 @pytest.mark.usefixtures("_slow")

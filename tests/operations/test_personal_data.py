@@ -31,8 +31,7 @@ from django_jobqueue.models import (
     Schedule,
     UniqueWindow,
 )
-from django_jobqueue.operations import erasure_steps, job_searches, personal_data
-from django_jobqueue.operations.erasure_chunks import step
+from django_jobqueue.operations import job_searches, personal_data
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.erasing import erasure_rows
@@ -62,11 +61,11 @@ def run(value: str, act: str, *, key: str = "", max_rows: int = 100) -> Erasure:
     id = personal_data.find(value, key=key, by="bert").id
     assert personal_data.start(id, act, by="bert")
     for _ in range(1_000):
-        done = step(id, max_rows=max_rows)
+        done = personal_data.WORK.do_chunk(id, max_rows=max_rows)
         assert done is not None
         if done.over or done.pause:
             break
-    erasure_steps.ended(id)
+    personal_data.WORK.record_end(personal_data.get(id))
     return Erasure.objects.get(pk=id)
 
 
@@ -197,7 +196,9 @@ def test_a_running_job_is_left_and_met_by_the_next_pass(act: str) -> None:
     assert of_the_project().get().data == {"to": MAIL}
     of_the_project().delete()  # as a worker does
     archive(id=id, data={"to": MAIL})
-    while (done := step(row.pk, max_rows=100)) is not None and not done.over:
+    while (
+        done := personal_data.WORK.do_chunk(row.pk, max_rows=100)
+    ) is not None and not done.over:
         assert not done.pause
     row.refresh_from_db()
     assert (row.state, row.remaining, row.value) == ("done", {}, "")
@@ -209,7 +210,7 @@ def test_an_erasure_does_not_wait_forever_and_tells_what_remains() -> None:
     make(data={"to": MAIL}, status="running", started_at=ago(5), attempts=1)
     row = run(MAIL, "erase")
     pauses = []
-    while (done := step(row.pk, max_rows=100)) is not None:
+    while (done := personal_data.WORK.do_chunk(row.pk, max_rows=100)) is not None:
         pauses += [done.pause] if done.pause else []
     row.refresh_from_db()
     assert (row.state, row.remaining, row.value) == ("done", {"running": 1}, "")
@@ -315,7 +316,7 @@ def test_a_stopped_erasure_forgets_the_value() -> None:
     assert personal_data.stop(id, by="bert")
     row = Erasure.objects.get()
     assert (row.state, row.value) == ("stopped", "")
-    assert step(id, max_rows=100) is None
+    assert personal_data.WORK.do_chunk(id, max_rows=100) is None
     assert not personal_data.stop(id)
     assert ArchivedJob.objects.get().data == {"to": MAIL}
     assert personal_data.discard(personal_data.find(MAIL).id)
@@ -327,21 +328,21 @@ def test_only_the_job_that_works_it_off_does_a_chunk() -> None:
     id = personal_data.find(MAIL).id
     personal_data.start(id, "erase")
     first = Erasure.objects.get().job_id
-    assert step(id, max_rows=100, job=UUID(int=1)) is None
-    erasure_rows.fail(DjangoDatabase(), id, "OperationalError 57014")
+    assert personal_data.WORK.do_chunk(id, max_rows=100, job=UUID(int=1)) is None
+    personal_data.WORK.fail(id, "OperationalError 57014")
     assert personal_data.resume(id, by="bert")
     row = Erasure.objects.get()
     assert (row.state, row.error) == ("queued", "")
     assert row.job_id != first
     assert not personal_data.resume(id)
-    assert step(id, max_rows=100, job=first) is None
-    assert step(id, max_rows=100, job=row.job_id) is not None
+    assert personal_data.WORK.do_chunk(id, max_rows=100, job=first) is None
+    assert personal_data.WORK.do_chunk(id, max_rows=100, job=row.job_id) is not None
 
 
 def test_values_that_nobody_came_back_for_are_forgotten() -> None:
     drafted, failed, kept = (personal_data.find(MAIL).id for _ in range(3))
     personal_data.start(failed, "erase")
-    erasure_rows.fail(DjangoDatabase(), failed, "OperationalError")
+    personal_data.WORK.fail(failed, "OperationalError")
     Erasure.objects.filter(pk=drafted).update(created_at=ago(90_000))
     Erasure.objects.filter(pk=failed).update(finished_at=ago(700_000))
     erasure_rows.forget(DjangoDatabase())

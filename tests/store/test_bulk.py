@@ -12,7 +12,7 @@ from django.db import connection, transaction
 
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
-from django_jobqueue.operations import bulk, bulk_steps
+from django_jobqueue.operations import bulk
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.store.bulk import chunk as store_bulk
 from django_jobqueue.store.bulk import skips, window
@@ -48,7 +48,7 @@ def one_chunk(
     db: Any, id: UUID, wrap: Callable[[Any], Any] = lambda db: db
 ) -> store_bulk.Chunk:
     """A chunk of five rows of the operation."""
-    operation = store_bulk.operation_rows.lock(db, id)
+    operation = store_bulk.operation_rows.OPERATIONS.lock(db, id)
     assert operation is not None
     return store_bulk.chunk(wrap(db), operation, max_rows=5)
 
@@ -56,7 +56,7 @@ def one_chunk(
 def to_the_end(id: UUID, max_rows: int) -> int:
     """All chunks; returns how many jobs were changed by this caller."""
     changed = 0
-    while (done := bulk_steps.step(id, max_rows=max_rows)) is not None:
+    while (done := bulk.WORK.do_chunk(id, max_rows=max_rows)) is not None:
         changed += done.changed
     return changed
 
@@ -262,14 +262,14 @@ def test_only_the_job_in_charge_hands_work_over(transactional_db: None) -> None:
     assert first is not None
     for state in ("paused", "stopped", "failed", "done"):
         BulkOperation.objects.update(state=state)
-        assert not bulk_steps.hand_over(id, job=first, after=60)
+        assert not bulk.WORK.hand_over(id, job=first, after=60)
         assert BulkOperation.objects.get().job_id == first
     BulkOperation.objects.update(state="running")
-    assert bulk_steps.hand_over(id, job=first, after=60)
+    assert bulk.WORK.hand_over(id, job=first, after=60)
     second = BulkOperation.objects.get().job_id
     waiting = QueuedJob.objects.count()
     assert second != first
-    assert not bulk_steps.hand_over(id, job=first, after=60)
+    assert not bulk.WORK.hand_over(id, job=first, after=60)
     assert BulkOperation.objects.get().job_id == second
     assert QueuedJob.objects.count() == waiting
 

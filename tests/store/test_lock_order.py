@@ -10,7 +10,7 @@ import pytest
 
 from django_jobqueue.domain.endpoint_answers import EndpointAnswer, EndpointAnswers
 from django_jobqueue.models import BulkOperation, FailureGroup, QueuedJob, Worker
-from django_jobqueue.operations import bulk, bulk_steps
+from django_jobqueue.operations import bulk
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.store import endpoint_rows
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
@@ -40,7 +40,7 @@ def _cancelled() -> tuple[str, str, Change]:
         QueuedJob.objects.create(id=id, job_type_id=ADD, queue="a")
     made = bulk.draft("cancel", Selection(Table.QUEUED, (Term("queue", "a"),)))
     assert bulk.start(made.id)
-    return "jobqueue_queuedjob", "id", lambda: bulk_steps.step(made.id, max_rows=10)
+    return "jobqueue_queuedjob", "id", lambda: bulk.WORK.do_chunk(made.id, max_rows=10)
 
 
 @pytest.mark.parametrize("scene", [_groups, _cancelled])

@@ -10,6 +10,7 @@ import re
 from django_jobqueue import store
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.prepared import Prepared
+from tests.store.work_tables import texts_of
 from tests.support.undone import check_each
 
 VERB = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b")
@@ -19,10 +20,10 @@ def statements() -> dict[str, str]:
     """Every whole statement of the store with parameters, by where it stands."""
     found = {}
     for module in pkgutil.walk_packages(store.__path__, f"{store.__name__}."):
-        members = vars(importlib.import_module(module.name))
+        members = texts_of(importlib.import_module(module.name))
         leaf = module.name.rpartition(".")[2]
         for name, value in members.items():
-            if isinstance(value, str) and name.isupper() and not name.startswith("_"):
+            if name.isupper() and not name.startswith("_"):
                 is_template = re.search(r"\{\w+\}", value)
                 if VERB.match(value) and "%(" in value and not is_template:
                     found[f"{leaf}.{name}"] = value
@@ -35,5 +36,9 @@ def test_the_server_knows_the_type_of_every_parameter(own: OwnConnection) -> Non
             Prepared(connection, statement)
 
     found = statements()
-    assert {"claim.CLAIM", "finish.END", "operation_rows.MOVE"} <= found.keys()
+    assert {
+        "claim.CLAIM",
+        "finish.END",
+        "operation_rows.OPERATIONS.MOVE",
+    } <= found.keys()
     check_each(check, found.items(), least=100)

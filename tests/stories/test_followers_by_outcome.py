@@ -30,7 +30,7 @@ from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing.immediate_jobs import memory
 from django_jobqueue.enqueueing.stored_options import NOT_OF_FOLLOWERS, follower_job
 from django_jobqueue.models import JobType, QueuedJob
-from django_jobqueue.operations import bulk, bulk_steps
+from django_jobqueue.operations import bulk
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.queue import expire, rescue
@@ -114,7 +114,7 @@ def cancelled_in_bulk(ids: list[UUID]) -> None:
     chosen = Selection(Table.QUEUED, (Term("type", "tests.sample.end_with"),))
     operation = bulk.draft("cancel", chosen, by="anna", here=True)
     assert bulk.start(operation.id, by="anna", here=True)
-    while (done := bulk_steps.step(operation.id, max_rows=10)) and not done.over:
+    while (done := bulk.WORK.do_chunk(operation.id, max_rows=10)) and not done.over:
         pass
 
 

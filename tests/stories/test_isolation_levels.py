@@ -32,7 +32,7 @@ from django_jobqueue.models import (
     UniqueWindow,
     Worker,
 )
-from django_jobqueue.operations import bulk_steps
+from django_jobqueue.operations import bulk
 from django_jobqueue.search.selection import Selection, Table
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import is_conflict
@@ -392,7 +392,7 @@ def test_two_bulk_replays_at_once_replay_each_job_once(level: str) -> None:
     for id in drafts:
         operations.bulk.start(id)
     QueuedJob.objects.all().delete()  # those that would do it
-    together([partial(bulk_steps.step, id, max_rows=100) for id in drafts])
+    together([partial(bulk.WORK.do_chunk, id, max_rows=100) for id in drafts])
     assert len(queued(replay_of__isnull=False)) == 5
 
 

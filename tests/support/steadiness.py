@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from django_jobqueue.operations import bulk_counting, erasure_chunks
+from django_jobqueue.operations import bulk, personal_data
 from django_jobqueue.store.connection import DjangoDatabase
 
 JSON_TYPES: Final = (114, 199, 3802, 3807)  # json, jsonb, and arrays of them
@@ -40,8 +40,8 @@ def steadiness() -> Iterator[None]:
     """Whatever the machine does meanwhile, drafts are counted while they are made."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(random, "random", draw_upper_half)
-        patch.setattr(bulk_counting, "AT_ONCE", 60.0)
-        patch.setattr(erasure_chunks, "AT_ONCE", 60.0)
+        patch.setattr(bulk, "AT_ONCE", 60.0)
+        patch.setattr(personal_data, "AT_ONCE", 60.0)
         # private: the only place where each statement of such a connection comes by.
         patch.setattr(DjangoDatabase, "_execute", refuse_json(DjangoDatabase._execute))
         yield

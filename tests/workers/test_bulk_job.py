@@ -11,21 +11,20 @@ from django.db import OperationalError
 from django.utils import timezone
 from psycopg import errors
 
-from django_jobqueue.exceptions import Cancel, Fail
-from django_jobqueue.models import ArchivedJob, BulkOperation, Failure, QueuedJob
-from django_jobqueue.operations import bulk, bulk_counting, bulk_slice, bulk_steps
-from django_jobqueue.operations.bulk_slice import Slice
+from django_jobqueue.exceptions import Cancel, Fail, Retry
+from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
+from django_jobqueue.operations import bulk
 from django_jobqueue.search.selection import Selection, Table, Term
 from tests.store.rows import ago, archive
 from tests.support.hand_driven import HandDriven
-from tests.workers.slices import SHORT, Jobs, cancelled
+from tests.workers.chunk_jobs import SHORT, Jobs, cancelled
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("small_chunks"),
 ]
 
-JOBS = Jobs(Slice, BulkOperation)
+JOBS = Jobs(bulk.WORK, BulkOperation)
 job_of, work = JOBS.of, JOBS.work
 FAILED = Selection(Table.ARCHIVED, (Term("status", "failed"),))
 
@@ -76,7 +75,7 @@ def test_a_slice_that_is_over_hands_over_to_another_job() -> None:
 @pytest.fixture
 def _slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """There is no time to count while a draft is made."""
-    monkeypatch.setattr(bulk_counting, "AT_ONCE", 0.0)
+    monkeypatch.setattr(bulk, "AT_ONCE", 0.0)
 
 
 def drafted(count: int) -> UUID:
@@ -126,7 +125,7 @@ def test_a_draft_that_is_started_or_discarded_is_counted_no_further() -> None:
 def test_a_paused_operation_ends_its_job_and_keeps_its_place() -> None:
     id = replaying(5)
     old = job_of(id)
-    bulk_steps.step(id, max_rows=2)
+    bulk.WORK.do_chunk(id, max_rows=2)
     bulk.pause(id)
     work(id)
     row = BulkOperation.objects.get()
@@ -140,7 +139,7 @@ def test_a_paused_operation_ends_its_job_and_keeps_its_place() -> None:
 
 def test_a_worker_that_stops_gives_the_job_back_and_nothing_is_lost() -> None:
     id = replaying(5)
-    bulk_steps.step(id, max_rows=2)
+    bulk.WORK.do_chunk(id, max_rows=2)
     with pytest.raises(Cancel):
         work(id, job=cancelled(job_of(id)))
     row = BulkOperation.objects.get()
@@ -171,7 +170,7 @@ def test_an_error_is_kept_without_secrets(monkeypatch: pytest.MonkeyPatch) -> No
         raise ValueError("no luck, password=hunter2")
 
     with monkeypatch.context() as patch:
-        patch.setattr(bulk_slice.bulk_steps, "step", broken)
+        patch.setattr(bulk.WORK, "do_chunk", broken)
         with pytest.raises(Fail, match="ValueError: no luck"):
             work(id)
     row = BulkOperation.objects.get()
@@ -188,9 +187,9 @@ def test_what_passes_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     def deadlock(*args: Any, **kwargs: Any) -> None:
         raise OperationalError("deadlock") from errors.DeadlockDetected()
 
-    monkeypatch.setattr(bulk_slice.bulk_steps, "step", deadlock)
+    monkeypatch.setattr(bulk.WORK, "do_chunk", deadlock)
     for attempt, error, state in (
-        (1, OperationalError, "queued"),
+        (1, Retry, "queued"),
         (10, Fail, "failed"),
     ):
         with pytest.raises(error):
@@ -198,11 +197,10 @@ def test_what_passes_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
         assert BulkOperation.objects.get().state == state
 
 
-def test_an_operation_that_is_gone_fails_its_job_once(worker: HandDriven) -> None:
-    replaying(1)
-    BulkOperation.objects.all().delete()
+@pytest.mark.usefixtures("_slow")
+def test_a_draft_that_was_discarded_is_nothing_to_do(worker: HandDriven) -> None:
+    bulk.discard(drafted(1))
     worker.work()
+    assert not BulkOperation.objects.exists()
     job = ArchivedJob.objects.get(job_type_id="jobqueue.bulk")
-    assert (job.status, job.attempts) == ("failed", 1)
-    assert "There is no bulk operation" in job.error_message
-    assert Failure.objects.count() == 1
+    assert (job.status, job.attempts) == ("succeeded", 1)

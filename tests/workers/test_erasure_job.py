@@ -14,18 +14,17 @@ from django_jobqueue.exceptions import Fail, Retry
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.pruner import Pruner
 from django_jobqueue.models import ArchivedJob, AuditEntry, Erasure, Failure, QueuedJob
-from django_jobqueue.operations import erasure_chunks, erasure_steps, personal_data
-from django_jobqueue.operations.erasure_steps import ErasureSlice
+from django_jobqueue.operations import personal_data
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
 from tests.operations.planted import tables_with
 from tests.store.rows import ADD, ago, archive, make
 from tests.support.hand_driven import HandDriven
-from tests.workers.slices import SHORT, Jobs
+from tests.workers.chunk_jobs import SHORT, Jobs
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-work = Jobs(ErasureSlice, Erasure).work
+work = Jobs(personal_data.WORK, Erasure).work
 MAIL = "anna@example.com"
 
 
@@ -50,7 +49,7 @@ def test_a_worker_erases_and_nothing_is_left_but_the_record(worker: HandDriven) 
 def test_a_worker_counts_what_took_too_long(
     worker: HandDriven, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(erasure_chunks, "AT_ONCE", 0.0)
+    monkeypatch.setattr(personal_data, "AT_ONCE", 0.0)
     archive(data={"to": MAIL})
     assert personal_data.find(MAIL).total is None
     worker.work()
@@ -84,7 +83,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, cause: Exception) -> None:
     def fail(*args: Any, **kwargs: Any) -> None:
         raise OperationalError(f"row ({MAIL})") from cause
 
-    monkeypatch.setattr(erasure_steps, "step", fail)
+    monkeypatch.setattr(personal_data.WORK, "do_chunk", fail)
 
 
 def test_an_error_is_kept_without_the_value(

@@ -13,22 +13,21 @@ from psycopg import errors
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.exceptions import Cancel, Fail, InvalidArguments, Retry
 from django_jobqueue.models import ArchivedJob, JobSearch, QueuedJob
-from django_jobqueue.operations import job_searches, search_slice
-from django_jobqueue.operations.search_slice import SearchSlice
+from django_jobqueue.operations import job_searches
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.searching import search_chunk, search_rows
 from tests.store import rows
 from tests.store.rows import ADD, ago, make_many
 from tests.support.hand_driven import HandDriven
-from tests.workers.slices import SHORT, Jobs, cancelled
+from tests.workers.chunk_jobs import SHORT, Jobs, cancelled
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("small_chunks"),
 ]
 
-JOBS = Jobs(SearchSlice, JobSearch)
+JOBS = Jobs(job_searches.WORK, JobSearch)
 job_of, work = JOBS.of, JOBS.work
 ORDER = Term("data", 7, path=("order",))
 BOTH = {table: Selection(table, (ORDER,)) for table in Table}
@@ -50,7 +49,7 @@ def searching(selections: Any = None, **more: Any) -> UUID:
 
 def finish(id: UUID, max_rows: int = 100) -> JobSearch:
     for _ in range(1_000):
-        done = job_searches.step(id, max_rows=max_rows)
+        done = job_searches.WORK.do_chunk(id, max_rows=max_rows)
         if done is None or done.over:
             return JobSearch.objects.get(pk=id)
     raise AssertionError("the search found no end")
@@ -113,7 +112,7 @@ def test_no_more_ids_are_kept_than_shown(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_job_that_is_archived_after_the_queue_was_searched_is_found() -> None:
     id = searching()
-    job_searches.step(id, max_rows=100)
+    job_searches.WORK.do_chunk(id, max_rows=100)
     moved = archive(1, 7)
     row = finish(id)
     assert row.newest["archived"] == [str(moved[0])]
@@ -146,10 +145,10 @@ def test_a_job_that_was_thought_dead_or_is_cancelled_does_nothing_more() -> None
 def test_a_stop_ends_it_and_keeps_what_it_found() -> None:
     archive(10, 7)
     id = searching({Table.ARCHIVED: BOTH[Table.ARCHIVED]})
-    job_searches.step(id, max_rows=4)
+    job_searches.WORK.do_chunk(id, max_rows=4)
     assert job_searches.stop(id)
     assert not job_searches.stop(id)
-    assert job_searches.step(id, max_rows=4) is None
+    assert job_searches.WORK.do_chunk(id, max_rows=4) is None
     row = JobSearch.objects.get()
     assert (row.state, row.examined, row.matched) == ("stopped", 4, {"archived": 4})
     work(id)  # its job finds nothing to do
@@ -179,7 +178,7 @@ def test_an_error_ends_it_unless_it_passes_and_tells_no_value(
     state: str,
 ) -> None:
     id = searching()
-    monkeypatch.setattr(search_slice, "step", raising(error))
+    monkeypatch.setattr(job_searches.WORK, "do_chunk", raising(error))
     with pytest.raises(raised) as caught:
         work(id, attempt=attempt)
     assert "Ann" not in str(caught.value)

@@ -13,11 +13,10 @@ from django_jobqueue import operations
 from django_jobqueue.admin.actions.action import Action
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.actions.drafts import may_draft
-from django_jobqueue.domain.states import BulkKind, BulkState
+from django_jobqueue.domain.states import BulkKind, WorkState
 from django_jobqueue.exceptions import JobQueueError
 from django_jobqueue.models import BulkOperation
-from django_jobqueue.operations import bulk_counting, bulk_steps
-from django_jobqueue.store.bulk.operation_rows import ACTIVE, OPEN, RESUMABLE
+from django_jobqueue.store.work_rows import ACTIVE, OPEN, RESUMABLE
 from django_jobqueue.text import numbers
 
 STEP_SECONDS: Final = 2.0  # of work in a request, where no worker does it
@@ -111,9 +110,9 @@ class RunStep(OperationAction):
         self, page: ActionAdmin, request: HttpRequest, row: BulkOperation
     ) -> HttpResponse:
         """Count the jobs of a draft, whose page shows the count; else run a step."""
-        if row.state == BulkState.DRAFT:
+        if row.state == WorkState.DRAFT:
             try:
-                bulk_counting.count_for(row.pk, STEP_SECONDS)
+                operations.bulk.WORK.run_for(row.pk, STEP_SECONDS)
             except JobQueueError as error:
                 return page.back_to(request, row, str(error), messages.ERROR)
             return page.to(row)
@@ -122,7 +121,7 @@ class RunStep(OperationAction):
     def do(self, request: HttpRequest, row: BulkOperation) -> str:
         """Run one step."""
         by = request.user.get_username()
-        changed = bulk_steps.run_here(row.pk, STEP_SECONDS, by=by)
+        changed = operations.bulk.run_here(row.pk, STEP_SECONDS, by=by)
         text = ngettext(
             "One step was run here: %(count)s job was changed.",
             "One step was run here: %(count)s jobs were changed.",
@@ -141,18 +140,18 @@ class Stop(OperationAction):
 
     def applies_to(self, row: Any) -> bool:
         """To one that is not finished, and to a draft."""
-        return row.state in OPEN or row.state == BulkState.DRAFT
+        return row.state in OPEN or row.state == WorkState.DRAFT
 
     def label_for(self, row: Any) -> Any:
         """A draft did nothing yet."""
-        return _("Discard") if row.state == BulkState.DRAFT else self.label
+        return _("Discard") if row.state == WorkState.DRAFT else self.label
 
     def do(self, request: HttpRequest, row: BulkOperation) -> str:
         """Stop or discard it."""
         done = operations.bulk.stop(row.pk, by=request.user.get_username())
         if not done:
             return ""
-        if row.state == BulkState.DRAFT:
+        if row.state == WorkState.DRAFT:
             return gettext("Discarded.")
         return gettext("Stopped. What it did stays.")
 

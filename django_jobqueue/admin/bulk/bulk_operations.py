@@ -33,7 +33,7 @@ from django_jobqueue.admin.bulk.bulk_start import START, draft_page
 from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.lists.filters import ChoiceFilter
 from django_jobqueue.admin.parts import display
-from django_jobqueue.domain.states import BulkState
+from django_jobqueue.domain.states import WorkState
 from django_jobqueue.models import BulkOperation
 
 
@@ -45,7 +45,7 @@ class BulkStateFilter(ChoiceFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         """Every state."""
-        return list(BulkState.choices)
+        return list(WorkState.choices)
 
 
 class BulkOperationAdmin(ActionAdmin):
@@ -87,7 +87,7 @@ class BulkOperationAdmin(ActionAdmin):
         operation = self.get_object(request, object_id)
         if (
             operation is not None
-            and operation.state == BulkState.DRAFT
+            and operation.state == WorkState.DRAFT
             and request.method == "GET"
             and self.has_view_permission(request, operation)
             and may_draft(request, operation.kind)
@@ -127,7 +127,7 @@ class BulkOperationAdmin(ActionAdmin):
         """Jobs handled, of how many."""
         percent = percent_of(operation)
         text = display.short(done_text(operation))
-        if percent is None or operation.state == BulkState.DRAFT:
+        if percent is None or operation.state == WorkState.DRAFT:
             return text
         bar = '<progress class="jq-bar" max="100" value="{}" aria-hidden="true">'
         return display.lines([text, format_html(bar + "</progress>", percent)])

@@ -22,9 +22,9 @@ from django_jobqueue.admin.parts.selection_words import in_words
 from django_jobqueue.admin.workers.fleet import fleet
 from django_jobqueue.domain.states import (
     BulkKind,
-    BulkState,
     ReplayExpiry,
     SkipReplayed,
+    WorkState,
 )
 from django_jobqueue.models import (
     ArchivedJob,
@@ -34,9 +34,9 @@ from django_jobqueue.models import (
 )
 from django_jobqueue.search.selection import Selection, SelectionError
 from django_jobqueue.store.bulk.chunk import UNCONFIRMED
-from django_jobqueue.store.bulk.operation_rows import ACTIVE, JOB_TYPE
 from django_jobqueue.store.bulk.results import outcome
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.work_rows import ACTIVE, JOB_TYPE
 from django_jobqueue.text import numbers, timezones
 
 BECAME: Final = {
@@ -98,21 +98,21 @@ class Progress:
         return done_text(self.operation)
 
 
-def pill_of(operation: BulkOperation) -> Any:
-    """The state of an operation."""
+def pill_of(operation: Any) -> Any:
+    """The state."""
     styles = {
-        BulkState.DRAFT: "later",
-        BulkState.QUEUED: "ready",
-        BulkState.DONE: "succeeded",
-        BulkState.STOPPED: "cancelled",
+        WorkState.DRAFT: "later",
+        WorkState.QUEUED: "ready",
+        WorkState.DONE: "succeeded",
+        WorkState.STOPPED: "cancelled",
     }
-    style = styles.get(BulkState(operation.state), operation.state)
+    style = styles.get(WorkState(operation.state), operation.state)
     return display.pill(style, operation.get_state_display())
 
 
 def percent_of(operation: BulkOperation) -> int | None:
     """The percentage that is done; None if the total is not known."""
-    if operation.state == BulkState.DONE:
+    if operation.state == WorkState.DONE:
         return 100
     percent = numbers.whole_percent(operation.seen, operation.total)
     return None if percent is None else min(99, percent)
@@ -321,13 +321,13 @@ def _jobs_url(request: HttpRequest, id: str, status: str) -> str:
 
 def trouble(request: HttpRequest, operation: Any) -> tuple[str, bool]:
     """The reason why nothing happens, if so; and whether no worker could do it."""
-    if operation.job_id is None and operation.state != BulkState.DRAFT:
+    if operation.job_id is None and operation.state != WorkState.DRAFT:
         return _of_command(operation)
     jobs = QueuedJob.objects.only("queue", "run_after")
     job = jobs.filter(pk=operation.job_id).first() if operation.job_id else None
     if job is None:
         text = gettext("The job that ran this operation is gone. Resume the operation.")
-        if operation.state == BulkState.DRAFT:
+        if operation.state == WorkState.DRAFT:
             text = gettext("The job that counted them is gone: count them here.")
         return text, True
     job_type = catalogue.job_type(request, JOB_TYPE)

@@ -26,7 +26,7 @@ from django_jobqueue.admin.bulk.bulk_forms import BulkForm
 from django_jobqueue.admin.bulk.bulk_progress import selection_text, trouble
 from django_jobqueue.admin.failures import failure_states
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.states import BulkKind, BulkState, GroupState
+from django_jobqueue.domain.states import BulkKind, GroupState, WorkState
 from django_jobqueue.exceptions import JobQueueError
 from django_jobqueue.models import BulkOperation, FailureGroup, JobType
 
@@ -47,7 +47,7 @@ class Start(Action):
         self, page: ActionAdmin, request: HttpRequest, row: BulkOperation
     ) -> HttpResponse:
         """Start it if the form is valid; else ask again."""
-        if row.state != BulkState.DRAFT:
+        if row.state != WorkState.DRAFT:
             return _too_late(page, request, row)
         draft = Draft(operations.bulk.get(row.pk))
         if not draft.may_start(request):

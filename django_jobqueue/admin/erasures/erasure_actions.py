@@ -24,10 +24,9 @@ from django_jobqueue.admin.base import ERASE_DATA
 from django_jobqueue.admin.erasures.erasure_page import LABELS, value_for
 from django_jobqueue.admin.parts import display
 from django_jobqueue.domain.personal_value import LONGEST, LONGEST_KEY, SHORTEST
-from django_jobqueue.domain.states import BulkState, ErasureAct
+from django_jobqueue.domain.states import ErasureAct, WorkState
 from django_jobqueue.models import Erasure
-from django_jobqueue.operations import erasure_steps
-from django_jobqueue.store.erasing.erasure_rows import ACTIVE, OPEN
+from django_jobqueue.store.work_rows import ACTIVE, OPEN
 from django_jobqueue.text import numbers
 
 STEP_SECONDS: Final = 2.0  # of work in a request, where no worker does it
@@ -131,7 +130,7 @@ class StartErasure(Action):
 
     def applies_to(self, row: Any) -> bool:
         """To a draft that found something, and is counted."""
-        return row.state == BulkState.DRAFT and bool(row.total)
+        return row.state == WorkState.DRAFT and bool(row.total)
 
     def respond(
         self, page: ActionAdmin, request: HttpRequest, row: Erasure
@@ -217,7 +216,7 @@ class Resume(Action):
     def applies_to(self, row: Any) -> bool:
         """To one that failed, or whose job is gone."""
         if row.state not in ACTIVE:
-            return bool(row.state == BulkState.FAILED)
+            return bool(row.state == WorkState.FAILED)
         return personal_data.is_abandoned(personal_data.get(row.pk))
 
     def respond(
@@ -244,7 +243,7 @@ class RunStep(Action):
         self, page: ActionAdmin, request: HttpRequest, row: Erasure
     ) -> HttpResponse:
         """Run one step."""
-        erasure_steps.run_here(row.pk, STEP_SECONDS)
+        personal_data.WORK.run_for(row.pk, STEP_SECONDS)
         return page.to(row)
 
 
@@ -258,11 +257,11 @@ class Stop(Action):
 
     def applies_to(self, row: Any) -> bool:
         """To one that is not finished, and to a draft."""
-        return row.state in OPEN or row.state == BulkState.DRAFT
+        return row.state in OPEN or row.state == WorkState.DRAFT
 
     def label_for(self, row: Any) -> Any:
         """A draft did nothing yet."""
-        return _("Discard") if row.state == BulkState.DRAFT else self.label
+        return _("Discard") if row.state == WorkState.DRAFT else self.label
 
     def respond(
         self, page: ActionAdmin, request: HttpRequest, row: Erasure

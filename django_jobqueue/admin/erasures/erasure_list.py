@@ -75,7 +75,7 @@ class ErasureAdmin(ActionAdmin):
     @column(description=_("state"))
     def state_pill(self, erasure: Erasure) -> Any:
         """The state, as a pill."""
-        return pill_of(erasure)  # type: ignore[arg-type]
+        return pill_of(erasure)
 
     @column(description=_("rows"))
     def rows(self, erasure: Erasure) -> str:

@@ -15,9 +15,9 @@ from django_jobqueue import operations
 from django_jobqueue.admin.base import ERASE_DATA, REVEAL_DATA, may
 from django_jobqueue.admin.bulk.bulk_progress import pill_of, trouble
 from django_jobqueue.admin.parts import display
-from django_jobqueue.domain.states import BulkState
+from django_jobqueue.domain.states import WorkState
 from django_jobqueue.models import Erasure
-from django_jobqueue.store.erasing.erasure_rows import ACTIVE
+from django_jobqueue.store.work_rows import ACTIVE
 from django_jobqueue.text import numbers
 from django_jobqueue.text.redaction import MASK
 
@@ -78,11 +78,11 @@ class Progress(NamedTuple):
 
 def progress_of(request: HttpRequest, erasure: Erasure) -> Progress:
     """Read it."""
-    is_draft = erasure.state == BulkState.DRAFT
+    is_draft = erasure.state == WorkState.DRAFT
     is_busy = erasure.state in ACTIVE or (is_draft and erasure.total is None)
     warning, nobody = trouble(request, erasure) if is_busy else ("", False)
     return Progress(
-        state=pill_of(erasure),  # type: ignore[arg-type]
+        state=pill_of(erasure),
         sentence=_sentence(erasure),
         places=_places(request, erasure),
         facts=_facts(request, erasure),
@@ -109,7 +109,7 @@ def _sentence(erasure: Erasure) -> str:
         "examined": numbers.number(erasure.examined),
         "changed": numbers.number(changed),
     }
-    if erasure.state != BulkState.DRAFT:
+    if erasure.state != WorkState.DRAFT:
         text = ngettext(
             "%(changed)s row changed or deleted.",
             "%(changed)s rows changed or deleted.",
@@ -134,7 +134,7 @@ def _places(request: HttpRequest, erasure: Erasure) -> list[Place]:
 def _place(request: HttpRequest, erasure: Erasure, name: str) -> Place:
     counted = erasure.counted.get(name, {"rows": 0, "first": []})
     changed = erasure.changed.get(name)
-    keys = counted["first"] if erasure.state == BulkState.DRAFT else []
+    keys = counted["first"] if erasure.state == WorkState.DRAFT else []
     linked = [
         (address, _short(name, key))
         for key in keys[:SHOWN]
@@ -185,7 +185,7 @@ def _facts(request: HttpRequest, erasure: Erasure) -> list[tuple[Any, Any]]:
 
 def _earlier(request: HttpRequest, erasure: Erasure) -> list[tuple[str, str]]:
     """What was done about the same value before."""
-    if erasure.state != BulkState.DRAFT or not may(request, ERASE_DATA):
+    if erasure.state != WorkState.DRAFT or not may(request, ERASE_DATA):
         return []
     return [
         (display.url_of("erasure", one.id), _done(one))
@@ -210,7 +210,7 @@ def _remaining(erasure: Erasure) -> str:
             "%(count)s running jobs held the value when they were last looked at.",
             running,
         )
-        if erasure.state == BulkState.DONE:
+        if erasure.state == WorkState.DONE:
             text += " " + gettext("Do it again when they have ended.")
         return text % {"count": numbers.number(running)}
     if erasure.remaining:

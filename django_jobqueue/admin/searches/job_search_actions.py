@@ -20,7 +20,7 @@ from django_jobqueue.models import JobSearch
 from django_jobqueue.operations import job_searches
 from django_jobqueue.search import SearchError
 from django_jobqueue.search.selection import Selection, Table
-from django_jobqueue.store.searching.search_rows import ACTIVE
+from django_jobqueue.store.work_rows import ACTIVE
 from django_jobqueue.text import numbers
 
 RIGHTS = ("start_jobsearch",)

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.actions.action import Action
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
+from django_jobqueue.admin.bulk.bulk_progress import pill_of
 from django_jobqueue.admin.jobs import search_page
 from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.parts import display
@@ -20,7 +21,6 @@ from django_jobqueue.admin.searches.job_search_page import (
     is_visible,
     matches_text,
     percent_of,
-    pill_of,
     progress_of,
 )
 from django_jobqueue.models import JobSearch

@@ -17,16 +17,17 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.base import may_view
+from django_jobqueue.admin.bulk.bulk_progress import pill_of
 from django_jobqueue.admin.jobs import search_page
 from django_jobqueue.admin.jobs.job_search import check_data
 from django_jobqueue.admin.parts import catalogue, display
 from django_jobqueue.admin.workers.fleet import fleet
-from django_jobqueue.domain.states import SearchState
+from django_jobqueue.domain.states import WorkState
 from django_jobqueue.models import JobSearch, QueuedJob
 from django_jobqueue.search import SearchError
 from django_jobqueue.search.selection import Selection, SelectionError, Table
-from django_jobqueue.store.bulk.operation_rows import JOB_TYPE
-from django_jobqueue.store.searching.search_rows import ACTIVE, time_of
+from django_jobqueue.store.searching.search_rows import time_of
+from django_jobqueue.store.work_rows import ACTIVE, JOB_TYPE
 from django_jobqueue.text import numbers
 
 PAGE: Final = "p"  # in the address
@@ -74,21 +75,9 @@ class Progress(NamedTuple):
         return percent_of(self.search)
 
 
-def pill_of(search: JobSearch) -> Any:
-    """The state of a search."""
-    styles = {
-        SearchState.QUEUED: "ready",
-        SearchState.RUNNING: "running",
-        SearchState.FAILED: "failed",
-        SearchState.DONE: "succeeded",
-        SearchState.STOPPED: "cancelled",
-    }
-    return display.pill(styles[SearchState(search.state)], search.get_state_display())
-
-
 def percent_of(search: JobSearch) -> int | None:
     """The percentage of the time that is searched; None if that is not known."""
-    if search.state == SearchState.DONE:
+    if search.state == WorkState.DONE:
         return 100
     back_to = time_of(search.place)
     if back_to is None or search.oldest is None:
@@ -151,7 +140,7 @@ def progress_of(request: HttpRequest, site: AdminSite, search: JobSearch) -> Pro
         (_("By"), display.visible(search.created_by) or display.NOTHING),
         (_("Started"), display.full_moment(search.created_at)),
     ]
-    if back_to is not None and search.state != SearchState.DONE:
+    if back_to is not None and search.state != WorkState.DONE:
         facts.append((_("Searched back to"), display.exact_moment(back_to)))
     if search.finished_at:
         facts.append((_("Ended"), display.full_moment(search.finished_at)))

@@ -23,7 +23,7 @@ from django_jobqueue.contrib.http.endpoint import answer, endpoint
 from django_jobqueue.contrib.http.idempotency import KEY_HEADER, id_of_key
 from django_jobqueue.contrib.http.list_routes import selection_of
 from django_jobqueue.contrib.http.problems import Problem
-from django_jobqueue.domain.states import BulkKind, BulkState
+from django_jobqueue.domain.states import BulkKind, WorkState
 from django_jobqueue.operations import bulk
 from django_jobqueue.operations.bulk_rights import (
     START,
@@ -73,7 +73,7 @@ def start_operation(request: HttpRequest, body: schemas.NewOperation) -> HttpRes
     if body.dry_run:
         bulk.discard(draft.id)
         return answer(200, _object(request, draft))
-    if draft.state == BulkState.DRAFT:
+    if draft.state == WorkState.DRAFT:
         try:
             _require_rights(request, rights_to_start(draft))
         except Problem:

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from django_jobqueue import operations
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.states import BulkState
+from django_jobqueue.domain.states import WorkState
 from django_jobqueue.management.jobqueue import many_jobs
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.detail_page import (
@@ -81,9 +81,9 @@ it off)}; "undo" prints the operations that cancel."""
         super().add_arguments(parser)
         parser.add_argument(
             "--state",
-            choices=BulkState.values,
+            choices=WorkState.values,
             metavar="STATE",
-            help=f"List operations in this state: {', '.join(BulkState.values)} "
+            help=f"List operations in this state: {', '.join(WorkState.values)} "
             "(default: any).",
         )
         parser.add_argument(
@@ -157,7 +157,7 @@ def _move(
     left = []
     for id in ids:
         if not move(id, by=by()):
-            state = BulkState(operations.bulk.get(id).state).value
+            state = WorkState(operations.bulk.get(id).state).value
             left.append(f"Bulk operation {id} is {state}: it cannot be {DONE[verb]}.")
         elif not many_jobs.is_json(options):
             console.info(f"Bulk operation {id} was {DONE[verb]}.")

@@ -12,13 +12,13 @@ from uuid import UUID
 from django.core.management.base import CommandError
 
 from django_jobqueue import operations
-from django_jobqueue.domain.states import BulkKind, BulkState
+from django_jobqueue.domain.states import BulkKind, WorkState
 from django_jobqueue.management.jobqueue import many_jobs
 from django_jobqueue.management.jobqueue.batches import INTERRUPTED, run_batches
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.many_jobs import Result
 from django_jobqueue.management.jobqueue.subcommand import by
-from django_jobqueue.operations.bulk_steps import work_here
+from django_jobqueue.operations.bulk import work_here
 from django_jobqueue.search.selection import Selection
 from django_jobqueue.store.bulk.skips import planned, skip_reason
 from django_jobqueue.text import numbers
@@ -119,8 +119,8 @@ class ByFilter:
                 returncode=INTERRUPTED,
             ) from None
         if not self._is_over:
-            state = BulkState(operations.bulk.get(self.draft.id).state).value
-            if state == BulkState.DONE:  # somebody resumed it beside this command
+            state = WorkState(operations.bulk.get(self.draft.id).state).value
+            if state == WorkState.DONE:  # somebody resumed it beside this command
                 self._console.warn("A worker did the others.")
                 return
             raise CommandError(

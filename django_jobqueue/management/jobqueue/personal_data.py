@@ -10,7 +10,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from django_jobqueue import operations
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.states import BulkState, ErasureAct
+from django_jobqueue.domain.states import ErasureAct, WorkState
 from django_jobqueue.management.jobqueue import many_jobs
 from django_jobqueue.management.jobqueue.batches import run_batches
 from django_jobqueue.management.jobqueue.console import Console, counted
@@ -22,7 +22,7 @@ from django_jobqueue.management.jobqueue.subcommand_verbs import (
 )
 from django_jobqueue.management.jobqueue.text_tables import Column, Row
 from django_jobqueue.models import Erasure as ErasureRow
-from django_jobqueue.operations.erasure_steps import work_here
+from django_jobqueue.operations.personal_data import work_here
 from django_jobqueue.store.erasing.erasure_rows import Erasure
 from django_jobqueue.text import numbers
 
@@ -187,7 +187,7 @@ def _sentences(erasure: Erasure, earlier: list[Erasure]) -> Iterator[str]:
         yield f"{number} of {examined} {verb} the value."
     if running := erasure.remaining.get("running"):
         jobs = counted(running, "running job")
-        if erasure.state == BulkState.DONE:
+        if erasure.state == WorkState.DONE:
             yield f"Left: {jobs}. Do it again when they have ended."
         else:
             yield f"Left: {jobs}. A worker goes on when they may have ended."

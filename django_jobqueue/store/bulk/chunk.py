@@ -8,13 +8,11 @@ the cursor are committed together, so each job is handled once, whatever dies me
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from django_jobqueue.domain.states import BulkKind, BulkState
+from django_jobqueue.domain.states import BulkKind, WorkState
 from django_jobqueue.store.bulk import operation_rows
 from django_jobqueue.store.bulk.operation_rows import Operation
 from django_jobqueue.store.bulk.skips import left_out
@@ -25,6 +23,7 @@ from django_jobqueue.store.control.prune import prune_ids
 from django_jobqueue.store.control.replay import replay
 from django_jobqueue.store.control.reschedule import reschedule
 from django_jobqueue.store.selection import condition
+from django_jobqueue.store.work_rows import Chunk
 
 UNCONFIRMED: Final = "unconfirmed"  # the reason of those beyond the confirmed number
 
@@ -39,17 +38,6 @@ SELECT id,
  ORDER BY id
    FOR UPDATE OF jobqueue_queuedjob {busy}
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chunk:
-    """The result of one chunk."""
-
-    examined: int = 0
-    changed: int = 0
-    asked: int = 0  # of the changed ones: running jobs that were asked to stop
-    skipped: Mapping[str, int] = field(default_factory=dict)
-    over: bool = False  # nothing is left
 
 
 def chunk(
@@ -70,13 +58,14 @@ def chunk(
     skipped = _with(skipped, "changed", len(ids) - changed)
     skipped = _with(skipped, UNCONFIRMED, len(beyond))
     over = scanned.at_end or bool(beyond)
+    to = WorkState.DONE if over else WorkState.RUNNING
     operation_rows.progress(
         db,
         operation,
+        WorkState.STOPPED if beyond else to,
         changed=changed,
         skipped=skipped,
         cursor=scanned.cursor,
-        state=BulkState.STOPPED if beyond else BulkState.DONE if over else None,
     )
     return Chunk(
         examined=scanned.examined,

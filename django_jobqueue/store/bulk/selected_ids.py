@@ -7,10 +7,10 @@ from typing import Final
 from uuid import UUID
 
 from django_jobqueue.search.selection import Selection
-from django_jobqueue.store.bulk.operation_rows import JOB_TYPE
 from django_jobqueue.store.bulk.window import Values
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.selection import TABLES, condition
+from django_jobqueue.store.work_rows import JOB_TYPE
 
 # Jobs that work operations off are no jobs of the project.
 COUNT: Final = """

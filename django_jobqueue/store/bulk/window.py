@@ -13,9 +13,10 @@ from uuid import UUID
 
 from django_jobqueue.domain.states import BulkKind
 from django_jobqueue.search.selection import Selection, Table
-from django_jobqueue.store.bulk.operation_rows import JOB_TYPE, Operation
+from django_jobqueue.store.bulk.operation_rows import Operation
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.selection import condition
+from django_jobqueue.store.work_rows import JOB_TYPE
 
 # What an index serves in the order of the walk. Everything else is looked at job by
 # job, in as many rows as a chunk may look at: however rare its jobs are, no statement

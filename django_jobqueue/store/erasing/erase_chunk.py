@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.domain.personal_value import PersonalValue
-from django_jobqueue.domain.states import BulkState, ErasureAct, Holds
+from django_jobqueue.domain.states import ErasureAct, Holds, WorkState
 from django_jobqueue.store.bulk.window import pin
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.control.cancel import cancel
@@ -33,6 +33,7 @@ from django_jobqueue.store.erasing.personal_columns import (
     sources,
 )
 from django_jobqueue.store.remade_keys import LIMIT_KEY
+from django_jobqueue.store.work_rows import Chunk
 
 MOST_FIRST: Final = 20  # rows of each table that are named
 MOST_PASSES: Final = 10
@@ -74,15 +75,6 @@ SELECT finished_at, id FROM jobqueue_archivedjob
 Key = tuple[str, ...]  # what names a row, as text
 
 
-class Done(NamedTuple):
-    """The result of a chunk."""
-
-    examined: int = 0
-    changed: int = 0
-    over: bool = False  # nothing is left
-    pause: float = 0.0  # seconds until the next pass, if running jobs are waited for
-
-
 class Row(NamedTuple):
     """A row that holds the value."""
 
@@ -105,13 +97,13 @@ class Hits:
         self.first.setdefault(row.name, []).append(row.shown)
 
 
-def chunk(db: Database, erasure: Erasure, *, max_rows: int) -> Done:
+def chunk(db: Database, erasure: Erasure, *, max_rows: int) -> Chunk:
     """Examine the next rows of an erasure that this transaction has locked."""
     pin(db)
     place = erasure.position
     source, personal = sources()[place.source], erasure.personal
     examined, keys, last = _scan(db, source, personal, place.cursor, max_rows)
-    if erasure.state == BulkState.DRAFT:
+    if erasure.state == WorkState.DRAFT:
         hits = _count(db, source, personal, keys)
     else:
         hits = _erase(db, source, personal, keys, erasure.act)
@@ -125,7 +117,7 @@ def chunk(db: Database, erasure: Erasure, *, max_rows: int) -> Done:
     )
     over, pause = _advance(db, erasure, hits, place, examined)
     changed = hits.counts.total() - running
-    return Done(examined=examined, changed=changed, over=over, pause=pause)
+    return Chunk(examined=examined, changed=changed, over=over, pause=pause)
 
 
 def _advance(
@@ -133,7 +125,7 @@ def _advance(
 ) -> tuple[bool, float]:
     """Store the place; returns whether all is done, and how long to wait."""
     ended = place.source == len(sources())  # of the pass
-    if erasure.state == BulkState.DRAFT:
+    if erasure.state == WorkState.DRAFT:
         erasure_rows.set_counted(
             db,
             erasure,

@@ -6,7 +6,7 @@ The caller's transaction holds all of it, with the new place of the search.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from django_jobqueue.search.selection import Table
 from django_jobqueue.store.bulk.window import Values, part_of, pin
@@ -14,6 +14,7 @@ from django_jobqueue.store.connection import Database
 from django_jobqueue.store.searching import search_rows
 from django_jobqueue.store.searching.search_rows import Place, Search
 from django_jobqueue.store.selection import condition
+from django_jobqueue.store.work_rows import Chunk
 
 MOST_NOTED: Final = 1_000  # jobs of each table
 
@@ -53,14 +54,7 @@ POSITIONS: Final = {
 }
 
 
-class Done(NamedTuple):
-    """The result of a chunk."""
-
-    examined: int
-    over: bool  # nothing is left
-
-
-def chunk(db: Database, search: Search, *, max_rows: int) -> Done:
+def chunk(db: Database, search: Search, *, max_rows: int) -> Chunk:
     """Examine the next jobs of a search that this transaction has locked.
 
     The queue comes first: a job that leaves it meanwhile is found in the archive, at
@@ -82,7 +76,7 @@ def chunk(db: Database, search: Search, *, max_rows: int) -> Done:
         matched={**search.matched, name: search.matched.get(name, 0) + matches},
         newest={**search.newest, name: [*noted, *ids]},
     )
-    return Done(examined, following is None)
+    return Chunk(examined=examined, over=following is None)
 
 
 def _question(

@@ -1,4 +1,4 @@
-"""Stores searches, and moves them from state to state."""
+"""Starts, stores and deletes searches."""
 
 from __future__ import annotations
 
@@ -8,47 +8,18 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from django_jobqueue.domain.states import SearchState
+from django_jobqueue.domain.states import WorkState
 from django_jobqueue.search.selection import Selection, Table
 from django_jobqueue.store.connection import Database
-from django_jobqueue.text.json_reading import read_json
+from django_jobqueue.store.work_rows import ACTIVE, WorkTable
 
-ACTIVE: Final = (SearchState.QUEUED, SearchState.RUNNING)
 ORDER: Final = (Table.QUEUED, Table.ARCHIVED)
 
 INSERT: Final = """
-INSERT INTO jobqueue_jobsearch (query, selections, oldest, created_by, job_id)
-VALUES (%(query)s, %(selections)s::jsonb,
+INSERT INTO jobqueue_jobsearch (state, query, selections, oldest, created_by)
+VALUES ('queued', %(query)s, %(selections)s::jsonb,
         (SELECT finished_at FROM jobqueue_archivedjob ORDER BY finished_at, id LIMIT 1),
-        %(by)s, %(job)s)
-RETURNING id
-"""
-_READ: Final = """
-SELECT id, selections::text, state, place::text, examined, matched::text, newest::text,
-       job_id
-  FROM jobqueue_jobsearch
- WHERE id = %(id)s
-"""
-READ: Final = f"{_READ}"
-LOCK: Final = f"{_READ}   FOR UPDATE"
-PROGRESS: Final = """
-UPDATE jobqueue_jobsearch
-   SET state = CASE WHEN %(over)s THEN 'done' ELSE 'running' END,
-       place = %(place)s::jsonb, examined = %(examined)s, matched = %(matched)s::jsonb,
-       newest = %(newest)s::jsonb, progress_at = clock_timestamp(),
-       finished_at = CASE WHEN %(over)s THEN clock_timestamp() END
- WHERE id = %(id)s
-"""
-END: Final = """
-UPDATE jobqueue_jobsearch
-   SET state = %(state)s, error = %(error)s, finished_at = clock_timestamp()
- WHERE id = %(id)s AND state = ANY (%(states)s::text[])
-RETURNING id
-"""
-HAND_OVER: Final = """
-UPDATE jobqueue_jobsearch
-   SET job_id = %(to)s
- WHERE id = %(id)s AND job_id = %(job)s AND state = ANY (%(states)s::text[])
+        %(by)s)
 RETURNING id
 """
 COUNT_ACTIVE: Final = """
@@ -68,17 +39,23 @@ class Place(NamedTuple):
     table: Table
     key: Sequence[str] = ()
 
+    @classmethod
+    def from_json(cls, value: Sequence[str] | None) -> Place | None:
+        """Read what was stored."""
+        return cls(Table(value[0]), value[1:]) if value else None
+
 
 class Search(NamedTuple):
     """A search as it was when it was read."""
 
     id: UUID
     selections: Mapping[Table, Selection]
-    state: str  # of states.SearchState
+    state: str  # of states.WorkState
     place: Place | None  # None: at the end, or not begun
     examined: int
     matched: Mapping[str, int]
     newest: Mapping[str, Sequence[str]]
+    created_by: str
     job_id: UUID | None
 
     @property
@@ -92,29 +69,35 @@ class Search(NamedTuple):
         return next((Place(one) for one in later if one in self.selections), None)
 
 
+def _selections(stored: Mapping[str, Any]) -> Mapping[Table, Selection]:
+    return {Table(name): Selection.from_json(one) for name, one in stored.items()}
+
+
+SEARCHES: Final = WorkTable(
+    "jobqueue_jobsearch",
+    Search,
+    json={
+        "selections": _selections,
+        "place": Place.from_json,
+        "matched": dict,
+        "newest": dict,
+    },
+    progress=("place", "examined", "matched", "newest"),
+)
+
+
 def insert(
     db: Database,
     *,
     query: str,
     selections: Mapping[Table, Selection],
     by: str,
-    job: UUID,
 ) -> UUID:
-    """A search that a job is to begin."""
+    """A search that some job is to begin."""
     stored = {table.value: one.to_json() for table, one in selections.items()}
-    params = {"query": query, "selections": json.dumps(stored), "by": by, "job": job}
+    params = {"query": query, "selections": json.dumps(stored), "by": by}
     id: UUID = db.fetch(INSERT, params)[0][0]
     return id
-
-
-def read(db: Database, id: UUID) -> Search | None:
-    """The search with this id; None if there is none."""
-    return next(map(_search, db.fetch(READ, {"id": id})), None)
-
-
-def lock(db: Database, id: UUID) -> Search | None:
-    """Read it, and lock it until the end of this transaction."""
-    return next(map(_search, db.fetch(LOCK, {"id": id})), None)
 
 
 def progress(
@@ -128,27 +111,15 @@ def progress(
 ) -> None:
     """Write down what was found, and the new place; None is the end."""
     stored = None if place is None else json.dumps([place.table.value, *place.key])
-    params = {
-        "id": search.id,
-        "over": place is None,
-        "place": stored,
-        "examined": examined,
-        "matched": json.dumps(matched),
-        "newest": json.dumps(newest),
-    }
-    db.run(PROGRESS, params)
-
-
-def end(db: Database, id: UUID, state: SearchState, error: str = "") -> bool:
-    """End one that goes on; False if none does."""
-    params = {"id": id, "state": state.value, "error": error, "states": list(ACTIVE)}
-    return bool(db.fetch(END, params))
-
-
-def hand_over(db: Database, id: UUID, *, job: UUID, to: UUID) -> bool:
-    """Another job carries it on; False if this one does not."""
-    params = {"id": id, "job": job, "to": to, "states": list(ACTIVE)}
-    return bool(db.fetch(HAND_OVER, params))
+    SEARCHES.progress(
+        db,
+        search.id,
+        WorkState.DONE if place is None else WorkState.RUNNING,
+        place=stored,
+        examined=examined,
+        matched=json.dumps(matched),
+        newest=json.dumps(newest),
+    )
 
 
 def number_active(db: Database, by: str) -> int:
@@ -159,24 +130,6 @@ def number_active(db: Database, by: str) -> int:
 def drop(db: Database) -> None:
     """Delete those that are a week old."""
     db.run(DROP)
-
-
-def _search(row: tuple[Any, ...]) -> Search:
-    id, selections, state, place, examined, matched, newest, job_id = row
-    table, *key = read_json(place) if place else [""]
-    return Search(
-        id=id,
-        selections={
-            Table(name): Selection.from_json(one)
-            for name, one in read_json(selections).items()
-        },
-        state=state,
-        place=Place(Table(table), key) if table else None,
-        examined=examined,
-        matched=read_json(matched),
-        newest=read_json(newest),
-        job_id=job_id,
-    )
 
 
 def time_of(place: Any) -> datetime | None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
 
 from django_jobqueue.domain.context import Context
-from django_jobqueue.operations.bulk_slice import SLICE
+from django_jobqueue.operations.chunked_work import JOB_SECONDS, ChunkedWork
 
-SHORT = SLICE / 3  # seconds between two looks at the clock, of which few fit into one
+# Seconds between two looks at the clock, of which few fit into the time of a job.
+SHORT = JOB_SECONDS / 3
 
 
 class Clock:
@@ -55,10 +55,10 @@ def cancelled(context: Context) -> Context:
 
 
 class Jobs:
-    """The jobs of a row of this model, each of which works for a slice of time."""
+    """The jobs of a row of this model, each of which works for some seconds."""
 
-    def __init__(self, slice_of: Callable[..., Any], model: Any) -> None:
-        self._slice_of = slice_of
+    def __init__(self, work: ChunkedWork[Any], model: Any) -> None:
+        self._work = work
         self._rows = model.objects
 
     def of(self, id: UUID, **values: Any) -> Context:
@@ -71,5 +71,5 @@ class Jobs:
         """Run it, or this job; ``step`` is the time between two looks at the clock."""
         clock = Clock(step)
         context = job or self.of(id, **values)
-        self._slice_of(context, id, clock=clock, sleep=clock.sleep).work()
+        self._work.run_job(context, id, clock=clock, sleep=clock.sleep)
         return clock
