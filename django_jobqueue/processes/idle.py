@@ -6,8 +6,8 @@ A process that has nothing to do wakes nobody and is woken by three things::
     a claim ── Activity ────────────────────┤► wakes the loops of this worker
     a fork ─── WakeupPipe ──────────────────┘  and the supervisor beside it
 
-    dispatcher: claim nothing ─► IdleBackoff ─► longest wait, ListeningFlag is out
-                claim often   ─► BurstDetector ─► polls, ListeningFlag is in
+    dispatcher: claim nothing ─► waits longer and longer, ListeningFlag is set
+                claim often   ─► polls, ListeningFlag is not set (next_step.py)
 
 Of several hosts with idle workers one is told of a job, and another one that it was::
 
@@ -51,15 +51,6 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import is_contended
 from django_jobqueue.store.partial_batches import BRIEF
 
-# Seconds to wait after each round that found nothing. The first ones are short: a job
-# may have been committed just before this worker said that it listens.
-FIRST: Final = (0.05, 0.05, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
-
-# Jobs that arrive this fast, for this long, are polled for.
-APART: Final = 0.0025  # seconds from the end of a claim to the next one
-FAST_AFTER: Final = 0.05  # seconds
-POLL: Final = 0.005  # seconds
-KNOWN_AFTER: Final = 1.0  # seconds after which every enqueue knows of an idle worker
 LOCKED_WAIT: Final = 2.0  # seconds until a locked row is written to again
 
 END: Final = b"\0"  # of a text; PostgreSQL has none that contains it
@@ -190,74 +181,26 @@ class WakeupPipes:
             pipe.close()
 
 
-class IdleBackoff:
-    """The wait after a round that found nothing: longer from round to round."""
-
-    def __init__(self) -> None:
-        self._round = 0
-
-    def reset(self) -> None:
-        """Something was found."""
-        self._round = 0
-
-    def next(self, longest: float) -> float:
-        """Seconds to wait after one more round that found nothing."""
-        wait = FIRST[self._round] if self._round < len(FIRST) else longest
-        self._round += 1
-        return min(wait, longest)
-
-
-class BurstDetector:
-    """Tells when jobs arrive so fast that a notification for each would be a waste.
-
-    Commits with a notification wait for each other, and claims get larger when the
-    worker pauses for a moment between them.
-    """
-
-    def __init__(self) -> None:
-        self.is_fast = False
-        self._since = 0.0  # time.monotonic()
-        self._last = 0.0
-
-    def see(self, taken: int, began: float, now: float) -> None:
-        """Note how many jobs a round claimed that began then and ends now."""
-        if not taken or (began - self._last > APART and not self.is_fast):
-            self._since = now
-        self._last = now
-        self.is_fast = now - self._since >= FAST_AFTER
-
-
 class ListeningFlag:
     """The column of the worker's row that makes enqueues send a notification."""
 
     def __init__(self, worker: int, connection: OwnConnection) -> None:
-        self.is_out = False
-        self._since = 0.0  # time.monotonic()
+        self.is_set = False
+        self.since = 0.0  # time.monotonic()
+        self.again_at = 0.0  # likewise; until then somebody has locked the row
         self._worker = worker
         self._connection = connection
-        self._again_at = 0.0  # time.monotonic()
 
-    def put(self, out: bool) -> bool:
-        """Set the flag, or take it back. Raises StoreUnavailable.
-
-        False if somebody has locked the row: the worker polls meanwhile.
-        """
-        if out == self.is_out:
-            return True
-        if time.monotonic() < self._again_at:
-            return False
+    def set(self, on: bool) -> bool:
+        """Set the flag, or take it back; False if somebody has locked the row. Raises
+        StoreUnavailable."""
         try:
             with self._connection.patience(BRIEF):
-                worker_rows.set_listening(self._connection, self._worker, out)
+                worker_rows.set_listening(self._connection, self._worker, on)
         except StoreUnavailable as error:
             if not is_contended(error):
                 raise
-            self._again_at = time.monotonic() + LOCKED_WAIT
+            self.again_at = time.monotonic() + LOCKED_WAIT
             return False
-        self.is_out, self._since = out, time.monotonic()
+        self.is_set, self.since = on, time.monotonic()
         return True
-
-    @property
-    def is_known(self) -> bool:
-        """Whether every enqueue notifies this worker."""
-        return self.is_out and time.monotonic() - self._since > KNOWN_AFTER

@@ -147,13 +147,13 @@ class Worker:
         """Claim nothing more; what was not started is given back."""
         if self._is_open:
             self._is_open = False
-            self.dispatcher.close_doors()
+            self.dispatcher.stop_claiming()
 
     def resume(self) -> None:
         """Claim again."""
         if not self._is_open:
             self._is_open = True
-            self.dispatcher.open_doors()
+            self.dispatcher.resume_claiming()
 
     def interrupt(self) -> None:
         """Tell every running handler to stop."""

@@ -100,7 +100,7 @@ def test_a_calm_process_that_is_killed_or_stopped_is_replaced(calm: RunWorkers) 
 
 # Nobody finds a job by a poll, not even at first.
 FLEET = ("--threads", "2", "--poll-interval", "3600", "--processes")
-NO_POLLS = {**BRISK, "processes.idle.FIRST": ()}
+NO_POLLS = {**BRISK, "workers.claiming.next_step.FIRST": ()}
 
 
 def listen(count: int) -> None:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from django_jobqueue.models import Worker
-from django_jobqueue.processes.idle import APART, FAST_AFTER, POLL, BurstDetector
+from django_jobqueue.workers.claiming.next_step import (
+    APART,
+    FAST_AFTER,
+    POLL,
+    Because,
+    Known,
+    Wait,
+    fast_since,
+)
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven
 from tests.support.rows import archived
@@ -16,14 +24,15 @@ SOON = APART * 0.8
 ROUNDS = round(FAST_AFTER / (CLAIM + SOON)) + 2
 
 
-def stream(rounds: Iterable[tuple[int, float]]) -> BurstDetector:
-    """What rounds make of it that claim so many jobs so long after the last one."""
-    made, ended = BurstDetector(), 100.0
+def is_stream(rounds: Iterable[tuple[int, float]]) -> bool:
+    """Whether rounds are that claim so many jobs so long after the last one."""
+    known, ended = Known(), 100.0
     for taken, pause in rounds:
-        began = ended + pause
-        ended = began + CLAIM
-        made.see(taken, began, ended)
-    return made
+        known.begin(ended + pause)
+        ended, known.taken = known.began + CLAIM, taken
+        since = fast_since(known, ended)
+        known.end(Wait(0.0, Because.IDLE), ended)
+    return ended - since >= FAST_AFTER
 
 
 def test_claims_soon_after_each_other_for_a_while_are_a_stream() -> None:
@@ -36,7 +45,7 @@ def test_claims_soon_after_each_other_for_a_while_are_a_stream() -> None:
         ([*fast, (0, SOON), (1, SOON)], False),
         ([*fast, *[(5, POLL + APART)] * 10], True),  # it is polled for
     ]
-    assert differing(rows, lambda rounds: stream(rounds).is_fast) == []
+    assert differing(rows, is_stream) == []
 
 
 def test_a_worker_polls_for_a_stream_of_jobs(worker: HandDriven) -> None:
@@ -47,7 +56,7 @@ def test_a_worker_polls_for_a_stream_of_jobs(worker: HandDriven) -> None:
     jobs.add.enqueue(1)
     dispatcher.jobs_arrived()
     # private: for as long as the clock has run
-    dispatcher._bursts.is_fast, dispatcher._bursts._since = True, 0.0
+    dispatcher._known.fast_since = 0.0
     assert worker.claim() == POLL
     assert not Worker.objects.get().listening
     jobs.add.enqueue(2)

@@ -137,7 +137,7 @@ def test_a_waiting_dispatcher_answers(hearing: HandDriven, host: Host) -> None:
     eventually(lambda: host.table.entry(0).answered == host.table.jobs_heard)
     hearing.complete()
     eventually(lambda: host.readiness == ROOM)
-    dispatcher.close_doors()  # from another thread
+    dispatcher.stop_claiming()  # from another thread
     eventually(lambda: host.readiness == 0)
     assert dispatcher.stop(20)
 
@@ -164,7 +164,7 @@ def test_a_worker_says_what_it_has_room_for(hearing: HandDriven, rests: Any) -> 
     assert rests(hearing, 0.001)[1] == CHECKS | ROOM
     threads.slots = 0
     assert rests(hearing, 60.0)[1] == ASYNC_ROOM
-    hearing.dispatcher.close_doors()
+    hearing.dispatcher.stop_claiming()
     assert rests(hearing, 60.0)[1] == 0
     threads.slots = 1
 

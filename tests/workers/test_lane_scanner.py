@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time as clock
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import cycle
@@ -66,12 +67,12 @@ def test_full_scans_get_a_small_share_of_the_time(time: StoppedClock) -> None:
 def test_a_scan_says_which_lanes_have_jobs_now(own: OwnConnection) -> None:
     scanner = LaneScanner(own, Lanes())
     assert scanner.scan() == []
-    assert scanner.longest_wait == math.inf
+    assert scanner.job_due_at == math.inf
 
     jobs.add.using(queue="later", run_after=timedelta(minutes=1)).enqueue(1)
     jobs.add.enqueue(1)
     assert scanner.scan() == [ADDS]
-    assert 50 < scanner.longest_wait <= 60
+    assert 50 < scanner.job_due_at - clock.monotonic() <= 60
 
 
 @pytest.mark.django_db(transaction=True)
@@ -99,14 +100,14 @@ def test_a_full_scan_finds_all(own: OwnConnection, time: StoppedClock) -> None:
     QueuedJob.objects.update(run_after=OLD)
     scanner.full_scans.took(0.2)
     scanner.want_full_scan()
-    assert not scanner.is_due
+    assert scanner.due_at > time.now
     assert scanner.scan() == []
-    assert scanner.longest_wait == 1.0
+    assert scanner.full_scans.is_wanted
 
     time.now += 0.2 / FULL_SCAN_SHARE
-    assert scanner.is_due
+    assert scanner.due_at <= time.now
     assert scanner.scan() == [ADDS]
-    assert scanner.longest_wait == math.inf
+    assert not scanner.full_scans.is_wanted
 
 
 @pytest.mark.django_db(transaction=True)

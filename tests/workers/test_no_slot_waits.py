@@ -10,8 +10,8 @@ import pytest
 
 from django_jobqueue import PerKey
 from django_jobqueue.conf import conf
-from django_jobqueue.processes.idle import ListeningFlag
-from django_jobqueue.workers.claiming.lane_scanner import SCAN_EVERY
+from django_jobqueue.workers.claiming import next_step
+from django_jobqueue.workers.claiming.next_step import SCAN_EVERY
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven, Make
 from tests.support.rows import queued
@@ -42,7 +42,7 @@ def test_no_slot_is_idle_until_a_poll_while_a_job_may_run(
 ) -> None:
     """Neither of the first jobs, nor when they came and were seen together."""
     handler = declare(of_key, **POLICIES[policy])
-    monkeypatch.setattr(ListeningFlag, "is_known", True)
+    monkeypatch.setattr(next_step, "KNOWN_AFTER", -1.0)
     worker = make_worker(threads=8, async_slots=0)
     worker.get_notifications()
 
@@ -74,7 +74,7 @@ def test_a_lane_that_the_worker_did_not_know_waits_for_a_scan_and_not_for_a_poll
     worker: HandDriven, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is told of it together with another one, and finds jobs of that one."""
-    monkeypatch.setattr(ListeningFlag, "is_known", True)
+    monkeypatch.setattr(next_step, "KNOWN_AFTER", -1.0)
     worker.get_notifications()
     jobs.add.enqueue(1)
     worker.work()

@@ -238,7 +238,7 @@ def test_who_waits_for_a_rate_does_not_scan_the_lanes_each_time(
     assert not scans
     assert not second.worker.is_idle  # a drain waits
 
-    monkeypatch.setattr(type(scanner), "is_job_due", True)  # one of another lane
+    monkeypatch.setattr(scanner, "job_due_at", 0.0)  # one of another lane
     dispatcher.lane_selection.next_starts.ask_all()
     second.claim()
     assert len(scans) == 1
@@ -250,10 +250,10 @@ def test_nobody_is_woken_for_rated_jobs(declare: Declare, make_worker: Make) -> 
     handler.enqueue_many([{}] * 5)
     worker.claim()
     assert worker.held == 2
-    assert not worker.dispatcher.lane_selection.may_have_more
+    assert not worker.dispatcher.lane_selection.others_could_claim
     jobs.add.enqueue(1)
     worker.dispatcher.scanner.scan()
-    assert worker.dispatcher.lane_selection.may_have_more
+    assert worker.dispatcher.lane_selection.others_could_claim
 
 
 def test_a_keyed_lane_rests_for_its_type(declare: Declare, make_worker: Make) -> None:

@@ -14,7 +14,8 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import lanes
 from django_jobqueue.store.queue.lanes import LaneMark
 from django_jobqueue.workers.claiming import lane_scanner, lane_selection
-from django_jobqueue.workers.claiming.lane_scanner import SCAN_EVERY, Lanes, LaneScanner
+from django_jobqueue.workers.claiming.lane_scanner import Lanes, LaneScanner
+from django_jobqueue.workers.claiming.next_step import SCAN_EVERY
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven, Make
 from tests.support.rows import archived, queued

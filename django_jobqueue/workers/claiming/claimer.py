@@ -20,6 +20,7 @@ from django_jobqueue.store.queue.lane_turn import Turn, fill, turn_of
 from django_jobqueue.store.rows import ClaimedJob, Lane
 from django_jobqueue.workers.claiming.lane_scanner import KnownLane
 from django_jobqueue.workers.claiming.lane_selection import LaneSelection
+from django_jobqueue.workers.claiming.next_step import LIMIT_RETRY
 from django_jobqueue.workers.claiming.policies import Policies
 from django_jobqueue.workers.claiming.time_share import TimeShare
 from django_jobqueue.workers.claiming.unconfirmed_claims import UnconfirmedClaims
@@ -28,7 +29,6 @@ from django_jobqueue.workers.executors.base import Executor
 logger = logging.getLogger("django_jobqueue.worker")
 
 POSITION: Final = attrgetter("due", "id.int")  # in a lane
-LIMIT_RETRY: Final = 1.0  # seconds until a type at its limit is asked for again
 WALKS_SHARE: Final = 0.05  # of the worker's time
 
 
@@ -243,7 +243,7 @@ class Claimer:
             selection.limited_until.pop(limited, None)
             known.keys.was_full()
         elif attempts:
-            selection.gave_some(limited, is_limited=limits.are_counted)
+            selection.record_claimed(limited, is_limited=limits.are_counted)
         self._wait_for(known.lane, turn, full=full, got_none=not attempts)
         return self._start(
             executor, [known], attempts, full=full, in_order=not is_keyed

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
@@ -11,12 +10,7 @@ from typing import Final
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.attempt import Attempt
-from django_jobqueue.processes.idle import (
-    POLL,
-    BurstDetector,
-    IdleBackoff,
-    ListeningFlag,
-)
+from django_jobqueue.processes.idle import ListeningFlag
 from django_jobqueue.processes.loop import FOREVER, Loop
 from django_jobqueue.processes.process_table import LeaseOverdue
 from django_jobqueue.processes.worker_relay import (
@@ -31,17 +25,22 @@ from django_jobqueue.processes.worker_relay import (
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import News, parse
 from django_jobqueue.workers.claiming.cancellation_poll import CancellationPoll
-from django_jobqueue.workers.claiming.claimer import LIMIT_RETRY, Claimer
-from django_jobqueue.workers.claiming.lane_scanner import SCAN_EVERY, LaneScanner
+from django_jobqueue.workers.claiming.claimer import Claimer
+from django_jobqueue.workers.claiming.lane_scanner import LaneScanner
+from django_jobqueue.workers.claiming.next_step import (
+    POLL,
+    Because,
+    Do,
+    Known,
+    Wait,
+    next_step,
+)
 from django_jobqueue.workers.claiming.policies import Policies, PolicyReader
 from django_jobqueue.workers.executors.base import STALE, Executor
 
 logger = logging.getLogger("django_jobqueue.worker")
 
-LONGEST_UNHEARD: Final = 1.0  # seconds; the longest wait without LISTEN
-BUSY_AFTER: Final = 1.0  # seconds of full claims after which no notification is wanted
 UNLEASED: Final = 0.1  # seconds between looks whether the lease was renewed
-NUDGE_EVERY: Final = 0.02  # seconds between checks whether the buffer moves
 RELOAD_EVERY: Final = 120.0  # seconds between reads of the overrides
 RELOAD_UNHEARD: Final = 30.0  # likewise without LISTEN
 
@@ -81,34 +80,26 @@ class Dispatcher(Loop):
         self.rounds = 0  # how many have begun
         self._finished = 0  # how often jobs finished here
         self._idle_at: int | None = None  # the same, when an idle round began
-        self._open = True
-        self._hungry = True  # there may be more to claim
-        self._full: list[Executor] = []  # those that had no room for it
-        self._is_out_of_lanes = False  # those that were due are; others may be by now
-        self._news = self._reload = True
-        self._may_scan = True  # in this round; if not, the news wait
-        self._taken = 0  # jobs, in the last round
-        self._idle_backoff, self._bursts = IdleBackoff(), BurstDetector()
-        self._full_since: float | None = None
-        self._next_reload = 0.0
+        self._known = Known()
+        self._full: list[Executor] = []  # those that had no room for what there is
 
     # What others tell it, from any thread.
 
     def jobs_arrived(self, *, behind: bool = False) -> None:
         """There are new jobs; ``behind``: perhaps where a claim has passed already."""
-        self._news = True
+        self._known.jobs_arrived = True
         if behind:
             self.scanner.want_full_scan()
         self.wake()
 
     def policies_changed(self) -> None:
         """Operators overrode, paused or resumed something."""
-        self._reload = True
+        self._known.policies_changed = True
         self.jobs_arrived(behind=True)
 
     def slot_free(self) -> None:
         """An executor could do with more."""
-        if self._hungry:
+        if self._known.may_have_more:
             self.wake()
 
     def ended(self, attempts: Sequence[Attempt]) -> None:
@@ -117,17 +108,17 @@ class Dispatcher(Loop):
         self.slot_free()  # perhaps too many outcomes waited to be written
         selection = self.lane_selection
         if selection.limited_until and selection.finished(attempts):
-            self._hungry = True
+            self._known.may_have_more = True
             self.wake()
 
-    def close_doors(self) -> None:
+    def stop_claiming(self) -> None:
         """Claim nothing more."""
-        self._open = False
+        self._known.is_open = False
         self.wake()
 
-    def open_doors(self) -> None:
+    def resume_claiming(self) -> None:
         """Claim again."""
-        self._open = True
+        self._known.is_open = True
         self.jobs_arrived(behind=True)
 
     @property
@@ -142,13 +133,13 @@ class Dispatcher(Loop):
         try:
             return self._work()
         except LeaseOverdue:
-            self._news = True
+            self._known.jobs_arrived = True
             self.lane_selection.limited_until.clear()
             self.scanner.want_full_scan()
             return UNLEASED
 
     def _work(self) -> float:
-        self._may_scan = not self.scanner.pause
+        self._known.may_scan = not self.scanner.pause
         if self._host_news is None:
             return min(self._round(), self.claimer.unconfirmed.seconds_until_due)
         return self._answering_round(self._host_news)
@@ -167,7 +158,8 @@ class Dispatcher(Loop):
             return
         readiness = self._readiness(seconds)
         news.set_readiness(readiness)  # first: see idle.py
-        missed = readiness != 0 and self._may_scan and news.jobs_heard != self._heard
+        may_ask = readiness != 0 and self._known.may_scan
+        missed = may_ask and news.jobs_heard != self._heard
         self._listen(news, 0.0 if missed or self._woken.is_set() else seconds)
         news.set_readiness(readiness | CHECKS if readiness else 0)
 
@@ -184,29 +176,31 @@ class Dispatcher(Loop):
     def _listen(self, news: WorkerNews, seconds: float) -> None:
         for text in news.wait(seconds):
             if text == WAKE:
-                self._news = True
+                self._known.jobs_arrived = True
             elif (heard := parse(text)) is not None:
                 self._pass_on(*heard)
 
     def _readiness(self, seconds: float) -> int:
         """What it is to be woken for while it waits so long."""
-        room = _room_of(e for e in self.executors if e.free) if self._open else 0
+        if not self._known.is_open:
+            return 0
+        room = _room_of(executor for executor in self.executors if executor.free)
         return room | CHECKS if room and seconds <= POLL else room
 
     def _answering_round(self, news: WorkerNews) -> float:
         """A round whose result the host's listener waits for."""
-        heard, behind = news.jobs_heard, news.behind_heard
+        known, heard, behind = self._known, news.jobs_heard, news.behind_heard
         if heard != self._heard:
-            self._news = True
+            known.jobs_arrived = True
         if behind != self._behind_heard:
             self._behind_heard = behind
             self.scanner.want_full_scan()
-        was_woken = self._news and self._may_scan
-        can_claim = self._open and self._has_room and self._may_scan
+        was_woken = known.jobs_arrived and known.may_scan
+        can_claim = known.is_open and self._has_room and known.may_scan
         wait = min(self._round(), self.claimer.unconfirmed.seconds_until_due)
-        hands_on = self._taken or was_woken
-        if self._full and hands_on and self.lane_selection.may_have_more:
-            news.pass_on(MORE if self._taken else NO_ROOM, _room_of(self._full))
+        hands_on = known.taken or was_woken
+        if self._full and hands_on and self.lane_selection.others_could_claim:
+            news.pass_on(MORE if known.taken else NO_ROOM, _room_of(self._full))
         if can_claim:  # last: with all answers, the listener takes the jobs for claimed
             self._heard = heard
             news.answer(heard)
@@ -214,44 +208,71 @@ class Dispatcher(Loop):
 
     def _round(self) -> float:
         finished, self._idle_at = self._finished, None
-        began, self._taken = time.monotonic(), 0
+        known = self._known
+        known.begin(time.monotonic())
         self.rounds += 1
         self._catch_up()
-        if not self._open:
-            self._listening.put(False)
-            return self._closed_wait()
-        news = self._news and self._may_scan
-        if news:
-            self._news = False
-            self.lane_selection.jobs_arrived()
-        starts = self.lane_selection.starts_are_permitted()
-        taken = self._claim(news=news) if news or self._hungry or starts else 0
-        scanned = self.scanner.has_scanned_since(began)
-        if (
-            self._may_scan
-            and not scanned
-            and self._should_scan(taken, news=news, starts=starts)
-            and self._scan()
-        ):
-            taken += self._claim(has_scanned=True)
-        waits = self._hungry or self.lane_selection.waits_for_start
-        if not taken and not waits and self._may_scan:
+        while True:
+            self._see(known)
+            step = next_step(known, time.monotonic())
+            if isinstance(step, Wait):
+                break
+            self._do(step)
+        known.end(step, time.monotonic())
+        if step.because is Because.STOPPED:
+            return self._stopped_wait()
+        waits = known.may_have_more or self.lane_selection.waits_for_start
+        if not known.taken and not waits and known.may_scan:
             self._idle_at = finished
-        self._taken = taken
-        self._bursts.see(taken, began, time.monotonic())
-        wait = min(self._wait(taken), self.lane_selection.next_starts.seconds)
-        if taken and self._has_room and not self.scanner.has_scanned_since(began):
-            wait = min(wait, SCAN_EVERY)  # news may be of a lane that it does not know
-        return wait if self._may_scan else min(wait, self.scanner.pause)
+        return step.seconds
 
-    def _closed_wait(self) -> float:
+    def _stopped_wait(self) -> float:
         """Seconds to wait while nothing may be claimed. What runs can be cancelled."""
         now = time.monotonic()
         return min(FOREVER, self._cancellation_poll.poll(self._connection, now))
 
+    def _see(self, known: Known) -> None:
+        """Bring what is known up to date."""
+        if known.is_open and known.may_have_more and not known.has_claimed:
+            return  # a claim is next, whatever else there is
+        selection, scanner = self.lane_selection, self.scanner
+        listening = self._listening
+        known.has_room = self._has_room
+        known.has_scanned |= scanner.scanned_at >= known.began
+        known.scan_at = scanner.due_at
+        known.may_have_left_jobs = selection.may_have_left_jobs
+        known.next_start_in = selection.next_starts.seconds
+        known.job_due_at, known.pause = scanner.job_due_at, scanner.pause
+        known.hears = self._gets_notifications()
+        known.is_listening, known.listening_since = listening.is_set, listening.since
+        known.listen_at = listening.again_at
+        if known.may_have_more:
+            known.has_room_again = any(executor.wants_more for executor in self._full)
+            known.has_buffered = any(executor.buffered for executor in self.executors)
+            known.poll_in = conf.poll_interval
+        else:  # only then it rests for these reasons
+            known.full_scan_wanted = scanner.full_scans.is_wanted
+            known.is_limited = bool(selection.limited_until)
+            known.retry_in = selection.resting.seconds
+            known.poll_in = self._poll_in
+
+    def _do(self, step: Do) -> None:
+        """Ask the database."""
+        match step:
+            case Do.READ_POLICIES:
+                self._read_policies()
+            case Do.CLAIM:
+                self._claim()
+            case Do.SCAN:
+                self._scan()
+            case Do.LISTEN:
+                self._known.has_listened = self._listening.set(True)
+            case Do.STOP_LISTENING:
+                self._listening.set(False)
+
     def close(self) -> None:
         """Give back what was not started; let the connection go."""
-        self._open = False
+        self._known.is_open = False
         try:
             self._catch_up()
         except StoreUnavailable:
@@ -263,65 +284,65 @@ class Dispatcher(Loop):
         self.claimer.release_unconfirmed()
         now = time.monotonic()
         for executor in self.executors:
-            if not self._open or executor.oldest_wait(now) > STALE:
+            if not self._known.is_open or executor.oldest_wait(now) > STALE:
                 self.claimer.give_back(executor.take_back())
             executor.nudge()
-        if not self._open:
-            return
-        self._cancellation_poll.poll(self._connection, now)
-        if self._reload or now >= self._next_reload:
-            self._load_policies(now)
+        if self._known.is_open:
+            self._cancellation_poll.poll(self._connection, now)
 
-    def _load_policies(self, now: float) -> None:
-        if not self._next_reload:
+    def _read_policies(self) -> None:
+        known = self._known
+        if not known.policies_due_at:
             self.claimer.warm_up()
-        self._reload = False
+        known.policies_changed = False
         self._reader.read()
         self.lane_selection.limited_until.clear()
         self.lane_selection.next_starts.ask_all()
         self.lane_selection.resting.end_waits()
-        self._next_reload = now + (
-            RELOAD_EVERY if self._gets_notifications() else RELOAD_UNHEARD
-        )
+        pause = RELOAD_EVERY if self._gets_notifications() else RELOAD_UNHEARD
+        known.policies_due_at = time.monotonic() + pause
 
-    def _claim(self, *, news: bool = False, has_scanned: bool = False) -> int:
-        """Claim for each executor; return how many jobs there were. Where more than one
-        statement could find some, a probe says first which lanes have jobs. While many
-        lanes have more, what was found of late is enough."""
-        are_many = self.lane_selection.lanes.are_many
-        goes_on = are_many and not (news or has_scanned)
-        began, was_hungry, self._hungry = time.monotonic(), self._hungry, False
-        taken, self._full = 0, []
+    def _claim(self) -> None:
+        """Claim for each executor. Where more than one statement could find some, a
+        probe says first which lanes have jobs. While many lanes have more, what was
+        found of late is enough."""
+        known, selection = self._known, self.lane_selection
+        has_scanned, is_for_news = (
+            known.has_due_lanes,
+            known.jobs_arrived and known.may_scan,
+        )
+        known.has_claimed, known.has_due_lanes = True, False
+        if is_for_news and not has_scanned:
+            known.jobs_arrived, known.is_for_news = False, True
+            selection.jobs_arrived()
+        known.is_for_rate |= selection.starts_are_permitted()
+        are_many = selection.lanes.are_many
+        goes_on = are_many and not (is_for_news or has_scanned)
+        began, had_more, known.may_have_more = (
+            time.monotonic(),
+            known.may_have_more,
+            False,
+        )
+        self._full = []
         wanting = [executor for executor in self.executors if executor.wants_more]
-        probe = self.lane_selection.takes_several_statements(wanting)
+        probe = selection.takes_several_statements(wanting)
         if probe and not (goes_on or has_scanned):
             self.scanner.probe()
         for executor in self.executors:
             got, more = self.claimer.fill(executor, due=probe or are_many)
-            taken += got
+            known.taken += got
             self._full += [executor] * more
-        self._hungry = self._hungry or bool(self._full)
-        self._full_since = (self._full_since or began) if self._hungry else None
-        self._is_out_of_lanes = goes_on and was_hungry and not self._hungry
-        return taken
+        known.may_have_more = known.may_have_more or bool(self._full)
+        known.full_since = (known.full_since or began) if known.may_have_more else None
+        known.is_out_of_lanes = goes_on and had_more and not known.may_have_more
 
-    def _should_scan(self, taken: int, *, news: bool, starts: bool) -> bool:
-        if self.scanner.is_due or self._is_out_of_lanes:
-            return self._has_room or bool(taken)
-        if self.lane_selection.may_have_left_jobs:
-            return self._has_room
-        if taken or not self._has_room:
-            return False
-        if starts and not self.scanner.is_job_due:
-            return news  # it was awake for a rate, up to 50 times a second
-        return news or not self._hungry
-
-    def _scan(self) -> bool:
-        """Scan the lanes; True if there is something to claim."""
-        due = self.scanner.scan(busy=self._hungry)
+    def _scan(self) -> None:
+        """Scan the lanes."""
+        self._known.has_scanned = True
+        due = self.scanner.scan(busy=self._known.may_have_more)
         self.lane_selection.forget_limits_of_no_jobs()
         self.lane_selection.may_have_left_jobs = False
-        return any(
+        self._known.has_due_lanes = any(
             self.lane_selection.runs(lane, e) for lane in due for e in self.executors
         )
 
@@ -329,57 +350,12 @@ class Dispatcher(Loop):
     def _has_room(self) -> bool:
         return any(executor.free for executor in self.executors)
 
-    def _wait(self, taken: int) -> float:
-        if self._bursts.is_fast:
-            self._listening.put(False)
-        if self._hungry:
-            return self._hungry_wait()
-        if taken:
-            self._poll_soon()
-            if self._bursts.is_fast and self._gets_notifications():
-                self._news = True
-                return POLL
-        elif (
-            self._gets_notifications()
-            and not self._listening.is_out
-            and self._listening.put(True)
-        ):
-            return 0.0  # check again: nobody notified us until now
-        unheard = (
-            math.inf
-            if self._gets_notifications() and self._listening.is_out
-            else LONGEST_UNHEARD
-        )
-        longest = min(self._poll_in, unheard, self.lane_selection.resting.seconds)
-        if self.lane_selection.limited_until:
-            longest = min(longest, LIMIT_RETRY)
-        return self._idle_backoff.next(min(longest, self.scanner.longest_wait))
-
     @property
     def _poll_in(self) -> float:
         """Seconds until it polls, should no notification arrive."""
         if self._host_news is None:
             return conf.poll_interval
         return self._host_news.seconds_until_turn(conf.poll_interval)
-
-    def _poll_soon(self) -> None:
-        """Poll often at first when there is nothing more, unless we were told of it."""
-        if not (self._gets_notifications() and self._listening.is_known):
-            self._idle_backoff.reset()
-
-    def _hungry_wait(self) -> float:
-        """There is more to claim; an executor that has room for it wakes us."""
-        self._poll_soon()
-        since = self._full_since
-        if since is not None and time.monotonic() - since > BUSY_AFTER:
-            self._listening.put(False)
-        if any(executor.wants_more for executor in self._full):
-            return 0.0  # it said so before we were hungry
-        if any(executor.buffered for executor in self.executors):
-            return NUDGE_EVERY
-        if self._has_room:
-            return max(self.scanner.pause, self.scanner.next_at - time.monotonic())
-        return conf.poll_interval
 
 
 def _room_of(executors: Iterable[Executor]) -> int:

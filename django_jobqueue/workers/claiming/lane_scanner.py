@@ -15,6 +15,7 @@ from django_jobqueue.store.queue.keyed_turn import KeyTurns
 from django_jobqueue.store.queue.lanes import START, Head, LaneMark, Mark
 from django_jobqueue.store.rows import ClaimedJob, Lane
 from django_jobqueue.workers.claiming.lane_order import LaneOrder
+from django_jobqueue.workers.claiming.next_step import SCAN_EVERY
 from django_jobqueue.workers.claiming.slow_scans import SlowScans
 from django_jobqueue.workers.claiming.time_share import (
     LONG_SCAN,
@@ -25,7 +26,6 @@ from django_jobqueue.workers.claiming.time_share import (
 MANY: Final = 64  # lanes; with more, claims ask only those that are due
 MOST_EMPTY: Final = 256  # lanes; with more, the empty ones are forgotten
 FORGET_AFTER: Final = 600.0  # seconds
-SCAN_EVERY: Final = 1.0  # seconds, while busy
 SCAN_SHARE: Final = 0.05  # of the worker's time, where claims ask few of many lanes
 FULL_SCAN_SHARE: Final = 0.05  # of the worker's time
 SCAN_OF_LANE: Final = 0.00002  # seconds that a scan from the marks takes for each
@@ -37,8 +37,8 @@ class KnownLane:
 
     lane: Lane
     progress: LaneProgress = LaneProgress()
-    behind: Mark | None = None  # before its mark there are jobs, from here on
-    asked: Mark = START  # the mark when it was last asked for jobs
+    before_cursor: Mark | None = None  # there are jobs from here on, before the mark
+    last_claim_mark: Mark = START  # when it was last asked for jobs
     due: bool = True  # believed to have jobs to run now
     served: int = 0  # when it last gave a job, as a count
     keys: KeyTurns = field(default_factory=KeyTurns)  # if its type has a limit by key
@@ -48,33 +48,33 @@ class KnownLane:
     @property
     def first(self) -> Mark:
         """The position of the first job, as far as is known."""
-        return self.progress.mark if self.behind is None else self.behind
+        return self.progress.mark if self.before_cursor is None else self.before_cursor
 
     def start(self) -> LaneMark:
         """Where a scan or a claim starts that begins now."""
-        self.asked = self.progress.mark
-        if self.behind is not None:
-            return LaneMark(self.lane, self.behind, self.behind)
+        self.last_claim_mark = self.progress.mark
+        if self.before_cursor is not None:
+            return LaneMark(self.lane, self.before_cursor, self.before_cursor)
         return LaneMark(self.lane, self.progress.mark, self.progress.before)
 
     def begins(self, mark: Mark, *, is_due: bool) -> None:
         """A scan found the first job here, if it ``is_due``, or that there is none
         before."""
-        self.behind, self.due = None, is_due
-        if mark >= self.asked:
+        self.before_cursor, self.due = None, is_due
+        if mark >= self.last_claim_mark:
             self.progress = self.progress.moved(mark)
         elif is_due:
-            self.behind = mark
+            self.before_cursor = mark
         else:  # the clock of the database was set back
             self.progress = LaneProgress(mark)
 
-    def gave(self, jobs: int, mark: Mark, *, exhausted: bool) -> None:
+    def record_claimed(self, jobs: int, mark: Mark, *, exhausted: bool) -> None:
         """A claim took so many jobs in order, the last one here. ``exhausted``: it
         found no more."""
-        if mark >= self.asked:
-            self.behind = None
-        elif not exhausted or self.behind is not None:
-            self.behind = mark
+        if mark >= self.last_claim_mark:
+            self.before_cursor = None
+        elif not exhausted or self.before_cursor is not None:
+            self.before_cursor = mark
         self.progress = self.progress.moved(mark, jobs)
 
 
@@ -218,7 +218,7 @@ class Lanes:
                 if in_order:
                     mark = (jobs[end - 1].run_after, jobs[end - 1].id)
                     self._hear(known)
-                    known.gave(end - begin, mark, exhausted=index < stop)
+                    known.record_claimed(end - begin, mark, exhausted=index < stop)
                     self._share(known)
                 begin = end
         if stop == len(asked):
@@ -290,43 +290,27 @@ class LaneScanner:
         self._within = lanes.of_queues(queues)
         self._connection = connection
         self._known = known
-        self._scanned_at = -math.inf  # time.monotonic()
+        self.scanned_at = -math.inf  # time.monotonic()
         self.full_scans = FullScans(known.shared)
         self._slow_scans = SlowScans(connection)
         self.long_scans = TimeShare(LONG_SCAN_SHARE, free=LONG_SCAN)
-        self._due_at = math.inf  # time.monotonic(), of the first future job
+        self.job_due_at = math.inf  # time.monotonic(), of the first future job
 
     def want_full_scan(self) -> None:
         """There may be jobs behind a mark."""
         self.full_scans.want()
 
     @property
-    def is_due(self) -> bool:
-        """Whether to scan even while claims from known lanes find jobs."""
-        if time.monotonic() >= self.next_at:
-            return True
-        return self.full_scans.is_wanted and self.full_scans.may_begin()
+    def due_at(self) -> float:
+        """When to scan even while claims from known lanes find jobs."""
+        is_due = self.full_scans.is_wanted and self.full_scans.may_begin()
+        return -math.inf if is_due else self.next_at
 
     @property
     def pause(self) -> float:
         """Seconds until there is time for another scan, after long ones of very many
         lanes: 20,000 take 0.36 s, half of it here and half in the database."""
         return self.long_scans.seconds_until_free if self._known.are_many else 0.0
-
-    def has_scanned_since(self, moment: float) -> bool:
-        """Whether the last scan was not before this, by time.monotonic()."""
-        return self._scanned_at >= moment
-
-    @property
-    def longest_wait(self) -> float:
-        """Seconds until a scan is due, even without a notification."""
-        due_in = max(0.001, self._due_at - time.monotonic())
-        return min(SCAN_EVERY if self.full_scans.is_wanted else math.inf, due_in)
-
-    @property
-    def is_job_due(self) -> bool:
-        """Whether a job is due by now that was not when the lanes were scanned."""
-        return time.monotonic() >= self._due_at
 
     def probe(self) -> None:
         """Learn which of the known lanes have a job to run now; of many, by a full scan
@@ -350,12 +334,12 @@ class LaneScanner:
         else:
             heads = lanes.scan(self._connection, self._known.marks(), self._within)
             self._known.learn(heads)
-        self._scanned_at = now = time.monotonic()
+        self.scanned_at = now = time.monotonic()
         self._took(now - began, is_full=is_full)
         pause = (now - began) / SCAN_SHARE if self._known.are_many else SCAN_EVERY
         self.next_at = now + min(pause, SCAN_EVERY)
         later = (head.due_in for head in heads if head.due_in and not head.is_due)
-        self._due_at = now + min(later, default=math.inf)
+        self.job_due_at = now + min(later, default=math.inf)
         return [head.lane for head in heads if head.is_due]
 
     def _took(self, seconds: float, *, is_full: bool = False) -> None:

@@ -138,7 +138,7 @@ class LaneSelection:
                 if limited not in due:
                     self.limited_until.pop(limited, None)
 
-    def gave_some(self, limited: str | Lane, *, is_limited: bool) -> None:
+    def record_claimed(self, limited: str | Lane, *, is_limited: bool) -> None:
         """A claim got some jobs, perhaps all that there were; if not, an end says when
         to ask. Where nothing was known of them, a scan says whether there are more."""
         if is_limited and limited not in self.limited_until:
@@ -179,7 +179,7 @@ class LaneSelection:
         return self.next_starts.is_waiting_for_rate(lane)
 
     @property
-    def may_have_more(self) -> bool:
+    def others_could_claim(self) -> bool:
         """Whether a lane that is believed to have jobs waits for no rate: others could
         claim some."""
         return not self.next_starts or any(

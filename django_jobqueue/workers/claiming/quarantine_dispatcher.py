@@ -24,8 +24,8 @@ class QuarantineDispatcher(Dispatcher):
         finished, self._idle_at = self._finished, None
         self.rounds += 1
         self._catch_up()
-        if not self._open:
-            return self._closed_wait()
+        if not self._known.is_open:
+            return self._stopped_wait()
         if self.claimer.holds_any:
             return CLAIM_EVERY
         attempt = self.claimer.take_quarantined()
