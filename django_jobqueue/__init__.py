@@ -10,8 +10,7 @@ The public names::
     send_receipt.enqueue(order_id=7)
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from django_jobqueue.domain.context import Context, current_job
 from django_jobqueue.domain.per_key import PerKey
@@ -59,6 +58,7 @@ from django_jobqueue.exceptions import (
     UnknownSchedule,
 )
 from django_jobqueue.store.rows import Job
+from django_jobqueue.text.lazy_names import lazily
 
 if TYPE_CHECKING:
     from django_jobqueue.embedded import worker
@@ -143,17 +143,4 @@ _LAZY: Final = {
     "wait": "django_jobqueue.waiting",
     "worker": "django_jobqueue.embedded",
 }
-
-
-def __getattr__(name: str) -> Any:
-    """Load a name that few processes need when it is first asked for."""
-    module = _LAZY.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(module), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    """Every name, whether it is loaded or not."""
-    return sorted({*globals(), *_LAZY})
+__getattr__, __dir__ = lazily(globals(), _LAZY)

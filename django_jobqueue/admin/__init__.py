@@ -4,13 +4,13 @@ Each page is a class that a project may subclass and register instead: unregiste
 register its own. A page is imported when it is first used.
 """
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from django.contrib import admin
-from django.utils.module_loading import import_string
 
 from django_jobqueue import models
 from django_jobqueue.admin.lazy_page import lazy_page
+from django_jobqueue.text.lazy_names import lazily
 
 if TYPE_CHECKING:
     from django_jobqueue.admin.alerts.alert_list import AlertAdmin
@@ -68,27 +68,16 @@ _MODULES: Final = {
     "Schedule": "schedules.schedule_list",
     "Worker": "workers.worker_list",
 }
-_PATHS: Final = {
-    f"{model}Admin": f"{__name__}.{module}.{model}Admin"
-    for model, module in _MODULES.items()
+_NAMES: Final = {
+    f"{model}Admin": f"{__name__}.{module}" for model, module in _MODULES.items()
 }
+__getattr__, __dir__ = lazily(globals(), _NAMES)
 
-for _model in _MODULES:
-    admin.site.register(getattr(models, _model), lazy_page(_PATHS[f"{_model}Admin"]))
+for _name, _module in _NAMES.items():
+    admin.site.register(
+        getattr(models, _name.removesuffix("Admin")), lazy_page(f"{_module}.{_name}")
+    )
 
 # The index of all apps says how the queue is, unless the project has one of its own.
 if admin.site.index_template is None:
     admin.site.index_template = "admin/jobqueue/index.html"
-
-
-def __getattr__(name: str) -> Any:
-    """Import a page when its class is first asked for."""
-    if name not in _PATHS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    page = globals()[name] = import_string(_PATHS[name])
-    return page
-
-
-def __dir__() -> list[str]:
-    """Every page, whether it is imported or not."""
-    return sorted({*globals(), *_PATHS})
