@@ -5,7 +5,6 @@ import datetime
 import django.db.models.deletion
 from django.db import migrations, models
 
-import django_jobqueue.models.column_defaults
 import django_jobqueue.models.fields
 from django_jobqueue.migrations import _sql as sql
 from django_jobqueue.migrations._postgresql import Migration as PostgreSQLMigration
@@ -183,21 +182,21 @@ class Migration(PostgreSQLMigration):
                 (
                     "started_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="started at",
                     ),
                 ),
                 (
                     "renewed_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="renewed at",
                     ),
                 ),
                 (
                     "lease_until",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="lease until",
                     ),
                 ),
@@ -283,7 +282,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "id",
                     models.UUIDField(
-                        db_default=django_jobqueue.models.column_defaults.NewId(),
+                        db_default=django_jobqueue.models.fields.NewId(),
                         editable=False,
                         primary_key=True,
                         serialize=False,
@@ -325,7 +324,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "cutoff",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="frozen at",
                     ),
                 ),
@@ -397,7 +396,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "created_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="created at",
                     ),
                 ),
@@ -456,7 +455,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "id",
                     models.UUIDField(
-                        db_default=django_jobqueue.models.column_defaults.NewId(),
+                        db_default=django_jobqueue.models.fields.NewId(),
                         editable=False,
                         primary_key=True,
                         serialize=False,
@@ -524,7 +523,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "created_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="created at",
                     ),
                 ),
@@ -579,7 +578,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "id",
                     models.UUIDField(
-                        db_default=django_jobqueue.models.column_defaults.NewId(),
+                        db_default=django_jobqueue.models.fields.NewId(),
                         editable=False,
                         primary_key=True,
                         serialize=False,
@@ -697,7 +696,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "created_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="created at",
                     ),
                 ),
@@ -788,7 +787,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "finished_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="finished at",
                     ),
                 ),
@@ -878,14 +877,14 @@ class Migration(PostgreSQLMigration):
                 (
                     "first_seen",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="first seen",
                     ),
                 ),
                 (
                     "last_seen",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         help_text="When a worker last recorded such a failure; accurate to some ten seconds.",
                         verbose_name="last seen",
                     ),
@@ -1187,14 +1186,14 @@ class Migration(PostgreSQLMigration):
                 (
                     "created_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="created at",
                     ),
                 ),
                 (
                     "declared_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="declared at",
                     ),
                 ),
@@ -1448,14 +1447,14 @@ class Migration(PostgreSQLMigration):
                 (
                     "started_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="started at",
                     ),
                 ),
                 (
                     "updated_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="updated at",
                     ),
                 ),
@@ -1494,7 +1493,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "opened_at",
                     django_jobqueue.models.fields.UTCDateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="opened at",
                     ),
                 ),
@@ -1520,7 +1519,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "id",
                     models.UUIDField(
-                        db_default=django_jobqueue.models.column_defaults.NewId(),
+                        db_default=django_jobqueue.models.fields.NewId(),
                         editable=False,
                         primary_key=True,
                         serialize=False,
@@ -1555,7 +1554,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "run_after",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="run after",
                     ),
                 ),
@@ -1568,7 +1567,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "created_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         editable=False,
                         verbose_name="created at",
                     ),
@@ -1714,7 +1713,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "finished_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="finished at",
                     ),
                 ),
@@ -1857,7 +1856,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "id",
                     models.UUIDField(
-                        db_default=django_jobqueue.models.column_defaults.NewId(),
+                        db_default=django_jobqueue.models.fields.NewId(),
                         editable=False,
                         primary_key=True,
                         serialize=False,
@@ -1875,7 +1874,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "run_after",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="run after",
                     ),
                 ),
@@ -1888,7 +1887,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "created_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         editable=False,
                         verbose_name="created at",
                     ),
@@ -2340,7 +2339,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "created_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="created at",
                     ),
                 ),
@@ -2477,7 +2476,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "created_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="created at",
                     ),
                 ),
@@ -2594,7 +2593,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="time",
                     ),
                 ),
@@ -2633,7 +2632,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "created_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="created",
                     ),
                 ),
@@ -2714,21 +2713,21 @@ class Migration(PostgreSQLMigration):
                 (
                     "taken_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="taken at",
                     ),
                 ),
                 (
                     "renewed_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="renewed at",
                     ),
                 ),
                 (
                     "lease_until",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="lease until",
                     ),
                 ),
@@ -2792,7 +2791,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "declared_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="declared at",
                     ),
                 ),
@@ -2890,7 +2889,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "changed_at",
                     django_jobqueue.models.fields.UTCDateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="changed at",
                     ),
                 ),
@@ -3055,21 +3054,21 @@ class Migration(PostgreSQLMigration):
                 (
                     "started_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="started at",
                     ),
                 ),
                 (
                     "renewed_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="renewed at",
                     ),
                 ),
                 (
                     "lease_until",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="lease until",
                     ),
                 ),
@@ -3135,7 +3134,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "written_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="written at",
                     ),
                 ),
@@ -3273,7 +3272,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "changed_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="changed at",
                     ),
                 ),
@@ -3291,7 +3290,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "id",
                     models.UUIDField(
-                        db_default=django_jobqueue.models.column_defaults.NewId(),
+                        db_default=django_jobqueue.models.fields.NewId(),
                         editable=False,
                         primary_key=True,
                         serialize=False,
@@ -3341,7 +3340,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "fired_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="fired at",
                     ),
                 ),

@@ -5,34 +5,25 @@ Nothing here changes a job: ``django_jobqueue.store`` does, in SQL, and
 database default, so a plain INSERT of a job type and data enqueues, too.
 """
 
-from django_jobqueue.models.alert import Alert
-from django_jobqueue.models.alert_delivery import AlertDelivery
+from django_jobqueue.models.alerts import Alert, AlertDelivery
 from django_jobqueue.models.archived_job import ArchivedJob
 from django_jobqueue.models.audit_entry import AuditEntry
-from django_jobqueue.models.bucket import Bucket
 from django_jobqueue.models.bulk_operation import BulkOperation
 from django_jobqueue.models.database_identity import DatabaseIdentity
 from django_jobqueue.models.erasure import Erasure
-from django_jobqueue.models.failure import Failure
-from django_jobqueue.models.failure_group import FailureGroup
-from django_jobqueue.models.failure_rollup import FailureRollup
-from django_jobqueue.models.figures import Figures
-from django_jobqueue.models.firing import Firing
-from django_jobqueue.models.host import Host
+from django_jobqueue.models.failure_group import Failure, FailureGroup, FailureRollup
 from django_jobqueue.models.job_search import JobSearch
 from django_jobqueue.models.job_type import JobType
-from django_jobqueue.models.key_limit import KeyLimit, KeyOverride
 from django_jobqueue.models.lease import Lease
-from django_jobqueue.models.overview import Overview
-from django_jobqueue.models.queue import Queue
+from django_jobqueue.models.limits import Bucket, KeyLimit, KeyOverride, UniqueWindow
 from django_jobqueue.models.queued_job import QueuedJob
+from django_jobqueue.models.queues import Overview, Queue
 from django_jobqueue.models.report import Report
-from django_jobqueue.models.rollup import Rollup
+from django_jobqueue.models.rollups import Figures, Rollup
 from django_jobqueue.models.saved_view import SavedView
-from django_jobqueue.models.schedule import Schedule
+from django_jobqueue.models.schedule import Firing, Schedule
 from django_jobqueue.models.total import ArchivedCount, Total
-from django_jobqueue.models.unique_window import UniqueWindow
-from django_jobqueue.models.worker import Worker
+from django_jobqueue.models.workers import Host, Worker
 
 __all__ = [
     "ArchivedCount",

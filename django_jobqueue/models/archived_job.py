@@ -8,8 +8,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.states import ArchivedStatus
-from django_jobqueue.models.column_defaults import ClockTimestamp
-from django_jobqueue.models.fields import JSONField, UTCDateTimeField
+from django_jobqueue.models.fields import ClockTimestamp, JSONField, UTCDateTimeField
 from django_jobqueue.models.job import AbstractJob
 
 UNSUCCESSFUL = ~Q(status=ArchivedStatus.SUCCEEDED)

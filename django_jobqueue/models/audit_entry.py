@@ -5,8 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.models.column_defaults import ClockTimestamp
-from django_jobqueue.models.fields import JSONField, UTCDateTimeField
+from django_jobqueue.models.fields import ClockTimestamp, JSONField, UTCDateTimeField
 
 
 class AuditEntry(models.Model):

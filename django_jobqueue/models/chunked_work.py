@@ -6,8 +6,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.states import WorkState
-from django_jobqueue.models.column_defaults import ClockTimestamp, NewId
-from django_jobqueue.models.fields import UTCDateTimeField
+from django_jobqueue.models.fields import ClockTimestamp, NewId, UTCDateTimeField
 
 
 class ChunkedWork(models.Model):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.models.column_defaults import ClockTimestamp
-from django_jobqueue.models.fields import UTCDateTimeField
+from django_jobqueue.models.fields import ClockTimestamp, UTCDateTimeField
 
 
 class NoRows(models.Manager["DatabaseIdentity"]):

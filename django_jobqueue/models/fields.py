@@ -1,4 +1,4 @@
-"""Fields of our models."""
+"""Columns of moments, JSON and counts, and the defaults that the database makes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
+from django.db.models import Func, UUIDField
 from django.db.models.fields.json import KeyTransform
 from django.utils import timezone
 
@@ -72,3 +73,19 @@ def _in_utc(
     if timezone.is_naive(value):
         value = value.replace(tzinfo=timezone.get_default_timezone())
     return value.astimezone(UTC)
+
+
+class ClockTimestamp(Func):
+    """The database's clock at this moment, not at the start of the transaction."""
+
+    function = "clock_timestamp"
+    template = "%(function)s()"
+    output_field = UTCDateTimeField()
+
+
+class NewId(Func):
+    """A UUIDv7: PostgreSQL's own from 18 on, else made by our first migration."""
+
+    function = "jobqueue_uuidv7"
+    template = "%(function)s()"
+    output_field = UUIDField()

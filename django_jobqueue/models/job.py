@@ -7,8 +7,12 @@ from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.per_key import LIMIT_KEY_LENGTH
 from django_jobqueue.domain.policy import NAME_LENGTH
-from django_jobqueue.models.column_defaults import ClockTimestamp, NewId
-from django_jobqueue.models.fields import JSONField, UTCDateTimeField
+from django_jobqueue.models.fields import (
+    ClockTimestamp,
+    JSONField,
+    NewId,
+    UTCDateTimeField,
+)
 
 
 class AbstractJob(models.Model):

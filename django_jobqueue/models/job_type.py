@@ -9,9 +9,8 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue.domain.policy import NAME_LENGTH, NO_LIMIT
 from django_jobqueue.domain.rates import LENGTH
 from django_jobqueue.domain.states import Delivery
-from django_jobqueue.models.column_defaults import ClockTimestamp
-from django_jobqueue.models.fields import JSONField, UTCDateTimeField
-from django_jobqueue.models.rate_conditions import is_rate, is_rate_override
+from django_jobqueue.models.fields import ClockTimestamp, JSONField, UTCDateTimeField
+from django_jobqueue.models.limits import is_rate, is_rate_override
 from django_jobqueue.text.data_summary import LONGEST_TEMPLATE
 
 

@@ -6,8 +6,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.lease_names import NAME_LENGTH
-from django_jobqueue.models.column_defaults import ClockTimestamp
-from django_jobqueue.models.fields import UTCDateTimeField
+from django_jobqueue.models.fields import ClockTimestamp, UTCDateTimeField
 
 
 class Lease(models.Model):

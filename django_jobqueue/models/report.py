@@ -9,8 +9,7 @@ from uuid import UUID
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.models.column_defaults import ClockTimestamp
-from django_jobqueue.models.fields import JSONField, UTCDateTimeField
+from django_jobqueue.models.fields import ClockTimestamp, JSONField, UTCDateTimeField
 
 
 class ReportQuerySet(models.QuerySet["Report"]):

@@ -8,8 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.models.column_defaults import ClockTimestamp
-from django_jobqueue.models.fields import UTCDateTimeField
+from django_jobqueue.models.fields import ClockTimestamp, UTCDateTimeField
 
 LONGEST_NAME: Final = 60  # characters
 LONGEST_QUERY: Final = 2_000

@@ -1,4 +1,4 @@
-"""Schedules: when jobs of a type are enqueued, as the code or an operator declares."""
+"""Schedules, and the history of their firings."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.domain.due_firings import Missed
+from django_jobqueue.domain.due_firings import FiringOutcome, Missed
 from django_jobqueue.domain.policy import NAME_LENGTH
 from django_jobqueue.domain.schedules import Origin, Overlap
-from django_jobqueue.models.column_defaults import ClockTimestamp
-from django_jobqueue.models.fields import JSONField, UTCDateTimeField
+from django_jobqueue.models.fields import ClockTimestamp, JSONField, UTCDateTimeField
 from django_jobqueue.models.job_type import JobType
 
 
@@ -139,3 +138,39 @@ class Schedule(models.Model):
     def data_in_force(self) -> object:
         """The data of its jobs."""
         return self.data if self.data_override is None else self.data_override
+
+
+class Firing(models.Model):
+    """A schedule fires at most once at a moment: that is the primary key."""
+
+    pk = models.CompositePrimaryKey("schedule", "fires_at")
+    schedule = models.CharField(  # no foreign key: it outlives its schedule
+        _("schedule"), max_length=NAME_LENGTH, db_collation="C"
+    )
+    fires_at = UTCDateTimeField(_("moment"))
+    job_id = models.UUIDField(_("job"), null=True)  # queued, archived or pruned
+    outcome = models.CharField(
+        _("outcome"), max_length=8, choices=FiringOutcome.choices
+    )
+    number = models.IntegerField(_("number"), db_default=1)  # of firings, if missed
+    by = models.TextField(_("by"), db_default="")
+    created_at = UTCDateTimeField(_("created at"), db_default=ClockTimestamp())
+
+    class Meta:
+        verbose_name = _("firing")
+        verbose_name_plural = _("firings")
+        required_db_vendor = "postgresql"
+        default_permissions = ()
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(outcome__in=FiringOutcome.values),
+                name="jobqueue_firing_outcome",
+            )
+        ]
+        indexes = [
+            models.Index(fields=["created_at"], name="jobqueue_firing_made"),
+            models.Index(fields=["job_id"], name="jobqueue_firing_job"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.schedule} {self.fires_at}"

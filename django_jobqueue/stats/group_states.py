@@ -8,7 +8,7 @@ from django.db.models import Q
 
 from django_jobqueue.domain.states import GroupState
 from django_jobqueue.models import FailureGroup
-from django_jobqueue.models.column_defaults import ClockTimestamp
+from django_jobqueue.models.fields import ClockTimestamp
 from django_jobqueue.text import timezones
 
 _IGNORED_NOW = Q(state=GroupState.IGNORED) & (

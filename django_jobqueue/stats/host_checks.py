@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.states import QueuedStatus, WorkerState
 from django_jobqueue.models import Host, QueuedJob, Worker
-from django_jobqueue.models.column_defaults import ClockTimestamp
+from django_jobqueue.models.fields import ClockTimestamp
 from django_jobqueue.processes import identity
 from django_jobqueue.stats import stop_timeout
 from django_jobqueue.stats.findings import (

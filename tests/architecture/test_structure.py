@@ -16,10 +16,7 @@ MOST_ON_THE_PATH = 60  # files that are called from enqueue() to the archived ro
 A_MODEL = "the model, and the statements on its table"
 SHARED = {
     "database_identity.py": A_MODEL,
-    "failure_rollup.py": A_MODEL,
-    "rollup.py": A_MODEL,
     "report.py": "the model, and what a handler calls",
-    "worker.py": "the model, and the worker itself",
     "metadata.py": "the statement, and who calls it for a handler",
     "progress.py": "the public functions, and the statement behind them",
 }

@@ -58,7 +58,7 @@ from django_jobqueue.models import (
     Report,
     Worker,
 )
-from django_jobqueue.models.column_defaults import ClockTimestamp
+from django_jobqueue.models.fields import ClockTimestamp
 from django_jobqueue.search.selection import RUNNING, Selection, Table
 from django_jobqueue.stats.why_not_running import why_not
 from django_jobqueue.text import numbers, timezones

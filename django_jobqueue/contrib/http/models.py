@@ -6,8 +6,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.contrib.http.api_tokens import TOKEN_NAME_LENGTH
-from django_jobqueue.models.column_defaults import ClockTimestamp
-from django_jobqueue.models.fields import JSONField, UTCDateTimeField
+from django_jobqueue.models.fields import ClockTimestamp, JSONField, UTCDateTimeField
 
 
 class Token(models.Model):

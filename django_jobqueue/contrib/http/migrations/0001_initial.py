@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-import django_jobqueue.models.column_defaults
+import django_jobqueue.models.fields
 from django_jobqueue.migrations._postgresql import Migration as PostgreSQLMigration
 
 
@@ -52,7 +52,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "created_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
+                        db_default=django_jobqueue.models.fields.ClockTimestamp(),
                         verbose_name="created at",
                     ),
                 ),

@@ -1,5 +1,4 @@
-"""Limits by key, as the code declares and operators override them, as a whole or for
-one key."""
+"""Limits by key, what operators say of them, and what they count."""
 
 from __future__ import annotations
 
@@ -8,11 +7,23 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.per_key import LIMIT_KEY_LENGTH, MOST_SHARE
-from django_jobqueue.domain.policy import NAME_LENGTH, NO_LIMIT
-from django_jobqueue.domain.rates import LENGTH
-from django_jobqueue.models.column_defaults import ClockTimestamp
-from django_jobqueue.models.fields import UTCDateTimeField
-from django_jobqueue.models.rate_conditions import is_rate, is_rate_override
+from django_jobqueue.domain.policy import NAME_LENGTH, NO_LIMIT, READABLE
+from django_jobqueue.domain.rates import LENGTH, NO_RATE, STORED
+from django_jobqueue.models.fields import ClockTimestamp, UTCDateTimeField
+
+
+def is_rate(column: str) -> Q:
+    """The column has a rate, or null."""
+    return Q(**{f"{column}__isnull": True}) | Q(**{f"{column}__regex": STORED})
+
+
+def is_rate_override(column: str) -> Q:
+    """The column has what an operator says instead: a rate, unlimited, or null."""
+    return (
+        Q(**{f"{column}__isnull": True})
+        | Q(**{column: NO_RATE})
+        | Q(**{f"{column}__regex": STORED})
+    )
 
 
 class KeyLimit(models.Model):
@@ -139,3 +150,64 @@ class KeyOverride(models.Model):
 
     def __str__(self) -> str:
         return self.limit_key
+
+
+class Bucket(models.Model):
+    """When the burst of a rate is there again as a whole. Each start moves it on; there
+    is no row for one that has been full for some minutes.
+
+    No index on the moment, so that an update of it touches none.
+    """
+
+    limit_key = models.CharField(
+        _("key"), max_length=LIMIT_KEY_LENGTH, db_collation="C", primary_key=True
+    )
+    full_at = UTCDateTimeField(_("full at"))
+    # By the clock that ``full_at`` was computed with, which may be set back since.
+    changed_at = UTCDateTimeField(_("changed at"), db_default=ClockTimestamp())
+
+    class Meta:
+        verbose_name = _("bucket of a rate")
+        verbose_name_plural = _("buckets of rates")
+        required_db_vendor = "postgresql"
+        default_permissions = ()
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(full_at__range=READABLE), name="jobqueue_b_full_at"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.limit_key
+
+
+class UniqueWindow(models.Model):
+    """A unique key, from the enqueue of its job until a moment, or forever.
+
+    A row changes only when a job is made, so its indexes cost duplicates nothing.
+    """
+
+    key = models.UUIDField(_("unique key"), primary_key=True)
+    job_id = models.UUIDField(_("job"))  # queued, archived or pruned: no foreign key
+    held_until = UTCDateTimeField(
+        _("held until"), null=True, blank=True, help_text=_("Empty: forever.")
+    )
+    # By the clock that ``held_until`` was computed with, which may be set back since.
+    opened_at = UTCDateTimeField(_("opened at"), db_default=ClockTimestamp())
+
+    class Meta:
+        verbose_name = _("unique window")
+        verbose_name_plural = _("unique windows")
+        required_db_vendor = "postgresql"
+        default_permissions = ()
+        indexes = [
+            models.Index("job_id", name="jobqueue_w_job"),
+            models.Index(
+                "held_until",
+                condition=models.Q(held_until__isnull=False),
+                name="jobqueue_w_held_until",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.key)

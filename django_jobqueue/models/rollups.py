@@ -1,4 +1,4 @@
-"""Counts of each minute, by job type, queue and release; workers add to them."""
+"""Counts of each minute, and figures of the cluster, which workers keep."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.policy import NAME_LENGTH
-from django_jobqueue.models.fields import CountsField, UTCDateTimeField
+from django_jobqueue.models.fields import CountsField, JSONField, UTCDateTimeField
 
 
 class Rollup(models.Model):
@@ -38,3 +38,20 @@ class Rollup(models.Model):
 
     def __str__(self) -> str:
         return f"{self.bucket:%Y-%m-%d %H:%M} {self.job_type} {self.queue}"
+
+
+class Figures(models.Model):
+    """What was read last. A hot standby serves what its primary has read."""
+
+    name = models.CharField(_("name"), max_length=100, primary_key=True)
+    taken_at = UTCDateTimeField(_("as of"))
+    figures = JSONField(_("figures"))
+
+    class Meta:
+        verbose_name = _("figures")
+        verbose_name_plural = _("figures")
+        required_db_vendor = "postgresql"
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.name

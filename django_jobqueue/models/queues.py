@@ -1,8 +1,9 @@
-"""Paused queues; a queue without a row is open."""
+"""Paused queues; and the overview, which has no rows."""
 
 from __future__ import annotations
 
 from django.db import models
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.policy import NAME_LENGTH
@@ -31,3 +32,17 @@ class Queue(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Overview(Queue):
+    """The front page of the job queue, which gives it its permission and its place in
+    Django's index."""
+
+    class Meta:
+        proxy = True
+        verbose_name = _("overview")
+        # The space, which no browser shows, has it lead: Django's index, its menu and
+        # those of themes sort the pages of an app by this name.
+        verbose_name_plural = format_lazy(" {name}", name=_("Overview"))
+        required_db_vendor = "postgresql"
+        default_permissions = ("view",)
