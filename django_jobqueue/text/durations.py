@@ -6,6 +6,10 @@ import re
 from datetime import timedelta
 from typing import Final
 
+# What can be written, for a help.
+DURATIONS: Final = "30s, 10m, 2h, 7d, 1h30m, or a plain number of seconds"
+TIMES: Final = f"a duration ({DURATIONS}) or an ISO time such as 2026-11-20T14:30"
+
 _UNITS: Final = {
     "ms": 0.001,
     "s": 1,

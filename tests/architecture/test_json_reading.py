@@ -21,7 +21,7 @@ ELSEWHERE = {
     "host/maintenance/maintenance_process.py": "a pipe of the supervisor",
     "contrib/http/strict_json.py": "a request",
     "contrib/importing/celery_beat.py": "another app's row, with its own answer",
-    "management/jobqueue/data.py": "a command line",
+    "management/jobqueue/inputs.py": "a command line",
     "observers.py": "a trace, below the reader; an error is none",
     "remote/answers.py": "an answer of an endpoint",
     "store/selection.py": "a number of a search",

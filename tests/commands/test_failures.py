@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from django.utils import timezone
 
-from django_jobqueue.management.jobqueue.failures import DONE, Failures
+from django_jobqueue.management.jobqueue.failures import Failures
 from django_jobqueue.models import (
     BulkOperation,
     Failure,
@@ -18,6 +18,7 @@ from django_jobqueue.models import (
     QueuedJob,
 )
 from django_jobqueue.text.redaction import MASK
+from django_jobqueue.verbs.failure_groups import VERBS
 from tests.admin import scene
 from tests.commands.conftest import (
     Terminal,
@@ -64,7 +65,7 @@ def test_groups_are_listed_the_latest_first() -> None:
     assert first.split()[:4] == ["abcd0000", "open", "0", "0"]
     assert second.split()[:6] == ["5f1c9a04", "open", "3", "0", "3", "h"]
     assert "no stock of <n>" in second
-    words = set(re.findall(r"\w+", Failures.epilog))
+    words = set(re.findall(r"\w+", Failures.json))
     _, one = jobqueue("failures --format json").json
     assert set(one) <= words
     shown = jobqueue(f"failures show {ONE} --format json").json
@@ -147,7 +148,7 @@ def test_a_decision_is_written_and_told(operated: list[dict[str, Any]]) -> None:
             for key in (ONE, OTHER):
                 group(key, state=before)
             said = jobqueue(f"failures {flags} {verb} {names}")
-            assert said.out == f"{count} failure {were} {DONE[verb]}.\n"
+            assert said.out == f"{count} failure {were} {VERBS[verb].done}.\n"
             assert FailureGroup.objects.filter(**after).count() == count
         assert [(one["verb"], one["count"]) for one in operated] == [
             (f"{verb} failures", 1),
@@ -172,7 +173,7 @@ def test_what_makes_no_sense_is_refused_and_decides_nothing() -> None:
         f"resolve {'0' * 33}": f"'{'0' * 33}' is no fingerprint",
         "resolve ffff": "There is no failure group 'ffff'.",
         f"resolve {str(ONE)} ffff": "There is no failure group 'ffff'.",
-        "ignore abcd --until 2020-01-01": "--until: this moment is past.",
+        "ignore abcd --until 2020-01-01": "--until: 2020-01-01 00:00:00 is past.",
         "ignore abcd --until soon": "--until: 'soon' is no time. Write a ",
         "ignore abcd --in-release r": "--in-release goes with resolve al",
         "resolve abcd --limit 1": "--limit goes with list alone.",
@@ -180,7 +181,7 @@ def test_what_makes_no_sense_is_refused_and_decides_nothing() -> None:
         "assign abcd": "Say who: --to.",
         "note abcd": "Say what: --text.",
         "note abcd --text ' '": "A note needs a text.",
-        "resolve abcd --again": "--skip-replayed goes with replay alone.",
+        "resolve abcd --again": "--again goes with replay alone.",
         "cancel abcd --expires never": "--expires goes with replay alone.",
         "list --dry-run": "--dry-run goes with replay and cancel and prune al",
         "replay abcd --reason x": "--reason goes with cancel alone.",

@@ -44,7 +44,7 @@ def test_hosts_are_listed_with_what_they_are_asked_for() -> None:
 def test_programs_are_told_the_documented_keys() -> None:
     one = host("web-1:1", queues=["mail"])
     (told,) = jobqueue("hosts --format json").json
-    assert all(key in Hosts.epilog for key in told)
+    assert all(key in Hosts.json for key in told)
     assert (told["id"], told["queues"], told["desired"]) == (str(one.pk), ["mail"], {})
     (told,) = jobqueue("hosts drain --all --format json").json
     assert told["desired"] == {"number": 1, "draining": True}

@@ -101,6 +101,34 @@ def test_code_can_call_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert "compinit" in capsys.readouterr().out
 
 
+LOADED = """
+import sys, django
+def ours():
+    return {name for name in sys.modules if name.startswith("django_jobqueue.")}
+django.setup()
+before = ours()
+from django.core.management import load_command_class
+command = load_command_class("django_jobqueue", "jobqueue")
+command.create_parser("manage.py", "jobqueue").parse_args(["status"])
+print(*sorted(ours() - before))
+"""
+MOST_LOADED = 50  # modules of ours; this number only goes down
+
+
+@pytest.mark.processes
+def test_a_subcommand_loads_none_of_the_others() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED],
+        env={**worker_environment(), "DJANGO_SETTINGS_MODULE": "tests.static_settings"},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    loaded = done.stdout.split()
+    assert "django_jobqueue.management.jobqueue.status" in loaded
+    assert len(loaded) <= MOST_LOADED, loaded
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("change", "command"),

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from django_jobqueue.domain.job_options import OVERRIDES
-from django_jobqueue.management.jobqueue.time_formats import DURATIONS
 from django_jobqueue.models import JobType
+from django_jobqueue.text.durations import DURATIONS
 from tests.commands.conftest import jobqueue, not_refused
 
 pytestmark = pytest.mark.django_db

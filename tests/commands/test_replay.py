@@ -15,7 +15,7 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from django_jobqueue import operations
-from django_jobqueue.management.jobqueue import batches, by_filter
+from django_jobqueue.management.jobqueue import batches, many_jobs
 from django_jobqueue.models import ArchivedJob, BulkOperation, JobType, QueuedJob
 from django_jobqueue.operations import bulk
 from django_jobqueue.store.work_rows import Chunk
@@ -165,7 +165,7 @@ def test_an_operation_that_an_operator_stops_meanwhile_says_so(
         operations.bulk.stop(id)
         yield from steps
 
-    monkeypatch.setattr(by_filter, "work_here", stop_after_a_chunk)
+    monkeypatch.setattr(many_jobs, "work_here", stop_after_a_chunk)
     why = refusal("replay --status failed --yes")
     row = BulkOperation.objects.get()
     assert why == f"Bulk operation {row.id} is stopped by now. 2 jobs were replayed."
@@ -182,7 +182,7 @@ def test_a_worker_that_does_the_others_is_no_error(
         assert operations.bulk.resume(id)
         list(bulk.work_here(id))
 
-    monkeypatch.setattr(by_filter, "work_here", let_another_go_on)
+    monkeypatch.setattr(many_jobs, "work_here", let_another_go_on)
     said = replay("--status failed --yes")
     assert said == Said("2 jobs were replayed.\n", "A worker did the others.\n")
     assert QueuedJob.objects.exclude(replay_of=None).count() == 3
@@ -199,7 +199,7 @@ def test_a_run_that_was_interrupted_says_how_far_it_came_and_can_go_on(
             yield chunk
 
     with monkeypatch.context() as patched:
-        patched.setattr(by_filter, "work_here", interrupt)
+        patched.setattr(many_jobs, "work_here", interrupt)
         with pytest.raises(CommandError) as refused:
             replay("--status failed --yes")
     row = BulkOperation.objects.get()

@@ -13,13 +13,14 @@ from django.core.management.color import make_style, no_style
 from django_jobqueue.management.jobqueue import rich_output
 from django_jobqueue.management.jobqueue.batches import audit_log, progress
 from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.text_tables import Column, Row, plain_table
+from django_jobqueue.management.jobqueue.text_tables import Row, plain_table
+from django_jobqueue.verbs.columns import NUMBER, Column
 from tests.commands.conftest import Terminal, needs_rich
 
 COLUMNS = [
-    Column("Name", breaks=True),
-    Column("Jobs", right=True),
-    Column("Message", cut=True),
+    Column(label="Name", breaks=True),
+    Column(label="Jobs", type=NUMBER),
+    Column(label="Message", cut=True),
 ]
 ROWS = [
     Row(["shop.send_receipt", "7", "no stock of " * 9]),
@@ -72,7 +73,10 @@ def test_with_rich_a_table_fits_the_terminal(
 def test_control_characters_and_markup_of_a_text_are_only_text(
     stream: type[io.StringIO], installed: bool
 ) -> None:
-    columns, rows = [Column("Message")], [Row(["a\x1b[31mb\nc [red]d[/red] :smile:"])]
+    columns, rows = (
+        [Column(label="Message")],
+        [Row(["a\x1b[31mb\nc [red]d[/red] :smile:"])],
+    )
     (_, line) = drawn(columns, rows, stream())
     assert line == "a\\x1b[31mb\\nc [red]d[/red] :smile:"
 
@@ -88,7 +92,7 @@ def test_a_row_has_its_colour_unless_there_is_to_be_none(
         stream = Terminal()
         wrapped = OutputWrapper(stream)
         on = Console(wrapped, wrapped, style, 1)
-        on.table([Column("Name")], [Row(["mail"], "red")])
+        on.table([Column(label="Name")], [Row(["mail"], "red")])
         shown.append(stream.getvalue())
     assert "\x1b[31mmail" in shown[0]
     assert "\x1b" not in shown[1]
@@ -138,7 +142,7 @@ def test_a_terminal_without_all_characters_gets_plain_text() -> None:
     latin = Console(wrapped, wrapped, no_style(), 1)
     with progress(latin, "Pruning", 10) as advance:
         advance(10)
-    latin.table([Column("Name")], [Row(["注文"])])
+    latin.table([Column(label="Name")], [Row(["注文"])])
     latin.stdout.flush()
     assert raw.getvalue() == b"Name\n??\n"
 

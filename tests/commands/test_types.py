@@ -77,7 +77,7 @@ def test_a_handler_that_is_not_known_here_is_said() -> None:
 
 
 def test_programs_are_told_the_documented_keys() -> None:
-    words = set(re.findall(r"\w+", Types.epilog))
+    words = set(re.findall(r"\w+", Types.json))
     one = shown(ADD)
     assert set(one) <= words
     assert set(one["policy"]) <= words

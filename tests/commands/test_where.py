@@ -19,7 +19,7 @@ from django.test import RequestFactory
 from django.utils import timezone
 
 from django_jobqueue import operations
-from django_jobqueue.management.jobqueue import queued_verbs, where
+from django_jobqueue.management.jobqueue import job_verbs, where
 from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
 from django_jobqueue.search.parser import qualifiers
 from django_jobqueue.search.selection import Selection, Table
@@ -292,8 +292,9 @@ def test_jobs_fail_in_batches_that_ctrl_c_ends(monkeypatch: pytest.MonkeyPatch) 
             os.kill(os.getpid(), signal.SIGINT)
         return fail(ids, **how)
 
-    monkeypatch.setattr(queued_verbs, "BATCH", 2)
-    monkeypatch.setattr(operations, "fail", failing)
+    monkeypatch.setattr(job_verbs, "BATCH", 2)
+    verb = job_verbs.FAIL.verb._replace(function=failing)
+    monkeypatch.setattr(job_verbs.FAIL, "verb", verb)
     line = "fail --type tests.sample.add --where data.a:1 --reason 'given up' --yes"
     assert refusal(line) == "Interrupted. 2 jobs were failed."
     assert batches == [2]

@@ -45,7 +45,7 @@ def test_workers_are_listed_with_what_they_are_asked() -> None:
     assert sum("web-2:2" in line for line in lines) == 1
     assert len(lines) == 3
     found = {told["name"]: told for told in jobqueue("workers --format json").json}
-    assert all(key in Workers.epilog for key in found["web-2:2"])
+    assert all(key in Workers.json for key in found["web-2:2"])
     assert (found["web-2:2"]["queues"], found["web-1:1"]["asked_to"]) == (None, "drain")
 
 
@@ -98,7 +98,7 @@ def test_the_answers_of_endpoints_are_listed(settings: Any) -> None:
     assert (failure["class"], failure["status"]) == ("refused", None)
     assert failure["problem"] == problem
     keys = [*one, *failure]
-    assert all(key in Workers.epilog for key in keys)
+    assert all(key in Workers.json for key in keys)
 
 
 def test_workers_are_asked_by_name_or_id_or_chosen_by_flags() -> None:

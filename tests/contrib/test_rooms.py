@@ -12,7 +12,8 @@ from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
 
 from django_jobqueue import rooms
-from django_jobqueue.management.jobqueue.subcommand import Names
+from django_jobqueue.management.jobqueue.parsers import Parser, Parsers
+from django_jobqueue.management.jobqueue.subcommand import Table
 from tests.support.commands import ROOT
 
 DJANGOS = ["django.contrib.auth", "django.contrib.contenttypes", "django.contrib.admin"]
@@ -100,6 +101,6 @@ def test_whoever_asks_for_an_absent_one_is_told_the_line(
     assert [room.name for room in rooms.rooms()] == ["django_jobqueue"]
     hint = f"Add '{HTTP}' to INSTALLED_APPS"
     with pytest.raises(ArgumentError, match=hint):
-        assert "token" in Names({"status": None})
+        assert "token" in Parsers(Table({}), "jobqueue", Parser)
     with pytest.raises(ImproperlyConfigured, match=f"add '{HTTP}' to INSTALLED_APPS"):
         runpy.run_path(str(ROOT / "django_jobqueue/contrib/http/urls.py"))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Final
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from django_jobqueue.contrib.importing.as_code import as_code
 from django_jobqueue.contrib.importing.celery_scan import scan
@@ -20,19 +19,39 @@ from django_jobqueue.contrib.importing.import_plan import (
 )
 from django_jobqueue.domain.schedule_rules import Cron
 from django_jobqueue.logs import one_line
-from django_jobqueue.management.jobqueue import many_jobs
 from django_jobqueue.management.jobqueue.console import Console, counted
-from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
-from django_jobqueue.management.jobqueue.text_tables import Column, Row
-from django_jobqueue.management.jobqueue.time_formats import local
+from django_jobqueue.management.jobqueue.subcommand import FORMAT, YES, Subcommand, by
 from django_jobqueue.stats.schedules import rule_text
 from django_jobqueue.text.suggestions import did_you_mean
+from django_jobqueue.verbs.columns import Column, Listing, Type, local
+from django_jobqueue.verbs.declarations import Argument, Takes
 
 CELERY: Final = "celery"
 KNOWN: Final = (*SOURCES, CELERY)
 # Options that only the tables, or only the code, have.
 OF_TABLES: Final = ("map", "as_code", "yes", "dry_run", "disable_there")
 OF_CODE: Final = ("scan", "format")
+
+
+def _when(item: PlannedImport) -> str:
+    one = item.theirs
+    if moment := item.run_at or one.run_at:
+        return f"once, {local(moment)}"
+    if one.rule is None:
+        return ""
+    text = rule_text(one.rule)
+    return f"{text} ({one.time_zone})" if isinstance(one.rule, Cron) else text
+
+
+PLANNED: Final = Listing(
+    (
+        Column("", "Schedule", value="name", breaks=True),
+        Column("", "Their task", Type(str), "theirs.task", breaks=True),
+        Column("", "Job type", Type(str), "job_type", breaks=True),
+        Column("", "When", Type(str), _when, breaks=True),
+        Column("", "Becomes", value="becomes"),
+    )
+)
 
 
 class Import(Subcommand):
@@ -55,43 +74,38 @@ is, so the command can be repeated. The others need not be installed.
   jobqueue import celery-beat --yes --disable-there
   jobqueue import django-q2 --as code
   jobqueue import celery --scan src"""
-    epilog = """\
---format json prints a list of {path, line, found, name, advice}."""
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add where to read, and what to do."""
-        parser.add_argument(
-            "source", metavar="SOURCE", help=f"One of {', '.join(KNOWN)}; see above."
-        )
-        parser.add_argument(
-            "--map",
-            action="append",
-            default=[],
-            metavar="TASK=TYPE",
-            help="The job type for their task of this name; can be repeated. Default: "
-            "the job type of the same name, or the only one whose function has it.",
-        )
-        parser.add_argument(
-            "--as",
-            dest="as_code",
-            choices=["code"],
-            help="Print Python for jobs.py instead of a table; write nothing.",
-        )
-        parser.add_argument(
-            "--dry-run",
-            action="store_true",
-            help="Change nothing; say what would be done. The default without --yes.",
-        )
-        many_jobs.add_yes(parser, "Write the schedules, all or none.")
-        parser.add_argument(
-            "--disable-there",
-            action="store_true",
-            help="Turn off theirs that are here, in the same transaction.",
-        )
-        parser.add_argument(
-            "--scan", metavar="PATH", help="A Python file, or a folder of them."
-        )
-        parser.add_argument("--format", choices=["text", "json"], help="Default: text.")
+    json = "a list of {path, line, found, name, advice}."
+    arguments = (
+        Argument(
+            "source", f"One of {', '.join(KNOWN)}; see above.", "SOURCE", words="1"
+        ),
+        Argument(
+            "map",
+            "The job type for their task of this name; can be repeated. Default: the "
+            "job type of the same name, or the only one whose function has it.",
+            "TASK=TYPE",
+            is_list=True,
+        ),
+        Argument(
+            "as_code",
+            "Print Python for jobs.py instead of a table; write nothing.",
+            choices=("code",),
+            flag="--as",
+        ),
+        Argument(
+            "dry_run",
+            "Change nothing; say what would be done. The default without --yes.",
+            Takes.FLAG,
+        ),
+        YES._replace(help="Write the schedules, all or none."),
+        Argument(
+            "disable_there",
+            "Turn off theirs that are here, in the same transaction.",
+            Takes.FLAG,
+        ),
+        Argument("scan", "A Python file, or a folder of them.", "PATH"),
+        FORMAT._replace(help="Default: text.", default=None),
+    )
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Import, show what it would be, or scan. Raises CommandError."""
@@ -107,12 +121,12 @@ is, so the command can be repeated. The others need not be installed.
                 flag = "--as" if name == "as_code" else f"--{name.replace('_', '-')}"
                 raise CommandError(f"{flag} is not for {source}.")
         if source == CELERY:
-            _scan(console, options["scan"], options["format"])
+            _scan(console, options["scan"])
         else:
             _import(console, source, options)
 
 
-def _scan(console: Console, path: str | None, form: str | None) -> None:
+def _scan(console: Console, path: str | None) -> None:
     if path is None:
         raise CommandError(
             "Name the code: --scan PATH. Schedules in tables are those of celery-beat."
@@ -120,8 +134,8 @@ def _scan(console: Console, path: str | None, form: str | None) -> None:
     if not Path(path).exists():
         raise CommandError(f"--scan: there is no file or folder {path!r}.")
     findings = scan(Path(path))
-    if form == "json":
-        console.print(json.dumps([one.as_json() for one in findings], indent=2))
+    if console.is_json:
+        console.json([one.as_json() for one in findings], ascii=True)
         return
     for one in findings:
         name = f" {one.name}" if one.name else ""
@@ -138,7 +152,7 @@ def _scan(console: Console, path: str | None, form: str | None) -> None:
 
 def _import(console: Console, name: str, options: dict[str, Any]) -> None:
     source = SOURCES[name]
-    planned = plan(source, _job_types(options["map"]))
+    planned = plan(source, _job_types(options["map"] or []))
     if options["as_code"]:
         console.print(as_code(planned))
         return
@@ -167,34 +181,13 @@ def _job_types(given: list[str]) -> dict[str, str]:
 
 
 def _list(console: Console, planned: list[PlannedImport]) -> None:
-    columns = [
-        Column("Schedule", breaks=True),
-        Column("Their task", breaks=True),
-        Column("Job type", breaks=True),
-        Column("When", breaks=True),
-        Column("Becomes"),
-    ]
-    rows = [
-        Row([i.name, i.theirs.task, i.job_type, _when(i), str(i.becomes)])
-        for i in planned
-    ]
-    console.table(columns, rows)
+    console.rows(PLANNED, planned)
     for item in planned:
         if item.reason:
             console.print(one_line(f"{item.name} is refused: {item.reason}"))
         notes = item.theirs.notes if item.becomes is not Becomes.THERE else []
         for note in notes:
             console.print(one_line(f"{item.name}: {note}"))
-
-
-def _when(item: PlannedImport) -> str:
-    one = item.theirs
-    if moment := item.run_at or one.run_at:
-        return f"once, {local(moment)}"
-    if one.rule is None:
-        return ""
-    text = rule_text(one.rule)
-    return f"{text} ({one.time_zone})" if isinstance(one.rule, Cron) else text
 
 
 def _summary(

@@ -32,13 +32,14 @@ from django_jobqueue.host.startup_log import log_start
 from django_jobqueue.host.supervisor import Supervisor
 from django_jobqueue.logs import JsonFormatter, TextFormatter
 from django_jobqueue.management.jobqueue import database
-from django_jobqueue.management.jobqueue.time_formats import DURATIONS, duration
+from django_jobqueue.management.jobqueue.inputs import duration
 from django_jobqueue.management.reloader import Reloader, is_reloaded
 from django_jobqueue.processes.identity import name_process
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.remote import clients
 from django_jobqueue.store import database_identity
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.text.durations import DURATIONS
 
 logger = logging.getLogger("django_jobqueue.supervisor")
 

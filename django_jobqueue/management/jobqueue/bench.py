@@ -9,21 +9,22 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from django.conf import settings
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 from django.db import connections
 
 from django_jobqueue.conf import conf
-from django_jobqueue.management.jobqueue import many_jobs
 from django_jobqueue.management.jobqueue.batches import INTERRUPTED
 from django_jobqueue.management.jobqueue.bench_run import NAME, Figures, measure
 from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.detail_page import as_json
-from django_jobqueue.management.jobqueue.subcommand import Subcommand, positive
-from django_jobqueue.management.jobqueue.subcommand_verbs import add_format
-from django_jobqueue.management.jobqueue.text_tables import Column, Row
+from django_jobqueue.management.jobqueue.subcommand import (
+    YES,
+    Subcommand,
+)
 from django_jobqueue.store import bench_rows
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.text import numbers
+from django_jobqueue.verbs.columns import Column, Listing, Type
+from django_jobqueue.verbs.declarations import Argument, Takes
 
 JOBS: Final = 20_000
 THREADS: Final = 4
@@ -37,11 +38,6 @@ REFERENCE: Final = Figures(
     pickup=1.25,
     pickup_p95=1.74,
     wal_bytes=1_929,
-)
-COLUMNS: Final = (
-    Column("Measured", breaks=True),
-    Column("Here", right=True),
-    Column("Benchmark machine", right=True),
 )
 LABELS: Final = {
     "enqueued_singly": "enqueue(), jobs/s",
@@ -74,34 +70,26 @@ the end, also after Ctrl-C; what a killed one left, --clean deletes.
 Beside them are the figures of the machine of the benchmark page: two cores,
 PostgreSQL 18 on the same machine. What else goes on here is in the figures, and
 in the WAL."""
-    epilog = """\
---format json prints one object: jobs, threads, here and benchmark_machine, each
-with enqueued_singly, enqueued_together and drained (jobs a second), pickup and
-pickup_p95 (milliseconds), and wal_bytes (of a job)."""
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add how much, and whether to ask."""
-        parser.add_argument(
-            "--jobs",
-            type=positive,
+    json = f"""one object: jobs, threads, here and benchmark_machine, each with
+    {", ".join(LABELS)}: jobs a second, milliseconds of pickups, and bytes of a job."""
+    arguments = (
+        Argument(
+            "jobs",
+            f"With so many jobs (default: {JOBS:,}).",
+            Takes.POSITIVE,
             default=JOBS,
-            metavar="N",
-            help=f"With so many jobs (default: {JOBS:,}).",
-        )
-        parser.add_argument(
-            "--threads",
-            type=positive,
+        ),
+        Argument(
+            "threads",
+            f"Threads of the worker (default: {THREADS}).",
+            Takes.POSITIVE,
             default=THREADS,
-            metavar="N",
-            help=f"Threads of the worker (default: {THREADS}).",
-        )
-        parser.add_argument(
-            "--clean",
-            action="store_true",
-            help="Only delete what a bench that was killed has left.",
-        )
-        many_jobs.add_yes(parser, "Do not ask where DEBUG is off.")
-        add_format(parser)
+        ),
+        Argument(
+            "clean", "Only delete what a bench that was killed has left.", Takes.FLAG
+        ),
+        YES._replace(help="Do not ask where DEBUG is off."),
+    )
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Measure, delete, print. Raises CommandError."""
@@ -128,10 +116,15 @@ pickup_p95 (milliseconds), and wal_bytes (of a job)."""
             # sent on that connection.
             connections[conf.database].close()
             _clean(console, db)
-        if options["format"] == "json":
-            console.print(as_json(_as_object(figures, jobs, threads)))
+        if console.is_json:
+            each = {"here": figures, "benchmark_machine": REFERENCE}
+            named = {
+                key: {name: getattr(one, name) for name in LABELS}
+                for key, one in each.items()
+            }
+            console.json({"jobs": jobs, "threads": threads, **named})
         else:
-            console.table(COLUMNS, [Row(cells) for cells in _cells(figures)])
+            console.rows(measured(figures), LABELS.items())
 
 
 def _clean(console: Console, db: DjangoDatabase) -> None:
@@ -166,21 +159,24 @@ def _interrupted_by_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _cells(figures: Figures) -> list[list[str]]:
-    return [
-        [label, _text(getattr(figures, name)), _text(getattr(REFERENCE, name))]
-        for name, label in LABELS.items()
-    ]
+def measured(figures: Figures) -> Listing:
+    """The columns of what was measured."""
+    return Listing(
+        (
+            Column("", "Measured", value=lambda label: label[1], breaks=True),
+            Column("", "Here", NUMBERS, lambda label: getattr(figures, label[0])),
+            Column(
+                "",
+                "Benchmark machine",
+                NUMBERS,
+                lambda label: getattr(REFERENCE, label[0]),
+            ),
+        )
+    )
 
 
 def _text(value: float) -> str:
     return numbers.decimal(value, 2) if value < 100 else numbers.number(round(value))
 
 
-def _as_object(figures: Figures, jobs: int, threads: int) -> dict[str, Any]:
-    return {
-        "jobs": jobs,
-        "threads": threads,
-        "here": {name: getattr(figures, name) for name in LABELS},
-        "benchmark_machine": {name: getattr(REFERENCE, name) for name in LABELS},
-    }
+NUMBERS: Final = Type(_text, right=True)

@@ -6,44 +6,66 @@ from collections.abc import Iterator
 from typing import Any, Final
 from uuid import UUID
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from django_jobqueue import operations
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.states import WorkState
 from django_jobqueue.management.jobqueue import many_jobs
-from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.detail_page import (
-    as_json,
-    listed,
-    moment_text,
-    print_facts,
-)
-from django_jobqueue.management.jobqueue.subcommand import by, positive
-from django_jobqueue.management.jobqueue.subcommand_verbs import (
+from django_jobqueue.management.jobqueue.console import Console, listed, moment_text
+from django_jobqueue.management.jobqueue.subcommand import (
+    YES,
     SubcommandWithVerbs,
+    by,
     no_words,
 )
-from django_jobqueue.management.jobqueue.text_tables import Column, Row
-from django_jobqueue.management.jobqueue.time_formats import local
 from django_jobqueue.models import BulkOperation
 from django_jobqueue.operations.bulk import filter_text, is_abandoned
 from django_jobqueue.search import SHORTEST
 from django_jobqueue.search.ids import id_search
 from django_jobqueue.search.selection import Selection
 from django_jobqueue.text import numbers
+from django_jobqueue.verbs.columns import (
+    MOMENT,
+    NONE,
+    NUMBER,
+    Column,
+    Listing,
+    Type,
+    only_json,
+)
+from django_jobqueue.verbs.declarations import Argument, Takes
 
 DONE: Final = {"pause": "paused", "resume": "resumed", "stop": "stopped"}
 MOST: Final = 20
-COLUMNS: Final = (
-    Column("Operation"),
-    Column("Kind"),
-    Column("State"),
-    Column("Handled", right=True),
-    Column("Of", right=True),
-    Column("Created"),
-    Column("By", breaks=True),
-    Column("Filter", cut=True),
+
+
+def _filter(row: BulkOperation) -> str:
+    return filter_text(Selection.from_json(row.selection))
+
+
+OPERATIONS: Final = Listing(
+    (
+        Column("id", "Operation"),
+        Column("kind", "Kind"),
+        Column("state", "State"),
+        Column("filter", value=_filter),
+        *only_json("reason per_minute"),
+        Column("", "Handled", NUMBER, "seen"),
+        Column("total", "Of", NUMBER, note="null until it is counted"),
+        *only_json("seen changed"),
+        Column("skipped", note="numbers by reason"),
+        Column("", "Created", MOMENT, "created_at"),
+        Column("created_by", "By", Type(lambda name: name or NONE), breaks=True),
+        *only_json("created_at started_at finished_at error"),
+        Column(
+            "abandoned",
+            value=lambda row: is_abandoned(operations.bulk.get(row.pk)),
+            note="nobody works it off",
+        ),
+        Column("", "Filter", value=_filter, cut=True),
+    ),
+    "No bulk operations.",
 )
 
 
@@ -54,7 +76,6 @@ class BulkOperations(SubcommandWithVerbs):
     summary = "List bulk operations; show, pause, stop or undo them."
     verbs = ("list", "show", *DONE, "undo")
     wanted = "OPERATION ..."
-    only_with = {"state": ("list",), "limit": ("list",), "yes": ("undo",)}
     description = f"""\
 List bulk operations, those of the admin and of this command, the latest first,
 or
@@ -70,29 +91,25 @@ An operation is named by its id, or by its first {SHORTEST} or more digits.
 
   jobqueue operations
   jobqueue operations stop 01a2048e8ec8"""
-    epilog = """\
---format json prints a list of {id, kind, state, filter, reason, per_minute,
-total (null until it is counted), seen, changed, skipped (numbers by reason),
-created_by, created_at, started_at, finished_at, error, abandoned (nobody works
-it off)}; "undo" prints the operations that cancel."""
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add which are listed, and --yes."""
-        super().add_arguments(parser)
-        parser.add_argument(
-            "--state",
-            choices=WorkState.values,
-            metavar="STATE",
-            help=f"List operations in this state: {', '.join(WorkState.values)} "
+    json = f"""a list of {OPERATIONS.keys}; "undo" prints the operations that
+    cancel."""
+    arguments = (
+        Argument(
+            "state",
+            f"List operations in this state: {', '.join(WorkState.values)} "
             "(default: any).",
-        )
-        parser.add_argument(
-            "--limit",
-            type=positive,
-            metavar="N",
-            help=f"List at most N operations (default: {MOST}).",
-        )
-        many_jobs.add_yes(parser)
+            "STATE",
+            choices=WorkState.values,
+            only="list",
+        ),
+        Argument(
+            "limit",
+            f"List at most N operations (default: {MOST}).",
+            Takes.POSITIVE,
+            only="list",
+        ),
+        YES._replace(only="undo"),
+    )
 
     def do(
         self, verb: str, words: list[str], console: Console, options: dict[str, Any]
@@ -108,13 +125,13 @@ it off)}; "undo" prints the operations that cancel."""
         if verb == "undo":
             ids = [_undo(id, console, options) for id in ids]
         elif verb != "show":
-            _move(verb, ids, console, options)
+            _move(verb, ids, console)
         rows = BulkOperation.objects.using(conf.database).filter(pk__in=ids)
-        if many_jobs.is_json(options):
-            console.print(as_json(list(map(_as_object, rows))))
+        if console.is_json:
+            console.rows(OPERATIONS, rows)
         elif verb == "show":
             for row in rows:
-                print_facts(console, _facts(row))
+                console.facts(_facts(row))
 
 
 def _id(text: str) -> UUID:
@@ -141,25 +158,17 @@ def _list(console: Console, options: dict[str, Any]) -> None:
     rows = BulkOperation.objects.using(conf.database).order_by("-created_at", "-pk")
     if options["state"]:
         rows = rows.filter(state=options["state"])
-    newest = list(rows[: options["limit"] or MOST])
-    if many_jobs.is_json(options):
-        console.print(as_json(list(map(_as_object, newest))))
-    elif newest:
-        console.table(COLUMNS, [Row(_cells(row)) for row in newest])
-    else:
-        console.print("No bulk operations.")
+    console.rows(OPERATIONS, rows[: options["limit"] or MOST])
 
 
-def _move(
-    verb: str, ids: list[UUID], console: Console, options: dict[str, Any]
-) -> None:
+def _move(verb: str, ids: list[UUID], console: Console) -> None:
     move = getattr(operations.bulk, verb)
     left = []
     for id in ids:
         if not move(id, by=by()):
             state = WorkState(operations.bulk.get(id).state).value
             left.append(f"Bulk operation {id} is {state}: it cannot be {DONE[verb]}.")
-        elif not many_jobs.is_json(options):
+        elif not console.is_json:
             console.info(f"Bulk operation {id} was {DONE[verb]}.")
     many_jobs.refuse(left)
 
@@ -175,40 +184,13 @@ def _undo(id: UUID, console: Console, options: dict[str, Any]) -> UUID:
         operations.bulk.start(made.id, by=by())
     finally:
         operations.bulk.discard(made.id)  # unless it has started
-    if not many_jobs.is_json(options):
+    if not console.is_json:
         console.info(f"Bulk operation {made.id} cancels {jobs}.")
     return made.id
 
 
-def _as_object(row: BulkOperation) -> dict[str, Any]:
-    operation = operations.bulk.get(row.pk)
-    names = ("reason", "per_minute", "total", "seen", "changed", "skipped")
-    times = ("created_by", "created_at", "started_at", "finished_at", "error")
-    return {
-        "id": row.pk,
-        "kind": row.kind,
-        "state": row.state,
-        "filter": filter_text(operation.selection),
-        **{name: getattr(row, name) for name in (*names, *times)},
-        "abandoned": is_abandoned(operation),
-    }
-
-
-def _cells(row: BulkOperation) -> list[str]:
-    return [
-        str(row.pk),
-        row.kind,
-        row.state,
-        numbers.number(row.seen),
-        "-" if row.total is None else numbers.number(row.total),
-        local(row.created_at),
-        row.created_by or "-",
-        filter_text(Selection.from_json(row.selection)),
-    ]
-
-
 def _facts(row: BulkOperation) -> Iterator[tuple[str, str]]:
-    one = _as_object(row)
+    one = OPERATIONS.as_object(row)
     total = "" if row.total is None else f" of {numbers.number(row.total)}"
     yield "Operation", str(row.pk)
     yield "Kind", row.kind

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.subcommand import Parser, Subcommand
+from django_jobqueue.management.jobqueue.parsers import Parser
+from django_jobqueue.management.jobqueue.subcommand import Subcommand
 from django_jobqueue.text.suggestions import did_you_mean
+from django_jobqueue.verbs.declarations import Argument
 
 SHELLS: Final = ("bash", "zsh", "fish")
 
@@ -60,10 +62,7 @@ completed, since that would start Django at each key.
   jobqueue completion zsh >> ~/.zshrc
   jobqueue completion fish > ~/.config/fish/completions/manage.py.fish"""
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add the shell."""
-        parser.add_argument("shell", metavar="SHELL", help=f"{', '.join(SHELLS)}.")
-        self._parser: Any = parser
+    arguments = (Argument("shell", f"{', '.join(SHELLS)}.", "SHELL", words="1"),)
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Print it. Raises CommandError for another shell."""
@@ -74,7 +73,7 @@ completed, since that would start Django at each key.
                 f"There is no script for {options['shell']!r}.{hint} There is one for "
                 f"each of {shells}."
             )
-        words = {name: _words(parser) for name, parser in self._parser.siblings.items()}
+        words = {name: _words(parser) for name, parser in self.parser.siblings.items()}
         script = _fish if options["shell"] == "fish" else _bash
         text = script(words)
         console.print(ZSH + text if options["shell"] == "zsh" else text, ending="")

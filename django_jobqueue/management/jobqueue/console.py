@@ -2,36 +2,48 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from django.core.management.base import CommandError, OutputWrapper
 from django.core.management.color import Style
 
+from django_jobqueue.domain.followers import described
 from django_jobqueue.logs import one_line
 from django_jobqueue.management.jobqueue import rich_output
 from django_jobqueue.management.jobqueue.text_tables import (
-    Column,
     Part,
     Row,
     plain,
     plain_table,
 )
 from django_jobqueue.text import numbers
+from django_jobqueue.verbs.columns import Column, Listing, local
+
+GAP: Final = "  "
 
 
 class Console:
     """The streams of a command, its colours, and how much it is to say."""
 
     def __init__(
-        self, stdout: OutputWrapper, stderr: OutputWrapper, style: Style, verbosity: int
+        self,
+        stdout: OutputWrapper,
+        stderr: OutputWrapper,
+        style: Style,
+        verbosity: int,
+        *,
+        is_json: bool = False,
     ) -> None:
         self.stdout = stdout
         self.stderr = stderr
         self.style: Any = style
         self.verbosity = verbosity
+        self.is_json = is_json  # a program reads the output
 
     def print(self, text: str = "", ending: str = "\n") -> None:
         """Write what was asked for."""
@@ -68,6 +80,41 @@ class Console:
             return None
         has_colour: bool = self.style.ERROR("") != ""
         return rich_output.console(self.stdout, has_colour=has_colour)
+
+    def json(self, value: Any, **how: Any) -> None:
+        """Print it for a program; moments are in ISO 8601."""
+        self.print(as_json(value, **how))
+
+    def rows(self, listing: Listing, rows: Iterable[Any]) -> None:
+        """Print a list, for a program or as a table."""
+        shown = [*rows]
+        if self.is_json:
+            self.json([listing.as_object(row) for row in shown])
+        elif shown:
+            cells = [Row(listing.cells(row), listing.color(row)) for row in shown]
+            self.table(listing.shown, cells)
+        else:
+            self.print(listing.empty)
+
+    def facts(self, facts: Iterable[tuple[str, str]]) -> None:
+        """Print each fact; one without a value is left out. Further lines of a value
+        stand below its first one, so that none looks like another fact."""
+        shown = [(name, text) for name, text in facts if text]
+        width = max((len(name) for name, _ in shown), default=0)
+        for name, text in shown:
+            first, *others = text.rstrip("\n").split("\n")
+            self.print(f"{name:{width}}{GAP}{one_line(first)}")
+            for line in others:
+                self.print(f"{'':{width}}{GAP}{one_line(line)}".rstrip())
+
+    def section(self, title: str, text: str) -> None:
+        """Print a longer text below its title, if there is one; its lines stay."""
+        if not text:
+            return
+        self.print()
+        self.print(self.style.MIGRATE_HEADING(title))
+        for line in text.rstrip("\n").split("\n"):
+            self.print(one_line(line))
 
     def table(self, columns: Sequence[Column], rows: Sequence[Row]) -> None:
         """Print a table."""
@@ -117,3 +164,39 @@ def counted(number: int, singular: str, plural: str = "") -> str:
     """``1 job``, ``2,000 jobs``."""
     name = singular if number == 1 else plural or f"{singular}s"
     return f"{numbers.number(number)} {name}"
+
+
+def were(number: int, singular: str, done: str) -> str:
+    """``1 job was cancelled``, ``3 jobs were cancelled``."""
+    return f"{counted(number, singular)} {'was' if number == 1 else 'were'} {done}"
+
+
+def as_json(value: Any, *, ascii: bool = False, indent: int | None = 2) -> str:
+    """A value as JSON text that programs and people read; moments are in ISO 8601."""
+    return json.dumps(value, indent=indent, ensure_ascii=ascii, default=_written)
+
+
+def moment_text(moment: datetime | None) -> str:
+    """A moment in the current time zone; empty for none."""
+    return "" if moment is None else local(moment)
+
+
+def listed(texts: Iterable[object]) -> str:
+    """Texts in one line."""
+    return ", ".join(map(str, texts))
+
+
+def lines_of(rows: Iterable[Iterable[object]]) -> str:
+    """Rows of few texts, each in a line; further lines of a text are indented."""
+    lines = (GAP.join(filter(None, map(str, row))) for row in rows)
+    return "\n".join(line.replace("\n", f"\n{3 * GAP}") for line in lines)
+
+
+def followers_text(followers: object) -> Iterator[tuple[str, str]]:
+    """The job types of followers, by the option that names them."""
+    for option, names in described(followers):
+        yield option.replace("_", " ").capitalize(), listed(names)
+
+
+def _written(value: object) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else str(value)

@@ -6,18 +6,25 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from django.core import checks
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from django_jobqueue.conf import conf
 from django_jobqueue.logs import one_line
 from django_jobqueue.management.jobqueue.console import Console, counted
-from django_jobqueue.management.jobqueue.detail_page import as_json
 from django_jobqueue.management.jobqueue.subcommand import Subcommand
-from django_jobqueue.management.jobqueue.subcommand_verbs import add_format
 from django_jobqueue.stats.diagnosis import diagnose
 from django_jobqueue.stats.findings import Finding, Level, ok
+from django_jobqueue.verbs.columns import Column, Listing, only_json
+from django_jobqueue.verbs.declarations import Argument, Takes
 
 OURS: Final = "jobqueue."
+FINDINGS: Final = Listing(
+    (
+        Column("id"),
+        Column("level", note="ok, note or problem"),
+        *only_json("text advice"),
+    )
+)
 
 
 class Doctor(Subcommand):
@@ -34,24 +41,21 @@ Each check is ok, a note, or a problem, with what to do.
   jobqueue doctor --all
 
 It changes nothing. The exit code is 1 if there is a problem."""
-    epilog = """\
---format json prints a list of {id, level (ok, note or problem), text, advice};
-those of system checks have their ids, such as jobqueue.W003."""
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add --all, and --format."""
-        parser.add_argument(
-            "--all",
-            action="store_true",
-            help="Print each check that is ok, too, not only their number.",
-        )
-        add_format(parser)
+    json = f"""a list of {FINDINGS.keys}; those of system checks have their ids, such as
+    jobqueue.W003."""
+    arguments = (
+        Argument(
+            "all",
+            "Print each check that is ok, too, not only their number.",
+            Takes.FLAG,
+        ),
+    )
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Examine it. Raises CommandError if there is a problem."""
         findings = [*_settings(), *diagnose()]
-        if options["format"] == "json":
-            console.print(as_json([_as_object(one) for one in findings]))
+        if console.is_json:
+            console.rows(FINDINGS, findings)
         else:
             _print(console, findings, options["all"])
         bad = sum(one.level is Level.PROBLEM for one in findings)
@@ -91,12 +95,3 @@ def _print(console: Console, findings: list[Finding], is_all: bool) -> None:
             console.print(f"{'':{width}}  {one_line(one.advice)}")
     fine = sum(one.level is Level.OK for one in findings)
     console.info(f"{counted(fine, 'check')} found nothing to say.")
-
-
-def _as_object(finding: Finding) -> dict[str, Any]:
-    return {
-        "id": finding.id,
-        "level": finding.level,
-        "text": finding.text,
-        "advice": finding.advice,
-    }

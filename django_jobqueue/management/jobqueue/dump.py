@@ -6,23 +6,26 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
-from typing import Any, Final, TextIO
+from typing import Any, TextIO
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 from django.db import DataError, IntegrityError
 
 from django_jobqueue.exceptions import InvalidArguments
-from django_jobqueue.management.jobqueue import many_jobs, where
-from django_jobqueue.management.jobqueue.console import Console, counted
-from django_jobqueue.management.jobqueue.data import object_of
-from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
-from django_jobqueue.management.jobqueue.subcommand_verbs import add_format
+from django_jobqueue.management.jobqueue import where
+from django_jobqueue.management.jobqueue.console import Console, counted, were
+from django_jobqueue.management.jobqueue.inputs import object_of
+from django_jobqueue.management.jobqueue.subcommand import (
+    YES,
+    Subcommand,
+    by,
+)
 from django_jobqueue.operations.dumping import checked_job, dump, load
 from django_jobqueue.search.selection import Selection, Table
 from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.store.bulk.dumped_jobs import COLUMNS
-
-FILTERS: Final = ("--where", "--type", "--queue", "--older-than", "--group")
+from django_jobqueue.verbs.declarations import Argument, Takes
+from django_jobqueue.verbs.jobs import FILTERS
 
 
 class Dump(Subcommand):
@@ -45,20 +48,15 @@ Each object has v (the version, 1), {", ".join(COLUMNS[:5])},
 and so on, which are columns of the table; masked is there, and true, if
 something was masked."""
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add which jobs, and whether with secrets."""
-        where.add_arguments(parser.add_argument_group("filter"), FILTERS)
-        parser.add_argument(
-            "--secrets",
-            action="store_true",
-            help="With secrets; it asks, or needs --yes.",
-        )
-        many_jobs.add_yes(parser)
+    arguments = (
+        *where.filters(FILTERS),
+        Argument("secrets", "With secrets; it asks, or needs --yes.", Takes.FLAG),
+        YES,
+    )
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Print them. Raises CommandError."""
-        names = [flag.removeprefix("--").replace("-", "_") for flag in FILTERS]
-        filters = {name: options[name] for name in names if options[name]}
+        filters = where.given(options, FILTERS)
         chosen = Selection(Table.QUEUED)
         if filters:
             chosen = where.selection(Table.QUEUED, filters, database_now())
@@ -90,24 +88,17 @@ inserted in one transaction, or none.
 
 Jobs whose id is there already, queued or archived, are left out, and so are
 those whose unique key another job has."""
-    epilog = """\
---format json prints one object: loaded and left_out (numbers), dry_run."""
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add the file, and what becomes of jobs that are there."""
-        parser.add_argument(
-            "file", metavar="FILE", help="The file; - is the standard input."
-        )
-        parser.add_argument(
-            "--on-conflict",
-            choices=["skip", "fail"],
+    json = "one object: loaded and left_out (numbers), dry_run."
+    arguments = (
+        Argument("file", "The file; - is the standard input.", "FILE", words="1"),
+        Argument(
+            "on_conflict",
+            "Leave out jobs that are there, or load nothing (default: skip).",
+            choices=("skip", "fail"),
             default="skip",
-            help="Leave out jobs that are there, or load nothing (default: skip).",
-        )
-        parser.add_argument(
-            "--dry-run", action="store_true", help="Only read and check the lines."
-        )
-        add_format(parser)
+        ),
+        Argument("dry_run", "Only read and check the lines.", Takes.FLAG),
+    )
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Load them. Raises CommandError, UnknownJobType."""
@@ -116,13 +107,13 @@ those whose unique key another job has."""
         if not options["dry_run"]:
             loaded = len(_loaded(jobs, fail=options["on_conflict"] == "fail"))
             left = len(jobs) - loaded
-        if options["format"] == "json":
+        if console.is_json:
             result = {"loaded": loaded, "left_out": left, "dry_run": options["dry_run"]}
             console.print(json.dumps(result))
         elif options["dry_run"]:
             console.print(f"{counted(loaded, 'job')} can be loaded.")
         else:
-            text = many_jobs.were(loaded, "loaded")
+            text = were(loaded, "job", "loaded")
             console.info(f"{text}; {left} left out." if left else f"{text}.")
 
 

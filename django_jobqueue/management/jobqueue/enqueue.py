@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.annotations import Annotations
@@ -18,16 +17,22 @@ from django_jobqueue.enqueueing.by_name import enqueue
 from django_jobqueue.exceptions import AlreadyArchived, EnqueueError, InvalidArguments
 from django_jobqueue.management.jobqueue.batches import BATCH
 from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.data import UNKNOWN, data_of
 from django_jobqueue.management.jobqueue.enqueue_lines import EnqueueingLines
-from django_jobqueue.management.jobqueue.queues import warn_of_unknown
-from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
-from django_jobqueue.management.jobqueue.time_formats import TIMES, local, moment
+from django_jobqueue.management.jobqueue.inputs import (
+    UNKNOWN,
+    data_of,
+    moment,
+    warn_of_unknown,
+)
+from django_jobqueue.management.jobqueue.subcommand import FORMAT, Subcommand, by
 from django_jobqueue.operations import get_job
 from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.store.rows import Job
 from django_jobqueue.text import timezones
+from django_jobqueue.text.durations import TIMES
 from django_jobqueue.text.option_forms import as_flags
+from django_jobqueue.verbs.columns import local
+from django_jobqueue.verbs.declarations import Argument, Takes
 
 
 class Enqueue(Subcommand):
@@ -35,7 +40,6 @@ class Enqueue(Subcommand):
 
     name = "enqueue"
     summary = "Enqueue a job, or many, by the name of the job type."
-    positionals = "data"
     reads_jobs = False  # there are modes that run the job here
     description = f"""\
 Enqueue one job by the name of its type, and print its id.
@@ -58,32 +62,47 @@ its own; Ctrl-C ends it between two of them, and it prints how far it got.
 
 The data must fit the handler's parameters if the handler is known here."""
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add the job and its options."""
-        parser.add_argument("job_type", metavar="TYPE", help="Name of the job type.")
-        parser.add_argument(
-            "data", metavar="DATA", nargs="*", help="JSON object or key=value pairs."
-        )
-        parser.add_argument(
-            "--lines",
-            metavar="FILE",
-            help="A job for each line of FILE, which is the JSON object of its data; - "
-            "is the standard input.",
-        )
-        _add_options(parser)
-        parser.add_argument(
-            "--id",
-            metavar="ID",
-            help="Its id: a UUID, or any text, which stands for one UUID among the "
-            "jobs of this type. If there is a job with this id, queued, running or "
-            "over, nothing is enqueued and its id is printed.",
-        )
-        parser.add_argument(
-            "--format",
-            choices=["text", "json"],
-            default="text",
-            help="json prints the job as an object.",
-        )
+    arguments = (
+        Argument("job_type", "Name of the job type.", "TYPE", words="1"),
+        Argument("data", "JSON object or key=value pairs.", "DATA", words="*"),
+        Argument(
+            "lines",
+            "A job for each line of FILE, which is the JSON object of its data; - is "
+            "the standard input.",
+            "FILE",
+        ),
+        Argument(
+            "run_after",
+            f"Not before this: {TIMES}. A duration is from now.",
+            Takes.MOMENT,
+        ),
+        Argument(
+            "expires_at",
+            "Not started after this; written like --run-after.",
+            Takes.MOMENT,
+            is_to_come=True,
+        ),
+        Argument("queue", "The queue, instead of the job type's."),
+        Argument(
+            "priority",
+            "From -100 to 100, higher runs first; instead of the job type's.",
+            Takes.NUMBER,
+        ),
+        Argument(
+            "on_duplicate",
+            "What becomes of a duplicate of a unique job: an error, or the id of the "
+            "job that is there is printed (default: as the job type declares).",
+            choices=ON_DUPLICATE,
+        ),
+        Argument(
+            "id",
+            "Its id: a UUID, or any text, which stands for one UUID among the jobs of "
+            "this type. If there is a job with this id, queued, running or over, "
+            "nothing is enqueued and its id is printed.",
+            "ID",
+        ),
+        FORMAT._replace(help="json prints the job as an object."),
+    )
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Enqueue it, or one for each line. Raises CommandError."""
@@ -108,13 +127,13 @@ The data must fit the handler's parameters if the handler is known here."""
         if options["queue"] is not None:
             warn_of_unknown(console, [options["queue"]])
         if options["lines"] is not None:
-            if options["data"] or options["id"] or options["format"] == "json":
+            if options["data"] or options["id"] or console.is_json:
                 raise CommandError("DATA, --id and --format json are for a single job.")
             EnqueueingLines(console, options["job_type"], options["lines"], how).go()
             return
         job = _enqueue(options, how)
-        if options["format"] == "json":
-            console.print(json.dumps(_as_object(job), indent=2))
+        if console.is_json:
+            console.json(_as_object(job), ascii=True)
         else:
             console.print(str(job.id))
 
@@ -149,32 +168,6 @@ def _annotations(job_type: str) -> Annotations:
     """Those of the handler; they allow everything if it is not known here."""
     declaration = registry.get(job_type)
     return UNKNOWN if declaration is None else declaration.parameters.annotations
-
-
-def _add_options(parser: CommandParser) -> None:
-    """When, where and how urgently."""
-    parser.add_argument(
-        "--run-after",
-        metavar="WHEN",
-        help=f"Not before this: {TIMES}. A duration is from now.",
-    )
-    parser.add_argument(
-        "--expires-at",
-        metavar="WHEN",
-        help="Not started after this; written like --run-after.",
-    )
-    parser.add_argument("--queue", help="The queue, instead of the job type's.")
-    parser.add_argument(
-        "--priority",
-        type=int,
-        help="From -100 to 100, higher runs first; instead of the job type's.",
-    )
-    parser.add_argument(
-        "--on-duplicate",
-        choices=ON_DUPLICATE,
-        help="What becomes of a duplicate of a unique job: an error, or the id of the "
-        "job that is there is printed (default: as the job type declares).",
-    )
 
 
 def _now() -> datetime:

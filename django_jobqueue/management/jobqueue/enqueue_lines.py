@@ -17,10 +17,9 @@ from django_jobqueue.domain.arguments import to_json
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing.by_name import enqueue_many
 from django_jobqueue.exceptions import InvalidArguments
-from django_jobqueue.management.jobqueue import many_jobs
 from django_jobqueue.management.jobqueue.batches import BATCH, run_batches
-from django_jobqueue.management.jobqueue.console import Console, counted
-from django_jobqueue.management.jobqueue.data import object_of
+from django_jobqueue.management.jobqueue.console import Console, counted, were
+from django_jobqueue.management.jobqueue.inputs import object_of
 
 Data = dict[str, Any]
 
@@ -87,7 +86,7 @@ class EnqueueingLines:
         return data
 
     def _summary(self) -> str:
-        text = many_jobs.were(self._new, "enqueued")
+        text = were(self._new, "job", "enqueued")
         if self._new < self._done:
             there = self._done - self._new
             has = "has" if there == 1 else "have"

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.core.management.base import CommandError
 
 from django_jobqueue.conf import conf
-from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.detail_page import (
-    as_json,
+from django_jobqueue.management.jobqueue.console import (
+    Console,
     lines_of,
+    listed,
     moment_text,
-    print_facts,
-    print_text,
 )
-from django_jobqueue.management.jobqueue.detail_page import (
-    listed as in_one_line,
-)
-from django_jobqueue.management.jobqueue.text_tables import Column, Row
 from django_jobqueue.models import Failure, FailureGroup
 from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.stats.group_states import state_now
@@ -29,19 +23,58 @@ from django_jobqueue.store.reading import failure_stats
 from django_jobqueue.store.reading.failure_stats import MOST_COUNTED, Figures
 from django_jobqueue.text import numbers
 from django_jobqueue.text.redaction import mask_text
+from django_jobqueue.verbs.columns import (
+    NAMES,
+    NUMBER,
+    SPAN,
+    Column,
+    Listing,
+    Type,
+    only_json,
+)
 
 SHORT: Final = 8  # digits of a fingerprint that a list shows
 SHORTEST: Final = 4  # digits that name one
 MOST_SHARES: Final = 10
-COLUMNS: Final = (
-    Column("Group"),
-    Column("State"),
-    Column("Jobs", right=True),
-    Column("Waiting", right=True),
-    Column("Last ago", right=True),
-    Column("Exception", breaks=True),
-    Column("Message", cut=True),
-    Column("Job types", breaks=True),
+
+
+def _archived(count: int) -> str:
+    return numbers.at_least(count, MOST_COUNTED)
+
+
+class Group(NamedTuple):
+    """A group, and its figures."""
+
+    row: FailureGroup
+    figures: Figures
+
+
+def _ago(one: Group) -> float:
+    return (database_now() - one.row.last_seen).total_seconds()
+
+
+ARCHIVED: Final = Type(_archived, right=True)
+SHORTENED: Final = Type(lambda fingerprint: fingerprint.hex[:SHORT])
+GROUPS: Final = Listing(
+    (
+        Column("fingerprint", "Group", SHORTENED, "row.pk"),
+        Column("state", "State", value=lambda one: state_now(one.row)),
+        Column("", "Jobs", ARCHIVED, "figures.archived"),
+        Column("", "Waiting", NUMBER, "figures.waiting"),
+        Column("", "Last ago", SPAN, _ago),
+        Column("error_class", "Exception", value="row.error_class", breaks=True),
+        Column("message", "Message", value="row.template", cut=True),
+        Column("place", value="row.frame"),
+        *only_json("first_seen last_seen", "row"),
+        Column("archived", "", NUMBER, "figures.archived", "jobs; at most 1001"),
+        *only_json("waiting", "figures"),
+        Column("job_types", "Job types", NAMES, "figures.job_types", breaks=True),
+        *only_json("releases", "figures"),
+        *only_json(
+            "assignee resolved_in resolved_at regressed_at ignored_until", "row"
+        ),
+    ),
+    "No failure groups.",
 )
 
 
@@ -68,71 +101,32 @@ def key_of(text: str) -> UUID:
     )
 
 
-def listed(
-    console: Console, options: dict[str, Any], groups: list[FailureGroup]
-) -> None:
-    """Print these groups."""
-    objects = as_objects(groups)
-    if options["format"] == "json":
-        console.print(as_json(objects))
-        return
-    if not objects:
-        console.print("No failure groups.")
-        return
-    now = database_now()
-    rows = []
-    for one in objects:
-        ago = numbers.span((now - one["last_seen"]).total_seconds())
-        rows.append(Row(_cells(one, ago)))
-    console.table(COLUMNS, rows)
-
-
-def show(console: Console, options: dict[str, Any], keys: Sequence[UUID]) -> None:
+def show(console: Console, keys: Sequence[UUID]) -> None:
     """Print all there is to know of one group. Raises CommandError for several."""
     if len(keys) > 1:
         raise CommandError("show shows one failure group.")
     group = FailureGroup.objects.using(conf.database).get(pk=keys[0])
-    one = {**as_objects([group])[0], **_details(group)}
-    if options["format"] == "json":
-        console.print(as_json(one))
+    one = {**GROUPS.as_object(with_figures([group])[0]), **_details(group)}
+    if console.is_json:
+        console.json(one)
         return
-    print_facts(console, _facts(one))
+    console.facts(_facts(one))
+    names = ("job_type", "queue", "worker", "release")
     shares = one["breakdown"][:MOST_SHARES]
-    rows = ([f"{s['failures']:>5}", *_share(s)] for s in shares)
-    print_text(console, "Newest failures, by what they share", _lines(rows))
-    print_text(console, "Notes", one["notes"])
+    rows = ([f"{s['failures']:>5}", *(s[name] for name in names)] for s in shares)
+    console.section("Newest failures, by what they share", lines_of(rows))
+    console.section("Notes", one["notes"])
     newest = one["newest"]
     if newest is not None:
         title = f"Newest: job {newest['job_id']}, {moment_text(newest['finished_at'])}"
-        print_text(console, title, newest["traceback"] or newest["error_message"])
+        console.section(title, newest["traceback"] or newest["error_message"])
 
 
-def as_objects(groups: Sequence[FailureGroup]) -> list[dict[str, Any]]:
-    """Groups with their figures, in their order; the keys are stable."""
+def with_figures(groups: Sequence[FailureGroup]) -> list[Group]:
+    """Groups with their figures, in their order."""
     keys = [group.pk for group in groups]
     figures = failure_stats.figures(DjangoDatabase(), keys) if keys else {}
-    return [_as_object(group, figures[group.pk]) for group in groups]
-
-
-def _as_object(group: FailureGroup, figures: Figures) -> dict[str, Any]:
-    return {
-        "fingerprint": group.pk,
-        "state": state_now(group),
-        "error_class": group.error_class,
-        "message": group.template,
-        "place": group.frame,
-        "first_seen": group.first_seen,
-        "last_seen": group.last_seen,
-        "archived": figures.archived,
-        "waiting": figures.waiting,
-        "job_types": list(figures.job_types),
-        "releases": list(figures.releases),
-        "assignee": group.assignee,
-        "resolved_in": group.resolved_in,
-        "resolved_at": group.resolved_at,
-        "regressed_at": group.regressed_at,
-        "ignored_until": group.ignored_until,
-    }
+    return [Group(group, figures[group.pk]) for group in groups]
 
 
 def _details(group: FailureGroup) -> dict[str, Any]:
@@ -166,8 +160,8 @@ def _facts(one: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "Place", one["place"]
     yield "Archived jobs", _archived(one["archived"])
     yield "Waiting jobs", numbers.number(one["waiting"])
-    yield "Job types", in_one_line(one["job_types"])
-    yield "Releases", in_one_line(one["releases"])
+    yield "Job types", listed(one["job_types"])
+    yield "Releases", listed(one["releases"])
     yield "First seen", moment_text(one["first_seen"])
     yield "Last seen", moment_text(one["last_seen"])
     yield "Assignee", one["assignee"]
@@ -185,28 +179,3 @@ def _state(one: dict[str, Any]) -> str:
             return f"regressed {moment_text(one['regressed_at'])}"
         case state:
             return str(state)
-
-
-def _cells(one: dict[str, Any], ago: str) -> list[str]:
-    return [
-        one["fingerprint"].hex[:SHORT],
-        one["state"],
-        _archived(one["archived"]),
-        numbers.number(one["waiting"]),
-        ago,
-        one["error_class"],
-        one["message"] or "-",
-        in_one_line(one["job_types"]) or "-",
-    ]
-
-
-def _archived(count: int) -> str:
-    return numbers.at_least(count, MOST_COUNTED)
-
-
-def _share(share: dict[str, Any]) -> list[str]:
-    return [share["job_type"], share["queue"], share["worker"], share["release"]]
-
-
-def _lines(rows: Any) -> str:
-    return "\n".join(lines_of(rows))

@@ -1,37 +1,45 @@
-"""``jobqueue failures``: failure groups, what is decided about them, and their
-jobs."""
+"""``jobqueue failures``: failure groups, what is decided about them, and their jobs."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
-from django_jobqueue import operations
 from django_jobqueue.conf import conf
-from django_jobqueue.management.jobqueue import failure_groups, failure_jobs
-from django_jobqueue.management.jobqueue.console import Console, counted
-from django_jobqueue.management.jobqueue.detail_page import as_json
-from django_jobqueue.management.jobqueue.subcommand import by, positive
-from django_jobqueue.management.jobqueue.subcommand_verbs import (
+from django_jobqueue.domain.states import ArchivedStatus, ReplayExpiry, SkipReplayed
+from django_jobqueue.management.jobqueue import many_jobs, prune, replay
+from django_jobqueue.management.jobqueue.console import Console, were
+from django_jobqueue.management.jobqueue.failure_groups import (
+    GROUPS,
+    key_of,
+    show,
+    with_figures,
+)
+from django_jobqueue.management.jobqueue.inputs import values_of
+from django_jobqueue.management.jobqueue.job_verbs import CANCEL
+from django_jobqueue.management.jobqueue.subcommand import (
+    YES,
     SubcommandWithVerbs,
+    by,
     no_words,
 )
-from django_jobqueue.management.jobqueue.time_formats import TIMES, moment
 from django_jobqueue.models import FailureGroup
+from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.stats.group_states import STATES
+from django_jobqueue.verbs import failure_groups, jobs
+from django_jobqueue.verbs.declarations import Argument, Takes, Verb, group, only
 
+JOBS: Final = "the jobs of groups"
 ALL: Final = "all"
-DONE: Final = {
-    "resolve": "resolved",
-    "ignore": "ignored",
-    "reopen": "reopened",
-    "assign": "assigned",
-    "note": "noted",
+OF_REPLAY: Final = {
+    "what is left out": "what a replay leaves out",
+    "the new jobs": "the new jobs of a replay",
 }
+JOB_VERBS: Final = ("replay", "cancel", "prune")
 
 
 class Failures(SubcommandWithVerbs):
@@ -39,17 +47,8 @@ class Failures(SubcommandWithVerbs):
 
     name = "failures"
     summary = "List failure groups; show, decide, replay their jobs."
-    verbs = ("list", "show", *DONE, *failure_jobs.JOB_VERBS)
+    verbs = ("list", "show", *failure_groups.VERBS, *JOB_VERBS)
     wanted = "GROUP ..."
-    only_with = {
-        "state": ("list",),
-        "limit": ("list",),
-        "in_release": ("resolve",),
-        "until": ("ignore",),
-        "to": ("assign",),
-        "text": ("note",),
-        **failure_jobs.ONLY_WITH,
-    }
     description = """\
 List the groups of failures that are the same failure, the latest first, or
 
@@ -79,36 +78,51 @@ shows.
   jobqueue failures replay 5f1c9a04 77ab03c1 --dry-run
 
 To replay a part of its jobs: jobqueue replay --where "group:5f1c9a04 …"."""
-    epilog = """\
---format json prints a list of {fingerprint, state, error_class, message, place,
-first_seen, last_seen, archived (jobs; at most 1001), waiting, job_types,
-releases, assignee, resolved_in, resolved_at, regressed_at, ignored_until};
-"show" prints one such object with notes, changed_by, changed_at, breakdown (a
-list of {job_type, queue, worker, release, failures}) and newest ({job_id,
-finished_at, error_message, traceback}), which may be null. Of replay, cancel
-and prune: one object, with the keys that jobqueue replay has."""
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add which are listed, and what is decided."""
-        super().add_arguments(parser)
-        parser.add_argument(
-            "--state",
-            choices=[*STATES, ALL],
-            help="List groups in this state (default: open, regressed ones included).",
-        )
-        parser.add_argument(
-            "--limit",
-            type=positive,
-            metavar="N",
-            help="List at most N groups (default: 20).",
-        )
-        parser.add_argument("--in-release", help="The release that has the fix.")
-        parser.add_argument("--to", metavar="NAME", help="Who looks after it.")
-        parser.add_argument("--text", help="The note.")
-        failure_jobs.add_arguments(parser)
-        parser.add_argument(
-            "--until", metavar="WHEN", help=f"Ignore until then: {TIMES}."
-        )
+    json = f"""a list of {GROUPS.keys}; "show" prints one such object with notes,
+    changed_by, changed_at, breakdown (a list of {{job_type, queue, worker, release,
+    failures}}) and newest ({{job_id, finished_at, error_message, traceback}}), which
+    may be null. Of replay, cancel and prune: one object, with the keys that jobqueue
+    replay has."""
+    arguments = (
+        *only(
+            "list",
+            Argument(
+                "state",
+                "List groups in this state (default: open, regressed ones included).",
+                choices=(*STATES, ALL),
+            ),
+            Argument("limit", "List at most N groups (default: 20).", Takes.POSITIVE),
+        ),
+        *(
+            argument._replace(only=verb.name, default=None)
+            for verb in failure_groups.VERBS.values()
+            for argument in verb.arguments
+        ),
+        *only(" ".join(JOB_VERBS), *group(JOBS, (many_jobs.DRY_RUN, YES))),
+        *group(
+            JOBS,
+            (
+                Argument(
+                    "resolve",
+                    "Of replay: resolve the group, too, when the replay starts.",
+                    Takes.FLAG,
+                    only="replay",
+                ),
+                Argument(
+                    "reason",
+                    "Of cancel: kept with the jobs in the archive.",
+                    only="cancel",
+                ),
+            ),
+        ),
+        # Without defaults, so that the flags that were given can be told from others.
+        *(
+            argument._replace(
+                only="replay", default=None, group=OF_REPLAY[argument.group]
+            )
+            for argument in jobs.REPLAY.arguments
+        ),
+    )
 
     def do(
         self, verb: str, words: list[str], console: Console, options: dict[str, Any]
@@ -120,13 +134,13 @@ and prune: one object, with the keys that jobqueue replay has."""
             return
         if not words:
             raise CommandError(f"Name the groups to {verb} by their fingerprints.")
-        keys = list(dict.fromkeys(map(failure_groups.key_of, words)))
-        if verb in failure_jobs.JOB_VERBS:
-            failure_jobs.change(verb, keys, console, options)
+        keys = list(dict.fromkeys(map(key_of, words)))
+        if verb in JOB_VERBS:
+            _CHANGES[verb](keys, console, options)
         elif verb == "show":
-            failure_groups.show(console, options, keys)
+            show(console, keys)
         else:
-            _decide(verb, keys, console, options)
+            _decide(failure_groups.VERBS[verb], keys, console, options)
 
 
 def _list(console: Console, options: dict[str, Any]) -> None:
@@ -135,54 +149,63 @@ def _list(console: Console, options: dict[str, Any]) -> None:
     if state != ALL:
         groups = groups.filter(STATES[state])
     newest = groups.order_by("-last_seen", "-fingerprint")[: options["limit"] or 20]
-    failure_groups.listed(console, options, list(newest))
+    console.rows(GROUPS, with_figures(list(newest)))
 
 
 def _decide(
-    verb: str, keys: list[UUID], console: Console, options: dict[str, Any]
+    verb: Verb, keys: list[UUID], console: Console, options: dict[str, Any]
 ) -> None:
-    changed = _decided(verb, keys, options)
-    if options["format"] == "json":
+    how = values_of(verb.arguments, options, database_now())
+    changed = verb.function(keys, by=by(), **how)
+    if console.is_json:
         groups = FailureGroup.objects.using(conf.database).filter(pk__in=keys)
-        console.print(as_json(failure_groups.as_objects(list(groups))))
+        console.rows(GROUPS, with_figures(list(groups)))
         return
-    were = "was" if len(changed) == 1 else "were"
     if changed:
-        console.info(f"{counted(len(changed), 'failure group')} {were} {DONE[verb]}.")
+        console.info(f"{were(len(changed), verb.on, verb.done)}.")
     for key in keys:
         if key not in changed:
-            why = "was open already" if verb == "reopen" else "changed meanwhile"
+            why = verb.not_done or "changed meanwhile"
             console.warn(f"Failure group {key} {why}.")
 
 
-def _decided(verb: str, keys: list[UUID], options: dict[str, Any]) -> list[UUID]:
-    """Decide; returns the groups that were changed. Raises CommandError."""
-    match verb:
-        case "resolve":
-            release = options["in_release"] or ""
-            return operations.resolve(keys, in_release=release, by=by())
-        case "ignore":
-            return operations.ignore(keys, until=_until(options), by=by())
-        case "assign":
-            return operations.assign(keys, _required(options, "to", "who"), by=by())
-        case "note":
-            return operations.note(keys, _required(options, "text", "what"), by=by())
-        case _:
-            return operations.reopen(keys, by=by())
+def _replay(keys: Sequence[UUID], console: Console, options: dict[str, Any]) -> None:
+    given = {
+        **options,
+        "skip_replayed": options["skip_replayed"] or SkipReplayed.ANY.value,
+        "expires": options["expires"] or ReplayExpiry.SAME.value,
+    }
+    more: dict[str, Any] = {}
+    if options["resolve"]:
+        if len(keys) > 1:
+            raise CommandError("--resolve goes with one failure group.")
+        more["resolves"] = keys[0]
+    failed = Term("status", ArchivedStatus.FAILED.value)
+    selection = Selection(Table.ARCHIVED, (_groups(keys), failed))
+    replay.replay_selected(console, given, selection, database_now(), **more)
+    if options["resolve"] and not options["dry_run"] and not _is_resolved(keys[0]):
+        console.warn("The group is not resolved, since no job was replayed.")
 
 
-def _required(options: dict[str, Any], name: str, what: str) -> str:
-    """The value of a flag that the verb needs. Raises CommandError."""
-    value: str | None = options[name]
-    if value is None:
-        raise CommandError(f"Say {what}: --{name}.")
-    return value
+def _is_resolved(key: UUID) -> bool:
+    groups = FailureGroup.objects.using(conf.database)
+    return groups.filter(STATES["resolved"], pk=key).exists()
 
 
-def _until(options: dict[str, Any]) -> datetime | None:
-    now = database_now()
-    text = options["until"]
-    until = text and moment("--until", text, now=now)
-    if until and until <= now:
-        raise CommandError("--until: this moment is past.")
-    return until or None
+def _cancel(keys: Sequence[UUID], console: Console, options: dict[str, Any]) -> None:
+    chosen = Selection(Table.QUEUED, (_groups(keys),))
+    CANCEL.as_operation(console, options, chosen, reason=options["reason"] or "")
+
+
+def _prune(keys: Sequence[UUID], console: Console, options: dict[str, Any]) -> None:
+    prune.prune_selected(console, options, Selection(Table.ARCHIVED, (_groups(keys),)))
+
+
+def _groups(keys: Sequence[UUID]) -> Term:
+    """One group has a term of its own, which an index serves."""
+    if len(keys) == 1:
+        return Term("group", keys[0])
+    return Term("groups", tuple(keys))
+
+
+_CHANGES: Final = {"replay": _replay, "cancel": _cancel, "prune": _prune}

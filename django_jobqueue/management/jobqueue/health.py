@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 from django.db import Error as DatabaseError
 
 from django_jobqueue.conf import conf
@@ -15,7 +14,8 @@ from django_jobqueue.management.jobqueue import health_check
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.database import check
 from django_jobqueue.management.jobqueue.health_check import CANNOT_TELL
-from django_jobqueue.management.jobqueue.subcommand import Subcommand
+from django_jobqueue.management.jobqueue.subcommand import FORMAT, Subcommand
+from django_jobqueue.verbs.declarations import group
 
 
 class HealthCheck(Subcommand):
@@ -49,27 +49,23 @@ which takes a moment: for a probe every few seconds, use the /readyz and
     reads_jobs = False  # it is said here if they cannot be read
     wrong_use = CANNOT_TELL
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add the thresholds, and --format."""
-        parser.add_argument(
-            "--format",
-            choices=["text", "json"],
-            default="text",
-            help="text is for people and Nagios, json for programs (default: text).",
-        )
-        health_check.add_thresholds(parser)
+    arguments = (
+        FORMAT._replace(
+            help="text is for people and Nagios, json for programs (default: text)."
+        ),
+        *group("thresholds", health_check.THRESHOLDS),
+    )
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Print it, and exit with its code."""
-        as_json = options["format"] == "json"
         wanted = health_check.wanted(options)
         try:
             check(conf.database)
             judged = health_check.read(wanted)
         except (CommandError, DatabaseError, JobQueueError) as error:
-            health_check.cannot_tell(console, error, as_json=as_json)
-        if as_json:
-            console.print(json.dumps(health_check.as_object(judged), indent=2))
+            health_check.cannot_tell(console, error)
+        if console.is_json:
+            console.json(health_check.as_object(judged), ascii=True)
         else:
             console.print(health_check.first_line(judged))
             for problem in judged.problems[health_check.MOST :]:

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 from datetime import timedelta
 from typing import Any, Final, NamedTuple, NoReturn
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 from django.db import Error as DatabaseError
 
 from django_jobqueue.conf import conf
 from django_jobqueue.logs import one_line
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.database import explained
-from django_jobqueue.management.jobqueue.subcommand import positive
-from django_jobqueue.management.jobqueue.time_formats import duration
+from django_jobqueue.management.jobqueue.inputs import duration
+from django_jobqueue.management.jobqueue.parsers import positive
 from django_jobqueue.stats import current_state, health
 from django_jobqueue.stats.conditions import MANY_CRASHES
 from django_jobqueue.stats.current_state import Present
-from django_jobqueue.stats.health import Figure, Health, Problem, Thresholds
+from django_jobqueue.stats.health import Figure, Health, Thresholds
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import failure_stats, stats
 from django_jobqueue.store.reading.stats import CAP
+from django_jobqueue.verbs.declarations import Argument, Takes
 
 HEALTHY: Final = 0  # exit codes, as Nagios reads them
 NOT_HEALTHY: Final = 2
@@ -34,52 +34,54 @@ MOST: Final = 3  # problems in the first line
 _PLAIN_LABEL: Final = re.compile(r"[\w.:-]+")
 
 
-def add_thresholds(parser: CommandParser, *, only_with: str = "") -> None:
-    """Add the options that say what is healthy."""
-    title = f"thresholds, with {only_with}" if only_with else "thresholds"
-    group = parser.add_argument_group(title)
-    group.add_argument(
-        "--max-age",
-        metavar="DURATION",
-        help="Longest wait of a queue's oldest ready job (default: ALERT_WAIT, "
-        "5 minutes).",
-    )
-    group.add_argument(
-        "--max-ready",
-        type=_ready,
-        metavar="N",
-        help=f"Most ready jobs of a queue, up to {CAP:,} (default: any number).",
-    )
-    group.add_argument(
-        "--max-failed",
-        metavar="PERCENT",
-        help="Largest share of failed jobs among those of a job type that finished, "
-        "such as 5%% (default: ALERT_FAILED). Types with fewer than 20 finished jobs "
-        "are left out.",
-    )
-    group.add_argument(
-        "--max-crashes",
-        type=int,
-        metavar="N",
-        help="Most deaths of workers that ran jobs of a type, unless another job is "
-        "known to have caused them, in this hour and the last one (default: "
+def _ready(text: str) -> int:
+    number = 0 if text == "0" else positive(text)
+    if number > CAP:
+        raise argparse.ArgumentTypeError(
+            f"must be at most {CAP:,}: ready jobs are not counted further"
+        )
+    return number
+
+
+THRESHOLDS: Final = (
+    Argument(
+        "max_age",
+        "Longest wait of a queue's oldest ready job (default: ALERT_WAIT, 5 minutes).",
+        Takes.DURATION,
+    ),
+    Argument(
+        "max_ready",
+        f"Most ready jobs of a queue, up to {CAP:,} (default: any number).",
+        "N",
+        parse=_ready,
+    ),
+    Argument(
+        "max_failed",
+        "Largest share of failed jobs among those of a job type that finished, such as "
+        "5%% (default: ALERT_FAILED). Types with fewer than 20 finished jobs are left "
+        "out.",
+        "PERCENT",
+    ),
+    Argument(
+        "max_crashes",
+        "Most deaths of workers that ran jobs of a type, unless another job is known "
+        "to have caused them, in this hour and the last one (default: "
         f"{MANY_CRASHES - 1}). A job that crashed alone is a problem of its type.",
-    )
-    group.add_argument(
-        "--min-workers",
-        type=int,
-        metavar="N",
-        help="Fewest workers that claim jobs; with --queues, of each of these queues "
+        "N",
+        parse=int,
+    ),
+    Argument(
+        "min_workers",
+        "Fewest workers that claim jobs; with --queues, of each of these queues "
         "(default: 1).",
-    )
-    group.add_argument(
-        "--queues", metavar="A,B", help="Judge only these queues (default: all)."
-    )
-    group.add_argument(
-        "--window",
-        metavar="DURATION",
-        help="How far back failed jobs are counted (default: 15m).",
-    )
+        "N",
+        parse=int,
+    ),
+    Argument("queues", "Judge only these queues (default: all).", "A,B"),
+    Argument(
+        "window", "How far back failed jobs are counted (default: 15m).", Takes.DURATION
+    ),
+)
 
 
 class Wanted(NamedTuple):
@@ -137,27 +139,23 @@ def as_object(health: Health) -> dict[str, Any]:
     """The judgement as JSON has it; the keys are stable."""
     return {
         "status": "ok" if health.is_healthy else "critical",
-        "problems": [_fields(problem) for problem in health.problems],
-        "figures": [_fields(figure) for figure in health.figures],
+        "problems": [problem._asdict() for problem in health.problems],
+        "figures": [figure._asdict() for figure in health.figures],
     }
 
 
-def cannot_tell(console: Console, error: Exception, *, as_json: bool) -> NoReturn:
+def cannot_tell(console: Console, error: Exception) -> NoReturn:
     """Say why, and exit."""
     why = str(error)
     if isinstance(error, DatabaseError):
         why = explained(error) or why
-    if as_json:
+    if console.is_json:
         unknown = {"status": "unknown", "error": why, "problems": [], "figures": []}
-        console.print(json.dumps(unknown, indent=2))
+        console.json(unknown, ascii=True)
     else:
         console.print(f"JOBQUEUE UNKNOWN - {_text(why)}")
     console.stdout.flush()
     sys.exit(CANNOT_TELL)
-
-
-def _fields(row: Problem | Figure) -> dict[str, Any]:
-    return row._asdict()
 
 
 def _text(text: str) -> str:
@@ -195,15 +193,6 @@ def _percent(text: str | None) -> float:
             f"--max-failed: write a share from 0% to 100%, such as 5%, not {text!r}."
         )
     return percent
-
-
-def _ready(text: str) -> int:
-    number = 0 if text == "0" else positive(text)
-    if number > CAP:
-        raise argparse.ArgumentTypeError(
-            f"must be at most {CAP:,}: ready jobs are not counted further"
-        )
-    return number
 
 
 def _wrong_use(text: str) -> CommandError:

@@ -2,37 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Final
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from django_jobqueue import operations
 from django_jobqueue.conf import Conf, conf
 from django_jobqueue.domain.host_plans import request_words
-from django_jobqueue.management.jobqueue import many_jobs
-from django_jobqueue.management.jobqueue.console import Console, counted
-from django_jobqueue.management.jobqueue.detail_page import as_json
+from django_jobqueue.management.jobqueue.console import Console, counted, were
+from django_jobqueue.management.jobqueue.inputs import chosen, duration
 from django_jobqueue.management.jobqueue.rolling import Rolling, batch_size
-from django_jobqueue.management.jobqueue.subcommand import by
-from django_jobqueue.management.jobqueue.subcommand_verbs import SubcommandWithVerbs
-from django_jobqueue.management.jobqueue.text_tables import Column, Row
-from django_jobqueue.management.jobqueue.time_formats import duration
+from django_jobqueue.management.jobqueue.subcommand import (
+    YES,
+    SubcommandWithVerbs,
+    by,
+)
 from django_jobqueue.models import Host
-from django_jobqueue.text import numbers, timezones
-from django_jobqueue.text.suggestions import did_you_mean
+from django_jobqueue.text import timezones
+from django_jobqueue.verbs.columns import (
+    NUMBER,
+    QUEUES,
+    SPAN,
+    Column,
+    Listing,
+    only_json,
+)
+from django_jobqueue.verbs.declarations import Argument, Takes, only
 
 ASKED: Final = ("drain", "resume", "restart", "stop")
-PLAN: Final = ("processes", "threads", "async_slots", "queues")
-CHOICES: Final = "--host, --release or --all"
-COLUMNS: Final = (
-    Column("Host", breaks=True),
-    Column("State"),
-    *(Column(title, right=True) for title in ("Processes", "Threads", "Async slots")),
-    Column("Release", cut=True),
-    Column("Queues", cut=True),
-    Column("Asked for", breaks=True),
-    Column("Age", right=True),
+PLAN: Final = {
+    "processes": "Worker processes; 0 parks a host.",
+    "threads": "Threads for sync handlers in each.",
+    "async_slots": "Async handlers that each runs at once.",
+    "queues": "Queues to claim from; none is every queue.",
+}
+
+
+def _age(host: Host) -> float:
+    return round((timezones.now() - host.started_at).total_seconds(), 1)
+
+
+HOSTS: Final = Listing(
+    (
+        Column("id", value=lambda host: str(host.pk)),
+        Column("name", "Host", breaks=True),
+        *only_json("host embedded"),
+        Column("", "State", value="state"),
+        Column("", "Processes", NUMBER, "processes"),
+        Column("", "Threads", NUMBER, "threads"),
+        Column("", "Async slots", NUMBER, "async_slots"),
+        Column("release", "Release", cut=True),
+        *only_json("state processes threads async_slots"),
+        Column("queues", "Queues", QUEUES, note="null is every queue", cut=True),
+        Column(
+            "",
+            "Asked for",
+            value=lambda host: ", ".join(request_words(host.pending)),
+            breaks=True,
+        ),
+        Column("age", "Age", SPAN, _age, "seconds"),
+        *only_json("desired applied error"),
+    ),
+    "No host is alive.",
+    color=lambda host: "red" if host.error else "",
 )
 
 
@@ -67,52 +99,48 @@ A host is named as the list shows it (host:pid); or hosts are chosen by --host,
 It lasts until the host ends, since its flags and settings say what it starts
 with; a restart keeps it. Embedded workers can be drained and stopped alone. A
 stopped host that a service manager restarts is soon back."""
-    epilog = """\
---format json prints a list. Each is {id, name, host, embedded, release, state,
-processes, threads, async_slots, queues (null is every queue), age (seconds),
-desired, applied, error}."""
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add how hosts are chosen, and their plans."""
-        super().add_arguments(parser)
-        parser.add_argument("--host", help="Hosts of this machine.")
-        parser.add_argument("--release", help="Hosts of this release.")
-        parser.add_argument("--all", action="store_true", help="All living hosts.")
-        for name in PLAN:
-            setting = Conf.settings[name.upper()]
-            metavar = "NAME,..." if name == "queues" else "NUMBER"
-            parser.add_argument(
-                setting.flag, dest=name, metavar=metavar, help=_help(name)
-            )
-        parser.add_argument(
-            "--rolling",
-            metavar="SHARE",
-            help="Restart so many at once, 25%% or 2, and go on when they work again.",
-        )
-        parser.add_argument(
-            "--wait",
-            metavar="DURATION",
-            help="Wait until the hosts have done it, at most so long (with --rolling "
-            "for each, default: 10m).",
-        )
-        many_jobs.add_yes(parser)
-
-    only_with = {
-        **dict.fromkeys(PLAN, ("scale",)),
-        "rolling": ("restart",),
-        "wait": ("scale", *ASKED),
-        "yes": ("stop",),
-    }
+    json = f"a list. Each is {HOSTS.keys}."
+    arguments = (
+        Argument("host", "Hosts of this machine."),
+        Argument("release", "Hosts of this release."),
+        Argument("all", "All living hosts.", Takes.FLAG),
+        *only(
+            "scale",
+            *(
+                Argument(
+                    name,
+                    text,
+                    "NAME,..." if name == "queues" else "NUMBER",
+                    flag=Conf.settings[name.upper()].flag,
+                )
+                for name, text in PLAN.items()
+            ),
+        ),
+        Argument(
+            "rolling",
+            "Restart so many at once, 25%% or 2, and go on when they work again.",
+            "SHARE",
+            only="restart",
+        ),
+        Argument(
+            "wait",
+            "Wait until the hosts have done it, at most so long (with --rolling for "
+            "each, default: 10m).",
+            Takes.DURATION,
+            only=f"scale {' '.join(ASKED)}",
+        ),
+        YES._replace(only="stop"),
+    )
 
     def do(
         self, verb: str, words: list[str], console: Console, options: dict[str, Any]
     ) -> None:
         """List them, or ask those that are named. Raises CommandError."""
-        hosts = _chosen(words, options, needs_choice=verb != "list")
+        hosts = chosen("host", words, options, living(), needs_choice=verb != "list")
         if verb in ("scale", "restart") and not words:
             hosts = _without_embedded(hosts, verb, console)
         if verb == "list":
-            _show(console, options, hosts)
+            _show(console, hosts)
             return
         rolling = None
         if options["rolling"] or options["wait"]:
@@ -133,18 +161,7 @@ desired, applied, error}."""
             ask(hosts)
         else:
             rolling.go(hosts, ask, restarts=verb == "restart")
-        _report(console, options, verb, hosts, is_done=rolling is not None)
-
-
-def _help(name: str) -> str:
-    if name == "queues":
-        return "Queues to claim from; none is every queue."
-    words = {
-        "processes": "Worker processes; 0 parks a host.",
-        "threads": "Threads for sync handlers in each.",
-        "async_slots": "Async handlers that each runs at once.",
-    }
-    return words[name]
+        _report(console, verb, hosts, is_done=rolling is not None)
 
 
 def _changes(options: dict[str, Any]) -> dict[str, Any]:
@@ -159,40 +176,10 @@ def _changes(options: dict[str, Any]) -> dict[str, Any]:
     return changes
 
 
-def _chosen(
-    words: list[str], options: dict[str, Any], *, needs_choice: bool
-) -> list[Host]:
-    """The living hosts that are meant. Raises CommandError."""
-    filters = {name: options[name] for name in ("host", "release") if options[name]}
-    ways = sum(map(bool, (words, filters or options["all"])))
-    if ways > 1:
-        raise CommandError(f"Name hosts or choose them by {CHOICES}, not both.")
-    if needs_choice and not ways:
-        raise CommandError(f"Name hosts, or choose them by {CHOICES}.")
-    hosts = list(living().filter(**filters))
-    if words:
-        chosen = [_named(word, hosts) for word in dict.fromkeys(words)]
-        return [host for some in chosen for host in some]
-    if filters and not hosts:
-        flags = " and ".join(f"--{name} {value}" for name, value in filters.items())
-        raise CommandError(f"No living host has {flags}.")
-    return hosts
-
-
 def living() -> Any:
     """The hosts that are alive, by name."""
     hosts = Host.objects.using(conf.database).filter(stopped_at=None)
     return hosts.filter(lease_until__gt=timezones.now()).order_by("name", "started_at")
-
-
-def _named(word: str, hosts: list[Host]) -> list[Host]:
-    """The host with this name or id; several workers that are embedded in one process
-    share their name. Raises CommandError."""
-    named = [host for host in hosts if word in (host.name, str(host.pk))]
-    if not named:
-        hint = did_you_mean(word, [host.name for host in hosts])
-        raise CommandError(f"There is no living host {word!r}.{hint}")
-    return named
 
 
 def _without_embedded(hosts: list[Host], verb: str, console: Console) -> list[Host]:
@@ -218,71 +205,25 @@ def _confirm(console: Console, options: dict[str, Any], hosts: list[Host]) -> No
 
 def _report(
     console: Console,
-    options: dict[str, Any],
     verb: str,
     hosts: list[Host],
     *,
     is_done: bool,
 ) -> None:
-    if options["format"] == "json":
+    if console.is_json:
         ids = [host.pk for host in hosts]
         rows = Host.objects.using(conf.database).filter(pk__in=ids).order_by("name")
-        _show(console, options, list(rows))
+        _show(console, list(rows))
         return
-    were = "was" if len(hosts) == 1 else "were"
     done = " It is done." if is_done else ""
     lasts = ""
     if verb == "scale":
         lasts = " It lasts until the host ends; its flags and settings stay."
-    console.info(f"{counted(len(hosts), 'host')} {were} asked to {verb}.{lasts}{done}")
+    console.info(f"{were(len(hosts), 'host', f'asked to {verb}')}.{lasts}{done}")
 
 
-def _show(console: Console, options: dict[str, Any], hosts: Iterable[Host]) -> None:
-    rows = list(hosts)
-    if options["format"] == "json":
-        console.print(as_json([_as_object(host) for host in rows]))
-    elif not rows:
-        console.print("No host is alive.")
-    else:
-        console.table(COLUMNS, [Row(_cells(host), _color(host)) for host in rows])
-        for host in rows:
-            if host.error:
-                console.print(f"{host.name}: {host.error}")
-
-
-def _color(host: Host) -> str:
-    return "red" if host.error else ""
-
-
-def _as_object(host: Host) -> dict[str, Any]:
-    return {
-        "id": str(host.pk),
-        "name": host.name,
-        "host": host.host,
-        "embedded": host.embedded,
-        "release": host.release,
-        "state": host.state,
-        "processes": host.processes,
-        "threads": host.threads,
-        "async_slots": host.async_slots,
-        "queues": host.queues,
-        "age": round((timezones.now() - host.started_at).total_seconds(), 1),
-        "desired": host.desired,
-        "applied": host.applied,
-        "error": host.error,
-    }
-
-
-def _cells(host: Host) -> list[str]:
-    age = timezones.now() - host.started_at
-    return [
-        host.name,
-        host.state,
-        numbers.number(host.processes),
-        numbers.number(host.threads),
-        numbers.number(host.async_slots),
-        host.release or "-",
-        "every" if host.queues is None else ", ".join(host.queues),
-        ", ".join(request_words(host.pending)) or "-",
-        numbers.span(age.total_seconds()),
-    ]
+def _show(console: Console, hosts: list[Host]) -> None:
+    console.rows(HOSTS, hosts)
+    for host in hosts:
+        if host.error and not console.is_json:
+            console.print(f"{host.name}: {host.error}")

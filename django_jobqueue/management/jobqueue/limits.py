@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import ceil
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from django_jobqueue import operations
 from django_jobqueue.domain.policy import NO_LIMIT
 from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.detail_page import as_json
 from django_jobqueue.management.jobqueue.override import (
     CODE,
     UNLIMITED,
     override_text,
 )
-from django_jobqueue.management.jobqueue.subcommand import by
-from django_jobqueue.management.jobqueue.subcommand_verbs import (
+from django_jobqueue.management.jobqueue.subcommand import (
     SubcommandWithVerbs,
+    by,
     no_words,
 )
-from django_jobqueue.management.jobqueue.text_tables import Column, Row
 from django_jobqueue.stats.open_limits import open_limits
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading.limit_keys import (
@@ -35,30 +33,116 @@ from django_jobqueue.store.reading.limit_keys import (
 from django_jobqueue.text import numbers
 from django_jobqueue.text.redaction import MASK
 from django_jobqueue.text.suggestions import did_you_mean
-
-Columns = tuple[Column, ...]
-
-NONE: Final = "-"
-LIMIT_COLUMNS: Final = (
-    Column("Limit", breaks=True),
-    Column("Of each key", right=True),
-    Column("Override", right=True),
-    Column("Rate", right=True),
-    Column("Running", right=True),
-    Column("Job types", breaks=True),
+from django_jobqueue.verbs.columns import (
+    NAMES,
+    NUMBER,
+    RIGHT,
+    SPAN,
+    Column,
+    Listing,
+    Type,
 )
-KEY_COLUMNS: Final[Columns] = (
-    Column("Key", breaks=True),
-    Column("Running", right=True),
-    Column("Limit", right=True),
-    Column("Override", right=True),
-    Column("Waiting", right=True),
-    Column("Oldest", right=True),
+from django_jobqueue.verbs.declarations import Argument, only
+
+
+def _text(override: int | str | None) -> str:
+    if isinstance(override, str):
+        return override
+    return override_text("concurrency", override)
+
+
+def _declared(row: LimitRow) -> str:
+    number = LIMIT.none if row.declared is None else LIMIT.text(row.declared)
+    return f"{number}, strict" if row.is_strict else number
+
+
+def _rate(row: LimitRow) -> str | None:
+    return None if row.rate is None else row.rate.text
+
+
+class Key(NamedTuple):
+    """A key of a limit, and what holds for it."""
+
+    of: LimitRow
+    row: KeyRow
+
+    @property
+    def limit(self) -> int | None:
+        """How many of its jobs run at once."""
+        return self.of.of_key(self.row)
+
+    @property
+    def rate(self) -> str | None:
+        """As it is written."""
+        rate = self.of.rate_of(self.row)
+        return None if rate is None else rate.text
+
+    @property
+    def next_start(self) -> float:
+        """In so many seconds."""
+        return self.of.wait_of(self.row).total_seconds()
+
+    @property
+    def waiting_text(self) -> str:
+        """How many of its jobs wait."""
+        many = "+" if self.row.waiting >= MOST_WAITING else ""
+        return numbers.number(self.row.waiting) + many
+
+    @property
+    def waits(self) -> float | None:
+        """How long the oldest one has waited; None until it is due."""
+        oldest = self.row.oldest
+        return None if oldest is None or oldest < 0 else oldest
+
+
+OVERRIDE: Final = Type(_text, right=True)
+LIMIT: Final = Type(numbers.number, right=True, none=UNLIMITED)
+START: Final = Type(lambda s: f"in {numbers.span(ceil(s))}" if s else "-", right=True)
+LIMITS: Final = Listing(
+    (
+        Column("name", "Limit", breaks=True),
+        Column("", "Of each key", RIGHT, _declared),
+        Column("concurrency", "", NUMBER, "declared", "declared; null is unlimited"),
+        Column("override", "Override", OVERRIDE, note="null: not set, -1: unlimited"),
+        Column("limit", "", NUMBER, "in_force", "in force"),
+        Column("", "Rate", RIGHT, _rate),
+        Column("running", "Running", NUMBER),
+        Column("overridden_keys"),
+        Column("rate", value="declared_rate"),
+        Column("rate_override", note="rates are of each key"),
+        Column("strict", value="is_strict", note="the order"),
+        Column("job_types", "Job types", NAMES, breaks=True),
+    ),
+    "No job type has a limit by key.",
 )
-# Where a key has one.
-RATE_COLUMNS: Final[Columns] = (Column("Rate", right=True),)
-START_COLUMNS: Final[Columns] = (Column("Next start", right=True),)
-SHARE_COLUMNS: Final[Columns] = (Column("Share", right=True),)
+KEYS: Final = Listing(
+    (
+        Column("key", "Key", value="row.key", breaks=True),
+        Column("running", "Running", NUMBER, "row.running"),
+        Column("limit", "Limit", LIMIT),
+        Column("override", "Override", OVERRIDE, "row.override"),
+        Column("rate", note="in force"),
+        Column("rate_override", value="row.rate"),
+        Column("share", value="row.share"),
+        Column("", "Waiting", RIGHT, "waiting_text"),
+        Column("waiting", "", NUMBER, "row.waiting", "counted up to 100 in each lane"),
+        Column("", "Oldest", SPAN, "waits"),
+        Column(
+            "oldest",
+            value="row.oldest",
+            note="seconds; negative until it is due, null if none waits",
+        ),
+        Column("", "Rate", RIGHT, "rate"),
+        Column(
+            "next_start",
+            "Next start",
+            START,
+            note="seconds until its rate permits one, and its retry is due",
+        ),
+        Column("", "Share", NUMBER, "row.share"),
+    ),
+    "No key has jobs or an override.",
+)
 
 
 class Limits(SubcommandWithVerbs):
@@ -90,44 +174,28 @@ runs is stopped.
 A rate is how many jobs of each key start in any window of time: such as 10/s,
 100/m, "10/s burst 3", "unlimited" or "code". A share is how many jobs of a key
 start each time that it is its turn, instead of one: a number or "code"."""
-    epilog = """\
---format json prints a list of {name, concurrency (declared; null is
-unlimited), override (null: not set, -1: unlimited), limit (in force), running,
-overridden_keys, rate and rate_override (of each key), strict (the order),
-job_types}. Of show, a list of {key, running, limit, override, rate (in force),
-rate_override, share, waiting (counted up to 100 in each lane), oldest (seconds;
-negative until it is due, null if none waits), next_start (seconds until its
-rate permits one, and its retry is due)}. Of override, {before, after}."""
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add the key."""
-        super().add_arguments(parser)
-        parser.add_argument(
-            "--key", metavar="KEY", help="Override the number of this key alone."
-        )
-        parser.add_argument(
-            "--rate",
-            metavar="RATE",
-            help="Override the rate of each key, or of --key, instead.",
-        )
-        parser.add_argument(
-            "--share", metavar="NUMBER", help="Override the share of --key, instead."
-        )
-
-    only_with = dict.fromkeys(("key", "rate", "share"), ("override",))
+    json = f"""a list of {LIMITS.keys}. Of show, a list of {KEYS.keys}. Of override,
+    {{before, after}}."""
+    arguments = only(
+        "override",
+        Argument("key", "Override the number of this key alone.", "KEY"),
+        Argument(
+            "rate", "Override the rate of each key, or of --key, instead.", "RATE"
+        ),
+        Argument("share", "Override the share of --key, instead.", "NUMBER"),
+    )
 
     def do(
         self, verb: str, words: list[str], console: Console, options: dict[str, Any]
     ) -> None:
         """List, show or override. Raises CommandError, InvalidArguments."""
-        is_json = options["format"] == "json"
         if verb == "list":
             no_words(words)
-            _list(console, is_json)
+            console.rows(LIMITS, limits(DjangoDatabase()))
         elif verb == "show":
             if len(words) != 1:
                 raise CommandError("Name one limit to show.")
-            _show(console, words[0], is_json)
+            _show(console, words[0])
         else:
             given = [name for name in ("rate", "share") if options[name] is not None]
             if len(words) + len(given) != 2 or not words:
@@ -137,20 +205,10 @@ rate permits one, and its retry is due)}. Of override, {before, after}."""
                 )
             if "share" in given and options["key"] is None:
                 raise CommandError("--share is of one key: give --key as well.")
-            _override(console, words, options, is_json=is_json)
+            _override(console, words, options)
 
 
-def _list(console: Console, is_json: bool) -> None:
-    rows = limits(DjangoDatabase())
-    if is_json:
-        console.print(as_json([_limit_object(row) for row in rows]))
-    elif rows:
-        console.table(LIMIT_COLUMNS, [Row(_limit_cells(row)) for row in rows])
-    else:
-        console.print("No job type has a limit by key.")
-
-
-def _show(console: Console, name: str, is_json: bool) -> None:
+def _show(console: Console, name: str) -> None:
     db = DjangoDatabase()
     rows = limits(db, name)
     if not rows:
@@ -160,31 +218,15 @@ def _show(console: Console, name: str, is_json: bool) -> None:
     keys = keys_of(db, limit)
     if limit.name not in open_limits():
         keys = [replace(key, key=MASK) for key in keys]
-    if is_json:
-        console.print(as_json([_key_object(limit, key) for key in keys]))
-    elif keys:
-        shown = [(KEY_COLUMNS, _key_cells)]
-        has_rates = any(limit.rate_of(key) for key in keys)
-        if has_rates:
-            shown.append((RATE_COLUMNS, _rate_cells))
-        if has_rates or limit.is_strict:
-            shown.append((START_COLUMNS, _start_cells))
-        if any(key.share is not None for key in keys):
-            shown.append((SHARE_COLUMNS, _share_cells))
-        console.table(
-            [column for columns, _ in shown for column in columns],
-            [
-                Row([cell for _, cells in shown for cell in cells(limit, key)])
-                for key in keys
-            ],
-        )
-    else:
-        console.print("No key has jobs or an override.")
+    unused = []  # columns that say nothing here
+    if not any(limit.rate_of(key) for key in keys):
+        unused += ["Rate"] if limit.is_strict else ["Rate", "Next start"]
+    if all(key.share is None for key in keys):
+        unused.append("Share")
+    console.rows(KEYS.without(*unused), [Key(limit, key) for key in keys])
 
 
-def _override(
-    console: Console, words: list[str], options: dict[str, Any], *, is_json: bool
-) -> None:
+def _override(console: Console, words: list[str], options: dict[str, Any]) -> None:
     name, key = words[0], options["key"]
     if (rate := options["rate"]) is not None:
         wanted = None if rate == CODE else rate
@@ -193,8 +235,8 @@ def _override(
         change = operations.override_key_share(name, _share(share), key=key, by=by())
     else:
         change = operations.override_limit(name, _number(words[1]), key=key, by=by())
-    if is_json:
-        console.print(as_json({"before": change.before, "after": change.after}))
+    if console.is_json:
+        console.json({"before": change.before, "after": change.after})
         return
     of = name if key is None else f"{name}, key {key}"
     if change.before == change.after:
@@ -217,81 +259,3 @@ def _share(text: str, words: str = CODE) -> int | None:
         raise CommandError(
             f"The number must be a whole number, {words}, not {text!r}."
         ) from None
-
-
-def _text(override: int | str | None) -> str:
-    if isinstance(override, str):
-        return override
-    return override_text("concurrency", override)
-
-
-def _limit_text(limit: int | None) -> str:
-    return UNLIMITED if limit is None else numbers.number(limit)
-
-
-def _limit_cells(row: LimitRow) -> list[str]:
-    return [
-        row.name,
-        _limit_text(row.declared) + (", strict" if row.is_strict else ""),
-        NONE if row.override is None else _text(row.override),
-        NONE if row.rate is None else row.rate.text,
-        numbers.number(row.running),
-        ", ".join(row.job_types) or NONE,
-    ]
-
-
-def _key_cells(limit: LimitRow, row: KeyRow) -> list[str]:
-    many = "+" if row.waiting >= MOST_WAITING else ""
-    return [
-        row.key,
-        numbers.number(row.running),
-        _limit_text(limit.of_key(row)),
-        NONE if row.override is None else _text(row.override),
-        numbers.number(row.waiting) + many,
-        NONE if row.oldest is None or row.oldest < 0 else numbers.span(row.oldest),
-    ]
-
-
-def _rate_cells(limit: LimitRow, row: KeyRow) -> list[str]:
-    rate = limit.rate_of(row)
-    return [NONE if rate is None else rate.text]
-
-
-def _start_cells(limit: LimitRow, row: KeyRow) -> list[str]:
-    wait = limit.wait_of(row).total_seconds()
-    return [f"in {numbers.span(ceil(wait))}" if wait else NONE]
-
-
-def _share_cells(limit: LimitRow, row: KeyRow) -> list[str]:
-    return [NONE if row.share is None else numbers.number(row.share)]
-
-
-def _limit_object(row: LimitRow) -> dict[str, Any]:
-    return {
-        "name": row.name,
-        "concurrency": row.declared,
-        "override": row.override,
-        "limit": row.in_force,
-        "running": row.running,
-        "overridden_keys": row.overridden_keys,
-        "rate": row.declared_rate,
-        "rate_override": row.rate_override,
-        "strict": row.is_strict,
-        "job_types": list(row.job_types),
-    }
-
-
-def _key_object(limit: LimitRow, row: KeyRow) -> dict[str, Any]:
-    rate = limit.rate_of(row)
-    return {
-        "key": row.key,
-        "running": row.running,
-        "limit": limit.of_key(row),
-        "override": row.override,
-        "rate": None if rate is None else rate.text,
-        "rate_override": row.rate,
-        "share": row.share,
-        "waiting": row.waiting,
-        "oldest": row.oldest,
-        "next_start": limit.wait_of(row).total_seconds(),
-    }

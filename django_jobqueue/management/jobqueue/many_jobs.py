@@ -1,33 +1,64 @@
-"""What commands that change many jobs share: arguments, confirmation, result."""
+"""Verbs on many jobs: which ones, the question before, the work and the answer."""
 
 from __future__ import annotations
 
 import sys
-from argparse import _ActionsContainer as Arguments
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 from uuid import UUID
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
-from django_jobqueue.management.jobqueue.console import Console, counted
-from django_jobqueue.management.jobqueue.detail_page import as_json
-from django_jobqueue.management.jobqueue.job_ids import HELP, job_id
-from django_jobqueue.management.jobqueue.subcommand_verbs import add_format
-from django_jobqueue.management.jobqueue.text_tables import Column, Row
+from django_jobqueue import operations
+from django_jobqueue.domain.states import WorkState
+from django_jobqueue.management.jobqueue.batches import INTERRUPTED, run_batches
+from django_jobqueue.management.jobqueue.console import Console, counted, were
+from django_jobqueue.management.jobqueue.inputs import JOB_ID, job_id
+from django_jobqueue.management.jobqueue.subcommand import YES, by
+from django_jobqueue.management.jobqueue.text_tables import Row
+from django_jobqueue.management.jobqueue.where import given
+from django_jobqueue.operations.bulk import work_here
+from django_jobqueue.search.selection import Selection
+from django_jobqueue.store.bulk.skips import planned, skip_reason
+from django_jobqueue.text import numbers
+from django_jobqueue.verbs.columns import Column, Listing
+from django_jobqueue.verbs.declarations import Argument, Takes, Verb
 
 UNASKED: Final = 1  # jobs that are changed without a question
 EXAMPLES: Final = 5
 SHOWN_PROBLEMS: Final = 10
 STDIN: Final = "-"
-JSON_KEYS: Final = """\
---format json prints one object: verb, dry_run, count (jobs that were changed,
-or would be), asked_to_stop (running jobs beside them), operation (the id of the
-bulk operation, or null), skipped (numbers by reason), ids (given by id: those
-that were changed; of a dry run: the first ones), replays (by the id of the old
-job, that of the new one), problems (texts about ids that were not changed)."""
+DRY_RUN: Final = Argument(
+    "dry_run",
+    "Change nothing; print how many jobs would be changed, and some of them.",
+    Takes.FLAG,
+)
+ARGUMENTS: Final = (
+    Argument(
+        "ids",
+        f"Jobs, each by {JOB_ID}; - reads them from standard input.",
+        "ID",
+        words="*",
+    ),
+    DRY_RUN,
+    YES,
+)
+# The fields of Result.
+JSON: Final = """one object: verb, dry_run, count (jobs that were changed, or would be),
+asked_to_stop (running jobs beside them), operation (the id of the bulk operation, or
+null), skipped (numbers by reason), ids (given by id: those that were changed; of a dry
+run: the first ones), replays (by the id of the old job, that of the new one), problems
+(texts about ids that were not changed)."""
+QUEUED: Final = Listing(
+    (
+        Column("pk", "Job"),
+        Column("job_type_id", "Job type", breaks=True),
+        Column("queue", "Queue", breaks=True),
+        Column("status", "Status"),
+    )
+)
 
 
 @dataclass(kw_only=True)
@@ -46,61 +77,17 @@ class Result:
 
     def print(self, console: Console) -> None:
         """Print it for a program."""
-        values = {
-            **vars(self),
-            "replays": {str(old): new for old, new in self.replays.items()},
-        }
-        console.print(as_json(values))
-
-
-def is_json(options: dict[str, Any]) -> bool:
-    """Whether a program reads the output."""
-    return bool(options["format"] == "json")
-
-
-def add_arguments(parser: CommandParser) -> None:
-    """Add the ids, --dry-run, --yes and --format."""
-    parser.add_argument(
-        "ids",
-        metavar="ID",
-        nargs="*",
-        help=f"Jobs, each by {HELP}; - reads them from standard input.",
-    )
-    add_dry_run(parser)
-    add_yes(parser)
-    add_format(parser)
-
-
-def add_dry_run(parser: Arguments) -> None:
-    """Add --dry-run."""
-    parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="Change nothing; print how many jobs would be changed, and some of them.",
-    )
-
-
-def add_yes(
-    parser: Arguments, help: str = "Do not ask before more than one job is changed."
-) -> None:
-    """Add --yes, and the other spellings of it."""
-    parser.add_argument(
-        "--yes",
-        "-y",
-        "--no-input",
-        "--noinput",
-        action="store_true",
-        help=help,
-    )
+        replays = {str(old): new for old, new in self.replays.items()}
+        console.json({**vars(self), "replays": replays})
 
 
 def ids_or_filter(
-    options: dict[str, Any], flags: Sequence[str]
+    options: dict[str, Any], names: Sequence[str]
 ) -> tuple[list[UUID], dict[str, Any]]:
     """The ids that were given, or else the filters. Raises CommandError."""
-    names = {flag: flag.removeprefix("--").replace("-", "_") for flag in flags}
-    filters = {name: options[name] for name in names.values() if options[name]}
-    listed = f"{', '.join(flags[:-1])} or {flags[-1]}"
+    filters = given(options, names)
+    *most, last = (f"--{name.replace('_', '-')}" for name in names)
+    listed = f"{', '.join(most)} or {last}"
     if options["ids"] and filters:
         raise CommandError(f"Name jobs by id or choose them by {listed}, not both.")
     if not options["ids"] and not filters:
@@ -120,30 +107,28 @@ def _words(ids: Iterable[str]) -> Iterator[str]:
 
 
 def make_sure(
-    console: Console, options: dict[str, Any], number: int, jobs: str, verb: str
+    console: Console, options: dict[str, Any], number: int, jobs: str, done: str
 ) -> None:
     """Ask where it is more than one. Raises CommandError if the answer is no, or if
     nobody is there."""
     if number <= UNASKED:
         return
-    answer = options["yes"] or console.confirm(f"{jobs} will be {verb}. Go on?")
+    answer = options["yes"] or console.confirm(f"{jobs} will be {done}. Go on?")
     if answer is None:
         raise CommandError(
-            f"{jobs} would be {verb}. More than one needs a confirmation: say --yes. "
+            f"{jobs} would be {done}. More than one needs a confirmation: say --yes. "
             "--dry-run shows what it would be."
         )
     if not answer:
-        raise CommandError(f"Nothing was {verb}.")
+        raise CommandError(f"Nothing was {done}.")
 
 
-def show_examples(
-    console: Console, columns: Sequence[Column], rows: Iterable[Sequence[str]]
-) -> None:
+def show_examples(console: Console, listing: Listing, rows: Iterable[Any]) -> None:
     """Show the first few of these jobs."""
-    shown = [Row(row) for row in islice(rows, EXAMPLES)]
+    shown = [Row(listing.cells(row)) for row in islice(rows, EXAMPLES)]
     if shown:
         console.print("For example:")
-        console.table(columns, shown)
+        console.table(listing.shown, shown)
 
 
 def refuse(problems: Iterable[str]) -> None:
@@ -156,15 +141,130 @@ def refuse(problems: Iterable[str]) -> None:
         raise CommandError("\n".join(shown))
 
 
-def were(number: int, verb: str) -> str:
-    """``1 job was cancelled``, ``3 jobs were cancelled``."""
-    return f"{counted(number, 'job')} {'was' if number == 1 else 'were'} {verb}"
-
-
-def summary(done: int, verb: str, asked: int = 0) -> str:
+def summary(number: int, done: str, asked: int = 0) -> str:
     """``3 jobs were cancelled, 1 running one was asked to stop.``"""
-    text = were(done, verb)
+    text = were(number, "job", done)
     if asked:
-        was = "was" if asked == 1 else "were"
-        text += f", {counted(asked, 'running one')} {was} asked to stop"
+        text += f", {were(asked, 'running one', 'asked to stop')}"
     return f"{text}."
+
+
+class ByFilter:
+    """Jobs that a filter chooses: a bulk operation, the same as the admin's, that this
+    process drafts and counts; confirms; and runs. A draft that is not started leaves
+    nothing behind."""
+
+    def __init__(
+        self,
+        console: Console,
+        verb: Verb,
+        selection: Selection,
+        *,
+        reason: str = "",
+        **how: Any,
+    ) -> None:
+        if verb.bulk is None:
+            raise TypeError(f"{verb.name} is no bulk operation")
+        self._console = console
+        self._verb = verb
+        self._operation = verb.bulk
+        self.draft = operations.bulk.draft(
+            verb.bulk, selection, reason=reason, by=by(), here=True, **how
+        )
+        options = self.draft.options
+        changes, self.skipped = planned(verb.bulk, self.draft.counted, options)
+        self.total = changes if options.limit is None else min(changes, options.limit)
+        self._done = 0
+        self._asked = 0
+        self._is_over = False
+
+    def __enter__(self) -> ByFilter:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        operations.bulk.discard(self.draft.id)
+
+    @property
+    def examples(self) -> Sequence[UUID]:
+        """The ids of the first of the jobs that would be changed."""
+        return self.draft.counted.examples[: self.total]
+
+    def preview(self, asked: int = 0) -> Result:
+        """What it would do, ``asked`` of it to running jobs."""
+        return Result(
+            verb=self._operation.value,
+            dry_run=True,
+            count=self.total - asked,
+            asked_to_stop=asked,
+            skipped=self.skipped,
+            ids=self.examples,
+        )
+
+    def go(self, options: dict[str, Any]) -> None:
+        """Do it, after a question where it is many jobs, and say what was done. Raises
+        CommandError."""
+        jobs = f"{counted(self.total, 'job')}{self._statuses()}"
+        make_sure(self._console, options, self.total, jobs, self._verb.done)
+        if self.total:
+            self._work_off()
+        if self._console.is_json:
+            self._result().print(self._console)
+        else:
+            self._console.info(self._summary())
+
+    def _statuses(self) -> str:
+        """`` (7 failed, 2 succeeded)``, where there are several."""
+        counts: dict[str, int] = {}
+        for traits, number in self.draft.counted.cells.items():
+            if not skip_reason(self._operation, traits, self.draft.options):
+                status = traits.split()[0]
+                counts[status] = counts.get(status, 0) + number
+        if len(counts) < 2:
+            return ""
+        each = (f"{numbers.number(n)} {status}" for status, n in sorted(counts.items()))
+        return f" ({', '.join(each)})"
+
+    def _work_off(self) -> None:
+        operations.bulk.start(self.draft.id, by=by(), here=True)
+        bar = (self._verb.doing, self.total)
+        try:
+            run_batches(self._steps(), self._console, bar, self._summary)
+        except CommandError as interrupted:
+            if not operations.bulk.resume(self.draft.id, by=by()):
+                raise
+            raise CommandError(
+                f"{interrupted} Workers do the others: to end that, write jobqueue "
+                f"operations stop {self.draft.id}",
+                returncode=INTERRUPTED,
+            ) from None
+        if not self._is_over:
+            state = WorkState(operations.bulk.get(self.draft.id).state).value
+            if state == WorkState.DONE:  # somebody resumed it beside this command
+                self._console.warn("A worker did the others.")
+                return
+            raise CommandError(
+                f"Bulk operation {self.draft.id} is {state} by now. {self._summary()}"
+            )
+
+    def _steps(self) -> Iterator[int]:
+        for chunk in work_here(self.draft.id):
+            self._done += chunk.changed - chunk.asked
+            self._asked += chunk.asked
+            self._is_over = chunk.over
+            yield chunk.changed
+
+    def _summary(self) -> str:
+        return summary(self._done, self._verb.done, self._asked)
+
+    def _result(self) -> Result:
+        skipped: Mapping[str, int] = self.skipped
+        if self.total:
+            skipped = operations.bulk.get(self.draft.id).skipped
+        return Result(
+            verb=self._operation.value,
+            dry_run=False,
+            count=self._done,
+            asked_to_stop=self._asked,
+            operation=self.draft.id if self.total else None,
+            skipped=skipped,
+        )

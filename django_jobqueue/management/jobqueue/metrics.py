@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.subcommand import Subcommand
 from django_jobqueue.metrics import cluster_figures
@@ -26,9 +24,6 @@ textfile collector of node_exporter, or to see what there is:
 
 They are at most METRICS_MAX_AGE old. If the database does not answer,
 jobqueue_database_up is 0, and the rest is missing."""
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        """It has none of its own."""
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Print them. Raises MetricsExtraMissing."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 from uuid import UUID
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 from django.db import Error as DatabaseError
 
 from django_jobqueue import operations
@@ -16,11 +16,10 @@ from django_jobqueue.domain.states import QueuedStatus
 from django_jobqueue.exceptions import JobNotFound
 from django_jobqueue.management.jobqueue import many_jobs, where
 from django_jobqueue.management.jobqueue.batches import run_batches
-from django_jobqueue.management.jobqueue.cancel import COLUMNS, example
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.database import check, explained, using
+from django_jobqueue.management.jobqueue.inputs import warn_of_unknown
 from django_jobqueue.management.jobqueue.many_jobs import Result
-from django_jobqueue.management.jobqueue.queues import warn_of_unknown
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
 from django_jobqueue.models import JobType, Queue, QueuedJob
 from django_jobqueue.operations import moving
@@ -32,8 +31,9 @@ from django_jobqueue.stats.pauses import in_force
 from django_jobqueue.store.bulk.selected_ids import selected_ids
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.text import numbers
+from django_jobqueue.verbs.declarations import Argument
+from django_jobqueue.verbs.jobs import FILTERS
 
-FILTERS: Final = ("--where", "--type", "--queue", "--older-than", "--group")
 WAITING: Final = Term("statuses", (QueuedStatus.QUEUED,))
 REASONS: Final = {
     moving.AT_MOST_ONCE: "between two databases nobody can promise that a handler is "
@@ -49,7 +49,6 @@ class Move(Subcommand):
 
     name = "move"
     summary = "Move waiting jobs to another database."
-    positionals = "ids"
     description = """\
 Move waiting jobs to another database of DATABASES, with their ids, attempts and
 times. Workers may run on both meanwhile: a job that moves is held like a
@@ -67,19 +66,12 @@ both databases.
 Jobs of at-most-once types stay: between two databases nobody can keep that
 promise. So do jobs whose id or unique key is there already. A job type that is
 not there is declared there, if the code has it."""
-    epilog = f"""\
-{many_jobs.JSON_KEYS}
-The reasons in skipped are {", ".join(REASONS)}."""
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add where to, which jobs, and whether to ask."""
-        parser.add_argument(
-            "--to",
-            metavar="ALIAS",
-            help="Alias of the database that the jobs are moved to.",
-        )
-        many_jobs.add_arguments(parser)
-        where.add_arguments(parser.add_argument_group("filter"), FILTERS)
+    json = f"""{many_jobs.JSON} The reasons in skipped are {", ".join(REASONS)}."""
+    arguments = (
+        Argument("to", "Alias of the database that the jobs are moved to.", "ALIAS"),
+        *many_jobs.ARGUMENTS,
+        *where.filters(FILTERS),
+    )
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Move them, or show what it would be. Raises CommandError."""
@@ -148,7 +140,7 @@ class _Run:
             )
         skipped = dict(Counter(plan.skipped) + self._move.skipped)
         result = self._result(dry_run=False, count=self._count, skipped=skipped)
-        if many_jobs.is_json(self._options):
+        if self._console.is_json:
             result.print(self._console)
         else:
             self._console.info(
@@ -172,7 +164,7 @@ class _Run:
         )
         self._moved = next(iter(chunks), [])
         result = self._result(dry_run=True, count=plan.total, skipped=plan.skipped)
-        if many_jobs.is_json(self._options):
+        if self._console.is_json:
             result.print(self._console)
             return
         if held := self._move.interrupted():
@@ -183,9 +175,8 @@ class _Run:
         text = f"{counted(plan.total, 'job')} would be moved to {self._move.to}."
         self._console.print(" ".join(filter(None, (text, _stay(plan.skipped)))))
         jobs = QueuedJob.objects.using(conf.database).filter(pk__in=self._moved)
-        many_jobs.show_examples(
-            self._console, COLUMNS, map(example, jobs.order_by("pk"))
-        )
+        rows = jobs.order_by("pk")
+        many_jobs.show_examples(self._console, many_jobs.QUEUED, rows)
 
     def _result(self, **values: Any) -> Result:
         problems = []
@@ -212,8 +203,7 @@ def _chosen(
 ) -> tuple[list[UUID], Selection | None]:
     """The ids that were given, and the jobs to be moved; None if only a move that was
     killed is to be ended. Raises CommandError."""
-    names = [flag.removeprefix("--").replace("-", "_") for flag in FILTERS]
-    if not options["ids"] and not any(options[name] for name in names):
+    if not options["ids"] and not where.given(options, FILTERS):
         return [], None
     ids, filters = many_jobs.ids_or_filter(options, FILTERS)
     if ids:

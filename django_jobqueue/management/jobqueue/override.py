@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any, Final
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 from django.db import transaction
 
 from django_jobqueue import operations
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.job_options import OVERRIDES
 from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.detail_page import as_json
+from django_jobqueue.management.jobqueue.inputs import duration
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
-from django_jobqueue.management.jobqueue.subcommand_verbs import add_format
-from django_jobqueue.management.jobqueue.time_formats import DURATIONS, duration
 from django_jobqueue.store.job_types import Change
 from django_jobqueue.text import numbers
+from django_jobqueue.text.durations import DURATIONS
+from django_jobqueue.verbs.declarations import Argument, Takes
 
 CODE: Final = "code"  # the value that lets the code decide again
 UNLIMITED: Final = "unlimited"
@@ -28,7 +29,6 @@ class Override(Subcommand):
 
     name = "override"
     summary = "Override policies of job types, or clear overrides."
-    positionals = "names"
     description = """\
 Override the policy that the code declares for job types, in the whole cluster
 and without a restart, until you clear the override. Any value may be "code",
@@ -40,25 +40,20 @@ which lets the code decide again; --clear does that for all options.
 
 All job types are changed, or none. "jobqueue types show TYPE" shows the values
 in force and where they come from."""
-    epilog = """\
---format json prints one object: for each job type the options that changed,
-each with its value before and after. null means that the code decides, -1 means
-unlimited, and durations are in seconds: a timeout of 0 means unlimited."""
+    json = """one object: for each job type the options that changed, each with its
+    value before and after. null means that the code decides, -1 means unlimited, and
+    durations are in seconds: a timeout of 0 means unlimited."""
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add the job types, and a flag for each option that can be overridden."""
-        parser.add_argument(
-            "names", metavar="TYPE", nargs="+", help="Names of job types."
-        )
+    def all_arguments(self) -> Iterator[Argument]:
+        """The job types, and a flag for each option that can be overridden."""
+        yield Argument("names", "Names of job types.", "TYPE", words="+")
         for option, override in OVERRIDES.items():
             metavar = "DURATION" if override.is_duration else "NUMBER"
             if override.is_text:
                 metavar = "RATE" if option == "rate" else "TEXT"
-            parser.add_argument(_flag(option), metavar=metavar, help=_help(option))
-        parser.add_argument(
-            "--clear", action="store_true", help="Clear all overrides of these types."
-        )
-        add_format(parser)
+            yield Argument(option, _help(option), metavar)
+        yield Argument("clear", "Clear all overrides of these types.", Takes.FLAG)
+        yield from super().all_arguments()
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Change all of them or none. Raises CommandError, UnknownJobType."""
@@ -79,8 +74,8 @@ unlimited, and durations are in seconds: a timeout of 0 means unlimited."""
             changed = {
                 name: operations.override(name, by=by(), **values) for name in names
             }
-        if options["format"] == "json":
-            console.print(as_json({n: _as_object(c) for n, c in changed.items()}))
+        if console.is_json:
+            console.json({n: _as_object(c) for n, c in changed.items()})
             return
         for name, changes in changed.items():
             parts = [_change_text(option, one) for option, one in changes.items()]

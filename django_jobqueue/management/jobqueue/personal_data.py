@@ -3,44 +3,76 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any, Final, NamedTuple
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from django_jobqueue import operations
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.states import ErasureAct, WorkState
-from django_jobqueue.management.jobqueue import many_jobs
 from django_jobqueue.management.jobqueue.batches import run_batches
-from django_jobqueue.management.jobqueue.console import Console, counted
-from django_jobqueue.management.jobqueue.detail_page import as_json, moment_text
-from django_jobqueue.management.jobqueue.subcommand import by
-from django_jobqueue.management.jobqueue.subcommand_verbs import (
+from django_jobqueue.management.jobqueue.console import Console, counted, moment_text
+from django_jobqueue.management.jobqueue.subcommand import (
+    YES,
     SubcommandWithVerbs,
+    by,
     no_words,
 )
-from django_jobqueue.management.jobqueue.text_tables import Column, Row
 from django_jobqueue.models import Erasure as ErasureRow
 from django_jobqueue.operations.personal_data import work_here
 from django_jobqueue.store.erasing.erasure_rows import Erasure
 from django_jobqueue.text import numbers
+from django_jobqueue.verbs.columns import (
+    MOMENT,
+    NUMBER,
+    Column,
+    Listing,
+    Type,
+    only_json,
+)
+from django_jobqueue.verbs.declarations import Argument
 
 personal_data = operations.personal_data
 
 MOST_LISTED: Final = 100
-LISTED: Final = (
-    Column("Erasure"),
-    Column("Act"),
-    Column("State"),
-    Column("Rows", right=True),
-    Column("By", breaks=True),
-    Column("Created"),
+
+
+class Listed(NamedTuple):
+    """An erasure, and when it was made."""
+
+    of: Erasure
+    created_at: datetime | None = None
+
+
+def _if_done(name: str, none: str | None = None) -> Callable[[Listed], Any]:
+    return lambda one: getattr(one.of, name) if one.of.act else none
+
+
+ERASURES: Final = Listing(
+    (
+        Column("erasure", "Erasure", value=_if_done("id")),
+        Column("act", "Act", value=_if_done("act", "find")),
+        Column("state", "State", value=_if_done("state")),
+        *only_json("key fingerprint total examined", "of"),
+        Column("rows", value="of.rows", note="by table"),
+        Column("changed", value="of.changed", note="by table"),
+        Column("", "Rows", NUMBER, "of.all_changed"),
+        Column("remaining", value="of.remaining", note="by reason"),
+        *only_json("passes reason", "of"),
+        Column("by", "By", Type(str), "of.created_by", breaks=True),
+        Column("", "Created", MOMENT, "created_at"),
+        *only_json("finished_at", "of"),
+    ),
+    "Nothing was erased.",
 )
-COUNTED: Final = (
-    Column("Where"),
-    Column("Rows", right=True),
-    Column("First", cut=True),
+COUNTED: Final = Listing(
+    (
+        Column("", "Where", value=lambda one: one[0]),
+        Column("", "Rows", NUMBER, lambda one: one[1]["rows"]),
+        Column("", "First", Type(" ".join), lambda one: one[1]["first"], cut=True),
+    )
 )
 TITLES: Final = {ErasureAct.ERASE: "Erasing", ErasureAct.DELETE: "Deleting"}
 WILL: Final = {
@@ -73,24 +105,19 @@ Waiting jobs that hold the value are cancelled. Running ones are left: a worker
 goes on when they may have ended. VALUE may be "-" for the first line of the
 input, so that it is not in the history of the shell. Ctrl-C ends it between two
 steps; what it did stays."""
-    epilog = """\
---format json prints one object: {erasure, act, state, key, fingerprint, total,
-examined, rows (by table), first (ids, by table), changed (by table), remaining
-(by reason), passes, reason, by, finished_at, earlier}; earlier lists what was
-done about the same value before. "list" prints a list of such objects without
-first and earlier."""
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add the key, the reason, and whether it is sure."""
-        super().add_arguments(parser)
-        parser.add_argument(
-            "--key",
+    json = f"""one object, of {ERASURES.keys}, with first (ids, by table) and earlier,
+    which lists what was done about the same value before. "list" prints a list of such
+    objects without first and earlier."""
+    arguments = (
+        Argument(
+            "key",
+            "Only values under this key of data, or this path of keys (customer.id); "
+            "no free texts.",
             default="",
-            help="Only values under this key of data, or this path of keys "
-            "(customer.id); no free texts.",
-        )
-        parser.add_argument("--reason", default="", help="Kept with the record.")
-        many_jobs.add_yes(parser, "Do not ask before anything is erased or deleted.")
+        ),
+        Argument("reason", "Kept with the record.", default=""),
+        YES._replace(help="Do not ask before anything is erased or deleted."),
+    )
 
     def do(
         self, verb: str, words: list[str], console: Console, options: dict[str, Any]
@@ -98,7 +125,7 @@ first and earlier."""
         """List, find, erase or delete. Raises CommandError."""
         if verb == "list":
             no_words(words)
-            _list(console, options)
+            _list(console)
             return
         value = _value(words)
         with _Draft(value, options["key"]) as draft:
@@ -106,7 +133,7 @@ first and earlier."""
                 _erase(console, options, draft, ErasureAct(verb))
             erasure = personal_data.get(draft.id)
             earlier = [e for e in personal_data.earlier(value) if e.id != erasure.id]
-            _show(console, options, erasure, earlier)
+            _show(console, erasure, earlier)
 
 
 class _Draft:
@@ -158,21 +185,14 @@ def _erase(
         raise
 
 
-def _show(
-    console: Console, options: dict[str, Any], erasure: Erasure, earlier: list[Erasure]
-) -> None:
-    if options["format"] == "json":
+def _show(console: Console, erasure: Erasure, earlier: list[Erasure]) -> None:
+    if console.is_json:
         first = {name: one["first"] for name, one in erasure.counted.items()}
-        before = [_as_object(one) for one in earlier]
-        one = {**_as_object(erasure), "first": first, "earlier": before}
-        console.print(as_json(one))
+        one, *before = (ERASURES.as_object(Listed(e)) for e in (erasure, *earlier))
+        console.json({**one, "first": first, "earlier": before})
         return
     if erasure.counted:
-        rows = [
-            Row([name, numbers.number(one["rows"]), " ".join(one["first"])])
-            for name, one in erasure.counted.items()
-        ]
-        console.table(COUNTED, rows)
+        console.rows(COUNTED, erasure.counted.items())
     for line in _sentences(erasure, earlier):
         console.print(line)
 
@@ -196,46 +216,8 @@ def _sentences(erasure: Erasure, earlier: list[Erasure]) -> Iterator[str]:
         yield f"Before: {one.act}, {one.state} {when}, by {one.created_by or 'code'}."
 
 
-def _list(console: Console, options: dict[str, Any]) -> None:
+def _list(console: Console) -> None:
     newest = ErasureRow.objects.using(conf.database).exclude(act="")
     ids = newest.order_by("-created_at", "-id").values_list("pk", "created_at")
-    erasures = [(personal_data.get(id), at) for id, at in ids[:MOST_LISTED]]
-    if options["format"] == "json":
-        console.print(as_json([_as_object(one) for one, _at in erasures]))
-        return
-    if not erasures:
-        console.print("Nothing was erased.")
-        return
-    rows = [
-        Row(
-            [
-                str(one.id),
-                one.act,
-                one.state,
-                numbers.number(one.all_changed),
-                one.created_by,
-                moment_text(at),
-            ]
-        )
-        for one, at in erasures
-    ]
-    console.table(LISTED, rows)
-
-
-def _as_object(erasure: Erasure) -> Mapping[str, Any]:
-    return {
-        "erasure": erasure.id if erasure.act else None,
-        "act": erasure.act or "find",
-        "state": erasure.state if erasure.act else None,
-        "key": erasure.key,
-        "fingerprint": erasure.fingerprint,
-        "total": erasure.total,
-        "examined": erasure.examined,
-        "rows": erasure.rows,
-        "changed": dict(erasure.changed),
-        "remaining": dict(erasure.remaining),
-        "passes": erasure.passes,
-        "reason": erasure.reason,
-        "by": erasure.created_by,
-        "finished_at": erasure.finished_at,
-    }
+    listed = (Listed(personal_data.get(id), at) for id, at in ids[:MOST_LISTED])
+    console.rows(ERASURES, listed)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from contextlib import closing
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from django_jobqueue import operations
 from django_jobqueue.conf import conf
@@ -16,13 +16,14 @@ from django_jobqueue.domain.states import ArchivedStatus, BulkKind
 from django_jobqueue.exceptions import UnknownJobType
 from django_jobqueue.management.jobqueue import many_jobs, where
 from django_jobqueue.management.jobqueue.batches import run_batches
-from django_jobqueue.management.jobqueue.by_filter import ByFilter
-from django_jobqueue.management.jobqueue.console import Console, counted
-from django_jobqueue.management.jobqueue.many_jobs import Result
-from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
-from django_jobqueue.management.jobqueue.subcommand_verbs import add_format
-from django_jobqueue.management.jobqueue.text_tables import Column, Row
-from django_jobqueue.management.jobqueue.time_formats import DURATIONS, duration
+from django_jobqueue.management.jobqueue.console import Console, counted, were
+from django_jobqueue.management.jobqueue.inputs import duration
+from django_jobqueue.management.jobqueue.many_jobs import ByFilter, Result
+from django_jobqueue.management.jobqueue.subcommand import (
+    YES,
+    VerbCommand,
+    by,
+)
 from django_jobqueue.models import ArchivedJob
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.stats.database_clock import database_now
@@ -31,59 +32,44 @@ from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.control import prune as store_prune
 from django_jobqueue.store.control.prune import Rule
 from django_jobqueue.text import numbers
+from django_jobqueue.text.durations import DURATIONS
+from django_jobqueue.verbs.columns import NUMBER, RIGHT, Column, Listing
+from django_jobqueue.verbs.declarations import Argument, Takes
+from django_jobqueue.verbs.jobs import PRUNE
 
 
-class Prune(Subcommand):
+class Prune(VerbCommand):
     """Prunes the archive by the retention in force, or by what is given."""
 
-    name = "prune"
-    summary = "Delete archived jobs that are old enough."
-    description = f"""\
-Delete archived jobs that are old enough, with the records of their failures.
-
-Without --older-than the retention in force decides: JOBQUEUE['RETENTION'], and
-what operators set for single job types. Workers prune by it, too; this command
-is for archives that no worker looks after, and for other ages:
-
-  jobqueue prune --dry-run
-  jobqueue prune --status succeeded --older-than 30d --batch-pause 0.5
-
-With --where it deletes the jobs that the admin's search finds, whatever their
-age: a bulk operation, as in the admin, that this command runs.
-
-It looks at {store_prune.BATCH:,} jobs at a time, each time in a transaction of its
-own. Ctrl-C ends it between two of them."""
-    epilog = many_jobs.JSON_KEYS
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add which jobs, and how gently."""
-        where.add_arguments(parser, ("--where",))
-        parser.add_argument(
-            "--status",
-            action="append",
+    json = many_jobs.JSON
+    arguments = (
+        *where.filters(("where",), group=""),
+        Argument(
+            "status",
+            "Only jobs of this status; may be given again (default: all).",
             choices=ArchivedStatus.values,
-            help="Only jobs of this status; may be given again (default: all).",
-        )
-        parser.add_argument(
-            "--older-than",
-            metavar="DURATION",
-            help=f"Jobs that ended longer ago than this: {DURATIONS}; instead of the "
+            is_list=True,
+        ),
+        Argument(
+            "older_than",
+            f"Jobs that ended longer ago than this: {DURATIONS}; instead of the "
             "retention.",
-        )
-        parser.add_argument("--type", metavar="TYPE", help="Only jobs of this type.")
-        parser.add_argument(
-            "--dry-run",
-            action="store_true",
-            help="Delete nothing; print how many jobs would be deleted.",
-        )
-        many_jobs.add_yes(parser)
-        parser.add_argument(
-            "--batch-pause",
-            metavar="SECONDS",
+            Takes.DURATION,
+        ),
+        Argument("type", "Only jobs of this type.", "TYPE"),
+        Argument(
+            "dry_run",
+            "Delete nothing; print how many jobs would be deleted.",
+            Takes.FLAG,
+        ),
+        YES,
+        Argument(
+            "batch_pause",
+            "Pause so long after each batch that deleted something (default: 0).",
+            "SECONDS",
             default="0",
-            help="Pause so long after each batch that deleted something (default: 0).",
-        )
-        add_format(parser)
+        ),
+    )
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Prune, or show what it would be."""
@@ -92,25 +78,23 @@ own. Ctrl-C ends it between two of them."""
             return
         pause = duration("--batch-pause", options["batch_pause"]).total_seconds()
         rules = _rules(options)
-        is_json = many_jobs.is_json(options)
-        if not rules and not is_json:
+        if not rules and not console.is_json:
             console.info("The retention keeps all of these jobs; nothing to prune.")
         elif options["dry_run"]:
             db = DjangoDatabase()
             counts = {rule: store_prune.count(db, rule) for rule in rules}
-            if is_json:
+            if console.is_json:
                 _result(counts, dry_run=True).print(console)
                 return
             jobs = counted(sum(counts.values()), "archived job")
             _list(console, counts, "Would be pruned")
             console.print(f"{jobs} would be pruned.")
         else:
-            Pruning(console, rules).go(pause, is_sure=options["yes"], is_json=is_json)
+            Pruning(console, rules).go(pause, is_sure=options["yes"])
 
 
 def _by_search(console: Console, options: dict[str, Any]) -> None:
-    names = ("where", "type", "older_than")
-    filters = {name: options[name] for name in names if options[name]}
+    filters = where.given(options, PRUNE.filters)
     terms = []
     if options["status"]:
         terms.append(Term("statuses", tuple(dict.fromkeys(options["status"]))))
@@ -122,10 +106,10 @@ def prune_selected(
     console: Console, options: dict[str, Any], selection: Selection
 ) -> None:
     """Delete these jobs, or say how many it would be. Raises CommandError."""
-    with ByFilter(console, BulkKind.PRUNE, selection) as chosen:
+    with ByFilter(console, PRUNE, selection) as chosen:
         if not options["dry_run"]:
             chosen.go(options)
-        elif many_jobs.is_json(options):
+        elif console.is_json:
             chosen.preview().print(console)
         else:
             console.print(f"{counted(chosen.total, 'job')} would be deleted.")
@@ -139,7 +123,7 @@ class Pruning:
         self._db = DjangoDatabase()
         self._pruned = dict.fromkeys(rules, 0)
 
-    def go(self, pause: float, *, is_sure: bool, is_json: bool) -> None:
+    def go(self, pause: float, *, is_sure: bool) -> None:
         """Prune by one rule after the other. Raises CommandError."""
         asks = self._console.can_ask and not is_sure
         is_seen = self._console.is_terminal and self._console.verbosity
@@ -152,7 +136,7 @@ class Pruning:
         bar = ("Pruning", total)
         with closing(self._steps()) as steps:  # closed, what was done is told at once
             run_batches(steps, self._console, bar, self._summary, pause=pause)
-        if is_json:
+        if self._console.is_json:
             _result(self._pruned, dry_run=False).print(self._console)
         elif self._console.verbosity:
             _list(self._console, self._pruned, "Pruned")
@@ -170,9 +154,7 @@ class Pruning:
                 yield gone
 
     def _summary(self) -> str:
-        number = sum(self._pruned.values())
-        verb = "was" if number == 1 else "were"
-        return f"{counted(number, 'archived job')} {verb} pruned."
+        return f"{were(sum(self._pruned.values()), 'archived job', 'pruned')}."
 
 
 def _result(counts: Mapping[Rule, int], *, dry_run: bool) -> Result:
@@ -215,21 +197,19 @@ def _limit(rule: Rule) -> str:
 
 
 def _list(console: Console, counts: dict[Rule, int], title: str) -> None:
-    columns = [
-        Column("Status"),
-        Column("Job type", breaks=True),
-        Column("Older than", right=True),
-        Column(title, right=True),
-    ]
-    rows = [
-        Row(
-            [
-                rule.status,
-                rule.job_type or ("every other" if rule.but_for else "every"),
-                _limit(rule),
-                numbers.number(number),
-            ]
+    listing = Listing(
+        (
+            Column("", "Status", value=lambda rule: rule.status),
+            Column("", "Job type", value=_type, breaks=True),
+            Column("", "Older than", RIGHT, _limit),
+            Column("", title, NUMBER, counts.__getitem__),
         )
-        for rule, number in counts.items()
-    ]
-    console.table(columns, rows)
+    )
+    console.rows(listing, counts)
+
+
+def _type(rule: Rule) -> str:
+    return rule.job_type or ("every other" if rule.but_for else "every")
+
+
+COMMAND: Final = Prune(PRUNE)

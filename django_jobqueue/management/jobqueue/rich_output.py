@@ -9,7 +9,8 @@ from typing import Any
 from django.core.management.base import OutputWrapper
 
 from django_jobqueue.logs import one_line
-from django_jobqueue.management.jobqueue.text_tables import Column, Part, Row, Section
+from django_jobqueue.management.jobqueue.text_tables import Part, Row, Section
+from django_jobqueue.verbs.columns import Column
 
 try:
     from rich.console import Console, Group
@@ -37,8 +38,8 @@ def table(columns: Sequence[Column], rows: Sequence[Row]) -> Table:
     drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for column in columns:
         drawn.add_column(
-            Text(column.title),
-            justify="right" if column.right else "left",
+            Text(column.label),
+            justify="right" if column.type.right else "left",
             no_wrap=not (column.breaks or column.cut),
         )
     for row in rows:

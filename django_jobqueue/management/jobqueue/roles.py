@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from django.apps import apps
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 from django.db import router, transaction
 
 from django_jobqueue.management.jobqueue.console import Console, counted
-from django_jobqueue.management.jobqueue.detail_page import as_json
 from django_jobqueue.management.jobqueue.subcommand import Subcommand
-from django_jobqueue.management.jobqueue.subcommand_verbs import add_format
 from django_jobqueue.rooms import rooms
+from django_jobqueue.verbs.declarations import Argument, Takes
 
 CORE: Final = "jobqueue"
 
@@ -61,18 +60,10 @@ taken from them; their rights of other apps, their members, and other groups
 stay.
 
   jobqueue roles --dry-run"""
-    epilog = """\
---format json prints one object: for each role is_new, added and removed (names
-of rights)."""
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add whether to only say what would change."""
-        parser.add_argument(
-            "--dry-run",
-            action="store_true",
-            help="Change nothing; say what would change.",
-        )
-        add_format(parser)
+    json = """one object: for each role is_new, added and removed (names of rights)."""
+    arguments = (
+        Argument("dry_run", "Change nothing; say what would change.", Takes.FLAG),
+    )
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Create or update all of them or none. Raises CommandError."""
@@ -86,8 +77,8 @@ of rights)."""
             for role in ROLES:
                 names |= rights_of(role)
                 given[role] = _give(model, role, names, known, dry=options["dry_run"])
-        if options["format"] == "json":
-            console.print(as_json({role: one._asdict() for role, one in given.items()}))
+        if console.is_json:
+            console.json({role: one._asdict() for role, one in given.items()})
             return
         for role, one in given.items():
             console.info(f"{role}: {one.text}")

@@ -8,7 +8,7 @@ from contextlib import nullcontext, redirect_stdout
 from typing import Any, Final
 
 from django.conf import settings
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from django_jobqueue import operations
 from django_jobqueue.conf import conf
@@ -16,15 +16,15 @@ from django_jobqueue.domain.arguments import from_json
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.logs import one_line
-from django_jobqueue.management.jobqueue import many_jobs
 from django_jobqueue.management.jobqueue.batches import INTERRUPTED
-from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.data import object_of
-from django_jobqueue.management.jobqueue.detail_page import as_json, print_text
-from django_jobqueue.management.jobqueue.job_ids import HELP, job_id
+from django_jobqueue.management.jobqueue.console import Console, as_json
+from django_jobqueue.management.jobqueue.inputs import JOB, job_id, object_of
 from django_jobqueue.management.jobqueue.shown_job import masking_of
-from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
-from django_jobqueue.management.jobqueue.subcommand_verbs import add_format
+from django_jobqueue.management.jobqueue.subcommand import (
+    YES,
+    Subcommand,
+    by,
+)
 from django_jobqueue.operations.foreground import (
     ForegroundRun,
     check_runnable,
@@ -32,6 +32,7 @@ from django_jobqueue.operations.foreground import (
 )
 from django_jobqueue.store.rows import Job
 from django_jobqueue.text import numbers
+from django_jobqueue.verbs.declarations import Argument, Takes
 
 WOULD: Final = {
     Verb.SUCCEED: "It succeeded",
@@ -66,40 +67,31 @@ real.
 
 It asks first; where DEBUG is off, twice. The exit code is 1 unless the handler
 succeeds."""
-    epilog = """\
---format json prints one object: id, job_type, committed, outcome (succeed,
-fail, retry, snooze, cancel), wait (seconds until a worker would go on), reason,
-seconds (that it took), result, error_class, error_message, traceback, and
-lines, a list of {level, text}. What the handler prints goes to standard error.
-Secrets are masked."""
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add the id, and how it is run."""
-        parser.add_argument("id", metavar="ID", help=f"The job, by {HELP}.")
-        end = parser.add_mutually_exclusive_group()
-        end.add_argument(
-            "--rollback",
-            action="store_true",
-            help="Roll back what it wrote, whether it fails or not (the default).",
-        )
-        end.add_argument(
-            "--commit", action="store_true", help="Let what it wrote be committed."
-        )
-        parser.add_argument(
-            "--data", metavar="JSON", help="Other data than the job's: a JSON object."
-        )
-        parser.add_argument(
-            "--pdb",
-            action="store_true",
-            help="Stop in the debugger where it raised an exception.",
-        )
-        parser.add_argument(
-            "--at-most-once",
-            action="store_true",
-            help="Also a job of an at-most-once type, which may have run.",
-        )
-        many_jobs.add_yes(parser, "Do not ask.")
-        add_format(parser)
+    json = """one object: id, job_type, committed, outcome (succeed, fail, retry,
+    snooze, cancel), wait (seconds until a worker would go on), reason, seconds (that
+    it took), result, error_class, error_message, traceback, and lines, a list of
+    {level, text}. What the handler prints goes to standard error. Secrets are
+    masked."""
+    arguments = (
+        JOB,
+        Argument(
+            "rollback",
+            "Roll back what it wrote, whether it fails or not (the default).",
+            Takes.FLAG,
+            either="end",
+        ),
+        Argument("commit", "Let what it wrote be committed.", Takes.FLAG, either="end"),
+        Argument("data", "Other data than the job's: a JSON object.", "JSON"),
+        Argument(
+            "pdb", "Stop in the debugger where it raised an exception.", Takes.FLAG
+        ),
+        Argument(
+            "at_most_once",
+            "Also a job of an at-most-once type, which may have run.",
+            Takes.FLAG,
+        ),
+        YES._replace(help="Do not ask."),
+    )
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Run it. Raises CommandError."""
@@ -107,9 +99,8 @@ Secrets are masked."""
         _check(job, options)
         _make_sure(console, options, job)
         data = None if options["data"] is None else object_of(options["data"])
-        is_json = options["format"] == "json"
         try:
-            with redirect_stdout(sys.stderr) if is_json else nullcontext():
+            with redirect_stdout(sys.stderr) if console.is_json else nullcontext():
                 done = run_in_foreground(
                     job,
                     data=data,
@@ -121,8 +112,8 @@ Secrets are masked."""
             ended = "It was interrupted."
             raise CommandError(ended, returncode=INTERRUPTED) from None
         facts = _as_object(job, done, committed=options["commit"], data=data)
-        if is_json:
-            console.print(as_json(facts))
+        if console.is_json:
+            console.json(facts)
         else:
             _print(console, facts, _sentence(done.outcome))
         if done.error is not None and options["pdb"]:
@@ -191,8 +182,8 @@ def _print(console: Console, facts: dict[str, Any], sentence: str) -> None:
     for line in facts["lines"]:
         console.print(one_line(f"{line['level']}: {line['text']}"))
     if facts["result"] is not None:
-        print_text(console, "Result", as_json(facts["result"]))
-    print_text(console, "Traceback", facts["traceback"])
+        console.section("Result", as_json(facts["result"]))
+    console.section("Traceback", facts["traceback"])
     took = numbers.run_time(facts["seconds"])
     end = "was committed" if facts["committed"] else "was rolled back"
     reason = f" {facts['reason']}." if facts["reason"] else ""

@@ -7,25 +7,21 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedules import Origin
 from django_jobqueue.exceptions import UnknownSchedule
-from django_jobqueue.management.jobqueue import many_jobs
-from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.data import data_of
-from django_jobqueue.management.jobqueue.detail_page import (
-    as_json,
+from django_jobqueue.management.jobqueue.console import (
+    Console,
     lines_of,
     listed,
     moment_text,
-    print_facts,
-    print_text,
 )
+from django_jobqueue.management.jobqueue.inputs import data_of
 from django_jobqueue.management.jobqueue.schedules import (
-    as_object,
+    SCHEDULES,
     from_now,
     in_zone,
     last_text,
@@ -33,13 +29,17 @@ from django_jobqueue.management.jobqueue.schedules import (
     notes,
     read,
 )
-from django_jobqueue.management.jobqueue.subcommand import Subcommand, by, positive
-from django_jobqueue.management.jobqueue.subcommand_verbs import add_format
+from django_jobqueue.management.jobqueue.subcommand import (
+    YES,
+    Subcommand,
+    by,
+)
 from django_jobqueue.models import Firing, Schedule
 from django_jobqueue.operations import schedules as operations
 from django_jobqueue.stats.schedules import ScheduleNow
 from django_jobqueue.text import timezones
 from django_jobqueue.text.suggestions import near_names
+from django_jobqueue.verbs.declarations import Argument, Takes
 
 MOMENTS: Final = 5
 FIRINGS: Final = 10
@@ -70,48 +70,45 @@ Show a schedule, or do something with it:
   jobqueue schedule nightly-report --rule "30 4 * * *" --tz Europe/Berlin
   jobqueue schedule prices --rule "every 10 minutes"
   jobqueue schedule nightly-report --tz code"""
-    epilog = """\
---format json prints one object as jobqueue schedules does, with next (moments)
-and firings (the newest, {fires_at, outcome, number, by, job_id}); of --run
-{schedule, job_id}; of --delete {deleted}."""
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add the name, what is to be done, and --format."""
-        parser.add_argument("name", metavar="NAME", help="The schedule.")
-        verbs = parser.add_mutually_exclusive_group()
-        for flag, text in (
-            ("--run", "Enqueue a job of it now."),
-            ("--pause", "Keep it from firing."),
-            ("--resume", "Let it fire again."),
-            ("--reset", "Clear all overrides."),
-            ("--delete", "Delete it, if no code declares it."),
-        ):
-            verbs.add_argument(flag, action="store_true", help=text)
-        parser.add_argument("--reason", help="Shown with the pause.")
-        parser.add_argument(
-            "--rule",
-            help='Such as "every 5 minutes", "30 2 * * *" or "@daily"; "code" clears '
-            "an override.",
-        )
-        parser.add_argument(
-            "--tz",
-            metavar="ZONE",
-            help='A time zone such as Europe/Berlin; "code" clears an override.',
-        )
-        parser.add_argument(
-            "--data",
-            metavar="JSON",
-            help='The arguments of its jobs, an object; "code" clears an override.',
-        )
-        parser.add_argument(
-            "--next",
-            metavar="N",
-            type=positive,
+    json = """one object as jobqueue schedules does, with next (moments) and firings
+    (the newest, {fires_at, outcome, number, by, job_id}); of --run {schedule, job_id};
+    of --delete {deleted}."""
+    arguments = (
+        Argument("name", "The schedule.", "NAME", words="1"),
+        *(
+            Argument(name, text, Takes.FLAG, either="verb")
+            for name, text in (
+                ("run", "Enqueue a job of it now."),
+                ("pause", "Keep it from firing."),
+                ("resume", "Let it fire again."),
+                ("reset", "Clear all overrides."),
+                ("delete", "Delete it, if no code declares it."),
+            )
+        ),
+        Argument("reason", "Shown with the pause."),
+        Argument(
+            "rule",
+            'Such as "every 5 minutes", "30 2 * * *" or "@daily"; "code" clears an '
+            "override.",
+        ),
+        Argument(
+            "tz",
+            'A time zone such as Europe/Berlin; "code" clears an override.',
+            "ZONE",
+        ),
+        Argument(
+            "data",
+            'The arguments of its jobs, an object; "code" clears an override.',
+            "JSON",
+        ),
+        Argument(
+            "next",
+            f"How many of the next moments to show (default: {MOMENTS}).",
+            Takes.POSITIVE,
             default=MOMENTS,
-            help=f"How many of the next moments to show (default: {MOMENTS}).",
-        )
-        many_jobs.add_yes(parser)
-        add_format(parser)
+        ),
+        YES,
+    )
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Do it, or show it. Raises CommandError, UnknownSchedule."""
@@ -119,15 +116,15 @@ and firings (the newest, {fires_at, outcome, number, by, job_id}); of --run
         _check(options)
         _must_exist(name)
         if options["run"]:
-            _run(console, options, name)
+            _run(console, name)
         elif options["delete"]:
             _delete(console, options, name)
         else:
             text = _change(options, name)
-            if text and options["format"] == "text":
+            if text and not console.is_json:
                 console.info(f"{text}{_gone(name)}")
             else:
-                _show(console, options, name)
+                _show(console, options["next"], name)
 
 
 def _check(options: dict[str, Any]) -> None:
@@ -136,8 +133,8 @@ def _check(options: dict[str, Any]) -> None:
         raise CommandError("--reason goes with --pause alone.")
     if options["yes"] and not options["delete"]:
         raise CommandError("--yes goes with --delete alone.")
-    verbs = ("run", "pause", "resume", "reset", "delete")
-    given = [f"--{name}" for name in verbs if options[name]]
+    exclusive = ("run", "pause", "resume", "reset", "delete")
+    given = [f"--{name}" for name in exclusive if options[name]]
     values = [
         f"--{name}" for name in ("rule", "tz", "data") if options[name] is not None
     ]
@@ -151,10 +148,10 @@ def _must_exist(name: str) -> None:
         raise UnknownSchedule(name, near_names(name, names))
 
 
-def _run(console: Console, options: dict[str, Any], name: str) -> None:
+def _run(console: Console, name: str) -> None:
     job = operations.run_now(name, by=by())
-    if options["format"] == "json":
-        console.print(as_json({"schedule": name, "job_id": job.id}))
+    if console.is_json:
+        console.json({"schedule": name, "job_id": job.id})
     else:
         text = f"Enqueued the job {job.id} of type {job.job_type}."
         console.info(f"{text}{_gone(name)}")
@@ -178,8 +175,8 @@ def _delete(console: Console, options: dict[str, Any], name: str) -> None:
         if not sure:
             raise CommandError("Nothing was deleted.")
     operations.delete(name, by=by())
-    if options["format"] == "json":
-        console.print(as_json({"deleted": name}))
+    if console.is_json:
+        console.json({"deleted": name})
     else:
         console.info(f"Deleted the schedule {name}.")
 
@@ -215,24 +212,25 @@ def _change(options: dict[str, Any], name: str) -> str:
 
 def _rules(name: str) -> str:
     (one,) = (one for one in read() if one.row.name == name)
-    values = as_object(one)
+    values = SCHEDULES.as_object(one)
     at = "" if one.next_at is None else f", next at {in_zone(one, one.next_at)}"
     return f"{values['rule']} ({values['time_zone']}){at}"
 
 
-def _show(console: Console, options: dict[str, Any], name: str) -> None:
+def _show(console: Console, number: int, name: str) -> None:
     (one,) = (one for one in read() if one.row.name == name)
-    moments = list(islice(next_firings(one, timezones.now()), options["next"]))
+    moments = list(islice(next_firings(one, timezones.now()), number))
     firings = Firing.objects.using(conf.database).filter(schedule=name)
     newest = list(firings.order_by("-fires_at")[:FIRINGS])
-    if options["format"] == "json":
+    if console.is_json:
         keys = ("fires_at", "outcome", "number", "by", "job_id")
         last = [{key: getattr(firing, key) for key in keys} for firing in newest]
-        console.print(as_json({**as_object(one), "next": moments, "firings": last}))
+        shown = SCHEDULES.as_object(one)
+        console.json({**shown, "next": moments, "firings": last})
         return
-    print_facts(console, _facts(one))
+    console.facts(_facts(one))
     next_rows = ((in_zone(one, at), from_now(at)) for at in moments)
-    print_text(console, "Next", "\n".join(lines_of(next_rows)))
+    console.section("Next", lines_of(next_rows))
     rows = (
         (
             in_zone(one, firing.fires_at),
@@ -243,11 +241,11 @@ def _show(console: Console, options: dict[str, Any], name: str) -> None:
         )
         for firing in newest
     )
-    print_text(console, "Firings", "\n".join(lines_of(rows)))
+    console.section("Firings", lines_of(rows))
 
 
 def _facts(one: ScheduleNow) -> Iterator[tuple[str, str]]:
-    row, values = one.row, as_object(one)
+    row, values = one.row, SCHEDULES.as_object(one)
     yield "Schedule", row.name
     yield "Job type", row.job_type_id
     yield "State", "; ".join(filter(None, (one.state.value, *notes(one))))

@@ -6,16 +6,13 @@ import heapq
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice, repeat
-from typing import Any, Final
-
-from django.core.management.base import CommandParser
+from typing import Any, Final, NamedTuple
 
 from django_jobqueue.domain.schedules import schedules as declared
 from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.detail_page import as_json
-from django_jobqueue.management.jobqueue.subcommand import Subcommand, positive
-from django_jobqueue.management.jobqueue.subcommand_verbs import add_format
-from django_jobqueue.management.jobqueue.text_tables import Column, Row
+from django_jobqueue.management.jobqueue.subcommand import (
+    Subcommand,
+)
 from django_jobqueue.stats import current_state, schedules
 from django_jobqueue.stats.schedules import (
     ScheduleNow,
@@ -25,122 +22,38 @@ from django_jobqueue.stats.schedules import (
 )
 from django_jobqueue.text import numbers, timezones
 from django_jobqueue.text.redaction import mask_json
-
-COLUMNS: Final = (
-    Column("Schedule", breaks=True),
-    Column("State"),
-    Column("Rule", cut=True),
-    Column("Time zone"),
-    Column("Next firing"),
-    Column("Last firing"),
-    Column("Note", cut=True),
-)
-NEXT: Final = (
-    Column("Schedule", breaks=True),
-    Column("Moment"),
-    Column("UTC"),
-    Column("From now", right=True),
-)
+from django_jobqueue.verbs.columns import RIGHT, Column, Listing, only_json
+from django_jobqueue.verbs.declarations import Argument, Takes
 
 
-class Schedules(Subcommand):
-    """Lists schedules."""
-
-    name = "schedules"
-    summary = "List schedules, or what fires next."
-    description = """\
-List the schedules that the code declares or operators made: whether they fire,
-by which rule, when next, and how their last firing ended. With --next, list the
-next firings of all schedules together, in their order.
-
-  jobqueue schedules
-  jobqueue schedules --next 10
-  jobqueue schedules --format json
-
-One schedule is shown and changed by jobqueue schedule NAME."""
-    epilog = """\
---format json prints a list of {name, job_type, origin (code or admin), state
-(active, paused, overdue, broken, ended or gone), rule, time_zone, data (secrets
-masked), code (the rule, time_zone and data without overrides), overridden
-(names), next_at, last ({fires_at, outcome, number, by, job_id, job_status}),
-bad_end (failed or expired: the end of its last finished job), is_served (a
-living worker claims its jobs), paused_by, paused_reason, paused_at, gone_at}.
-With --next it prints a list of {schedule, fires_at, local, time_zone}."""
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add how many firings to list, and --format."""
-        parser.add_argument(
-            "--next",
-            metavar="N",
-            type=positive,
-            help="List the next N firings of all schedules instead.",
-        )
-        add_format(parser)
-
-    def run(self, console: Console, options: dict[str, Any]) -> None:
-        """List them."""
-        current = read()
-        if options["next"] is not None:
-            _show_next(console, options, current)
-        elif options["format"] == "json":
-            console.print(as_json([as_object(one) for one in current]))
-        elif current:
-            console.table(COLUMNS, [Row(_cells(one)) for one in current])
-        else:
-            console.print(f"No schedules.{_not_yet_planned()}")
+def _rule(one: ScheduleNow) -> str:
+    return one.row.rule_in_force if one.rule is None else rule_text(one.rule)
 
 
-def _not_yet_planned() -> str:
-    """Those of this code, as a sentence that follows: a host writes them."""
-    if not declared.names:
-        return ""
-    names = ", ".join(sorted(declared.names)[:5])
-    more = ", …" if len(declared.names) > 5 else ""
-    return f" Those of the code begin when runworkers starts: {names}{more}."
+def _code(one: ScheduleNow) -> dict[str, Any]:
+    row = one.row
+    data = mask_json(row.data, row.job_type.sensitive)
+    return {"rule": row.rule, "time_zone": row.time_zone, "data": data}
 
 
-def read() -> list[ScheduleNow]:
-    """All schedules, by name."""
-    present = current_state.read()
-    return schedules.read(present.claimers(), present.time)
+def _last(one: ScheduleNow) -> dict[str, Any] | None:
+    newest = one.status.newest
+    if newest is None:
+        return None
+    names = ("fires_at", "outcome", "number", "by", "job_id")
+    values = {name: getattr(newest, name) for name in names}
+    return {**values, "job_status": newest.status}
 
 
-def as_object(one: ScheduleNow) -> dict[str, Any]:
-    """A schedule for programs; the keys are stable."""
-    row, newest = one.row, one.status.newest
-    sensitive = row.job_type.sensitive
-    return {
-        "name": row.name,
-        "job_type": row.job_type_id,
-        "origin": row.origin,
-        "state": one.state.value,
-        "rule": _rule(one),
-        "time_zone": row.time_zone_in_force,
-        "data": mask_json(row.data_in_force, sensitive),
-        "code": {
-            "rule": row.rule,
-            "time_zone": row.time_zone,
-            "data": mask_json(row.data, sensitive),
-        },
-        "overridden": overridden(one),
-        "next_at": one.next_at,
-        "last": None
-        if newest is None
-        else {
-            "fires_at": newest.fires_at,
-            "outcome": newest.outcome,
-            "number": newest.number,
-            "by": newest.by,
-            "job_id": newest.job_id,
-            "job_status": newest.status,
-        },
-        "bad_end": one.bad_end or None,
-        "is_served": one.is_served,
-        "paused_by": row.paused_by,
-        "paused_reason": row.paused_reason,
-        "paused_at": row.paused_at,
-        "gone_at": row.gone_at,
-    }
+def _next_at(one: ScheduleNow) -> str | None:
+    return in_zone(one, one.next_at) if one.next_at else None
+
+
+def _note(one: ScheduleNow) -> str:
+    names = ", ".join(overridden(one)).replace("_", " ")
+    return "; ".join(
+        filter(None, (*notes(one), f"overridden: {names}" if names else ""))
+    )
 
 
 def overridden(one: ScheduleNow) -> list[str]:
@@ -200,57 +113,125 @@ def notes(one: ScheduleNow) -> Iterator[str]:
         yield f"its last job {one.bad_end}"
 
 
-def _rule(one: ScheduleNow) -> str:
-    return one.row.rule_in_force if one.rule is None else rule_text(one.rule)
+SCHEDULES: Final = Listing(
+    (
+        Column("name", "Schedule", value="row.name", breaks=True),
+        Column("job_type", value="row.job_type_id"),
+        Column("origin", value="row.origin", note="code or admin"),
+        Column(
+            "state",
+            "State",
+            value="state.value",
+            note="active, paused, overdue, broken, ended or gone",
+        ),
+        Column("rule", "Rule", value=_rule, cut=True),
+        Column("time_zone", "Time zone", value="row.time_zone_in_force"),
+        Column(
+            "data",
+            value=lambda one: mask_json(
+                one.row.data_in_force, one.row.job_type.sensitive
+            ),
+            note="secrets masked",
+        ),
+        Column(
+            "code", value=_code, note="the rule, time_zone and data without overrides"
+        ),
+        Column("overridden", value=overridden, note="names"),
+        Column("next_at"),
+        Column("", "Next firing", value=_next_at),
+        Column("", "Last firing", value=last_text),
+        Column(
+            "last",
+            value=_last,
+            note="{fires_at, outcome, number, by, job_id, job_status}",
+        ),
+        Column(
+            "bad_end",
+            value=lambda one: one.bad_end or None,
+            note="failed or expired: the end of its last finished job",
+        ),
+        Column("is_served", note="a living worker claims its jobs"),
+        *only_json("paused_by paused_reason paused_at gone_at", "row"),
+        Column("", "Note", value=_note, cut=True),
+    )
+)
+NEXT: Final = Listing(
+    (
+        Column("schedule", "Schedule", value="name", breaks=True),
+        Column("", "Moment", value=lambda one: in_zone(one.of, one.at)),
+        Column("fires_at", value="at"),
+        Column("", "UTC", value=lambda one: f"{one.at:%Y-%m-%d %H:%M:%S}"),
+        Column(
+            "local", value=lambda one: one.at.astimezone(schedules.zone_of(one.of.row))
+        ),
+        Column("time_zone", value="of.row.time_zone_in_force"),
+        Column("", "From now", RIGHT, lambda one: from_now(one.at)),
+    ),
+    "No schedule fires.",
+)
 
 
-def _overrides(one: ScheduleNow) -> str:
-    names = ", ".join(overridden(one)).replace("_", " ")
-    return f"overridden: {names}" if names else ""
+class Schedules(Subcommand):
+    """Lists schedules."""
+
+    name = "schedules"
+    summary = "List schedules, or what fires next."
+    description = """\
+List the schedules that the code declares or operators made: whether they fire,
+by which rule, when next, and how their last firing ended. With --next, list the
+next firings of all schedules together, in their order.
+
+  jobqueue schedules
+  jobqueue schedules --next 10
+  jobqueue schedules --format json
+
+One schedule is shown and changed by jobqueue schedule NAME."""
+    json = f"""a list of {SCHEDULES.keys}. With --next it prints a list of
+    {NEXT.keys}."""
+    arguments = (
+        Argument(
+            "next", "List the next N firings of all schedules instead.", Takes.POSITIVE
+        ),
+    )
+
+    def run(self, console: Console, options: dict[str, Any]) -> None:
+        """List them."""
+        current = read()
+        if options["next"] is not None:
+            console.rows(NEXT, islice(_merged(current), options["next"]))
+        else:
+            none = f"No schedules.{_not_yet_planned()}"
+            console.rows(SCHEDULES._replace(empty=none), current)
 
 
-def _cells(one: ScheduleNow) -> list[str]:
-    return [
-        one.row.name,
-        one.state.value,
-        _rule(one),
-        one.row.time_zone_in_force,
-        in_zone(one, one.next_at) if one.next_at else "-",
-        last_text(one) or "-",
-        "; ".join(filter(None, (*notes(one), _overrides(one)))) or "-",
-    ]
+def _not_yet_planned() -> str:
+    """Those of this code, as a sentence that follows: a host writes them."""
+    if not declared.names:
+        return ""
+    names = ", ".join(sorted(declared.names)[:5])
+    more = ", …" if len(declared.names) > 5 else ""
+    return f" Those of the code begin when runworkers starts: {names}{more}."
 
 
-def _show_next(
-    console: Console, options: dict[str, Any], current: list[ScheduleNow]
-) -> None:
+def read() -> list[ScheduleNow]:
+    """All schedules, by name."""
+    present = current_state.read()
+    return schedules.read(present.claimers(), present.time)
+
+
+class NextFiring(NamedTuple):
+    """When which schedule fires."""
+
+    at: datetime
+    name: str
+    of: ScheduleNow
+
+
+def _merged(current: list[ScheduleNow]) -> Iterator[NextFiring]:
     """The next firings of all, in their order."""
     now = timezones.now()
     each = (
-        zip(next_firings(one, now), repeat(one.row.name), repeat(one), strict=False)
+        map(NextFiring, next_firings(one, now), repeat(one.row.name), repeat(one))
         for one in current
     )
-    merged = heapq.merge(*each, key=lambda firing: firing[:2])
-    firings = list(islice(merged, options["next"]))
-    if options["format"] == "json":
-        console.print(
-            as_json(
-                [
-                    {
-                        "schedule": name,
-                        "fires_at": moment,
-                        "local": moment.astimezone(schedules.zone_of(one.row)),
-                        "time_zone": one.row.time_zone_in_force,
-                    }
-                    for moment, name, one in firings
-                ]
-            )
-        )
-    elif firings:
-        rows = [
-            [name, in_zone(one, at), f"{at:%Y-%m-%d %H:%M:%S}", from_now(at)]
-            for at, name, one in firings
-        ]
-        console.table(NEXT, [Row(row) for row in rows])
-    else:
-        console.print("No schedule fires.")
+    return heapq.merge(*each, key=lambda firing: firing[:2])

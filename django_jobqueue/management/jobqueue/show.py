@@ -6,23 +6,21 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from django_jobqueue.domain.states import QueuedStatus
 from django_jobqueue.management.jobqueue import shown_job
-from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.detail_page import (
+from django_jobqueue.management.jobqueue.console import (
+    Console,
     as_json,
     followers_text,
     lines_of,
     listed,
     moment_text,
-    print_facts,
-    print_text,
 )
-from django_jobqueue.management.jobqueue.job_ids import HELP, job_id
-from django_jobqueue.management.jobqueue.subcommand import Subcommand
-from django_jobqueue.management.jobqueue.subcommand_verbs import add_format
+from django_jobqueue.management.jobqueue.inputs import JOB, job_id
+from django_jobqueue.management.jobqueue.subcommand import (
+    FORMAT,
+    Subcommand,
+)
 from django_jobqueue.text import numbers
 
 
@@ -60,27 +58,24 @@ and what is unknown is null:
               release, error_class, error_message, traceback, fingerprint}
   lines       list of {attempt, at, level, text}"""
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add the id, and --format."""
-        parser.add_argument("id", metavar="ID", help=f"The job, by {HELP}.")
-        add_format(parser)
+    arguments = (JOB, FORMAT)
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Show it. Raises CommandError, JobNotFound."""
         job = shown_job.read(job_id(options["id"]))
-        if options["format"] == "json":
-            console.print(as_json(job))
+        if console.is_json:
+            console.json(job)
             return
-        print_facts(console, _facts(job))
+        console.facts(_facts(job))
         for name in ("data", "metadata", "result"):
             if job[name] is not None:
-                print_text(console, name.capitalize(), as_json(job[name]))
-        print_text(console, "Attempts that did not succeed", _failures(job))
+                console.section(name.capitalize(), as_json(job[name]))
+        console.section("Attempts that did not succeed", _failures(job))
         with_traceback = [one for one in job["failures"] if one["traceback"]]
         for last in with_traceback[-1:]:
             title = f"Traceback of attempt {last['attempt']}"
-            print_text(console, title, last["traceback"])
-        print_text(console, "Lines", _lines(job))
+            console.section(title, last["traceback"])
+        console.section("Lines", _lines(job))
 
 
 def _facts(job: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -150,25 +145,21 @@ def _milliseconds(value: int | None) -> str:
 
 
 def _failures(job: dict[str, Any]) -> str:
-    return "\n".join(
-        lines_of(
-            (
-                f"{one['attempt']:>3}",
-                moment_text(one["finished_at"]),
-                one["end"].replace("_", " "),
-                one["worker"],
-                one["release"],
-                " ".join(_error(one).split()) or one["reason"],
-            )
-            for one in job["failures"]
+    return lines_of(
+        (
+            f"{one['attempt']:>3}",
+            moment_text(one["finished_at"]),
+            one["end"].replace("_", " "),
+            one["worker"],
+            one["release"],
+            " ".join(_error(one).split()) or one["reason"],
         )
+        for one in job["failures"]
     )
 
 
 def _lines(job: dict[str, Any]) -> str:
-    return "\n".join(
-        lines_of(
-            (f"{one['attempt']:>3}", moment_text(one["at"]), one["level"], one["text"])
-            for one in job["lines"]
-        )
+    return lines_of(
+        (f"{one['attempt']:>3}", moment_text(one["at"]), one["level"], one["text"])
+        for one in job["lines"]
     )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from django_jobqueue import operations
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
@@ -24,9 +22,6 @@ A dump that is restored sleeps by itself. This is for copies of the server's
 files: snapshots, clones, branches. Run it before you start workers there.
 
   jobqueue sleep"""
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        """There are none."""
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Put the database to sleep."""
@@ -47,9 +42,6 @@ there, too.
 Hosts that wait for it begin within five seconds.
 
   jobqueue wake"""
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        """There are none."""
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Wake the database."""

@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
-from datetime import datetime
 from typing import Any, Final, NoReturn
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 from django.db import Error as DatabaseError
 from django.db import OperationalError, connections
 
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.lease_names import STANDBY
 from django_jobqueue.exceptions import JobQueueError
 from django_jobqueue.management.jobqueue import health_check, rich_output
 from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.status_data import (
-    WINDOW,
-    Figures,
+from django_jobqueue.management.jobqueue.inputs import duration
+from django_jobqueue.management.jobqueue.status_tables import (
+    as_object,
+    keys,
+    parts,
     read,
 )
-from django_jobqueue.management.jobqueue.status_tables import parts
-from django_jobqueue.management.jobqueue.subcommand import Subcommand
+from django_jobqueue.management.jobqueue.subcommand import FORMAT, Subcommand
 from django_jobqueue.management.jobqueue.text_tables import Paragraph, Part
-from django_jobqueue.management.jobqueue.time_formats import duration
-from django_jobqueue.stats.unclaimed_jobs import notices
-from django_jobqueue.store.reading.claimers import is_alive
-from django_jobqueue.store.reading.leases import LeaseRow
-from django_jobqueue.store.reading.stats import CAP, Recent, WorkerRow
+from django_jobqueue.store.reading.stats import CAP
+from django_jobqueue.verbs.declarations import Argument, Takes, group
 
 SHORTEST: Final = 0.1  # seconds between two looks
 
@@ -60,68 +55,43 @@ The last hour  what workers counted, by the minute: attempts that succeeded,
 It says so when no worker is alive, and when jobs wait that no living worker
 would claim. With --check the first line and the exit code are those of
 jobqueue health."""
-    epilog = f"""\
---format json prints one object, and with --watch one line for each look.
-Durations are in seconds, times in ISO 8601, and what is unknown is null:
+    json = f"""one object, and with --watch one line for each look. Durations are in
+    seconds, times in ISO 8601, and what is unknown is null:
 
-  time        when the figures were read, by the database's clock
-  depth_cap   {CAP}; ready, later or retrying above it means "more than that"
-  window      seconds that throughput and failures cover
-  notices     list of {{code, message, queue, job_type, jobs}}; the codes are
-              no_worker, all_draining, queue_not_served, job_type_not_known
-              and queue_not_served_for_job_type
-  queues      list of {{queue, job_type, ready, later, retrying, running,
-              oldest}}
-  workers     list of {{id, name, state, alive, running, threads, async_slots,
-              lease, memory (bytes), age, queues (null is every queue),
-              listening, release, end, remote}}
-  standby     list of {{name, active (null if no host is), host, since, lease,
-              fence}}, of runworkers --standby
-  throughput  list of {{queue, job_type, succeeded, failed, retried, other,
-              wait_p95, run_p50, run_p95}}
-  failures    list of {{error_class, job_type, count, last, message}}
-  paused      list of {{what, name, by, reason, since, until}}
-  health      with --check, see jobqueue health"""
+{keys()}"""
     wrong_use = health_check.CANNOT_TELL
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add --format and --watch."""
-        parser.add_argument(
-            "--format",
-            choices=["text", "json"],
-            default="text",
-            help="text is for people, json for programs (default: text).",
-        )
-        parser.add_argument(
-            "--watch",
-            nargs="?",
-            const="2",
-            metavar="SECONDS",
-            help="Refresh every so many seconds (default: 2), until Ctrl-C.",
-        )
-        parser.add_argument(
-            "--check",
-            action="store_true",
-            help="Compare with thresholds first: exit code 0 is healthy, 2 is not, and "
-            "3 if it cannot be told.",
-        )
-        health_check.add_thresholds(parser, only_with="--check")
+    arguments = (
+        FORMAT,
+        Argument(
+            "watch",
+            "Refresh every so many seconds (default: 2), until Ctrl-C.",
+            "SECONDS",
+            or_else="2",
+        ),
+        Argument(
+            "check",
+            "Compare with thresholds first: exit code 0 is healthy, 2 is not, and 3 if "
+            "it cannot be told.",
+            Takes.FLAG,
+        ),
+        *group("thresholds, with --check", health_check.THRESHOLDS),
+    )
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Show it once, or until Ctrl-C."""
-        as_json = options["format"] == "json"
         if options["check"]:
-            show_checked(console, options, as_json=as_json)
+            show_checked(console, options)
         if options["watch"] is None:
             figures = read()
-            if as_json:
-                console.print(json.dumps(as_object(figures), indent=2))
+            if console.is_json:
+                console.json(as_object(figures), ascii=True)
             else:
                 console.show(parts(figures))
             return
         every = interval("--watch", options["watch"])
         try:
-            watch(console, every, as_json=as_json)
+            watch(console, every)
         except KeyboardInterrupt:
             if console.is_terminal:
                 console.print()  # below the ^C
@@ -135,9 +105,7 @@ def interval(flag: str, text: str) -> float:
     return every
 
 
-def show_checked(
-    console: Console, options: dict[str, Any], *, as_json: bool
-) -> NoReturn:
+def show_checked(console: Console, options: dict[str, Any]) -> NoReturn:
     """Show it once, after what jobqueue health says, and exit with its code."""
     if options["watch"] is not None:
         raise CommandError("--check and --watch exclude each other.", returncode=3)
@@ -146,10 +114,10 @@ def show_checked(
         figures = read()
         judged = health_check.read(wanted, figures.present)
     except (DatabaseError, JobQueueError) as error:
-        health_check.cannot_tell(console, error, as_json=as_json)
-    if as_json:
+        health_check.cannot_tell(console, error)
+    if console.is_json:
         checked = {"health": health_check.as_object(judged)}
-        console.print(json.dumps({**as_object(figures), **checked}, indent=2))
+        console.json({**as_object(figures), **checked}, ascii=True)
     else:
         console.print(health_check.first_line(judged))
         console.print()
@@ -158,9 +126,9 @@ def show_checked(
     sys.exit(health_check.exit_code(judged))
 
 
-def watch(console: Console, every: float, *, as_json: bool) -> None:
+def watch(console: Console, every: float) -> None:
     """Show it again and again; an outage of the database is shown, too."""
-    if console.rich is not None and not as_json:
+    if console.rich is not None and not console.is_json:
         with rich_output.picture(console.rich) as picture:
             while True:
                 picture.update(rich_output.group(_parts_or_outage()), refresh=True)
@@ -171,8 +139,8 @@ def watch(console: Console, every: float, *, as_json: bool) -> None:
         except OperationalError as error:
             console.warn(_outage(error))
         else:
-            if as_json:
-                console.print(json.dumps(as_object(figures)))
+            if console.is_json:
+                console.json(as_object(figures), ascii=True, indent=None)
             else:
                 console.show(parts(figures))
                 console.print()
@@ -191,55 +159,3 @@ def _outage(error: OperationalError) -> str:
     connections[conf.database].close()
     text = " ".join(str(error).split())
     return f"The database cannot be used, trying again: {text}"
-
-
-def as_object(figures: Figures) -> dict[str, Any]:
-    """The figures as JSON has them; the keys are stable."""
-    return {
-        "time": figures.present.time.isoformat(),
-        "depth_cap": CAP,
-        "window": WINDOW,
-        "notices": [notice._asdict() for notice in notices(figures.present)],
-        "queues": [_fields(depth) for depth in figures.present.depths],
-        "workers": [_worker(worker) for worker in figures.present.workers],
-        "standby": [_standby(row) for row in figures.standby],
-        "throughput": [_throughput(recent) for recent in figures.recent],
-        "failures": [_fields(failure) for failure in figures.failures],
-        "paused": [_fields(closed) for closed in figures.present.closed],
-    }
-
-
-def _fields(row: Any) -> dict[str, Any]:
-    values = {name: getattr(row, name) for name in row.__slots__}
-    return {
-        name: value.isoformat() if isinstance(value, datetime) else value
-        for name, value in values.items()
-    }
-
-
-def _worker(worker: WorkerRow) -> dict[str, Any]:
-    fields = _fields(worker)
-    memory, remote = fields.pop("rss"), fields.pop("is_remote")
-    return {**fields, "memory": memory, "alive": is_alive(worker), "remote": remote}
-
-
-def _standby(row: LeaseRow) -> dict[str, Any]:
-    return {
-        "name": row.name.removeprefix(STANDBY),
-        "active": row.holder if row.state == "held" else None,
-        "host": row.host,
-        "since": row.since.isoformat(),
-        "lease": row.left,
-        "fence": row.fence,
-    }
-
-
-def _throughput(recent: Recent) -> dict[str, Any]:
-    fields = _fields(recent)
-    del fields["run"], fields["wait"]
-    return {
-        **fields,
-        "wait_p95": recent.wait_time(0.95),
-        "run_p50": recent.run_time(0.5),
-        "run_p95": recent.run_time(0.95),
-    }

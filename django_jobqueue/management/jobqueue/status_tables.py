@@ -1,10 +1,12 @@
-"""The parts of the picture that ``jobqueue status`` prints."""
+"""What ``jobqueue status`` shows: read once, as tables for people, as JSON for
+programs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Final
+from textwrap import fill
+from typing import Any, Final, NamedTuple
 
 from django.utils import timezone
 
@@ -13,41 +15,312 @@ from django_jobqueue.domain.histogram import added, percentile
 from django_jobqueue.domain.lease_names import STANDBY
 from django_jobqueue.domain.states import WorkerState
 from django_jobqueue.logs import one_line
-from django_jobqueue.management.jobqueue.status_data import Figures
 from django_jobqueue.management.jobqueue.text_tables import (
-    Column,
     Paragraph,
     Part,
     Row,
     Section,
 )
-from django_jobqueue.management.jobqueue.time_formats import local
+from django_jobqueue.stats import current_state
+from django_jobqueue.stats.current_state import Present
 from django_jobqueue.stats.unclaimed_jobs import depth_text, notices
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.reading import stats
 from django_jobqueue.store.reading.claimers import is_alive
-from django_jobqueue.store.reading.leases import LeaseRow
-from django_jobqueue.store.reading.stats import Recent, WorkerRow
+from django_jobqueue.store.reading.leases import LeaseRow, standby_leases
+from django_jobqueue.store.reading.stats import CAP, FailureCount, Recent, WorkerRow
 from django_jobqueue.text import numbers
+from django_jobqueue.verbs.columns import (
+    MEGABYTES,
+    NONE,
+    NUMBER,
+    QUEUES,
+    SPAN,
+    Column,
+    Listing,
+    Type,
+    local,
+    only_json,
+)
 
-NONE: Final = "-"
-QUEUE: Final = Column("Queue", breaks=True)
+WINDOW: Final = 3_600.0  # seconds that failures and throughput are of
 MOST_ENDED: Final = 10  # workers
-WORKER: Final = Column("Worker", breaks=True)
-JOB_TYPE: Final = Column("Job type", breaks=True)
+COUNT: Final = Type(lambda n: depth_text(n) if n else NONE, right=True)
+RUN_TIME: Final = Type(numbers.run_time, right=True)
+ONE_LINE: Final = Type(lambda text: " ".join(text.split()))
+
+
+class Figures(NamedTuple):
+    """The state of the whole job queue, and what happened in the last hour."""
+
+    present: Present
+    failures: list[FailureCount]
+    recent: list[Recent]
+    standby: list[LeaseRow]  # of hosts of which one is active
+
+
+def read() -> Figures:
+    """Read everything, from the caller's connection."""
+    db = DjangoDatabase()
+    return Figures(
+        current_state.read(),
+        stats.failures(db, WINDOW),
+        stats.recent(db, WINDOW),
+        standby_leases(db),
+    )
+
+
+class At(NamedTuple):
+    """A row, and when it was read."""
+
+    row: Any
+    now: datetime
+
+    def since(self, moment: datetime) -> float:
+        """The seconds from then to now."""
+        return (self.now - moment).total_seconds()
+
+
+class Throughput(NamedTuple):
+    """What workers counted, of one job type in one queue or of all."""
+
+    queue: str
+    job_type: str
+    of: Sequence[Recent]
+
+    def sum(self, name: str) -> int:
+        """The sum of these counts."""
+        return sum(getattr(one, name) for one in self.of)
+
+    def time(self, name: str, share: float) -> float | None:
+        """The time within which this share of them lies."""
+        return percentile(added(getattr(one, name) for one in self.of), share)
+
+
+def _has_ended(worker: WorkerRow) -> bool:
+    return worker.state in (WorkerState.STOPPED, WorkerState.LOST)
+
+
+def _color(worker: WorkerRow) -> str:
+    has_lapsed = not _has_ended(worker) and not is_alive(worker)
+    if worker.state == WorkerState.LOST or has_lapsed:
+        return "red"
+    return "yellow" if worker.state == WorkerState.DRAINING else ""
+
+
+def _left(worker: WorkerRow) -> float | None:
+    return worker.lease if is_alive(worker) else None
+
+
+def _if_held(value: Any) -> Any:
+    return lambda one: value(one) if one.row.state == "held" else None
+
+
+QUEUED: Final = Listing(
+    (
+        Column("queue", "Queue", breaks=True),
+        Column("job_type", "Job type", breaks=True),
+        Column("ready", "Ready", COUNT),
+        Column("later", "Later", COUNT),
+        Column("retrying", "Retrying", COUNT),
+        Column("running", "Running", COUNT),
+        Column("oldest", "Oldest", SPAN),
+    ),
+    "nothing waits, nothing runs.",
+)
+WORKERS: Final = Listing(
+    (
+        *only_json("id"),
+        Column("name", "Worker", breaks=True),
+        *only_json("state"),
+        Column("", "State", value=lambda w: w.state if is_alive(w) else "lapsed"),
+        Column("queues", note="null is every queue"),
+        *only_json("threads async_slots"),
+        Column("running", "Running", NUMBER),
+        Column("", "Slots", NUMBER, lambda w: w.threads + w.async_slots),
+        *only_json("listening age lease release end"),
+        Column("", "Lease", SPAN, _left),
+        Column("memory", "Memory", MEGABYTES, "rss", "bytes"),
+        Column("", "Age", SPAN, "age"),
+        Column("alive", value=is_alive),
+        Column("remote", value="is_remote"),
+        Column("", "Queues", QUEUES, "queues", cut=True),
+    ),
+    "none.",
+    color=_color,
+)
+ENDED: Final = Listing(
+    (
+        Column("", "Worker", value="name", breaks=True),
+        Column("", "State", value="state"),
+        Column("", "How it ended", value="end", cut=True),
+    ),
+    color=_color,
+)
+STANDBY_HOSTS: Final = Listing(
+    (
+        Column(
+            "name",
+            "Name",
+            value=lambda one: one.row.name.removeprefix(STANDBY),
+            breaks=True,
+        ),
+        Column(
+            "active",
+            value=_if_held(lambda one: one.row.holder),
+            note="null if no host is",
+        ),
+        Column(
+            "",
+            "Active host",
+            value=lambda one: (
+                one.row.holder
+                if one.row.state == "held"
+                else f"none (the last one was {one.row.holder})"
+            ),
+            breaks=True,
+        ),
+        *only_json("host since", "row"),
+        Column("lease", value="row.left"),
+        Column("", "Lease", SPAN, _if_held(lambda one: one.row.left)),
+        Column("", "Age", SPAN, _if_held(lambda one: one.since(one.row.since))),
+        Column("fence", "Fence", NUMBER, "row.fence"),
+    ),
+    color=lambda one: "" if one.row.state == "held" else "red",
+)
+LAST_HOUR: Final = Listing(
+    (
+        Column("", "Queue", Type(str), "queue", breaks=True),
+        Column("job_type", "Job type", Type(str), breaks=True),
+        *only_json("queue"),
+        Column("succeeded", "Succeeded", NUMBER, lambda one: one.sum("succeeded")),
+        Column("failed", "Failed", NUMBER, lambda one: one.sum("failed")),
+        Column("retried", "Retried", NUMBER, lambda one: one.sum("retried")),
+        Column("other", value=lambda one: one.sum("other")),
+        Column("wait_p95", "Wait p95", RUN_TIME, lambda one: one.time("wait", 0.95)),
+        Column("run_p50", "Run p50", RUN_TIME, lambda one: one.time("run", 0.5)),
+        Column("run_p95", "Run p95", RUN_TIME, lambda one: one.time("run", 0.95)),
+    ),
+    "no attempt ended.",
+)
+FAILURES: Final = Listing(
+    (
+        Column("", "Jobs", COUNT, "row.count"),
+        Column("error_class", "Exception", value="row.error_class", breaks=True),
+        Column("job_type", "Job type", value="row.job_type", breaks=True),
+        *only_json("count last message", "row"),
+        Column("", "Last ago", SPAN, lambda one: one.since(one.row.last)),
+        Column("", "Message", ONE_LINE, "row.message", cut=True),
+    ),
+    "none.",
+)
+PAUSED: Final = Listing(
+    (
+        Column("what", "What", value="row.what"),
+        Column("name", "Name", value="row.name", breaks=True),
+        Column(
+            "",
+            "Ends in",
+            SPAN,
+            lambda one: None if one.row.until is None else -one.since(one.row.until),
+        ),
+        Column("by", "By", value="row.by", cut=True),
+        *only_json("reason since until", "row"),
+        Column(
+            "", "Reason", value=lambda one: " ".join(one.row.reason.split()), cut=True
+        ),
+    ),
+    color=lambda one: "yellow",
+)
+NOTICES: Final = Listing(
+    (
+        Column(
+            "code",
+            note="no_worker, all_draining, queue_not_served, job_type_not_known or "
+            "queue_not_served_for_job_type",
+        ),
+        *only_json("message queue job_type jobs"),
+    )
+)
+LISTS: Final = {
+    "notices": NOTICES,
+    "queues": QUEUED,
+    "workers": WORKERS,
+    "standby": STANDBY_HOSTS,
+    "throughput": LAST_HOUR,
+    "failures": FAILURES,
+    "paused": PAUSED,
+}
+ONE_OF_ALL: Final = {
+    "time": "when the figures were read, by the database's clock",
+    "depth_cap": f'{CAP}; ready, later or retrying above it means "more than that"',
+    "window": "seconds that throughput and failures cover",
+}
+OTHERS: Final = {
+    "standby": ", of runworkers --standby",
+}
+
+
+def keys() -> str:
+    """The keys of the JSON, for the help."""
+    lists = {n: f"list of {one.keys}{OTHERS.get(n, '')}" for n, one in LISTS.items()}
+    words = {**ONE_OF_ALL, **lists, "health": "with --check, see jobqueue health"}
+    return "\n".join(
+        fill(text, 79, initial_indent=f"  {name:<12}", subsequent_indent=" " * 14)
+        for name, text in words.items()
+    )
+
+
+def rows_of(figures: Figures) -> dict[str, list[Any]]:
+    """The rows of each list."""
+    present, now = figures.present, figures.present.time
+    return {
+        "notices": list(notices(present)),
+        "queues": list(present.depths),
+        "workers": list(present.workers),
+        "standby": [At(row, now) for row in figures.standby],
+        "throughput": [Throughput(r.queue, r.job_type, [r]) for r in figures.recent],
+        "failures": [At(row, now) for row in figures.failures],
+        "paused": [At(row, now) for row in present.closed],
+    }
+
+
+def as_object(figures: Figures) -> dict[str, Any]:
+    """The figures as JSON has them; the keys are stable."""
+    rows = rows_of(figures)
+    return {
+        "time": figures.present.time,
+        "depth_cap": CAP,
+        "window": WINDOW,
+        **{name: list(map(one.as_object, rows[name])) for name, one in LISTS.items()},
+    }
 
 
 def parts(figures: Figures) -> list[Part]:
     """Everything: what is wrong, and a section for each kind of thing."""
     zone = timezone.get_current_timezone_name()
     when = f"{local(figures.present.time)} {zone}"
-    wrong = [one_line(notice.message) for notice in notices(figures.present)]
+    rows = rows_of(figures)
+    wrong = [one_line(notice.message) for notice in rows["notices"]]
+    ended = sorted(filter(_has_ended, rows["workers"]), key=lambda worker: -worker.id)
+    title = "Workers that ended in the last 10 minutes"
+    if len(ended) > MOST_ENDED:
+        title += f" (the newest {MOST_ENDED} of {numbers.number(len(ended))})"
+    recent = sorted(rows["throughput"], key=lambda one: one[:2])
+    hour = _section("The last hour", LAST_HOUR, recent, is_grouped=True)
+    if len(recent) > 1:
+        cells = LAST_HOUR.cells(Throughput("all", "", figures.recent))
+        hour = hour._replace(rows=[*hour.rows, Row(cells)])
+    working = (worker for worker in rows["workers"] if not _has_ended(worker))
+    failed = "Jobs that failed for good in the last hour"
     sections = (
-        queues(figures),
-        workers(figures),
-        ended(figures),
-        standby(figures),
-        throughput(figures),
-        failures(figures),
-        closed(figures),
+        _section("Queues", QUEUED, rows["queues"], is_grouped=True),
+        _section("Workers", WORKERS, working),
+        _section(title, ENDED, ended[:MOST_ENDED]),
+        _section("Standby", STANDBY_HOSTS, rows["standby"]),
+        hour,
+        _section(failed, FAILURES, rows["failures"]),
+        _section("Paused", PAUSED, rows["paused"]),
     )
     return [
         Paragraph(f"Job queue in database {conf.database!r}, {when}"),
@@ -57,208 +330,15 @@ def parts(figures: Figures) -> list[Part]:
     ]
 
 
-def queues(figures: Figures) -> Section:
-    """What waits and runs."""
-    columns = [
-        QUEUE,
-        JOB_TYPE,
-        *(Column(t, right=True) for t in ("Ready", "Later", "Retrying", "Running")),
-        Column("Oldest", right=True),
-    ]
-    rows = [
-        Row(
-            [
-                depth.queue,
-                depth.job_type,
-                *map(_count, (depth.ready, depth.later, depth.retrying, depth.running)),
-                NONE if depth.oldest is None else numbers.span(depth.oldest),
-            ]
-        )
-        for depth in figures.present.depths
-    ]
-    return Section(
-        "Queues", columns, _without_repeats(rows), "nothing waits, nothing runs."
-    )
-
-
-def workers(figures: Figures) -> Section:
-    """Those that have not ended, as far as their rows say."""
-    columns = [
-        WORKER,
-        Column("State"),
-        *(Column(t, right=True) for t in ("Running", "Slots")),
-        *(Column(t, right=True) for t in ("Lease", "Memory", "Age")),
-        Column("Queues", cut=True),
-    ]
-    rows = [
-        Row(
-            [
-                worker.name,
-                worker.state if is_alive(worker) else "lapsed",
-                numbers.number(worker.running),
-                numbers.number(worker.threads + worker.async_slots),
-                numbers.span(worker.lease) if is_alive(worker) else NONE,
-                numbers.megabytes(worker.rss) if worker.rss else NONE,
-                numbers.span(worker.age),
-                "every" if worker.queues is None else ", ".join(worker.queues),
-            ],
-            _colour(worker),
-        )
-        for worker in figures.present.workers
-        if not _has_ended(worker)
-    ]
-    return Section("Workers", columns, rows, "none.")
-
-
-def ended(figures: Figures) -> Section:
-    """The newest of those that ended, and how."""
-    columns = [WORKER, Column("State"), Column("How it ended", cut=True)]
-    all_ended = [worker for worker in figures.present.workers if _has_ended(worker)]
-    newest = sorted(all_ended, key=lambda worker: -worker.id)[:MOST_ENDED]
-    rows = [
-        Row([worker.name, worker.state, worker.end or NONE], _colour(worker))
-        for worker in newest
-    ]
-    title = "Workers that ended in the last 10 minutes"
-    if len(all_ended) > MOST_ENDED:
-        title += f" (the newest {MOST_ENDED} of {numbers.number(len(all_ended))})"
-    return Section(title, columns, rows)
-
-
-def standby(figures: Figures) -> Section:
-    """The active one of hosts that stand by for each other."""
-    columns = [
-        Column("Name", breaks=True),
-        Column("Active host", breaks=True),
-        *(Column(title, right=True) for title in ("Lease", "Age", "Fence")),
-    ]
-    rows = [
-        Row(_standby_cells(row, figures), "" if row.state == "held" else "red")
-        for row in figures.standby
-    ]
-    return Section("Standby", columns, rows)
-
-
-def _standby_cells(row: LeaseRow, figures: Figures) -> list[str]:
-    name, fence = row.name.removeprefix(STANDBY), numbers.number(row.fence)
-    if row.state != "held":
-        return [name, f"none (the last one was {row.holder})", NONE, NONE, fence]
-    age = (figures.present.time - row.since).total_seconds()
-    return [name, row.holder, numbers.span(row.left), numbers.span(age), fence]
-
-
-def throughput(figures: Figures) -> Section:
-    """What workers counted in the last hour, with a row for all of it."""
-    columns = [
-        QUEUE,
-        JOB_TYPE,
-        *(Column(t, right=True) for t in ("Succeeded", "Failed", "Retried")),
-        *(Column(t, right=True) for t in ("Wait p95", "Run p50", "Run p95")),
-    ]
-    recent = sorted(figures.recent, key=lambda one: (one.queue, one.job_type))
-    rows = _without_repeats(
-        [_throughput([one], one.queue, one.job_type) for one in recent]
-    )
-    if len(rows) > 1:
-        rows.append(_throughput(recent, "all", ""))
-    return Section("The last hour", columns, rows, "no attempt ended.")
-
-
-def failures(figures: Figures) -> Section:
-    """What was archived as failed in the last hour, by exception and job type."""
-    columns = [
-        Column("Jobs", right=True),
-        Column("Exception", breaks=True),
-        Column("Job type", breaks=True),
-        Column("Last ago", right=True),
-        Column("Message", cut=True),
-    ]
-    rows = [
-        Row(
-            [
-                _count(failure.count),
-                failure.error_class or NONE,
-                failure.job_type,
-                numbers.span((figures.present.time - failure.last).total_seconds()),
-                " ".join(failure.message.split()),
-            ]
-        )
-        for failure in figures.failures
-    ]
-    title = "Jobs that failed for good in the last hour"
-    return Section(title, columns, rows, "none.")
-
-
-def closed(figures: Figures) -> Section:
-    """What is not claimed, by whom and why."""
-    columns = [
-        Column("What"),
-        Column("Name", breaks=True),
-        Column("Ends in", right=True),
-        Column("By", cut=True),
-        Column("Reason", cut=True),
-    ]
-    rows = [
-        Row(
-            [
-                one.what,
-                one.name,
-                _left(figures.present.time, one.until),
-                one.by or NONE,
-                " ".join(one.reason.split()) or NONE,
-            ],
-            "yellow",
-        )
-        for one in figures.present.closed
-    ]
-    return Section("Paused", columns, rows)
-
-
-def _throughput(recent: Sequence[Recent], queue: str, name: str) -> Row:
-    runs, waits = added(r.run for r in recent), added(r.wait for r in recent)
-    times = (percentile(waits, 0.95), percentile(runs, 0.5), percentile(runs, 0.95))
-    return Row(
-        [
-            queue,
-            name,
-            numbers.number(sum(r.succeeded for r in recent)),
-            numbers.number(sum(r.failed for r in recent)),
-            numbers.number(sum(r.retried for r in recent)),
-            *(
-                NONE if seconds is None else numbers.run_time(seconds)
-                for seconds in times
-            ),
-        ]
-    )
-
-
-def _left(now: datetime, until: datetime | None) -> str:
-    return NONE if until is None else numbers.span((until - now).total_seconds())
-
-
-def _count(count: int) -> str:
-    return depth_text(count) if count else NONE
-
-
-def _without_repeats(rows: list[Row]) -> list[Row]:
-    """The rows with the first text only where it changes."""
-    shortened, before = [], None
-    for row in rows:
-        first, *others = row.cells
-        cells = ["" if first == before else first, *others]
-        shortened.append(Row(cells, row.colour))
+def _section(
+    title: str, listing: Listing, shown: Iterable[Any], *, is_grouped: bool = False
+) -> Section:
+    """These rows as a table; grouped ones have their first text where it changes."""
+    rows, before = [], None
+    for one in shown:
+        first, *others = listing.cells(one)
+        is_repeated = is_grouped and first == before
+        cells = ["" if is_repeated else first, *others]
+        rows.append(Row(cells, listing.color(one)))
         before = first
-    return shortened
-
-
-def _colour(worker: WorkerRow) -> str:
-    has_lapsed = not _has_ended(worker) and not is_alive(worker)
-    if worker.state == WorkerState.LOST or has_lapsed:
-        return "red"
-    if worker.state == WorkerState.DRAINING:
-        return "yellow"
-    return ""
-
-
-def _has_ended(worker: WorkerRow) -> bool:
-    return worker.state in (WorkerState.STOPPED, WorkerState.LOST)
+    return Section(title, listing.shown, rows, listing.empty)

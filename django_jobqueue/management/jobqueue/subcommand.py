@@ -1,150 +1,149 @@
-"""What every subcommand of ``jobqueue`` is, and how its arguments are read."""
+"""The subcommands of ``jobqueue``, as their files declare them."""
 
 from __future__ import annotations
 
-import argparse
 import getpass
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
-from typing import Any, ClassVar, Final, NoReturn
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
-from django.core.management.base import CommandParser, DjangoHelpFormatter
+from django.core.management.base import CommandError
 
-from django_jobqueue import rooms
 from django_jobqueue.management.jobqueue.console import Console
+from django_jobqueue.rooms import load
 from django_jobqueue.text.suggestions import did_you_mean
+from django_jobqueue.verbs.declarations import Argument, Takes, Verb
 
 # Fits the columns enqueued_by and paused_by.
 LONGEST_NAME = 130
 
 WRONG_USE: Final = 2  # the exit code of argparse
 
-# Flags that no likeness leads from to those that there are.
-OTHER_FLAGS: Final = {
-    "--cancelled": "--status cancelled",
-    "--countdown": "--run-after 10m",
-    "--delay": "--run-after 10m",
-    "--eta": "--run-after 2026-11-20T14:30",
-    "--expired": "--status expired",
-    "--failed": "--status failed",
-    "--filter": "--where 'state:retrying'",
-    "--force": "--yes",
-    "--json": "--format json",
-    "--query": "--where 'state:retrying'",
-    "--queued": "--status queued",
-    "--running": "--status running",
-    "--search": "--where 'state:retrying'",
-    "--succeeded": "--status succeeded",
-}
-
-
-class HelpFormatter(DjangoHelpFormatter, argparse.RawDescriptionHelpFormatter):
-    """Django's order of options; descriptions keep their lines."""
-
-
-class Parser(CommandParser):
-    """Reads the arguments of one subcommand, options and the rest in any order."""
-
-    positionals: str = ""  # the destination of those that follow an option
-    siblings: Mapping[str, Parser] = {}  # the parsers of all subcommands, by name
-    verbs: Sequence[str] = ()  # that its first word can be
-    wrong_use: int = WRONG_USE  # exit code
-
-    def parse_known_args(  # type: ignore[override]
-        self, args: Sequence[str] | None = None, namespace: Any = None
-    ) -> tuple[argparse.Namespace, list[str]]:
-        """argparse itself gives up at ``TYPE --queue mail key=value``."""
-        parsed, extras = super().parse_known_args(args, namespace)
-        unknown = [e for e in extras if e.startswith("-") and e != "-"]
-        if unknown:
-            # Said here, as argparse would print the usage of the command above.
-            self.error(self._no_option(unknown[0].partition("=")[0]))
-        if self.positionals:
-            setattr(
-                parsed,
-                self.positionals,
-                [*(getattr(parsed, self.positionals) or ()), *extras],
-            )
-            extras = []
-        return parsed, extras
-
-    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        """End, with the subcommand's own exit code if it is used wrongly."""
-        super().exit(self.wrong_use if status == WRONG_USE else status, message)
-
-    def _no_option(self, flag: str) -> str:
-        known = {name[2:]: name for name in self._option_string_actions}
-        meant = OTHER_FLAGS.get(flag, "")
-        if meant.partition(" ")[0] in known.values():
-            hint = f" Write {meant}."
-        else:  # without their dashes, which make all of them alike
-            near = get_close_matches(flag.lstrip("-"), known, 1)
-            hint = f" Did you mean {known[near[0]]!r}?" if near else ""
-            hint = hint or self._of_others(flag)
-        return f"There is no option {flag!r}.{hint}"
-
-    def _of_others(self, flag: str) -> str:
-        """Which other subcommands have this option, as a sentence, or nothing."""
-        others = [
-            name
-            for name, parser in self.siblings.items()
-            if flag in parser._option_string_actions
-        ]
-        return f" It is an option of {' and '.join(others)}." if others else ""
-
-
-class Names(dict[str, Any]):
-    """The parsers of the subcommands; asked for another name, it says which there
-    are."""
-
-    def __contains__(self, name: object) -> bool:
-        if super().__contains__(name):
-            return True
-        hint = did_you_mean(name, self)
-        for room in rooms.absent():
-            if name in room.subcommands:
-                hint = f" Add {room.name!r} to INSTALLED_APPS."
-        raise argparse.ArgumentError(
-            None,
-            f"There is no subcommand {name!r}.{hint} The subcommands are "
-            f"{', '.join(self)}.",
-        )
+FORMAT: Final = Argument(
+    "format",
+    "text is for people, json for programs (default: text).",
+    choices=("text", "json"),
+    default="text",
+)
+YES: Final = Argument(
+    "yes", "Do not ask before more than one job is changed.", Takes.FLAG
+)
 
 
 class Subcommand(ABC):
     """One subcommand."""
 
-    name: ClassVar[str]
-    summary: ClassVar[str]  # one line, in the list of subcommands
-    description: ClassVar[str]
-    epilog: ClassVar[str] = ""
-    positionals: ClassVar[str] = ""  # their destination, if there may be many
-    verbs: ClassVar[tuple[str, ...]] = ()  # that its first word can be
-    wrong_use: ClassVar[int] = WRONG_USE  # exit code for a wrong command line
-    reads_jobs: ClassVar[bool] = True  # so that it needs PostgreSQL in every mode
+    name: str
+    summary: str  # one line, in the list of subcommands
+    description: str
+    epilog: str = ""
+    json: str = ""  # what --format json prints; empty: there is no --format
+    arguments: Sequence[Argument] = ()
+    verbs: Sequence[str] = ()  # that its first word can be
+    wrong_use: int = WRONG_USE  # exit code for a wrong command line
+    reads_jobs: bool = True  # so that it needs PostgreSQL in every mode
 
-    @abstractmethod
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add its own arguments."""
+    parser: Any = None  # made of it
+
+    def all_arguments(self) -> Iterator[Argument]:
+        """What it takes."""
+        yield from self.arguments
+        if self.json and all(one.name != "format" for one in self.arguments):
+            yield FORMAT
 
     @abstractmethod
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Do it. Raises CommandError."""
 
 
-def positive(text: str) -> int:
-    """A whole number of at least 1, for argparse."""
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(
-            f"must be a whole number of at least 1, not {text!r}"
+class VerbCommand(Subcommand):
+    """A subcommand that does one verb."""
+
+    def __init__(self, verb: Verb) -> None:
+        self.verb = verb
+        self.name, self.summary = verb.name, verb.summary
+        self.description = verb.description
+
+
+Words = list[str]
+Options = dict[str, Any]
+Method = Callable[[Any, Words, Console, Options], None]
+
+
+class SubcommandWithVerbs(Subcommand):
+    """A subcommand whose first word says what to do; without words it lists. The method
+    of a verb has its name."""
+
+    verbs: Sequence[str]  # the first one lists
+    wanted: str  # what follows a verb, for the usage
+
+    def all_arguments(self) -> Iterator[Argument]:
+        """The words first."""
+        names = f"{', '.join(self.verbs[:-1])} or {self.verbs[-1]}"
+        yield Argument(
+            "words",
+            f"{names} (default: {self.verbs[0]}), then names.",
+            f"VERB [{self.wanted}]",
+            words="*",
         )
-    return number
+        yield from super().all_arguments()
+
+    def run(self, console: Console, options: dict[str, Any]) -> None:
+        """Do what the first word says. Raises CommandError."""
+        verb, *words = options["words"] or [self.verbs[0]]
+        if verb not in self.verbs:
+            hint = did_you_mean(verb, self.verbs)
+            raise CommandError(
+                f"{self.name} has no verb {verb!r}.{hint} Its verbs are "
+                f"{', '.join(self.verbs)}."
+            )
+        for one in self.all_arguments():
+            is_given = options[one.name] not in (None, False)
+            verbs = one.only.split()
+            if verbs and is_given and verb not in verbs:
+                listed = " and ".join(verbs)
+                raise CommandError(f"{flag_of(one)} goes with {listed} alone.")
+        self.do(verb, words, console, options)
+
+    @abstractmethod
+    def do(self, verb: str, words: Words, console: Console, options: Options) -> None:
+        """Do it with these words. Raises CommandError."""
+
+
+def no_words(words: Sequence[str]) -> None:
+    """Raises CommandError for a name where all are listed."""
+    if words:
+        raise CommandError(f"list takes no name. Did you mean 'show {words[0]}'?")
+
+
+class Table(Mapping[str, Any]):
+    """Subcommands by name, of which each is imported when it is asked for."""
+
+    def __init__(self, places: Mapping[str, str]) -> None:
+        self._places = places  # dotted
+        self._loaded: dict[str, Subcommand] = {}
+
+    def __getitem__(self, name: str) -> Subcommand:
+        if name not in self._loaded:
+            made = load(self._places[name])
+            self._loaded[name] = made() if isinstance(made, type) else made
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+
+def flag_of(argument: Argument) -> str:
+    """Its option on the command line."""
+    name = argument.name.rstrip("_").replace("_", "-")
+    return argument.flag or f"--{name}"
 
 
 def by() -> str:

@@ -6,18 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from django_jobqueue.logs import one_line
+from django_jobqueue.verbs.columns import Column
 
 GAP = "  "
-
-
-class Column(NamedTuple):
-    """A column. Where a terminal is too narrow for all of them, long names are broken
-    into lines (``breaks``) and other texts are cut (``cut``)."""
-
-    title: str
-    right: bool = False
-    breaks: bool = False
-    cut: bool = False
 
 
 class Row(NamedTuple):
@@ -53,12 +44,12 @@ Part = Section | Paragraph
 
 def plain_table(columns: Sequence[Column], rows: Sequence[Row]) -> list[str]:
     """The lines of a table, its columns as wide as their longest text."""
-    titles = [column.title for column in columns]
+    titles = [column.label for column in columns]
     texts = [titles, *([one_line(cell) for cell in row.cells] for row in rows)]
     widths = [max(map(len, cells)) for cells in zip(*texts, strict=True)]
     return [
         GAP.join(
-            f"{cell:{'>' if column.right else '<'}{width}}"
+            f"{cell:{'>' if column.type.right else '<'}{width}}"
             for column, cell, width in zip(columns, cells, widths, strict=True)
         ).rstrip()
         for cells in texts

@@ -5,16 +5,16 @@ from __future__ import annotations
 import sys
 from typing import Any, Final
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.status import interval
-from django_jobqueue.management.jobqueue.status_data import read
-from django_jobqueue.management.jobqueue.status_tables import parts
+from django_jobqueue.management.jobqueue.status_tables import parts, read
 from django_jobqueue.management.jobqueue.subcommand import Subcommand
 from django_jobqueue.management.jobqueue.top_screen.log_handlers import (
     no_log_on_terminal,
 )
+from django_jobqueue.verbs.declarations import Argument, Takes
 
 MISSING: Final = (
     'jobqueue top draws with textual: pip install "django-jobqueue[top]". Without it: '
@@ -49,19 +49,15 @@ textual: pip install "django-jobqueue[top]"; without it, see jobqueue status
 While the database cannot be used, or does not answer, the last figures stay and
 a line says so. Logs are not written to the terminal meanwhile; files are."""
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add how often it looks."""
-        parser.add_argument(
-            "--every",
-            metavar="SECONDS",
+    arguments = (
+        Argument(
+            "every",
+            "Refresh every so many seconds (default: 1).",
+            "SECONDS",
             default="1",
-            help="Refresh every so many seconds (default: 1).",
-        )
-        parser.add_argument(
-            "--once",
-            action="store_true",
-            help="Print what jobqueue status prints, and end.",
-        )
+        ),
+        Argument("once", "Print what jobqueue status prints, and end.", Takes.FLAG),
+    )
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Show it until it is quit. Raises CommandError."""

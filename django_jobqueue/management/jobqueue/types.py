@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
-from textwrap import fill
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.core.management.base import CommandError
 
@@ -14,31 +13,105 @@ from django_jobqueue.domain.job_options import OF_TYPE, OVERRIDES
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.exceptions import UnknownJobType
-from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.detail_page import (
-    as_json,
+from django_jobqueue.management.jobqueue.console import (
+    Console,
     followers_text,
     listed,
     moment_text,
-    print_facts,
 )
 from django_jobqueue.management.jobqueue.override import UNLIMITED, override_text
-from django_jobqueue.management.jobqueue.subcommand_verbs import (
+from django_jobqueue.management.jobqueue.subcommand import (
     SubcommandWithVerbs,
     no_words,
 )
-from django_jobqueue.management.jobqueue.text_tables import Column, Row
 from django_jobqueue.models import JobType
 from django_jobqueue.stats.pauses import is_paused
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import stats
 from django_jobqueue.text import numbers
+from django_jobqueue.verbs.columns import (
+    NONE,
+    NUMBER,
+    RIGHT,
+    Column,
+    Listing,
+    only_json,
+)
 
-COLUMNS: Final = (
-    Column("Job type", breaks=True),
-    Column("Queue", breaks=True),
-    *(Column(t, right=True) for t in ("Attempts", "Limit", "Waiting", "Running")),
-    Column("Note", cut=True),
+
+def _length(seconds: float | None) -> str:
+    return "" if seconds is None else numbers.length(timedelta(seconds=seconds))
+
+
+def _seconds(value: Any) -> Any:
+    return value.total_seconds() if isinstance(value, timedelta) else value
+
+
+def _short(policy: dict[str, Any]) -> str:
+    """What holds, marked if it is an override."""
+    value = NONE if policy["value"] is None else numbers.number(policy["value"])
+    return value if policy["override"] is None else f"{value}*"
+
+
+def _note(one: Known) -> str:
+    unknown = "" if one.is_known else "no handler here"
+    return ", ".join(filter(None, ("paused" * one.paused, unknown))) or NONE
+
+
+def _if_paused(name: str, none: Any = "") -> Callable[[Known], Any]:
+    return lambda one: getattr(one.row, name) if one.paused else none
+
+
+class Known(NamedTuple):
+    """A job type, and how many of its jobs wait and run."""
+
+    row: JobType
+    waiting: int
+    running: int
+
+    @property
+    def paused(self) -> bool:
+        """Whether none of its jobs is claimed now."""
+        return is_paused(self.row)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its handler is declared here."""
+        return registry.get(self.row.name) is not None
+
+    @property
+    def policy(self) -> dict[str, Any]:
+        """What holds, by option."""
+        return {option: _policy(self.row, option) for option in OVERRIDES}
+
+
+def _limit(option: str) -> Callable[[Known], str]:
+    return lambda one: _short(_policy(one.row, option))
+
+
+TYPES: Final = Listing(
+    (
+        Column("name", "Job type", value="row.name", breaks=True),
+        *only_json("handler description", "row"),
+        Column("queue", "Queue", value="row.queue", breaks=True),
+        *only_json("delivery atomic", "row"),
+        Column("is_known", note="the handler is declared here"),
+        *only_json("backoff retry max_crashes", "row"),
+        Column("expires_in", value=lambda one: _seconds(one.row.expires_in)),
+        *only_json("unique_by followers sensitive", "row"),
+        Column("paused"),
+        Column("paused_by", value=_if_paused("paused_by")),
+        Column("paused_reason", value=_if_paused("paused_reason")),
+        Column("resume_at", value=_if_paused("resume_at", None)),
+        Column("policy"),
+        Column("", "Attempts", RIGHT, _limit("max_attempts")),
+        Column("", "Limit", RIGHT, _limit("concurrency")),
+        Column("waiting", "Waiting", NUMBER),
+        Column("running", "Running", NUMBER),
+        *only_json("declared_at", "row"),
+        Column("", "Note", value=_note, cut=True),
+    ),
+    "No job types: run manage.py migrate where handlers are.",
 )
 
 
@@ -58,17 +131,11 @@ declares, what operators override, and how many jobs wait and run.
 
 Attempts and limit (of jobs that run at once) are those in force, with a *
 where an operator overrides the code. Overrides are made by jobqueue override."""
-    epilog = """\
---format json prints a list, and for "show" one object, of {name, handler,
-description, is_known (the handler is declared here), queue, delivery, atomic,
-backoff, retry, max_crashes, expires_in, unique_by, followers, sensitive,
-paused, paused_by, paused_reason, resume_at, policy, waiting, running,
-declared_at}.
-Policy has {code, override, value} for each option that can be overridden: the
-declared value, the override (null if there is none), and the value in force.
-Durations are in seconds; null is unlimited, or for keep_... the value of the
-settings. No lane is counted above 10,000. The options of policy are:
-""" + fill(", ".join(OVERRIDES), 79)
+    json = f"""a list, and for "show" one object, of {TYPES.keys}. Policy has {{code,
+    override, value}} for each option that can be overridden: the declared value, the
+    override (null if there is none), and the value in force. Durations are in seconds;
+    null is unlimited, or for keep_... the value of the settings. No lane is counted
+    above 10,000. The options of policy are: {", ".join(OVERRIDES)}"""
 
     def do(
         self, verb: str, words: list[str], console: Console, options: dict[str, Any]
@@ -76,53 +143,29 @@ settings. No lane is counted above 10,000. The options of policy are:
         """List them, or show one. Raises CommandError, UnknownJobType."""
         if verb == "list":
             no_words(words)
-            _list(console, options)
+            console.rows(TYPES, read())
             return
         if len(words) != 1:
             raise CommandError("Say which job type to show.")
-        by_name = {one["name"]: one for one in as_objects()}
+        by_name = {one.row.name: one for one in read()}
         if words[0] not in by_name:
             raise UnknownJobType(words[0], registry.near(words[0], list(by_name)))
-        one = by_name[words[0]]
-        if options["format"] == "json":
-            console.print(as_json(one))
+        one = TYPES.as_object(by_name[words[0]])
+        if console.is_json:
+            console.json(one)
         else:
-            print_facts(console, _facts(one))
+            console.facts(_facts(one))
 
 
-def as_objects() -> list[dict[str, Any]]:
-    """All job types, by name; the keys are stable."""
+def read() -> list[Known]:
+    """All job types, by name."""
     counts: dict[str, list[int]] = {}
     for depth in stats.depths(DjangoDatabase()):
         sums = counts.setdefault(depth.job_type, [0, 0])
         sums[0] += depth.ready + depth.later
         sums[1] += depth.running
     rows = JobType.objects.using(conf.database).order_by("name")
-    return [_as_object(row, *counts.get(row.name, (0, 0))) for row in rows]
-
-
-def _as_object(row: JobType, waiting: int, running: int) -> dict[str, Any]:
-    paused = is_paused(row)
-    same = ("name", "handler", "description", "queue", "delivery", "atomic")
-    return {
-        **{name: getattr(row, name) for name in same},
-        "is_known": registry.get(row.name) is not None,
-        "backoff": row.backoff,
-        "retry": row.retry,
-        "max_crashes": row.max_crashes,
-        "expires_in": _seconds(row.expires_in),
-        "unique_by": row.unique_by,
-        "followers": row.followers,
-        "sensitive": row.sensitive,
-        "paused": paused,
-        "paused_by": row.paused_by if paused else "",
-        "paused_reason": row.paused_reason if paused else "",
-        "resume_at": row.resume_at if paused else None,
-        "policy": {option: _policy(row, option) for option in OVERRIDES},
-        "waiting": waiting,
-        "running": running,
-        "declared_at": row.declared_at,
-    }
+    return [Known(row, *counts.get(row.name, (0, 0))) for row in rows]
 
 
 def _policy(row: JobType, option: str) -> dict[str, Any]:
@@ -141,44 +184,6 @@ def _in_force(row: JobType, option: str, code: Any, override: Any) -> Any:
     if override is None:
         return code
     return None if override == OVERRIDES[option].unlimited else override
-
-
-def _list(console: Console, options: dict[str, Any]) -> None:
-    objects = as_objects()
-    if options["format"] == "json":
-        console.print(as_json(objects))
-        return
-    if not objects:
-        console.print("No job types: run manage.py migrate where handlers are.")
-        return
-    console.table(COLUMNS, [Row(_cells(one)) for one in objects])
-
-
-def _cells(one: dict[str, Any]) -> list[str]:
-    return [
-        one["name"],
-        one["queue"],
-        _short(one["policy"]["max_attempts"]),
-        _short(one["policy"]["concurrency"]),
-        numbers.number(one["waiting"]),
-        numbers.number(one["running"]),
-        _note(one),
-    ]
-
-
-def _short(policy: dict[str, Any]) -> str:
-    """What holds, marked if it is an override."""
-    value = "-" if policy["value"] is None else numbers.number(policy["value"])
-    return value if policy["override"] is None else f"{value}*"
-
-
-def _note(one: dict[str, Any]) -> str:
-    notes = []
-    if one["paused"]:
-        notes.append("paused")
-    if not one["is_known"]:
-        notes.append("no handler here")
-    return ", ".join(notes) or "-"
 
 
 def _facts(one: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -234,11 +239,3 @@ def _policy_text(option: str, policy: dict[str, Any]) -> str:
         return text
     override = timedelta(seconds=policy["override"]) if is_span else policy["override"]
     return f"{override_text(option, override)} (overridden; otherwise {text})"
-
-
-def _length(seconds: float | None) -> str:
-    return "" if seconds is None else numbers.length(timedelta(seconds=seconds))
-
-
-def _seconds(value: Any) -> Any:
-    return value.total_seconds() if isinstance(value, timedelta) else value

@@ -3,8 +3,7 @@ options that say the same in short."""
 
 from __future__ import annotations
 
-from argparse import _ActionsContainer as Group
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final
 
@@ -14,7 +13,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.exceptions import UnknownJobType
 from django_jobqueue.management.jobqueue.failure_groups import key_of
-from django_jobqueue.management.jobqueue.time_formats import DURATIONS, duration
+from django_jobqueue.management.jobqueue.inputs import duration
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.models.matching_ids import matching_ids
 from django_jobqueue.search import SearchError, parse
@@ -22,34 +21,52 @@ from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.search.type_names import types_named, with_whole_type
 from django_jobqueue.store import find
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.text.durations import DURATIONS
+from django_jobqueue.verbs.declarations import Argument, Takes
 
 MOST_IDS: Final = 1_000  # jobs whose id begins as a search says
 AGE: Final = {Table.QUEUED: "created", Table.ARCHIVED: "finished"}
-HELP: Final = {
-    "--where": "Jobs that the admin's search finds by this, such as 'type:send_receipt "
-    "error:TimeoutError data.order_id:7'; may be given again, for jobs that meet all.",
-    "--type": "Jobs of this type; the last part of its name is enough if only one "
-    "has it.",
-    "--queue": "Jobs in this queue.",
-    "--group": "Jobs of this failure group: its fingerprint, or the beginning of it.",
-    "--older-than": f"Jobs that were enqueued (archived ones: that ended) longer ago: "
-    f"{DURATIONS}.",
-}
-METAVARS: Final = {
-    "--where": "SEARCH",
-    "--type": "TYPE",
-    "--queue": "QUEUE",
-    "--group": "GROUP",
-    "--older-than": "DURATION",
+FILTERS: Final = {
+    one.name: one
+    for one in (
+        Argument(
+            "where",
+            "Jobs that the admin's search finds by this, such as 'type:send_receipt "
+            "error:TimeoutError data.order_id:7'; may be given again, for jobs that "
+            "meet all.",
+            "SEARCH",
+            is_list=True,
+        ),
+        Argument(
+            "type",
+            "Jobs of this type; the last part of its name is enough if only one "
+            "has it.",
+            "TYPE",
+        ),
+        Argument("queue", "Jobs in this queue.", "QUEUE"),
+        Argument(
+            "group",
+            "Jobs of this failure group: its fingerprint, or the beginning of it.",
+            "GROUP",
+        ),
+        Argument(
+            "older_than",
+            "Jobs that were enqueued (archived ones: that ended) longer ago: "
+            f"{DURATIONS}.",
+            Takes.DURATION,
+        ),
+    )
 }
 
 
-def add_arguments(group: Group, flags: Sequence[str]) -> None:
-    """Add those of these options that every command has alike."""
-    for flag in flags:
-        if flag in HELP:
-            more: dict[str, Any] = {"action": "append"} if flag == "--where" else {}
-            group.add_argument(flag, metavar=METAVARS[flag], help=HELP[flag], **more)
+def filters(names: Iterable[str], group: str = "filter") -> Iterator[Argument]:
+    """Those of these options that every command has alike."""
+    return (FILTERS[name]._replace(group=group) for name in names if name in FILTERS)
+
+
+def given(options: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """The filters that were given."""
+    return {name: options[name] for name in names if options[name]}
 
 
 def selection(

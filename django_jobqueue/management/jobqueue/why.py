@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from django_jobqueue import operations
 from django_jobqueue.domain.states import ArchivedStatus, QueuedStatus
 from django_jobqueue.logs import one_line
-from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.detail_page import as_json, moment_text
-from django_jobqueue.management.jobqueue.job_ids import HELP, job_id
+from django_jobqueue.management.jobqueue.console import Console, moment_text
+from django_jobqueue.management.jobqueue.inputs import JOB, job_id
 from django_jobqueue.management.jobqueue.shown_job import why_not_running
 from django_jobqueue.management.jobqueue.subcommand import Subcommand
-from django_jobqueue.management.jobqueue.subcommand_verbs import add_format
 from django_jobqueue.stats.why_not_running import Reason
 from django_jobqueue.store.rows import Job
 
@@ -31,22 +27,17 @@ the command that helps, if there is one. Of a job that runs or has finished, it
 says that.
 
   jobqueue why 019a9f5e-7c3b-7d4e-8a51-0c6f2f7f6a11"""
-    epilog = """\
---format json prints one object: id, job_type, queue, status, runs, over, and
-reasons, a list of {text, about (limit, key, job type, queue, or empty), remedy
-(a command, without manage.py; empty if there is nothing to do)}."""
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add the id, and --format."""
-        parser.add_argument("id", metavar="ID", help=f"The job, by {HELP}.")
-        add_format(parser)
+    json = """one object: id, job_type, queue, status, runs, over, and reasons, a list
+    of {text, about (limit, key, job type, queue, or empty), remedy (a command, without
+    manage.py; empty if there is nothing to do)}."""
+    arguments = (JOB,)
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Say it. Raises CommandError, JobNotFound."""
         job = operations.get_job(job_id(options["id"]))
         reasons = list(_reasons(job))
-        if options["format"] == "json":
-            console.print(as_json(_as_object(job, reasons)))
+        if console.is_json:
+            console.json(_as_object(job, reasons))
             return
         console.print(one_line(_state(job)))
         for reason in reasons:

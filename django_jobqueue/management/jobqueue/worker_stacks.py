@@ -9,7 +9,6 @@ from typing import Any
 from django_jobqueue import operations
 from django_jobqueue.conf import conf
 from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.detail_page import as_json, print_text
 from django_jobqueue.management.jobqueue.subcommand import by
 from django_jobqueue.models import Worker
 from django_jobqueue.text import numbers
@@ -18,17 +17,15 @@ sleep = time.sleep
 POLL_EVERY = 0.1  # seconds
 
 
-def show(
-    console: Console, options: dict[str, Any], ids: list[int], seconds: float
-) -> None:
+def show(console: Console, ids: list[int], seconds: float) -> None:
     """Request stack dumps of these workers, wait this long for all, and show them."""
     operations.request_stack_dumps(ids, by=by())
     dumps = [_as_object(worker) for worker in _when_dumped(ids, seconds)]
-    if options["format"] == "json":
-        console.print(as_json(dumps))
+    if console.is_json:
+        console.json(dumps)
         return
     for one in dumps:
-        print_text(console, f"Worker {one['name']}", _text(one))
+        console.section(f"Worker {one['name']}", _text(one))
 
 
 def _when_dumped(ids: list[int], seconds: float) -> list[Worker]:

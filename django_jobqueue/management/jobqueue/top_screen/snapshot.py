@@ -61,4 +61,5 @@ def _running() -> list[dict[str, Any]]:
 def _groups() -> list[dict[str, Any]]:
     groups = FailureGroup.objects.using(conf.database).filter(STATES["open"])
     newest = groups.order_by("-last_seen", "-fingerprint")[:MOST_GROUPS]
-    return failure_groups.as_objects(list(newest))
+    rows = failure_groups.with_figures(list(newest))
+    return [failure_groups.GROUPS.as_object(row) for row in rows]

@@ -1,0 +1,105 @@
+"""``jobqueue pause`` and ``jobqueue resume``, of job types or queues."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any, Final
+
+from django.core.management.base import CommandError
+
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.policy import queue_problem
+from django_jobqueue.management.jobqueue.console import Console
+from django_jobqueue.management.jobqueue.inputs import values_of, warn_of_unknown
+from django_jobqueue.management.jobqueue.subcommand import VerbCommand, by
+from django_jobqueue.models import JobType, Queue
+from django_jobqueue.stats.database_clock import database_now
+from django_jobqueue.stats.pauses import is_paused
+from django_jobqueue.verbs.columns import local
+from django_jobqueue.verbs.declarations import Argument, On, Takes, Verb
+from django_jobqueue.verbs.pauses import PAUSE, PAUSE_QUEUE, RESUME, RESUME_QUEUE
+
+
+class Pausing(VerbCommand):
+    """Does one thing to job types or, with --queue, to queues."""
+
+    of_queues: Verb
+
+    def all_arguments(self) -> Iterator[Argument]:
+        """The names, and those of the verb."""
+        names = f"Job types to be {self.verb.done}."
+        yield Argument("names", names, "NAME", words="+")
+        yield Argument("queue", "The names are those of queues.", Takes.FLAG)
+        yield from self.verb.arguments
+        yield from super().all_arguments()
+
+    def run(self, console: Console, options: dict[str, Any]) -> None:
+        """Do it to all of them or none. Raises CommandError."""
+        names = list(dict.fromkeys(options["names"]))
+        for name in names:
+            problem = queue_problem(name) if options["queue"] else None
+            if problem:
+                raise CommandError(f"The name of a queue {problem}")
+        verb = self.of_queues if options["queue"] else self.verb
+        self.do(console, options, verb, names)
+
+    @abstractmethod
+    def do(
+        self, console: Console, options: dict[str, Any], verb: Verb, names: list[str]
+    ) -> None:
+        """Do it, and answer."""
+
+
+class Pause(Pausing):
+    """Pauses them."""
+
+    of_queues = PAUSE_QUEUE
+    json = """one object: paused (names), until (null: until they are resumed),
+    replaced (those that were paused already)."""
+
+    def do(
+        self, console: Console, options: dict[str, Any], verb: Verb, names: list[str]
+    ) -> None:
+        """Pause them; what was paused already is worth a remark."""
+        how = values_of(verb.arguments, options, database_now())
+        until = how.get("resume_at")
+        if verb.on is On.QUEUE:
+            warn_of_unknown(console, names)
+        model: Any = Queue if verb.on is On.QUEUE else JobType
+        rows = model.objects.using(conf.database).filter(pk__in=names).order_by("pk")
+        before = [row.name for row in rows if is_paused(row)]
+        paused = sorted(verb.function(names, by=by(), **how))
+        if console.is_json:
+            console.json({"paused": paused, "until": until, "replaced": before})
+            return
+        end = "until they are resumed" if until is None else f"until {local(until)}"
+        console.info(f"{verb.on.capitalize()}s paused {end}: {', '.join(paused)}.")
+        if before:
+            names_text = ", ".join(before)
+            console.warn(f"Paused already; reason and end are replaced: {names_text}.")
+
+
+class Resume(Pausing):
+    """Resumes them."""
+
+    of_queues = RESUME_QUEUE
+    json = "one object: resumed (names), not_paused (those that were not)."
+
+    def do(
+        self, console: Console, options: dict[str, Any], verb: Verb, names: list[str]
+    ) -> None:
+        """Resume them; what was not paused is worth a remark."""
+        resumed = sorted(verb.function(names, by=by()))
+        left = [name for name in names if name not in resumed]
+        if console.is_json:
+            console.json({"resumed": resumed, "not_paused": left})
+            return
+        if resumed:
+            console.info(f"{verb.on.capitalize()}s resumed: {', '.join(resumed)}.")
+        for name in left:
+            console.warn(f"The {verb.on} {name!r} was not paused.")
+
+
+PAUSING: Final = Pause(PAUSE)
+RESUMING: Final = Resume(RESUME)

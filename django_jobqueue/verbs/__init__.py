@@ -1,0 +1,1 @@
+"""Verbs of operators and columns of lists, each declared once for every surface."""

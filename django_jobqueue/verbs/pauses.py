@@ -1,0 +1,50 @@
+"""The verbs that pause job types and queues."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from django_jobqueue import operations
+from django_jobqueue.verbs.declarations import Argument, On, Takes, Verb
+
+PAUSE: Final = Verb(
+    "pause",
+    operations.pause,
+    on=On.JOB_TYPE,
+    right="pause_jobtype",
+    summary="Stop the claiming of job types, or of queues.",
+    done="paused",
+    arguments=(
+        Argument("reason", "Shown with the pause.", default=""),
+        Argument("resume_at", "The pause ends by itself", Takes.END),
+    ),
+    description="""\
+Pause job types, or with --queue queues: none of their jobs is claimed from the
+next claim on, in the whole cluster. What runs goes on; what is enqueued waits.
+
+  jobqueue pause shop.send_receipt --for 30m --reason "mail server is down"
+  jobqueue pause shop.send_receipt --until 2026-11-20T14:30
+  jobqueue pause mail reports --queue""",
+)
+
+RESUME: Final = Verb(
+    "resume",
+    operations.resume,
+    on=On.JOB_TYPE,
+    right="pause_jobtype",
+    summary="Let paused job types, or queues, be claimed again.",
+    done="resumed",
+    description="""\
+Resume job types, or with --queue queues: their jobs are claimed again at once.
+
+  jobqueue resume shop.send_receipt
+  jobqueue resume mail reports --queue""",
+)
+
+PAUSE_QUEUE, RESUME_QUEUE = (
+    verb._replace(
+        function=partial(verb.function, queues=True), on=On.QUEUE, right="pause_queue"
+    )
+    for verb in (PAUSE, RESUME)
+)
