@@ -45,7 +45,7 @@ _FIRST = {
         archivedjob: <id>/download free_key replay
         queuedjob: <id>/download run_now reschedule cancel free_key release
         queuedjob: allow_attempts fail
-        jobsearch: start <id>/stop
+        jobsearch: start <id>/resume <id>/step <id>/stop
         jobtype: pause resume
         host: drain resume restart scale stop
         lease: take-away

@@ -506,7 +506,7 @@ def test_without_its_job_an_operation_is_run_here_or_resumed(anna: Client) -> No
     id = started()
     operations.cancel([str(BulkOperation.objects.get(pk=id).job_id)])
     shown = get(anna, page_of(MODEL, id))
-    assert "The job that ran this operation is gone." in shown.text
+    assert "The job that did the work is gone." in shown.text
     assert shown.all("button", formaction=act_of("resume", id))
     press(anna, act_of("resume", id))
     job = BulkOperation.objects.get(pk=id).job_id

@@ -198,14 +198,19 @@ def test_what_means_nothing_or_is_found_at_once_is_not_searched(anna: Client) ->
     assert "At most 3 of your searches can run at once." in told
 
 
-def test_the_page_says_that_its_job_is_gone_or_paused(anna: Client) -> None:
+def test_one_whose_job_is_gone_or_paused_says_so_and_goes_on(anna: Client) -> None:
     search = started(anna)
     JobType.objects.filter(name="jobqueue.bulk").update(
         paused=True, paused_at=timezone.now()
     )
     assert "is paused, so it waits: jobqueue.bulk, default" in result(anna, search).text
     QueuedJob.objects.all().delete()
-    assert "The job that ran this search is gone." in result(anna, search).text
+    page = result(anna, search)
+    assert "The job that did the work is gone." in page.text
+    post(anna, page_of("jobsearch", search.pk).replace("/change/", "/resume/"), {})
+    assert QueuedJob.objects.get().data == {"search": str(search.pk)}
+    post(anna, page_of("jobsearch", search.pk).replace("/change/", "/step/"), {})
+    assert JobSearch.objects.get().state == "done"
     # Nor does what plain SQL wrote break one.
     for stored in ({}, [], {"archived": 3}, {"nowhere": {}}):
         JobSearch.objects.update(selections=stored)

@@ -14,7 +14,7 @@ BASES = {"Enum", "StrEnum", "IntEnum", "TextChoices", "IntegerChoices"}
 
 # Tables and matches that leave members out on purpose: where, and of what.
 PARTIAL: dict[tuple[str, str], str] = {
-    ("admin/bulk/bulk_progress.py", "WorkState"): "others have no words of their own",
+    ("admin/work/work_progress.py", "WorkState"): "the style of others is their name",
     ("admin/bulk/bulk_progress.py", "ReplayExpiry"): "a new one is shown as a moment",
     ("backends/results.py", "ArchivedStatus"): "exceptions where a handler has none",
     ("backends/task_runner.py", "Verb"): "the same",

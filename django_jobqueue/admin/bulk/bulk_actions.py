@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -10,113 +10,50 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import operations
-from django_jobqueue.admin.actions.action import Action
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.actions.drafts import may_draft
+from django_jobqueue.admin.work.work_actions import (
+    STEP_SECONDS,
+    Pause,
+    Resume,
+    RunStep,
+    Stop,
+    WorkAction,
+)
 from django_jobqueue.domain.states import BulkKind, WorkState
 from django_jobqueue.exceptions import JobQueueError
 from django_jobqueue.models import BulkOperation
-from django_jobqueue.store.work_rows import ACTIVE, OPEN, RESUMABLE
 from django_jobqueue.text import numbers
 
-STEP_SECONDS: Final = 2.0  # of work in a request, where no worker does it
+RIGHTS: Final = ("start_bulkoperation",)
 
 
-class OperationAction(Action):
-    """A button that posts; the page of the operation shows the result.
-
-    Buttons read ``row.progress``, which the page sets.
-    """
-
-    is_post_only = True
-    rights = ("start_bulkoperation",)
-    # Whether it also needs the right to do the same to single jobs.
-    needs_single_right: ClassVar[bool] = True
+class OfJobs(WorkAction):
+    """It also needs the right to do the same to single jobs; pausing and stopping do
+    not."""
 
     def is_allowed(self, request: HttpRequest, row: Any = None) -> bool:
-        """Pausing and stopping need fewer rights than starting."""
+        """Both rights."""
         if not super().is_allowed(request, row):
             return False
-        return (
-            row is None or not self.needs_single_right or may_draft(request, row.kind)
-        )
-
-    def do(self, request: HttpRequest, row: BulkOperation) -> str:
-        """Do it; returns a message, empty if the state does not allow it."""
-        raise NotImplementedError
-
-    def respond(
-        self, page: ActionAdmin, request: HttpRequest, row: BulkOperation
-    ) -> HttpResponse:
-        """Do it, log it, and go back with a message."""
-        try:
-            text = self.do(request, row)
-        except JobQueueError as error:
-            return page.back_to(request, row, str(error), messages.ERROR)
-        if not text:
-            text = gettext("Nothing was changed: it is in another state by now.")
-            return page.back_to(request, row, text, messages.WARNING)
-        page.log_change(request, row, text)
-        return page.back_to(request, row, text)
+        return row is None or may_draft(request, row.kind)
 
 
-class Pause(OperationAction):
-    """Workers pause between two steps."""
-
-    name = "pause"
-    label = _("Pause")
-    needs_single_right = False
-
-    def applies_to(self, row: Any) -> bool:
-        """Only to an operation that goes on."""
-        return row.state in ACTIVE
-
-    def do(self, request: HttpRequest, row: BulkOperation) -> str:
-        """Pause it."""
-        done = operations.bulk.pause(row.pk, by=request.user.get_username())
-        return gettext("Paused.") if done else ""
-
-
-class Resume(OperationAction):
+class ResumeOperation(OfJobs, Resume):
     """Workers go on with it."""
 
-    name = "resume"
-    label = _("Resume")
 
-    def applies_to(self, row: Any) -> bool:
-        """To one that is paused, or that its worker abandoned."""
-        return row.state in RESUMABLE or (
-            row.state in ACTIVE
-            and operations.bulk.is_abandoned(operations.bulk.get(row.pk))
-        )
-
-    def do(self, request: HttpRequest, row: BulkOperation) -> str:
-        """Resume it."""
-        done = operations.bulk.resume(row.pk, by=request.user.get_username())
-        return gettext("Resumed.") if done else ""
-
-
-class RunStep(OperationAction):
-    """Do some of the work in this request, where no worker does it."""
-
-    name = "step"
-    label = _("Run one step here")
-
-    def applies_to(self, row: Any) -> bool:
-        """Only where no worker would."""
-        return row.state in ACTIVE and row.progress.nobody
+class RunOperation(OfJobs, RunStep):
+    """Do some of the work here, and say how much; the page of a draft shows the
+    count."""
 
     def respond(
         self, page: ActionAdmin, request: HttpRequest, row: BulkOperation
     ) -> HttpResponse:
-        """Count the jobs of a draft, whose page shows the count; else run a step."""
+        """Count the jobs of a draft; else run a step."""
         if row.state == WorkState.DRAFT:
-            try:
-                operations.bulk.WORK.run_for(row.pk, STEP_SECONDS)
-            except JobQueueError as error:
-                return page.back_to(request, row, str(error), messages.ERROR)
-            return page.to(row)
-        return super().respond(page, request, row)
+            return super().respond(page, request, row)
+        return WorkAction.respond(self, page, request, row)
 
     def do(self, request: HttpRequest, row: BulkOperation) -> str:
         """Run one step."""
@@ -130,33 +67,17 @@ class RunStep(OperationAction):
         return text % {"count": numbers.number(changed)}
 
 
-class Stop(OperationAction):
-    """Nothing more happens; a draft is discarded."""
-
-    name = "stop"
-    label = _("Stop")
-    danger = True
-    needs_single_right = False
-
-    def applies_to(self, row: Any) -> bool:
-        """To one that is not finished, and to a draft."""
-        return row.state in OPEN or row.state == WorkState.DRAFT
-
-    def label_for(self, row: Any) -> Any:
-        """A draft did nothing yet."""
-        return _("Discard") if row.state == WorkState.DRAFT else self.label
+class StopOperation(Stop):
+    """Stop it, or discard a draft, whose row stays."""
 
     def do(self, request: HttpRequest, row: BulkOperation) -> str:
         """Stop or discard it."""
-        done = operations.bulk.stop(row.pk, by=request.user.get_username())
-        if not done:
-            return ""
-        if row.state == WorkState.DRAFT:
-            return gettext("Discarded.")
-        return gettext("Stopped. What it did stays.")
+        text = super().do(request, row)
+        is_draft = row.state == WorkState.DRAFT
+        return gettext("Discarded.") if text and is_draft else text
 
 
-class Undo(OperationAction):
+class Undo(WorkAction):
     """Draft an operation that cancels the created jobs; its page asks."""
 
     name = "undo"
@@ -187,4 +108,8 @@ class Undo(OperationAction):
         return page.to(BulkOperation(id=made.id))
 
 
-PAUSE, RESUME, RUN_STEP, STOP, UNDO = Pause(), Resume(), RunStep(), Stop(), Undo()
+PAUSE: Final = Pause(operations.bulk.WORK, RIGHTS)
+RESUME: Final = ResumeOperation(operations.bulk.WORK, RIGHTS)
+RUN_STEP: Final = RunOperation(operations.bulk.WORK, RIGHTS)
+STOP: Final = StopOperation(operations.bulk.WORK, RIGHTS)
+UNDO: Final = Undo(operations.bulk.WORK, RIGHTS)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django.http import HttpRequest, HttpResponse
-from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import operations
@@ -23,9 +22,7 @@ from django_jobqueue.admin.bulk.bulk_actions import (
 )
 from django_jobqueue.admin.bulk.bulk_draft import Draft
 from django_jobqueue.admin.bulk.bulk_progress import (
-    done_text,
-    percent_of,
-    pill_of,
+    progress_in_list,
     progress_of,
     selection_text,
 )
@@ -120,17 +117,12 @@ class BulkOperationAdmin(ActionAdmin):
     @column(description=_("state"))
     def state_pill(self, operation: BulkOperation) -> Any:
         """The state, as a pill."""
-        return pill_of(operation)
+        return progress_in_list(operation).state
 
     @column(description=_("progress"))
     def progress(self, operation: BulkOperation) -> Any:
         """Jobs handled, of how many."""
-        percent = percent_of(operation)
-        text = display.short(done_text(operation))
-        if percent is None or operation.state == WorkState.DRAFT:
-            return text
-        bar = '<progress class="jq-bar" max="100" value="{}" aria-hidden="true">'
-        return display.lines([text, format_html(bar + "</progress>", percent)])
+        return progress_in_list(operation).cell()
 
     @column(description=_("filter"))
     def which(self, operation: Any) -> str:

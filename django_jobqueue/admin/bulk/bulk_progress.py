@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, Final
 
 from django.http import HttpRequest
@@ -16,15 +15,14 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue import operations
 from django_jobqueue.admin.base import VIEW_DATA, may, may_view
 from django_jobqueue.admin.bulk.bulk_draft import SKIPPED
-from django_jobqueue.admin.parts import catalogue, display
+from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.linked_text import linked
 from django_jobqueue.admin.parts.selection_words import in_words
-from django_jobqueue.admin.workers.fleet import fleet
+from django_jobqueue.admin.work.work_progress import WorkProgress
 from django_jobqueue.domain.states import (
     BulkKind,
     ReplayExpiry,
     SkipReplayed,
-    WorkState,
 )
 from django_jobqueue.models import (
     ArchivedJob,
@@ -36,8 +34,7 @@ from django_jobqueue.search.selection import Selection, SelectionError
 from django_jobqueue.store.bulk.chunk import UNCONFIRMED
 from django_jobqueue.store.bulk.results import outcome
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.work_rows import ACTIVE, JOB_TYPE
-from django_jobqueue.text import numbers, timezones
+from django_jobqueue.text import numbers
 
 BECAME: Final = {
     "succeeded": _("succeeded"),
@@ -49,8 +46,6 @@ BECAME: Final = {
     "waiting": _("not started"),
 }
 UNSTARTED: Final = "waiting"
-LEAST_SECONDS: Final = 1.0  # of work that make a rate telling
-QUIET: Final = 120.0  # seconds; the rate of one job a minute needs half of them
 OVER: Final = ("succeeded", "failed", "cancelled", "expired")
 
 
@@ -65,63 +60,28 @@ class Became:
 
 
 @dataclass(slots=True)
-class Progress:
-    """The progress on the page, and in a row of the list."""
+class Progress(WorkProgress):
+    """The progress of an operation, and what came of it."""
 
-    operation: BulkOperation
-    facts: list[tuple[Any, Any]] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
     became: list[Became] = field(default_factory=list)
     capped: bool = False
-    warning: str = ""
-    nobody: bool = False  # no living worker would work it off
     unstarted: str = ""  # how many of the jobs that it created; empty: none
 
-    @property
-    def state(self) -> Any:
-        """As a pill."""
-        return pill_of(self.operation)
 
-    @property
-    def error(self) -> str:
-        """Why it failed."""
-        return display.visible(self.operation.error)
-
-    @property
-    def percent(self) -> int | None:
-        """The percentage that is done; None if the total is not known."""
-        return percent_of(self.operation)
-
-    @property
-    def sentence(self) -> str:
-        """ "29,880 of 48,211 (62 %)"."""
-        return done_text(self.operation)
+def progress_in_list(operation: BulkOperation) -> Progress:
+    """ "29,880 of 48,211 (62 %)"."""
+    progress = Progress(
+        operation, operation.seen, operation.total, operation.per_minute
+    )
+    progress.sentence = _done_text(progress)
+    return progress
 
 
-def pill_of(operation: Any) -> Any:
-    """The state."""
-    styles = {
-        WorkState.DRAFT: "later",
-        WorkState.QUEUED: "ready",
-        WorkState.DONE: "succeeded",
-        WorkState.STOPPED: "cancelled",
-    }
-    style = styles.get(WorkState(operation.state), operation.state)
-    return display.pill(style, operation.get_state_display())
-
-
-def percent_of(operation: BulkOperation) -> int | None:
-    """The percentage that is done; None if the total is not known."""
-    if operation.state == WorkState.DONE:
-        return 100
-    percent = numbers.whole_percent(operation.seen, operation.total)
-    return None if percent is None else min(99, percent)
-
-
-def done_text(operation: BulkOperation) -> str:
+def _done_text(progress: Progress) -> str:
     """How many jobs it has handled, of how many."""
+    operation, percent = progress.row, progress.percent
     seen = numbers.number(operation.seen)
-    percent = percent_of(operation)
     if operation.total is None:
         return seen
     values = {
@@ -149,10 +109,10 @@ def selection_text(
 
 def progress_of(request: HttpRequest, operation: BulkOperation) -> Progress:
     """All of the page."""
-    progress = Progress(operation)
+    progress = progress_in_list(operation)
     groups = _groups(request, operation)
     progress.facts = [
-        *_facts(operation, groups, data=may(request, VIEW_DATA)),
+        *_facts(progress, groups, data=may(request, VIEW_DATA)),
         *(
             (
                 _("Failure group"),
@@ -167,8 +127,8 @@ def progress_of(request: HttpRequest, operation: BulkOperation) -> Progress:
     ]
     if operation.kind == BulkKind.REPLAY and operation.changed:
         _add_outcome(request, progress)
-    if operation.state in ACTIVE:
-        progress.warning, progress.nobody = trouble(request, operation)
+    if progress.is_active:
+        progress.warn(request)
     elif operation.skipped.get(UNCONFIRMED):
         progress.warning = gettext(
             "It stopped, because more jobs match by now than were confirmed. No other "
@@ -184,8 +144,9 @@ def _skipped_text(reason: str, count: int) -> str:
 
 
 def _facts(
-    operation: BulkOperation, groups: Iterable[FailureGroup], *, data: bool
+    progress: Progress, groups: Iterable[FailureGroup], *, data: bool
 ) -> list[tuple[Any, Any]]:
+    operation, rate = progress.row, progress.rate
     facts: list[tuple[Any, Any]] = [
         (_("Filter"), selection_text(operation, data=data, groups=groups)),
         (_("Frozen at"), display.full_moment(operation.cutoff)),
@@ -195,19 +156,12 @@ def _facts(
         (_("How"), how_text(operation) or display.NOTHING),
         (_("Started"), display.full_moment(operation.started_at)),
     ]
-    rate = _rate(operation)
     if rate:
         text = gettext("%(number)s jobs per second")
         quick = rate >= 10
         number = numbers.number(round(rate)) if quick else numbers.decimal(rate)
-        text %= {"number": number}
-        facts.append((_("Rate"), text))
-    left = _seconds_left(operation)
-    if left is not None:
-        facts.append((_("Time left"), _about(left)))
-    if operation.finished_at:
-        facts.append((_("Finished"), display.full_moment(operation.finished_at)))
-    return facts
+        facts.append((_("Rate"), text % {"number": number}))
+    return facts + progress.times()
 
 
 def _groups(request: HttpRequest, operation: BulkOperation) -> list[FailureGroup]:
@@ -261,31 +215,8 @@ _SKIPS: Final[dict[str, Any]] = {
 }
 
 
-def _rate(operation: BulkOperation) -> float:
-    """Jobs per second since it began; 0 if that is too short to tell."""
-    since, until = operation.started_at, operation.progress_at
-    if since is None or until is None:
-        return 0.0
-    seconds = (until - since).total_seconds()
-    return operation.seen / seconds if seconds >= LEAST_SECONDS else 0.0
-
-
-def _seconds_left(operation: BulkOperation) -> float | None:
-    if operation.state not in ACTIVE or not operation.total:
-        return None
-    left = max(0, operation.total - operation.seen)
-    if operation.per_minute:
-        return left * 60 / operation.per_minute
-    rate = _rate(operation)
-    return left / rate if rate else None
-
-
-def _about(seconds: float) -> str:
-    return gettext("about %(span)s") % {"span": numbers.span(seconds)}
-
-
 def _add_outcome(request: HttpRequest, progress: Progress) -> None:
-    id = progress.operation.pk
+    id = progress.row.pk
     result = outcome(DjangoDatabase(), id)
     if result is None:  # perhaps some have not started
         progress.unstarted = gettext("some")
@@ -317,56 +248,3 @@ def _jobs_url(request: HttpRequest, id: str, status: str) -> str:
         terms += f" status:{status}"
     list_url = reverse(f"admin:jobqueue_{model._meta.model_name}_changelist")
     return f"{list_url}?{urlencode({'q': terms})}"
-
-
-def trouble(request: HttpRequest, operation: Any) -> tuple[str, bool]:
-    """The reason why nothing happens, if so; and whether no worker could do it."""
-    if operation.job_id is None and operation.state != WorkState.DRAFT:
-        return _of_command(operation)
-    jobs = QueuedJob.objects.only("queue", "run_after")
-    job = jobs.filter(pk=operation.job_id).first() if operation.job_id else None
-    if job is None:
-        text = gettext("The job that ran this operation is gone. Resume the operation.")
-        if operation.state == WorkState.DRAFT:
-            text = gettext("The job that counted them is gone: count them here.")
-        return text, True
-    job_type = catalogue.job_type(request, JOB_TYPE)
-    queue = catalogue.queues(request).get(job.queue)
-    if catalogue.is_paused(job_type) or catalogue.is_paused(queue):
-        names = display.names([JOB_TYPE, job.queue])
-        text = gettext("Its job type or queue is paused, so it waits: %(names)s.")
-        return text % {"names": names}, True
-    living = fleet(request)
-    if not set(living.serving(job.queue)) & set(living.knowing(JOB_TYPE)):
-        name = {"queue": display.visible(job.queue)}
-        text = gettext(
-            "No living worker serves its queue, %(queue)s. Start one with "
-            "manage.py runworkers, or run it here step by step."
-        )
-        return text % name, True
-    return _waits_until(job.run_after), False
-
-
-def _of_command(operation: Any) -> tuple[str, bool]:
-    """A command has no job that could be missed: its last progress tells."""
-    if operation.progress_at is None:
-        text = gettext(
-            "A command runs this operation and has made no progress yet. If the "
-            "command is gone, resume the operation."
-        )
-        return text, False
-    quiet = (timezones.now() - operation.progress_at).total_seconds()
-    if quiet < QUIET:
-        return gettext("A command runs this operation."), False
-    text = gettext(
-        "A command ran this operation, but there has been no progress for %(span)s. If "
-        "the command is gone, resume the operation."
-    )
-    return text % {"span": numbers.span(quiet)}, True
-
-
-def _waits_until(moment: datetime) -> str:
-    """Between the portions of an operation with a rate."""
-    if moment <= timezones.now():
-        return ""
-    return gettext("It goes on %(when)s.") % {"when": display.ago(moment)}

@@ -23,8 +23,9 @@ from django_jobqueue.admin.bulk.bulk_draft import (
     question_of,
 )
 from django_jobqueue.admin.bulk.bulk_forms import BulkForm
-from django_jobqueue.admin.bulk.bulk_progress import selection_text, trouble
+from django_jobqueue.admin.bulk.bulk_progress import selection_text
 from django_jobqueue.admin.failures import failure_states
+from django_jobqueue.admin.work.work_progress import trouble
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.states import BulkKind, GroupState, WorkState
 from django_jobqueue.exceptions import JobQueueError

@@ -23,13 +23,11 @@ from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.base import ERASE_DATA
 from django_jobqueue.admin.erasures.erasure_page import LABELS, value_for
 from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.work.work_actions import Resume, RunStep, Stop
 from django_jobqueue.domain.personal_value import LONGEST, LONGEST_KEY, SHORTEST
 from django_jobqueue.domain.states import ErasureAct, WorkState
 from django_jobqueue.models import Erasure
-from django_jobqueue.store.work_rows import ACTIVE, OPEN
 from django_jobqueue.text import numbers
-
-STEP_SECONDS: Final = 2.0  # of work in a request, where no worker does it
 
 personal_data = operations.personal_data
 
@@ -205,63 +203,10 @@ class Delete(StartErasure):
     )
 
 
-class Resume(Action):
-    """A worker goes on with it."""
-
-    name = "resume"
-    label = _("Resume")
-    rights = (ERASE_DATA,)
-    is_post_only = True
-
-    def applies_to(self, row: Any) -> bool:
-        """To one that failed, or whose job is gone."""
-        if row.state not in ACTIVE:
-            return bool(row.state == WorkState.FAILED)
-        return personal_data.is_abandoned(personal_data.get(row.pk))
-
-    def respond(
-        self, page: ActionAdmin, request: HttpRequest, row: Erasure
-    ) -> HttpResponse:
-        """Resume it."""
-        personal_data.resume(row.pk, by=request.user.get_username())
-        return page.to(row)
-
-
-class RunStep(Action):
-    """Do some of the work in this request, where no worker does it."""
-
-    name = "step"
-    label = _("Run one step here")
-    rights = (ERASE_DATA,)
-    is_post_only = True
-
-    def applies_to(self, row: Any) -> bool:
-        """Only where no worker would."""
-        return bool(row.progress.nobody)
-
-    def respond(
-        self, page: ActionAdmin, request: HttpRequest, row: Erasure
-    ) -> HttpResponse:
-        """Run one step."""
-        personal_data.WORK.run_for(row.pk, STEP_SECONDS)
-        return page.to(row)
-
-
-class Stop(Action):
+class StopErasure(Stop):
     """Nothing more happens, and the value is forgotten; a draft is discarded."""
 
-    name = "stop"
-    label = _("Stop")
-    rights = (ERASE_DATA,)
-    is_post_only = True
-
-    def applies_to(self, row: Any) -> bool:
-        """To one that is not finished, and to a draft."""
-        return row.state in OPEN or row.state == WorkState.DRAFT
-
-    def label_for(self, row: Any) -> Any:
-        """A draft did nothing yet."""
-        return _("Discard") if row.state == WorkState.DRAFT else self.label
+    stopped = _("Stopped. What it did stays, and the value is forgotten.")
 
     def respond(
         self, page: ActionAdmin, request: HttpRequest, row: Erasure
@@ -270,12 +215,7 @@ class Stop(Action):
         if personal_data.discard(row.pk):
             page.message_user(request, gettext("Discarded. The value is forgotten."))
             return HttpResponseRedirect(page.list_url)
-        text = gettext("Nothing was changed: it is in another state by now.")
-        if not personal_data.stop(row.pk, by=request.user.get_username()):
-            return page.back_to(request, row, text, messages.WARNING)
-        page.log_change(request, row, gettext("Stopped."))
-        text = gettext("Stopped. What it did stays, and the value is forgotten.")
-        return page.back_to(request, row, text)
+        return super().respond(page, request, row)
 
 
 def _warnings(row: Erasure) -> list[str]:
@@ -299,3 +239,6 @@ def _warnings(row: Erasure) -> list[str]:
 
 
 FIND: Final = Find()
+RESUME: Final = Resume(personal_data.WORK, (ERASE_DATA,))
+RUN_STEP: Final = RunStep(personal_data.WORK, (ERASE_DATA,))
+STOP: Final = StopErasure(personal_data.WORK, (ERASE_DATA,))

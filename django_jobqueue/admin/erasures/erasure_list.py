@@ -10,16 +10,15 @@ from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.actions.action import Action
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
-from django_jobqueue.admin.bulk.bulk_progress import pill_of
 from django_jobqueue.admin.erasures.erasure_actions import (
     FIND,
+    RESUME,
+    RUN_STEP,
+    STOP,
     Delete,
     Erase,
-    Resume,
-    RunStep,
-    Stop,
 )
-from django_jobqueue.admin.erasures.erasure_page import progress_of
+from django_jobqueue.admin.erasures.erasure_page import progress_in_list, progress_of
 from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.parts import display
 from django_jobqueue.models import Erasure
@@ -34,9 +33,9 @@ class ErasureAdmin(ActionAdmin):
         FIND,
         Erase(),
         Delete(),
-        Resume(),
-        RunStep(),
-        Stop(),
+        RESUME,
+        RUN_STEP,
+        STOP,
     )
     key_in_path = "<uuid:object_id>"
     ordering = ("-created_at", "-id")
@@ -75,7 +74,7 @@ class ErasureAdmin(ActionAdmin):
     @column(description=_("state"))
     def state_pill(self, erasure: Erasure) -> Any:
         """The state, as a pill."""
-        return pill_of(erasure)
+        return progress_in_list(erasure).state
 
     @column(description=_("rows"))
     def rows(self, erasure: Erasure) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -13,11 +14,10 @@ from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import operations
 from django_jobqueue.admin.base import ERASE_DATA, REVEAL_DATA, may
-from django_jobqueue.admin.bulk.bulk_progress import pill_of, trouble
 from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.work.work_progress import WorkProgress
 from django_jobqueue.domain.states import WorkState
 from django_jobqueue.models import Erasure
-from django_jobqueue.store.work_rows import ACTIVE
 from django_jobqueue.text import numbers
 from django_jobqueue.text.redaction import MASK
 
@@ -61,38 +61,32 @@ class Place(NamedTuple):
     more: bool
 
 
-class Progress(NamedTuple):
-    """All of the page."""
+@dataclass(slots=True)
+class Progress(WorkProgress):
+    """How far it is, and where the value stands."""
 
-    state: Any
-    sentence: str
-    places: Sequence[Place]
-    facts: Sequence[tuple[Any, Any]]
-    earlier: Sequence[tuple[str, str]]
-    warning: str
-    error: str
-    nobody: bool  # no living worker would work it off
-    is_draft: bool
-    is_busy: bool  # the page is refreshed
+    places: Sequence[Place] = ()
+    earlier: Sequence[tuple[str, str]] = ()
+
+
+def progress_in_list(erasure: Erasure) -> Progress:
+    """How many of the rows are changed."""
+    changed = sum(erasure.changed.values())
+    return Progress(erasure, changed, erasure.total, sentence=_sentence(erasure))
 
 
 def progress_of(request: HttpRequest, erasure: Erasure) -> Progress:
     """Read it."""
-    is_draft = erasure.state == WorkState.DRAFT
-    is_busy = erasure.state in ACTIVE or (is_draft and erasure.total is None)
-    warning, nobody = trouble(request, erasure) if is_busy else ("", False)
-    return Progress(
-        state=pill_of(erasure),
-        sentence=_sentence(erasure),
-        places=_places(request, erasure),
-        facts=_facts(request, erasure),
-        earlier=_earlier(request, erasure),
-        warning=warning or _remaining(erasure),
-        error=display.visible(erasure.error),
-        nobody=nobody,
-        is_draft=is_draft,
-        is_busy=is_busy,
-    )
+    progress = progress_in_list(erasure)
+    progress.facts = _facts(request, progress)
+    progress.places = _places(request, erasure)
+    progress.earlier = _earlier(request, erasure)
+    is_counted = not progress.is_draft or erasure.total is not None
+    progress.is_busy = progress.is_active or not is_counted
+    if progress.is_busy:
+        progress.warn(request)
+    progress.warning = progress.warning or _remaining(erasure)
+    return progress
 
 
 def value_for(request: HttpRequest, erasure: Erasure) -> str:
@@ -163,7 +157,8 @@ def _short(name: str, key: str) -> str:
     return display.visible(key) if is_name else display.short_id(UUID(key))
 
 
-def _facts(request: HttpRequest, erasure: Erasure) -> list[tuple[Any, Any]]:
+def _facts(request: HttpRequest, progress: Progress) -> list[tuple[Any, Any]]:
+    erasure = progress.row
     facts: list[tuple[Any, Any]] = []
     if erasure.value and may(request, ERASE_DATA):
         facts.append((_("Value"), display.shown_text(value_for(request, erasure))))
@@ -178,9 +173,7 @@ def _facts(request: HttpRequest, erasure: Erasure) -> list[tuple[Any, Any]]:
     ]
     if erasure.passes:
         facts.append((_("Passes"), numbers.number(erasure.passes)))
-    if erasure.finished_at:
-        facts.append((_("Finished"), display.full_moment(erasure.finished_at)))
-    return facts
+    return facts + progress.times()
 
 
 def _earlier(request: HttpRequest, erasure: Erasure) -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
 from django_jobqueue.admin.base import may
-from django_jobqueue.admin.bulk.bulk_progress import percent_of
+from django_jobqueue.admin.bulk.bulk_progress import progress_in_list
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.charts import spark, sparkline
 from django_jobqueue.admin.parts.depths import age_text
@@ -147,7 +147,7 @@ def operations(request: HttpRequest, overview: Overview) -> list[OperationRow]:
             url=display.url_of("bulkoperation", one.pk) if follow else "",
             state=display.pill(one.state, one.get_state_display()),
             progress=_progress(one),
-            share=percent_of(one),
+            share=progress_in_list(one).percent,
             by=display.visible(one.created_by) or display.NOTHING,
             created=display.moment(one.created_at),
         )

@@ -1,8 +1,8 @@
-"""Actions on searches through all jobs: start and stop."""
+"""Actions on searches through all jobs: start, resume, run a step here, stop."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from django.contrib import messages
 from django.contrib.admin.views.main import SEARCH_VAR
@@ -15,15 +15,15 @@ from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.jobs import search_page
 from django_jobqueue.admin.jobs.job_search import understood
+from django_jobqueue.admin.work.work_actions import Resume, RunStep, Stop
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.models import JobSearch
 from django_jobqueue.operations import job_searches
 from django_jobqueue.search import SearchError
 from django_jobqueue.search.selection import Selection, Table
-from django_jobqueue.store.work_rows import ACTIVE
 from django_jobqueue.text import numbers
 
-RIGHTS = ("start_jobsearch",)
+RIGHTS: Final = ("start_jobsearch",)
 
 
 class Start(Action):
@@ -60,29 +60,15 @@ class Start(Action):
         return page.to(search)
 
 
-class Stop(Action):
+class StopSearch(Stop):
     """What was found stays."""
 
-    name = "stop"
-    label = _("Stop")
-    rights = RIGHTS
-    is_post_only = True
-    danger = True
+    stopped = _("Stopped. What it found stays.")
 
-    def applies_to(self, row: Any) -> bool:
-        """To one that goes on."""
-        return row.state in ACTIVE
 
-    def respond(
-        self, page: ActionAdmin, request: HttpRequest, row: Any
-    ) -> HttpResponse:
-        """Stop it, and show its page."""
-        if job_searches.stop(row.pk, by=request.user.get_username()):
-            page.log_change(request, row, gettext("Stopped."))
-            text = gettext("Stopped. What it found stays.")
-            return page.back_to(request, row, text)
-        text = gettext("Nothing was changed: it is in another state by now.")
-        return page.back_to(request, row, text, messages.WARNING)
+RESUME: Final = Resume(job_searches.WORK, RIGHTS)
+RUN_STEP: Final = RunStep(job_searches.WORK, RIGHTS)
+STOP: Final = StopSearch(job_searches.WORK, RIGHTS)
 
 
 def _selections(request: HttpRequest, query: str) -> dict[Table, Selection]:

@@ -6,21 +6,23 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
 from django.http import HttpRequest, HttpResponse
-from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.actions.action import Action
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
-from django_jobqueue.admin.bulk.bulk_progress import pill_of
 from django_jobqueue.admin.jobs import search_page
 from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.parts import display
-from django_jobqueue.admin.searches.job_search_actions import Start, Stop
+from django_jobqueue.admin.searches.job_search_actions import (
+    RESUME,
+    RUN_STEP,
+    STOP,
+    Start,
+)
 from django_jobqueue.admin.searches.job_search_page import (
     is_visible,
-    matches_text,
-    percent_of,
+    progress_in_list,
     progress_of,
 )
 from django_jobqueue.models import JobSearch
@@ -32,7 +34,7 @@ class JobSearchAdmin(ActionAdmin):
     """Workers carry them on; here they are watched, stopped and read."""
 
     change_form_template = "admin/jobqueue/job_search.html"
-    page_actions: ClassVar[Sequence[Action]] = (Start(), Stop())
+    page_actions: ClassVar[Sequence[Action]] = (Start(), RESUME, RUN_STEP, STOP)
     key_in_path = "<uuid:object_id>"
     ordering = ("-created_at", "-id")
     list_display = ("what", "state_pill", "result", "by", "created")
@@ -50,7 +52,7 @@ class JobSearchAdmin(ActionAdmin):
         """What was searched for, for those who might have."""
         for row in rows:
             row.is_visible = is_visible(request, row)
-            row.sentence = matches_text(request, row)
+            row.progress = progress_in_list(request, row)
         return rows
 
     def render_change_form(
@@ -58,7 +60,8 @@ class JobSearchAdmin(ActionAdmin):
     ) -> HttpResponse:
         """Add what the template shows."""
         search = context["original"]
-        context["progress"] = progress_of(request, self.admin_site, search)
+        progress = progress_of(request, self.admin_site, search)
+        context["progress"] = search.progress = progress
         context["again"] = search_page.url_of(search.query)
         context["subtitle"] = display.short_id(search.pk)
         return super().render_change_form(request, context, *args, **kwargs)
@@ -77,21 +80,16 @@ class JobSearchAdmin(ActionAdmin):
         return display.lines([text, display.id_cell(search.pk)])
 
     @column(description=_("state"))
-    def state_pill(self, search: JobSearch) -> Any:
+    def state_pill(self, search: Any) -> Any:
         """The state, as a pill."""
-        return pill_of(search)
+        return search.progress.state
 
     @column(description=_("found"))
     def result(self, search: Any) -> Any:
         """How many jobs were found."""
         if not search.is_visible:
             return display.NOTHING
-        text = display.short(search.sentence)
-        percent = percent_of(search)
-        if percent is None:
-            return text
-        bar = '<progress class="jq-bar" max="100" value="{}" aria-hidden="true">'
-        return display.lines([text, format_html(bar + "</progress>", percent)])
+        return search.progress.cell()
 
     @column(description=_("by"))
     def by(self, search: JobSearch) -> str:

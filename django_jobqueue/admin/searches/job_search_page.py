@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from uuid import UUID
 
 from django.contrib.admin import AdminSite
@@ -13,21 +13,20 @@ from django.contrib.admin.views.main import SEARCH_VAR
 from django.db import models
 from django.http import HttpRequest
 from django.utils.http import urlencode
-from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from django_jobqueue.admin.base import may_view
-from django_jobqueue.admin.bulk.bulk_progress import pill_of
 from django_jobqueue.admin.jobs import search_page
 from django_jobqueue.admin.jobs.job_search import check_data
-from django_jobqueue.admin.parts import catalogue, display
-from django_jobqueue.admin.workers.fleet import fleet
+from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.work.work_progress import WorkProgress
 from django_jobqueue.domain.states import WorkState
-from django_jobqueue.models import JobSearch, QueuedJob
+from django_jobqueue.models import JobSearch
 from django_jobqueue.search import SearchError
 from django_jobqueue.search.selection import Selection, SelectionError, Table
 from django_jobqueue.store.searching.search_rows import time_of
-from django_jobqueue.store.work_rows import ACTIVE, JOB_TYPE
+from django_jobqueue.store.work_rows import ACTIVE
 from django_jobqueue.text import numbers
 
 PAGE: Final = "p"  # in the address
@@ -45,46 +44,27 @@ class MatchingJobs:
     list_url: str
 
 
-class Progress(NamedTuple):
-    """All of the page."""
+@dataclass(slots=True)
+class Progress(WorkProgress):
+    """How far it is, and what it has found."""
 
-    search: JobSearch
-    query: str
-    facts: Sequence[tuple[Any, Any]]
-    tables: Sequence[MatchingJobs]
-    newer: str  # addresses of pages of the result
-    older: str
-    sentence: str  # how many were found, among how many
-    gone: str  # how many of the jobs of this page are gone
-    warning: str
-    error: str
-
-    @property
-    def state(self) -> Any:
-        """As a pill."""
-        return pill_of(self.search)
-
-    @property
-    def is_active(self) -> bool:
-        """Whether it goes on."""
-        return self.search.state in ACTIVE
-
-    @property
-    def percent(self) -> int | None:
-        """How much of the time it has searched."""
-        return percent_of(self.search)
+    query: str = ""
+    tables: Sequence[MatchingJobs] = ()
+    newer: str = ""  # addresses of pages of the result
+    older: str = ""
+    gone: str = ""  # how many of the jobs of this page are gone
 
 
-def percent_of(search: JobSearch) -> int | None:
-    """The percentage of the time that is searched; None if that is not known."""
-    if search.state == WorkState.DONE:
-        return 100
+def progress_in_list(request: HttpRequest, search: JobSearch) -> Progress:
+    """What part of the time is searched, and what was found."""
+    done, whole = 0.0, 1.0 if search.state in ACTIVE else None
     back_to = time_of(search.place)
-    if back_to is None or search.oldest is None:
-        return 0 if search.state in ACTIVE else None
-    whole = (search.created_at - search.oldest).total_seconds()
-    done = (search.created_at - back_to).total_seconds()
-    return max(0, min(99, int(100 * done / whole))) if whole > 0 else 99
+    if back_to is not None and search.oldest is not None:
+        done = (search.created_at - back_to).total_seconds()
+        whole = (search.created_at - search.oldest).total_seconds()
+        if whole <= 0:
+            done = whole = 1.0
+    return Progress(search, done, whole, sentence=matches_text(request, search))
 
 
 def matches_text(request: HttpRequest, search: JobSearch) -> str:
@@ -130,6 +110,7 @@ def selections_of(search: JobSearch) -> dict[Table, Selection]:
 
 def progress_of(request: HttpRequest, site: AdminSite, search: JobSearch) -> Progress:
     """Read it; of the jobs only those that this user may see."""
+    progress = progress_in_list(request, search)
     text = request.GET.get(PAGE, "")
     page = int(text) if text.isdecimal() and len(text) < 4 else 0
     noted = _noted(request, search)
@@ -142,21 +123,17 @@ def progress_of(request: HttpRequest, site: AdminSite, search: JobSearch) -> Pro
     ]
     if back_to is not None and search.state != WorkState.DONE:
         facts.append((_("Searched back to"), display.exact_moment(back_to)))
-    if search.finished_at:
-        facts.append((_("Ended"), display.full_moment(search.finished_at)))
+    facts += progress.times()
     facts.append((_("Kept until"), display.full_moment(search.created_at + RETENTION)))
-    return Progress(
-        search=search,
-        query=display.visible(search.query),
-        facts=facts,
-        tables=tables,
-        newer=f"?{PAGE}={page - 1}" if page else "",
-        older=f"?{PAGE}={page + 1}" if noted[(page + 1) * ROWS :] else "",
-        sentence=matches_text(request, search),
-        gone=_gone_text(gone),
-        error=display.visible(search.error),
-        warning=_trouble(request, search) if search.state in ACTIVE else "",
-    )
+    progress.facts = facts
+    progress.query = display.visible(search.query)
+    progress.tables, progress.gone = tables, _gone_text(gone)
+    progress.newer = f"?{PAGE}={page - 1}" if page else ""
+    progress.older = f"?{PAGE}={page + 1}" if noted[(page + 1) * ROWS :] else ""
+    progress.is_busy, progress.is_final = progress.is_active, not progress.is_active
+    if progress.is_active:
+        progress.warn(request)
+    return progress
 
 
 def _tables(
@@ -213,26 +190,3 @@ def _gone_text(count: int) -> str:
         count,
     )
     return text % {"count": numbers.number(count)}
-
-
-def _trouble(request: HttpRequest, search: JobSearch) -> str:
-    """The reason why nothing happens, if so."""
-    jobs = QueuedJob.objects.only("queue")
-    job = jobs.filter(pk=search.job_id).first() if search.job_id else None
-    if job is None:
-        return gettext(
-            "The job that ran this search is gone. Stop it, and search again."
-        )
-    job_type = catalogue.job_types(request, [JOB_TYPE]).get(JOB_TYPE)
-    queue = catalogue.queues(request).get(job.queue)
-    if catalogue.is_paused(job_type) or catalogue.is_paused(queue):
-        text = gettext("Its job type or queue is paused, so it waits: %(names)s.")
-        return text % {"names": display.names([JOB_TYPE, job.queue])}
-    living = fleet(request)
-    if not set(living.serving(job.queue)) & set(living.knowing(JOB_TYPE)):
-        text = gettext(
-            "No living worker serves its queue, %(queue)s. Start one with "
-            "manage.py runworkers."
-        )
-        return text % {"queue": display.visible(job.queue)}
-    return ""

@@ -1,0 +1,1 @@
+"""Work in chunks: how far it is, and the buttons that steer it."""
