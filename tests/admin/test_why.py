@@ -122,6 +122,19 @@ def test_its_type_is_at_its_limit(reasons: Any, worker: int) -> None:
     assert reasons(mine) == SOON
 
 
+def test_a_reason_leads_to_what_it_is_about(anna: Client, worker: int) -> None:
+    of_type = JobType.objects.filter(name=ADD)
+    of_type.update(concurrency=1)
+    rows.queued(status="running", worker_id=worker, started_at=timezone.now())
+    mine = page_of("queuedjob", rows.queued())
+    holders = f"{list_of('queuedjob')}?state=running&job_type={ADD}"
+    assert holders.replace("&", "&amp;") in get(anna, mine).html
+    of_type.update(paused=True)
+    Queue.objects.create(name="default", paused=True)
+    links = get(anna, mine).links
+    assert {page_of("jobtype", ADD), page_of("queue", "default")} <= set(links)
+
+
 def test_its_type_is_at_its_rate(reasons: Any) -> None:
     of_type = JobType.objects.filter(name=ADD)
     of_type.update(rate=RATE)
