@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Unpack, overload
-from uuid import UUID
 
 from django_jobqueue.backends.compat import (
     DEFAULT_TASK_BACKEND_ALIAS,
@@ -23,7 +22,12 @@ from django_jobqueue.domain.followers import Follower
 from django_jobqueue.domain.job_options import OF_JOB, OF_TYPE
 from django_jobqueue.domain.policy import UNSET, Policy, Unset
 from django_jobqueue.domain.schedule_rules import ScheduleRule
-from django_jobqueue.enqueueing.options import Options, TypeOptions
+from django_jobqueue.enqueueing.options import (
+    OneJobFields,
+    OneJobOptions,
+    Options,
+    TypeOptions,
+)
 from django_jobqueue.enqueueing.scheduling import ScheduledCall, ScheduleOptions
 from django_jobqueue.enqueueing.stored_options import as_follower
 from django_jobqueue.text.foreign_words import HANDLER, no_attribute, option_hint
@@ -57,25 +61,17 @@ class PolicyOptions(TypeOptions, total=False):
     on_complete: Any
 
 
-class JobOptions(PolicyOptions, total=False):
+class JobOptions(OneJobOptions, PolicyOptions, total=False):
     """The options that ``using`` takes."""
 
     priority: int | None
     queue_name: str | None
     run_after: datetime | timedelta | None
     backend: str | None
-    expires_at: datetime | None
-    metadata: dict[str, Any] | None
-    tags: Iterable[str]
-    unique_key: str | None
-    limit_key: str | None
-    weight: int | None
-    id: UUID | str | None
-    enqueued_by: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobTask(Task):
+class JobTask(OneJobFields, Task):
     """A task with options for its jobs. What it leaves unset, the OPTIONS of its
     backend decide, and then the settings of the job queue."""
 
@@ -103,16 +99,6 @@ class JobTask(Task):
     on_complete: Any = UNSET
     capture: Any = UNSET
     middleware: Any = UNSET
-
-    # Options of the jobs that this object enqueues; tasks are equal without them.
-    expires_at: datetime | None = field(default=None, compare=False)
-    metadata: dict[str, Any] | None = field(default=None, compare=False)
-    tags: Any = field(default=(), compare=False)
-    unique_key: str | None = field(default=None, compare=False)
-    limit_key: str | None = field(default=None, compare=False)
-    weight: int | None = field(default=None, compare=False)
-    id: UUID | str | None = field(default=None, compare=False)
-    enqueued_by: str | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         values = ((f.name, getattr(self, f.name), f.default) for f in fields(self))

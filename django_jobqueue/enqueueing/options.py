@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, Protocol, TypedDict
 from uuid import UUID
@@ -115,40 +115,19 @@ class HandlerOptions(TypeOptions, total=False):
     """The same for a job that is finished, whatever its status."""
 
 
-class JobOptions(TypedDict, total=False):
-    """The options of one job, given when it is enqueued; None leaves each to its
-    type."""
+class OneJobOptions(TypedDict, total=False):
+    """The options of one job alone, which its type cannot have; None is not given."""
 
-    run_after: datetime | timedelta | None
-    """The job is due at this moment, or after this wait."""
     expires_at: datetime | None
     """The job is not started after this moment."""
-    expires_in: timedelta | float | None
-    """How long after it is due the job may still be started."""
-    priority: int | None
-    """From -100 to 100, greater is sooner."""
-    queue: str | None
-    """The queue that the job waits in."""
     id: UUID | str | None
     """The id of the job. If a job has this id already, the enqueue returns that job."""
     tags: Iterable[str]
     """Strings that are stored with the job."""
     enqueued_by: str | None
     """Who enqueues the job; at most 1,000 characters."""
-    max_attempts: int | None
-    """How many attempts the job has, the first one included."""
-    timeout: timedelta | float | None
-    """How long one attempt of the job may run, in seconds or as a timedelta."""
-    backoff: str | timedelta | float | Callable[[int], Any] | None
-    """The name of a policy, ``partial`` of one, or a wait; not a function of yours."""
     metadata: Mapping[str, Any] | None
     """A JSON object that travels with the job, beside its data."""
-    on_success: Followers
-    """Followers of this job, instead of those that its type has for a success."""
-    on_failure: Followers
-    """The same for a failure or an expiry."""
-    on_complete: Followers
-    """The same for every status."""
     limit_key: str | None
     """The key that the job counts against, instead of the one of its arguments."""
     weight: int | None
@@ -156,6 +135,48 @@ class JobOptions(TypedDict, total=False):
     say."""
     unique_key: str | None
     """While the job is unique, no other job of its type can have this key."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneJobFields:
+    """The same as fields of a task, which is equal to one with others."""
+
+    __slots__ = ()
+
+    expires_at: datetime | None = field(default=None, compare=False)
+    id: UUID | str | None = field(default=None, compare=False)
+    tags: Any = field(default=(), compare=False)
+    enqueued_by: str | None = field(default=None, compare=False)
+    metadata: dict[str, Any] | None = field(default=None, compare=False)
+    limit_key: str | None = field(default=None, compare=False)
+    weight: int | None = field(default=None, compare=False)
+    unique_key: str | None = field(default=None, compare=False)
+
+
+class JobOptions(OneJobOptions, total=False):
+    """The options of one job, given when it is enqueued; None leaves each to its
+    type."""
+
+    run_after: datetime | timedelta | None
+    """The job is due at this moment, or after this wait."""
+    expires_in: timedelta | float | None
+    """How long after it is due the job may still be started."""
+    priority: int | None
+    """From -100 to 100, greater is sooner."""
+    queue: str | None
+    """The queue that the job waits in."""
+    max_attempts: int | None
+    """How many attempts the job has, the first one included."""
+    timeout: timedelta | float | None
+    """How long one attempt of the job may run, in seconds or as a timedelta."""
+    backoff: str | timedelta | float | Callable[[int], Any] | None
+    """The name of a policy, ``partial`` of one, or a wait; not a function of yours."""
+    on_success: Followers
+    """Followers of this job, instead of those that its type has for a success."""
+    on_failure: Followers
+    """The same for a failure or an expiry."""
+    on_complete: Followers
+    """The same for every status."""
     unique_until: Literal["finished", "started", "forever"] | timedelta | float | None
     """Until when the job is unique: until it is finished, until it is claimed, forever,
     or for this time, in seconds or as a timedelta, after its enqueue."""

@@ -8,9 +8,12 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from django.db import connection
+
 from django_jobqueue import rooms
+from django_jobqueue.migrations._sql import FOLLOW
 from django_jobqueue.models import ArchivedJob, QueuedJob
-from django_jobqueue.store.columns import copied_to
+from django_jobqueue.store.columns import JOB_COLUMNS, OPTIONS, copied_to
 from tests.architecture.source import modules
 from tests.store.work_tables import texts_of
 
@@ -155,3 +158,26 @@ def test_queued_and_archived_jobs_have_the_copied_columns_in_common() -> None:
     queued = known[QueuedJob._meta.db_table]
     archived = known[ArchivedJob._meta.db_table]
     assert queued & archived == COPIED | {"status", "started_at"}
+
+
+TYPES = {"timestamp with time zone": "timestamptz", "varchar": "text"}
+
+
+def test_the_declared_columns_of_a_job_are_those_of_its_table() -> None:
+    types = {
+        field.column: (field.rel_db_type if field.is_relation else field.db_type)(
+            connection
+        )
+        for field in QueuedJob._meta.fields
+    }
+    declared = {one.name: one.sql_type for one in JOB_COLUMNS}
+    plain = {name: str(one).partition("(")[0] for name, one in types.items()}
+    assert declared == {name: TYPES.get(one, one) for name, one in plain.items()}
+
+
+def test_a_follower_has_each_option_of_a_job() -> None:
+    """The trigger's text is in the migrations, which do not change with the code."""
+    ((_, names),) = [
+        one for one in INTO.findall(FOLLOW) if one[0] == "jobqueue_queuedjob"
+    ]
+    assert set(OPTIONS) <= set(split(names))
