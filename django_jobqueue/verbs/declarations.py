@@ -84,6 +84,11 @@ class Verb(NamedTuple):
     filters: Sequence[str] = ()  # what chooses jobs
 
 
+def flag(name: str, help: str, **more: Any) -> Argument:
+    """An argument that is given, or not."""
+    return Argument(name, help, Takes.FLAG, **more)
+
+
 def only(verbs: str, *arguments: Argument) -> tuple[Argument, ...]:
     """These, for these verbs alone."""
     return tuple(argument._replace(only=verbs) for argument in arguments)

@@ -15,7 +15,7 @@ from django_jobqueue.operations.checks import EXPIRIES
 from django_jobqueue.search.selection import Term
 from django_jobqueue.store.control.prune import BATCH
 from django_jobqueue.text.durations import TIMES
-from django_jobqueue.verbs.declarations import Argument, On, Takes, Verb, group
+from django_jobqueue.verbs.declarations import Argument, On, Takes, Verb, flag, group
 
 FILTERS: Final = ("where", "type", "queue", "older_than", "group")
 WAITING: Final = (Term("statuses", (QueuedStatus.QUEUED,)),)
@@ -147,16 +147,8 @@ REPLAY_SKIPS: Final = group(
             default=SkipReplayed.ANY.value,
             choices=tuple(SkipReplayed),
         ),
-        Argument(
-            "again",
-            "Also jobs that were replayed before: --skip-replayed none.",
-            Takes.FLAG,
-        ),
-        Argument(
-            "at_most_once",
-            "Also jobs of at-most-once types, which may have run.",
-            Takes.FLAG,
-        ),
+        flag("again", "Also jobs that were replayed before: --skip-replayed none."),
+        flag("at_most_once", "Also jobs of at-most-once types, which may have run."),
     ),
 )
 REPLAY_HOW: Final = group(

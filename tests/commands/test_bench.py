@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from django_jobqueue.domain.registry import registry
-from django_jobqueue.management.jobqueue import bench, bench_run
-from django_jobqueue.management.jobqueue.bench_run import NAME, Figures
+from django_jobqueue.management.jobqueue import bench
+from django_jobqueue.management.jobqueue.bench import NAME, Figures
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob, Rollup, Total
 from django_jobqueue.store.connection import OwnConnection
 from tests.commands.conftest import Manage, Terminal, jobqueue, refusal
@@ -40,7 +40,7 @@ def leave_a_job(**columns: Any) -> None:
 def test_it_measures_everything_and_leaves_nothing(
     own: OwnConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bench_run, "PICKUPS", 3)
+    monkeypatch.setattr(bench, "PICKUPS", 3)
     other = make(ADD)
     measured = jobqueue(f"{FEW} --format json").json
 

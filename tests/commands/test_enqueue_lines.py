@@ -12,7 +12,7 @@ import pytest
 from django.core.management.base import CommandError
 from django.db import OperationalError
 
-from django_jobqueue.management.jobqueue import batches, enqueue_lines
+from django_jobqueue.management.jobqueue import batches, enqueue
 from django_jobqueue.models import QueuedJob
 from tests.commands.conftest import Terminal, jobqueue, needs_rich, refusal
 from tests.support.rows import queued
@@ -24,7 +24,7 @@ ADD = "enqueue tests.sample.add --lines"
 @pytest.fixture
 def lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file, of which ten lines become jobs at a time."""
-    monkeypatch.setattr(enqueue_lines, "BATCH", 10)
+    monkeypatch.setattr(enqueue, "BATCH", 10)
     return tmp_path / "lines.jsonl"
 
 
@@ -109,7 +109,7 @@ def test_what_ends_it_early_is_told_with_how_far_it_came(
 
     write(lines, 15)
     lines.write_text("\n\n" + lines.read_text())
-    monkeypatch.setattr(enqueue_lines, "run_batches", end_after_a_batch)
+    monkeypatch.setattr(enqueue, "run_batches", end_after_a_batch)
     with pytest.raises(CommandError) as refused:
         jobqueue(f"{ADD} {lines}")
     assert message in str(refused.value)

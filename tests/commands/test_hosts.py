@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from django_jobqueue import operations
-from django_jobqueue.management.jobqueue import rolling
+from django_jobqueue.management.jobqueue import hosts
 from django_jobqueue.management.jobqueue.hosts import Hosts
 from django_jobqueue.models import Host
 from tests.commands.conftest import jobqueue, not_refused, refusal
@@ -121,7 +121,7 @@ def obeys(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
                     one.error = "The code does not start: no."
                 one.save()
 
-        monkeypatch.setattr(rolling.time, "sleep", sleep)
+        monkeypatch.setattr(hosts.time, "sleep", sleep)
 
     return let
 
@@ -159,6 +159,6 @@ def test_waiting_ends_after_its_time(obeys: Callable[..., None]) -> None:
 
 def test_a_host_that_ends_has_not_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
     host(ONE)
-    monkeypatch.setattr(rolling.time, "sleep", lambda s: Host.objects.all().delete())
+    monkeypatch.setattr(hosts.time, "sleep", lambda s: Host.objects.all().delete())
     assert "web-1:1 has ended." in refusal(f"hosts restart {ONE} --wait 1m")
     operations.ask_hosts([], "drain")

@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from django_jobqueue import operations
-from django_jobqueue.management.jobqueue import worker_stacks
+from django_jobqueue.management.jobqueue import workers
 from django_jobqueue.management.jobqueue.workers import Workers
 from django_jobqueue.models import QueuedJob, Worker
 from tests.admin import scene
@@ -190,7 +190,7 @@ def test_the_answer_of_now_is_shown_and_not_an_older_one(
         }
         row.save()
 
-    monkeypatch.setattr(worker_stacks, "sleep", answer)
+    monkeypatch.setattr(workers, "sleep", answer)
     assert jobqueue("workers stacks a:1").out.splitlines() == [
         "",
         "Worker a:1",

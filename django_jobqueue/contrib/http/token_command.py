@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from django.core.management.base import CommandError
 
@@ -12,14 +12,16 @@ from django_jobqueue.contrib.http.tokens import create_token, revoke_tokens
 from django_jobqueue.management.jobqueue.console import Console, were
 from django_jobqueue.management.jobqueue.inputs import known_names, moment
 from django_jobqueue.management.jobqueue.subcommand import (
+    Options,
     SubcommandWithVerbs,
+    Words,
     by,
     no_words,
 )
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.text import timezones
 from django_jobqueue.verbs.columns import EVERY, MOMENT, NAMES, Column, Listing
-from django_jobqueue.verbs.declarations import Argument, Takes, only
+from django_jobqueue.verbs.declarations import Argument, Takes, flag, only
 
 TOKENS: Final = Listing(
     (
@@ -47,8 +49,6 @@ TOKENS: Final = Listing(
 
 
 class Tokens(SubcommandWithVerbs):
-    """Lists, creates and revokes tokens."""
-
     name = "token"
     summary = "List tokens of the HTTP API; create or revoke them."
     verbs = ("list", "create", "revoke")
@@ -75,13 +75,10 @@ them, secrets masked), operate and work (of remote workers). --types and
             Argument("queues", "Only jobs of these queues.", "PATTERNS"),
             Argument("expires", "A moment, or a time from now: 90d.", Takes.MOMENT),
         ),
-        Argument("all", "List revoked ones, too.", Takes.FLAG, only="list"),
+        flag("all", "List revoked ones, too.", only="list"),
     )
 
-    def do(
-        self, verb: str, words: list[str], console: Console, options: dict[str, Any]
-    ) -> None:
-        """List, create or revoke. Raises CommandError, InvalidArguments."""
+    def do(self, verb: str, words: Words, console: Console, options: Options) -> None:
         if verb == "create":
             _create(console, words, options)
             return
@@ -99,7 +96,7 @@ them, secrets masked), operate and work (of remote workers). --types and
             console.info(f"{were(len(revoked), 'token', 'revoked')}.")
 
 
-def _create(console: Console, words: list[str], options: dict[str, Any]) -> None:
+def _create(console: Console, words: list[str], options: Options) -> None:
     if len(words) != 1:
         raise CommandError("Name the token to create, by the program that gets it.")
     if not options["may"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from django.core.management.base import CommandError
 
@@ -20,11 +20,17 @@ from django_jobqueue.contrib.importing.import_plan import (
 from django_jobqueue.domain.schedule_rules import Cron
 from django_jobqueue.logs import one_line
 from django_jobqueue.management.jobqueue.console import Console, counted
-from django_jobqueue.management.jobqueue.subcommand import FORMAT, YES, Subcommand, by
+from django_jobqueue.management.jobqueue.subcommand import (
+    FORMAT,
+    YES,
+    Options,
+    Subcommand,
+    by,
+)
 from django_jobqueue.stats.schedules import rule_text
 from django_jobqueue.text.suggestions import did_you_mean
 from django_jobqueue.verbs.columns import Column, Listing, Type, local
-from django_jobqueue.verbs.declarations import Argument, Takes
+from django_jobqueue.verbs.declarations import Argument, flag
 
 CELERY: Final = "celery"
 KNOWN: Final = (*SOURCES, CELERY)
@@ -55,8 +61,6 @@ PLANNED: Final = Listing(
 
 
 class Import(Subcommand):
-    """Imports schedules from tables, or reports what code has to change."""
-
     name = "import"
     summary = "Import schedules of other queues; scan Celery code."
     description = """\
@@ -92,23 +96,19 @@ is, so the command can be repeated. The others need not be installed.
             choices=("code",),
             flag="--as",
         ),
-        Argument(
+        flag(
             "dry_run",
             "Change nothing; say what would be done. The default without --yes.",
-            Takes.FLAG,
         ),
         YES._replace(help="Write the schedules, all or none."),
-        Argument(
-            "disable_there",
-            "Turn off theirs that are here, in the same transaction.",
-            Takes.FLAG,
+        flag(
+            "disable_there", "Turn off theirs that are here, in the same transaction."
         ),
         Argument("scan", "A Python file, or a folder of them.", "PATH"),
         FORMAT._replace(help="Default: text.", default=None),
     )
 
-    def run(self, console: Console, options: dict[str, Any]) -> None:
-        """Import, show what it would be, or scan. Raises CommandError."""
+    def run(self, console: Console, options: Options) -> None:
         source = options["source"]
         if source not in KNOWN:
             raise CommandError(
@@ -150,7 +150,7 @@ def _scan(console: Console, path: str | None) -> None:
     )
 
 
-def _import(console: Console, name: str, options: dict[str, Any]) -> None:
+def _import(console: Console, name: str, options: Options) -> None:
     source = SOURCES[name]
     planned = plan(source, _job_types(options["map"] or []))
     if options["as_code"]:

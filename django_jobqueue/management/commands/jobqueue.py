@@ -28,11 +28,11 @@ SUBCOMMANDS: Final = Table(
         for name, place in {
             "status": "status.Status",
             "top": "top.Top",
-            "health": "health.HealthCheck",
+            "health": "health_check.HealthCheck",
             "doctor": "doctor.Doctor",
             "metrics": "metrics.Metrics",
             "show": "show.Show",
-            "why": "why.Why",
+            "why": "show.Why",
             "types": "types.Types",
             "workers": "workers.Workers",
             "hosts": "hosts.Hosts",

@@ -6,7 +6,7 @@ import base64
 import secrets
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from django.core.management.base import CommandError
 
@@ -20,6 +20,7 @@ from django_jobqueue.domain.ids import new_id
 from django_jobqueue.domain.states import AlertEvent, AlertState
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.subcommand import (
+    Options,
     Subcommand,
 )
 from django_jobqueue.models import Alert
@@ -27,7 +28,7 @@ from django_jobqueue.store import alert_rows
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.text.suggestions import did_you_mean
 from django_jobqueue.verbs.columns import MOMENT, Column, Listing, only_json
-from django_jobqueue.verbs.declarations import Argument, Takes
+from django_jobqueue.verbs.declarations import Argument, Takes, flag
 
 
 class Listed(NamedTuple):
@@ -54,8 +55,6 @@ SECRET_BYTES: Final = 32
 
 
 class Alerts(Subcommand):
-    """Lists alerts, firing ones first, and sends one to try the channels."""
-
     name = "alerts"
     summary = "List alerts, firing ones first; try the channels."
     description = """\
@@ -70,20 +69,19 @@ exit code is 1 if a channel does not accept it.
     json = f"""a list of {ALERTS.keys}; with --test, of {{channel, error (null:
     accepted)}}."""
     arguments = (
-        Argument("firing", "List those that are firing only.", Takes.FLAG),
+        flag("firing", "List those that are firing only."),
         Argument(
             "limit",
             "List no more than this number (default: 20).",
             Takes.POSITIVE,
             default=20,
         ),
-        Argument("test", "Send a test to each channel.", Takes.FLAG),
+        flag("test", "Send a test to each channel."),
         Argument("channel", "With --test: send to this one only.", "NAME"),
-        Argument("new_secret", "Print a new secret for a webhook.", Takes.FLAG),
+        flag("new_secret", "Print a new secret for a webhook."),
     )
 
-    def run(self, console: Console, options: dict[str, Any]) -> None:
-        """Do it. Raises CommandError."""
+    def run(self, console: Console, options: Options) -> None:
         if options["new_secret"]:
             random = base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
             console.print(SECRET_PREFIX + random)

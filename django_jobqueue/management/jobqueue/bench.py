@@ -2,29 +2,145 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import statistics
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import connections
 
+import django_jobqueue
+from django_jobqueue import job
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.registry import registry
 from django_jobqueue.management.jobqueue.batches import INTERRUPTED
-from django_jobqueue.management.jobqueue.bench_run import NAME, Figures, measure
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.subcommand import (
     YES,
+    Options,
     Subcommand,
 )
-from django_jobqueue.store import bench_rows
+from django_jobqueue.store import bench_rows, job_types
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.text import numbers
 from django_jobqueue.verbs.columns import Column, Listing, Type
-from django_jobqueue.verbs.declarations import Argument, Takes
+from django_jobqueue.verbs.declarations import Argument, Takes, flag
+
+NAME: Final = "jobqueue.bench"
+SINGLE: Final = 10  # of so many jobs one is enqueued by itself
+MOST_SINGLE: Final = 2_000
+PICKUPS: Final = 200
+LONGEST: Final = 600.0  # seconds that a worker may take
+DATA: Final = {"order_id": 7, "note": "two hundred bytes, as in a shop: " + "x" * 140}
+
+
+class Figures(NamedTuple):
+    """What was measured."""
+
+    enqueued_singly: float  # jobs a second, each in a transaction of its own
+    enqueued_together: float  # jobs a second, by enqueue_many
+    drained: float  # jobs a second, by one process
+    pickup: float  # median milliseconds from the enqueue to the start of the handler
+    pickup_p95: float
+    wal_bytes: float  # of a job, from its enqueue to the archive
+
+
+class Marks:
+    """When handlers start: called by the worker, in this process."""
+
+    def __init__(self) -> None:
+        self.first = 0.0  # time.perf_counter()
+        self.last = 0.0
+        self.started = threading.Event()
+
+    def start(self) -> None:
+        """A handler starts."""
+        self.last = time.perf_counter()
+        if not self.first:
+            self.first = self.last
+        self.started.set()
+
+    def reset(self) -> None:
+        """Before the next measurement."""
+        self.first = self.last = 0.0
+        self.started.clear()
+
+
+Step = Callable[[str], None]
+
+
+def measure(count: int, threads: int, step: Step) -> Figures:
+    """Measure with so many jobs, in a queue of its own, and tell each step. Whoever
+    calls removes the rows, whatever happens."""
+    queue, marks = f"{NAME}.{os.getpid()}", Marks()
+    with _handler(marks, queue) as handler:
+        db = DjangoDatabase()
+        wal = bench_rows.wal_bytes(db)
+        step("Enqueueing one by one")
+        few = min(MOST_SINGLE, max(1, count // SINGLE))
+        singly = _per_second(few, lambda: [handler.enqueue(**DATA) for _ in range(few)])
+        step("Enqueueing many at once")
+        many = max(1, count - few)
+        together = _per_second(
+            many, lambda: handler.enqueue_many(DATA for _ in range(many))
+        )
+        step("Draining")
+        with django_jobqueue.worker(
+            queues=[queue], threads=threads, async_slots=0, grace=5
+        ) as worker:
+            worker.wait_idle(LONGEST)
+            drained = (few + many) / max(marks.last - marks.first, 1e-6)
+            wal = bench_rows.wal_bytes(db) - wal
+            step("Enqueueing for an idle worker")
+            waits = sorted(_pickups(handler, marks))
+    return Figures(
+        enqueued_singly=singly,
+        enqueued_together=together,
+        drained=drained,
+        pickup=statistics.median(waits),
+        pickup_p95=waits[int(len(waits) * 0.95)],
+        wal_bytes=wal / (few + many),
+    )
+
+
+def _pickups(handler: Any, marks: Marks) -> Iterator[float]:
+    """Milliseconds from the enqueue of single jobs to the start of each."""
+    for _ in range(PICKUPS):
+        time.sleep(0.01)  # the worker is idle again
+        marks.reset()
+        began = time.perf_counter()
+        handler.enqueue(**DATA)
+        if not marks.started.wait(LONGEST):
+            raise TimeoutError("The worker did not start a job.")
+        yield (marks.first - began) * 1_000
+
+
+@contextmanager
+def _handler(marks: Marks, queue: str) -> Iterator[Any]:
+    """The handler, known to no other process."""
+
+    @job(name=NAME, queue=queue, max_attempts=1)
+    def handler(order_id: int, note: str) -> None:
+        marks.start()
+
+    try:
+        job_types.declare(DjangoDatabase(), [handler.declaration])
+        yield handler
+    finally:
+        registry.remove(NAME)
+
+
+def _per_second(count: int, work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return count / (time.perf_counter() - began)
+
 
 JOBS: Final = 20_000
 THREADS: Final = 4
@@ -50,8 +166,6 @@ LABELS: Final = {
 
 
 class Bench(Subcommand):
-    """Measures enqueues, a drain, pickups and WAL."""
-
     name = "bench"
     summary = "Measure how fast this database is with jobs."
     description = f"""\
@@ -85,14 +199,11 @@ in the WAL."""
             Takes.POSITIVE,
             default=THREADS,
         ),
-        Argument(
-            "clean", "Only delete what a bench that was killed has left.", Takes.FLAG
-        ),
+        flag("clean", "Only delete what a bench that was killed has left."),
         YES._replace(help="Do not ask where DEBUG is off."),
     )
 
-    def run(self, console: Console, options: dict[str, Any]) -> None:
-        """Measure, delete, print. Raises CommandError."""
+    def run(self, console: Console, options: Options) -> None:
         db = DjangoDatabase()
         if options["clean"]:
             _clean(console, db)
@@ -135,7 +246,7 @@ def _clean(console: Console, db: DjangoDatabase) -> None:
         )
 
 
-def _make_sure(console: Console, options: dict[str, Any]) -> None:
+def _make_sure(console: Console, options: Options) -> None:
     if settings.DEBUG or options["yes"]:
         return
     name = settings.DATABASES[conf.database]["NAME"]

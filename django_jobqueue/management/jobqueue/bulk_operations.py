@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from django.core.management.base import CommandError
@@ -15,7 +15,9 @@ from django_jobqueue.management.jobqueue import many_jobs
 from django_jobqueue.management.jobqueue.console import Console, listed, moment_text
 from django_jobqueue.management.jobqueue.subcommand import (
     YES,
+    Options,
     SubcommandWithVerbs,
+    Words,
     by,
     no_words,
 )
@@ -70,8 +72,6 @@ OPERATIONS: Final = Listing(
 
 
 class BulkOperations(SubcommandWithVerbs):
-    """Lists bulk operations, shows one, pauses, resumes, stops or undoes it."""
-
     name = "operations"
     summary = "List bulk operations; show, pause, stop or undo them."
     verbs = ("list", "show", *DONE, "undo")
@@ -111,10 +111,7 @@ An operation is named by its id, or by its first {SHORTEST} or more digits.
         YES._replace(only="undo"),
     )
 
-    def do(
-        self, verb: str, words: list[str], console: Console, options: dict[str, Any]
-    ) -> None:
-        """List or show them, or do it to them. Raises CommandError."""
+    def do(self, verb: str, words: Words, console: Console, options: Options) -> None:
         if verb == "list":
             no_words(words)
             _list(console, options)
@@ -154,7 +151,7 @@ def _id(text: str) -> UUID:
     return ids[0]
 
 
-def _list(console: Console, options: dict[str, Any]) -> None:
+def _list(console: Console, options: Options) -> None:
     rows = BulkOperation.objects.using(conf.database).order_by("-created_at", "-pk")
     if options["state"]:
         rows = rows.filter(state=options["state"])
@@ -173,7 +170,7 @@ def _move(verb: str, ids: list[UUID], console: Console) -> None:
     many_jobs.refuse(left)
 
 
-def _undo(id: UUID, console: Console, options: dict[str, Any]) -> UUID:
+def _undo(id: UUID, console: Console, options: Options) -> UUID:
     """Cancel what it created; returns the operation that does."""
     made = operations.bulk.draft_undo(id, by=by())
     try:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from django.core.management.base import CommandError
 
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.parsers import Parser
-from django_jobqueue.management.jobqueue.subcommand import Subcommand
+from django_jobqueue.management.jobqueue.subcommand import Options, Subcommand
 from django_jobqueue.text.suggestions import did_you_mean
 from django_jobqueue.verbs.declarations import Argument
 
@@ -47,8 +47,6 @@ FISH_COMMANDS: Final = ("manage.py", "./manage.py", "django-admin")
 
 
 class Completion(Subcommand):
-    """Prints a script for the shell."""
-
     name = "completion"
     reads_jobs = False
     verbs = SHELLS
@@ -64,8 +62,7 @@ completed, since that would start Django at each key.
 
     arguments = (Argument("shell", f"{', '.join(SHELLS)}.", "SHELL", words="1"),)
 
-    def run(self, console: Console, options: dict[str, Any]) -> None:
-        """Print it. Raises CommandError for another shell."""
+    def run(self, console: Console, options: Options) -> None:
         if options["shell"] not in SHELLS:
             hint = did_you_mean(options["shell"], SHELLS)
             shells = ", ".join(SHELLS)

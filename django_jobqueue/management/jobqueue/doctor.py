@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from django.core import checks
 from django.core.management.base import CommandError
@@ -11,11 +11,11 @@ from django.core.management.base import CommandError
 from django_jobqueue.conf import conf
 from django_jobqueue.logs import one_line
 from django_jobqueue.management.jobqueue.console import Console, counted
-from django_jobqueue.management.jobqueue.subcommand import Subcommand
+from django_jobqueue.management.jobqueue.subcommand import Options, Subcommand
 from django_jobqueue.stats.diagnosis import diagnose
 from django_jobqueue.stats.findings import Finding, Level, ok
 from django_jobqueue.verbs.columns import Column, Listing, only_json
-from django_jobqueue.verbs.declarations import Argument, Takes
+from django_jobqueue.verbs.declarations import flag
 
 OURS: Final = "jobqueue."
 FINDINGS: Final = Listing(
@@ -28,8 +28,6 @@ FINDINGS: Final = Listing(
 
 
 class Doctor(Subcommand):
-    """Examines the installation."""
-
     name = "doctor"
     summary = "Examine settings, server, tables and workers."
     description = """\
@@ -44,15 +42,10 @@ It changes nothing. The exit code is 1 if there is a problem."""
     json = f"""a list of {FINDINGS.keys}; those of system checks have their ids, such as
     jobqueue.W003."""
     arguments = (
-        Argument(
-            "all",
-            "Print each check that is ok, too, not only their number.",
-            Takes.FLAG,
-        ),
+        flag("all", "Print each check that is ok, too, not only their number."),
     )
 
-    def run(self, console: Console, options: dict[str, Any]) -> None:
-        """Examine it. Raises CommandError if there is a problem."""
+    def run(self, console: Console, options: Options) -> None:
         findings = [*_settings(), *diagnose()]
         if console.is_json:
             console.rows(FINDINGS, findings)

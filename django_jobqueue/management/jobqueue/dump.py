@@ -17,6 +17,7 @@ from django_jobqueue.management.jobqueue.console import Console, counted, were
 from django_jobqueue.management.jobqueue.inputs import object_of
 from django_jobqueue.management.jobqueue.subcommand import (
     YES,
+    Options,
     Subcommand,
     by,
 )
@@ -24,13 +25,11 @@ from django_jobqueue.operations.dumping import checked_job, dump, load
 from django_jobqueue.search.selection import Selection, Table
 from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.store.bulk.dumped_jobs import COLUMNS
-from django_jobqueue.verbs.declarations import Argument, Takes
+from django_jobqueue.verbs.declarations import Argument, flag
 from django_jobqueue.verbs.jobs import FILTERS
 
 
 class Dump(Subcommand):
-    """Prints queued jobs as JSON lines."""
-
     name = "dump"
     summary = "Print queued jobs as JSON lines, for load."
     description = """\
@@ -50,12 +49,11 @@ something was masked."""
 
     arguments = (
         *where.filters(FILTERS),
-        Argument("secrets", "With secrets; it asks, or needs --yes.", Takes.FLAG),
+        flag("secrets", "With secrets; it asks, or needs --yes."),
         YES,
     )
 
-    def run(self, console: Console, options: dict[str, Any]) -> None:
-        """Print them. Raises CommandError."""
+    def run(self, console: Console, options: Options) -> None:
         filters = where.given(options, FILTERS)
         chosen = Selection(Table.QUEUED)
         if filters:
@@ -74,8 +72,6 @@ something was masked."""
 
 
 class Load(Subcommand):
-    """Enqueues the jobs of a dump."""
-
     name = "load"
     summary = "Enqueue the jobs of a dump."
     description = """\
@@ -97,11 +93,10 @@ those whose unique key another job has."""
             choices=("skip", "fail"),
             default="skip",
         ),
-        Argument("dry_run", "Only read and check the lines.", Takes.FLAG),
+        flag("dry_run", "Only read and check the lines."),
     )
 
-    def run(self, console: Console, options: dict[str, Any]) -> None:
-        """Load them. Raises CommandError, UnknownJobType."""
+    def run(self, console: Console, options: Options) -> None:
         jobs = list(_read(options["file"]))
         loaded, left = len(jobs), 0
         if not options["dry_run"]:

@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
-from typing import Any
+from typing import Any, TextIO
 from uuid import UUID
 
 from django.core.management.base import CommandError
+from django.db import transaction
 
+from django_jobqueue import signals
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.annotations import Annotations
+from django_jobqueue.domain.arguments import to_json
 from django_jobqueue.domain.ids import as_id, id_of_text
 from django_jobqueue.domain.policy import ON_DUPLICATE
 from django_jobqueue.domain.registry import registry
-from django_jobqueue.enqueueing.by_name import enqueue
+from django_jobqueue.enqueueing.by_name import enqueue, enqueue_many
 from django_jobqueue.exceptions import AlreadyArchived, EnqueueError, InvalidArguments
-from django_jobqueue.management.jobqueue.batches import BATCH
-from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.enqueue_lines import EnqueueingLines
+from django_jobqueue.management.jobqueue.batches import BATCH, run_batches
+from django_jobqueue.management.jobqueue.console import Console, counted, were
 from django_jobqueue.management.jobqueue.inputs import (
     UNKNOWN,
     data_of,
     moment,
+    object_of,
     warn_of_unknown,
 )
-from django_jobqueue.management.jobqueue.subcommand import FORMAT, Subcommand, by
+from django_jobqueue.management.jobqueue.subcommand import (
+    FORMAT,
+    Options,
+    Subcommand,
+    by,
+)
 from django_jobqueue.operations import get_job
 from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.store.rows import Job
@@ -34,10 +45,89 @@ from django_jobqueue.text.option_forms import as_flags
 from django_jobqueue.verbs.columns import local
 from django_jobqueue.verbs.declarations import Argument, Takes
 
+Data = dict[str, Any]
+
+
+class EnqueueingLines:
+    """One run of ``jobqueue enqueue TYPE --lines FILE``."""
+
+    def __init__(
+        self, console: Console, job_type: str, path: str, how: dict[str, Any]
+    ) -> None:
+        self._console = console
+        self._job_type = job_type
+        self._declaration = registry.get(job_type)
+        self._how = how
+        # All of it, so that a mistake in the last line is found before the first job.
+        self._data = list(self._read(path))
+        self._done = 0  # lines
+        self._new = 0  # jobs; a duplicate has one already
+
+    def go(self) -> None:
+        """Enqueue a job for each line."""
+        bar = ("Enqueueing", len(self._data))
+        signals.jobs_enqueued.connect(self._count)
+        try:
+            run_batches(self._steps(), self._console, bar, self._summary)
+        finally:
+            signals.jobs_enqueued.disconnect(self._count)
+        self._console.info(self._summary())
+
+    def _count(self, ids: list[UUID], **kwargs: Any) -> None:
+        self._new += len(ids)
+
+    def _steps(self) -> Iterator[int]:
+        for start in range(0, len(self._data), BATCH):
+            batch = self._data[start : start + BATCH]
+            with transaction.atomic(using=conf.database):
+                calls = [data for _, data in batch]
+                enqueue_many(self._job_type, calls, **self._how)
+            self._done += len(batch)
+            yield len(batch)
+
+    def _read(self, path: str) -> Iterator[tuple[int, Data]]:
+        """Each line's number and data. Raises CommandError."""
+        try:
+            with _opened(path) as file:
+                for number, line in enumerate(file, 1):
+                    if line.strip():
+                        yield number, self._checked(number, line)
+        except (OSError, UnicodeError) as error:
+            raise CommandError(f"--lines: {path!r} cannot be read: {error}") from None
+
+    def _checked(self, number: int, line: str) -> Data:
+        try:
+            data = object_of(line, "Give one JSON object in each line.")
+            to_json(data, limit=conf.max_data_bytes)
+            if self._declaration is not None:
+                problem = self._declaration.parameters.call_problem(data)
+                if problem:
+                    raise InvalidArguments(problem)
+        except (CommandError, InvalidArguments) as error:
+            raise CommandError(
+                f"Line {number}: {error} Nothing was enqueued."
+            ) from None
+        return data
+
+    def _summary(self) -> str:
+        text = were(self._new, "job", "enqueued")
+        if self._new < self._done:
+            there = self._done - self._new
+            has = "has" if there == 1 else "have"
+            text += f"; {counted(there, 'line')} {has} a job already"
+        if 0 < self._done < len(self._data):
+            last, _ = self._data[self._done - 1]
+            text += f", for the lines up to {last}"
+        return f"{text}."
+
+
+def _opened(path: str) -> AbstractContextManager[TextIO]:
+    if path == "-":
+        return nullcontext(sys.stdin)
+    return open(path, encoding="utf-8-sig")  # with or without a byte order mark
+
 
 class Enqueue(Subcommand):
-    """Enqueues a job and prints its id, or many from a file."""
-
     name = "enqueue"
     summary = "Enqueue a job, or many, by the name of the job type."
     reads_jobs = False  # there are modes that run the job here
@@ -104,14 +194,13 @@ The data must fit the handler's parameters if the handler is known here."""
         FORMAT._replace(help="json prints the job as an object."),
     )
 
-    def run(self, console: Console, options: dict[str, Any]) -> None:
-        """Enqueue it, or one for each line. Raises CommandError."""
+    def run(self, console: Console, options: Options) -> None:
         try:
             self._run(console, options)
         except EnqueueError as error:
             raise CommandError(as_flags(str(error))) from error
 
-    def _run(self, console: Console, options: dict[str, Any]) -> None:
+    def _run(self, console: Console, options: Options) -> None:
         now = _now()
         how = {
             "run_after": _moment("--run-after", options["run_after"], now),
@@ -138,7 +227,7 @@ The data must fit the handler's parameters if the handler is known here."""
             console.print(str(job.id))
 
 
-def _enqueue(options: dict[str, Any], how: dict[str, Any]) -> Job:
+def _enqueue(options: Options, how: dict[str, Any]) -> Job:
     """The job that there is now: a new one, or one that has this id already. Raises
     CommandError."""
     job_type = options["job_type"]

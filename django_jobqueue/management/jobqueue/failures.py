@@ -22,7 +22,9 @@ from django_jobqueue.management.jobqueue.inputs import values_of
 from django_jobqueue.management.jobqueue.job_verbs import CANCEL
 from django_jobqueue.management.jobqueue.subcommand import (
     YES,
+    Options,
     SubcommandWithVerbs,
+    Words,
     by,
     no_words,
 )
@@ -31,7 +33,7 @@ from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.stats.group_states import STATES
 from django_jobqueue.verbs import failure_groups, jobs
-from django_jobqueue.verbs.declarations import Argument, Takes, Verb, group, only
+from django_jobqueue.verbs.declarations import Argument, Takes, Verb, flag, group, only
 
 JOBS: Final = "the jobs of groups"
 ALL: Final = "all"
@@ -43,8 +45,6 @@ JOB_VERBS: Final = ("replay", "cancel", "prune")
 
 
 class Failures(SubcommandWithVerbs):
-    """Lists failure groups, shows one, decides about them, and changes their jobs."""
-
     name = "failures"
     summary = "List failure groups; show, decide, replay their jobs."
     verbs = ("list", "show", *failure_groups.VERBS, *JOB_VERBS)
@@ -102,10 +102,9 @@ To replay a part of its jobs: jobqueue replay --where "group:5f1c9a04 …"."""
         *group(
             JOBS,
             (
-                Argument(
+                flag(
                     "resolve",
                     "Of replay: resolve the group, too, when the replay starts.",
-                    Takes.FLAG,
                     only="replay",
                 ),
                 Argument(
@@ -124,10 +123,7 @@ To replay a part of its jobs: jobqueue replay --where "group:5f1c9a04 …"."""
         ),
     )
 
-    def do(
-        self, verb: str, words: list[str], console: Console, options: dict[str, Any]
-    ) -> None:
-        """List, show or decide. Raises CommandError."""
+    def do(self, verb: str, words: Words, console: Console, options: Options) -> None:
         if verb == "list":
             no_words(words)
             _list(console, options)
@@ -143,7 +139,7 @@ To replay a part of its jobs: jobqueue replay --where "group:5f1c9a04 …"."""
             _decide(failure_groups.VERBS[verb], keys, console, options)
 
 
-def _list(console: Console, options: dict[str, Any]) -> None:
+def _list(console: Console, options: Options) -> None:
     groups = FailureGroup.objects.using(conf.database)
     state = options["state"] or "open"
     if state != ALL:
@@ -152,9 +148,7 @@ def _list(console: Console, options: dict[str, Any]) -> None:
     console.rows(GROUPS, with_figures(list(newest)))
 
 
-def _decide(
-    verb: Verb, keys: list[UUID], console: Console, options: dict[str, Any]
-) -> None:
+def _decide(verb: Verb, keys: list[UUID], console: Console, options: Options) -> None:
     how = values_of(verb.arguments, options, database_now())
     changed = verb.function(keys, by=by(), **how)
     if console.is_json:
@@ -169,7 +163,7 @@ def _decide(
             console.warn(f"Failure group {key} {why}.")
 
 
-def _replay(keys: Sequence[UUID], console: Console, options: dict[str, Any]) -> None:
+def _replay(keys: Sequence[UUID], console: Console, options: Options) -> None:
     given = {
         **options,
         "skip_replayed": options["skip_replayed"] or SkipReplayed.ANY.value,
@@ -192,12 +186,12 @@ def _is_resolved(key: UUID) -> bool:
     return groups.filter(STATES["resolved"], pk=key).exists()
 
 
-def _cancel(keys: Sequence[UUID], console: Console, options: dict[str, Any]) -> None:
+def _cancel(keys: Sequence[UUID], console: Console, options: Options) -> None:
     chosen = Selection(Table.QUEUED, (_groups(keys),))
     CANCEL.as_operation(console, options, chosen, reason=options["reason"] or "")
 
 
-def _prune(keys: Sequence[UUID], console: Console, options: dict[str, Any]) -> None:
+def _prune(keys: Sequence[UUID], console: Console, options: Options) -> None:
     prune.prune_selected(console, options, Selection(Table.ARCHIVED, (_groups(keys),)))
 
 

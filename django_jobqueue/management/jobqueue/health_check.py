@@ -12,11 +12,13 @@ from django.core.management.base import CommandError
 from django.db import Error as DatabaseError
 
 from django_jobqueue.conf import conf
+from django_jobqueue.exceptions import JobQueueError
 from django_jobqueue.logs import one_line
 from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.database import explained
+from django_jobqueue.management.jobqueue.database import check, explained
 from django_jobqueue.management.jobqueue.inputs import duration
 from django_jobqueue.management.jobqueue.parsers import positive
+from django_jobqueue.management.jobqueue.subcommand import FORMAT, Options, Subcommand
 from django_jobqueue.stats import current_state, health
 from django_jobqueue.stats.conditions import MANY_CRASHES
 from django_jobqueue.stats.current_state import Present
@@ -24,7 +26,7 @@ from django_jobqueue.stats.health import Figure, Health, Thresholds
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import failure_stats, stats
 from django_jobqueue.store.reading.stats import CAP
-from django_jobqueue.verbs.declarations import Argument, Takes
+from django_jobqueue.verbs.declarations import Argument, Takes, group
 
 HEALTHY: Final = 0  # exit codes, as Nagios reads them
 NOT_HEALTHY: Final = 2
@@ -91,7 +93,7 @@ class Wanted(NamedTuple):
     window: float  # seconds for which failed jobs are counted
 
 
-def wanted(options: dict[str, Any]) -> Wanted:
+def wanted(options: Options) -> Wanted:
     """Raises CommandError for wrong values."""
     age, workers = options["max_age"], options["min_workers"]
     crashes = options["max_crashes"]
@@ -197,3 +199,56 @@ def _percent(text: str | None) -> float:
 
 def _wrong_use(text: str) -> CommandError:
     return CommandError(text, returncode=CANNOT_TELL)
+
+
+class HealthCheck(Subcommand):
+    name = "health"
+    summary = "Check the queue against thresholds, for monitoring."
+    description = """\
+Say whether the job queue is healthy: enough workers, no job that has waited for
+too long, few failures and crashes. Nagios, Icinga, Zabbix, cron and others
+understand the exit code; the first line has a text and the figures.
+
+  0  healthy
+  2  not healthy: the line says what is wrong
+  3  it cannot be told: the database does not answer, a migration is missing,
+     or the command line is wrong
+
+Jobs of paused queues and job types are left out. It loads your whole project,
+which takes a moment: for a probe every few seconds, use the /readyz and
+/healthz that runworkers --metrics-port answers, or HEARTBEAT_FILE."""
+    epilog = """\
+--format json prints one object:
+
+  status    ok, critical or unknown
+  problems  list of {code, message, queue, job_type}; the codes are few_workers,
+            old_job, many_ready, many_failed and many_crashes
+  figures   list of {name, of, value, unit, limit}; the names are workers,
+            oldest and ready, of a queue or of all (null), and failed and
+            crashes, of a job type; the limit of workers is a lower one
+  error     why it is unknown"""
+    reads_jobs = False  # it is said here if they cannot be read
+    wrong_use = CANNOT_TELL
+
+    arguments = (
+        FORMAT._replace(
+            help="text is for people and Nagios, json for programs (default: text)."
+        ),
+        *group("thresholds", THRESHOLDS),
+    )
+
+    def run(self, console: Console, options: Options) -> None:
+        asked = wanted(options)
+        try:
+            check(conf.database)
+            judged = read(asked)
+        except (CommandError, DatabaseError, JobQueueError) as error:
+            cannot_tell(console, error)
+        if console.is_json:
+            console.json(as_object(judged), ascii=True)
+        else:
+            console.print(first_line(judged))
+            for problem in judged.problems[MOST:]:
+                console.print(problem.message)
+        console.stdout.flush()
+        sys.exit(exit_code(judged))

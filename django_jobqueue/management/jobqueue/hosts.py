@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from django.core.management.base import CommandError
@@ -9,16 +12,19 @@ from django.core.management.base import CommandError
 from django_jobqueue import operations
 from django_jobqueue.conf import Conf, conf
 from django_jobqueue.domain.host_plans import request_words
+from django_jobqueue.domain.states import HostState
 from django_jobqueue.management.jobqueue.console import Console, counted, were
 from django_jobqueue.management.jobqueue.inputs import chosen, duration
-from django_jobqueue.management.jobqueue.rolling import Rolling, batch_size
 from django_jobqueue.management.jobqueue.subcommand import (
     YES,
+    Options,
     SubcommandWithVerbs,
+    Words,
     by,
 )
 from django_jobqueue.models import Host
 from django_jobqueue.text import timezones
+from django_jobqueue.text.numbers import span
 from django_jobqueue.verbs.columns import (
     NUMBER,
     QUEUES,
@@ -28,6 +34,85 @@ from django_jobqueue.verbs.columns import (
     only_json,
 )
 from django_jobqueue.verbs.declarations import Argument, Takes, only
+
+POLL: Final = 0.2  # seconds
+LEAVING: Final = (HostState.STOPPING, HostState.RESTARTING)
+
+
+def batch_size(text: str | None, count: int) -> int:
+    """How many of so many hosts are asked at once; a share is rounded up. Raises
+    CommandError."""
+    if text is None:
+        return max(1, count)
+    number, percent = text.removesuffix("%"), text.endswith("%")
+    if not number.isdecimal() or int(number) < 1 or (percent and int(number) > 100):
+        raise CommandError(
+            f"--rolling: {text!r} is no share. Write a number of hosts, or 25%."
+        )
+    return math.ceil(count * int(number) / 100) if percent else int(number)
+
+
+class Rolling:
+    """Goes through them; the first one that fails ends it, so that the others go on
+    as they are."""
+
+    def __init__(self, console: Console, size: int, wait: float) -> None:
+        self._console = console
+        self._size = max(1, size)
+        self._wait = wait
+
+    def go(
+        self,
+        hosts: Sequence[Host],
+        ask: Callable[[list[Host]], None],
+        *,
+        restarts: bool = False,
+    ) -> None:
+        """Ask them, and wait. Raises CommandError."""
+        for start in range(0, len(hosts), self._size):
+            some = list(hosts[start : start + self._size])
+            ask(some)
+            left = len(hosts) - start - len(some)
+            self._wait_for(some, left, restarts=restarts)
+
+    def _wait_for(self, hosts: Sequence[Host], left: int, *, restarts: bool) -> None:
+        waiting = {host.pk: host.name for host in hosts}
+        others = f" {left} more were not asked." if left else ""
+        deadline = time.monotonic() + self._wait
+        while True:
+            rows = Host.objects.using(conf.database).in_bulk(list(waiting))
+            for id, name in list(waiting.items()):
+                row = rows.get(id)
+                if row is None or is_done(row):
+                    del waiting[id]
+                    self._check(row, name, others, restarts=restarts)
+            if not waiting:
+                return
+            if time.monotonic() > deadline:
+                names = ", ".join(waiting.values())
+                raise CommandError(
+                    f"Not done within {span(self._wait)}: {names}.{others}"
+                )
+            time.sleep(POLL)
+
+    def _check(
+        self, row: Host | None, name: str, others: str, *, restarts: bool
+    ) -> None:
+        """Raises CommandError if it has not done what it was asked."""
+        if row is not None and row.error and row.pending:
+            raise CommandError(f"{name}: {row.error}{others}")
+        if restarts and (row is None or row.stopped_at is not None):
+            raise CommandError(f"{name} has ended.{others}")
+        self._console.info(f"{name}: done.")
+
+
+def is_done(host: Host) -> bool:
+    """Whether it has dealt with the last request, or has ended."""
+    if host.stopped_at is not None:
+        return True
+    is_dealt_with = host.applied.get("number") == host.desired.get("number")
+    return is_dealt_with and host.state not in LEAVING
+
 
 ASKED: Final = ("drain", "resume", "restart", "stop")
 PLAN: Final = {
@@ -69,8 +154,6 @@ HOSTS: Final = Listing(
 
 
 class Hosts(SubcommandWithVerbs):
-    """Lists hosts, and asks them."""
-
     name = "hosts"
     summary = "List hosts; scale, restart, stop or drain them."
     verbs = ("list", "scale", *ASKED)
@@ -132,10 +215,7 @@ stopped host that a service manager restarts is soon back."""
         YES._replace(only="stop"),
     )
 
-    def do(
-        self, verb: str, words: list[str], console: Console, options: dict[str, Any]
-    ) -> None:
-        """List them, or ask those that are named. Raises CommandError."""
+    def do(self, verb: str, words: Words, console: Console, options: Options) -> None:
         hosts = chosen("host", words, options, living(), needs_choice=verb != "list")
         if verb in ("scale", "restart") and not words:
             hosts = _without_embedded(hosts, verb, console)
@@ -164,7 +244,7 @@ stopped host that a service manager restarts is soon back."""
         _report(console, verb, hosts, is_done=rolling is not None)
 
 
-def _changes(options: dict[str, Any]) -> dict[str, Any]:
+def _changes(options: Options) -> dict[str, Any]:
     """What of the plan is to change. Raises CommandError if nothing is."""
     changes = {
         name: Conf.settings[name.upper()].parse(options[name])
@@ -193,7 +273,7 @@ def _without_embedded(hosts: list[Host], verb: str, console: Console) -> list[Ho
     return others
 
 
-def _confirm(console: Console, options: dict[str, Any], hosts: list[Host]) -> None:
+def _confirm(console: Console, options: Options, hosts: list[Host]) -> None:
     """Raises CommandError unless somebody confirms."""
     text = counted(len(hosts), "host")
     answer = options["yes"] or console.confirm(f"{text} will be stopped. Go on?")

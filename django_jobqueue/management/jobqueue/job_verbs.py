@@ -19,7 +19,7 @@ from django_jobqueue.management.jobqueue.batches import BATCH, run_batches
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.inputs import values_of, warn_of_unknown
 from django_jobqueue.management.jobqueue.many_jobs import ByFilter, Result
-from django_jobqueue.management.jobqueue.subcommand import VerbCommand, by
+from django_jobqueue.management.jobqueue.subcommand import Options, VerbCommand, by
 from django_jobqueue.models import QueuedJob
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.stats.database_clock import database_now
@@ -31,19 +31,15 @@ from django_jobqueue.verbs.declarations import Argument
 
 
 class JobVerb(VerbCommand):
-    """Does one thing to jobs, by id or by filter."""
-
     json = many_jobs.JSON
 
     def all_arguments(self) -> Iterator[Argument]:
-        """Which jobs, whether to ask, and those of the verb."""
         yield from many_jobs.ARGUMENTS
         yield from where.filters(self.verb.filters)
         yield from self.verb.arguments
         yield from super().all_arguments()
 
-    def run(self, console: Console, options: dict[str, Any]) -> None:
-        """Do it, or show what it would be. Raises CommandError."""
+    def run(self, console: Console, options: Options) -> None:
         ids, filters = many_jobs.ids_or_filter(options, self.verb.filters)
         now = database_now()
         own = (a for a in self.verb.arguments if a.name not in self.verb.filters)
@@ -67,11 +63,7 @@ class JobVerb(VerbCommand):
             self.as_operation(console, options, selection, **how)
 
     def as_operation(
-        self,
-        console: Console,
-        options: dict[str, Any],
-        selection: Selection,
-        **how: Any,
+        self, console: Console, options: Options, selection: Selection, **how: Any
     ) -> None:
         """Do it to these jobs, or show what it would be. Raises CommandError."""
         with ByFilter(console, self.verb, selection, **how) as chosen:
@@ -84,11 +76,7 @@ class JobVerb(VerbCommand):
             self._answer(console, chosen.preview(asked))
 
     def _by_id(
-        self,
-        console: Console,
-        options: dict[str, Any],
-        ids: list[UUID],
-        how: dict[str, Any],
+        self, console: Console, options: Options, ids: list[UUID], how: dict[str, Any]
     ) -> None:
         chosen = Selection(Table.QUEUED, (Term("id", tuple(ids)), *self.verb.applies))
         chunks = selected_ids(DjangoDatabase(), chosen, most=BATCH)
@@ -113,7 +101,7 @@ class JobVerb(VerbCommand):
     def _in_batches(
         self,
         console: Console,
-        options: dict[str, Any],
+        options: Options,
         selection: Selection,
         how: dict[str, Any],
     ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from django.core.management.base import CommandError
 
@@ -10,12 +10,17 @@ from django_jobqueue import operations
 from django_jobqueue.conf import conf
 from django_jobqueue.management.jobqueue.console import Console, were
 from django_jobqueue.management.jobqueue.inputs import known_names
-from django_jobqueue.management.jobqueue.subcommand import SubcommandWithVerbs, by
+from django_jobqueue.management.jobqueue.subcommand import (
+    Options,
+    SubcommandWithVerbs,
+    Words,
+    by,
+)
 from django_jobqueue.models import Lease
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading.leases import LeaseRow, leases
 from django_jobqueue.verbs.columns import MOMENT, NUMBER, SPAN, Column, Listing
-from django_jobqueue.verbs.declarations import Argument, Takes
+from django_jobqueue.verbs.declarations import flag
 
 
 def _left(row: LeaseRow) -> float | None:
@@ -40,8 +45,6 @@ LEASES: Final = Listing(
 
 
 class Leases(SubcommandWithVerbs):
-    """Lists leases, and takes them away."""
-
     name = "leases"
     summary = "List leases by name; take one away from its holder."
     verbs = ("list", "take-away")
@@ -63,14 +66,9 @@ one are stopped.
   jobqueue leases take-away nightly-import"""
     json = f"""a list of {LEASES.keys}. Of take-away, it is the list of the names that
     were taken away."""
-    arguments = (
-        Argument("all", "List those that are free, too.", Takes.FLAG, only="list"),
-    )
+    arguments = (flag("all", "List those that are free, too.", only="list"),)
 
-    def do(
-        self, verb: str, words: list[str], console: Console, options: dict[str, Any]
-    ) -> None:
-        """List them, or take them away. Raises CommandError."""
+    def do(self, verb: str, words: Words, console: Console, options: Options) -> None:
         if verb == "list":
             if words:
                 raise CommandError("list takes no name.")

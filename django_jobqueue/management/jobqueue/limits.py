@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import ceil
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from django.core.management.base import CommandError
 
@@ -17,7 +17,9 @@ from django_jobqueue.management.jobqueue.override import (
     override_text,
 )
 from django_jobqueue.management.jobqueue.subcommand import (
+    Options,
     SubcommandWithVerbs,
+    Words,
     by,
     no_words,
 )
@@ -146,8 +148,6 @@ KEYS: Final = Listing(
 
 
 class Limits(SubcommandWithVerbs):
-    """Lists limits by key and their keys, and overrides their numbers."""
-
     name = "limits"
     summary = "List limits by key; override one, or hold a key."
     verbs = ("list", "show", "override")
@@ -185,10 +185,7 @@ start each time that it is its turn, instead of one: a number or "code"."""
         Argument("share", "Override the share of --key, instead.", "NUMBER"),
     )
 
-    def do(
-        self, verb: str, words: list[str], console: Console, options: dict[str, Any]
-    ) -> None:
-        """List, show or override. Raises CommandError, InvalidArguments."""
+    def do(self, verb: str, words: Words, console: Console, options: Options) -> None:
         if verb == "list":
             no_words(words)
             console.rows(LIMITS, limits(DjangoDatabase()))
@@ -226,7 +223,7 @@ def _show(console: Console, name: str) -> None:
     console.rows(KEYS.without(*unused), [Key(limit, key) for key in keys])
 
 
-def _override(console: Console, words: list[str], options: dict[str, Any]) -> None:
+def _override(console: Console, words: list[str], options: Options) -> None:
     name, key = words[0], options["key"]
     if (rate := options["rate"]) is not None:
         wanted = None if rate == CODE else rate

@@ -16,7 +16,7 @@ from django_jobqueue.domain.states import WorkState
 from django_jobqueue.management.jobqueue.batches import INTERRUPTED, run_batches
 from django_jobqueue.management.jobqueue.console import Console, counted, were
 from django_jobqueue.management.jobqueue.inputs import JOB_ID, job_id
-from django_jobqueue.management.jobqueue.subcommand import YES, by
+from django_jobqueue.management.jobqueue.subcommand import YES, Options, by
 from django_jobqueue.management.jobqueue.text_tables import Row
 from django_jobqueue.management.jobqueue.where import given
 from django_jobqueue.operations.bulk import work_here
@@ -24,16 +24,14 @@ from django_jobqueue.search.selection import Selection
 from django_jobqueue.store.bulk.skips import planned, skip_reason
 from django_jobqueue.text import numbers
 from django_jobqueue.verbs.columns import Column, Listing
-from django_jobqueue.verbs.declarations import Argument, Takes, Verb
+from django_jobqueue.verbs.declarations import Argument, Verb, flag
 
 UNASKED: Final = 1  # jobs that are changed without a question
 EXAMPLES: Final = 5
 SHOWN_PROBLEMS: Final = 10
 STDIN: Final = "-"
-DRY_RUN: Final = Argument(
-    "dry_run",
-    "Change nothing; print how many jobs would be changed, and some of them.",
-    Takes.FLAG,
+DRY_RUN: Final = flag(
+    "dry_run", "Change nothing; print how many jobs would be changed, and some of them."
 )
 ARGUMENTS: Final = (
     Argument(
@@ -82,7 +80,7 @@ class Result:
 
 
 def ids_or_filter(
-    options: dict[str, Any], names: Sequence[str]
+    options: Options, names: Sequence[str]
 ) -> tuple[list[UUID], dict[str, Any]]:
     """The ids that were given, or else the filters. Raises CommandError."""
     filters = given(options, names)
@@ -107,7 +105,7 @@ def _words(ids: Iterable[str]) -> Iterator[str]:
 
 
 def make_sure(
-    console: Console, options: dict[str, Any], number: int, jobs: str, done: str
+    console: Console, options: Options, number: int, jobs: str, done: str
 ) -> None:
     """Ask where it is more than one. Raises CommandError if the answer is no, or if
     nobody is there."""
@@ -200,7 +198,7 @@ class ByFilter:
             ids=self.examples,
         )
 
-    def go(self, options: dict[str, Any]) -> None:
+    def go(self, options: Options) -> None:
         """Do it, after a question where it is many jobs, and say what was done. Raises
         CommandError."""
         jobs = f"{counted(self.total, 'job')}{self._statuses()}"

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.subcommand import Subcommand
+from django_jobqueue.management.jobqueue.subcommand import Options, Subcommand
 from django_jobqueue.metrics import cluster_figures
 from django_jobqueue.metrics.exposition import Exposition
 from django_jobqueue.store.connection import DjangoDatabase
 
 
 class Metrics(Subcommand):
-    """Prints them."""
-
     name = "metrics"
     summary = "Print the metrics of the cluster for Prometheus."
     description = """\
@@ -25,8 +21,7 @@ textfile collector of node_exporter, or to see what there is:
 They are at most METRICS_MAX_AGE old. If the database does not answer,
 jobqueue_database_up is 0, and the rest is missing."""
 
-    def run(self, console: Console, options: dict[str, Any]) -> None:
-        """Print them. Raises MetricsExtraMissing."""
+    def run(self, console: Console, options: Options) -> None:
         exposition = Exposition()
         answer = exposition.render(cluster_figures.read(DjangoDatabase()))
         console.print(answer.body.decode(), ending="")

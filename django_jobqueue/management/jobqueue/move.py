@@ -20,7 +20,7 @@ from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.database import check, explained, using
 from django_jobqueue.management.jobqueue.inputs import warn_of_unknown
 from django_jobqueue.management.jobqueue.many_jobs import Result
-from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
+from django_jobqueue.management.jobqueue.subcommand import Options, Subcommand, by
 from django_jobqueue.models import JobType, Queue, QueuedJob
 from django_jobqueue.operations import moving
 from django_jobqueue.operations.moving import Move as Moving
@@ -45,8 +45,6 @@ REASONS: Final = {
 
 
 class Move(Subcommand):
-    """Moves waiting jobs to another database."""
-
     name = "move"
     summary = "Move waiting jobs to another database."
     description = """\
@@ -73,8 +71,7 @@ not there is declared there, if the code has it."""
         *where.filters(FILTERS),
     )
 
-    def run(self, console: Console, options: dict[str, Any]) -> None:
-        """Move them, or show what it would be. Raises CommandError."""
+    def run(self, console: Console, options: Options) -> None:
         if not options["to"]:
             raise CommandError("Say where to: --to, with an alias of DATABASES.")
         check(options["to"], "--to")
@@ -105,7 +102,7 @@ class _Run:
     """One call of the command."""
 
     def __init__(
-        self, console: Console, options: dict[str, Any], move: Moving, ids: list[UUID]
+        self, console: Console, options: Options, move: Moving, ids: list[UUID]
     ) -> None:
         self._console = console
         self._options = options
@@ -198,9 +195,7 @@ class _Run:
                 )
 
 
-def _chosen(
-    console: Console, options: dict[str, Any]
-) -> tuple[list[UUID], Selection | None]:
+def _chosen(console: Console, options: Options) -> tuple[list[UUID], Selection | None]:
     """The ids that were given, and the jobs to be moved; None if only a move that was
     killed is to be ended. Raises CommandError."""
     if not options["ids"] and not where.given(options, FILTERS):

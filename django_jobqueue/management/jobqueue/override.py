@@ -14,19 +14,17 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.job_options import OVERRIDES
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.inputs import duration
-from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
+from django_jobqueue.management.jobqueue.subcommand import Options, Subcommand, by
 from django_jobqueue.store.job_types import Change
 from django_jobqueue.text import numbers
 from django_jobqueue.text.durations import DURATIONS
-from django_jobqueue.verbs.declarations import Argument, Takes
+from django_jobqueue.verbs.declarations import Argument, flag
 
 CODE: Final = "code"  # the value that lets the code decide again
 UNLIMITED: Final = "unlimited"
 
 
 class Override(Subcommand):
-    """Overrides the policy of job types, or clears overrides."""
-
     name = "override"
     summary = "Override policies of job types, or clear overrides."
     description = """\
@@ -45,18 +43,16 @@ in force and where they come from."""
     durations are in seconds: a timeout of 0 means unlimited."""
 
     def all_arguments(self) -> Iterator[Argument]:
-        """The job types, and a flag for each option that can be overridden."""
         yield Argument("names", "Names of job types.", "TYPE", words="+")
         for option, override in OVERRIDES.items():
             metavar = "DURATION" if override.is_duration else "NUMBER"
             if override.is_text:
                 metavar = "RATE" if option == "rate" else "TEXT"
             yield Argument(option, _help(option), metavar)
-        yield Argument("clear", "Clear all overrides of these types.", Takes.FLAG)
+        yield flag("clear", "Clear all overrides of these types.")
         yield from super().all_arguments()
 
-    def run(self, console: Console, options: dict[str, Any]) -> None:
-        """Change all of them or none. Raises CommandError, UnknownJobType."""
+    def run(self, console: Console, options: Options) -> None:
         values: Any = {
             option: _value(option, str(options[option]))
             for option in OVERRIDES

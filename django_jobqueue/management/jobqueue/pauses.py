@@ -12,12 +12,12 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.policy import queue_problem
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.inputs import values_of, warn_of_unknown
-from django_jobqueue.management.jobqueue.subcommand import VerbCommand, by
+from django_jobqueue.management.jobqueue.subcommand import Options, VerbCommand, by
 from django_jobqueue.models import JobType, Queue
 from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.stats.pauses import is_paused
 from django_jobqueue.verbs.columns import local
-from django_jobqueue.verbs.declarations import Argument, On, Takes, Verb
+from django_jobqueue.verbs.declarations import Argument, On, Verb, flag
 from django_jobqueue.verbs.pauses import PAUSE, PAUSE_QUEUE, RESUME, RESUME_QUEUE
 
 
@@ -27,15 +27,13 @@ class Pausing(VerbCommand):
     of_queues: Verb
 
     def all_arguments(self) -> Iterator[Argument]:
-        """The names, and those of the verb."""
         names = f"Job types to be {self.verb.done}."
         yield Argument("names", names, "NAME", words="+")
-        yield Argument("queue", "The names are those of queues.", Takes.FLAG)
+        yield flag("queue", "The names are those of queues.")
         yield from self.verb.arguments
         yield from super().all_arguments()
 
-    def run(self, console: Console, options: dict[str, Any]) -> None:
-        """Do it to all of them or none. Raises CommandError."""
+    def run(self, console: Console, options: Options) -> None:
         names = list(dict.fromkeys(options["names"]))
         for name in names:
             problem = queue_problem(name) if options["queue"] else None
@@ -46,22 +44,19 @@ class Pausing(VerbCommand):
 
     @abstractmethod
     def do(
-        self, console: Console, options: dict[str, Any], verb: Verb, names: list[str]
+        self, console: Console, options: Options, verb: Verb, names: list[str]
     ) -> None:
         """Do it, and answer."""
 
 
 class Pause(Pausing):
-    """Pauses them."""
-
     of_queues = PAUSE_QUEUE
     json = """one object: paused (names), until (null: until they are resumed),
     replaced (those that were paused already)."""
 
     def do(
-        self, console: Console, options: dict[str, Any], verb: Verb, names: list[str]
+        self, console: Console, options: Options, verb: Verb, names: list[str]
     ) -> None:
-        """Pause them; what was paused already is worth a remark."""
         how = values_of(verb.arguments, options, database_now())
         until = how.get("resume_at")
         if verb.on is On.QUEUE:
@@ -81,15 +76,12 @@ class Pause(Pausing):
 
 
 class Resume(Pausing):
-    """Resumes them."""
-
     of_queues = RESUME_QUEUE
     json = "one object: resumed (names), not_paused (those that were not)."
 
     def do(
-        self, console: Console, options: dict[str, Any], verb: Verb, names: list[str]
+        self, console: Console, options: Options, verb: Verb, names: list[str]
     ) -> None:
-        """Resume them; what was not paused is worth a remark."""
         resumed = sorted(verb.function(names, by=by()))
         left = [name for name in names if name not in resumed]
         if console.is_json:

@@ -16,7 +16,9 @@ from django_jobqueue.management.jobqueue.batches import run_batches
 from django_jobqueue.management.jobqueue.console import Console, counted, moment_text
 from django_jobqueue.management.jobqueue.subcommand import (
     YES,
+    Options,
     SubcommandWithVerbs,
+    Words,
     by,
     no_words,
 )
@@ -82,8 +84,6 @@ WILL: Final = {
 
 
 class PersonalData(SubcommandWithVerbs):
-    """Lists erasures, finds a value, erases it, or deletes the rows."""
-
     name = "personal-data"
     summary = "Find a person's data in all tables, and erase them."
     verbs = ("list", "find", "erase", "delete")
@@ -119,10 +119,7 @@ steps; what it did stays."""
         YES._replace(help="Do not ask before anything is erased or deleted."),
     )
 
-    def do(
-        self, verb: str, words: list[str], console: Console, options: dict[str, Any]
-    ) -> None:
-        """List, find, erase or delete. Raises CommandError."""
+    def do(self, verb: str, words: Words, console: Console, options: Options) -> None:
         if verb == "list":
             no_words(words)
             _list(console)
@@ -157,9 +154,7 @@ def _value(words: list[str]) -> str:
     return sys.stdin.readline().strip()
 
 
-def _erase(
-    console: Console, options: dict[str, Any], draft: Erasure, act: ErasureAct
-) -> None:
+def _erase(console: Console, options: Options, draft: Erasure, act: ErasureAct) -> None:
     if not draft.total:
         return
     rows = counted(draft.total, "row")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from contextlib import closing
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from django.core.management.base import CommandError
 
@@ -21,6 +21,7 @@ from django_jobqueue.management.jobqueue.inputs import duration
 from django_jobqueue.management.jobqueue.many_jobs import ByFilter, Result
 from django_jobqueue.management.jobqueue.subcommand import (
     YES,
+    Options,
     VerbCommand,
     by,
 )
@@ -34,13 +35,11 @@ from django_jobqueue.store.control.prune import Rule
 from django_jobqueue.text import numbers
 from django_jobqueue.text.durations import DURATIONS
 from django_jobqueue.verbs.columns import NUMBER, RIGHT, Column, Listing
-from django_jobqueue.verbs.declarations import Argument, Takes
+from django_jobqueue.verbs.declarations import Argument, Takes, flag
 from django_jobqueue.verbs.jobs import PRUNE
 
 
 class Prune(VerbCommand):
-    """Prunes the archive by the retention in force, or by what is given."""
-
     json = many_jobs.JSON
     arguments = (
         *where.filters(("where",), group=""),
@@ -57,11 +56,7 @@ class Prune(VerbCommand):
             Takes.DURATION,
         ),
         Argument("type", "Only jobs of this type.", "TYPE"),
-        Argument(
-            "dry_run",
-            "Delete nothing; print how many jobs would be deleted.",
-            Takes.FLAG,
-        ),
+        flag("dry_run", "Delete nothing; print how many jobs would be deleted."),
         YES,
         Argument(
             "batch_pause",
@@ -71,8 +66,7 @@ class Prune(VerbCommand):
         ),
     )
 
-    def run(self, console: Console, options: dict[str, Any]) -> None:
-        """Prune, or show what it would be."""
+    def run(self, console: Console, options: Options) -> None:
         if options["where"]:
             _by_search(console, options)
             return
@@ -93,7 +87,7 @@ class Prune(VerbCommand):
             Pruning(console, rules).go(pause, is_sure=options["yes"])
 
 
-def _by_search(console: Console, options: dict[str, Any]) -> None:
+def _by_search(console: Console, options: Options) -> None:
     filters = where.given(options, PRUNE.filters)
     terms = []
     if options["status"]:
@@ -102,9 +96,7 @@ def _by_search(console: Console, options: dict[str, Any]) -> None:
     prune_selected(console, options, selection)
 
 
-def prune_selected(
-    console: Console, options: dict[str, Any], selection: Selection
-) -> None:
+def prune_selected(console: Console, options: Options, selection: Selection) -> None:
     """Delete these jobs, or say how many it would be. Raises CommandError."""
     with ByFilter(console, PRUNE, selection) as chosen:
         if not options["dry_run"]:
@@ -163,7 +155,7 @@ def _result(counts: Mapping[Rule, int], *, dry_run: bool) -> Result:
     )
 
 
-def _rules(options: dict[str, Any]) -> list[Rule]:
+def _rules(options: Options) -> list[Rule]:
     name, text = options["type"], options["older_than"]
     _check_job_type(name)
     older_than: timedelta | None = None

@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 
 from django_jobqueue import operations
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.operation_options import Options
+from django_jobqueue.domain.operation_options import Options as BulkOptions
 from django_jobqueue.domain.states import (
     ArchivedStatus,
     BulkKind,
@@ -28,6 +28,7 @@ from django_jobqueue.management.jobqueue.console import Console, counted, were
 from django_jobqueue.management.jobqueue.inputs import moment, warn_of_unknown
 from django_jobqueue.management.jobqueue.many_jobs import ByFilter, Result
 from django_jobqueue.management.jobqueue.subcommand import (
+    Options,
     VerbCommand,
     by,
 )
@@ -68,8 +69,6 @@ FILTERS: Final = (
 
 
 class Replay(VerbCommand):
-    """Replays jobs by id or by filter."""
-
     json = many_jobs.JSON
     arguments = (
         *many_jobs.ARGUMENTS,
@@ -78,8 +77,7 @@ class Replay(VerbCommand):
         *REPLAY.arguments,
     )
 
-    def run(self, console: Console, options: dict[str, Any]) -> None:
-        """Replay them, or show what it would be."""
+    def run(self, console: Console, options: Options) -> None:
         ids, filters = many_jobs.ids_or_filter(options, REPLAY.filters)
         if ids and options["limit"]:
             raise CommandError("--limit goes with a filter, not with ids.")
@@ -93,11 +91,9 @@ class Replay(VerbCommand):
             replay_selected(console, options, selection, now, limit=limit)
 
 
-def _by_id(
-    console: Console, options: dict[str, Any], ids: list[UUID], now: datetime
-) -> None:
+def _by_id(console: Console, options: Options, ids: list[UUID], now: datetime) -> None:
     how = _how(options, now)
-    chosen = checked_options(Options(), **how)
+    chosen = checked_options(BulkOptions(), **how)
     why = left_out(DjangoDatabase(), BulkKind.REPLAY, ids, chosen)
     archive = ArchivedJob.objects.using(conf.database).filter(pk__in=ids)
     archived = list(archive.exclude(pk__in=why).order_by("finished_at", "pk"))
@@ -126,11 +122,7 @@ def _by_id(
 
 
 def replay_selected(
-    console: Console,
-    options: dict[str, Any],
-    selection: Selection,
-    now: datetime,
-    **more: Any,
+    console: Console, options: Options, selection: Selection, now: datetime, **more: Any
 ) -> None:
     """Replay these jobs, or show what it would be; ``more`` are further options of the
     operation. Raises CommandError."""
@@ -148,7 +140,7 @@ def replay_selected(
             console.warn(f"{text}; --again takes them, too.")
 
 
-def _how(options: dict[str, Any], now: datetime) -> dict[str, Any]:
+def _how(options: Options, now: datetime) -> dict[str, Any]:
     """The options of the replay, as the operations have them."""
     when = options["run_after"]
     return {
@@ -216,7 +208,7 @@ def _listing(now: datetime) -> Listing:
     )
 
 
-def _warn(console: Console, options: dict[str, Any], chosen: ByFilter) -> None:
+def _warn(console: Console, options: Options, chosen: ByFilter) -> None:
     if gone := chosen.skipped["type_gone"]:
         more = counted(gone, "more job")
         console.warn(f"{more} cannot be replayed, because the job type is gone.")
@@ -235,7 +227,7 @@ def _warn(console: Console, options: dict[str, Any], chosen: ByFilter) -> None:
     _warn_of_expiry(console, options, min(past, chosen.total))
 
 
-def _warn_of_expiry(console: Console, options: dict[str, Any], past: int) -> None:
+def _warn_of_expiry(console: Console, options: Options, past: int) -> None:
     if past and options["expires"] == ReplayExpiry.KEEP:
         console.warn(
             f"{counted(past, 'job')} will expire again at once; say --expires same or "

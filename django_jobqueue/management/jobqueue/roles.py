@@ -9,9 +9,9 @@ from django.core.management.base import CommandError
 from django.db import router, transaction
 
 from django_jobqueue.management.jobqueue.console import Console, counted
-from django_jobqueue.management.jobqueue.subcommand import Subcommand
+from django_jobqueue.management.jobqueue.subcommand import Options, Subcommand
 from django_jobqueue.rooms import rooms
-from django_jobqueue.verbs.declarations import Argument, Takes
+from django_jobqueue.verbs.declarations import flag
 
 CORE: Final = "jobqueue"
 
@@ -38,8 +38,6 @@ class Given(NamedTuple):
 
 
 class Roles(Subcommand):
-    """Creates the groups, or gives them their rights again."""
-
     name = "roles"
     reads_jobs = False
     summary = "Create groups of users with rights for the admin."
@@ -61,12 +59,9 @@ stay.
 
   jobqueue roles --dry-run"""
     json = """one object: for each role is_new, added and removed (names of rights)."""
-    arguments = (
-        Argument("dry_run", "Change nothing; say what would change.", Takes.FLAG),
-    )
+    arguments = (flag("dry_run", "Change nothing; say what would change."),)
 
-    def run(self, console: Console, options: dict[str, Any]) -> None:
-        """Create or update all of them or none. Raises CommandError."""
+    def run(self, console: Console, options: Options) -> None:
         if not apps.is_installed("django.contrib.auth"):
             raise CommandError("Groups need django.contrib.auth in INSTALLED_APPS.")
         model: Any = apps.get_model("auth", "Group")

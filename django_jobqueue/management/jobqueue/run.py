@@ -22,6 +22,7 @@ from django_jobqueue.management.jobqueue.inputs import JOB, job_id, object_of
 from django_jobqueue.management.jobqueue.shown_job import masking_of
 from django_jobqueue.management.jobqueue.subcommand import (
     YES,
+    Options,
     Subcommand,
     by,
 )
@@ -32,7 +33,7 @@ from django_jobqueue.operations.foreground import (
 )
 from django_jobqueue.store.rows import Job
 from django_jobqueue.text import numbers
-from django_jobqueue.verbs.declarations import Argument, Takes
+from django_jobqueue.verbs.declarations import Argument, flag
 
 WOULD: Final = {
     Verb.SUCCEED: "It succeeded",
@@ -47,8 +48,6 @@ WOULD: Final = {
 
 
 class Run(Subcommand):
-    """Runs a job's handler here."""
-
     name = "run"
     summary = "Run a job's handler here, and roll back what it wrote."
     description = """\
@@ -74,27 +73,19 @@ succeeds."""
     masked."""
     arguments = (
         JOB,
-        Argument(
+        flag(
             "rollback",
             "Roll back what it wrote, whether it fails or not (the default).",
-            Takes.FLAG,
             either="end",
         ),
-        Argument("commit", "Let what it wrote be committed.", Takes.FLAG, either="end"),
+        flag("commit", "Let what it wrote be committed.", either="end"),
         Argument("data", "Other data than the job's: a JSON object.", "JSON"),
-        Argument(
-            "pdb", "Stop in the debugger where it raised an exception.", Takes.FLAG
-        ),
-        Argument(
-            "at_most_once",
-            "Also a job of an at-most-once type, which may have run.",
-            Takes.FLAG,
-        ),
+        flag("pdb", "Stop in the debugger where it raised an exception."),
+        flag("at_most_once", "Also a job of an at-most-once type, which may have run."),
         YES._replace(help="Do not ask."),
     )
 
-    def run(self, console: Console, options: dict[str, Any]) -> None:
-        """Run it. Raises CommandError."""
+    def run(self, console: Console, options: Options) -> None:
         job = operations.get_job(job_id(options["id"]))
         _check(job, options)
         _make_sure(console, options, job)
@@ -122,7 +113,7 @@ succeeds."""
             raise CommandError(f"{_sentence(done.outcome)}.")
 
 
-def _check(job: Job, options: dict[str, Any]) -> None:
+def _check(job: Job, options: Options) -> None:
     """Raises CommandError, UnknownJobType, InvalidArguments before anybody is asked."""
     if options["pdb"] and not sys.stdin.isatty():
         raise CommandError("--pdb needs a terminal.")
@@ -132,7 +123,7 @@ def _check(job: Job, options: dict[str, Any]) -> None:
         check_runnable(job)
 
 
-def _make_sure(console: Console, options: dict[str, Any], job: Job) -> None:
+def _make_sure(console: Console, options: Options, job: Job) -> None:
     if options["yes"]:
         return
     what = "committed" if options["commit"] else "rolled back"

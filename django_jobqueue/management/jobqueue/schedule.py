@@ -31,6 +31,7 @@ from django_jobqueue.management.jobqueue.schedules import (
 )
 from django_jobqueue.management.jobqueue.subcommand import (
     YES,
+    Options,
     Subcommand,
     by,
 )
@@ -39,7 +40,7 @@ from django_jobqueue.operations import schedules as operations
 from django_jobqueue.stats.schedules import ScheduleNow
 from django_jobqueue.text import timezones
 from django_jobqueue.text.suggestions import near_names
-from django_jobqueue.verbs.declarations import Argument, Takes
+from django_jobqueue.verbs.declarations import Argument, Takes, flag
 
 MOMENTS: Final = 5
 FIRINGS: Final = 10
@@ -48,8 +49,6 @@ CODE: Final = "code"  # the value that lets the code decide again
 
 
 class ShowSchedule(Subcommand):
-    """Shows a schedule, and changes it."""
-
     name = "schedule"
     summary = "Show a schedule; run, pause, resume or override it."
     description = """\
@@ -76,7 +75,7 @@ Show a schedule, or do something with it:
     arguments = (
         Argument("name", "The schedule.", "NAME", words="1"),
         *(
-            Argument(name, text, Takes.FLAG, either="verb")
+            flag(name, text, either="verb")
             for name, text in (
                 ("run", "Enqueue a job of it now."),
                 ("pause", "Keep it from firing."),
@@ -110,8 +109,7 @@ Show a schedule, or do something with it:
         YES,
     )
 
-    def run(self, console: Console, options: dict[str, Any]) -> None:
-        """Do it, or show it. Raises CommandError, UnknownSchedule."""
+    def run(self, console: Console, options: Options) -> None:
         name = options["name"]
         _check(options)
         _must_exist(name)
@@ -127,7 +125,7 @@ Show a schedule, or do something with it:
                 _show(console, options["next"], name)
 
 
-def _check(options: dict[str, Any]) -> None:
+def _check(options: Options) -> None:
     """Raises CommandError for what does not go together."""
     if options["reason"] is not None and not options["pause"]:
         raise CommandError("--reason goes with --pause alone.")
@@ -165,7 +163,7 @@ def _gone(name: str) -> str:
     return " No code declares it any more, so it does not fire; --delete deletes it."
 
 
-def _delete(console: Console, options: dict[str, Any], name: str) -> None:
+def _delete(console: Console, options: Options, name: str) -> None:
     row = Schedule.objects.using(conf.database).get(name=name)
     is_of_code = row.origin == Origin.CODE and row.gone_at is None
     if not (options["yes"] or (is_of_code and registry.get(row.job_type_id))):
@@ -181,7 +179,7 @@ def _delete(console: Console, options: dict[str, Any], name: str) -> None:
         console.info(f"Deleted the schedule {name}.")
 
 
-def _change(options: dict[str, Any], name: str) -> str:
+def _change(options: Options, name: str) -> str:
     """Change it as the flags say; a sentence about it, empty for nothing."""
     if options["pause"]:
         paused = operations.pause(name, reason=options["reason"] or "", by=by())

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from django_jobqueue.domain.schedules import schedules as declared
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.subcommand import (
+    Options,
     Subcommand,
 )
 from django_jobqueue.stats import current_state, schedules
@@ -172,8 +173,6 @@ NEXT: Final = Listing(
 
 
 class Schedules(Subcommand):
-    """Lists schedules."""
-
     name = "schedules"
     summary = "List schedules, or what fires next."
     description = """\
@@ -194,8 +193,7 @@ One schedule is shown and changed by jobqueue schedule NAME."""
         ),
     )
 
-    def run(self, console: Console, options: dict[str, Any]) -> None:
-        """List them."""
+    def run(self, console: Console, options: Options) -> None:
         current = read()
         if options["next"] is not None:
             console.rows(NEXT, islice(_merged(current), options["next"]))

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django_jobqueue import operations
 from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
+from django_jobqueue.management.jobqueue.subcommand import Options, Subcommand, by
 
 
 class Sleep(Subcommand):
-    """Has hosts do nothing."""
-
     name = "sleep"
     summary = "Have hosts that start do nothing in this database."
     description = """\
@@ -23,15 +19,12 @@ files: snapshots, clones, branches. Run it before you start workers there.
 
   jobqueue sleep"""
 
-    def run(self, console: Console, options: dict[str, Any]) -> None:
-        """Put the database to sleep."""
+    def run(self, console: Console, options: Options) -> None:
         operations.put_to_sleep(by=by())
         console.info("Hosts that start do nothing here until jobqueue wake.")
 
 
 class Wake(Subcommand):
-    """Lets hosts work."""
-
     name = "wake"
     summary = "Let hosts work in a restored or upgraded database."
     description = """\
@@ -43,8 +36,7 @@ Hosts that wait for it begin within five seconds.
 
   jobqueue wake"""
 
-    def run(self, console: Console, options: dict[str, Any]) -> None:
-        """Wake the database."""
+    def run(self, console: Console, options: Options) -> None:
         if operations.wake(by=by()):
             console.info("Hosts work in this database from now on.")
         else:

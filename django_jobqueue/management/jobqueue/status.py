@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from django.core.management.base import CommandError
 from django.db import Error as DatabaseError
@@ -21,10 +21,10 @@ from django_jobqueue.management.jobqueue.status_tables import (
     parts,
     read,
 )
-from django_jobqueue.management.jobqueue.subcommand import FORMAT, Subcommand
+from django_jobqueue.management.jobqueue.subcommand import FORMAT, Options, Subcommand
 from django_jobqueue.management.jobqueue.text_tables import Paragraph, Part
 from django_jobqueue.store.reading.stats import CAP
-from django_jobqueue.verbs.declarations import Argument, Takes, group
+from django_jobqueue.verbs.declarations import Argument, flag, group
 
 SHORTEST: Final = 0.1  # seconds between two looks
 
@@ -32,8 +32,6 @@ sleep = time.sleep
 
 
 class Status(Subcommand):
-    """Shows the state of the job queue, once or again and again."""
-
     name = "status"
     summary = "Show queues, workers, throughput, failures and pauses."
     description = f"""\
@@ -69,17 +67,15 @@ jobqueue health."""
             "SECONDS",
             or_else="2",
         ),
-        Argument(
+        flag(
             "check",
             "Compare with thresholds first: exit code 0 is healthy, 2 is not, and 3 if "
             "it cannot be told.",
-            Takes.FLAG,
         ),
         *group("thresholds, with --check", health_check.THRESHOLDS),
     )
 
-    def run(self, console: Console, options: dict[str, Any]) -> None:
-        """Show it once, or until Ctrl-C."""
+    def run(self, console: Console, options: Options) -> None:
         if options["check"]:
             show_checked(console, options)
         if options["watch"] is None:
@@ -105,7 +101,7 @@ def interval(flag: str, text: str) -> float:
     return every
 
 
-def show_checked(console: Console, options: dict[str, Any]) -> NoReturn:
+def show_checked(console: Console, options: Options) -> NoReturn:
     """Show it once, after what jobqueue health says, and exit with its code."""
     if options["watch"] is not None:
         raise CommandError("--check and --watch exclude each other.", returncode=3)

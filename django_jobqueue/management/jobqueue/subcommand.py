@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.rooms import load
 from django_jobqueue.text.suggestions import did_you_mean
-from django_jobqueue.verbs.declarations import Argument, Takes, Verb
+from django_jobqueue.verbs.declarations import Argument, Verb, flag
 
 # Fits the columns enqueued_by and paused_by.
 LONGEST_NAME = 130
@@ -26,9 +26,7 @@ FORMAT: Final = Argument(
     choices=("text", "json"),
     default="text",
 )
-YES: Final = Argument(
-    "yes", "Do not ask before more than one job is changed.", Takes.FLAG
-)
+YES: Final = flag("yes", "Do not ask before more than one job is changed.")
 
 
 class Subcommand(ABC):
@@ -79,7 +77,6 @@ class SubcommandWithVerbs(Subcommand):
     wanted: str  # what follows a verb, for the usage
 
     def all_arguments(self) -> Iterator[Argument]:
-        """The words first."""
         names = f"{', '.join(self.verbs[:-1])} or {self.verbs[-1]}"
         yield Argument(
             "words",
@@ -90,7 +87,6 @@ class SubcommandWithVerbs(Subcommand):
         yield from super().all_arguments()
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
-        """Do what the first word says. Raises CommandError."""
         verb, *words = options["words"] or [self.verbs[0]]
         if verb not in self.verbs:
             hint = did_you_mean(verb, self.verbs)

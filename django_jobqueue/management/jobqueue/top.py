@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Final
+from typing import Final
 
 from django.core.management.base import CommandError
 
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.status import interval
 from django_jobqueue.management.jobqueue.status_tables import parts, read
-from django_jobqueue.management.jobqueue.subcommand import Subcommand
+from django_jobqueue.management.jobqueue.subcommand import Options, Subcommand
 from django_jobqueue.management.jobqueue.top_screen.log_handlers import (
     no_log_on_terminal,
 )
-from django_jobqueue.verbs.declarations import Argument, Takes
+from django_jobqueue.verbs.declarations import Argument, flag
 
 MISSING: Final = (
     'jobqueue top draws with textual: pip install "django-jobqueue[top]". Without it: '
@@ -23,8 +23,6 @@ MISSING: Final = (
 
 
 class Top(Subcommand):
-    """Shows the state of the job queue on a screen, where it can be operated."""
-
     name = "top"
     summary = "Show and operate the job queue on a screen."
     description = """\
@@ -56,11 +54,10 @@ a line says so. Logs are not written to the terminal meanwhile; files are."""
             "SECONDS",
             default="1",
         ),
-        Argument("once", "Print what jobqueue status prints, and end.", Takes.FLAG),
+        flag("once", "Print what jobqueue status prints, and end."),
     )
 
-    def run(self, console: Console, options: dict[str, Any]) -> None:
-        """Show it until it is quit. Raises CommandError."""
+    def run(self, console: Console, options: Options) -> None:
         every = interval("--every", options["every"])
         if options["once"]:
             console.show(parts(read()))

@@ -21,7 +21,9 @@ from django_jobqueue.management.jobqueue.console import (
 )
 from django_jobqueue.management.jobqueue.override import UNLIMITED, override_text
 from django_jobqueue.management.jobqueue.subcommand import (
+    Options,
     SubcommandWithVerbs,
+    Words,
     no_words,
 )
 from django_jobqueue.models import JobType
@@ -116,8 +118,6 @@ TYPES: Final = Listing(
 
 
 class Types(SubcommandWithVerbs):
-    """Lists job types, and shows one."""
-
     name = "types"
     summary = "List job types, or show one of them."
     verbs = ("list", "show")
@@ -137,10 +137,7 @@ where an operator overrides the code. Overrides are made by jobqueue override.""
     null is unlimited, or for keep_... the value of the settings. No lane is counted
     above 10,000. The options of policy are: {", ".join(OVERRIDES)}"""
 
-    def do(
-        self, verb: str, words: list[str], console: Console, options: dict[str, Any]
-    ) -> None:
-        """List them, or show one. Raises CommandError, UnknownJobType."""
+    def do(self, verb: str, words: Words, console: Console, options: Options) -> None:
         if verb == "list":
             no_words(words)
             console.rows(TYPES, read())

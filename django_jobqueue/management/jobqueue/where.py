@@ -14,6 +14,7 @@ from django_jobqueue.domain.registry import registry
 from django_jobqueue.exceptions import UnknownJobType
 from django_jobqueue.management.jobqueue.failure_groups import key_of
 from django_jobqueue.management.jobqueue.inputs import duration
+from django_jobqueue.management.jobqueue.subcommand import Options
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.models.matching_ids import matching_ids
 from django_jobqueue.search import SearchError, parse
@@ -64,7 +65,7 @@ def filters(names: Iterable[str], group: str = "filter") -> Iterator[Argument]:
     return (FILTERS[name]._replace(group=group) for name in names if name in FILTERS)
 
 
-def given(options: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+def given(options: Options, names: Iterable[str]) -> dict[str, Any]:
     """The filters that were given."""
     return {name: options[name] for name in names if options[name]}
 

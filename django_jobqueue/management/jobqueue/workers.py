@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import time
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final, NamedTuple
 
 from django.core.management.base import CommandError
@@ -11,10 +12,14 @@ from django_jobqueue import operations
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.states import ALIVE, WorkerState
 from django_jobqueue.logs import one_line
-from django_jobqueue.management.jobqueue import worker_stacks
 from django_jobqueue.management.jobqueue.console import Console, were
 from django_jobqueue.management.jobqueue.inputs import chosen, duration
-from django_jobqueue.management.jobqueue.subcommand import SubcommandWithVerbs, by
+from django_jobqueue.management.jobqueue.subcommand import (
+    Options,
+    SubcommandWithVerbs,
+    Words,
+    by,
+)
 from django_jobqueue.models import Worker
 from django_jobqueue.stats import current_state, endpoints
 from django_jobqueue.stats.endpoints import EndpointState, StoredAnswer
@@ -32,7 +37,72 @@ from django_jobqueue.verbs.columns import (
     Type,
     only_json,
 )
-from django_jobqueue.verbs.declarations import Argument, Takes
+from django_jobqueue.verbs.declarations import Argument, Takes, flag
+
+sleep = time.sleep
+POLL_EVERY = 0.1  # seconds
+
+
+def show(console: Console, ids: list[int], seconds: float) -> None:
+    """Request stack dumps of these workers, wait this long for all, and show them."""
+    operations.request_stack_dumps(ids, by=by())
+    dumps = [_as_object(worker) for worker in _when_dumped(ids, seconds)]
+    if console.is_json:
+        console.json(dumps)
+        return
+    for one in dumps:
+        console.section(f"Worker {one['name']}", _text(one))
+
+
+def _when_dumped(ids: list[int], seconds: float) -> list[Worker]:
+    """The workers when all have stored their stack dump, or the time is over."""
+    deadline = time.monotonic() + seconds
+    while True:
+        rows = Worker.objects.using(conf.database).filter(pk__in=ids).order_by("pk")
+        workers = list(rows)
+        if all(map(_has_dumped, workers)) or time.monotonic() >= deadline:
+            return workers
+        sleep(POLL_EVERY)
+
+
+def _has_dumped(worker: Worker) -> bool:
+    asked, dump = _object(worker.request), _object(worker.stack_dump)
+    return asked.get("stack_request") == dump.get("stack_request")
+
+
+def _as_object(worker: Worker) -> dict[str, Any]:
+    dump = _object(worker.stack_dump) if _has_dumped(worker) else {}
+    return {
+        "id": worker.pk,
+        "name": worker.name,
+        "at": dump.get("at"),
+        "stacks": dump.get("stacks", []),
+        "left_out": dump.get("left_out", 0),
+    }
+
+
+def _text(one: dict[str, Any]) -> str:
+    if one["at"] is None:
+        return "It did not answer in time. Ask again, or see whether it is alive."
+    return "\n".join(_lines(one))
+
+
+def _lines(one: dict[str, Any]) -> Iterator[str]:
+    for stack in one["stacks"]:
+        if "job_id" in stack:
+            ran = numbers.run_time(float(stack.get("seconds", 0)))
+            yield f"Job {stack['job_id']} ({stack.get('job_type')}), for {ran}:"
+        else:
+            yield f"Thread {stack.get('thread')}:"
+        yield str(stack.get("stack", "")).rstrip("\n")
+        yield ""
+    if one["left_out"]:
+        yield f"{one['left_out']} more had no room."
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
 
 ASKED: Final = ("drain", "resume", "stop", "restart")
 
@@ -136,8 +206,6 @@ ENDPOINTS: Final = Listing(  # no workers, with the keys of one
 
 
 class Workers(SubcommandWithVerbs):
-    """Lists workers, and asks them."""
-
     name = "workers"
     summary = "List workers; drain, stop or restart them."
     verbs = ("list", *ASKED, "stacks")
@@ -175,7 +243,7 @@ at, seconds, problem, worker}}."""
     arguments = (
         Argument("host", "Workers of this host."),
         Argument("release", "Workers of this release."),
-        Argument("all", "All living workers.", Takes.FLAG),
+        flag("all", "All living workers."),
         Argument(
             "wait",
             "How long to wait for stacks (default: 10s).",
@@ -184,10 +252,7 @@ at, seconds, problem, worker}}."""
         ),
     )
 
-    def do(
-        self, verb: str, words: list[str], console: Console, options: dict[str, Any]
-    ) -> None:
-        """List them, or ask those that are named. Raises CommandError."""
+    def do(self, verb: str, words: Words, console: Console, options: Options) -> None:
         living = (
             Worker.objects.using(conf.database).filter(state__in=ALIVE).order_by("pk")
         )
@@ -198,7 +263,7 @@ at, seconds, problem, worker}}."""
             _show(console, ids, () if is_choice else endpoints.read())
         elif verb == "stacks":
             wait = duration("--wait", options["wait"] or "10s")
-            worker_stacks.show(console, ids, wait.total_seconds())
+            show(console, ids, wait.total_seconds())
         else:
             _ask(verb, console, ids)
 
