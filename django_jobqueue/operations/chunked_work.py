@@ -34,11 +34,11 @@ import psycopg
 from django.db import Error as DatabaseError
 
 from django_jobqueue.domain.async_code import sync_only
+from django_jobqueue.domain.chunk_throttle import LARGEST, ChunkThrottle
 from django_jobqueue.domain.context import Context
 from django_jobqueue.domain.failures import MESSAGE_LENGTH
 from django_jobqueue.domain.ids import as_id, new_id
 from django_jobqueue.domain.states import WorkState
-from django_jobqueue.domain.throttle import LARGEST, Throttle
 from django_jobqueue.enqueueing.by_name import enqueue
 from django_jobqueue.exceptions import Fail, JobControl, Retry
 from django_jobqueue.store.connection import DjangoDatabase
@@ -346,9 +346,9 @@ class ChunkedWork(Generic[W]):
         if row.state in OVER:
             self.record_end(row)
 
-    def _throttle(self, row: W, now: float) -> Throttle:
+    def _throttle(self, row: W, now: float) -> ChunkThrottle:
         rate = None if row.state == WorkState.DRAFT else self.per_minute(row)
-        return Throttle(rate, now, largest=self.largest)
+        return ChunkThrottle(rate, now, largest=self.largest)
 
     def _error_text(self, error: Exception) -> str:
         """By its class alone where its text may name a value: what a job raises is kept

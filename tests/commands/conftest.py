@@ -18,7 +18,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import connection
 from django.utils import timezone
 
-from django_jobqueue.domain import throttle
+from django_jobqueue.domain import chunk_throttle
 from django_jobqueue.domain.ids import new_ids
 from django_jobqueue.management.commands.jobqueue import Command
 from django_jobqueue.management.jobqueue import rich_output
@@ -99,7 +99,7 @@ def not_refused(before: str, reasons: Mapping[str, str]) -> dict[str, str]:
 @pytest.fixture
 def chunks_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bulk operations begin with two jobs; the chunks after it take the rest."""
-    monkeypatch.setattr(throttle, "FIRST", 2)
+    monkeypatch.setattr(chunk_throttle, "FIRST", 2)
 
 
 def make_archived(count: int = 1, **fields: Any) -> list[UUID]:

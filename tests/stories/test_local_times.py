@@ -18,7 +18,7 @@ from django.test.utils import CaptureQueriesContext
 
 from django_jobqueue import get_job, operations
 from django_jobqueue.admin.jobs.archived_jobs import ArchivedJobAdmin
-from django_jobqueue.domain import throttle
+from django_jobqueue.domain import chunk_throttle
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.models import (
     ArchivedJob,
@@ -92,7 +92,7 @@ def test_a_bulk_operation_takes_each_job_once(
     ended: list[UUID], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("SMALLEST", "FIRST", "LARGEST"):
-        monkeypatch.setattr(throttle, name, 2)
+        monkeypatch.setattr(chunk_throttle, name, 2)
     call_command("jobqueue", "replay", "--status", "failed", "--yes", verbosity=0)
     assert sorted(job.replay_of for job in queued()) == sorted(ended)
     id = BulkOperation.objects.get().pk

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from django_jobqueue import job
-from django_jobqueue.domain import throttle
+from django_jobqueue.domain import chunk_throttle
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing.handler import Handler
 from django_jobqueue.store import job_types
@@ -18,8 +18,8 @@ from django_jobqueue.store.connection import DjangoDatabase
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Long work is divided into chunks of ten rows, not of hundreds."""
-    monkeypatch.setattr(throttle, "FIRST", 10)
-    monkeypatch.setattr(throttle, "SMALLEST", 10)
+    monkeypatch.setattr(chunk_throttle, "FIRST", 10)
+    monkeypatch.setattr(chunk_throttle, "SMALLEST", 10)
 
 
 @pytest.fixture

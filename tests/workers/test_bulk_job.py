@@ -7,17 +7,15 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from django.db import OperationalError
 from django.utils import timezone
-from psycopg import errors
 
-from django_jobqueue.exceptions import Cancel, Fail, Retry
+from django_jobqueue.exceptions import Fail
 from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
 from django_jobqueue.operations import bulk
 from django_jobqueue.search.selection import Selection, Table, Term
 from tests.store.rows import ago, archive
 from tests.support.hand_driven import HandDriven
-from tests.workers.chunk_jobs import SHORT, Jobs, cancelled
+from tests.workers.chunk_jobs import Jobs
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -58,20 +56,6 @@ def test_a_worker_works_it_off(worker: HandDriven) -> None:
     assert made.count() == 25  # and they ran
 
 
-def test_a_slice_that_is_over_hands_over_to_another_job() -> None:
-    id = replaying(60)
-    first = BulkOperation.objects.get().job_id
-    work(id, SHORT)
-    row = BulkOperation.objects.get()
-    assert row.state == "running"
-    assert 0 < row.changed < 60
-    assert row.job_id != first
-    assert QueuedJob.objects.filter(id=row.job_id).exists()
-    while BulkOperation.objects.get().state == "running":
-        work(id, SHORT)
-    assert copies() == 60
-
-
 @pytest.fixture
 def _slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """There is no time to count while a draft is made."""
@@ -93,19 +77,6 @@ def test_a_draft_of_many_jobs_is_counted_by_a_worker(worker: HandDriven) -> None
     assert bulk.start(id)
     worker.work()
     assert BulkOperation.objects.get().changed == 25
-
-
-@pytest.mark.usefixtures("_slow")
-def test_a_count_that_takes_long_hands_over_to_another_job() -> None:
-    id = drafted(60)
-    first = BulkOperation.objects.get().job_id
-    work(id, SHORT)
-    row = BulkOperation.objects.get()
-    assert row.total is None
-    assert row.job_id != first
-    while bulk.get(id).total is None:
-        work(id, SHORT)
-    assert bulk.get(id).total == 60
 
 
 @pytest.mark.usefixtures("_slow")
@@ -133,17 +104,6 @@ def test_a_paused_operation_ends_its_job_and_keeps_its_place() -> None:
     bulk.resume(id)
     work(id, job=old)  # it was succeeded by another one, and does nothing more
     assert copies() == 2
-    work(id)
-    assert copies() == 5
-
-
-def test_a_worker_that_stops_gives_the_job_back_and_nothing_is_lost() -> None:
-    id = replaying(5)
-    bulk.WORK.do_chunk(id, max_rows=2)
-    with pytest.raises(Cancel):
-        work(id, job=cancelled(job_of(id)))
-    row = BulkOperation.objects.get()
-    assert (row.state, row.changed, row.error) == ("running", 2, "")
     work(id)
     assert copies() == 5
 
@@ -179,22 +139,6 @@ def test_an_error_is_kept_without_secrets(monkeypatch: pytest.MonkeyPatch) -> No
     bulk.resume(id)
     work(id)
     assert copies() == 3
-
-
-def test_what_passes_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    id = replaying(3)
-
-    def deadlock(*args: Any, **kwargs: Any) -> None:
-        raise OperationalError("deadlock") from errors.DeadlockDetected()
-
-    monkeypatch.setattr(bulk.WORK, "do_chunk", deadlock)
-    for attempt, error, state in (
-        (1, Retry, "queued"),
-        (10, Fail, "failed"),
-    ):
-        with pytest.raises(error):
-            work(id, attempt=attempt)
-        assert BulkOperation.objects.get().state == state
 
 
 @pytest.mark.usefixtures("_slow")

@@ -10,7 +10,6 @@ from django.db import OperationalError
 from django.utils import timezone
 from psycopg import errors
 
-from django_jobqueue.exceptions import Fail, Retry
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.pruner import Pruner
 from django_jobqueue.models import ArchivedJob, AuditEntry, Erasure, Failure, QueuedJob
@@ -20,7 +19,7 @@ from django_jobqueue.store.connection import OwnConnection
 from tests.operations.planted import tables_with
 from tests.store.rows import ADD, ago, archive, make
 from tests.support.hand_driven import HandDriven
-from tests.workers.chunk_jobs import SHORT, Jobs
+from tests.workers.chunk_jobs import Jobs
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -57,16 +56,6 @@ def test_a_worker_counts_what_took_too_long(
     assert (row.state, row.total, row.value) == ("draft", 1, MAIL)
 
 
-def test_a_slice_that_is_over_hands_over_to_another_job() -> None:
-    id = erasing()
-    first = Erasure.objects.get().job_id
-    work(id, SHORT)
-    row = Erasure.objects.get()
-    assert row.state == "running"
-    assert row.job_id != first
-    assert QueuedJob.objects.get(pk=row.job_id).data == {"erasure": str(id)}
-
-
 def test_another_job_goes_on_when_the_running_jobs_may_be_over() -> None:
     make(data={"to": MAIL}, status="running", started_at=ago(5), attempts=1)
     id = erasing()
@@ -97,19 +86,6 @@ def test_an_error_is_kept_without_the_value(
     job = ArchivedJob.objects.get(pk=row.job_id)
     assert (job.status, job.error_message) == ("failed", row.error)
     assert MAIL not in str(list(Failure.objects.values()))
-
-
-def test_an_error_that_passes_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    id = erasing()
-    failing(monkeypatch, errors.DeadlockDetected(f"row ({MAIL})"))
-    with pytest.raises(Retry) as raised:
-        work(id)
-    assert MAIL not in str(raised.value)
-    assert raised.value.__context__ is None
-    assert Erasure.objects.get().state == "queued"
-    with pytest.raises(Fail):
-        work(id, attempt=10)
-    assert Erasure.objects.get().state == "failed"
 
 
 def test_the_pruner_forgets_old_drafts(

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
 import pytest
-from django.db import OperationalError
-from psycopg import errors
 
-from django_jobqueue.domain.ids import new_id
-from django_jobqueue.exceptions import Cancel, Fail, InvalidArguments, Retry
+from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.models import ArchivedJob, JobSearch, QueuedJob
 from django_jobqueue.operations import job_searches
 from django_jobqueue.search.selection import Selection, Table, Term
@@ -20,7 +16,7 @@ from django_jobqueue.store.searching import search_chunk, search_rows
 from tests.store import rows
 from tests.store.rows import ADD, ago, make_many
 from tests.support.hand_driven import HandDriven
-from tests.workers.chunk_jobs import SHORT, Jobs, cancelled
+from tests.workers.chunk_jobs import Jobs
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -118,30 +114,6 @@ def test_a_job_that_is_archived_after_the_queue_was_searched_is_found() -> None:
     assert row.newest["archived"] == [str(moved[0])]
 
 
-def test_a_slice_that_is_over_hands_over_to_another_job() -> None:
-    archive(60, 1)
-    archive(1, 7, seconds=9_000)
-    id = searching()
-    jobs = [JobSearch.objects.get().job_id]
-    while (row := JobSearch.objects.get()).state in ("queued", "running"):
-        jobs.append(row.job_id)
-        work(id, SHORT)
-    assert len(set(jobs)) > 1
-    assert (row.state, row.matched["archived"]) == ("done", 1)
-
-
-def test_a_job_that_was_thought_dead_or_is_cancelled_does_nothing_more() -> None:
-    archive(10, 7)
-    id = searching()
-    with pytest.raises(Cancel):
-        work(id, job=cancelled(job_of(id)))
-    before = job_of(id)
-    JobSearch.objects.filter(pk=id).update(job_id=new_id())
-    work(id, job=before)
-    row = JobSearch.objects.get()
-    assert (row.state, row.examined) == ("queued", 0)
-
-
 def test_a_stop_ends_it_and_keeps_what_it_found() -> None:
     archive(10, 7)
     id = searching({Table.ARCHIVED: BOTH[Table.ARCHIVED]})
@@ -153,40 +125,6 @@ def test_a_stop_ends_it_and_keeps_what_it_found() -> None:
     assert (row.state, row.examined, row.matched) == ("stopped", 4, {"archived": 4})
     work(id)  # its job finds nothing to do
     assert JobSearch.objects.get().examined == 4
-
-
-def raising(error: Exception) -> Callable[..., None]:
-    def step(*args: Any, **kwargs: Any) -> None:
-        raise OperationalError("value 4711 of Ann") from error
-
-    return step
-
-
-@pytest.mark.parametrize(
-    ("error", "attempt", "raised", "state"),
-    [
-        (errors.InvalidTextRepresentation("Ann"), 1, Fail, "failed"),
-        (errors.AdminShutdown("Ann"), 1, Retry, "queued"),
-        (errors.AdminShutdown("Ann"), 10, Fail, "failed"),
-    ],
-)
-def test_an_error_ends_it_unless_it_passes_and_tells_no_value(
-    monkeypatch: pytest.MonkeyPatch,
-    error: Exception,
-    attempt: int,
-    raised: type[Exception],
-    state: str,
-) -> None:
-    id = searching()
-    monkeypatch.setattr(job_searches.WORK, "do_chunk", raising(error))
-    with pytest.raises(raised) as caught:
-        work(id, attempt=attempt)
-    assert "Ann" not in str(caught.value)
-    row = JobSearch.objects.get()
-    assert row.state == state
-    if state == "failed":
-        assert row.error == str(caught.value)
-        assert row.error.startswith("OperationalError")
 
 
 def test_one_person_has_a_few_searches_at_once_and_none_of_everything() -> None:

@@ -15,7 +15,7 @@ TICK: Final = (
 ROUNDING: Final = 1e-9
 
 
-class Throttle:
+class ChunkThrottle:
     """Chunks of about a fifth of a second; with a rate, no more than it allows.
 
     A rate is spread evenly: of 3,000 jobs a minute 50 are done each second, and of 20 a
