@@ -28,6 +28,7 @@ from django_jobqueue.admin.parts.form_fields import (
 )
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.ids import new_id
+from django_jobqueue.domain.job_options import OF_JOB
 from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.exceptions import AlreadyArchived, JobQueueError
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
@@ -151,18 +152,19 @@ def _enqueue(
 ) -> QueuedJob | ArchivedJob | None:
     """The new job; None if it was refused, which the form shows."""
     cleaned = form.cleaned_data
+    options: Any = {
+        name: None if value == "" else value
+        for name, value in cleaned.items()
+        if name in OF_JOB
+    }
     user: Any = request.user
     try:
         with transaction.atomic(using=conf.database):
             job = operations.enqueue(
                 job_type.name,
                 form.arguments,
-                run_after=cleaned["run_after"],
-                expires_at=cleaned["expires_at"],
-                priority=cleaned["priority"],
-                queue=cleaned["queue"] or None,
-                id=cleaned["id"],
                 by=user.get_username(),
+                **options,
             )
             row = QueuedJob(id=job.id, job_type_id=job.job_type)
             entry = with_reason(gettext("Enqueued by hand."), cleaned["reason"])

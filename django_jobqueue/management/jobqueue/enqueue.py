@@ -17,6 +17,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.annotations import Annotations
 from django_jobqueue.domain.arguments import to_json
 from django_jobqueue.domain.ids import as_id, id_of_text
+from django_jobqueue.domain.job_options import OF_JOB
 from django_jobqueue.domain.policy import ON_DUPLICATE
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing.by_name import enqueue, enqueue_many
@@ -202,13 +203,11 @@ The data must fit the handler's parameters if the handler is known here."""
 
     def _run(self, console: Console, options: Options) -> None:
         now = _now()
-        how = {
+        how = {name: options[name] for name in OF_JOB.keys() & options.keys() - {"id"}}
+        how |= {
             "run_after": _moment("--run-after", options["run_after"], now),
             "expires_at": _moment("--expires-at", options["expires_at"], now),
-            "priority": options["priority"],
-            "queue": options["queue"],
             "enqueued_by": by(),
-            "on_duplicate": options["on_duplicate"],
         }
         expires_at = how["expires_at"]
         if expires_at and expires_at <= now:
