@@ -22,6 +22,7 @@ from django_jobqueue.domain.endpoint_answers import EndpointAnswer, endpoint_ans
 from django_jobqueue.domain.log_events import Event
 from django_jobqueue.domain.policy import attempts_left
 from django_jobqueue.domain.registry import Declaration
+from django_jobqueue.domain.states import Delivery
 from django_jobqueue.exceptions import NotDelivered, RemoteExtraMissing
 from django_jobqueue.execution.attempt_outcome import HandedOver
 from django_jobqueue.observers import TRACE
@@ -53,7 +54,9 @@ async def deliver(declaration: Declaration) -> Any:
     url = url_of(endpoint, declaration, context.id)
     body = json.dumps(body_of(context), separators=(",", ":")).encode()
     is_sensitive = bool(declaration.policy.sensitive)
-    for wait in (*BUSY_WAITS, None):
+    once = declaration.policy.delivery == Delivery.AT_MOST_ONCE
+    # Whoever answers 503 may have begun: a proxy does, when its service is too slow.
+    for wait in (None,) if once else (*BUSY_WAITS, None):
         headers = headers_of(endpoint, context.id, body)
         headers |= _trace_of(context.metadata)
         answer = await _post(endpoint, url, headers, body, is_sensitive=is_sensitive)

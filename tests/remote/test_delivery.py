@@ -209,10 +209,14 @@ def test_an_endpoint_that_is_not_in_the_settings_gets_nothing(
 def test_at_most_once_an_error_of_the_endpoint_is_the_end(
     declare: Declare, shipping: EndpointServer, worker: HandDriven
 ) -> None:
-    job = declare("invoices.pay", delivery="at_most_once").enqueue()
-    shipping.answer(Reply(500))
-    worker.work()
-    assert archived(job.id).status == "failed"
+    handler = declare("invoices.pay", delivery="at_most_once")
+    later = {"Retry-After": "60"}
+    for number, reply in enumerate((Reply(500), Reply(503), Reply(503, b"", later)), 1):
+        job = handler.enqueue()
+        shipping.answer(reply)
+        worker.work()
+        assert archived(job.id).status == "failed"
+        assert len(shipping.received) == number
 
 
 def test_no_redirect_is_followed(
