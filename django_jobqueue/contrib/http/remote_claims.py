@@ -44,8 +44,10 @@ _key_turns: dict[Lane, KeyTurns] = {}
 
 
 def _reset_after_fork() -> None:
-    """In the child of a fork: the listening thread does not exist there."""
-    global _listener, _waiting
+    """In the child of a fork: the threads that listen, or hold a lock, do not exist
+    there."""
+    global _listener, _waiting, _scans
+    _scans = LaneScans()
     _listener = SharedListener("remote workers", News.JOBS, News.BEHIND)
     _waiting = WaitingWorkers()
 

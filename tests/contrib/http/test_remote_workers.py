@@ -688,6 +688,26 @@ def test_while_scans_take_long_claims_go_on_with_what_was_seen(
     assert [head.lane.queue for head in scans.heads(db, queue_c)] == ["c"]
 
 
+def test_a_claim_keeps_what_it_has_seen_though_others_are_remembered_meanwhile(
+    billing: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More sets of queues than are remembered, in the threads of one process."""
+    db, scans = DjangoDatabase(), LaneScans()
+    look = lanes.scan
+    enqueue(TYPE, queue="a")
+
+    def scan(*args: Any) -> list[Head]:
+        monkeypatch.setattr(lanes, "scan", lambda *args: [])
+        for number in range(lane_scans.MOST):
+            scans.heads(db, lanes.of_queues([f"q{number}"]))
+        return look(*args)
+
+    monkeypatch.setattr(lanes, "scan", scan)
+    seen = scans.heads(db, lanes.of_queues(["a"]))
+    assert [head.lane.queue for head in seen] == ["a"]
+    scans.had_none(lanes.of_queues(["never seen"]), Lane("a", 0, TYPE))
+
+
 def test_a_token_works_on_its_types_and_queues_alone(
     program: Callable[..., Program],
 ) -> None:
