@@ -3,9 +3,10 @@
 Version 1 hashes the class of the root exception, the innermost frame of the project's
 own code (without its line number, so that it survives edits elsewhere in the file), and
 the first line of the message with its varying parts replaced by tokens, and without its
-secrets. A coarse fingerprint leaves the message out: it bounds how many groups one
-place in the code can make. The version is part of the hash, so a better algorithm
-starts new groups.
+secrets. A coarse fingerprint leaves the message out, and a class that another program
+says: it bounds how many groups one place in the code can make, or the programs that do
+the jobs of a type. The version is part of the hash, so a better algorithm starts new
+groups.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ CLASS_LENGTH: Final = 200
 FRAME_LENGTH: Final = 300
 TEMPLATE_LENGTH: Final = 160
 READ_LENGTH: Final = 1_000
+ANY_CLASS: Final = "…"  # of a group with several
 
 _PACKAGE = os.path.join(Path(__file__).parent.parent, "")
 _IP_PART = "[0-9a-f]{1,4}(?::[0-9a-f]{1,4})*"
@@ -68,17 +70,26 @@ class Fingerprint(NamedTuple):
     template: str  # the message without its varying parts
     value: UUID
     coarse: UUID
+    coarse_class: str  # what the coarse one is shown as
 
     @classmethod
     def of_parts(cls, error_class: str, frame: str, template: str) -> Fingerprint:
-        """The fingerprint with these parts."""
+        """The fingerprint with these parts, of an exception whose class is code."""
         return cls(
             error_class=error_class,
             frame=frame,
             template=template,
             value=_hash(error_class, frame, template),
             coarse=_hash(error_class, frame),
+            coarse_class=error_class,
         )
+
+    @classmethod
+    def of_texts(cls, error_class: str, job_type: str, template: str) -> Fingerprint:
+        """The same where another program says the class: it may be another one each
+        time, as the message may, so it bounds nothing."""
+        own = cls.of_parts(error_class, job_type, template)
+        return own._replace(coarse=_hash("", job_type), coarse_class=ANY_CLASS)
 
 
 def fingerprint(

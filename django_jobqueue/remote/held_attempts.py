@@ -16,6 +16,7 @@ from django_jobqueue.domain.failures import MESSAGE_LENGTH, Failure
 from django_jobqueue.domain.fingerprints import CLASS_LENGTH, Fingerprint, template_of
 from django_jobqueue.domain.policy import Policy, attempts_in_force, attempts_left
 from django_jobqueue.domain.registry import registry
+from django_jobqueue.domain.report import Report, TakenReport
 from django_jobqueue.domain.retry_decision import Outcome, StopReason, Verb, decide
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.exceptions import (
@@ -174,6 +175,15 @@ def left_of(held: HeldJob) -> int | None:
     return attempts_left(_policy(held)[1], held.job.attempts)
 
 
+def told(
+    held: HeldJob, done: float | None, total: float | None, note: str
+) -> TakenReport:
+    """What its program says of how far it is, as what a handler says is stored."""
+    report = Report(secrets=lambda: _secrets(held))
+    report.progress(done, total, note)
+    return report.take()
+
+
 def _finished(held: HeldJob, outcome: Outcome) -> Finished:
     now = time.monotonic()
     allowed = _policy(held)[1]
@@ -251,7 +261,7 @@ def _failure(held: HeldJob, reported: Reported, secrets: Secrets) -> Failure:
         message=clean(reported.message, MESSAGE_LENGTH, secrets),
         traceback=clean(reported.traceback, conf.max_traceback_bytes, secrets),
         frames=[],
-        fingerprint=Fingerprint.of_parts(error_class, held.job.job_type, template),
+        fingerprint=Fingerprint.of_texts(error_class, held.job.job_type, template),
     )
 
 

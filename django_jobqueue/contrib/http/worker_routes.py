@@ -40,10 +40,10 @@ from django_jobqueue.contrib.http.schemas import job_id
 from django_jobqueue.domain import key_limits
 from django_jobqueue.domain.name_patterns import EVERY
 from django_jobqueue.domain.registry import registry
-from django_jobqueue.domain.report import TakenReport
 from django_jobqueue.exceptions import JobNotFound
 from django_jobqueue.execution.signal_sender import announce_rescued
 from django_jobqueue.operations.audit_log import record
+from django_jobqueue.remote.held_attempts import told
 from django_jobqueue.store import find as store_find
 from django_jobqueue.store import job_types, remote_workers, worker_rows
 from django_jobqueue.store.connection import DjangoDatabase
@@ -375,16 +375,16 @@ def _write_progress(
     held: Sequence[HeldJob],
     progress: dict[UUID, worker_schemas.Progress],
 ) -> None:
-    told = [
+    written = [
         Report(
             one.job.id,
             one.job.fence,
             one.job.attempts,
             one.ran,
-            TakenReport(done=reported.done, total=reported.total, note=reported.note),
+            told(one, reported.done, reported.total, reported.note),
         )
         for one in held
         if (reported := progress.get(one.job.id)) is not None
     ]
-    if told:
-        reports.write(db, worker.name, told)
+    if written:
+        reports.write(db, worker.name, written)

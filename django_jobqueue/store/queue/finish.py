@@ -85,7 +85,7 @@ WITH outcome AS MATERIALIZED (
            id uuid, fence bigint, status text, wait float8, refund integer,
            ran float8, ago float8, ended text, reason text, error_class text,
            message text, traceback text, frames jsonb, fingerprint uuid, coarse uuid,
-           root_class text, frame text, template text, log_tail text,
+           root_class text, coarse_class text, frame text, template text, log_tail text,
            effective_max_attempts integer)
 ), accepted AS MATERIALIZED (
   SELECT outcome.*, job.job_type, job.attempts AS number, job.cancel_reason,
@@ -170,7 +170,8 @@ WITH outcome AS MATERIALIZED (
             WHERE accepted.ended IS NOT NULL))
 ), failure_group AS (
   INSERT INTO jobqueue_failuregroup (fingerprint, coarse, error_class, frame, template)
-  SELECT DISTINCT ON (mark) mark, coarse, root_class, frame,
+  SELECT DISTINCT ON (mark) mark, coarse,
+         CASE WHEN mark = coarse THEN coarse_class ELSE root_class END, frame,
          CASE WHEN mark = coarse THEN '…' ELSE template END
     FROM accepted
    WHERE mark IS NOT NULL
@@ -314,6 +315,7 @@ def _outcome(finished: Finished, now: float) -> dict[str, Any]:
             "fingerprint": str(mark.value),
             "coarse": str(mark.coarse),
             "root_class": mark.error_class,
+            "coarse_class": mark.coarse_class,
             "frame": mark.frame,
             "template": mark.template,
         }

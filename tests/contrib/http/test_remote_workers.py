@@ -17,6 +17,7 @@ from django_jobqueue import PerKey, Rate, enqueue, operations, remote_job
 from django_jobqueue.contrib.http import access, lane_scans
 from django_jobqueue.contrib.http.lane_scans import LaneScans
 from django_jobqueue.contrib.http.models import Token
+from django_jobqueue.domain.fingerprints import Fingerprint
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing.handler import Handler
 from django_jobqueue.models import (
@@ -33,6 +34,7 @@ from django_jobqueue.models import (
 from django_jobqueue.store import job_types, worker_rows
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.queue import lanes, rescue
+from django_jobqueue.store.queue.finish import GROUPS_PER_PLACE
 from django_jobqueue.store.queue.lanes import Head
 from django_jobqueue.store.rows import Lane
 from tests.admin.scene import insert_all
@@ -526,9 +528,43 @@ def test_secrets_of_the_data_are_masked_in_what_a_worker_says(node: Remote) -> N
     JobType.objects.filter(pk=TYPE).update(sensitive=["card"])
     enqueue(TYPE, {"card": "4242-4242"})
     (job,) = node.claim()
-    error = {"message": "card 4242-4242 is refused", "traceback": "with 4242-4242"}
+    said = "card 4242-4242 is refused"
+    node.send("PUT", "", {"progress": {job["id"]: {"done": 1, "note": said}}})
+    (report,) = Report.objects.all()
+    assert (report.done, report.note) == (1, "card •••• is refused")
+    error = {"class": said, "message": said, "traceback": said}
     node.end(job, "failed", error=error, retryable=False)
-    assert "4242" not in archived(job).error_message
+    kept = [*ArchivedJob.objects.values("error_class", "error_message")]
+    kept += Failure.objects.values("error_class", "error_message", "traceback")
+    kept += FailureGroup.objects.values("error_class", "template")
+    assert len(kept) == 3
+    assert "4242" not in repr(kept)
+    enqueue(TYPE, {"card": "4242-4242"})
+    (job,) = node.claim()
+    node.end(job, "cancelled", error={"message": said})
+    assert archived(job).error_message == "card •••• is refused"
+
+
+def test_what_remote_workers_say_makes_so_many_groups_of_failures_of_a_type(
+    node: Remote,
+) -> None:
+    """However many classes their errors have."""
+    marks = [
+        Fingerprint.of_texts(f"Error of {number}", TYPE, "down")
+        for number in range(GROUPS_PER_PLACE)
+    ]
+    FailureGroup.objects.bulk_create(
+        FailureGroup(fingerprint=mark.value, coarse=mark.coarse, frame=TYPE)
+        for mark in marks
+    )
+    for _ in range(3):
+        enqueue(TYPE)
+    for job in node.claim(3):
+        error = {"class": f"Error of {job['id']}", "message": "down"}
+        node.end(job, "failed", error=error, retryable=False)
+    (other,) = FailureGroup.objects.filter(fingerprint=F("coarse"))
+    assert (other.error_class, other.template) == ("…", "…")
+    assert FailureGroup.objects.count() == GROUPS_PER_PLACE + 1
 
 
 def test_an_attempt_past_its_timeout_is_ended(node: Remote) -> None:
