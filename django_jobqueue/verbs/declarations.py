@@ -34,7 +34,10 @@ class On(StrEnum):
     QUEUE = "queue"
     QUEUED_JOB = "job"
     ARCHIVED_JOB = "archived job"
+    WORKER = "worker"
+    HOST = "host"
     LEASE = "lease"
+    SCHEDULE = "schedule"
     TOKEN = "token"
     FAILURE_GROUP = "failure group"
     BULK_OPERATION = "bulk operation"
@@ -75,7 +78,7 @@ class Verb(NamedTuple):
     arguments: Sequence[Argument] = ()
     scope: str = "operate"  # of a token of the HTTP API
     ask: str = "{rows} will be {done}. Go on?"
-    audit: str = ""  # its name in the audit; empty: ``name``
+    audit: str = "{name}"  # what the audit calls it
     needs: str = ""  # what to answer if no argument is given
     not_done: str = ""  # about a row that was left alone
     # Of jobs:

@@ -13,8 +13,10 @@ RESOLVE: Final = Verb(
     operations.resolve,
     on=On.FAILURE_GROUP,
     right="change_failuregroup",
-    summary="It is fixed: the next failure reopens the group as regressed.",
+    summary="It is fixed: the next failure reopens the group as regressed; with "
+    "--in-release, failures of the other releases that run now do not.",
     done="resolved",
+    audit="{name} failures",
     arguments=(Argument("in_release", "The release that has the fix.", default=""),),
 )
 IGNORE: Final = RESOLVE._replace(
@@ -39,7 +41,7 @@ REOPEN: Final = RESOLVE._replace(
 ASSIGN: Final = RESOLVE._replace(
     name="assign",
     function=operations.assign,
-    summary="Somebody looks after it.",
+    summary='Somebody looks after it: --to NAME; --to "" is nobody.',
     done="assigned",
     arguments=(
         Argument(
@@ -54,7 +56,7 @@ ASSIGN: Final = RESOLVE._replace(
 NOTE: Final = RESOLVE._replace(
     name="note",
     function=operations.note,
-    summary="Add a note.",
+    summary="Add --text TEXT to its notes.",
     done="noted",
     arguments=(Argument("text", "The note.", required="Say what: --text."),),
 )

@@ -66,6 +66,7 @@ RUN_NOW: Final = Verb(
     summary="Let waiting jobs run now, by id or by filter.",
     done="made due",
     doing="Moving",
+    audit="run now",
     not_done=ONLY_WAITING,
     bulk=BulkKind.RUN_NOW,
     applies=WAITING,

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from django_jobqueue import operations
 from django_jobqueue.management.jobqueue import workers
 from django_jobqueue.management.jobqueue.workers import Workers
 from django_jobqueue.models import QueuedJob, Worker
+from django_jobqueue.verbs.workers import OF_WORKERS
 from tests.admin import scene
 from tests.commands.conftest import jobqueue, not_refused, refusal
 from tests.sample import jobs
@@ -148,13 +148,14 @@ def test_what_makes_no_sense_is_refused_and_asks_nobody() -> None:
 
 def test_a_worker_that_ends_meanwhile_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     one, two = worker("a:1"), worker("a:2")
-    ask = operations.ask_workers
+    ask = OF_WORKERS["drain"]
 
     def ask_when_one_is_gone(*arguments: Any, **kwargs: Any) -> list[int]:
         Worker.objects.filter(pk=one.pk).update(state="stopped")
-        return ask(*arguments, **kwargs)
+        return list(ask.function(*arguments, **kwargs))
 
-    monkeypatch.setattr(operations, "ask_workers", ask_when_one_is_gone)
+    verb = ask._replace(function=ask_when_one_is_gone)
+    monkeypatch.setitem(OF_WORKERS, "drain", verb)
     assert refusal("workers drain --all") == f"Of these, no longer alive: {one.pk}."
     assert asked() == {two.name: "drain"}
 

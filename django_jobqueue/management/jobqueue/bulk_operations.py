@@ -20,6 +20,7 @@ from django_jobqueue.management.jobqueue.subcommand import (
     Words,
     by,
     no_words,
+    sentences,
 )
 from django_jobqueue.models import BulkOperation
 from django_jobqueue.operations.bulk import filter_text, is_abandoned
@@ -27,6 +28,7 @@ from django_jobqueue.search import SHORTEST
 from django_jobqueue.search.ids import id_search
 from django_jobqueue.search.selection import Selection
 from django_jobqueue.text import numbers
+from django_jobqueue.verbs.bulk_operations import VERBS
 from django_jobqueue.verbs.columns import (
     MOMENT,
     NONE,
@@ -36,9 +38,8 @@ from django_jobqueue.verbs.columns import (
     Type,
     only_json,
 )
-from django_jobqueue.verbs.declarations import Argument, Takes
+from django_jobqueue.verbs.declarations import Argument, Takes, Verb
 
-DONE: Final = {"pause": "paused", "resume": "resumed", "stop": "stopped"}
 MOST: Final = 20
 
 
@@ -74,17 +75,14 @@ OPERATIONS: Final = Listing(
 class BulkOperations(SubcommandWithVerbs):
     name = "operations"
     summary = "List bulk operations; show, pause, stop or undo them."
-    verbs = ("list", "show", *DONE, "undo")
+    verbs = ("list", "show", *VERBS, "undo")
     wanted = "OPERATION ..."
     description = f"""\
 List bulk operations, those of the admin and of this command, the latest first,
 or
 
   show    one of them: its filter, its options, and how far it is
-  pause   workers pause after the chunk at hand
-  resume  they go on: after a pause, after an error, or if its job is gone
-  stop    it ends after the chunk at hand; what it did stays. A draft is
-          discarded
+{sentences(VERBS.values(), 6)}
   undo    cancel the jobs that a replay created and that have not started
 
 An operation is named by its id, or by its first {SHORTEST} or more digits.
@@ -122,7 +120,7 @@ An operation is named by its id, or by its first {SHORTEST} or more digits.
         if verb == "undo":
             ids = [_undo(id, console, options) for id in ids]
         elif verb != "show":
-            _move(verb, ids, console)
+            _move(VERBS[verb], ids, console)
         rows = BulkOperation.objects.using(conf.database).filter(pk__in=ids)
         if console.is_json:
             console.rows(OPERATIONS, rows)
@@ -158,15 +156,14 @@ def _list(console: Console, options: Options) -> None:
     console.rows(OPERATIONS, rows[: options["limit"] or MOST])
 
 
-def _move(verb: str, ids: list[UUID], console: Console) -> None:
-    move = getattr(operations.bulk, verb)
+def _move(verb: Verb, ids: list[UUID], console: Console) -> None:
     left = []
     for id in ids:
-        if not move(id, by=by()):
+        if not verb.function(id, by=by()):
             state = WorkState(operations.bulk.get(id).state).value
-            left.append(f"Bulk operation {id} is {state}: it cannot be {DONE[verb]}.")
+            left.append(verb.not_done.format(id=id, state=state, done=verb.done))
         elif not console.is_json:
-            console.info(f"Bulk operation {id} was {DONE[verb]}.")
+            console.info(f"Bulk operation {id} was {verb.done}.")
     many_jobs.refuse(left)
 
 

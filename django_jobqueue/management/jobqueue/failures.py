@@ -27,6 +27,7 @@ from django_jobqueue.management.jobqueue.subcommand import (
     Words,
     by,
     no_words,
+    sentences,
 )
 from django_jobqueue.models import FailureGroup
 from django_jobqueue.search.selection import Selection, Table, Term
@@ -49,16 +50,11 @@ class Failures(SubcommandWithVerbs):
     summary = "List failure groups; show, decide, replay their jobs."
     verbs = ("list", "show", *failure_groups.VERBS, *JOB_VERBS)
     wanted = "GROUP ..."
-    description = """\
+    description = f"""\
 List the groups of failures that are the same failure, the latest first, or
 
   show     one of them: where it occurs, how often, and its newest traceback
-  resolve  it is fixed: the next failure reopens the group as regressed; with
-           --in-release, failures of the other releases that run now do not
-  ignore   it is known: failures are counted, and nobody is told
-  reopen   it is open again: neither resolved nor ignored
-  assign   somebody looks after it: --to NAME; --to "" is nobody
-  note     add --text TEXT to its notes
+{sentences(failure_groups.VERBS.values(), 7)}
 
 or change its jobs, by a bulk operation as in the admin, that this command runs:
 

@@ -9,18 +9,18 @@ from typing import Any, Final
 
 from django.core.management.base import CommandError
 
-from django_jobqueue import operations
 from django_jobqueue.conf import Conf, conf
 from django_jobqueue.domain.host_plans import request_words
 from django_jobqueue.domain.states import HostState
 from django_jobqueue.management.jobqueue.console import Console, counted, were
-from django_jobqueue.management.jobqueue.inputs import chosen, duration
+from django_jobqueue.management.jobqueue.inputs import chosen, duration, values_of
 from django_jobqueue.management.jobqueue.subcommand import (
     YES,
     Options,
     SubcommandWithVerbs,
     Words,
     by,
+    sentences,
 )
 from django_jobqueue.models import Host
 from django_jobqueue.text import timezones
@@ -33,7 +33,8 @@ from django_jobqueue.verbs.columns import (
     Listing,
     only_json,
 )
-from django_jobqueue.verbs.declarations import Argument, Takes, only
+from django_jobqueue.verbs.declarations import Argument, Takes, Verb, only
+from django_jobqueue.verbs.workers import OF_HOSTS, SCALE
 
 POLL: Final = 0.2  # seconds
 LEAVING: Final = (HostState.STOPPING, HostState.RESTARTING)
@@ -114,15 +115,6 @@ def is_done(host: Host) -> bool:
     return is_dealt_with and host.state not in LEAVING
 
 
-ASKED: Final = ("drain", "resume", "restart", "stop")
-PLAN: Final = {
-    "processes": "Worker processes; 0 parks a host.",
-    "threads": "Threads for sync handlers in each.",
-    "async_slots": "Async handlers that each runs at once.",
-    "queues": "Queues to claim from; none is every queue.",
-}
-
-
 def _age(host: Host) -> float:
     return round((timezones.now() - host.started_at).total_seconds(), 1)
 
@@ -156,19 +148,13 @@ HOSTS: Final = Listing(
 class Hosts(SubcommandWithVerbs):
     name = "hosts"
     summary = "List hosts; scale, restart, stop or drain them."
-    verbs = ("list", "scale", *ASKED)
+    verbs = ("list", *OF_HOSTS)
     wanted = "HOST ..."
-    description = """\
+    description = f"""\
 List the hosts that are alive, each a runworkers or an embedded worker; or ask
 hosts to do something:
 
-  scale    have other processes, threads, async slots or queues; workers are
-           replaced one by one, each when its successor works
-  restart  load new code: another process tries it first, so that code that does
-           not start leaves the host at work
-  stop     finish what runs, within GRACE, and end with exit code 0
-  drain    claim nothing more, finish what runs, and stay
-  resume   claim again
+{sentences(OF_HOSTS.values(), 7)}
 
 A host is named as the list shows it (host:pid); or hosts are chosen by --host,
 --release or --all.
@@ -187,18 +173,7 @@ stopped host that a service manager restarts is soon back."""
         Argument("host", "Hosts of this machine."),
         Argument("release", "Hosts of this release."),
         Argument("all", "All living hosts.", Takes.FLAG),
-        *only(
-            "scale",
-            *(
-                Argument(
-                    name,
-                    text,
-                    "NAME,..." if name == "queues" else "NUMBER",
-                    flag=Conf.settings[name.upper()].flag,
-                )
-                for name, text in PLAN.items()
-            ),
-        ),
+        *only("scale", *SCALE.arguments),
         Argument(
             "rolling",
             "Restart so many at once, 25%% or 2, and go on when they work again.",
@@ -210,7 +185,7 @@ stopped host that a service manager restarts is soon back."""
             "Wait until the hosts have done it, at most so long (with --rolling for "
             "each, default: 10m).",
             Takes.DURATION,
-            only=f"scale {' '.join(ASKED)}",
+            only=" ".join(OF_HOSTS),
         ),
         YES._replace(only="stop"),
     )
@@ -226,16 +201,13 @@ stopped host that a service manager restarts is soon back."""
         if options["rolling"] or options["wait"]:
             wait = duration("--wait", options["wait"] or "10m").total_seconds()
             rolling = Rolling(console, batch_size(options["rolling"], len(hosts)), wait)
-        changes = _changes(options) if verb == "scale" else {}
+        changes = _changes(OF_HOSTS[verb], options)
         if verb == "stop":
             _confirm(console, options, hosts)
 
         def ask(some: list[Host]) -> None:
             ids = [host.pk for host in some]
-            if verb == "scale":
-                operations.scale_hosts(ids, by=by(), **changes)
-            else:
-                operations.ask_hosts(ids, verb, by=by())
+            OF_HOSTS[verb].function(ids, by=by(), **changes)
 
         if rolling is None:
             ask(hosts)
@@ -244,16 +216,12 @@ stopped host that a service manager restarts is soon back."""
         _report(console, verb, hosts, is_done=rolling is not None)
 
 
-def _changes(options: Options) -> dict[str, Any]:
+def _changes(verb: Verb, options: Options) -> dict[str, Any]:
     """What of the plan is to change. Raises CommandError if nothing is."""
-    changes = {
-        name: Conf.settings[name.upper()].parse(options[name])
-        for name in PLAN
-        if options[name] is not None
-    }
-    if not changes:
-        raise CommandError("Say --processes, --threads, --async-slots or --queues.")
-    return changes
+    given = values_of(verb.arguments, options, timezones.now())
+    if verb.needs and not given:
+        raise CommandError(verb.needs)
+    return {n: Conf.settings[n.upper()].parse(value) for n, value in given.items()}
 
 
 def living() -> Any:

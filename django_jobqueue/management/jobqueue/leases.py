@@ -6,7 +6,6 @@ from typing import Final
 
 from django.core.management.base import CommandError
 
-from django_jobqueue import operations
 from django_jobqueue.conf import conf
 from django_jobqueue.management.jobqueue.console import Console, were
 from django_jobqueue.management.jobqueue.inputs import known_names
@@ -15,12 +14,14 @@ from django_jobqueue.management.jobqueue.subcommand import (
     SubcommandWithVerbs,
     Words,
     by,
+    sentences,
 )
 from django_jobqueue.models import Lease
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading.leases import LeaseRow, leases
 from django_jobqueue.verbs.columns import MOMENT, NUMBER, SPAN, Column, Listing
 from django_jobqueue.verbs.declarations import flag
+from django_jobqueue.verbs.leases import TAKE_AWAY
 
 
 def _left(row: LeaseRow) -> float | None:
@@ -47,13 +48,12 @@ LEASES: Final = Listing(
 class Leases(SubcommandWithVerbs):
     name = "leases"
     summary = "List leases by name; take one away from its holder."
-    verbs = ("list", "take-away")
+    verbs = ("list", TAKE_AWAY.name)
     wanted = "LEASE ..."
-    description = """\
+    description = f"""\
 List the leases that processes hold, or take leases from their holders:
 
-  take-away  others may take it at once, with a greater fence; its holder
-             learns of it with its next renewal
+{sentences([TAKE_AWAY], 9)}
 
 A lease that has lapsed was not renewed in time: its holder died, or cannot
 reach the database. Whoever wants it takes it over without your help. Take a
@@ -76,11 +76,11 @@ one are stopped.
             return
         rows = Lease.objects.using(conf.database)
         known_names("lease", words, rows.values_list("name", flat=True), "take away")
-        taken = operations.take_away_leases(words, by=by())
+        taken = TAKE_AWAY.function(words, by=by())
         if console.is_json:
             console.json(taken)
         elif taken:
-            console.info(f"{were(len(taken), 'lease', 'taken away')}.")
+            console.info(f"{were(len(taken), TAKE_AWAY.on, TAKE_AWAY.done)}.")
         for name in words:
             if name not in taken:
-                console.warn(f"Nobody held the lease {name!r}.")
+                console.warn(TAKE_AWAY.not_done.format(name=name))

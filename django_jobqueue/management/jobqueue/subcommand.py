@@ -5,7 +5,8 @@ from __future__ import annotations
 import getpass
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from textwrap import fill
 from typing import Any, Final
 
 from django.core.management.base import CommandError
@@ -53,6 +54,20 @@ class Subcommand(ABC):
     @abstractmethod
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Do it. Raises CommandError."""
+
+
+def sentences(verbs: Iterable[Verb], width: int) -> str:
+    """What each of them does, for a help; their names have this width."""
+    texts = {v.name: v.summary[0].lower() + v.summary[1:].rstrip(".") for v in verbs}
+    return "\n".join(
+        fill(
+            text,
+            80,
+            initial_indent=f"  {n:{width}}  ",
+            subsequent_indent=" " * (width + 4),
+        )
+        for n, text in texts.items()
+    )
 
 
 class VerbCommand(Subcommand):

@@ -19,6 +19,7 @@ from django_jobqueue.management.jobqueue.subcommand import (
     SubcommandWithVerbs,
     Words,
     by,
+    sentences,
 )
 from django_jobqueue.models import Worker
 from django_jobqueue.stats import current_state, endpoints
@@ -37,7 +38,8 @@ from django_jobqueue.verbs.columns import (
     Type,
     only_json,
 )
-from django_jobqueue.verbs.declarations import Argument, Takes, flag
+from django_jobqueue.verbs.declarations import Argument, Takes, Verb, flag
+from django_jobqueue.verbs.workers import OF_WORKERS
 
 sleep = time.sleep
 POLL_EVERY = 0.1  # seconds
@@ -102,9 +104,6 @@ def _lines(one: dict[str, Any]) -> Iterator[str]:
 
 def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-ASKED: Final = ("drain", "resume", "stop", "restart")
 
 
 class Living(NamedTuple):
@@ -208,15 +207,12 @@ ENDPOINTS: Final = Listing(  # no workers, with the keys of one
 class Workers(SubcommandWithVerbs):
     name = "workers"
     summary = "List workers; drain, stop or restart them."
-    verbs = ("list", *ASKED, "stacks")
+    verbs = ("list", *OF_WORKERS, "stacks")
     wanted = "WORKER ..."
-    description = """\
+    description = f"""\
 List the workers that are alive, or ask workers to do something:
 
-  drain    claim nothing more, finish what runs, and stay
-  resume   claim again
-  stop     finish what runs, and end; runworkers goes on with one process less
-  restart  finish what runs, and end; a successor starts at once
+{sentences(OF_WORKERS.values(), 7)}
   stacks   print the stacks of their jobs and threads
 
 A worker is named by its id or by its name (host:pid), as the list shows them;
@@ -265,7 +261,7 @@ at, seconds, problem, worker}}."""
             wait = duration("--wait", options["wait"] or "10s")
             show(console, ids, wait.total_seconds())
         else:
-            _ask(verb, console, ids)
+            _ask(OF_WORKERS[verb], console, ids)
 
 
 def _show(
@@ -285,12 +281,12 @@ def _show(
         console.rows(ENDPOINTS, states)
 
 
-def _ask(verb: str, console: Console, ids: list[int]) -> None:
-    asked = operations.ask_workers(ids, verb, by=by())
+def _ask(verb: Verb, console: Console, ids: list[int]) -> None:
+    asked = verb.function(ids, by=by())
     if console.is_json:
         _show(console, asked)
     else:
-        console.info(f"{were(len(asked), 'worker', f'asked to {verb}')}.")
+        console.info(f"{were(len(asked), verb.on, verb.done)}.")
     if gone := sorted(set(ids) - set(asked)):
         listed = ", ".join(map(str, gone))
         raise CommandError(f"Of these, no longer alive: {listed}.")
