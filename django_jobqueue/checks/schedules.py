@@ -11,7 +11,7 @@ from django.core.checks import CheckMessage, Error, Warning
 
 from django_jobqueue.checks.lazy_loading import register
 from django_jobqueue.domain.registry import registry
-from django_jobqueue.domain.schedules import Overlap, schedules
+from django_jobqueue.domain.schedules import schedules
 
 TAG = "jobqueue"
 
@@ -33,13 +33,12 @@ def check_schedules_are_called(
 def check_options_of_schedules(
     app_configs: Sequence[AppConfig] | None, **kwargs: Any
 ) -> Iterable[CheckMessage]:
-    """W014, W015: the options of schedules and of their jobs go together."""
+    """W014: the options of schedules and of their jobs go together."""
     for schedule in schedules:
         declaration = registry.get(schedule.job_type)
         if declaration is None:
             continue
-        policy = declaration.policy
-        expires_in = policy.expires_in
+        expires_in = declaration.policy.expires_in
         if (own := schedule.options.get("expires_in")) is not None:
             expires_in = timedelta(seconds=own)
         if expires_in is not None and expires_in < schedule.jitter:
@@ -48,16 +47,4 @@ def check_options_of_schedules(
                 f"({schedule.jitter}) than they may wait ({expires_in}).",
                 hint="Make expires_in longer than jitter, or leave it out.",
                 id="jobqueue.W014",
-            )
-        if (
-            schedule.overlap is Overlap.SKIP
-            and policy.unique
-            and policy.unique_until == "started"
-        ):
-            yield Warning(
-                f"The schedule {schedule.name!r} does not skip overlaps: jobs of "
-                f"{schedule.job_type!r} are unique until they start.",
-                hint="Leave out overlap='skip', or declare the job type with "
-                "unique_until='finished'.",
-                id="jobqueue.W015",
             )

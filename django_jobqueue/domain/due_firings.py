@@ -54,7 +54,7 @@ class MissedPolicy(NamedTuple):
     """Which missed firings are made up for."""
 
     missed: Missed = Missed.ONCE
-    within: timedelta = timedelta(days=1)  # older ones never are
+    within: timedelta = timedelta(days=1)  # older ones never are; at least LATE_AFTER
     most: int = 100  # jobs, with ``all``
 
 
@@ -74,7 +74,8 @@ def due_firings(
     now: datetime,
 ) -> DueFirings:
     """Decide, at ``now``, on the firings from ``next_at`` on."""
-    oldest = now - policy.within
+    # However short ``within`` is: every host notices a moment a little late.
+    oldest = now - max(policy.within, LATE_AFTER)
     until = now if period.ends_at is None else min(now, period.ends_at)
     if next_at >= oldest:
         due, missed = [next_at, *_newest(rule, next_at, until)], []

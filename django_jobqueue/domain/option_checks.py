@@ -108,10 +108,21 @@ def who_problem(value: object) -> str | None:
     return f"must be a string of at most {WHO_LENGTH:,} characters."
 
 
+# Keys of the metadata that schedules, and cancelled jobs of endpoints, are known by.
+OURS: Final = frozenset(("schedule", "fires_at", "cancel_sent"))
+
+
+class FiringMetadata(dict[str, Any]):
+    """The metadata of a schedule's job, which alone may have what firings write."""
+
+
 def metadata_problem(value: object) -> str | None:
-    if isinstance(value, Mapping):
-        return None
-    return f"must be a dict, not {value!r}."
+    if not isinstance(value, Mapping):
+        return f"must be a dict, not {value!r}."
+    taken = [] if isinstance(value, FiringMetadata) else sorted(OURS & value.keys())
+    if taken:
+        return f"must not have {taken[0]!r}: only django_jobqueue writes it."
+    return None
 
 
 def text_problem(value: object) -> str | None:

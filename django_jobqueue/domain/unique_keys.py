@@ -31,9 +31,15 @@ def rule_of(declaration: Declaration) -> UniqueRule | None:
     )
 
 
+class ScheduleKey(str):
+    """The name of a schedule, as the ``unique_key`` of its unfinished job. No text of a
+    caller comes to the same key."""
+
+
 def key_of_text(job_type: str, text: str) -> UUID:
     """The key of a job type's jobs with this ``unique_key``."""
-    whole = dumps([job_type, "key", text])
+    origin = "schedule" if isinstance(text, ScheduleKey) else "key"
+    whole = dumps([job_type, origin, text])
     return UUID(bytes=sha256(whole.encode()).digest()[:16])
 
 

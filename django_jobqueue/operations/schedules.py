@@ -10,6 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import several
+from django_jobqueue.domain.option_checks import FiringMetadata
 from django_jobqueue.domain.policy import name_of
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedule_rules import (
@@ -20,17 +21,20 @@ from django_jobqueue.domain.schedule_rules import (
     parse,
 )
 from django_jobqueue.domain.schedules import Origin, Overlap, ScheduleDeclaration
+from django_jobqueue.domain.unique_keys import ScheduleKey
 from django_jobqueue.enqueueing import by_name
 from django_jobqueue.enqueueing.options import Options
 from django_jobqueue.enqueueing.scheduling import schedule_of
 from django_jobqueue.enqueueing.stored_options import from_stored
-from django_jobqueue.exceptions import InvalidArguments, UnknownSchedule
+from django_jobqueue.exceptions import DuplicateJob, InvalidArguments, UnknownSchedule
 from django_jobqueue.operations.audit_log import record
 from django_jobqueue.operations.checks import checked_data, must_exist
 from django_jobqueue.store import find as store_find
+from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.rows import Job
 from django_jobqueue.store.schedules import change, due_schedules
+from django_jobqueue.store.schedules import fire as fire_store
 from django_jobqueue.store.schedules.due_schedules import DueSchedule
 from django_jobqueue.text import timezones
 from django_jobqueue.text.suggestions import near_names
@@ -95,10 +99,9 @@ def run_now(name: str, *, using: str | None = None, by: str = "") -> Job:
             raise _unknown(db, name)
         options = {"enqueued_by": by or f"schedule {name}", **from_stored(one.options)}
         about = {"schedule": name, "fires_at": one.now.isoformat()}
-        options["metadata"] = {**options.get("metadata", {}), **about}
-        declaration = registry.get(one.job_type)
-        if one.skips_overlap and not (declaration and declaration.policy.unique):
-            options.setdefault("unique_key", f"schedule {name}")
+        options["metadata"] = FiringMetadata(options.get("metadata", {}), **about)
+        if one.skips_overlap:
+            _skip_overlap(db, one, options)
         options["on_duplicate"] = "raise"  # whatever its firings do
         try:
             job = by_name.enqueue(one.job_type, one.data, using=using, **options)
@@ -293,6 +296,23 @@ def _parsed(rule: str, time_zone: str) -> ScheduleRule:
         return parse(rule, zone)
     except ValueError as error:
         raise InvalidArguments(f"rule: {error}") from None
+
+
+def _skip_overlap(
+    db: DjangoDatabase, one: DueSchedule, options: dict[str, Any]
+) -> None:
+    """Let the job have the key of its schedule, unless it is unique anyway. Raises
+    DuplicateJob."""
+    _locked(db, one.name)  # the moment of a firing waits
+    if fire_store.has_unfinished_job(db, one.name):
+        raise DuplicateJob(
+            f"The schedule {one.name!r} skips overlaps, and its last job is not "
+            "finished. Nothing was enqueued."
+        )
+    declaration = registry.get(one.job_type)
+    rule, _ = job_types.stored_rules(db, one.job_type)
+    if not (declaration.policy.unique if declaration else rule):
+        options.setdefault("unique_key", ScheduleKey(one.name))
 
 
 def _names(names: str | list[str]) -> list[str]:

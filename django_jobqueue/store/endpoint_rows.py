@@ -73,7 +73,8 @@ SELECT late.id, late.worker_id, late.name
  ORDER BY late.id
 """
 
-# Marked before anything is sent: an endpoint is told once, whoever dies meanwhile.
+# Marked before anything is sent: an endpoint is told once, whoever dies meanwhile. The
+# mark names the job, because replays and followers copy it.
 UNTOLD: Final = f"""
 WITH untold AS MATERIALIZED (
   SELECT job.id, worker.name
@@ -81,13 +82,13 @@ WITH untold AS MATERIALIZED (
     JOIN jobqueue_worker AS worker
       ON worker.id = job.worker_id AND worker.state = 'endpoint'
    WHERE job.status = 'running' AND job.cancel_requested_at IS NOT NULL
-     AND NOT coalesce(job.metadata ? '{CANCEL_SENT}', false)
+     AND job.metadata ->> '{CANCEL_SENT}' IS DISTINCT FROM job.id::text
    LIMIT %(limit)s
      FOR UPDATE OF job SKIP LOCKED
 )
 UPDATE jobqueue_queuedjob AS job
    SET metadata = coalesce(job.metadata, '{{}}')
-                  || jsonb_build_object('{CANCEL_SENT}', clock_timestamp())
+                  || jsonb_build_object('{CANCEL_SENT}', job.id)
   FROM untold
  WHERE job.id = untold.id
 RETURNING job.id, job.job_type, job.fence, job.attempts, untold.name

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from django.core.checks import run_checks
 
-from django_jobqueue import every, job
+from django_jobqueue import every
 from tests.sample import jobs
 
 
@@ -30,11 +30,3 @@ def test_w014_jobs_that_expire_while_they_are_spread() -> None:
     jobs.add.using(expires_in=30).at(every(hours=1), name="often", jitter=60)(1)
     said = "Jobs of the schedule 'often' are spread over a longer time (0:01:00) than "
     assert found() == [("jobqueue.W014", f"{said}they may wait (0:00:30).")]
-
-
-def test_w015_a_type_that_is_unique_until_it_starts_overlaps() -> None:
-    @job(name="checks.started", unique=True, unique_until="started")
-    def started() -> None: ...
-
-    started.at(every(hours=1), overlap="skip")()
-    assert [id for id, _ in found()] == ["jobqueue.W015"]

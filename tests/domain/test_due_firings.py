@@ -43,6 +43,17 @@ CASES: dict[str, Case] = {
     "skip": (HOURLY, MissedPolicy(missed=SKIP), LATER, 2, [2, 1, 0], []),
     "all": (HOURLY, MissedPolicy(missed=ALL, most=3), NOW, 5, [5, 4, 3], [2, 1, 0]),
     "all of two hours": (HOURLY, OLD, NOW, 50, [50], [2, 1, 0]),
+    **{
+        f"no host is that quick, {one}": (
+            HOURLY,
+            MissedPolicy(missed=one, within=SECOND),
+            NOW,
+            0,
+            [],
+            [0],
+        )
+        for one in Missed
+    },
     "too old": (DAILY, MissedPolicy(within=HOUR), NOW, 9, [9], []),
 }
 

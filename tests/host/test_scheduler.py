@@ -10,13 +10,16 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 from django.utils import timezone
 
-from django_jobqueue import operations
+from django_jobqueue import enqueue, operations
+from django_jobqueue.domain.option_checks import OURS
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedule_rules import cron, every
 from django_jobqueue.domain.schedules import schedules
+from django_jobqueue.exceptions import DuplicateJob, InvalidArguments
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.declarer import Declarer
 from django_jobqueue.host.maintenance.host_maintenance import MaintenanceThread
@@ -27,7 +30,7 @@ from django_jobqueue.host.maintenance.scheduler import (
     fire,
     firing_of,
 )
-from django_jobqueue.models import Firing, QueuedJob, Schedule
+from django_jobqueue.models import Firing, QueuedJob, Schedule, UniqueWindow
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import OwnConnection
@@ -218,6 +221,57 @@ def test_a_firing_is_skipped_while_a_job_of_the_schedule_is_not_finished(
     worker.work()
     host.fire()
     assert Firing.objects.filter(outcome="fired").count() == 2
+
+
+@pytest.mark.parametrize("of_type", [jobs.index, jobs.remind, jobs.add_alone])
+def test_overlaps_are_skipped_for_however_long_the_type_is_unique(
+    host: Host, of_type: Any
+) -> None:
+    of_type.at(RARELY, name="hourly", overlap="skip")(1)
+    host.plan()
+    host.fire(2 * MINUTE)
+    if of_type is not jobs.add_alone:
+        UniqueWindow.objects.all().delete()  # it is over
+        QueuedJob.objects.update(unique_key=None)  # a claim of it, and a retry
+    host.fire(MINUTE)
+    with pytest.raises(DuplicateJob):
+        operations.schedules.run_now("hourly")
+    assert QueuedJob.objects.count() == 1
+    assert not UniqueWindow.objects.exists()
+    QueuedJob.objects.all().delete()
+    operations.schedules.run_now("hourly", by="anna")
+    UniqueWindow.objects.all().delete()
+    host.fire()
+    made = Firing.objects.order_by("fires_at").values_list("outcome", flat=True)
+    assert sorted(made) == ["late", "manual", "skipped", "skipped"]
+
+
+def test_no_key_of_a_caller_is_that_of_a_schedule(host: Host) -> None:
+    jobs.add.at(RARELY, name="hourly", overlap="skip")(1)
+    host.plan()
+    for text in ("hourly", "schedule hourly", '["schedule", "hourly"]'):
+        jobs.add.using(unique_key=text, queue="tenant").enqueue(1)
+    host.fire()
+    assert Firing.objects.get().outcome == "fired"
+    QueuedJob.objects.exclude(queue="tenant").delete()
+    operations.schedules.run_now("hourly")
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_only_a_firing_says_for_which_moment_a_job_is(name: str) -> None:
+    said = f"metadata must not have '{name}'"
+    metadata = {"mine": 1, name: "2000-01-01T00:00:00+00:00"}
+    for make in (
+        lambda: jobs.add.using(metadata=metadata).enqueue(1),
+        lambda: enqueue("tests.sample.add", {"a": 1}, metadata=metadata),
+        lambda: jobs.add.using(metadata=metadata).at(RARELY),
+        lambda: jobs.followed.using(on_success=jobs.report.using(metadata=metadata)),
+        lambda: operations.schedules.create(
+            "s", jobs.add, rule="@daily", data={"a": 1}, options={"metadata": metadata}
+        ),
+    ):
+        with pytest.raises((InvalidArguments, ImproperlyConfigured), match=said):
+            make()
 
 
 def test_a_unique_type_is_unique_for_its_schedules_too(host: Host) -> None:

@@ -350,6 +350,13 @@ def test_an_endpoint_is_told_once_of_a_cancel(
     assert said.json()["status"] == "cancelled"
     assert "no such order" in archived(job.id).error_message
 
+    again = operations.replay(job.id)  # which is told of its own cancel
+    worker.work()
+    operations.cancel([again.id], by="anna")
+    watch.tick()
+    assert shipping.received[-1].method == "DELETE"
+    assert len(shipping.received) == 4
+
 
 def test_a_cancelled_job_that_nobody_ends_is_cancelled_at_its_deadline(
     declare: Declare, shipping: EndpointServer, worker: HandDriven, watch: EndpointWatch

@@ -15,6 +15,7 @@ from django_jobqueue.contrib.importing.foreign_schedule import (
     name_of,
 )
 from django_jobqueue.contrib.importing.foreign_tables import moment_of
+from django_jobqueue.domain.option_checks import OURS
 from django_jobqueue.domain.schedule_rules import default_time_zone, every
 
 CLEANUP: Final = "celery.backend_cleanup"
@@ -99,6 +100,9 @@ def _add_options(one: ForeignSchedule, row: dict[str, Any]) -> None:
     if row.get("expire_seconds"):
         one.options["expires_in"] = row["expire_seconds"]
     if headers := _json(row.get("headers") or "{}", dict, "headers"):
+        for name in sorted(OURS & headers.keys()):
+            del headers[name]
+            one.notes.append(f"Its header {name!r} is left: firings write it.")
         one.options["metadata"] = headers
     for name in ("exchange", "routing_key"):
         if row.get(name):

@@ -23,7 +23,7 @@ from django_jobqueue.domain.ids import new_id
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedule_rules import parse
 from django_jobqueue.domain.schedules import schedules
-from django_jobqueue.domain.unique_keys import key_of_text
+from django_jobqueue.domain.unique_keys import ScheduleKey, key_of_text
 from django_jobqueue.enqueueing.options import Options
 from django_jobqueue.enqueueing.stored_options import from_stored
 from django_jobqueue.exceptions import StoreUnavailable
@@ -194,7 +194,7 @@ def _unique_key(job_type: str, options: Options) -> UUID | None:
 def _overlap_key(schedule: DueSchedule) -> UUID | None:
     if not schedule.skips_overlap:
         return None
-    return key_of_text(schedule.job_type, f"schedule {schedule.name}")
+    return key_of_text(schedule.job_type, ScheduleKey(schedule.name))
 
 
 def _jitter(schedule: DueSchedule, moment: datetime) -> timedelta:

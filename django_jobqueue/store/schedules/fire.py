@@ -54,6 +54,19 @@ _WINDOWED: Final = """
 (new.unique_key IS NULL
  AND coalesce(type.unique_rule ->> 'until' NOT IN ('finished', 'started'), false))
 """
+# A key that jobs hold for another time than they are unfinished does not say that the
+# last one of the schedule is; so the history is asked. ``{schedule}`` is SQL.
+_UNFINISHED: Final = """
+EXISTS (SELECT FROM jobqueue_queuedjob AS job
+         WHERE job.id = (SELECT made.job_id FROM jobqueue_firing AS made
+                          WHERE made.schedule = {schedule} AND made.job_id IS NOT NULL
+                          ORDER BY made.fires_at DESC LIMIT 1))
+"""
+_OVERLAPS: Final = f"""
+(new.overlap_key IS NOT NULL AND new.unique_key IS NULL
+ AND type.unique_rule ->> 'until' <> 'finished'
+ AND {_UNFINISHED.format(schedule="new.schedule")})
+"""
 _TAKEN: Final = f"""
 INSERT INTO jobqueue_uniquewindow AS held (key, job_id, held_until, opened_at)
 SELECT DISTINCT ON (key) key, id,
@@ -62,7 +75,7 @@ SELECT DISTINCT ON (key) key, id,
   FROM (SELECT jobqueue_unique_key(type.name, type.unique_rule, new.data) AS key,
                new.id, type.unique_rule ->> 'until' AS until
           FROM new JOIN jobqueue_jobtype AS type ON type.name = new.job_type
-         WHERE {_WINDOWED}) AS windowed
+         WHERE {_WINDOWED} AND {_OVERLAPS} IS NOT TRUE) AS windowed
  ORDER BY key, id
 {TAKE}
 RETURNING job_id
@@ -74,7 +87,8 @@ RETURNING job_id
 _MADE: Final = insert_of(
     ValuePlaces("new.{}"),
     source=" new,",
-    condition=f"(NOT {_WINDOWED} OR new.id IN (SELECT job_id FROM taken)) AND ",
+    condition=f"(NOT {_WINDOWED} OR new.id IN (SELECT job_id FROM taken))"
+    f" AND {_OVERLAPS} IS NOT TRUE AND ",
     unique_key=f"""coalesce(new.unique_key, CASE WHEN NOT {_WINDOWED} THEN
                   jobqueue_unique_key(
                   type.name, type.unique_rule, new.data) END, new.overlap_key)""",
@@ -130,6 +144,8 @@ SELECT firing.schedule, firing.fires_at, made.id,
 RETURNING schedule, job_id
 """
 
+
+UNFINISHED: Final = f"SELECT {_UNFINISHED.format(schedule='%(name)s')}"
 
 # Each second's firing for a month are 2.6 million rows of some 100 bytes.
 PRUNE_FIRINGS: Final = """
@@ -187,6 +203,11 @@ def fire(
         made = [(name, id) for name, id in db.fetch(FIRE, params)]
         observed.made({id for _, id in made})
     return made
+
+
+def has_unfinished_job(db: Database, name: str) -> bool:
+    """Whether the last job of this schedule waits or runs."""
+    return bool(db.fetch(UNFINISHED, {"name": name})[0][0])
 
 
 def prune_firings(db: Database) -> bool:

@@ -123,7 +123,7 @@ def test_a_crontab_becomes_a_schedule(tables: Tables) -> None:
         args="[1]",
         queue="sums",
         expire_seconds=600,
-        headers='{"origin": "beat"}',
+        headers='{"origin": "beat", "schedule": "nightly"}',
         start_time=NOON,
     )
     tables.crontab(hour="3", expires=NOON)
