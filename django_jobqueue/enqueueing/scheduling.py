@@ -21,6 +21,7 @@ from django_jobqueue.domain.policy import (
     to_duration,
     whole,
 )
+from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedule_rules import (
     Cron,
     Every,
@@ -28,6 +29,7 @@ from django_jobqueue.domain.schedule_rules import (
     default_time_zone,
 )
 from django_jobqueue.domain.schedules import Overlap, ScheduleDeclaration, schedules
+from django_jobqueue.domain.weights import check_weight
 from django_jobqueue.enqueueing.options import Options
 from django_jobqueue.enqueueing.stored_options import as_stored
 from django_jobqueue.text.suggestions import did_you_mean
@@ -106,6 +108,9 @@ class ScheduledCall(Generic[P]):
         data = self._bind(args, kwargs)
         to_json(data, limit=conf.max_data_bytes)
         schedule = replace(self._schedule, data=data)
+        if (declaration := registry.get(schedule.job_type)) is not None:
+            weight = schedule.options.get("weight")
+            check_weight(declaration.policy, weight, data)
         schedules.add(schedule)
         return schedule
 

@@ -19,6 +19,7 @@ from django_jobqueue.domain.policy import (
 )
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.states import ReplayExpiry, SkipReplayed
+from django_jobqueue.domain.weights import check_weight
 from django_jobqueue.enqueueing.options import Declared, expires_first
 from django_jobqueue.exceptions import InvalidArguments, UnknownJobType
 from django_jobqueue.store import find as store_find
@@ -115,10 +116,22 @@ def check_attempts(max_attempts: int | None) -> None:
         raise InvalidArguments(f"max_attempts {problem}")
 
 
-def checked_data(job_type: str, data: Mapping[str, Any]) -> str:
-    """The JSON text of data that fit the handler, if it is known here. Raises
-    InvalidArguments."""
+def check_call(job_type: str, data: Mapping[str, Any]) -> None:
+    """Raises InvalidArguments for data that do not fit the handler, if it is known
+    here, or are too large."""
     declaration = registry.get(job_type)
     if declaration and (problem := declaration.parameters.call_problem(dict(data))):
         raise InvalidArguments(problem)
+    to_json(dict(data), limit=conf.max_data_bytes)
+
+
+def checked_data(
+    job_type: str, data: Mapping[str, Any], *, weight: int | None = None
+) -> str:
+    """The JSON text of data that an enqueue with this ``weight`` would take. Raises
+    InvalidArguments."""
+    check_call(job_type, data)
+    declaration = registry.get(job_type)
+    if declaration is not None:
+        check_weight(declaration.policy, weight, data)
     return to_json(dict(data), limit=conf.max_data_bytes)

@@ -16,7 +16,7 @@ from django_jobqueue.operations.bulk import filter_text
 from django_jobqueue.operations.checks import (
     check,
     check_attempts,
-    checked_data,
+    check_call,
     checked_moment,
     must_exist,
 )
@@ -90,7 +90,7 @@ def checked_job(line: Mapping[str, Any]) -> Line:
     _check_types(job)
     check(priority=job["priority"], queue=job["queue"])
     check_attempts(job.get("max_attempts"))
-    checked_data(job["job_type"], job["data"])
+    check_call(job["job_type"], job["data"])  # a claim bounds what it weighs
     return {**DEFAULTS, **{name: v for name, v in job.items() if v is not None}}
 
 

@@ -254,7 +254,7 @@ def _checked(name: str, job_type: str, values: dict[str, Any]) -> ScheduleDeclar
     zone = values.pop("time_zone", None) or default_time_zone()
     rule = _parsed(values.pop("rule"), zone)
     data, options = values.pop("data", None) or {}, values.pop("options", None) or {}
-    checked_data(job_type, data)
+    checked_data(job_type, data, weight=options.get("weight"))
     try:
         chosen = Options().but(from_stored(options))
         chosen.new_job(job_type, registry.get(job_type))

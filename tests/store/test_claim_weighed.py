@@ -81,7 +81,7 @@ def test_a_job_weighs_what_it_or_its_data_say(own: OwnConnection, holder: int) -
         (2.2, None, 3),
         (0, None, 1),
         (-5, None, 1),
-        (10**30, None, 2_147_483_647),
+        (10**30, None, 2_000_000_000),  # what a window has
         (None, None, 2),
         ("4", None, 2),
         (True, None, 2),
@@ -188,6 +188,15 @@ def test_weights_of_keys_and_of_the_type(own: OwnConnection, holder: int) -> Non
         started[of_type, of_key, each] = got
 
     assert started == counts
+
+
+def test_no_job_spends_more_than_a_window_has(own: OwnConnection, holder: int) -> None:
+    keyed(("a", 2_000_000_000), of_type=True, of_key=True)
+    assert take_keyed(own, holder, each=1)[0] == "a"
+    assert (spent(KEYED), spent(f"{KEYED} a")) == (RATE.limit, RATE.limit)
+    weighed(2_000_000_000, quarantined=True)
+    assert len(claim.claim_quarantined(own, holder, ["weighed"], None)) == 1
+    assert spent() == RATE.limit
 
 
 def test_a_key_waits_as_its_first_job(own: OwnConnection, holder: int) -> None:

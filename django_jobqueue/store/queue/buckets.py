@@ -24,6 +24,7 @@ IN_FORCE: Final = f"""
 # Of the normal text form, "100/60s burst 10"; plain SQL may have written a burst above
 # the limit.
 _BURST: Final = "substring({rate} FROM '[0-9]+$')::bigint"
+_LIMIT: Final = "substring({rate} FROM '^[0-9]+')::bigint"
 _GAP: Final = """
 (substring({rate} FROM '/([0-9.]+)s')::numeric * 1000000
  / greatest(1, substring({rate} FROM '^[0-9]+')::bigint
@@ -63,6 +64,7 @@ class Bucket(NamedTuple):
     key: str
     burst: str
     gap: str
+    limit: str
 
     @property
     def owed(self) -> str:
@@ -98,9 +100,8 @@ def of_type(key: str) -> Bucket:
     """The bucket of the job type of this name, an SQL expression."""
     rate = IN_FORCE.format(row="type")
     burst, gap = _BURST.format(rate=rate), _GAP.format(rate=rate)
-    return Bucket(
-        key, _OF_TYPE.format(value=burst, key=key), _OF_TYPE.format(value=gap, key=key)
-    )
+    values = (burst, gap, _LIMIT.format(rate=rate))
+    return Bucket(key, *(_OF_TYPE.format(value=value, key=key) for value in values))
 
 
 def own_rate(job_type: str, key: str) -> str:
@@ -122,7 +123,7 @@ def of_key(job_type: str, key: str, own: str | None = None) -> Bucket:
             of_all=_OF_LIMIT.format(value=text.format(rate=of_all), job_type=job_type),
         )
 
-    return Bucket(key, value(_BURST), value(_GAP))
+    return Bucket(key, value(_BURST), value(_GAP), value(_LIMIT))
 
 
 # Of a bucket that was changed while the database's clock was ahead: what it was owed
@@ -190,12 +191,13 @@ SPENT_OF_TYPE: Final = _SPENT_OF_TYPE.format(starts="count(*)")
 NEXT_START: Final = PreparedStatement(f"SELECT {TYPE.next_start()}")
 
 
-def spent_of_keys(of_type: str, of_key: str) -> str:
-    """What the claimed jobs spend of their type and of each key: these aggregates."""
+def spent_of_keys(of_type: str, of_key: str, units: str = "claimed.starts") -> str:
+    """What the claimed jobs spend of their type and of each key: these aggregates, and
+    so many ``units`` of those of a key."""
     return f"""
 ({_SPENT_OF_TYPE.format(starts=of_type)}
  UNION ALL
-SELECT claimed.limit_key, ceil(claimed.starts * {_OF_CLAIMED.gap})::float8
+SELECT claimed.limit_key, ceil({units} * {_OF_CLAIMED.gap})::float8
   FROM (SELECT claimed.limit_key, {of_key} AS starts FROM claimed
          WHERE claimed.limit_key IS NOT NULL
          GROUP BY claimed.limit_key) AS claimed,
@@ -205,3 +207,10 @@ SELECT claimed.limit_key, ceil(claimed.starts * {_OF_CLAIMED.gap})::float8
 
 
 SPENT_OF_KEYS: Final = spent_of_keys("count(*)", "count(*)")
+# However heavy a job is, it spends no more than a window has, or it alone would hold up
+# its type for years.
+SPENT_WEIGHTS: Final = spent_of_keys(
+    f"least(sum(claimed.of_type), {TYPE.limit})",
+    "sum(claimed.of_key)",
+    f"least(claimed.starts, {_OF_CLAIMED.limit})",
+)

@@ -66,10 +66,9 @@ def of_first(jobs: str) -> str:
 
 def spending(claim: str) -> str:
     """This claim, and what its jobs spend of their type and of each key."""
-    spent = buckets.spent_of_keys("sum(claimed.of_type)", "sum(claimed.of_key)")
     return f"""
 WITH claimed ({_COLUMNS}, of_type, of_key) AS (
   {claim}, {OF_TYPE}, {OF_KEY}
-), spent AS ({buckets.SPEND.format(spent=spent)})
+), spent AS ({buckets.SPEND.format(spent=buckets.SPENT_WEIGHTS)})
 SELECT {_COLUMNS} FROM claimed
 """
