@@ -28,6 +28,8 @@ settings.configure(
         "django.contrib.messages",
         "django.contrib.sessions",
         "django_jobqueue",
+        "django_jobqueue.contrib.http",
+        "django_jobqueue.contrib.importing",
     ],
     SECRET_KEY="docs",
     USE_TZ=True,

@@ -110,7 +110,7 @@ class ChunkedWork(Generic[W]):
 
     @sync_only()
     def get(self, id: Id) -> W:
-        """The row with this id. Raises LookupError, InvalidArguments."""
+        """It, by its id, as it is now. Raises LookupError, InvalidArguments."""
         row = self.table.read(DjangoDatabase(), as_id(id))
         if row is None:
             raise LookupError(f"There is no {self.noun} {id}.")

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
-from django.apps import apps
 from django.core.management import load_command_class
 from django.db import connections
 from django.db.models import NOT_PROVIDED, Field, Model
@@ -23,6 +22,7 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from django_jobqueue import rooms
 from django_jobqueue.conf import Conf, Setting
 from django_jobqueue.domain.policy import UNSET, Policy
 from django_jobqueue.metrics.catalogue import CLUSTER, HOST, PRODUCER, Label
@@ -146,7 +146,7 @@ class ColumnsDirective(MarkdownDirective):
 
     def markdown(self) -> Iterable[str]:
         """A row for each column."""
-        model: type[Model] = apps.get_model("jobqueue", self.arguments[0])
+        model = model_named(self.arguments[0])
         fields = {f.column: f for f in model._meta.concrete_fields if f.column}
         said = self.spoken_of(fields)
         yield f"Table `{model._meta.db_table}`, model `{model.__name__}`.\n"
@@ -169,7 +169,7 @@ class IndexesDirective(MarkdownDirective):
 
     def markdown(self) -> Iterable[str]:
         """A row for each index, and one for the primary key."""
-        model: type[Model] = apps.get_model("jobqueue", self.arguments[0])
+        model = model_named(self.arguments[0])
         indexes = {index.name: index for index in model._meta.indexes}
         said = self.spoken_of(indexes)
         yield "| Index | Columns | Only rows | For |"
@@ -178,6 +178,11 @@ class IndexesDirective(MarkdownDirective):
             columns = _columns_of_index(index)
             condition = _condition_of_index(model, index)
             yield f"| `{name}` | {columns} | {condition} | {said[name]} |"
+
+
+def model_named(name: str) -> type[Model]:
+    """The model of any room with this name."""
+    return next(model for model in rooms.models() if model.__name__ == name)
 
 
 def shown_settings(app: Sphinx) -> set[str]:
