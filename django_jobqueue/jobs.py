@@ -7,15 +7,18 @@ from typing import Final
 from uuid import UUID
 
 from django_jobqueue.domain.context import Context
-from django_jobqueue.domain.registry import BULK
+from django_jobqueue.domain.registry import BULK, OWN_PRIORITY
 from django_jobqueue.enqueueing.handler import job
 
-PRIORITY: Final = -50  # after the jobs of the project
+# Of all those that go on, in the whole cluster: a count, which somebody waits for, goes
+# before the jobs of the project, and so takes no more slots than these.
+CONCURRENCY: Final = 2
 
 
 @job(
     name=BULK,
-    priority=PRIORITY,
+    priority=OWN_PRIORITY,
+    concurrency=CONCURRENCY,
     max_attempts=10,
     max_crashes=20,  # whoever crashes the worker, it is not this job
     timeout=None,

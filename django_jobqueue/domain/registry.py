@@ -66,6 +66,7 @@ class Declaration(NamedTuple):
 
 OWN: Final = "jobqueue."  # job types of the queue itself
 BULK: Final = f"{OWN}bulk"  # whose jobs work off bulk operations
+OWN_PRIORITY: Final = -50  # of these jobs: after those of the project
 LazyDeclaration = Callable[[], Declaration | None]  # None while it cannot be made yet
 
 

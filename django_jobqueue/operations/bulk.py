@@ -54,6 +54,7 @@ class BulkWork(ChunkedWork[Operation]):
 
     table = OPERATIONS
     noun = "bulk operation"
+    plural = "bulk operations"
     argument = "operation"
     stoppable = (WorkState.DRAFT, *OPEN)
 
@@ -136,6 +137,7 @@ def draft(
     per_minute: int | None = None,
     by: str = "",
     here: bool = False,
+    by_worker: bool = True,
     id: UUID | None = None,
     **options: Any,
 ) -> Operation:
@@ -149,13 +151,17 @@ def draft(
     ``skip_at_most_once``.
     With an ``id`` of your own that is there already, the operation is returned as it
     is. Nothing happens to the jobs before ``start``. Many jobs are counted by a worker,
-    unless ``here``; ``total`` is None until they are. Raises InvalidArguments.
+    unless ``here``, or by nobody if not ``by_worker``; ``total`` is None until they
+    are. Raises InvalidArguments, also if somebody who is named in ``by`` has begun ten
+    that go on.
     """
     _check_kind(kind, selection)
     check_number("per_minute", per_minute)
     chosen = checked_options(Options(), **options)
     db = DjangoDatabase()
     key = id or new_id()
+    if not here and WORK.table.read(db, key) is None:
+        WORK.check_room(by, key)
     is_new = operation_rows.draft(
         db,
         id=key,
@@ -168,7 +174,7 @@ def draft(
     )
     if is_new:
         WORK.run_for(key, math.inf if here else AT_ONCE)
-        if not get(key).counted.over:
+        if by_worker and not get(key).counted.over:
             WORK.hand_over(key, job=None)
     return get(key)
 
@@ -199,10 +205,13 @@ def start(
     caller works it off instead, with ``bulk.work_here``.
 
     What is given replaces what the draft says. No more jobs are changed than were
-    counted; a prune starts only when they are. Raises InvalidArguments, LookupError.
+    counted; a prune starts only when they are. Raises InvalidArguments, also if
+    whoever drafted it has ten others that go on; and LookupError.
     """
     operation = get(id)
     chosen = _chosen(operation, per_minute, options)
+    if not here and operation.state == WorkState.DRAFT:
+        WORK.check_room(operation.created_by, operation.id)
 
     def begin(db: DjangoDatabase, job: UUID | None) -> bool:
         return operation_rows.start(

@@ -38,9 +38,10 @@ from django_jobqueue.domain.chunk_throttle import LARGEST, ChunkThrottle
 from django_jobqueue.domain.context import Context
 from django_jobqueue.domain.failures import MESSAGE_LENGTH
 from django_jobqueue.domain.ids import as_id, new_id
+from django_jobqueue.domain.registry import OWN_PRIORITY
 from django_jobqueue.domain.states import WorkState
 from django_jobqueue.enqueueing.by_name import enqueue
-from django_jobqueue.exceptions import Fail, JobControl, Retry
+from django_jobqueue.exceptions import Fail, InvalidArguments, JobControl, Retry
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.errors import is_passing
 from django_jobqueue.store.work_rows import (
@@ -64,6 +65,11 @@ DoChunk = Callable[..., Chunk | None]  # as ``ChunkedWork.chunk``
 JOB_SECONDS: Final = 15.0
 LONGEST_PAUSE: Final = 0.5  # seconds that keep a slot; for longer ones there is a job
 WATCHED_PRIORITY: Final = 50  # of what somebody looks at and waits for
+MOST_STEPS: Final = 10  # of priority that one caller's own work goes after the first
+
+
+class TooManyActive(InvalidArguments):
+    """So much of one caller goes on that no more may begin."""
 
 
 class ChunkedWork(Generic[W]):
@@ -71,8 +77,10 @@ class ChunkedWork(Generic[W]):
 
     table: WorkTable[W]
     noun: ClassVar[str]
+    plural: ClassVar[str]
     argument: ClassVar[str]  # of the job, whose value is the id of the row
     largest: ClassVar[int] = LARGEST  # rows of a chunk
+    most_active: ClassVar[int] = 10  # of one caller, that jobs work off
     is_watched: ClassVar[bool] = False  # also after it has started
     shows_errors: ClassVar[bool] = True
     resumable: ClassVar[Sequence[str]] = RESUMABLE
@@ -148,6 +156,16 @@ class ChunkedWork(Generic[W]):
         """Delete a draft; what has started stays."""
         return self.table.discard(DjangoDatabase(), as_id(id))
 
+    def check_room(self, by: str, id: UUID) -> None:
+        """Raises TooManyActive if this caller, who is named, has begun so much that
+        nobody has worked off yet; ``id`` is what would begin."""
+        db = DjangoDatabase()
+        if by and self.table.number_active(db, by, id) >= self.most_active:
+            raise TooManyActive(
+                f"At most {self.most_active} {self.plural} of one caller go on at "
+                f"once, and {by} has as many. Wait until one ends, or stop one."
+            )
+
     def _move(self, id: Id, states: Sequence[str], to: str, verb: str, by: str) -> bool:
         row = self.get(id)
         moved = self.table.move(DjangoDatabase(), row.id, states, to)
@@ -181,13 +199,24 @@ class ChunkedWork(Generic[W]):
         def assign() -> bool:
             stored = store(db, job)
             if stored and job:
-                is_draft = stored == WorkState.DRAFT
-                if is_draft or self.is_watched:
-                    when["priority"] = WATCHED_PRIORITY
+                is_watched = self.is_watched or stored == WorkState.DRAFT
+                when.update(self._priority(db, id, is_watched=is_watched))
                 enqueue(JOB_TYPE, {self.argument: str(id)}, id=job, **when)
             return bool(stored)
 
         return db.in_transaction(assign)
+
+    def _priority(
+        self, db: DjangoDatabase, id: UUID, *, is_watched: bool
+    ) -> dict[str, int]:
+        """Of its next job: lower for each that the same caller began earlier, so that
+        nobody waits for all that somebody else began."""
+        by = self.get(id).created_by
+        steps = self.table.number_active(db, by, id, earlier=True)
+        if not steps and not is_watched:
+            return {}  # as the job type says, or an override of it
+        most = WATCHED_PRIORITY if is_watched else OWN_PRIORITY
+        return {"priority": most - min(steps, MOST_STEPS)}
 
     def hand_over(self, id: UUID, *, job: UUID | None, after: float = 0.0) -> bool:
         """Let another job go on with it, in so many seconds; False if ``job`` does not
@@ -312,7 +341,8 @@ class ChunkedWork(Generic[W]):
         sleep: Callable[[float], None],
     ) -> None:
         row = self.table.read(DjangoDatabase(), id)
-        if row is None:  # a draft that was discarded
+        # A draft that was discarded; or another job works it off, since it was started.
+        if row is None or row.job_id != context.id:
             return
         self.before(row, clock)
         throttle = self._throttle(row, clock())
@@ -342,8 +372,8 @@ class ChunkedWork(Generic[W]):
         return self.table.move(db, id, ACTIVE, WorkState.FAILED, error=error)
 
     def _end(self, id: UUID) -> None:
-        row = self.get(id)
-        if row.state in OVER:
+        row = self.table.read(DjangoDatabase(), id)
+        if row is not None and row.state in OVER:  # no draft, which somebody discards
             self.record_end(row)
 
     def _throttle(self, row: W, now: float) -> ChunkThrottle:

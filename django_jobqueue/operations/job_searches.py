@@ -7,6 +7,7 @@ from typing import Final
 from uuid import UUID
 
 from django_jobqueue.domain.async_code import sync_only
+from django_jobqueue.domain.ids import new_id
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.operations.audit_log import record
 from django_jobqueue.operations.chunked_work import ChunkedWork
@@ -26,6 +27,8 @@ class SearchWork(ChunkedWork[Search]):
 
     table = SEARCHES
     noun = "search"
+    plural = "searches"
+    most_active = MOST_ACTIVE
     argument = "search"
     largest = LARGEST
     is_watched = True
@@ -55,8 +58,7 @@ def start(query: str, selections: Mapping[Table, Selection], *, by: str = "") ->
     if not selections or any(one.nothing for one in selections.values()):
         raise InvalidArguments("This selects no jobs.")
     db = DjangoDatabase()
-    if search_rows.number_active(db, by) >= MOST_ACTIVE:
-        raise InvalidArguments(f"At most {MOST_ACTIVE} searches of one person go on.")
+    WORK.check_room(by, new_id())
 
     def begin() -> UUID:
         id = search_rows.insert(db, query=query, selections=selections, by=by)

@@ -16,6 +16,7 @@ from django.conf import settings
 from django.utils.crypto import salted_hmac
 
 from django_jobqueue.domain.async_code import sync_only
+from django_jobqueue.domain.ids import new_id
 from django_jobqueue.domain.personal_value import PersonalValue, problem_of
 from django_jobqueue.domain.states import ErasureAct, WorkState
 from django_jobqueue.exceptions import InvalidArguments
@@ -37,6 +38,7 @@ class ErasureWork(ChunkedWork[Erasure]):
 
     table = ERASURES
     noun = "erasure"
+    plural = "erasures"
     argument = "erasure"
     shows_errors = False
 
@@ -85,6 +87,8 @@ def find(value: str, *, key: str = "", by: str = "", here: bool = False) -> Eras
     if problem := problem_of(value, key):
         raise InvalidArguments(problem)
     db = DjangoDatabase()
+    if not here:
+        WORK.check_room(by, new_id())
     fingerprint = fingerprints(value)[0]
     id = erasure_rows.draft(db, value=value, key=key, fingerprint=fingerprint, by=by)
     WORK.run_for(id, math.inf if here else AT_ONCE)
@@ -112,6 +116,9 @@ def start(
 
     def begin(db: DjangoDatabase, job: UUID | None) -> bool:
         return erasure_rows.start(db, erasure.id, act=act, reason=text, job=job)
+
+    if not here and erasure.state == WorkState.DRAFT:
+        WORK.check_room(erasure.created_by, erasure.id)
 
     started = WORK.assign(erasure.id, begin, here=here)
     if started:

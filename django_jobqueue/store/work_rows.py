@@ -61,6 +61,16 @@ DELETE FROM {table} WHERE id = %(id)s AND state = 'draft' RETURNING id
 _FORGOTTEN: Final = """,
        {column} = CASE WHEN %(to)s::text IN ('done', 'stopped') THEN ''
                        ELSE {column} END"""
+# Only those with a job take a worker's time: not what is paused, and no draft that is
+# counted. By ``before`` those that the caller began earlier.
+_NUMBER_ACTIVE: Final = """
+SELECT count(*)
+  FROM {table} AS one
+  JOIN jobqueue_queuedjob AS job ON job.id = one.job_id
+ WHERE one.created_by = %(by)s AND one.id <> %(id)s
+   AND one.state IN ('draft', 'queued', 'running')
+   AND (%(all)s OR one.created_at < (SELECT created_at FROM {table} WHERE id = %(id)s))
+"""
 IS_QUEUED: Final = "SELECT EXISTS (SELECT FROM jobqueue_queuedjob WHERE id = %(id)s)"
 
 
@@ -126,6 +136,7 @@ class WorkTable(Generic[W]):
         counted = self._assignments(counts)
         self.COUNTED = counted and _COUNTED.format(table=table, counts=counted)
         self.DISCARD = _DISCARD.format(table=table)
+        self.NUMBER_ACTIVE = _NUMBER_ACTIVE.format(table=table)
 
     def _assignments(self, names: Sequence[str]) -> str:
         return ", ".join(
@@ -183,6 +194,14 @@ class WorkTable(Generic[W]):
     def discard(self, db: Database, id: UUID) -> bool:
         """Delete a draft; what has started stays."""
         return bool(db.fetch(self.DISCARD, {"id": id}))
+
+    def number_active(
+        self, db: Database, by: str, id: UUID, *, earlier: bool = False
+    ) -> int:
+        """How many other rows of this caller some job works off; of the ``earlier``
+        ones only, if so."""
+        params = {"by": by, "id": id, "all": not earlier}
+        return int(db.fetch(self.NUMBER_ACTIVE, params)[0][0])
 
 
 def is_queued(db: Database, job: UUID) -> bool:

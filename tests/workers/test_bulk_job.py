@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from django.utils import timezone
 
-from django_jobqueue.exceptions import Fail
+from django_jobqueue.exceptions import Fail, InvalidArguments
 from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
 from django_jobqueue.operations import bulk
 from django_jobqueue.search.selection import Selection, Table, Term
@@ -139,6 +139,62 @@ def test_an_error_is_kept_without_secrets(monkeypatch: pytest.MonkeyPatch) -> No
     bulk.resume(id)
     work(id)
     assert copies() == 3
+
+
+@pytest.mark.usefixtures("_slow")
+def test_a_draft_that_is_discarded_while_it_is_counted_ends_quietly(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    id = drafted(1)
+    count = bulk.WORK.do_chunk
+
+    def count_then_discard(*args: Any, **options: Any) -> Any:
+        done = count(*args, **options)
+        bulk.discard(id)
+        return done
+
+    monkeypatch.setattr(bulk.WORK, "do_chunk", count_then_discard)
+    work(id)
+    assert not BulkOperation.objects.exists()
+
+
+@pytest.mark.usefixtures("_slow")
+def test_one_person_has_ten_operations_at_once() -> None:
+    ids = [bulk.draft("replay", FAILED, by="anna").id for _ in range(10)]
+    with pytest.raises(InvalidArguments, match="At most 10 bulk operations"):
+        bulk.draft("replay", FAILED, by="anna")
+    bulk.draft("replay", FAILED, by="bert")
+    bulk.draft("replay", FAILED, by="anna", here=True)  # no worker counts it
+    assert bulk.start(ids[0], by="anna")  # one of the ten
+    bulk.stop(ids[1])
+    more = bulk.draft("replay", FAILED, by="anna", by_worker=False)
+    assert bulk.start(more.id, by="anna")
+    waits = bulk.draft("replay", FAILED, by="anna", here=True)
+    with pytest.raises(InvalidArguments, match="At most 10"):
+        bulk.start(waits.id, by="anna")
+    assert bulk.start(waits.id, by="anna", here=True)
+
+
+@pytest.mark.usefixtures("_slow")
+def test_what_somebody_began_goes_before_all_but_the_first_of_others() -> None:
+    ids = [bulk.draft("replay", FAILED, by="anna").id for _ in range(3)]
+    ids.append(bulk.draft("replay", FAILED, by="bert").id)
+
+    def priorities() -> list[int]:
+        return [QueuedJob.objects.get(id=bulk.get(id).job_id).priority for id in ids]
+
+    assert priorities() == [50, 49, 48, 50]
+    for id in ids:
+        bulk.start(id)
+    assert priorities() == [-50, -51, -52, -50]
+
+
+@pytest.mark.usefixtures("_slow")
+def test_two_jobs_of_the_queue_itself_run_at_once(worker: HandDriven) -> None:
+    for _ in range(3):
+        bulk.draft("replay", FAILED)
+    worker.claim()
+    assert worker.held == 2
 
 
 @pytest.mark.usefixtures("_slow")

@@ -10,6 +10,7 @@ from django.db import OperationalError
 from django.utils import timezone
 from psycopg import errors
 
+from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.pruner import Pruner
 from django_jobqueue.models import ArchivedJob, AuditEntry, Erasure, Failure, QueuedJob
@@ -51,9 +52,13 @@ def test_a_worker_counts_what_took_too_long(
     monkeypatch.setattr(personal_data, "AT_ONCE", 0.0)
     archive(data={"to": MAIL})
     assert personal_data.find(MAIL).total is None
+    for _ in range(10):
+        personal_data.find(MAIL, by="anna")
+    with pytest.raises(InvalidArguments, match="At most 10 erasures of one caller"):
+        personal_data.find(MAIL, by="anna")
     worker.work()
-    row = Erasure.objects.get()
-    assert (row.state, row.total, row.value) == ("draft", 1, MAIL)
+    for row in Erasure.objects.all():
+        assert (row.state, row.total, row.value) == ("draft", 1, MAIL)
 
 
 def test_another_job_goes_on_when_the_running_jobs_may_be_over() -> None:

@@ -47,6 +47,7 @@ VIEW_OPERATIONS: Final = "jobqueue.view_bulkoperation"
     permission=(APP + START, VIEW_OPERATIONS),
     answers={200: schemas.Operation, 202: schemas.Operation},
     headers=(KEY_HEADER,),
+    problems=("too_many_operations",),
     tag="operations",
 )
 def start_operation(request: HttpRequest, body: schemas.NewOperation) -> HttpResponse:
@@ -68,6 +69,7 @@ def start_operation(request: HttpRequest, body: schemas.NewOperation) -> HttpRes
         reason=body.reason or "",
         by=by,
         id=None if body.dry_run else of_key,
+        by_worker=False,  # it is discarded, or started, in this request
         **body.options(),
     )
     if body.dry_run:

@@ -26,6 +26,7 @@ from django_jobqueue.exceptions import (
     StoreUnavailable,
     UnknownJobType,
 )
+from django_jobqueue.operations.chunked_work import TooManyActive
 from django_jobqueue.search import SearchError
 from django_jobqueue.search.selection import SelectionError
 
@@ -67,6 +68,7 @@ PROBLEMS: Final[Mapping[str, tuple[int, str]]] = {
     "entity_too_large": (413, "The body is too large"),
     "unsupported_media_type": (415, "The body is not application/json"),
     "too_many_requests": (429, "The caller sends too many requests"),
+    "too_many_operations": (429, "The caller has too many operations that go on"),
     "too_many_workers": (429, "The caller has too many living workers"),
     "too_many_job_types": (429, "The caller's token opens too many job types"),
     "internal_error": (500, "Something went wrong here"),
@@ -115,6 +117,7 @@ _IDS: Final[tuple[tuple[type[Exception], str], ...]] = (
     (NotReplayable, "invalid_replay_attempt"),
     (NotEditable, "not_queued"),
     (JobChanged, "job_changed"),
+    (TooManyActive, "too_many_operations"),
     (InvalidArguments, "invalid_parameter"),
     (SearchError, "invalid_parameter"),
     (SelectionError, "invalid_parameter"),

@@ -11,7 +11,7 @@ from uuid import UUID
 from django_jobqueue.domain.states import WorkState
 from django_jobqueue.search.selection import Selection, Table
 from django_jobqueue.store.connection import Database
-from django_jobqueue.store.work_rows import ACTIVE, WorkTable
+from django_jobqueue.store.work_rows import WorkTable
 
 ORDER: Final = (Table.QUEUED, Table.ARCHIVED)
 
@@ -21,11 +21,6 @@ VALUES ('queued', %(query)s, %(selections)s::jsonb,
         (SELECT finished_at FROM jobqueue_archivedjob ORDER BY finished_at, id LIMIT 1),
         %(by)s)
 RETURNING id
-"""
-COUNT_ACTIVE: Final = """
-SELECT count(*)
-  FROM jobqueue_jobsearch
- WHERE created_by = %(by)s AND state = ANY (%(states)s::text[])
 """
 # What was searched for is kept no longer than somebody may want the result.
 DROP: Final = """
@@ -120,11 +115,6 @@ def progress(
         matched=json.dumps(matched),
         newest=json.dumps(newest),
     )
-
-
-def number_active(db: Database, by: str) -> int:
-    """How many searches of this person go on."""
-    return int(db.fetch(COUNT_ACTIVE, {"by": by, "states": list(ACTIVE)})[0][0])
 
 
 def drop(db: Database) -> None:

@@ -19,6 +19,7 @@ from django_jobqueue.models import (
     Queue,
     QueuedJob,
 )
+from django_jobqueue.operations import bulk
 from django_jobqueue.store import find as store_find
 from tests.contrib.http.conftest import Program, problem
 from tests.sample import jobs
@@ -210,6 +211,24 @@ def test_a_bulk_operation_with_a_key_is_started_once(
         wrong = {**body, **changes}
         sent = billing.send("POST", "/operations", wrong, Idempotency_Key="")
         problem(sent, 400, "invalid_parameter")
+
+
+def test_operations_of_a_caller_are_few_and_count_after_the_jobs_of_the_project(
+    billing: Program, program: Callable[..., Program], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "AT_ONCE", 0.0)  # as of many jobs
+    body = {"kind": "cancel", "where": "type:tests.sample.add"}
+    tried = billing.send("POST", "/operations", {**body, "dry_run": True})
+    assert (tried.status_code, tried.json()["total"]) == (200, None)
+    assert queued(job_type=BULK) == []
+    for _ in range(10):
+        assert billing.send("POST", "/operations", body).status_code == 202
+    for more in (body, {**body, "dry_run": True}):
+        problem(billing.send("POST", "/operations", more), 429, "too_many_operations")
+    assert program().send("POST", "/operations", body).status_code == 202
+    made = queued(job_type=BULK)
+    assert len(made) == 11
+    assert max(job.priority for job in made) < 0
 
 
 def test_a_bulk_operation_is_tried_started_watched_and_stopped(
