@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.store.connection import Database
+from django_jobqueue.store.queue.expired_keys import FREE_KEY_OF_EDIT
 from django_jobqueue.store.remade_keys import LIMIT_KEY
 
 # The lock waits for a claim that goes on this moment, and then sees that it runs. The
@@ -52,5 +53,6 @@ def edit(db: Database, id: UUID, data: str, expected: str | None) -> Edited | No
     """Give a waiting job other data, if they are those expected; None if there is no
     such job among the queued. Both are JSON texts. Raises IntegrityError if another job
     has the unique key that comes of them."""
+    db.run(FREE_KEY_OF_EDIT, {"id": id, "data": data})
     rows = db.fetch(EDIT, {"id": id, "data": data, "expected": expected})
     return Edited(*rows[0]) if rows else None

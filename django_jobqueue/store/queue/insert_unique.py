@@ -11,6 +11,7 @@ from django_jobqueue.store.columns import TYPES
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.find import find
 from django_jobqueue.store.notify import News
+from django_jobqueue.store.queue.expired_keys import FREE_KEYS
 from django_jobqueue.store.queue.insert import (
     Inserted,
     insert_once,
@@ -39,19 +40,20 @@ from django_jobqueue.store.rows import Job
 # A key that is free when the job is claimed: that job must see what the caller writes,
 # so it must not be claimed before the caller commits. A claim skips it, and may have
 # passed it by then.
-HOLDERS: Final = """
-SELECT job.unique_key, job.id
+_HELD: Final = f"""
+WITH freed AS ({FREE_KEYS} RETURNING id)
+SELECT job.unique_key, job.id{{told}}
   FROM jobqueue_queuedjob AS job
  WHERE job.unique_key = ANY (%(keys)s::uuid[])
+   AND job.id NOT IN (SELECT id FROM freed)
 """
-LOCKED_HOLDERS: Final = f"""
-SELECT job.unique_key, job.id,
-       pg_notify('jobqueue', '{News.BEHIND.prefix}' || job.queue)
-  FROM jobqueue_queuedjob AS job
- WHERE job.unique_key = ANY (%(keys)s::uuid[])
- ORDER BY job.unique_key
-   FOR KEY SHARE OF job
-"""
+HOLDERS: Final = _HELD.format(told="")
+LOCKED_HOLDERS: Final = (
+    _HELD.format(
+        told=f", pg_notify('jobqueue', '{News.BEHIND.prefix}' || job.queue)",
+    )
+    + " ORDER BY job.unique_key FOR KEY SHARE OF job"
+)
 
 # The database computes them, so that whoever enqueues comes to the same.
 KEYS: Final = """

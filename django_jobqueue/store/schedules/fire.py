@@ -16,6 +16,7 @@ from django_jobqueue.domain.due_firings import FiringOutcome
 from django_jobqueue.store.columns import JOB_COLUMNS
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.declaring import seconds_of
+from django_jobqueue.store.queue.expired_keys import FREE_KEYS_OF_FIRINGS
 from django_jobqueue.store.queue.insert_statement import (
     UNLESS_THERE,
     ValuePlaces,
@@ -58,7 +59,9 @@ _WINDOWED: Final = """
 # last one of the schedule is; so the history is asked. ``{schedule}`` is SQL.
 _UNFINISHED: Final = """
 EXISTS (SELECT FROM jobqueue_queuedjob AS job
-         WHERE job.id = (SELECT made.job_id FROM jobqueue_firing AS made
+         WHERE (job.status <> 'queued' OR job.expires_at IS NULL
+                OR job.expires_at > clock_timestamp())
+           AND job.id = (SELECT made.job_id FROM jobqueue_firing AS made
                           WHERE made.schedule = {schedule} AND made.job_id IS NOT NULL
                           ORDER BY made.fires_at DESC LIMIT 1))
 """
@@ -200,6 +203,7 @@ def fire(
             )
             firings += [_firing(one, firing, observed) for firing in new]
         params = {"schedules": json.dumps(schedules), "firings": json.dumps(firings)}
+        db.run(FREE_KEYS_OF_FIRINGS, params)
         made = [(name, id) for name, id in db.fetch(FIRE, params)]
         observed.made({id for _, id in made})
     return made

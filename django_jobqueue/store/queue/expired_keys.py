@@ -1,0 +1,34 @@
+"""Frees the keys of jobs that never start any more: their time is over, and nobody has
+archived them yet."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# The job itself is left to the maintenance processes.
+FREE: Final = """
+UPDATE jobqueue_queuedjob SET unique_key = NULL
+ WHERE unique_key {of} AND status = 'queued' AND expires_at <= clock_timestamp()
+"""
+FREE_KEYS: Final = FREE.format(of="= ANY (%(keys)s::uuid[])")
+# The key that this job would have with other data.
+FREE_KEY_OF_EDIT: Final = FREE.format(
+    of="""= (SELECT jobqueue_unique_key(type.name, type.unique_rule, %(data)s::jsonb)
+                      FROM jobqueue_queuedjob AS job
+                      JOIN jobqueue_jobtype AS type ON type.name = job.job_type
+                     WHERE job.id = %(id)s)"""
+)
+# Those that the jobs of these firings would have.
+FREE_KEYS_OF_FIRINGS: Final = """
+WITH new AS (
+  SELECT given.* FROM jsonb_to_recordset(%(firings)s::jsonb)
+         AS given (job_type text, data jsonb, unique_key uuid, overlap_key uuid)
+)""" + FREE.format(
+    of="""IN (
+       SELECT new.unique_key FROM new
+        UNION ALL
+       SELECT new.overlap_key FROM new
+        UNION ALL
+       SELECT jobqueue_unique_key(type.name, type.unique_rule, new.data)
+         FROM new JOIN jobqueue_jobtype AS type ON type.name = new.job_type)"""
+)
