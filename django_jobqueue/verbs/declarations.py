@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, StrEnum
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from django_jobqueue.domain.states import BulkKind
 from django_jobqueue.search.selection import Term
+
+ASK: Final = "{rows} will be {done}. Go on?"
 
 
 class Takes(Enum):
@@ -77,7 +79,7 @@ class Verb(NamedTuple):
     doing: str = ""  # the title of a progress bar: Pausing
     arguments: Sequence[Argument] = ()
     scope: str = "operate"  # of a token of the HTTP API
-    ask: str = "{rows} will be {done}. Go on?"
+    ask: str = ASK
     audit: str = "{name}"  # what the audit calls it
     needs: str = ""  # what to answer if no argument is given
     not_done: str = ""  # about a row that was left alone

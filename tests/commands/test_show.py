@@ -110,7 +110,7 @@ def test_a_job_is_shown_in_every_state_without_its_secrets(
     assert (shown["Job"], shown["Status"]) == (str(job.id), status)
     assert (found["id"], found["status"]) == (str(job.id), status)
     assert (found["max_attempts"], shown["Attempts"]) == (limit, attempts)
-    assert set(found) <= set(re.findall(r"\w+", Show.epilog))
+    assert set(found) <= set(re.findall(r"\w+", Show.json))
     assert len(found) == 41
     if job.job_type == "tests.sample.tell":  # which has it in its data
         for out in (text.out, as_json.out):

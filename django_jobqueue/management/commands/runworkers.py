@@ -72,9 +72,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """A flag for every setting, and those of this command alone."""
         parser.add_argument(
-            "--drain",
-            action="store_true",
-            help="Stop when nothing can be run now.",
+            "--drain", action="store_true", help="Stop when nothing can be run now."
         )
         parser.add_argument(
             "--drain-all",

@@ -19,10 +19,7 @@ from django_jobqueue.conf.alert_channels import SECRET_PREFIX, ChannelConfig
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.domain.states import AlertEvent, AlertState
 from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.subcommand import (
-    Options,
-    Subcommand,
-)
+from django_jobqueue.management.jobqueue.subcommand import Options, Subcommand
 from django_jobqueue.models import Alert
 from django_jobqueue.store import alert_rows
 from django_jobqueue.store.connection import DjangoDatabase

@@ -21,11 +21,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.management.jobqueue.batches import INTERRUPTED
 from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.subcommand import (
-    YES,
-    Options,
-    Subcommand,
-)
+from django_jobqueue.management.jobqueue.subcommand import YES, Options, Subcommand
 from django_jobqueue.store import bench_rows, job_types
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.text import numbers

@@ -135,12 +135,17 @@ class Console:
         """Whether somebody is there to answer."""
         return sys.stdin.isatty()
 
-    def make_sure(self, question: str, nothing: str) -> None:
-        """Ask. Raises CommandError if nobody is there, or with ``nothing`` if the
-        answer is no."""
+    def make_sure(
+        self,
+        question: str,
+        nothing: str,
+        nobody: str = "Nobody is here to confirm: say --yes.",
+    ) -> None:
+        """Ask. Raises CommandError with ``nobody`` if nobody is there, or with
+        ``nothing`` if the answer is no."""
         answer = self.confirm(one_line(question))
         if answer is None:
-            raise CommandError("Nobody is here to confirm: say --yes.")
+            raise CommandError(nobody)
         if not answer:
             raise CommandError(nothing)
 

@@ -15,12 +15,7 @@ from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.management.jobqueue import where
 from django_jobqueue.management.jobqueue.console import Console, counted, were
 from django_jobqueue.management.jobqueue.inputs import object_of
-from django_jobqueue.management.jobqueue.subcommand import (
-    YES,
-    Options,
-    Subcommand,
-    by,
-)
+from django_jobqueue.management.jobqueue.subcommand import YES, Options, Subcommand, by
 from django_jobqueue.operations.dumping import checked_job, dump, load
 from django_jobqueue.search.selection import Selection, Table
 from django_jobqueue.stats.database_clock import database_now
@@ -59,10 +54,8 @@ something was masked."""
         if filters:
             chosen = where.selection(Table.QUEUED, filters, database_now())
         if options["secrets"] and not options["yes"]:
-            answer = console.confirm("The secrets of the jobs will be shown. Go on?")
-            if not answer:
-                wrong = "Nothing was printed." if answer is False else "Say --yes."
-                raise CommandError(wrong)
+            question = "The secrets of the jobs will be shown. Go on?"
+            console.make_sure(question, "Nothing was printed.", "Say --yes.")
         number = 0
         for line in dump(chosen, secrets=options["secrets"], by=by()):
             console.print(json.dumps(line, ensure_ascii=False))

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 from uuid import UUID
 
 from django.core.management.base import CommandError
@@ -43,10 +43,13 @@ from django_jobqueue.store.rows import Job
 from django_jobqueue.text import timezones
 from django_jobqueue.text.durations import TIMES
 from django_jobqueue.text.option_forms import as_flags
-from django_jobqueue.verbs.columns import local
+from django_jobqueue.verbs.columns import Listing, local, only_json
 from django_jobqueue.verbs.declarations import Argument, Takes
 
 Data = dict[str, Any]
+ENQUEUED: Final = Listing(
+    only_json("id job_type queue priority status run_after expires_at created_at tags")
+)
 
 
 class EnqueueingLines:
@@ -221,7 +224,7 @@ The data must fit the handler's parameters if the handler is known here."""
             return
         job = _enqueue(options, how)
         if console.is_json:
-            console.json(_as_object(job), ascii=True)
+            console.json(ENQUEUED.as_object(job), ascii=True)
         else:
             console.print(str(job.id))
 
@@ -264,17 +267,3 @@ def _now() -> datetime:
 
 def _moment(flag: str, text: Any, now: datetime) -> Any:
     return text and moment(flag, text, now=now)
-
-
-def _as_object(job: Job) -> dict[str, Any]:
-    return {
-        "id": str(job.id),
-        "job_type": job.job_type,
-        "queue": job.queue,
-        "priority": job.priority,
-        "status": job.status,
-        "run_after": job.run_after.isoformat(),
-        "expires_at": job.expires_at and job.expires_at.isoformat(),
-        "created_at": job.created_at.isoformat(),
-        "tags": list(job.tags),
-    }

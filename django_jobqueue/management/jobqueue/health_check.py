@@ -26,6 +26,7 @@ from django_jobqueue.stats.health import Figure, Health, Thresholds
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import failure_stats, stats
 from django_jobqueue.store.reading.stats import CAP
+from django_jobqueue.verbs.columns import Column, Listing, only_json
 from django_jobqueue.verbs.declarations import Argument, Takes, group
 
 HEALTHY: Final = 0  # exit codes, as Nagios reads them
@@ -33,6 +34,24 @@ NOT_HEALTHY: Final = 2
 CANNOT_TELL: Final = 3
 MOST: Final = 3  # problems in the first line
 
+PROBLEMS: Final = Listing(
+    (
+        Column(
+            "code", note="few_workers, old_job, many_ready, many_failed, many_crashes"
+        ),
+        *only_json("message queue job_type"),
+    )
+)
+FIGURES: Final = Listing(
+    (
+        Column("name", note="workers, oldest, ready, failed, crashes"),
+        Column(
+            "of", note="a queue or, of failed and crashes, a job type; null: of all"
+        ),
+        *only_json("value unit"),
+        Column("limit", note="of workers a lower one"),
+    )
+)
 _PLAIN_LABEL: Final = re.compile(r"[\w.:-]+")
 
 
@@ -141,8 +160,8 @@ def as_object(health: Health) -> dict[str, Any]:
     """The judgement as JSON has it; the keys are stable."""
     return {
         "status": "ok" if health.is_healthy else "critical",
-        "problems": [problem._asdict() for problem in health.problems],
-        "figures": [figure._asdict() for figure in health.figures],
+        "problems": list(map(PROBLEMS.as_object, health.problems)),
+        "figures": list(map(FIGURES.as_object, health.figures)),
     }
 
 
@@ -217,16 +236,9 @@ understand the exit code; the first line has a text and the figures.
 Jobs of paused queues and job types are left out. It loads your whole project,
 which takes a moment: for a probe every few seconds, use the /readyz and
 /healthz that runworkers --metrics-port answers, or HEARTBEAT_FILE."""
-    epilog = """\
---format json prints one object:
-
-  status    ok, critical or unknown
-  problems  list of {code, message, queue, job_type}; the codes are few_workers,
-            old_job, many_ready, many_failed and many_crashes
-  figures   list of {name, of, value, unit, limit}; the names are workers,
-            oldest and ready, of a queue or of all (null), and failed and
-            crashes, of a job type; the limit of workers is a lower one
-  error     why it is unknown"""
+    json = f"""one object: status (ok, critical or unknown), problems, a list of
+    {PROBLEMS.keys}, figures, a list of {FIGURES.keys}, and error (why it is
+    unknown)."""
     reads_jobs = False  # it is said here if they cannot be read
     wrong_use = CANNOT_TELL
 

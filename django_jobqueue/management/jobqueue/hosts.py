@@ -202,8 +202,13 @@ stopped host that a service manager restarts is soon back."""
             wait = duration("--wait", options["wait"] or "10m").total_seconds()
             rolling = Rolling(console, batch_size(options["rolling"], len(hosts)), wait)
         changes = _changes(OF_HOSTS[verb], options)
-        if verb == "stop":
-            _confirm(console, options, hosts)
+        if verb == "stop" and not options["yes"]:
+            text = counted(len(hosts), "host")
+            console.make_sure(
+                f"{text} will be stopped. Go on?",
+                "Nothing was done.",
+                f"{text} would be stopped: say --yes to confirm.",
+            )
 
         def ask(some: list[Host]) -> None:
             ids = [host.pk for host in some]
@@ -241,23 +246,7 @@ def _without_embedded(hosts: list[Host], verb: str, console: Console) -> list[Ho
     return others
 
 
-def _confirm(console: Console, options: Options, hosts: list[Host]) -> None:
-    """Raises CommandError unless somebody confirms."""
-    text = counted(len(hosts), "host")
-    answer = options["yes"] or console.confirm(f"{text} will be stopped. Go on?")
-    if answer is None:
-        raise CommandError(f"{text} would be stopped: say --yes to confirm.")
-    if not answer:
-        raise CommandError("Nothing was done.")
-
-
-def _report(
-    console: Console,
-    verb: str,
-    hosts: list[Host],
-    *,
-    is_done: bool,
-) -> None:
+def _report(console: Console, verb: str, hosts: list[Host], *, is_done: bool) -> None:
     if console.is_json:
         ids = [host.pk for host in hosts]
         rows = Host.objects.using(conf.database).filter(pk__in=ids).order_by("name")

@@ -11,11 +11,7 @@ from django.core.management.base import CommandError
 from django_jobqueue import operations
 from django_jobqueue.domain.policy import NO_LIMIT
 from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.override import (
-    CODE,
-    UNLIMITED,
-    override_text,
-)
+from django_jobqueue.management.jobqueue.override import CODE, UNLIMITED, override_text
 from django_jobqueue.management.jobqueue.subcommand import (
     Options,
     SubcommandWithVerbs,

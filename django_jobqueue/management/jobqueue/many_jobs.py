@@ -24,7 +24,7 @@ from django_jobqueue.search.selection import Selection
 from django_jobqueue.store.bulk.skips import planned, skip_reason
 from django_jobqueue.text import numbers
 from django_jobqueue.verbs.columns import Column, Listing
-from django_jobqueue.verbs.declarations import Argument, Verb, flag
+from django_jobqueue.verbs.declarations import ASK, Argument, Verb, flag
 
 UNASKED: Final = 1  # jobs that are changed without a question
 EXAMPLES: Final = 5
@@ -105,20 +105,22 @@ def _words(ids: Iterable[str]) -> Iterator[str]:
 
 
 def make_sure(
-    console: Console, options: Options, number: int, jobs: str, done: str
+    console: Console,
+    options: Options,
+    number: int,
+    rows: str,
+    done: str,
+    ask: str = ASK,
 ) -> None:
     """Ask where it is more than one. Raises CommandError if the answer is no, or if
     nobody is there."""
-    if number <= UNASKED:
-        return
-    answer = options["yes"] or console.confirm(f"{jobs} will be {done}. Go on?")
-    if answer is None:
-        raise CommandError(
-            f"{jobs} would be {done}. More than one needs a confirmation: say --yes. "
-            "--dry-run shows what it would be."
+    if number > UNASKED and not options["yes"]:
+        console.make_sure(
+            ask.format(rows=rows, done=done),
+            f"Nothing was {done}.",
+            f"{rows} would be {done}. More than one needs a confirmation: say --yes. "
+            "--dry-run shows what it would be.",
         )
-    if not answer:
-        raise CommandError(f"Nothing was {done}.")
 
 
 def show_examples(console: Console, listing: Listing, rows: Iterable[Any]) -> None:
@@ -202,7 +204,8 @@ class ByFilter:
         """Do it, after a question where it is many jobs, and say what was done. Raises
         CommandError."""
         jobs = f"{counted(self.total, 'job')}{self._statuses()}"
-        make_sure(self._console, options, self.total, jobs, self._verb.done)
+        done, ask = self._verb.done, self._verb.ask
+        make_sure(self._console, options, self.total, jobs, done, ask)
         if self.total:
             self._work_off()
         if self._console.is_json:

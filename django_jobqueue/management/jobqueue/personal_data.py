@@ -159,11 +159,9 @@ def _erase(console: Console, options: Options, draft: Erasure, act: ErasureAct) 
         return
     rows = counted(draft.total, "row")
     question = f"{WILL[act].format(rows=rows)}. This cannot be undone. Go on?"
-    answer = options["yes"] or console.confirm(question)
-    if answer is None:
-        raise CommandError(f"{rows} would be changed: say --yes to confirm.")
-    if not answer:
-        raise CommandError("Nothing was changed.")
+    if not options["yes"]:
+        nobody = f"{rows} would be changed: say --yes to confirm."
+        console.make_sure(question, "Nothing was changed.", nobody)
     personal_data.start(draft.id, act, reason=options["reason"], by=by(), here=True)
 
     def steps() -> Iterator[int]:

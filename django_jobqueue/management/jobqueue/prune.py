@@ -19,12 +19,7 @@ from django_jobqueue.management.jobqueue.batches import run_batches
 from django_jobqueue.management.jobqueue.console import Console, counted, were
 from django_jobqueue.management.jobqueue.inputs import duration
 from django_jobqueue.management.jobqueue.many_jobs import ByFilter, Result
-from django_jobqueue.management.jobqueue.subcommand import (
-    YES,
-    Options,
-    VerbCommand,
-    by,
-)
+from django_jobqueue.management.jobqueue.subcommand import YES, Options, VerbCommand, by
 from django_jobqueue.models import ArchivedJob
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.stats.database_clock import database_now

@@ -18,20 +18,12 @@ from django_jobqueue.domain.states import (
     ReplayExpiry,
     SkipReplayed,
 )
-from django_jobqueue.exceptions import (
-    JobNotFound,
-    NotReplayable,
-    UnknownJobType,
-)
+from django_jobqueue.exceptions import JobNotFound, NotReplayable, UnknownJobType
 from django_jobqueue.management.jobqueue import many_jobs, where
 from django_jobqueue.management.jobqueue.console import Console, counted, were
 from django_jobqueue.management.jobqueue.inputs import moment, warn_of_unknown
 from django_jobqueue.management.jobqueue.many_jobs import ByFilter, Result
-from django_jobqueue.management.jobqueue.subcommand import (
-    Options,
-    VerbCommand,
-    by,
-)
+from django_jobqueue.management.jobqueue.subcommand import Options, VerbCommand, by
 from django_jobqueue.models import ArchivedJob
 from django_jobqueue.operations.checks import checked_options
 from django_jobqueue.search.selection import Selection, Table, Term

@@ -29,12 +29,7 @@ from django_jobqueue.management.jobqueue.schedules import (
     notes,
     read,
 )
-from django_jobqueue.management.jobqueue.subcommand import (
-    YES,
-    Options,
-    Subcommand,
-    by,
-)
+from django_jobqueue.management.jobqueue.subcommand import YES, Options, Subcommand, by
 from django_jobqueue.models import Firing, Schedule
 from django_jobqueue.operations import schedules as operations
 from django_jobqueue.stats.schedules import ScheduleNow
@@ -167,11 +162,8 @@ def _delete(console: Console, options: Options, name: str) -> None:
     row = Schedule.objects.using(conf.database).get(name=name)
     is_of_code = row.origin == Origin.CODE and row.gone_at is None
     if not (options["yes"] or (is_of_code and registry.get(row.job_type_id))):
-        sure = console.confirm(f"Delete the schedule {name!r} and its history?")
-        if sure is None:
-            raise CommandError("Nobody is here to confirm: write --yes.")
-        if not sure:
-            raise CommandError("Nothing was deleted.")
+        question = f"Delete the schedule {name!r} and its history?"
+        console.make_sure(question, "Nothing was deleted.")
     operations.delete(name, by=by())
     if console.is_json:
         console.json({"deleted": name})

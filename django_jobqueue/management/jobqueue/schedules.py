@@ -10,10 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from django_jobqueue.domain.schedules import schedules as declared
 from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.subcommand import (
-    Options,
-    Subcommand,
-)
+from django_jobqueue.management.jobqueue.subcommand import Options, Subcommand
 from django_jobqueue.stats import current_state, schedules
 from django_jobqueue.stats.schedules import (
     ScheduleNow,

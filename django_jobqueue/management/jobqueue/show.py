@@ -9,7 +9,6 @@ from typing import Any
 from django_jobqueue import operations
 from django_jobqueue.domain.states import ArchivedStatus, QueuedStatus
 from django_jobqueue.logs import one_line
-from django_jobqueue.management.jobqueue import shown_job
 from django_jobqueue.management.jobqueue.console import (
     Console,
     as_json,
@@ -19,12 +18,8 @@ from django_jobqueue.management.jobqueue.console import (
     moment_text,
 )
 from django_jobqueue.management.jobqueue.inputs import JOB, job_id
-from django_jobqueue.management.jobqueue.shown_job import why_not_running
-from django_jobqueue.management.jobqueue.subcommand import (
-    FORMAT,
-    Options,
-    Subcommand,
-)
+from django_jobqueue.management.jobqueue.shown_job import SHOWN, Shown, why_not_running
+from django_jobqueue.management.jobqueue.subcommand import Options, Subcommand
 from django_jobqueue.stats.why_not_running import Reason
 from django_jobqueue.store.rows import Job
 from django_jobqueue.text import numbers
@@ -100,31 +95,12 @@ masked.
 
   jobqueue show 019a9f5e-7c3b-7d4e-8a51-0c6f2f7f6a11
   jobqueue show 019a9f5e7c3b --format json"""
-    epilog = """\
---format json prints one object. Durations are in seconds, times in ISO 8601,
-and what is unknown is null:
-
-  id, job_type, handler, status, queue, priority, attempts, max_attempts (the
-  limit in force, of an archived job the one when it ended; null is unlimited,
-  or not known, as of jobs that succeeded), timeout and backoff (of this job
-  alone, the timeout in seconds; null leaves them to its type), crashes, tags,
-  worker, created_at, run_after, expires_at, started_at, finished_at,
-  enqueued_by, root_id, bulk_operation_id, quarantined, cancel_requested_at,
-  wait_ms, run_ms, release, data, metadata, result, error_class, error_message,
-  fingerprint, replay_of, replays (ids of jobs that repeat it), follows (the id
-  of the job that enqueued it by its end), followers (by option: names, or
-  objects with options), followed_by (ids of the followers that it enqueued),
-  why_not_running (list of texts; empty if the job runs or has finished)
-
-  progress    {done, total, percent, note, updated_at}
-  failures    list of {attempt, end, reason, started_at, finished_at, worker,
-              release, error_class, error_message, traceback, fingerprint}
-  lines       list of {attempt, at, level, text}"""
-
-    arguments = (JOB, FORMAT)
+    json = f"""one object, {SHOWN.keys}. Durations are in seconds, times in ISO 8601,
+    and what is unknown is null."""
+    arguments = (JOB,)
 
     def run(self, console: Console, options: Options) -> None:
-        job = shown_job.read(job_id(options["id"]))
+        job = SHOWN.as_object(Shown(job_id(options["id"])))
         if console.is_json:
             console.json(job)
             return

@@ -256,9 +256,7 @@ ONE_OF_ALL: Final = {
     "depth_cap": f'{CAP}; ready, later or retrying above it means "more than that"',
     "window": "seconds that throughput and failures cover",
 }
-OTHERS: Final = {
-    "standby": ", of runworkers --standby",
-}
+OTHERS: Final = {"standby": ", of runworkers --standby"}
 
 
 def keys() -> str:

@@ -56,7 +56,7 @@ class Details(ModalScreen[None]):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,enter,q", "close", "Close"),
+        Binding("escape,enter,q", "close", "Close")
     ]
 
     def __init__(self, title: str, text: str) -> None:
