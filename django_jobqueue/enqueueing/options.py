@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, Protocol, TypedDict
@@ -32,6 +33,9 @@ from django_jobqueue.text import timezones
 from django_jobqueue.text.foreign_words import option_hint
 
 TAGS_BYTES: Final = 10_000
+# Whether a duplicate may replace a job of another queue, for callers that have to do
+# with some queues alone.
+may_move: Final[ContextVar[bool]] = ContextVar("may_move", default=True)
 
 
 class Declared(Protocol):
@@ -285,6 +289,7 @@ class Options:
             follower_types=followers.job_types(named),
             is_keyed=policy is not None and policy.per_key is not None,
             limit_key=self.limit_key,
+            may_move=may_move.get(),
         )
 
     def metadata_as_json(

@@ -112,6 +112,33 @@ def test_a_replacement_keeps_the_time_unless_it_has_one_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("handler", [jobs.render, jobs.settle])
+def test_a_job_of_another_queue_moves_to_that_of_the_last_call(
+    many: bool, known: bool, handler: Handler[..., Any]
+) -> None:
+    """Nothing stays of what another caller has chosen there."""
+    theirs = {"queue": "theirs", "priority": -7, "timeout": 9, "max_attempts": 2}
+    late = {} if handler is jobs.settle else {"run_after": timedelta(days=9_000)}
+    if known:
+        handler.enqueue(1)
+    of_others = handler.using(**theirs, **late, on_success=jobs.report)
+    first = of_others.enqueue(7, why="old")
+    began = timezone.now()
+    if many:
+        made = handler.enqueue_many([{"document": 7, "why": "new"}])
+        assert made.replaced == [first.id]
+    else:
+        again = handler.enqueue(7, why="new")
+        assert (again.id, again.is_replaced) == (first.id, True)
+        assert (again.queue, again.priority, again.timeout) == ("default", 0, None)
+    row = QueuedJob.objects.get(pk=first.id)
+    assert (row.queue, row.priority, row.data["why"]) == ("default", 0, "new")
+    assert (row.timeout, row.max_attempts, row.followers) == (None, None, None)
+    assert is_in(30 if handler is jobs.settle else 0, row.run_after, began)
+
+
+@pytest.mark.parametrize("many", [False, True])
 def test_a_replacement_lives_as_long_as_its_call_says(many: bool) -> None:
     """From when it is due: the new data never expire with the old ones."""
     began = timezone.now()

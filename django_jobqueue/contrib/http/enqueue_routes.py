@@ -27,6 +27,7 @@ from django_jobqueue.contrib.http.schemas import job_id
 from django_jobqueue.domain.arguments import to_json
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing import by_name
+from django_jobqueue.enqueueing.options import may_move
 from django_jobqueue.exceptions import AlreadyArchived, DuplicateJob, InvalidArguments
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.find import find
@@ -140,6 +141,7 @@ def _open_to(request: HttpRequest, job_type: str) -> Iterator[Check]:
 
     Another job may have the same id or unique key, and may have got the new data. If
     the caller has nothing to do with it, nothing is done, and the Problem says no more.
+    Whoever is bound to queues takes no job out of one.
     """
 
     def check(job: Job | None) -> None:
@@ -150,6 +152,7 @@ def _open_to(request: HttpRequest, job_type: str) -> Iterator[Check]:
             detail = "Another job has this id or unique key."
             raise Problem("duplicate_job", detail) from None
 
+    token = may_move.set(not caller_of(request).queues)
     try:
         yield check
     except DuplicateJob as error:
@@ -158,6 +161,8 @@ def _open_to(request: HttpRequest, job_type: str) -> Iterator[Check]:
     except AlreadyArchived as error:
         check(find(DjangoDatabase(), error.id))
         raise
+    finally:
+        may_move.reset(token)
 
 
 def _too_large(new: schemas.NewJob, error: InvalidArguments) -> Problem:

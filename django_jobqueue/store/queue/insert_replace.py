@@ -31,31 +31,51 @@ from django_jobqueue.store.queue.insert import (
 from django_jobqueue.store.queue.insert_statement import insert_jobs, insert_of
 from django_jobqueue.store.queue.new_job import NewJob
 
+_STAYS: Final = "jobqueue_queuedjob.queue = excluded.queue"
+
+
+def _of_call(name: str) -> str:
+    """The column of a job that comes from another queue is the new call's: whoever has
+    chosen that queue has no say in this one."""
+    values = f"THEN jobqueue_queuedjob.{name} ELSE excluded.{name}"
+    return f"{name} = CASE WHEN {_STAYS} {values} END"
+
+
+_STAYING: Final = ("priority", "max_attempts", "timeout", "backoff", "followers")
+_REPLACED: Final = ", ".join(
+    (REPLACED, "queue = excluded.queue", *map(_of_call, _STAYING))
+)
+_IS_REPLACED: Final = f"""
+ WHERE jobqueue_queuedjob.status = 'queued' AND (%(may_move)s::boolean OR {_STAYS})
+"""
 # The row is locked: either the claim wins, and frees the key, or the new data do. The
 # expiry is the new call's; counted from when the job is due, if that stays later. A
 # debounced job is due at its limit at the latest, so the last call before it wins.
 REPLACE: Final = f"""
 ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO UPDATE
-   SET {REPLACED},
+   SET {_REPLACED},
        run_after = CASE WHEN %(moves)s::boolean
                         THEN least(excluded.run_after, jobqueue_queuedjob.created_at
                                                        + %(debounce_max)s::interval)
-                        ELSE jobqueue_queuedjob.run_after END,
+                        WHEN {_STAYS} THEN jobqueue_queuedjob.run_after
+                        ELSE excluded.run_after END,
        expires_at = CASE WHEN %(moves)s::boolean
                            OR %(has_expiry)s::boolean
+                           OR NOT {_STAYS}
                          THEN excluded.expires_at
                          ELSE excluded.expires_at
                               + greatest(interval '0', jobqueue_queuedjob.run_after
                                                        - excluded.run_after) END
- WHERE jobqueue_queuedjob.status = 'queued'
-"""
+{_IS_REPLACED}"""
 
 # A claim skips the row while it is locked, and may have passed it by then. The subquery
-# reads the row before this statement. A job that only moves away is no news.
+# reads the row before this statement. A job that only becomes due later is no news.
 PASSED: Final = f"""
-       CASE WHEN id <> {{id}} AND (run_after <= clock_timestamp() OR run_after < (
-                   SELECT before.run_after FROM jobqueue_queuedjob AS before
-                    WHERE before.id = jobqueue_queuedjob.id))
+       CASE WHEN id <> {{id}} AND (run_after <= clock_timestamp() OR NOT EXISTS (
+                   SELECT FROM jobqueue_queuedjob AS before
+                    WHERE before.id = jobqueue_queuedjob.id
+                      AND before.queue = jobqueue_queuedjob.queue
+                      AND before.run_after <= jobqueue_queuedjob.run_after))
             THEN pg_notify('jobqueue', '{News.BEHIND.prefix}' || queue)::text END
 """
 
@@ -86,15 +106,16 @@ KNOWN_OR_REPLACE: Final = insert_jobs(
     },
     then=f"""\
     ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO UPDATE
-   SET {REPLACED}, expires_at = NULL{{moved}}
- WHERE jobqueue_queuedjob.status = 'queued'
+   SET {_REPLACED}, expires_at = NULL,
+       {{due}}
+{_IS_REPLACED}
 RETURNING queue, priority, run_after, expires_at, created_at, false, id, max_attempts,
           timeout, backoff::text, {{notified}}, {{passed}}""",
 )
 KEY: Final = """jobqueue_unique_key(
           %(job_type)s, %(unique_rule)s::jsonb, %(data)s::jsonb)"""
 # From now on, though the call may have waited for the row.
-MOVED: Final = """,
+MOVED: Final = """
        run_after = least(clock_timestamp() + %(delay)s::interval,
                          jobqueue_queuedjob.created_at + %(debounce_max)s::interval)"""
 NOTIFIED_OF_NEW: Final = f"CASE WHEN id = %(id)s::uuid THEN {NOTIFIED} END"
@@ -198,7 +219,7 @@ def _statement(new: NewJob, *, is_first: bool, notifies: bool) -> str:
     return KNOWN_OR_REPLACE.format(
         announce=str(is_first).lower(),
         key="%(unique_key)s::uuid" if new.unique_key is not None else KEY,
-        moved=MOVED if new.moves else "",
+        due=MOVED if new.moves else _of_call("run_after"),
         notified=NOTIFIED_OF_NEW if notifies else "NULL",
         passed=PASSED_KNOWN,
     )

@@ -38,6 +38,7 @@ class NewJob:
     unique_for: timedelta | None = None  # so long; None is forever
     replaces: bool = False  # a duplicate replaces the data of the job that waits
     moves: bool = False  # and its run_after
+    may_move: bool = True  # and its queue
     is_keyed: bool = False  # its type has a limit by key
     limit_key: str | None = None  # instead of the key of its arguments
     usual_delay: bool = False  # all jobs of the type have this delay
