@@ -10,7 +10,6 @@ from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import operations
 from django_jobqueue.admin.actions.action import Action
-from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.actions.drafts import may_draft
 from django_jobqueue.admin.base import VIEW_DATA, may
 from django_jobqueue.admin.bulk.bulk_actions import (
@@ -30,6 +29,7 @@ from django_jobqueue.admin.bulk.bulk_start import START, draft_page
 from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.lists.filters import ChoiceFilter
 from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.work.work_admin import WorkAdmin
 from django_jobqueue.domain.states import WorkState
 from django_jobqueue.models import BulkOperation
 
@@ -45,7 +45,7 @@ class BulkStateFilter(ChoiceFilter):
         return list(WorkState.choices)
 
 
-class BulkOperationAdmin(ActionAdmin):
+class BulkOperationAdmin(WorkAdmin):
     """Drafts are made from the lists of jobs; here they are started and watched."""
 
     change_form_template = "admin/jobqueue/bulk_operation.html"
@@ -57,21 +57,21 @@ class BulkOperationAdmin(ActionAdmin):
         STOP,
         UNDO,
     )
-    key_in_path = "<uuid:object_id>"
-    ordering = ("-created_at", "-id")
+    progress_in_list = staticmethod(progress_in_list)
+    progress_of = staticmethod(progress_of)
     list_display = ("what", "state_pill", "progress", "which", "by", "created")
-    list_display_links = ("what",)
     list_filter = (BulkStateFilter,)
-
-    class Media:
-        css = {"all": ["django_jobqueue/bulk.css"]}  # noqa: RUF012
 
     def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
         """Which jobs, in words that this user may read."""
         data = may(request, VIEW_DATA)
         for row in rows:
             row.words = selection_text(row, data=data)
-        return rows
+        return super().annotate(request, rows)
+
+    def title_of(self, row: Any) -> str:
+        """Kind and short id."""
+        return f"{row.get_kind_display()} {display.short_id(row.pk)}"
 
     def change_view(
         self,
@@ -93,19 +93,6 @@ class BulkOperationAdmin(ActionAdmin):
             return draft_page(self, request, draft, draft.form(request))
         return super().change_view(request, object_id, form_url, extra_context)
 
-    def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
-    ) -> HttpResponse:
-        """Add what the template shows."""
-        operation = context["original"]
-        context["progress"] = operation.progress = progress_of(request, operation)
-        context["subtitle"] = _name_of(operation)
-        return super().render_change_form(request, context, *args, **kwargs)
-
-    def not_posted(self, row: Any) -> HttpResponse:
-        """A page of a draft that was refused has this address, and is loaded again."""
-        return self.to(row)
-
     # The columns of the list.
 
     @column(description=_("operation"))
@@ -114,32 +101,7 @@ class BulkOperationAdmin(ActionAdmin):
         label = operation.get_kind_display()
         return display.lines([label, display.id_cell(operation.pk)])
 
-    @column(description=_("state"))
-    def state_pill(self, operation: BulkOperation) -> Any:
-        """The state, as a pill."""
-        return progress_in_list(operation).state
-
-    @column(description=_("progress"))
-    def progress(self, operation: BulkOperation) -> Any:
-        """Jobs handled, of how many."""
-        return progress_in_list(operation).cell()
-
     @column(description=_("filter"))
     def which(self, operation: Any) -> str:
         """The filter in words."""
         return str(operation.words)
-
-    @column(description=_("by"))
-    def by(self, operation: BulkOperation) -> str:
-        """The user who drafted it."""
-        return display.visible(operation.created_by) or display.NOTHING
-
-    @column(description=_("created"))
-    def created(self, operation: BulkOperation) -> Any:
-        """When it was drafted."""
-        return display.moment(operation.created_at)
-
-
-def _name_of(operation: BulkOperation) -> str:
-    """Kind and short id."""
-    return f"{operation.get_kind_display()} {display.short_id(operation.pk)}"

@@ -69,7 +69,7 @@ class Progress(WorkProgress):
     unstarted: str = ""  # how many of the jobs that it created; empty: none
 
 
-def progress_in_list(operation: BulkOperation) -> Progress:
+def progress_in_list(request: HttpRequest, operation: BulkOperation) -> Progress:
     """ "29,880 of 48,211 (62 %)"."""
     progress = Progress(
         operation, operation.seen, operation.total, operation.per_minute
@@ -109,7 +109,7 @@ def selection_text(
 
 def progress_of(request: HttpRequest, operation: BulkOperation) -> Progress:
     """All of the page."""
-    progress = progress_in_list(operation)
+    progress = progress_in_list(request, operation)
     groups = _groups(request, operation)
     progress.facts = [
         *_facts(progress, groups, data=may(request, VIEW_DATA)),

@@ -69,7 +69,7 @@ class Progress(WorkProgress):
     earlier: Sequence[tuple[str, str]] = ()
 
 
-def progress_in_list(erasure: Erasure) -> Progress:
+def progress_in_list(request: HttpRequest, erasure: Erasure) -> Progress:
     """How many of the rows are changed."""
     changed = sum(erasure.changed.values())
     return Progress(erasure, changed, erasure.total, sentence=_sentence(erasure))
@@ -77,7 +77,7 @@ def progress_in_list(erasure: Erasure) -> Progress:
 
 def progress_of(request: HttpRequest, erasure: Erasure) -> Progress:
     """Read it."""
-    progress = progress_in_list(erasure)
+    progress = progress_in_list(request, erasure)
     progress.facts = _facts(request, progress)
     progress.places = _places(request, erasure)
     progress.earlier = _earlier(request, erasure)

@@ -147,7 +147,7 @@ def operations(request: HttpRequest, overview: Overview) -> list[OperationRow]:
             url=display.url_of("bulkoperation", one.pk) if follow else "",
             state=display.pill(one.state, one.get_state_display()),
             progress=_progress(one),
-            share=progress_in_list(one).percent,
+            share=progress_in_list(request, one).percent,
             by=display.visible(one.created_by) or display.NOTHING,
             created=display.moment(one.created_at),
         )
