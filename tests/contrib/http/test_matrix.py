@@ -12,7 +12,7 @@ from django.test import override_settings
 
 from django_jobqueue import enqueue
 from django_jobqueue.admin.actions.action import Action
-from django_jobqueue.admin.bulk.bulk_actions import Stop
+from django_jobqueue.admin.bulk.bulk_actions import STOP
 from django_jobqueue.admin.jobs.cancel import CancelJobs
 from django_jobqueue.admin.jobs.new_job import NewJob
 from django_jobqueue.admin.jobs.prune import PruneJobs
@@ -175,7 +175,7 @@ VERBS: dict[str, Action] = {  # what the admin does by the same name
     "POST /v1/jobs/{job_type}/resume": Resume(),
     "POST /v1/queues/{queue}/pause": Pause(queues=True),
     "POST /v1/queues/{queue}/resume": Resume(queues=True),
-    "POST /v1/operations/{operation}/stop": Stop(),
+    "POST /v1/operations/{operation}/stop": STOP,
 }
 OF_MANY: dict[BulkKind, Action] = {
     BulkKind.REPLAY: ReplayJobs(),
