@@ -22,6 +22,7 @@ from django_jobqueue.contrib.http.job_objects import (
     parse_job_id,
     unknown_job_type,
 )
+from django_jobqueue.contrib.http.option_bounds import check_bounds
 from django_jobqueue.contrib.http.problems import Problem, problem_of
 from django_jobqueue.contrib.http.schemas import job_id
 from django_jobqueue.domain.arguments import to_json
@@ -104,6 +105,11 @@ def _let_in(
     usual = _queue_of(job_type, caller)
     for queue in {job.queue or usual for job in jobs}:
         require(request, job_type=job_type, queue=queue)
+    for place, job in enumerate(jobs):
+        try:
+            check_bounds(caller, job_type, job.options())
+        except Problem as problem:
+            raise _of_one(place, problem) if len(jobs) > 1 else problem from None
     return caller
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from functools import partial
 from typing import Any, Final, NamedTuple
 from uuid import UUID
@@ -43,6 +44,10 @@ class TypeFacts(NamedTuple):
     delivery: str
     max_attempts: int | None
     max_attempts_override: int | None
+    priority: int
+    priority_override: int | None
+    timeout: timedelta | None
+    timeout_override: timedelta | None
     sensitive: tuple[str, ...]
 
 
@@ -62,7 +67,7 @@ def forget_facts() -> None:
 def _read(name: str) -> TypeFacts | None:
     columns = (
         *("queue", "delivery", "max_attempts", "max_attempts_override"),
-        "sensitive",
+        *("priority", "priority_override", "timeout", "timeout_override", "sensitive"),
     )
     rows = JobType.objects.using(conf.database).filter(pk=name)
     values = rows.values(*columns).first()

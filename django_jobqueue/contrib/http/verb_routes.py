@@ -30,6 +30,7 @@ from django_jobqueue.contrib.http.job_objects import (
     job_object,
     parse_job_id,
 )
+from django_jobqueue.contrib.http.option_bounds import check_bounds
 from django_jobqueue.contrib.http.problems import Problem
 from django_jobqueue.domain.arguments import to_json
 from django_jobqueue.exceptions import JobChanged, JobNotFound
@@ -134,6 +135,7 @@ def change_job(
         raise Problem("missing_parameter", "data, run_after, priority or queue")
     if body.queue is not None and not may_do(request, job.job_type, body.queue):
         raise refused(request, f"queue {body.queue!r}")
+    check_bounds(caller_of(request), job.job_type, moves)
     by = caller_of(request).name
     with transaction.atomic(using=conf.database):
         if body.data is not None:
@@ -176,6 +178,7 @@ def _replay(
     if "data" in options:
         _check_edit(request, job.job_type, queue, options["data"])
     caller = caller_of(request)
+    check_bounds(caller, job.job_type, options)
     made = operations.replay(
         job.id, **options, new_id=id_of_key(request, job.id), by=caller.name
     )

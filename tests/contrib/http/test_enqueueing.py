@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from threading import Barrier
 from typing import Any
 from uuid import UUID, uuid4
@@ -20,6 +21,7 @@ from django_jobqueue.enqueueing.handler import Handler
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from tests.contrib.http.conftest import Program, problem
 from tests.sample import jobs
+from tests.store.rows import archive
 from tests.support.waiting import eventually
 
 ADD = "/jobs/tests.sample.add"
@@ -277,7 +279,8 @@ def test_a_duplicate_changes_and_tells_nothing_of_a_job_of_others(
     before = QueuedJob.objects.values().get()
     ours = program("enqueue", "read", queues=["tenant-a"])
     job = {"data": data, "queue": "tenant-a"}
-    for several in ([job], [job, {**job, "data": {**data, "why": "b"}, "priority": 1}]):
+    other = {**job, "data": {**data, "why": "b"}, "priority": -1}
+    for several in ([job], [job, other]):
         if "why" not in handler.declaration.parameters.names:
             several = several[:1]
         sent = ours.send("POST", f"/jobs/{handler.name}", {"jobs": several})
@@ -299,6 +302,39 @@ def test_of_a_job_that_is_pruned_nobody_knows_whose_it_was(
     problem(ours.send("POST", path, {"jobs": [job, key]}), 409, "duplicate_job")
     everybody = program("enqueue").send("POST", path, {"jobs": [job, key]})
     assert str(pruned.id) in everybody.content.decode()
+
+
+@pytest.mark.parametrize("bound", [{"queues": ["mail"]}, {"job_types": ["tests.*"]}])
+def test_whoever_is_bound_gives_jobs_no_more_than_their_type(
+    program: Callable[..., Program], bound: dict[str, list[str]]
+) -> None:
+    """Or other tenants of the same workers would wait, in spite of an operator."""
+    held = jobs.add.using(queue="mail").enqueue(1).id
+    done = archive(jobs.add.name, queue="mail", priority=-9)
+    minute = timedelta(minutes=1)
+    operations.override(jobs.add, timeout=minute, priority=-5, max_attempts=3)
+    ours, everybody = program(**bound), program("enqueue", "operate", "read")
+    path = f"/jobs/{jobs.add.name}"
+    job: dict[str, Any] = {"data": {"a": 1}, "queue": "mail"}
+    requests: list[tuple[str, str, Callable[[Any], Any]]] = [
+        ("PUT", path_of(), lambda given: {**job, **given}),
+        ("POST", path, lambda given: {"jobs": [job, {**job, **given}]}),
+        ("POST", f"{path}/job_{done}/replay", lambda given: given),
+        ("PATCH", f"{path}/job_{held}", lambda given: given),
+    ]
+    for name, most in (("priority", -5), ("timeout", 60), ("max_attempts", 3)):
+        for method, to, body in requests:
+            if name == "timeout" and to not in (requests[0][1], path):
+                continue
+            if name == "max_attempts" and method == "PATCH":
+                continue
+            sent = ours.send(method, to, body({name: most + 1}))
+            said = f"{name} must be at most {most}, as the job type says"
+            assert said in problem(sent, 403, "forbidden")["detail"]
+            for caller, more in ((ours, 0), (everybody, 1)):
+                to = path_of() if method == "PUT" else to
+                sent = caller.send(method, to, body({name: most + more}))
+                assert sent.status_code < 300, sent.content
 
 
 def test_a_pattern_of_queues_bounds_where_jobs_may_wait(
