@@ -42,7 +42,6 @@ class JobQueueConfig(Room):
         Tab("host", pgettext_lazy("tab", "Hosts"), "h"),
         Tab("worker", _("Workers"), "w"),
         Tab("lease", _("Leases"), "l"),
-        Tab("alert", pgettext_lazy("tab", "Alerts"), "n"),
         Tab("keylimit", pgettext_lazy("tab", "Limits"), "m"),
         Tab("bulkoperation", pgettext_lazy("tab", "Operations"), "b"),
         Tab("auditentry", pgettext_lazy("tab", "Audit"), "d"),
@@ -51,7 +50,6 @@ class JobQueueConfig(Room):
     checks = tuple(
         f"django_jobqueue.checks.{name}"
         for name in (
-            "alerts",
             "endpoints",
             "followers",
             "key_limits",
@@ -60,10 +58,14 @@ class JobQueueConfig(Room):
         )
     )
 
+    dropped_hourly = (
+        "django_jobqueue.store.erasing.erasure_rows.forget",
+        "django_jobqueue.store.searching.search_rows.drop",
+    )
+    maintenance_threads = ("django_jobqueue.host.maintenance.endpoint_watch.thread",)
     rights = {
         "Job viewer": (
             "add_savedview",
-            "view_alert",
             "view_archivedjob",
             "view_auditentry",
             "view_bulkoperation",

@@ -44,6 +44,16 @@ class Room(AppConfig):
     # Functions that delete a batch of old rows, ``drop(db, keep=seconds)``, and say
     # whether there may be more.
     dropped: ClassVar[Sequence[str]] = ()
+    # The same once an hour, and with a time of their own: ``drop(db)``.
+    dropped_hourly: ClassVar[Sequence[str]] = ()
+    # Parts of the statements that record failures: ``OnFailure``s.
+    on_failure: ClassVar[Sequence[str]] = ()
+    # Threads of the maintenance process, each with a connection of its own: functions
+    # ``(db, connect)`` that look once what there is to do, and make a loop or None.
+    maintenance_threads: ClassVar[Sequence[str]] = ()
+    # What the overview lists below its notices: functions ``(request, now)`` that make
+    # an ``OverviewList`` or None.
+    overview_lists: ClassVar[Sequence[str]] = ()
     # Of ``jobqueue doctor``: functions that yield findings, by the id of these.
     examinations: ClassVar[Mapping[str, str]] = {}
     # Functions that name the owner of a remote worker, by the path of its caller.

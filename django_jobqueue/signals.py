@@ -35,11 +35,6 @@ job_expired        id
 job_rescued        id, status: what it is now, reason: str; its worker is gone
 jobs_pruned        count: int; without a job type and a sender
 
-About alerts, in a thread of the maintenance process that holds their lease:
-
-alert_fired        alert: Alert of django_jobqueue.alerts; sender: its condition
-alert_resolved     the same
-
 About processes, workers and operators:
 
 process_started    process: "worker", "maintenance" or "exporter"; without a job type
@@ -72,8 +67,6 @@ job_released = Signal()
 job_expired = Signal()
 job_rescued = Signal()
 jobs_pruned = Signal()
-alert_fired = Signal()
-alert_resolved = Signal()
 process_started = Signal()
 worker_started = Signal()
 worker_stopped = Signal()

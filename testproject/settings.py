@@ -33,6 +33,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "rangefilter",
     "django_jobqueue",
+    "django_jobqueue.contrib.alerts",
     "django_jobqueue.contrib.http",
     "django_jobqueue.contrib.importing",
     "testproject.shop",

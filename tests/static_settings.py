@@ -10,6 +10,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "rangefilter",
     "django_jobqueue",
+    "django_jobqueue.contrib.alerts",
     "django_jobqueue.contrib.http",
     "django_jobqueue.contrib.importing",
 ]

@@ -13,7 +13,6 @@ from django_jobqueue.admin.lazy_page import lazy_page
 from django_jobqueue.text.lazy_names import lazily
 
 if TYPE_CHECKING:
-    from django_jobqueue.admin.alerts.alert_list import AlertAdmin
     from django_jobqueue.admin.audit.audit_list import AuditEntryAdmin
     from django_jobqueue.admin.bulk.bulk_operations import BulkOperationAdmin
     from django_jobqueue.admin.erasures.erasure_list import ErasureAdmin
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from django_jobqueue.admin.workers.worker_list import WorkerAdmin
 
 __all__ = [
-    "AlertAdmin",
     "ArchivedJobAdmin",
     "AuditEntryAdmin",
     "BulkOperationAdmin",
@@ -51,7 +49,6 @@ __all__ = [
 
 # The module of each model's page, which is named after the model: AlertAdmin.
 _MODULES: Final = {
-    "Alert": "alerts.alert_list",
     "ArchivedJob": "jobs.archived_jobs",
     "AuditEntry": "audit.audit_list",
     "BulkOperation": "bulk.bulk_operations",

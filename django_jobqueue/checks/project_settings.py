@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 
@@ -18,13 +18,24 @@ from django_jobqueue.exceptions import MetricsExtraMissing
 from django_jobqueue.metrics.exposition import require_extra
 
 TAG = "jobqueue"
+# Settings that nothing reads without an app.
+APPS = {
+    **dict.fromkeys(("ALERTS", "HEARTBEAT_URL"), "django_jobqueue.contrib.alerts"),
+    **dict.fromkeys(
+        (
+            *("HTTP_AUTH", "HTTP_LONG_POLLS", "HTTP_MAX_BODY", "HTTP_REQUIRE_TLS"),
+            "HTTP_THROTTLE",
+        ),
+        "django_jobqueue.contrib.http",
+    ),
+}
 
 
 @register(TAG)
 def check_settings(
     app_configs: Sequence[AppConfig] | None, **kwargs: Any
 ) -> Iterable[CheckMessage]:
-    """E001–E004, W016: the JOBQUEUE dict and the variables of the environment."""
+    """E001–E004, E014, W016: the JOBQUEUE dict and the variables of the environment."""
     given = getattr(settings, "JOBQUEUE", {})
     if not isinstance(given, dict):
         return [
@@ -38,7 +49,7 @@ def check_settings(
         message for name, value in given.items() for message in _one(name, value)
     ]
     messages += _environment()
-    return messages or [*_queue_names(), *_combinations()]
+    return messages or [*_without_app(), *_queue_names(), *_combinations()]
 
 
 def _one(name: object, value: object) -> Iterator[CheckMessage]:
@@ -74,6 +85,18 @@ def _environment() -> Iterator[CheckMessage]:
                 f"The environment variable {name} is no setting of the job queue.",
                 hint=f"Did you mean {near[0]}?",
                 id="jobqueue.W016",
+            )
+
+
+def _without_app() -> Iterator[CheckMessage]:
+    """E014: settings of features that are not installed."""
+    for name, app in APPS.items():
+        is_set = getattr(conf, name.lower()) != Conf.settings[name].default
+        if is_set and not apps.is_installed(app):
+            yield Error(
+                f"JOBQUEUE[{name!r}] does nothing: its app is not installed.",
+                hint=f"Add {app!r} to INSTALLED_APPS.",
+                id="jobqueue.E014",
             )
 
 

@@ -10,7 +10,6 @@ from django_jobqueue.exceptions import InvalidArguments
 NAME_LENGTH: Final = 200  # characters
 SHORTEST: Final = 2.0  # seconds, of a lease
 LONGEST: Final = 86_400.0
-ALERTS: Final = "jobqueue.alerts"  # of the host that sends alerts
 STANDBY: Final = "runworkers:"  # what the names of standby leases begin with
 
 

@@ -113,22 +113,6 @@ class AlertCondition(TextChoices):
 OCCURRENCES: Final = (AlertCondition.FAILURE_GROUP, AlertCondition.REGRESSION)
 
 
-class AlertState(TextChoices):
-    """The state of an alert."""
-
-    REPORTED = "reported", _("reported")  # an occurrence, which is never over
-    FIRING = "firing", _("firing")
-    RESOLVED = "resolved", _("resolved")
-
-
-class AlertEvent(TextChoices):
-    """The news about an alert."""
-
-    FIRED = "fired", _("fired")
-    REPEATED = "repeated", _("still firing")
-    RESOLVED = "resolved", _("resolved")
-
-
 class BulkKind(TextChoices):
     """The verb of a bulk operation."""
 

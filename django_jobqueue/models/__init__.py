@@ -5,7 +5,6 @@ Nothing here changes a job: ``django_jobqueue.store`` does, in SQL, and
 database default, so a plain INSERT of a job type and data enqueues, too.
 """
 
-from django_jobqueue.models.alerts import Alert, AlertDelivery
 from django_jobqueue.models.archived_job import ArchivedJob
 from django_jobqueue.models.audit_entry import AuditEntry
 from django_jobqueue.models.bulk_operation import BulkOperation
@@ -27,8 +26,6 @@ from django_jobqueue.models.workers import Host, Worker
 
 __all__ = [
     "ArchivedCount",
-    "Alert",
-    "AlertDelivery",
     "ArchivedJob",
     "AuditEntry",
     "Bucket",

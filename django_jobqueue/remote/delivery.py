@@ -14,7 +14,6 @@ from uuid import UUID
 
 from django.urls import NoReverseMatch, reverse
 
-from django_jobqueue.alerts.channels import signed
 from django_jobqueue.conf import conf
 from django_jobqueue.conf.endpoints import Endpoint
 from django_jobqueue.domain.context import Context, current_job
@@ -23,6 +22,7 @@ from django_jobqueue.domain.log_events import Event
 from django_jobqueue.domain.policy import attempts_left
 from django_jobqueue.domain.registry import Declaration
 from django_jobqueue.domain.states import Delivery
+from django_jobqueue.domain.webhooks import signed
 from django_jobqueue.exceptions import NotDelivered, RemoteExtraMissing
 from django_jobqueue.execution.attempt_outcome import HandedOver
 from django_jobqueue.observers import TRACE

@@ -38,8 +38,8 @@ def settings() -> Findings:
         yield note(
             "endpoints-unsigned",
             f"Requests are not signed for {few(unsigned)}.",
-            "Make a secret with jobqueue alerts --new-secret, unless the endpoint has "
-            "another way to know who sends jobs.",
+            'Make a secret with echo "whsec_$(openssl rand -base64 32)", unless the '
+            "endpoint has another way to know who sends jobs.",
         )
     else:
         yield ok("endpoints-unsigned", "Every request to an endpoint is signed.")

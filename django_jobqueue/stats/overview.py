@@ -15,8 +15,8 @@ from django.db.models.functions import Coalesce
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.policy import NO_LIMIT
-from django_jobqueue.domain.states import AlertState, GroupState, WorkState
-from django_jobqueue.models import Alert, BulkOperation, FailureGroup, JobType
+from django_jobqueue.domain.states import GroupState, WorkState
+from django_jobqueue.models import BulkOperation, FailureGroup, JobType
 from django_jobqueue.stats import current_state as present
 from django_jobqueue.stats import schedules
 from django_jobqueue.stats.cached import CachedValue
@@ -51,7 +51,6 @@ LATELY: Final = timedelta(days=1)
 MOST_LINES: Final = 50  # job types or queues; the busiest of more
 MOST_GROUPS: Final = 20
 MOST_OPERATIONS: Final = 20
-MOST_ALERTS: Final = 20
 
 
 class Now(NamedTuple):
@@ -62,7 +61,6 @@ class Now(NamedTuple):
     groups: list[FailureGroup]  # new or regressed lately, latest first
     operations: list[BulkOperation]  # newest first
     failing: Failing  # too often, in the last hour
-    firing: list[Alert]  # the newest first
     crashes: dict[str, Crashes]  # of each job type, lately
     oldest_transaction: OldTransaction | None
     unfolded: datetime | None
@@ -198,7 +196,6 @@ def _read_now() -> Now:
             least=ENOUGH,
             percent=conf.alert_failed,
         ),
-        firing=_firing(),
         crashes=failure_stats.crashes(db),
         oldest_transaction=old_transactions.oldest(db),
         unfolded=unfolded,
@@ -255,11 +252,6 @@ def _groups(since: datetime) -> list[FailureGroup]:
             "error_class", "frame", "first_seen", "last_seen", "regressed_at"
         ).order_by("-last_seen", "-fingerprint")[:MOST_GROUPS]
     )
-
-
-def _firing() -> list[Alert]:
-    rows = Alert.objects.using(conf.database).filter(state=AlertState.FIRING)
-    return list(rows.order_by("-fired_at", "-id")[:MOST_ALERTS])
 
 
 def _operations() -> list[BulkOperation]:

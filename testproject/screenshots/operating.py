@@ -7,9 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
+from django_jobqueue.contrib.alerts.models import Alert, AlertDelivery
 from django_jobqueue.models import (
-    Alert,
-    AlertDelivery,
     Erasure,
     Host,
     JobSearch,

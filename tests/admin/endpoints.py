@@ -20,8 +20,9 @@ from django.db.models import Model
 from django.urls import reverse
 
 from django_jobqueue import rooms
+from django_jobqueue.contrib.alerts.models import Alert
 from django_jobqueue.management.jobqueue.roles import ROLES, rights_of
-from django_jobqueue.models import Alert, AuditEntry, SavedView
+from django_jobqueue.models import AuditEntry, SavedView
 from django_jobqueue.operations import bulk, job_searches, personal_data
 from django_jobqueue.search.selection import Selection, Table, Term
 from tests.admin.pages import list_of

@@ -7,10 +7,9 @@ from typing import Any
 from django.db import models
 from django.utils import timezone
 
+from django_jobqueue.contrib.alerts.models import Alert, AlertDelivery
 from django_jobqueue.contrib.http.models import Token
 from django_jobqueue.models import (
-    Alert,
-    AlertDelivery,
     ArchivedJob,
     AuditEntry,
     BulkOperation,

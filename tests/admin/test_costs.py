@@ -9,7 +9,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from django_jobqueue.models import Alert, AlertDelivery, JobType
+from django_jobqueue.contrib.alerts.models import Alert, AlertDelivery
+from django_jobqueue.models import JobType
 from django_jobqueue.operations.audit_log import record
 from tests.admin.pages import get, list_of, page_of
 from tests.admin.scene import (

@@ -35,7 +35,7 @@ def test_the_index_leads_with_the_overview(anna: Client, db: None) -> None:
     # So does the menu beside each page.
     page = get(anna, list_of("worker"))
     assert entries(page)[0] == list_of("overview")
-    assert " Overview Alerts Archived jobs " in page.text
+    assert " Overview Archived jobs " in page.text
     response = anna.get(list_of("overview"))
     assert (response.status_code, response["Location"]) == (302, FRONT)
 

@@ -35,10 +35,10 @@ DANGEROUS = {
 # Where a name is imported, and why that is no job's choice.
 BY_NAME = {
     ("import_string", "admin/lazy_page.py"): "a table of our own pages does",
-    ("import_string", "alerts/channels.py"): "the settings name callables",
+    ("import_string", "contrib/alerts/channels.py"): "the settings name callables",
     ("import_string", "apps.py"): "the settings name the backend",
-    ("import_module", "checks/alerts.py"): "the settings name callables",
-    ("import_string", "checks/alerts.py"): "the settings name callables",
+    ("import_module", "contrib/alerts/checks.py"): "the settings name callables",
+    ("import_string", "contrib/alerts/checks.py"): "the settings name callables",
     ("import_string", "contrib/http/checks.py"): "the settings name authorizers",
     ("import_string", "contrib/http/access.py"): "the settings name authorizers",
     (

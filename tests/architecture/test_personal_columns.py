@@ -47,11 +47,11 @@ REASONS = {
         jobqueue_lease: holder host
         jobqueue_worker: host identity name supervisor
     """,
-    "a name from the code, or a fingerprint": "jobqueue_alert: subject",
-    "numbers, and names from the code": "jobqueue_alert: text",
-    "a name from the settings": "jobqueue_alertdelivery: channel",
+    "a name from the code, or a fingerprint": "jobqueue_alerts_alert: subject",
+    "numbers, and names from the code": "jobqueue_alerts_alert: text",
+    "a name from the settings": "jobqueue_alerts_alertdelivery: channel",
     "the class of an error": """
-        jobqueue_alertdelivery: error
+        jobqueue_alerts_alertdelivery: error
         jobqueue_jobsearch: error
         jobqueue_erasure: error
     """,

@@ -15,7 +15,7 @@ from django_jobqueue.migrations._sql import FOLLOW
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.store.columns import JOB_COLUMNS, OPTIONS, copied_to
 from tests.architecture.source import modules
-from tests.store.work_tables import texts_of
+from tests.store.work_tables import HOMES, texts_of
 
 INTO = re.compile(
     r"\b(?:INSERT INTO|COPY)\s+(jobqueue_\w+)(?:\s+AS\s+\w+)?\s*\(([^()]*)\)"
@@ -57,7 +57,7 @@ def statements() -> dict[str, str]:
     """Every SQL constant of the store that is no part of another, by file and name."""
     found = {}
     for module in modules():
-        if module.path.startswith("store/"):
+        if module.path.startswith(HOMES):
             for name, value in texts_of(importlib.import_module(module.name)).items():
                 if name.strip("_").isupper():
                     is_fragment = name.startswith("_") and SLOT.search(value)

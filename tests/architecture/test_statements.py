@@ -13,6 +13,9 @@ from tests.architecture.source import modules
 HOME = (
     "store/",
     "testing/session_clock.py",
+    "contrib/alerts/alert_conditions.py",
+    "contrib/alerts/alert_rows.py",
+    "contrib/alerts/alerted.py",
     "contrib/http/token_rows.py",
     "contrib/importing/foreign_tables.py",  # of other systems
 )

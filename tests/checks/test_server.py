@@ -128,11 +128,12 @@ def test_w021_a_database_in_which_workers_do_nothing() -> None:
 @pytest.mark.dear
 def test_every_check_has_an_id_that_is_tested_here() -> None:
     root = Path(checks.__file__).parent
-    source = "".join(file.read_text() for file in root.glob("*.py"))
+    files = (*root.glob("*.py"), *root.parent.glob("contrib/*/checks.py"))
+    source = "".join(file.read_text() for file in files)
     ids = set(re.findall(r'"jobqueue\.([EW]\d{3})"', source))
-    tests = "".join(
-        file.read_text() for file in Path(__file__).parent.glob("test_*.py")
-    )
+    own = Path(__file__).parent
+    files = (*own.glob("test_*.py"), *own.parent.glob("contrib/*/test_checks.py"))
+    tests = "".join(file.read_text() for file in files)
     names = " ".join(re.findall(r"\ndef (test_[ew]\d{3}_\w*)", tests))
     tested = {id.upper() for id in re.findall(r"_([ew]\d{3})(?=_)", names)}
     assert ids == tested

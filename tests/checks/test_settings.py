@@ -1,4 +1,4 @@
-"""Checks of the settings: E001–E007, E009–E012 and W001–W020, with hints."""
+"""Checks of the settings: E001–E007, E009–E012, E014 and W001–W020, with hints."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.core.checks import CheckMessage, Error, Warning, run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
@@ -147,6 +148,18 @@ def test_e004_w001_values_that_do_not_go_together() -> None:
     only(found(STATEMENT_TIMEOUT=15, LEASE=15), "W001", slow, hint)
     assert found(THREADS=0, ASYNC_SLOTS=1) == found(THREADS=1, ASYNC_SLOTS=0) == []
     assert found(STATEMENT_TIMEOUT=14, LEASE=15) == []
+
+
+def test_e014_a_setting_of_an_app_that_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given: dict[str, Any] = {"ALERTS": [{"to": "mail"}], "HTTP_THROTTLE": "600/m"}
+    assert found(**given) == []
+    monkeypatch.setattr(apps, "is_installed", lambda name: False)
+    assert found() == []
+    for name, value in given.items():
+        hint = f"Add 'django_jobqueue.contrib.{name.split('_')[0].lower()}' to INSTA"
+        only(found(**{name: value}), "E014", f"JOBQUEUE[{name!r}] does nothing", hint)
 
 
 def test_w008_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:

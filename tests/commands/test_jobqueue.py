@@ -19,10 +19,10 @@ from tests.support.commands import worker_environment
 
 NAMES = (
     "status, top, health, doctor, metrics, show, why, types, workers, hosts, "
-    "leases, limits, schedules, schedule, failures, operations, alerts, enqueue, "
+    "leases, limits, schedules, schedule, failures, operations, enqueue, "
     "run, replay, cancel, run-now, reschedule, fail, release, pause, resume, "
     "override, prune, dump, load, move, sleep, wake, personal-data, roles, "
-    "bench, completion, token, import"
+    "bench, completion, alerts, token, import"
 )
 
 

@@ -18,8 +18,10 @@ from tests.support.commands import ROOT
 
 DJANGOS = ["django.contrib.auth", "django.contrib.contenttypes", "django.contrib.admin"]
 DJANGOS += ["django.contrib.messages", "django.contrib.sessions"]
-HTTP, IMPORTING = "django_jobqueue.contrib.http", "django_jobqueue.contrib.importing"
-FEATURES = (HTTP, IMPORTING)
+ALERTS, HTTP = "django_jobqueue.contrib.alerts", "django_jobqueue.contrib.http"
+IMPORTING = "django_jobqueue.contrib.importing"
+FEATURES = (ALERTS, HTTP, IMPORTING)
+ALERT_TABLES = "jobqueue_alerts_alert jobqueue_alerts_alertdelivery"
 PROJECT = """
 import sys
 import django
@@ -52,7 +54,7 @@ from django_jobqueue import rooms
 print(*(model._meta.db_table for room in rooms.rooms()[1:]
         for model in room.get_models()))
 from django_jobqueue.management.commands.jobqueue import SUBCOMMANDS
-print(*(name for name in ("token", "import") if name in SUBCOMMANDS))
+print(*(name for name in ("alerts", "token", "import") if name in SUBCOMMANDS))
 """
 urlpatterns: list[object] = []
 
@@ -69,9 +71,10 @@ def test_every_feature_is_known() -> None:
     ("installed", "tables", "subcommands"),
     [
         ([], "", ""),
+        ([ALERTS], ALERT_TABLES, "alerts"),
         ([HTTP], "jobqueue_http_token", "token"),
         ([IMPORTING], "", "import"),
-        ([*FEATURES], "jobqueue_http_token", "token import"),
+        ([*FEATURES], f"{ALERT_TABLES} jobqueue_http_token", "alerts token import"),
     ],
 )
 def test_a_project_has_what_it_installs_and_nothing_else(

@@ -13,6 +13,7 @@ from django.dispatch import Signal
 import django_jobqueue
 from django_jobqueue import exceptions, operations, rooms, signals, testing
 from django_jobqueue.conf import Conf
+from django_jobqueue.contrib.alerts import signals as alert_signals
 from django_jobqueue.domain.job_options import OF_TYPE
 from django_jobqueue.management.commands.jobqueue import SUBCOMMANDS
 from django_jobqueue.retries import POLICIES
@@ -190,7 +191,8 @@ def test_every_name_for_tests_is_described() -> None:
 def test_every_signal_is_described() -> None:
     page = pages()["docs/reference/signals.md"]
     found = re.findall(r"^\| `(\w+)` \| .* \| `", page, re.M)
-    sent = [name for name, value in vars(signals).items() if isinstance(value, Signal)]
+    every = {**vars(signals), **vars(alert_signals)}
+    sent = [name for name, value in every.items() if isinstance(value, Signal)]
     assert sorted(found) == sorted(sent)
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 import psycopg
 import pytest
 
+from django_jobqueue.contrib.alerts import alert_rows
 from django_jobqueue.contrib.http import token_rows
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.host.maintenance import pruner as pruner_module
@@ -15,6 +16,8 @@ from django_jobqueue.host.maintenance.pruner import Pruner
 from django_jobqueue.models import Bucket
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.erasing import erasure_rows
+from django_jobqueue.store.searching import search_rows
 from tests.store.rows import ago
 from tests.workers.stopped_clock import StoppedClock
 
@@ -26,10 +29,14 @@ STEPS = (
     *("prune.forget_groups", "worker_rows.forget", "host_rows.forget"),
     *("rollup.fold", "rollup.drop", "totals.fold", "totals.fold_queues"),
     *("totals.drop", "failure_rollup.drop", "fire.prune_firings", "audit.drop"),
-    *("operation_rows.drop", "erasure_rows.forget"),
-    *("search_rows.drop", "alert_rows.drop"),
-    "token_rows.drop",  # of a feature
+    "operation_rows.drop",
+    # Of rooms.
+    *("erasure_rows.forget", "search_rows.drop", "alert_rows.drop", "token_rows.drop"),
 )
+OF_ROOMS = {
+    one.__name__.rpartition(".")[2]: one
+    for one in (erasure_rows, search_rows, alert_rows, token_rows)
+}
 
 
 def test_a_step_of_the_pruner_that_fails_ends_no_other_one(
@@ -49,7 +56,7 @@ def test_a_step_of_the_pruner_that_fails_ends_no_other_one(
             raise psycopg.errors.RaiseException("not today")
 
         fail.__module__, fail.__name__ = f"of.{module}", name
-        here = getattr(pruner_module, module, token_rows)
+        here = OF_ROOMS.get(module) or getattr(pruner_module, module)
         monkeypatch.setattr(here, name, fail)
     for _ in range(2):
         clock.now += 3_601

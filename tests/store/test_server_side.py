@@ -4,13 +4,14 @@ statement, and the server has to find their types."""
 from __future__ import annotations
 
 import importlib
-import pkgutil
 import re
 
-from django_jobqueue import store
+from django_jobqueue.store import on_failure
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.prepared import Prepared
-from tests.store.work_tables import texts_of
+from django_jobqueue.store.queue import finish, rescue
+from tests.architecture.source import modules
+from tests.store.work_tables import HOMES, texts_of
 from tests.support.undone import check_each
 
 VERB = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b")
@@ -19,7 +20,9 @@ VERB = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b")
 def statements() -> dict[str, str]:
     """Every whole statement of the store with parameters, by where it stands."""
     found = {}
-    for module in pkgutil.walk_packages(store.__path__, f"{store.__name__}."):
+    for module in modules():
+        if not module.path.startswith(HOMES):
+            continue
         members = texts_of(importlib.import_module(module.name))
         leaf = module.name.rpartition(".")[2]
         for name, value in members.items():
@@ -38,7 +41,17 @@ def test_the_server_knows_the_type_of_every_parameter(own: OwnConnection) -> Non
     found = statements()
     assert {
         "claim.CLAIM",
+        "alert_rows.HAND_OVER",
         "finish.END",
         "operation_rows.OPERATIONS.MOVE",
     } <= found.keys()
     check_each(check, found.items(), least=100)
+
+
+def test_without_features_the_statements_of_failures_are_whole(
+    own: OwnConnection,
+) -> None:
+    for statement in (finish.END, rescue.RESCUE, rescue.TAKE_OVER):
+        with own.raw() as connection:
+            Prepared(connection, statement.format(on_failure=""))
+        assert "jobqueue_alerts_alert" in on_failure.composed(statement)

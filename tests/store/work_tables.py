@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from types import ModuleType
 
+from django_jobqueue.store.on_failure import composed
 from django_jobqueue.store.work_rows import WorkTable
+
+# Where statements are about tables of ours.
+HOMES = ("store/", "contrib/alerts/alert_", "contrib/http/token_rows.py")
 
 
 def texts_of(module: ModuleType) -> dict[str, str]:
@@ -15,5 +19,6 @@ def texts_of(module: ModuleType) -> dict[str, str]:
             for part, text in vars(value).items():
                 texts[f"{name}.{part}"] = text
         else:
-            texts[name] = value
+            has_slot = isinstance(value, str) and "{on_failure}" in value
+            texts[name] = composed(value) if has_slot and name[0] != "_" else value
     return {name: text for name, text in texts.items() if isinstance(text, str)}

@@ -10,7 +10,7 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from django_jobqueue.admin.alerts.alert_links import link_of
+from django_jobqueue import rooms
 from django_jobqueue.admin.overview import overview_tables
 from django_jobqueue.admin.overview.overview_tables import (
     OperationRow,
@@ -23,8 +23,6 @@ from django_jobqueue.admin.parts.depths import age_text
 from django_jobqueue.admin.parts.history_charts import History, Period
 from django_jobqueue.admin.tabs import address_of
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.states import AlertState
-from django_jobqueue.models import Alert
 from django_jobqueue.stats import attention, overview
 from django_jobqueue.stats.attention import Concern
 from django_jobqueue.stats.overview import Overview
@@ -54,12 +52,20 @@ class Pointer(NamedTuple):
     others: str
 
 
-class FiringAlert(NamedTuple):
-    """An alert that fires now."""
+class OverviewLine(NamedTuple):
+    """What a feature has to say of one thing."""
 
-    reason: str  # its condition, and what it is about
+    text: str
     url: str
     since: str
+
+
+class OverviewList(NamedTuple):
+    """What a feature lists below the notices."""
+
+    title: str
+    url: str  # of all of them
+    lines: Sequence[OverviewLine]
 
 
 class Page(NamedTuple):
@@ -69,8 +75,7 @@ class Page(NamedTuple):
     choices: Sequence[Choice]
     cards: Sequence[Card]
     pointers: Sequence[Pointer]
-    firing: Sequence[FiringAlert]
-    all_firing: str  # the list of them
+    lists: Sequence[OverviewList]
     history: History
     types: Table
     queues: Table
@@ -93,8 +98,11 @@ def page(request: HttpRequest) -> Page:
         ],
         cards=_cards(request, figures),
         pointers=[_pointer(request, one) for one in attention.concerns(figures.now)],
-        firing=_firing(request, figures),
-        all_firing=_list(request, "alert", state=AlertState.FIRING),
+        lists=[
+            shown
+            for list_of in rooms.offered("overview_lists")
+            if (shown := list_of(request, figures.now)) is not None
+        ],
         history=history_charts.history(_period(figures)),
         types=overview_tables.types(request, figures),
         queues=overview_tables.queues(request, figures),
@@ -181,27 +189,6 @@ def _list(request: HttpRequest, model: str, **query: str) -> str:
         return ""
     address = address_of(request, model)
     return f"{address}?{urlencode(query)}" if query else address
-
-
-def _firing(request: HttpRequest, figures: Overview) -> list[FiringAlert]:
-    """Those that fire, for users who may see alerts."""
-    if not overview_tables.may_follow(request, "alert"):
-        return []
-    return [
-        FiringAlert(
-            reason=_reason(alert),
-            url=link_of(request, alert.condition, alert.subject),
-            since=display.ago(alert.fired_at),
-        )
-        for alert in figures.now.firing
-    ]
-
-
-def _reason(alert: Alert) -> str:
-    label = str(alert.get_condition_display())
-    if not alert.subject:
-        return label
-    return f"{label}: {display.shown_text(alert.subject, display.CELL)}"
 
 
 def _pointer(request: HttpRequest, concern: Concern) -> Pointer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from itertools import groupby
 from operator import attrgetter
 from typing import Final
@@ -15,13 +16,20 @@ from django_jobqueue.processes.loop import Loop
 from django_jobqueue.remote import cancelling
 from django_jobqueue.remote.held_attempts import LATE, HeldAttempts, in_own
 from django_jobqueue.store import endpoint_rows, remote_workers
-from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.connection import Database, OwnConnection
 from django_jobqueue.store.queue.finish import Holder
 
 logger = logging.getLogger("django_jobqueue.remote")
 
 CHECK_EVERY: Final = 5.0  # seconds
 CANCELS_AT_ONCE: Final = 10  # of a round
+
+
+def thread(
+    db: Database, connect: Callable[[str], OwnConnection]
+) -> EndpointWatch | None:
+    """A watch, where some endpoint has jobs or may get some."""
+    return EndpointWatch(connect("endpoints")) if endpoint_rows.has_any(db) else None
 
 
 class EndpointWatch(Loop):

@@ -6,15 +6,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Set
+from functools import partial
 
-from django_jobqueue.alerts import alerter
+from django_jobqueue import rooms
 from django_jobqueue.conf import conf
 from django_jobqueue.host.maintenance.clock_repair import ClockRepair
 from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.declarer import Declarer
 from django_jobqueue.host.maintenance.drain_watch import DrainWatch
-from django_jobqueue.host.maintenance.endpoint_watch import EndpointWatch
 from django_jobqueue.host.maintenance.expirer import Expirer
 from django_jobqueue.host.maintenance.host_listener import HostListener
 from django_jobqueue.host.maintenance.host_row import HostRow
@@ -33,7 +33,7 @@ from django_jobqueue.processes.loop import Loop, LoopGroup
 from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.shutdown import RECOVERY_ENDS
 from django_jobqueue.processes.worker_config import WorkerConfig
-from django_jobqueue.store import endpoint_rows, worker_rows
+from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import OwnConnection
 
 logger = logging.getLogger("django_jobqueue.maintenance")
@@ -41,7 +41,7 @@ logger = logging.getLogger("django_jobqueue.maintenance")
 
 class HostMaintenance:
     """Its threads: the renewer, all other loops; where the host stands by, what holds
-    the lease that lets it work; and, where alerts are on, the alerter.
+    the lease that lets it work; and those of features.
 
     Call ``get_ready()`` until it succeeds, then ``start()``, and ``stop()`` last."""
 
@@ -54,7 +54,7 @@ class HostMaintenance:
         self._listener: HostListener | None = None
         self._standby: Standby | None = None
         self._predecessors: list[ProcessDeath] = []
-        self._has_endpoints = False
+        self._of_rooms: list[Loop] = []
         self._declarer = Declarer()
         # The same in each try, because they count the failures: each wait is longer
         # than the last, and the log has one line a minute.
@@ -67,9 +67,12 @@ class HostMaintenance:
         try:
             self._sleep_check.check(first)
             self._declarer.declare(first)
-            self._has_endpoints = endpoint_rows.has_any(first)
             self._predecessors = find_dead(first)
             self.process_table.can_listen = listen_works(first, second)
+            pooled = not self.process_table.can_listen
+            connect = partial(self._connection, pooled=pooled)
+            made = [one(first, connect) for one in rooms.offered("maintenance_threads")]
+            self._of_rooms = [loop for loop in made if loop is not None]
             self._host_row.record_lost(first)
             self._host_row.keep(first, conf.lease)  # a drained host claims nothing
         finally:
@@ -114,12 +117,7 @@ class HostMaintenance:
             connection = self._connection("standby", pooled=True)
             self._standby = Standby(self.process_table, connection, self.config)
             self._threads.append(self._standby)
-        if alerter.is_wanted():
-            connection = self._connection("alerts", pooled)
-            self._threads.append(alerter.Alerter(connection))
-        if self._has_endpoints:
-            connection = self._connection("endpoints", pooled)
-            self._threads.append(EndpointWatch(connection))
+        self._threads += self._of_rooms
         predecessors = [one for one in self._predecessors if one.worker not in ours]
         for death in (*predecessors, *deaths):  # first those without a number
             self.rescuer.report(death)

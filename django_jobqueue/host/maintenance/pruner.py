@@ -1,7 +1,7 @@
 """Deletes what is old enough, in small batches: archived jobs, unique windows, rows of
-workers and hosts that are gone, roll-ups, failure groups, firings of schedules, alerts,
-the audit, bulk operations, tokens that are revoked, and buckets of rates. Adds up the
-counts of archived jobs, and those of queues that are quiet."""
+workers and hosts that are gone, roll-ups, failure groups, firings of schedules,
+the audit, bulk operations, buckets of rates, and what features say. Adds up the counts
+of archived jobs, and those of queues that are quiet."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from django_jobqueue.host.maintenance.data_index_builder import DataIndexBuilder
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.processes.loop import FailureStreak, Loop
 from django_jobqueue.store import (
-    alert_rows,
     audit,
     failure_rollup,
     host_rows,
@@ -30,9 +29,7 @@ from django_jobqueue.store import (
 from django_jobqueue.store.bulk import operation_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.control import prune
-from django_jobqueue.store.erasing import erasure_rows
 from django_jobqueue.store.schedules import fire
-from django_jobqueue.store.searching import search_rows
 
 logger = logging.getLogger("django_jobqueue.maintenance")
 
@@ -115,7 +112,7 @@ class Pruner(Loop):
                 yield partial(drop, keep=keep)
         if hourly:
             yield from (prune.forget_groups, totals.drop, totals.fold_queues)
-            yield from (erasure_rows.forget, search_rows.drop, alert_rows.drop)
+            yield from rooms.offered("dropped_hourly")
 
     def _each_step(self, name: str, steps: Iterator[int]) -> Iterator[int]:
         """The steps of one kind. One that fails ends them, and not the pass: what is

@@ -42,7 +42,6 @@ SUBCOMMANDS: Final = Table(
             "schedule": "schedule.ShowSchedule",
             "failures": "failures.Failures",
             "operations": "bulk_operations.BulkOperations",
-            "alerts": "alerts.Alerts",
             "enqueue": "enqueue.Enqueue",
             "run": "run.Run",
             "replay": "replay.COMMAND",

@@ -11,8 +11,7 @@ from uuid import UUID
 
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.domain.states import ArchivedStatus
-from django_jobqueue.store import arrays
-from django_jobqueue.store.alerted import ALERTED, alerts_are_on
+from django_jobqueue.store import arrays, on_failure
 from django_jobqueue.store.columns import MOVED, MOVED_OF_JOB, UNLESS_ARCHIVED
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.notify import IDLE, News
@@ -177,7 +176,7 @@ WITH outcome AS MATERIALIZED (
    WHERE mark IS NOT NULL
       ON CONFLICT (fingerprint) DO NOTHING
   RETURNING fingerprint
-), {_REGRESSED}, {ALERTED}
+), {_REGRESSED}{{on_failure}}
 SELECT id FROM outcome WHERE id NOT IN (SELECT id FROM accepted)
 """
 
@@ -259,9 +258,9 @@ def end(
         **_holder_params(holder),
         "outcomes": outcomes,
         "ids": ids,
-        "alerts": alerts_are_on(),
+        **on_failure.params(),
     }
-    rows = db.fetch(END, params)
+    rows = db.fetch(on_failure.composed(END), params)
     return {id for (id,) in rows}
 
 

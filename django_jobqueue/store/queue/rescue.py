@@ -11,8 +11,7 @@ from uuid import UUID
 from django_jobqueue.domain.failures import Failure
 from django_jobqueue.domain.fingerprints import Fingerprint
 from django_jobqueue.domain.states import ArchivedStatus, QueuedStatus
-from django_jobqueue.store import failure_rollup, rollup
-from django_jobqueue.store.alerted import ALERTED, alerts_are_on
+from django_jobqueue.store import failure_rollup, on_failure, rollup
 from django_jobqueue.store.columns import (
     EFFECTIVE_MAX_ATTEMPTS,
     MOVED,
@@ -131,7 +130,7 @@ WITH held AS MATERIALIZED (
    WHERE fingerprint IS NOT NULL
       ON CONFLICT (fingerprint) DO NOTHING
   RETURNING fingerprint
-), {_REGRESSED}, {ALERTED}, notified AS (
+), {_REGRESSED}{{{{on_failure}}}}, notified AS (
   SELECT count(pg_notify('jobqueue', '{News.BEHIND.prefix}' || queue)) AS sent
     FROM (SELECT DISTINCT queue FROM held WHERE status IS NULL) AS queues
 )
@@ -253,9 +252,9 @@ def _rescue(
         "error_class": f"jobqueue.{error_class_of(crashed)}",
         "marks": json.dumps([_row(*of, crashed, marks[of]) for of in marks]),
         "batch": BATCH,
-        "alerts": alerts_are_on(),
+        **on_failure.params(),
     }
-    batch = [Rescued(*row) for row in db.fetch(statement, params)]
+    batch = [Rescued(*row) for row in db.fetch(on_failure.composed(statement), params)]
     if batch:
         rollup.add(db, list(_counts(batch)))
         failure_rollup.add(db, _failure_counts(batch, marks))

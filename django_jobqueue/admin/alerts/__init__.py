@@ -1,1 +1,0 @@
-"""Alerts: what fires and what is resolved, and what the channels answered."""
