@@ -28,6 +28,7 @@ settings.configure(
         "django.contrib.messages",
         "django.contrib.sessions",
         "django_jobqueue",
+        "django_jobqueue.contrib.alerts",
         "django_jobqueue.contrib.http",
         "django_jobqueue.contrib.importing",
     ],
