@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, StrEnum
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from django_jobqueue.domain.states import BulkKind
-from django_jobqueue.search.selection import Term
+if TYPE_CHECKING:
+    from django_jobqueue.domain.states import BulkKind
+    from django_jobqueue.search.selection import Term
 
 ASK: Final = "{rows} will be {done}. Go on?"
 

@@ -24,7 +24,7 @@ MORE: dict[str, dict[str, Any]] = {
     "reschedule": {"priority": 1},
     "scale": {"processes": 1},
 }
-OF_ONE = {On.BULK_OPERATION, On.ARCHIVED_JOB, On.DATABASE}
+OF_ONE = {On.BULK_OPERATION, On.ARCHIVED_JOB, On.DATABASE, On.SCHEDULE}
 
 
 def verbs() -> list[Verb]:

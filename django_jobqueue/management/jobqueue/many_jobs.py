@@ -15,10 +15,9 @@ from django_jobqueue import operations
 from django_jobqueue.domain.states import WorkState
 from django_jobqueue.management.jobqueue.batches import INTERRUPTED, run_batches
 from django_jobqueue.management.jobqueue.console import Console, counted, were
-from django_jobqueue.management.jobqueue.inputs import JOB_ID, job_id
 from django_jobqueue.management.jobqueue.subcommand import YES, Options, by
 from django_jobqueue.management.jobqueue.text_tables import Row
-from django_jobqueue.management.jobqueue.where import given
+from django_jobqueue.management.jobqueue.where import JOB_ID, given, job_id
 from django_jobqueue.operations.bulk import work_here
 from django_jobqueue.search.selection import Selection
 from django_jobqueue.store.bulk.skips import planned, skip_reason

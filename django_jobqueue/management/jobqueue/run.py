@@ -18,9 +18,10 @@ from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.logs import one_line
 from django_jobqueue.management.jobqueue.batches import INTERRUPTED
 from django_jobqueue.management.jobqueue.console import Console, as_json
-from django_jobqueue.management.jobqueue.inputs import JOB, job_id, object_of
+from django_jobqueue.management.jobqueue.inputs import object_of
 from django_jobqueue.management.jobqueue.shown_job import masking_of
 from django_jobqueue.management.jobqueue.subcommand import YES, Options, Subcommand, by
+from django_jobqueue.management.jobqueue.where import JOB, job_id
 from django_jobqueue.operations.foreground import (
     ForegroundRun,
     check_runnable,

@@ -19,7 +19,7 @@ from django_jobqueue.management.jobqueue.console import (
     listed,
     moment_text,
 )
-from django_jobqueue.management.jobqueue.inputs import data_of
+from django_jobqueue.management.jobqueue.inputs import data_of, values_of
 from django_jobqueue.management.jobqueue.schedules import (
     SCHEDULES,
     from_now,
@@ -36,6 +36,7 @@ from django_jobqueue.stats.schedules import ScheduleNow
 from django_jobqueue.text import timezones
 from django_jobqueue.text.suggestions import near_names
 from django_jobqueue.verbs.declarations import Argument, Takes, flag
+from django_jobqueue.verbs.schedules import DELETE, PAUSE, RESUME, RUN, VERBS
 
 MOMENTS: Final = 5
 FIRINGS: Final = 10
@@ -47,16 +48,8 @@ class ShowSchedule(Subcommand):
     name = "schedule"
     summary = "Show a schedule; run, pause, resume or override it."
     description = """\
-Show a schedule, or do something with it:
-
-  --run      enqueue a job as it does, now; its next firing stays as it is
-  --pause    it does not fire until it is resumed; nothing counts as missed
-  --resume   it fires again, from its next moment on
-  --rule     it fires by this rule; for one of the code, an override
-  --tz       its rule is in this time zone; for one of the code, an override
-  --data     its jobs have these arguments; for one of the code, an override
-  --reset    clear all overrides: it does what the code says
-  --delete   delete one that no code declares, with its history
+Show a schedule, or do something with it. --rule, --tz and --data change one
+that an operator made; for one of the code, each is an override.
 
   jobqueue schedule nightly-report
   jobqueue schedule nightly-report --run
@@ -69,15 +62,9 @@ Show a schedule, or do something with it:
     of --delete {deleted}."""
     arguments = (
         Argument("name", "The schedule.", "NAME", words="1"),
-        *(
-            flag(name, text, either="verb")
-            for name, text in (
-                ("run", "Enqueue a job of it now."),
-                ("pause", "Keep it from firing."),
-                ("resume", "Let it fire again."),
-                ("reset", "Clear all overrides."),
-                ("delete", "Delete it, if no code declares it."),
-            )
+        *(flag(name, one.summary, either="verb") for name, one in VERBS.items()),
+        flag(
+            "reset", "Clear all overrides: it does what the code says.", either="verb"
         ),
         Argument("reason", "Shown with the pause."),
         Argument(
@@ -126,8 +113,7 @@ def _check(options: Options) -> None:
         raise CommandError("--reason goes with --pause alone.")
     if options["yes"] and not options["delete"]:
         raise CommandError("--yes goes with --delete alone.")
-    exclusive = ("run", "pause", "resume", "reset", "delete")
-    given = [f"--{name}" for name in exclusive if options[name]]
+    given = [f"--{name}" for name in (*VERBS, "reset") if options[name]]
     values = [
         f"--{name}" for name in ("rule", "tz", "data") if options[name] is not None
     ]
@@ -142,12 +128,11 @@ def _must_exist(name: str) -> None:
 
 
 def _run(console: Console, name: str) -> None:
-    job = operations.run_now(name, by=by())
+    job = RUN.function(name, by=by())
     if console.is_json:
         console.json({"schedule": name, "job_id": job.id})
     else:
-        text = f"Enqueued the job {job.id} of type {job.job_type}."
-        console.info(f"{text}{_gone(name)}")
+        console.info(f"{RUN.done.format(job=job)}{_gone(name)}")
 
 
 def _gone(name: str) -> str:
@@ -162,23 +147,21 @@ def _delete(console: Console, options: Options, name: str) -> None:
     row = Schedule.objects.using(conf.database).get(name=name)
     is_of_code = row.origin == Origin.CODE and row.gone_at is None
     if not (options["yes"] or (is_of_code and registry.get(row.job_type_id))):
-        question = f"Delete the schedule {name!r} and its history?"
-        console.make_sure(question, "Nothing was deleted.")
-    operations.delete(name, by=by())
+        console.make_sure(DELETE.ask.format(name=name), "Nothing was deleted.")
+    DELETE.function(name, by=by())
     if console.is_json:
         console.json({"deleted": name})
     else:
-        console.info(f"Deleted the schedule {name}.")
+        console.info(DELETE.done.format(name=name))
 
 
 def _change(options: Options, name: str) -> str:
     """Change it as the flags say; a sentence about it, empty for nothing."""
-    if options["pause"]:
-        paused = operations.pause(name, reason=options["reason"] or "", by=by())
-        return f"Paused {name}." if paused else f"{name} was paused already."
-    if options["resume"]:
-        resumed = operations.resume(name, by=by())
-        return f"Resumed {name}." if resumed else f"{name} was not paused."
+    if options["pause"] or options["resume"]:
+        verb = PAUSE if options["pause"] else RESUME
+        how = values_of(verb.arguments, options, timezones.now())
+        done = verb.function(name, by=by(), **how)
+        return (verb.done if done else verb.not_done).format(name=name)
     flags = {option: options[flag] for option, flag in FLAGS.items()}
     given = {option: text for option, text in flags.items() if text is not None}
     if options["reset"]:

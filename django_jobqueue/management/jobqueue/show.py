@@ -17,9 +17,9 @@ from django_jobqueue.management.jobqueue.console import (
     listed,
     moment_text,
 )
-from django_jobqueue.management.jobqueue.inputs import JOB, job_id
 from django_jobqueue.management.jobqueue.shown_job import SHOWN, Shown, why_not_running
 from django_jobqueue.management.jobqueue.subcommand import Options, Subcommand
+from django_jobqueue.management.jobqueue.where import JOB, job_id
 from django_jobqueue.stats.why_not_running import Reason
 from django_jobqueue.store.rows import Job
 from django_jobqueue.text import numbers
