@@ -8,6 +8,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import Any, Final, Literal, Protocol, TypedDict
 from uuid import UUID
 
@@ -36,6 +37,7 @@ TAGS_BYTES: Final = 10_000
 # Whether a duplicate may replace a job of another queue, for callers that have to do
 # with some queues alone.
 may_move: Final[ContextVar[bool]] = ContextVar("may_move", default=True)
+_GIVEN: Final = attrgetter(*OPTIONS)  # half the time of a comprehension
 
 
 class Declared(Protocol):
@@ -279,18 +281,21 @@ class Options:
             delay=wait,
             expires_at=self.expires_at,
             expires_in=self.expires_in or (policy.expires_in if policy else None),
-            options={
-                **{name: getattr(self, name) for name in OPTIONS},
-                "tags": self._tags_as_json(),
-                "backoff": self._backoff_as_json(),
-                "metadata": self.metadata_as_json({}),
-            },
+            options=self._stored(),
             followers=followers.to_json(named),
             follower_types=followers.job_types(named),
             is_keyed=policy is not None and policy.per_key is not None,
             limit_key=self.limit_key,
             may_move=may_move.get(),
         )
+
+    def _stored(self) -> dict[str, Any]:
+        """The options that the row holds, JSON as text."""
+        stored = dict(zip(OPTIONS, _GIVEN(self), strict=True))
+        stored["tags"] = self._tags_as_json()
+        stored["backoff"] = self._backoff_as_json()
+        stored["metadata"] = self.metadata_as_json({})
+        return stored
 
     def metadata_as_json(
         self, captured: Mapping[str, Any], trace: Mapping[str, str] | None = None

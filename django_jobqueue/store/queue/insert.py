@@ -327,6 +327,7 @@ def inserted_job(new: NewJob, id: UUID, data: object, row: tuple[Any, ...]) -> J
     """The new job, from the values that its INSERT returned."""
     queue, priority, run_after, expires_at, created_at, *_ = row
     option = new.options.get
+    backoff, metadata, tags = option("backoff"), option("metadata"), option("tags")
     return Job(
         id=id,
         job_type=new.job_type,
@@ -339,12 +340,8 @@ def inserted_job(new: NewJob, id: UUID, data: object, row: tuple[Any, ...]) -> J
         created_at=created_at,
         max_attempts=option("max_attempts"),
         timeout=option("timeout"),
-        backoff=_from_json(option("backoff")),
-        metadata=_from_json(option("metadata")),
-        tags=tags_of(option("tags")),
+        backoff=None if backoff is None else from_json(backoff),
+        metadata=None if metadata is None else from_json(metadata),
+        tags=() if tags is None else tags_of(tags),
         is_new=True,
     )
-
-
-def _from_json(text: str | None) -> Any:
-    return None if text is None else from_json(text)
