@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db import IntegrityError
 
 from django_jobqueue.domain.arguments import from_json
-from django_jobqueue.store.columns import REPLACED
+from django_jobqueue.store.columns import JOB_COLUMNS, REPLACED
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.notify import (
     IDLE,
@@ -41,7 +41,10 @@ def _of_call(name: str) -> str:
     return f"{name} = CASE WHEN {_STAYS} {values} END"
 
 
-_STAYING: Final = ("priority", "max_attempts", "timeout", "backoff", "followers")
+_STAYING: Final = (
+    *("priority", "followers"),
+    *(one.name for one in JOB_COLUMNS if one.is_option and not one.is_replaced),
+)
 _REPLACED: Final = ", ".join(
     (REPLACED, "queue = excluded.queue", *map(_of_call, _STAYING))
 )
