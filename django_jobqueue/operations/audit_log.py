@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from django_jobqueue import signals
@@ -13,6 +13,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.log_events import Event
 from django_jobqueue.store import audit
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.text.redaction import MASK
 
 logger = logging.getLogger("django_jobqueue.operations")
 
@@ -46,6 +47,7 @@ def record(
     count: int,
     details: dict[str, Any],
     *,
+    private: Mapping[str, Any] | None = None,
     ids: Iterable[object] = (),
     using: str | None = None,
 ) -> None:
@@ -53,8 +55,11 @@ def record(
     something came of it.
 
     The act is kept in the caller's transaction. ``ids`` are those of the jobs that it
-    was about, where the details do not say.
+    was about, where the details do not say; ``private`` are details that come from data
+    of jobs: the audit alone has them, whose page hides them from who may not see them.
     """
+    stored = {**details, **(private or {})}
+    details = {**details, **dict.fromkeys(private or (), MASK)}
     logger.info(
         "%s: %d by %s %s",
         verb,
@@ -77,7 +82,7 @@ def record(
             by=by,
             count=count,
             about=json.dumps(about[:MOST_OBJECTS]),
-            details=json.dumps(_short(details), default=str),
+            details=json.dumps(_short(stored), default=str),
         )
     signals.send(signals.operated, verb, verb=verb, by=by, count=count, details=details)
 

@@ -21,6 +21,7 @@ from django_jobqueue.operations import failure_groups
 from django_jobqueue.operations.audit_log import record
 from django_jobqueue.operations.checks import check_number, checked_options
 from django_jobqueue.operations.chunked_work import ChunkedWork
+from django_jobqueue.search.hidden_values import SensitiveKeys, shown_value
 from django_jobqueue.search.selection import FIELDS, Selection, Table, Term, ValueType
 from django_jobqueue.store.bulk import chunk, operation_rows
 from django_jobqueue.store.bulk.count_jobs import count_chunk
@@ -28,7 +29,7 @@ from django_jobqueue.store.bulk.operation_rows import OPERATIONS, Operation, Opt
 from django_jobqueue.store.bulk.skips import allowed, planned
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.work_rows import ACTIVE, OPEN, Chunk
-from django_jobqueue.text.redaction import MASK, mask_at
+from django_jobqueue.text.redaction import MASK
 
 Id = UUID | str
 
@@ -278,9 +279,9 @@ def options_of(stored: Mapping[str, Any]) -> Options:
     return Options.from_json(stored)
 
 
-def filter_text(selection: Selection, *, shows_contents: bool = True) -> str:
-    """Which jobs, in a line for the log, secrets masked; without ``shows_contents``
-    also values of data and texts of errors."""
+def filter_text(selection: Selection, *, sensitive: SensitiveKeys | None = None) -> str:
+    """Which jobs, in a line; values of data and texts of errors are masked, as in the
+    log and the audit. For who may see those ``sensitive`` tells the keys of secrets."""
     parts = []
     for term in selection.terms:
         value = term.value
@@ -288,10 +289,10 @@ def filter_text(selection: Selection, *, shows_contents: bool = True) -> str:
         is_data = FIELDS[term.field].value_type is ValueType.JSON
         if is_data:
             name = ".".join((name, *term.path))
-            value = mask_at(term.path, value)
+            value = shown_value(term, sensitive)
         elif isinstance(value, tuple):
             value = ",".join(map(str, value))
-        if not shows_contents and (is_data or name == "text"):
+        if sensitive is None and term.field == "text":
             value = MASK
         parts.append(f"{name}{term.operator}{value}")
     return f"{selection.table}: {' '.join(parts) or 'all'}"

@@ -70,6 +70,7 @@ def _masked(line: Line, job: Dumped) -> Line:
         masked["limit_key"] = hidden_key(key)
     if all(line[name] == value for name, value in masked.items()):
         return line
+    masked["unique_key"] = None  # a digest of what was masked: it would be guessed
     return {**line, **masked, "masked": True}
 
 

@@ -118,15 +118,21 @@ def _override(
         hint = did_you_mean(limit, limit_overrides.limit_names(db))
         raise InvalidArguments(f"There is no limit by key {limit!r}.{hint}")
     details = {"limit": limit}
-    if key is not None:
-        details["key"] = key
+    private = {} if key is None else {"key": key}  # made of arguments of jobs
     is_changed = change.before != change.after
     if is_changed:
         details[what] = " → ".join(
             "–" if value is None else str(value)
             for value in (change.before, change.after)
         )
-    record(OVERRIDE_LIMIT, by, int(is_changed), details, using=using)
+    record(
+        OVERRIDE_LIMIT,
+        by,
+        int(is_changed),
+        details,
+        private=private,
+        using=using,
+    )
     return change
 
 

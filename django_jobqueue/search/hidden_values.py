@@ -1,15 +1,16 @@
-"""Nobody finds out by searching what they may not see: the rule of the admin and of
-the HTTP API."""
+"""Nobody finds out by searching what they may not see, nor by what others searched for:
+the rule of the admin, the HTTP API, the commands, the audit and the log."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from typing import Any
 
 from django.utils.translation import gettext as _
 
 from django_jobqueue.search.errors import SearchError
-from django_jobqueue.search.selection import Selection
-from django_jobqueue.text.redaction import is_secret
+from django_jobqueue.search.selection import Selection, Term
+from django_jobqueue.text.redaction import MASK, is_secret, mask_at
 
 SensitiveKeys = Callable[[], Iterable[str]]  # of the job types that are searched
 
@@ -60,3 +61,9 @@ def hidden_keys(
         return sorted(keys)
     sensitive = {key.lower() for key in of()}
     return sorted(key for key in keys if is_secret(key, sensitive))
+
+
+def shown_value(term: Term, sensitive: SensitiveKeys | None) -> Any:
+    """What a term compares data with, for who may see data but no secrets, whose keys
+    ``sensitive`` tells; masked for all others (None)."""
+    return MASK if sensitive is None else mask_at(term.path, term.value, sensitive())

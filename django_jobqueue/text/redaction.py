@@ -102,12 +102,12 @@ class Masking:
         return shown
 
 
-def mask_at(path: Iterable[str], value: Any) -> Any:
+def mask_at(path: Iterable[str], value: Any, sensitive: Iterable[str] = ()) -> Any:
     """The value that stands at this path of some data, as it may be shown."""
     keys = list(path)
     for key in reversed(keys):
         value = {key: value}
-    masked = mask_data(value)
+    masked = mask_json(value, sensitive)
     for key in keys:
         masked = masked[key] if isinstance(masked, dict) else masked
     return masked

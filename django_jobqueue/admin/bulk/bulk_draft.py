@@ -17,7 +17,7 @@ from django_jobqueue.admin.actions.action import Question
 from django_jobqueue.admin.base import VIEW_DATA, may, may_view
 from django_jobqueue.admin.bulk.bulk_forms import FORMS, BulkForm, paused_types
 from django_jobqueue.admin.data_summaries import summaries
-from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.parts import catalogue, display
 from django_jobqueue.admin.parts.selection_words import in_words
 from django_jobqueue.domain.states import ArchivedStatus, BulkKind, QueuedStatus
 from django_jobqueue.models import ArchivedJob, FailureGroup, QueuedJob
@@ -26,6 +26,7 @@ from django_jobqueue.operations.bulk_rights import (
     is_unbounded,
     rights_to_start,
 )
+from django_jobqueue.search.hidden_values import SensitiveKeys
 from django_jobqueue.search.selection import Selection, Table
 from django_jobqueue.store.bulk.draft_counts import Counted
 from django_jobqueue.store.bulk.operation_rows import Operation, Options
@@ -112,7 +113,7 @@ def question_of(request: HttpRequest, draft: Draft, plan: Plan) -> Question:
     question = Question(_title(draft, plan[0]))
     chosen = in_words(
         operation.selection,
-        data=may(request, VIEW_DATA),
+        sensitive=shown_keys(request, operation.selection),
         groups={
             group.pk: display.shown_text(str(group))
             for group in groups_of(request, operation)
@@ -123,6 +124,14 @@ def question_of(request: HttpRequest, draft: Draft, plan: Plan) -> Question:
     question.facts += _counts(draft, plan)
     question.warnings += _warnings(request, draft)
     return question
+
+
+def shown_keys(request: HttpRequest, selection: Selection) -> SensitiveKeys | None:
+    """Tells which values of this selection are masked to a user who may see data; None
+    for others."""
+    if not may(request, VIEW_DATA):
+        return None
+    return lambda: catalogue.sensitive_of(request, selection)
 
 
 def groups_of(request: HttpRequest, operation: Operation) -> list[FailureGroup]:

@@ -11,7 +11,6 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue import operations
 from django_jobqueue.admin.actions.action import Action
 from django_jobqueue.admin.actions.drafts import may_draft
-from django_jobqueue.admin.base import VIEW_DATA, may
 from django_jobqueue.admin.bulk.bulk_actions import (
     PAUSE,
     RESUME,
@@ -64,9 +63,8 @@ class BulkOperationAdmin(WorkAdmin):
 
     def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
         """Which jobs, in words that this user may read."""
-        data = may(request, VIEW_DATA)
         for row in rows:
-            row.words = selection_text(row, data=data)
+            row.words = selection_text(row, request=request)
         return super().annotate(request, rows)
 
     def title_of(self, row: Any) -> str:

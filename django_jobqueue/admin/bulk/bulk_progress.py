@@ -13,8 +13,8 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import operations
-from django_jobqueue.admin.base import VIEW_DATA, may, may_view
-from django_jobqueue.admin.bulk.bulk_draft import SKIPPED
+from django_jobqueue.admin.base import may_view
+from django_jobqueue.admin.bulk.bulk_draft import SKIPPED, shown_keys
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.linked_text import linked
 from django_jobqueue.admin.parts.selection_words import in_words
@@ -95,14 +95,18 @@ def _done_text(progress: Progress) -> str:
 
 
 def selection_text(
-    operation: BulkOperation, *, data: bool, groups: Iterable[FailureGroup] = ()
+    operation: BulkOperation,
+    *,
+    request: HttpRequest | None = None,
+    groups: Iterable[FailureGroup] = (),
 ) -> str:
-    """Which jobs, in words; values of job data only with ``data``, names only of these
-    failure groups."""
+    """Which jobs, in words; values of job data as this user may see them, none without
+    a ``request``, names only of these failure groups."""
     names = {group.pk: display.shown_text(str(group)) for group in groups}
     try:
         chosen = Selection.from_json(operation.selection)
-        return in_words(chosen, data=data, groups=names)
+        sensitive = shown_keys(request, chosen) if request else None
+        return in_words(chosen, sensitive=sensitive, groups=names)
     except SelectionError:
         return gettext("not readable")
 
@@ -112,7 +116,7 @@ def progress_of(request: HttpRequest, operation: BulkOperation) -> Progress:
     progress = progress_in_list(request, operation)
     groups = _groups(request, operation)
     progress.facts = [
-        *_facts(progress, groups, data=may(request, VIEW_DATA)),
+        *_facts(request, progress, groups),
         *(
             (
                 _("Failure group"),
@@ -144,11 +148,11 @@ def _skipped_text(reason: str, count: int) -> str:
 
 
 def _facts(
-    progress: Progress, groups: Iterable[FailureGroup], *, data: bool
+    request: HttpRequest, progress: Progress, groups: Iterable[FailureGroup]
 ) -> list[tuple[Any, Any]]:
     operation, rate = progress.row, progress.rate
     facts: list[tuple[Any, Any]] = [
-        (_("Filter"), selection_text(operation, data=data, groups=groups)),
+        (_("Filter"), selection_text(operation, request=request, groups=groups)),
         (_("Frozen at"), display.full_moment(operation.cutoff)),
         (_("Changed"), numbers.number(operation.changed)),
         (_("By"), display.visible(operation.created_by) or display.NOTHING),

@@ -141,7 +141,7 @@ def _log(
     entry = gettext("Started: %(kind)s, %(jobs)s. Filter: %(filter)s. %(reason)s") % {
         "kind": row.get_kind_display(),
         "jobs": number_text(draft, form.number),
-        "filter": selection_text(row, data=False),
+        "filter": selection_text(row),
         "reason": form.cleaned_data["reason"],
     }
     page.log_change(request, row, entry.strip())

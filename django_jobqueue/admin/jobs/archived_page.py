@@ -79,7 +79,7 @@ def _summary(
         (_("Bulk operation"), related_jobs.operation(request, job)),
         (_("Failure group"), _group(request, job, read)),
         *related_jobs.followers(request, job),
-        *held_key(job),
+        *held_key(request, job),
     ]
 
 

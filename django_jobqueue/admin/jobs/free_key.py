@@ -17,6 +17,7 @@ from django_jobqueue.admin.actions.action import (
     Rows,
     left_out,
 )
+from django_jobqueue.admin.base import REVEAL_DATA, VIEW_DATA, may
 from django_jobqueue.admin.parts import display
 from django_jobqueue.models import UniqueWindow
 from django_jobqueue.text import numbers, timezones
@@ -32,7 +33,7 @@ class FreeKey(ConfirmedAction):
 
     def applies_to(self, row: Any) -> bool:
         """Only to a job that holds a key."""
-        return bool(held_key(row))
+        return getattr(row, "unique_key", None) is not None or _window(row) is not None
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
         """Whether a duplicate shall be possible."""
@@ -67,21 +68,24 @@ class FreeKey(ConfirmedAction):
         )
 
 
-def held_key(row: Any) -> list[tuple[Any, Any]]:
+def held_key(request: HttpRequest, row: Any) -> list[tuple[Any, Any]]:
     """For the page of a job: its unique key, and until when no duplicate of the job is
-    enqueued. Empty if it holds none."""
+    enqueued. Empty if it holds none. The key is a digest of data: whoever has it finds
+    them by guesses, so that it is shown to those alone who may reveal them."""
+    reveals = may(request, VIEW_DATA) and may(request, REVEAL_DATA)
     key = getattr(row, "unique_key", None)
     if key is not None:
         started = row.unique_until_started
         until = _("until it starts") if started else _("until it finishes")
-        return [(_("Unique key"), display.lines([_copied(key), until]))]
+        shown = [_copied(key), until] if reveals else [until]
+        return [(_("Unique key"), display.lines(shown))]
     if (window := _window(row)) is None:
         return []
     held_until: Any = _("forever")
     if window.held_until is not None:
         held_until = display.full_moment(window.held_until)
     return [
-        (_("Unique key"), _copied(window.key)),
+        *([(_("Unique key"), _copied(window.key))] if reveals else []),
         (_("Key held until"), held_until),
     ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from django.http import HttpRequest
 
@@ -33,12 +33,5 @@ def check_data(request: HttpRequest, selection: Selection) -> None:
         selection,
         sees_data=may(request, VIEW_DATA),
         reveals=may(request, REVEAL_DATA),
-        sensitive=lambda: _sensitive(request, selection),
+        sensitive=lambda: catalogue.sensitive_of(request, selection),
     )
-
-
-def _sensitive(request: HttpRequest, selection: Selection) -> Iterator[str]:
-    """The sensitive keys of the job type, or of all if it may be any."""
-    named = catalogue.job_types(request, selection.values("type")).values()
-    lists = [row.sensitive for row in named] or catalogue.sensitive_keys(request)
-    return (str(key) for keys in lists for key in keys)

@@ -62,7 +62,7 @@ def _summary(request: HttpRequest, job: Any, read: Reader) -> list[tuple[Any, An
         (_("Replayed as"), related_jobs.replays(request, job)),
         (_("Bulk operation"), related_jobs.operation(request, job)),
         *related_jobs.followers(request, job),
-        *held_key(job),
+        *held_key(request, job),
     ]
 
 

@@ -14,6 +14,7 @@ from django.http import HttpRequest
 from django_jobqueue.admin.parts.policies import effective_max_attempts
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.models import JobType, Queue
+from django_jobqueue.search.selection import Selection
 from django_jobqueue.stats.pauses import is_paused as is_paused
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.queue import lanes
@@ -70,6 +71,13 @@ def sensitive_keys(request: HttpRequest) -> list[list[Any]]:
 
     keys: list[list[Any]] = _once(request, _SENSITIVE, read)
     return keys
+
+
+def sensitive_of(request: HttpRequest, selection: Selection) -> list[str]:
+    """The sensitive keys of the job types of a selection, or of all."""
+    named = job_types(request, selection.values("type")).values()
+    lists = [row.sensitive for row in named] or sensitive_keys(request)
+    return [str(key) for keys in lists for key in keys]
 
 
 def summary_templates() -> list[tuple[str, int]]:

@@ -12,9 +12,10 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.parts import display
+from django_jobqueue.search.hidden_values import SensitiveKeys, shown_value
 from django_jobqueue.search.selection import FIELDS, Selection, Table, Term, ValueType
 from django_jobqueue.text import numbers
-from django_jobqueue.text.redaction import MASK, mask_at
+from django_jobqueue.text.redaction import MASK
 
 MOST_IDS: Final = 3  # named; of others the number
 
@@ -71,29 +72,41 @@ _MOMENTS: Final = {
 
 
 def in_words(
-    selection: Selection, *, data: bool = True, groups: Mapping[UUID, str] | None = None
+    selection: Selection,
+    *,
+    sensitive: SensitiveKeys | None = None,
+    groups: Mapping[UUID, str] | None = None,
 ) -> str:
     """The whole of it in a line: "status: failed · type: shop.charge". Plain text, to
-    be escaped like any other. Without ``data`` values of job data are masked;
-    ``groups`` are the names of failure groups."""
+    be escaped like any other. For who may see data ``sensitive`` tells the keys of
+    secrets, else all its values are masked; ``groups`` are the names of failure groups.
+    """
     if selection.nothing:
         return gettext("no jobs, because a filter is not understood")
     if not selection.terms:
         if selection.table is Table.ARCHIVED:
             return gettext("all archived jobs")
         return gettext("all queued jobs")
-    return " · ".join(phrases(selection, data=data, groups=groups))
+    return " · ".join(phrases(selection, sensitive=sensitive, groups=groups))
 
 
 def phrases(
-    selection: Selection, *, data: bool = True, groups: Mapping[UUID, str] | None = None
+    selection: Selection,
+    *,
+    sensitive: SensitiveKeys | None = None,
+    groups: Mapping[UUID, str] | None = None,
 ) -> list[str]:
     """Each of its terms, in words."""
-    return [phrase(term, data=data, groups=groups) for term in selection.terms]
+    return [
+        phrase(term, sensitive=sensitive, groups=groups) for term in selection.terms
+    ]
 
 
 def phrase(
-    term: Term, *, data: bool = True, groups: Mapping[UUID, str] | None = None
+    term: Term,
+    *,
+    sensitive: SensitiveKeys | None = None,
+    groups: Mapping[UUID, str] | None = None,
 ) -> str:
     """One condition in words: "finished before 2026-11-21 10:00:00 UTC"."""
     value_type = FIELDS[term.field].value_type
@@ -112,8 +125,10 @@ def phrase(
         name = display.shown_text(".".join((term.field, *term.path)))
     else:
         name = str(_NAMES[term.field])
-    hidden = value_type is ValueType.JSON and not data
-    value = MASK if hidden else _value(term, value_type)
+    if value_type is ValueType.JSON:
+        value = _data_value(term, sensitive)
+    else:
+        value = _value(term, value_type)
     return str(patterns[term.operator]) % {"name": name, "value": value}
 
 
@@ -130,16 +145,20 @@ def _groups(count: int) -> str:
     return text % {"count": numbers.number(count)}
 
 
+def _data_value(term: Term, sensitive: SensitiveKeys | None) -> str:
+    if sensitive is None:
+        return MASK
+    shown = shown_value(term, sensitive)
+    text = json.dumps(shown, ensure_ascii=False, default=str)
+    return display.shown_text(text, display.CELL)
+
+
 def _value(term: Term, value_type: ValueType) -> str:
     value = term.value
     if isinstance(value, datetime):
         return display.exact(value)
     if value_type is ValueType.MILLISECONDS:
         return numbers.duration(value)
-    if value_type is ValueType.JSON:
-        masked = mask_at(term.path, value)
-        text = json.dumps(masked, ensure_ascii=False, default=str)
-        return display.shown_text(text, display.CELL)
     if term.field in ("state", "status"):
         return str(_STATES.get(value, value))
     return display.shown_text(str(value), display.CELL)

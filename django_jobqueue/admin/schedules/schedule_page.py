@@ -13,6 +13,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from django_jobqueue.admin.base import VIEW_DATA, may, may_view
+from django_jobqueue.admin.limits.limit_keys import sees_keys
 from django_jobqueue.admin.parts import catalogue, display, json_tree
 from django_jobqueue.admin.parts.history_entries import entries
 from django_jobqueue.admin.parts.json_text import parsed
@@ -25,6 +26,7 @@ from django_jobqueue.domain.schedules import Origin
 from django_jobqueue.models import Firing, JobType, Schedule
 from django_jobqueue.stats.schedules import ScheduleNow, period_of, rule_text, zone_of
 from django_jobqueue.text import numbers
+from django_jobqueue.text.redaction import MASK
 
 MOST_FIRINGS: Final = 25
 BEFORE: Final = "before"  # the parameter that pages the history
@@ -86,7 +88,7 @@ def page_of(request: HttpRequest, one: ScheduleNow) -> SchedulePage:
         code_data=None
         if row.data_override is None
         else data_tree(request, row, row.data),
-        options=json_tree.of_value(_value(row.options), ()) if row.options else None,
+        options=_options(request, row) if row.options else None,
         firings=_firings(request, row),
         history=entries(Schedule, row.pk),
     )
@@ -123,6 +125,20 @@ def data_tree(request: HttpRequest, row: Schedule, data: Any) -> JsonTree:
     if not may(request, VIEW_DATA):
         return json_tree.of_shape(value)
     return json_tree.of_value(value, sensitive_of(request, row))
+
+
+def _options(request: HttpRequest, row: Schedule) -> JsonTree:
+    """The options of its jobs, of which metadata, keys and followers are data, also of
+    other job types."""
+    value, job_type = row.options, catalogue.job_type(request, row.job_type_id)
+    limit = job_type.limit_name if job_type else None
+    if isinstance(value, dict) and not (limit and sees_keys(request, limit)):
+        value = {k: MASK if k == "limit_key" else v for k, v in value.items()}
+    value = _value(value)
+    if not may(request, VIEW_DATA):
+        return json_tree.of_shape(value)
+    keys = [str(key) for some in catalogue.sensitive_keys(request) for key in some]
+    return json_tree.of_value(value, keys)
 
 
 def sensitive_of(request: HttpRequest, row: Schedule) -> list[str]:

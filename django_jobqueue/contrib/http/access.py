@@ -16,9 +16,9 @@ from django_jobqueue.contrib.http.door import read_body
 from django_jobqueue.contrib.http.problems import Problem
 from django_jobqueue.contrib.http.throttle import check_rate, check_refused
 from django_jobqueue.domain.name_patterns import EVERY, fits
-from django_jobqueue.models import JobType
-from django_jobqueue.search.hidden_values import check_values
+from django_jobqueue.search.hidden_values import SensitiveKeys, check_values
 from django_jobqueue.search.selection import Selection, Term
+from django_jobqueue.stats.sensitive_keys import sensitive_keys
 from django_jobqueue.store.rows import Job
 
 VIEW: Final = "jobqueue.view_queuedjob"
@@ -190,6 +190,13 @@ def may_know(caller: Caller, job_type: str) -> bool:
     return any(may(caller, scope, VIEW, job_type=job_type) for scope in Scope)
 
 
+def sensitive_of(caller: Caller, selection: Selection) -> SensitiveKeys:
+    """Tells the sensitive keys of these job types, or else of all that the caller has
+    to do with."""
+    types = selection.values("type")
+    return lambda: sensitive_keys(types, fits=lambda name: fits(name, caller.job_types))
+
+
 def check_search(caller: Caller, selection: Selection) -> None:
     """Raises SearchError for a search in what the API does not show this caller."""
     sees_data = may_read_data(caller)
@@ -198,22 +205,8 @@ def check_search(caller: Caller, selection: Selection) -> None:
         sees_data=sees_data,
         sees_messages=sees_data,
         reveals=False,  # nobody sees secrets here
-        sensitive=lambda: _sensitive_keys(caller, selection.values("type")),
+        sensitive=sensitive_of(caller, selection),
     )
-
-
-def _sensitive_keys(caller: Caller, job_types: Sequence[str]) -> list[str]:
-    """The sensitive keys of these job types, or else of all that the caller has to do
-    with."""
-    rows = JobType.objects.using(conf.database).exclude(sensitive=[])
-    if job_types:
-        rows = rows.filter(pk__in=job_types)
-    lists = [
-        keys
-        for name, keys in rows.values_list("name", "sensitive")
-        if fits(name, caller.job_types)
-    ]
-    return [str(key) for keys in lists if isinstance(keys, list) for key in keys]
 
 
 def refused(request: HttpRequest, of: str) -> Problem:

@@ -16,6 +16,7 @@ from django_jobqueue.contrib.http.access import (
     refused,
     require,
     require_all,
+    sensitive_of,
     visible,
 )
 from django_jobqueue.contrib.http.api_tokens import Scope
@@ -165,12 +166,15 @@ def _object(request: HttpRequest, operation: Operation) -> schemas.Operation:
     total: Any = operation.total
     if total is None and operation.counted.over:
         total = planned(operation.kind, operation.counted, operation.options)[0]
-    shows = may_read_data(caller_of(request))
+    caller, selection = caller_of(request), operation.selection
+    shows = may_read_data(caller)
     made: schemas.Operation = schemas.Operation(
         id=operation.id,
         kind=operation.kind,
         state=operation.state,
-        where=bulk.filter_text(operation.selection, shows_contents=shows),
+        where=bulk.filter_text(
+            selection, sensitive=sensitive_of(caller, selection) if shows else None
+        ),
         reason=operation.reason,
         per_minute=operation.per_minute,
         total=total,

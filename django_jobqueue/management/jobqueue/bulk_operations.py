@@ -27,6 +27,7 @@ from django_jobqueue.operations.bulk import filter_text, is_abandoned
 from django_jobqueue.search import SHORTEST
 from django_jobqueue.search.ids import id_search
 from django_jobqueue.search.selection import Selection
+from django_jobqueue.stats.sensitive_keys import sensitive_keys
 from django_jobqueue.text import numbers
 from django_jobqueue.verbs.bulk_operations import VERBS
 from django_jobqueue.verbs.columns import (
@@ -44,7 +45,9 @@ MOST: Final = 20
 
 
 def _filter(row: BulkOperation) -> str:
-    return filter_text(Selection.from_json(row.selection))
+    selection = Selection.from_json(row.selection)
+    types = selection.values("type")
+    return filter_text(selection, sensitive=lambda: sensitive_keys(types))
 
 
 OPERATIONS: Final = Listing(
