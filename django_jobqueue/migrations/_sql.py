@@ -90,7 +90,9 @@ $body$
 NO_UNIQUE_KEY = "DROP FUNCTION IF EXISTS jobqueue_unique_key(text, jsonb, jsonb)"
 
 # The only definition of the key that a job counts against, for the same reason. What
-# plain SQL made too long for the column is cut, and stays one key.
+# plain SQL made too long for the column is cut, and stays one key. Of several parameters
+# commas are escaped: ("a,b", "c") and ("a", "b,c") are two keys. The backslash
+# is chr(92), which means the same whatever standard_conforming_strings is.
 LIMIT_KEY = """
 CREATE FUNCTION jobqueue_limit_key(rule jsonb, data jsonb) RETURNS text
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE AS $body$
@@ -100,8 +102,13 @@ BEGIN
   IF jsonb_typeof(data) = 'object' THEN
     data := (rule -> 'defaults') || data;
   END IF;
-  SELECT coalesce(string_agg(coalesce(data ->> part.name, ''), ',' ORDER BY part.place),
-                  '')
+  SELECT coalesce(string_agg(
+           CASE WHEN jsonb_array_length(rule -> 'by') > 1
+                THEN replace(replace(coalesce(data ->> part.name, ''),
+                                     chr(92), repeat(chr(92), 2)),
+                             ',', chr(92) || ',')
+                ELSE coalesce(data ->> part.name, '') END,
+           ',' ORDER BY part.place), '')
     INTO key
     FROM jsonb_array_elements_text(rule -> 'by')
          WITH ORDINALITY AS part (name, place);
