@@ -17,8 +17,8 @@ from django_jobqueue.workers.claiming.next_step import (
     Because,
     Do,
     Known,
-    Step,
     next_step,
+    next_wait,
 )
 from tests.support.tables import differing
 
@@ -40,6 +40,7 @@ def known(**given: Any) -> Known:
         "fast_since": NOW - 1,
         "has_claimed": True,
         "has_scanned": True,
+        "has_scanned_since": True,
         "has_room": True,
         "scan_at": NOW + 0.4,
         "poll_in": POLL_IN,
@@ -54,13 +55,15 @@ def known(**given: Any) -> Known:
     return made
 
 
-def step(given: dict[str, Any]) -> Step | tuple[float, Because]:
-    found = next_step(known(**given), NOW)
-    return found if isinstance(found, Do) else (round(found.seconds, 6), found.because)
+def step(given: dict[str, Any]) -> Do | tuple[float, Because]:
+    """What is next, or for how long it waits and why."""
+    one = known(**given)
+    wait = next_wait(one, NOW)
+    return next_step(one, NOW) or (round(wait.seconds, 6), wait.because)
 
 
 BEGUN = {"has_claimed": False, "has_scanned": False}
-CLAIMED = {"has_scanned": False}
+CLAIMED = {"has_scanned": False, "has_scanned_since": False}
 MORE = {"may_have_more": True, "has_room": False}
 FAST = {
     "taken": 1,
@@ -92,7 +95,8 @@ RULES: list[tuple[dict[str, Any], Any]] = [
     (BEGUN, Do.SCAN),
     ({**CLAIMED, "is_for_news": True}, Do.SCAN),
     ({**CLAIMED, "has_room": False}, (POLL_IN, Because.IDLE)),
-    ({**CLAIMED, "taken": 1}, (SCAN_EVERY, Because.NEW_LANE)),
+    ({**CLAIMED, "taken": 1}, (SCAN_EVERY, Because.UNSCANNED)),
+    ({"taken": 1, "has_scanned_since": False}, (SCAN_EVERY, Because.UNSCANNED)),
     ({**CLAIMED, "taken": 1, "scan_at": NOW}, Do.SCAN),
     ({**CLAIMED, "taken": 1, "has_room": False, "scan_at": NOW}, Do.SCAN),
     ({**CLAIMED, **MORE, "scan_at": NOW}, (POLL_IN, Because.FULL)),
@@ -142,11 +146,20 @@ def test_what_is_known_decides_what_is_next() -> None:
 def test_rounds_that_find_nothing_are_farther_and_farther_apart() -> None:
     one, waits = known(empty_rounds=0), []
     for _ in range(len(FIRST) + 2):
-        wait = next_step(one, NOW)
-        assert not isinstance(wait, Do)
+        wait = next_wait(one, NOW)
         one.end(wait, NOW)
         waits.append(wait.seconds)
     assert waits == [*FIRST, POLL_IN, POLL_IN]
+
+
+def test_a_wait_that_was_cut_short_is_not_followed_by_a_longer_one() -> None:
+    """A commit may come late of whose job nobody is notified."""
+    one = known(empty_rounds=0)
+    for _ in range(20):
+        wait = next_wait(one, NOW)
+        one.end(wait, NOW)
+        one.was_woken()
+    assert wait.seconds == FIRST[0]
 
 
 def test_every_step_and_every_reason_is_in_the_table() -> None:

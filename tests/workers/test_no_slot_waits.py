@@ -4,6 +4,7 @@ run."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -86,3 +87,19 @@ def test_a_lane_that_the_worker_did_not_know_waits_for_a_scan_and_not_for_a_poll
     assert worker.claim() <= SCAN_EVERY
     worker.work()
     assert not queued()
+
+
+def test_a_job_that_is_due_after_another_one_of_its_lane_waits_for_no_poll(
+    worker: HandDriven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A scan saw the first one alone."""
+    monkeypatch.setattr(next_step, "KNOWN_AFTER", -1.0)
+    worker.get_notifications()
+    while worker.claim() < conf.poll_interval:
+        pass
+    jobs.add.enqueue(1)
+    jobs.add.using(run_after=timedelta(seconds=3)).enqueue(2)
+    worker.dispatcher.jobs_arrived()
+    assert worker.claim() <= SCAN_EVERY
+    assert worker.held == 1
+    assert worker.claim() <= 3

@@ -32,8 +32,8 @@ from django_jobqueue.workers.claiming.next_step import (
     Because,
     Do,
     Known,
-    Wait,
     next_step,
+    next_wait,
 )
 from django_jobqueue.workers.claiming.policies import Policies, PolicyReader
 from django_jobqueue.workers.executors.base import STALE, Executor
@@ -155,7 +155,12 @@ class Dispatcher(Loop):
         news = self._host_news
         if news is None:
             super()._sleep(seconds)
-            return
+        else:
+            self._sleep_listening(news, seconds)
+        if self._woken.is_set() or self._known.jobs_arrived:
+            self._known.was_woken()
+
+    def _sleep_listening(self, news: WorkerNews, seconds: float) -> None:
         readiness = self._readiness(seconds)
         news.set_readiness(readiness)  # first: see idle.py
         may_ask = readiness != 0 and self._known.may_scan
@@ -212,19 +217,19 @@ class Dispatcher(Loop):
         known.begin(time.monotonic())
         self.rounds += 1
         self._catch_up()
-        while True:
-            self._see(known)
-            step = next_step(known, time.monotonic())
-            if isinstance(step, Wait):
-                break
+        self._see(known)
+        while (step := next_step(known, time.monotonic())) is not None:
             self._do(step)
-        known.end(step, time.monotonic())
-        if step.because is Because.STOPPED:
+            self._see(known)
+        self._see_reasons_to_wait(known)
+        wait = next_wait(known, time.monotonic())
+        known.end(wait, time.monotonic())
+        if wait.because is Because.STOPPED:
             return self._stopped_wait()
         waits = known.may_have_more or self.lane_selection.waits_for_start
         if not known.taken and not waits and known.may_scan:
             self._idle_at = finished
-        return step.seconds
+        return wait.seconds
 
     def _stopped_wait(self) -> float:
         """Seconds to wait while nothing may be claimed. What runs can be cancelled."""
@@ -246,12 +251,16 @@ class Dispatcher(Loop):
         known.hears = self._gets_notifications()
         known.is_listening, known.listening_since = listening.is_set, listening.since
         known.listen_at = listening.again_at
+
+    def _see_reasons_to_wait(self, known: Known) -> None:
+        """The same of what only a wait is for."""
+        selection = self.lane_selection
         if known.may_have_more:
             known.has_room_again = any(executor.wants_more for executor in self._full)
             known.has_buffered = any(executor.buffered for executor in self.executors)
             known.poll_in = conf.poll_interval
-        else:  # only then it rests for these reasons
-            known.full_scan_wanted = scanner.full_scans.is_wanted
+        else:
+            known.full_scan_wanted = self.scanner.full_scans.is_wanted
             known.is_limited = bool(selection.limited_until)
             known.retry_in = selection.resting.seconds
             known.poll_in = self._poll_in
@@ -312,6 +321,7 @@ class Dispatcher(Loop):
             known.jobs_arrived and known.may_scan,
         )
         known.has_claimed, known.has_due_lanes = True, False
+        known.has_scanned_since = False
         if is_for_news and not has_scanned:
             known.jobs_arrived, known.is_for_news = False, True
             selection.jobs_arrived()
@@ -338,7 +348,7 @@ class Dispatcher(Loop):
 
     def _scan(self) -> None:
         """Scan the lanes."""
-        self._known.has_scanned = True
+        self._known.has_scanned = self._known.has_scanned_since = True
         due = self.scanner.scan(busy=self._known.may_have_more)
         self.lane_selection.forget_limits_of_no_jobs()
         self.lane_selection.may_have_left_jobs = False

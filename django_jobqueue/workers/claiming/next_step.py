@@ -1,4 +1,5 @@
-"""Decides what a dispatcher does next: one pure function, ``next_step``.
+"""Decides what a dispatcher does next: ``next_step``, and for how long it waits when
+there is nothing to do: ``next_wait``. Both are pure functions.
 
 The first rule that fits holds:
 
@@ -6,7 +7,7 @@ The first rule that fits holds:
 rule  what is known                                     next step
 ====  ================================================  ==============
 1     it is to claim nothing, and is listening          STOP_LISTENING
-2     it is to claim nothing                            Wait: STOPPED
+2     it is to claim nothing                            none
 3     policies changed, or were read long ago           READ_POLICIES
 4     a scan found due jobs                             CLAIM
 5     jobs arrived, there may be more than was          CLAIM, once
@@ -16,12 +17,12 @@ rule  what is known                                     next step
 7     it is listening, and jobs arrive fast, or there   STOP_LISTENING
       were more than it has slots for a while
 8     nothing was found, and it is not listening        LISTEN
-9     anything else                                     Wait
+9     anything else                                     none
 ====  ================================================  ==============
 
 A worker listens if its row says that it is idle, so that enqueues send a notification.
-Who rests is woken by whatever happens: a notification, a free slot, an operator. The
-seconds of a ``Wait`` are for what nobody says, and end at the first of its reasons.
+Who waits is woken by whatever happens: a notification, a free slot, an operator. A
+``Wait`` is for what nobody says, and ends at the first of its reasons.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ class Known:
     is_for_news = False  # of those claims, one was for new jobs
     is_for_rate = False  # and one since a rate permits a start
     has_scanned = False
+    has_scanned_since = False  # the last claim
     has_due_lanes = False  # a scan found due jobs that no claim has asked for yet
     is_out_of_lanes = False  # those that were due are; others may be by now
     taken = 0  # jobs
@@ -84,32 +86,39 @@ class Known:
 
     # Of slots.
     has_room = False  # a slot is free
-    has_room_again = False  # of an executor that had none
-    has_buffered = False  # jobs wait for a slot
 
     # Of lanes.
     scan_at = 0.0  # a scan is due even while claims find jobs
     pause = 0.0  # seconds until one may begin
-    full_scan_wanted = False  # there may be jobs that claims have passed
     job_due_at = math.inf  # of those that a scan saw, the first that is for later
     may_have_left_jobs = False  # a claim within a limit took some
-    is_limited = False  # something may be at its limit
     next_start_in = math.inf  # seconds until a rate permits a start
-    retry_in = math.inf  # seconds until a type that was refused is asked for again
 
-    # Of policies, polls and notifications.
+    # Of policies and notifications.
     policies_due_at = 0.0
-    poll_in = math.inf  # seconds until it polls if nobody says anything
     hears = False  # notifications arrive
     is_listening = False
     listening_since = 0.0
     listen_at = 0.0  # until then somebody has locked the worker's row
+
+    # Only of a wait.
+    poll_in = math.inf  # seconds until it polls if nobody says anything
+    has_room_again = False  # of an executor that had none
+    has_buffered = False  # jobs wait for a slot
+    full_scan_wanted = False  # there may be jobs that claims have passed
+    is_limited = False  # something may be at its limit
+    retry_in = math.inf  # seconds until a type that was refused is asked for again
 
     def begin(self, now: float) -> None:
         """A round begins."""
         self.began, self.taken = now, 0
         self.has_claimed = self.is_for_news = self.is_for_rate = False
         self.has_scanned = self.has_due_lanes = self.has_listened = False
+
+    def was_woken(self) -> None:
+        """The wait was cut short, so the next one is no longer. Else several wake-ups,
+        while a transaction with a job that told nobody is open, lead to a long one."""
+        self.empty_rounds = max(0, self.empty_rounds - 1)
 
     def end(self, wait: Wait, now: float) -> None:
         """A round ends."""
@@ -146,7 +155,7 @@ class Because(Enum):
     REFUSED = "claims of a job type failed"
     LATER = "a job is due later"
     PASSED = "jobs may be where claims have passed"
-    NEW_LANE = "jobs may be in lanes that it does not know"
+    UNSCANNED = "jobs may be in other lanes, or due later in the same ones"
     LONG_SCAN = "the last scan took long"
 
 
@@ -158,16 +167,11 @@ class Wait(NamedTuple):
     empty_rounds: int = 0  # in a row, with this one
 
 
-Step = Do | Wait
-
-
-def next_step(known: Known, now: float) -> Step:
-    """What to do, by the rules above."""
+def next_step(known: Known, now: float) -> Do | None:
+    """What to ask by the rules above; None if nothing."""
     may_set = now >= known.listen_at
     if not known.is_open:
-        if known.is_listening and may_set:
-            return Do.STOP_LISTENING
-        return Wait(FOREVER, Because.STOPPED, known.empty_rounds)
+        return Do.STOP_LISTENING if known.is_listening and may_set else None
     if known.policies_changed or now >= known.policies_due_at:
         return Do.READ_POLICIES
     if known.has_due_lanes or _is_to_claim(known):
@@ -178,7 +182,7 @@ def next_step(known: Known, now: float) -> Step:
         return Do.STOP_LISTENING
     if may_set and not known.is_listening and _needs_notification(known):
         return Do.LISTEN
-    return _wait(known, now)
+    return None
 
 
 def _is_to_claim(known: Known) -> bool:
@@ -223,7 +227,10 @@ def fast_since(known: Known, now: float) -> float:
     return known.fast_since
 
 
-def _wait(known: Known, now: float) -> Wait:
+def next_wait(known: Known, now: float) -> Wait:
+    """For how long at most to wait after the last step of a round, and why."""
+    if not known.is_open:
+        return Wait(FOREVER, Because.STOPPED, known.empty_rounds)
     is_notified = known.hears and known.is_listening
     is_notified_at_once = is_notified and now - known.listening_since > KNOWN_AFTER
     got_some = known.taken or known.may_have_more
@@ -239,8 +246,8 @@ def _wait(known: Known, now: float) -> Wait:
         reasons = [_wait_without_more(known, now, rounds, is_notified=is_notified)]
         rounds += 1
     reasons.append((known.next_start_in, Because.RATE))
-    if known.taken and known.has_room and not known.has_scanned:
-        reasons.append((SCAN_EVERY, Because.NEW_LANE))
+    if known.taken and known.has_room and not known.has_scanned_since:
+        reasons.append((SCAN_EVERY, Because.UNSCANNED))
     if not known.may_scan:
         reasons.append((known.pause, Because.LONG_SCAN))
     seconds, because = min(reasons, key=SECONDS)
