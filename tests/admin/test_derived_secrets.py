@@ -155,7 +155,8 @@ def test_no_command_shows_it(secrets: list[str]) -> None:
     ids = QueuedJob.objects.filter(job_type=NAME).values_list("pk", flat=True)
     commands = [
         *(f"show {id}" for id in ids),
-        *("operations", "schedules", "dump", "types", "status"),
+        *("operations", "schedules", "dump", "types", "status", "limits"),
+        f"limits show {NAME}",
         *(f"operations show {row.id}" for row in bulk.newest(10)),
     ]
     for command in commands:

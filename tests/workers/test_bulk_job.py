@@ -91,6 +91,7 @@ def test_a_draft_that_is_started_or_discarded_is_counted_no_further() -> None:
     bulk.start(id)
     work(id, job=counting)
     assert (bulk.get(id).state, copies()) == ("queued", 0)
+    assert bulk.get(id).total is None  # the other job counts it
 
 
 def test_a_paused_operation_ends_its_job_and_keeps_its_place() -> None:
