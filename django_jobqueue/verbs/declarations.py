@@ -41,7 +41,6 @@ class On(StrEnum):
     HOST = "host"
     LEASE = "lease"
     SCHEDULE = "schedule"
-    TOKEN = "token"
     FAILURE_GROUP = "failure group"
     BULK_OPERATION = "bulk operation"
     DATABASE = "database"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import fill
 from typing import Any, Final
 
@@ -81,7 +81,6 @@ class VerbCommand(Subcommand):
 
 Words = list[str]
 Options = dict[str, Any]
-Method = Callable[[Any, Words, Console, Options], None]
 
 
 class SubcommandWithVerbs(Subcommand):
