@@ -61,7 +61,7 @@ def addresses(scene: Scene) -> dict[str, str]:
         "worker": _page("worker", keys["worker"]),
         "hosts": _list("host"),
         "limit": _page("keylimit", keys["limit"]),
-        "alerts": _list("alert"),
+        "alerts": reverse("admin:jobqueue_alerts_alert_changelist"),
         "operations": _list("bulkoperation"),
         "operation": _page("bulkoperation", keys["operation"]),
         "audit": _list("auditentry"),

@@ -32,8 +32,9 @@ def _short_lease() -> Iterator[None]:
 
 def give_up(own: OwnConnection) -> None:
     """What another host does when this one does not renew its lease."""
-    own.run("UPDATE jobqueue_worker SET lease_until = now() - interval '1 second'")
-    ((lost, *_),) = worker_rows.give_up(own)
+    with own.transaction() as db:  # the host renews it again and again
+        db.run("UPDATE jobqueue_worker SET lease_until = now() - interval '1 second'")
+        ((lost, *_),) = worker_rows.give_up(db)
     rescue.rescue(own, [lost], crashed=True, reason="its lease lapsed")
 
 
