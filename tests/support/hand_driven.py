@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 from unittest.mock import patch
@@ -13,7 +14,9 @@ from django_jobqueue.processes.lane_progress import SharedLaneProgress
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.processes.worker_relay import WorkerNews
 from django_jobqueue.workers import worker as worker_module
+from django_jobqueue.workers.claiming import dispatcher as dispatcher_module
 from django_jobqueue.workers.claiming.dispatcher import Dispatcher
+from django_jobqueue.workers.claiming.next_step import Do, Known, next_step
 from django_jobqueue.workers.completing.completer import Completer
 from django_jobqueue.workers.executors.runtime_estimate import SAMPLES
 from django_jobqueue.workers.worker import Worker
@@ -31,6 +34,7 @@ class HandDriven:
         host_news: WorkerNews | None = None,
         **parts: Any,
     ) -> None:
+        self.steps = deque[str](maxlen=40)  # of the dispatcher
         with patch.object(worker_module, "OwnConnection", KeptConnection):
             self.worker = Worker(
                 config, lane_progress=lane_progress, host_news=host_news, **parts
@@ -73,7 +77,15 @@ class HandDriven:
         if told:
             self.dispatcher.jobs_arrived()
         self.dispatcher._woken.clear()  # private: as the loop does between two rounds
-        return self.dispatcher.tick()
+        with patch.object(dispatcher_module, "next_step", self._next_step):
+            rest = self.dispatcher.tick()
+        self.steps.append(f"wait {rest:.3f}, held {self.held}")
+        return rest
+
+    def _next_step(self, known: Known, now: float) -> Do | None:
+        step = next_step(known, now)
+        self.steps.append(str(step))
+        return step
 
     def run(self) -> None:
         """Wait until every claimed handler has ended."""
@@ -106,7 +118,10 @@ class HandDriven:
         raise AssertionError("the worker found no end")
 
     def close(self) -> None:
-        """Let its threads and connections go."""
+        """Let its threads and connections go; a test that failed shows what it did."""
+        print("the dispatcher:", "; ".join(self.steps))
+        lanes = self.dispatcher.lane_selection.lanes
+        print("its lanes:", *lanes, sep="\n")
         for executor in self.worker.executors:
             executor.stop(5)
         self.worker.dispatcher.close()
