@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from django.db import OperationalError, connections
 
+from django_jobqueue.conf import conf
 from django_jobqueue.contrib.http.lane_scans import LaneScans
 from django_jobqueue.contrib.http.problems import Problem
 from django_jobqueue.contrib.http.remote_attempts import Attempts
@@ -27,6 +28,7 @@ from django_jobqueue.store.queue.lane_turn import fill, turn_of
 from django_jobqueue.store.queue.lanes import Head, LaneMark
 from django_jobqueue.store.remote_workers import HeldJob, RemoteWorker
 from django_jobqueue.store.rows import ClaimedJob, Lane, Overrides
+from django_jobqueue.workers.claiming.lane_order import LaneTurns
 
 MayWork = Callable[[str | None, str | None], bool]  # of a job type and a queue
 
@@ -41,13 +43,14 @@ _listener = SharedListener("remote workers", News.JOBS, News.BEHIND)
 _waiting = WaitingWorkers()
 _scans = LaneScans()
 _key_turns: dict[Lane, KeyTurns] = {}
+_turns: LaneTurns | None = None
 
 
 def _reset_after_fork() -> None:
     """In the child of a fork: the threads that listen, or hold a lock, do not exist
     there."""
-    global _listener, _waiting, _scans
-    _scans = LaneScans()
+    global _listener, _waiting, _scans, _turns
+    _scans, _turns = LaneScans(), None
     _listener = SharedListener("remote workers", News.JOBS, News.BEHIND)
     _waiting = WaitingWorkers()
 
@@ -62,6 +65,15 @@ def lost() -> Problem:
         "You have no such worker, or its lease has lapsed. Register again; its jobs "
         "are given to others.",
     )
+
+
+def lane_turns() -> LaneTurns:
+    """The turns of lanes in all claims through this process: whichever worker serves
+    one, it was served."""
+    global _turns
+    if _turns is None:
+        _turns = LaneTurns(conf.queue_weights, conf.ageing)
+    return _turns
 
 
 def _keys_of(lane: Lane) -> KeyTurns:
@@ -101,19 +113,22 @@ class Claims:
         later = [head.due_in for head in heads if head.due_in and not head.is_due]
         self.due_in = min(later, default=None)
         due = [head for head in heads if head.is_due]
-        due.sort(key=lambda head: (-head.lane.priority, head.mark))
         limits = job_types.overrides(self._db, {head.lane.job_type for head in due})
+        turns = lane_turns()
         jobs: list[ClaimedJob] = []
-        for head in due:
-            room, job_type = limit - len(jobs), head.lane.job_type
+        for lane in turns.in_turn(due):
+            room, job_type = limit - len(jobs), lane.job_type
             # A claim is a start: a job that waits in the worker for another is lost
             # with it.
             fits = limit == 1 or types[job_type] != Delivery.AT_MOST_ONCE
             if room > 0 and fits:
                 of_type = Limits.in_force(limits.get(job_type, NO_LIMITS))
-                claimed = self._claim(self._of_lane(head.lane, of_type), room)
-                if not claimed and of_type.keys is None:  # the turn of keys goes on
-                    _scans.had_none(self._within, head.lane)
+                room = min(room, turns.most_at_once or room)
+                claimed = self._claim(self._of_lane(lane, of_type), room)
+                if claimed:
+                    turns.served(lane, len(claimed))
+                elif of_type.keys is None:  # the turn of keys goes on
+                    _scans.had_none(self._within, lane)
                 jobs += claimed
         if not jobs and limit == 1:
             jobs = self._quarantined(sorted(types))

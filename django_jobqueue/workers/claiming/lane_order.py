@@ -2,16 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import threading
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final, NamedTuple, Protocol, TypeVar
 
-from django_jobqueue.store.queue.lanes import START
-
-if TYPE_CHECKING:
-    from django_jobqueue.workers.claiming.lane_scanner import KnownLane
+from django_jobqueue.store.queue.lanes import START, Head, Mark
+from django_jobqueue.store.rows import Lane
 
 TURN: Final = 20  # jobs
+MOST_SERVED: Final = 10_000  # lanes of which it is known when they were served
+
+
+class LaneInOrder(Protocol):
+    """What the order of a lane depends on."""
+
+    @property
+    def lane(self) -> Lane:
+        """The lane itself."""
+        ...
+
+    @property
+    def first(self) -> Mark:
+        """The position of its first job, as far as is known."""
+        ...
+
+    @property
+    def due(self) -> bool:
+        """Whether it is believed to have jobs to run now."""
+        ...
+
+    @property
+    def served(self) -> int:
+        """When it last gave a job, as a count."""
+        ...
+
+
+L = TypeVar("L", bound=LaneInOrder)
 
 
 class QueueTurns:
@@ -58,7 +85,7 @@ class LaneOrder:
         )
         self._ageing = ageing
 
-    def sort(self, lanes: list[KnownLane], *, is_async: bool = False) -> None:
+    def sort(self, lanes: list[L], *, is_async: bool = False) -> None:
         """Put these lanes in their order."""
         turns, ageing = self._turns, self._ageing
         if turns is None and ageing is None:
@@ -87,7 +114,49 @@ class LaneOrder:
             self._turns[is_async].served(queue, jobs)
 
 
-def _levels(known: KnownLane, ageing: float | None, now: datetime) -> int:
+class DueLane(NamedTuple):
+    """A lane with jobs to run now."""
+
+    lane: Lane
+    first: Mark
+    served: int
+    due: bool = True
+
+
+class LaneTurns:
+    """The order of lanes for those who scan them for each claim, in any thread. Lanes
+    that were never served go by their first jobs."""
+
+    def __init__(
+        self, weights: Mapping[str, int] | None = None, ageing: float | None = None
+    ) -> None:
+        self._order = LaneOrder(weights, ageing)
+        self.most_at_once = self._order.most_at_once
+        self._lock = threading.Lock()
+        self._served: dict[Lane, int] = {}  # the last one is the latest
+        self._count = 0
+
+    def in_turn(self, due: Iterable[Head]) -> list[Lane]:
+        """These lanes in the order of a claim."""
+        with self._lock:
+            get = self._served.get
+            lanes = [DueLane(one.lane, one.mark, get(one.lane, 0)) for one in due]
+            lanes.sort(key=lambda one: one.first)
+            self._order.sort(lanes)
+        return [one.lane for one in lanes]
+
+    def served(self, lane: Lane, jobs: int) -> None:
+        """It gave so many jobs."""
+        with self._lock:
+            self._count += 1
+            self._served.pop(lane, None)
+            self._served[lane] = self._count
+            if len(self._served) > MOST_SERVED:
+                del self._served[next(iter(self._served))]
+            self._order.served(lane.queue, jobs)
+
+
+def _levels(known: LaneInOrder, ageing: float | None, now: datetime) -> int:
     """How many priorities more urgent the lane is, since its first job has waited."""
     if ageing is None or not known.due or known.first == START:
         return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -14,7 +14,7 @@ from django.test import override_settings
 from django.utils import timezone
 
 from django_jobqueue import PerKey, Rate, enqueue, operations, remote_job
-from django_jobqueue.contrib.http import access, lane_scans
+from django_jobqueue.contrib.http import access, lane_scans, remote_claims
 from django_jobqueue.contrib.http.lane_scans import LaneScans
 from django_jobqueue.contrib.http.models import Token
 from django_jobqueue.domain.fingerprints import Fingerprint
@@ -120,6 +120,20 @@ def test_jobs_are_claimed_most_urgent_first_and_within_the_slots(
     assert [job["data"]["number"] for job in node.claim(limit=2)] == [3, 2]
     assert [job["data"]["number"] for job in node.claim(limit=9)] == [1]
     assert node.claim() == []
+
+
+def test_queues_of_one_priority_take_turns_however_old_their_jobs_seem(
+    node: Remote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # private: what another test has served is not there.
+    monkeypatch.setattr(remote_claims, "_turns", None)
+    long_ago = datetime(1970, 1, 1, tzinfo=UTC)
+    for _ in range(6):
+        enqueue(TYPE, queue="tenant-a", run_after=long_ago)
+    for _ in range(3):
+        enqueue(TYPE, queue="tenant-b")
+    served = [job["queue"] for _ in range(6) for job in node.claim()]
+    assert served == ["tenant-a", "tenant-b"] * 3
 
 
 def test_only_types_without_a_handler_are_done_remotely(billing: Program) -> None:
