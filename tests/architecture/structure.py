@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 import threading
 from collections import Counter, defaultdict
@@ -12,7 +13,7 @@ from pathlib import PurePath
 from types import FrameType
 from typing import Any, NamedTuple
 
-from tests.architecture.source import PACKAGE, lines, modules
+from tests.architecture.source import PACKAGE, ROOT, lines, modules
 
 # What an enqueue and a worker are made of; "" is the root.
 ENGINE = (
@@ -28,6 +29,10 @@ ENGINE = (
     "text",
     "workers",
 )
+
+
+PAGE = ROOT / "docs" / "explanation" / "architecture.md"
+TOLERANCE = 1.05  # a figure that has fallen further is lowered on the page
 
 
 class Size(NamedTuple):
@@ -53,6 +58,19 @@ def engine() -> Size:
     """The size of what an enqueue and a worker are made of."""
     sizes = [size for name, size in rooms().items() if name in ENGINE]
     return Size(sum(s.files for s in sizes), sum(s.lines for s in sizes))
+
+
+def part(name: str) -> Size:
+    """The size of the package, or of its core, its admin or its features."""
+    sizes = rooms()
+    of = {
+        "package": list(sizes),
+        "core": [room for room in sizes if room not in ("admin", "contrib")],
+        "admin": ["admin"],
+        "features": ["contrib"],
+    }[name]
+    chosen = [sizes[room] for room in of]
+    return Size(sum(one.files for one in chosen), sum(one.lines for one in chosen))
 
 
 def root_modules() -> list[str]:
@@ -109,3 +127,21 @@ def crossed() -> Iterator[set[str]]:
 def lines_of(paths: set[str]) -> int:
     """How many lines these files have together."""
     return sum(len(m.text.splitlines()) for m in modules() if m.path in paths)
+
+
+def limits() -> dict[str, int]:
+    """The figures on the architecture page, which may only fall."""
+    rows = re.findall(r"^\| ([^|]+?) \| ([\d,]+) \| [\d,]+ \|$", PAGE.read_text(), re.M)
+    return {name: int(number.replace(",", "")) for name, number in rows}
+
+
+def check_figures(**figures: int) -> None:
+    """Print figures, and compare them with those on the page."""
+    page = limits()
+    wrong = {}
+    for name, number in figures.items():
+        name = name.replace("_", " ")
+        print(f"{name}: {number:,} (at most {page[name]:,})")
+        if not number <= page[name] <= max(number * TOLERANCE, number + 1):
+            wrong[name] = number
+    assert wrong == {}, f"the figures of {PAGE.name} may only fall, and say what is"

@@ -5,12 +5,10 @@ from __future__ import annotations
 import pytest
 
 from django_jobqueue.models import ArchivedJob
+from django_jobqueue.rooms import rooms
 from tests.architecture import structure
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven
-
-MOST_AT_THE_ROOT = 14  # modules
-MOST_ON_THE_PATH = 60  # files that are called from enqueue() to the archived row
 
 # Files of the engine with the same name, and why.
 A_MODEL = "the model, and the statements on its table"
@@ -30,13 +28,17 @@ def test_the_sizes_of_the_rooms_are_known() -> None:
     print(f"{'engine':12}{engine.files:5} files{engine.lines:8,} lines")
     for name, number in structure.worth_a_look().items():
         print(f"{number} lines: {name}")
-    assert engine.files < sum(size.files for size in rooms.values())
+    sizes = {name: structure.part(name) for name in ("package", "core", "features")}
+    structure.check_figures(
+        **{f"files_of_the_{name}": size.files for name, size in sizes.items()},
+        **{f"lines_of_the_{name}": size.lines for name, size in sizes.items()},
+    )
 
 
 def test_few_modules_are_at_the_root() -> None:
     found = structure.root_modules()
     print(f"\n{len(found)} modules at the root: {', '.join(found)}")
-    assert len(found) <= MOST_AT_THE_ROOT
+    structure.check_figures(modules_at_the_root=len(found))
 
 
 def test_no_two_files_of_the_engine_share_a_name_without_a_reason() -> None:
@@ -55,4 +57,14 @@ def test_the_path_of_a_job_crosses_few_files(worker: HandDriven) -> None:
     print(f"\nenqueue(): {len(enqueued)} files, the worker: {len(worked)}; together")
     print(f"{len(path)} files of {structure.lines_of(path):,} lines:")
     print(", ".join(sorted(path)))
-    assert len(path) <= MOST_ON_THE_PATH
+    structure.check_figures(
+        files_on_a_jobs_path=len(path), lines_on_a_jobs_path=structure.lines_of(path)
+    )
+
+
+def test_a_small_project_has_few_tables_and_tabs() -> None:
+    core = rooms()[0]
+    tables = [model for model in core.get_models() if not model._meta.proxy]
+    structure.check_figures(
+        tables_of_the_core=len(tables), tabs_of_the_core=len(core.tabs)
+    )

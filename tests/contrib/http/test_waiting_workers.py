@@ -63,7 +63,7 @@ def test_who_got_jobs_wakes_some_others_of_its_group() -> None:
     assert not other.is_set()
 
 
-def claim(node: Remote, wait: int = 20) -> Any:
+def claim(node: Remote, wait: int = 30) -> Any:
     """Wait for a job, in a thread."""
     try:
         return node.send("POST", "/claim", {"limit": 1, "wait": wait}).json()["jobs"]
