@@ -16,7 +16,13 @@ from django_jobqueue.processes.worker_relay import WorkerNews
 from django_jobqueue.workers import worker as worker_module
 from django_jobqueue.workers.claiming import dispatcher as dispatcher_module
 from django_jobqueue.workers.claiming.dispatcher import Dispatcher
-from django_jobqueue.workers.claiming.next_step import Do, Known, next_step
+from django_jobqueue.workers.claiming.next_step import (
+    Do,
+    Known,
+    Wait,
+    next_step,
+    next_wait,
+)
 from django_jobqueue.workers.completing.completer import Completer
 from django_jobqueue.workers.executors.runtime_estimate import SAMPLES
 from django_jobqueue.workers.worker import Worker
@@ -77,15 +83,23 @@ class HandDriven:
         if told:
             self.dispatcher.jobs_arrived()
         self.dispatcher._woken.clear()  # private: as the loop does between two rounds
-        with patch.object(dispatcher_module, "next_step", self._next_step):
-            rest = self.dispatcher.tick()
-        self.steps.append(f"wait {rest:.3f}, held {self.held}")
-        return rest
+        with (
+            patch.object(dispatcher_module, "next_step", self._next_step),
+            patch.object(dispatcher_module, "next_wait", self._next_wait),
+        ):
+            return self.dispatcher.tick()
 
     def _next_step(self, known: Known, now: float) -> Do | None:
         step = next_step(known, now)
-        self.steps.append(str(step))
+        if step is not None:
+            self.steps.append(step.name)
         return step
+
+    def _next_wait(self, known: Known, now: float) -> Wait:
+        wait = next_wait(known, now)
+        facts = f"{wait.seconds:.3f} s, {wait.because.name}, has {self.held}"
+        self.steps.append(f"{facts}, room {known.has_room}")
+        return wait
 
     def run(self) -> None:
         """Wait until every claimed handler has ended."""
@@ -120,8 +134,14 @@ class HandDriven:
     def close(self) -> None:
         """Let its threads and connections go; a test that failed shows what it did."""
         print("the dispatcher:", "; ".join(self.steps))
-        lanes = self.dispatcher.lane_selection.lanes
-        print("its lanes:", *lanes, sep="\n")
+        selection = self.dispatcher.lane_selection
+        print("its lanes:", *selection.lanes, sep="\n")
+        print(
+            "limited:",
+            selection.limited_until,
+            "start in:",
+            selection.next_starts.seconds,
+        )
         for executor in self.worker.executors:
             executor.stop(5)
         self.worker.dispatcher.close()

@@ -153,6 +153,7 @@ def _scans(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote_claims, "_scans", LaneScans())
     # private: of the process, as the scans.
     monkeypatch.setattr(remote_claims, "_key_turns", {})
+    # private: likewise.
     monkeypatch.setattr(remote_claims, "_turns", None)
 
 
