@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.store.connection import Database
-from django_jobqueue.store.rows import ClaimedJob
+from django_jobqueue.store.rows import ClaimedJob, Lane
 from django_jobqueue.store.running_time import KEEP_STARTS, RAN
 from django_jobqueue.text.json_reading import read_json
 
@@ -50,12 +50,12 @@ UPDATE jobqueue_worker AS worker
   FROM seen
  WHERE worker.id = seen.id
 RETURNING worker.id, name, release, desired, async_slots, worker.lease_seconds,
-          job_types::text, queues::text
+          running, job_types::text, queues::text
 """
 
 FIND: Final = """
-SELECT id, name, release, desired, async_slots, lease_seconds, job_types::text,
-       queues::text
+SELECT id, name, release, desired, async_slots, lease_seconds, running,
+       job_types::text, queues::text
   FROM jobqueue_worker
  WHERE id = %(id)s AND owner = %(owner)s::text AND remote
    AND state IN ('running', 'draining')
@@ -86,6 +86,17 @@ RESCUERS: Final = """
 SELECT EXISTS (SELECT FROM jobqueue_worker
                 WHERE NOT remote AND state IN ('running', 'draining')
                   AND lease_until > statement_timestamp())
+"""
+
+# Of those that have jobs, and may do one of this type and queue: who has the fewest is
+# idle first if it gets no more. One is enough: the others work on.
+NEXT_IDLE: Final = """
+SELECT id FROM jobqueue_worker
+ WHERE remote AND state = 'running' AND lease_until > statement_timestamp()
+   AND running > 0 AND job_types ? %(job_type)s
+   AND (queues IS NULL OR queues ? %(queue)s)
+ ORDER BY running, id
+ LIMIT 1
 """
 
 # The columns of a claim, and what the row of its type says.
@@ -136,6 +147,7 @@ class RemoteWorker(NamedTuple):
     asked: str  # what an operator asked it to do, or ""
     slots: int
     lease: float  # seconds
+    running: int  # jobs that it had when it was renewed last
     job_types: Sequence[str]
     queues: Sequence[str] | None  # None is every queue
 
@@ -213,6 +225,14 @@ def held(db: Database, worker: int, ids: Sequence[UUID] | None = None) -> list[H
     ]
 
 
+def next_idle(db: Database, lane: Lane) -> int | None:
+    """Which worker is to finish what it has, and take nothing more, so that it can do a
+    job of this lane that must run alone; None if all that could do it are idle."""
+    wanted = {"job_type": lane.job_type, "queue": lane.queue}
+    rows = db.fetch(NEXT_IDLE, wanted)
+    return int(rows[0][0]) if rows else None
+
+
 def remote_types(db: Database, names: Sequence[str]) -> dict[str, str]:
     """Which of these job types remote workers may do, and how each is delivered."""
     return dict(db.fetch(REMOTE_TYPES, {"names": list(names)}))
@@ -221,11 +241,10 @@ def remote_types(db: Database, names: Sequence[str]) -> dict[str, str]:
 def _worker(rows: Sequence[tuple[Any, ...]]) -> RemoteWorker | None:
     if not rows:
         return None
-    id, name, release, asked, slots, lease, job_types, queues = rows[0]
+    worker = RemoteWorker._make(rows[0])
+    *_, job_types, queues = rows[0]
     among = None if queues is None else _texts(queues)
-    return RemoteWorker(
-        id, name, release, asked, slots, lease, _texts(job_types), among
-    )
+    return worker._replace(job_types=_texts(job_types), queues=among)
 
 
 def _texts(text: str | None) -> list[str]:

@@ -47,6 +47,7 @@ from django_jobqueue.testing.faults import (
     running,
 )
 from django_jobqueue.testing.savepoints import is_broken, like_autocommit
+from django_jobqueue.workers.claiming.lane_order import DueLane, LaneTurns
 from django_jobqueue.workers.claiming.policies import Policies
 from django_jobqueue.workers.completing.counters import Counters
 from django_jobqueue.workers.reporter import Reporter
@@ -86,6 +87,7 @@ class InlineWorker:
         self._queues = queues
         self._policies = Policies(registry)
         self._key_turns: dict[Lane, KeyTurns] = {}
+        self._turns = LaneTurns(conf.queue_weights, conf.ageing)
         self._holder: Holder | None = None  # there is a row of this worker
         self._name = identity.name_of(os.getpid())
         self._reporter = Reporter(self._name, OwnConnection("drain"))
@@ -93,10 +95,11 @@ class InlineWorker:
 
     def claim(self) -> Attempt | None:
         """Take the next job; None if none can be run now."""
-        for lane in self._due():
-            if jobs := self._claim_lane(lane):
+        for one in self._in_turn():
+            take = self._claim_quarantined if one.is_quarantined else self._claim_lane
+            if jobs := take(one.lane):
                 return self._make(jobs[0])
-        return self._claim_quarantined()
+        return None
 
     def _claim_lane(self, lane: Lane) -> list[ClaimedJob]:
         """Take the next job of this lane, within the limits of its type. Rates are not
@@ -186,23 +189,20 @@ class InlineWorker:
             return False
         return self._policies.knows(lane.job_type)
 
-    def _due(self) -> list[Lane]:
-        """The lanes that have a job to run now, in the order of their first ones."""
-        due = [head for head in self._scan() if head.is_due]
-        # Not by ``due_in``: the clock goes on from one row to the next.
-        due.sort(key=lambda head: (-head.lane.priority, head.mark))
-        return [head.lane for head in due]
-
-    def _claim_quarantined(self) -> Attempt | None:
-        """Take a job that a worker would run in a process of its own."""
+    def _in_turn(self) -> list[DueLane]:
+        """The lanes that have a job to run now, in the order of workers. No lane was
+        served before, so those of one priority go by their first jobs."""
         names, queues = self._policies.names, self._queues
-        at = claim.next_quarantined(self.db, names, queues, keeps_rates=False)
-        if at.due_in != 0:
-            return None
-        jobs = claim.claim_quarantined(
-            self.db, self._registered(), names, queues, keeps_rates=False
+        due = [head for head in self._scan() if head.is_due]
+        alone = claim.quarantined_lanes(self.db, names, queues, keeps_rates=False)
+        return self._turns.in_turn(due, alone)
+
+    def _claim_quarantined(self, lane: Lane) -> list[ClaimedJob]:
+        """Take a job that a worker would run in a process of its own."""
+        worker, types, queues = self._registered(), [lane.job_type], [lane.queue]
+        return claim.claim_quarantined(
+            self.db, worker, types, queues, keeps_rates=False
         )
-        return self._make(jobs[0]) if jobs else None
 
     def _registered(self) -> int:
         """The id of this worker's row, which is written when it is first needed."""

@@ -187,7 +187,10 @@ def _known() -> Iterable[Declaration]:
 
 
 def _lasts(declaration: Declaration) -> bool:
-    """Whether it is not of a function in a test, which nobody declares after it."""
+    """Whether it is not of a test, which nobody declares after it: of a function in it,
+    or of jobs that are done elsewhere."""
+    if declaration.is_remote or declaration.endpoint:
+        return False
     return "<locals>" not in declaration.function.__qualname__
 
 

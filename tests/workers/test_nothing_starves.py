@@ -219,6 +219,59 @@ def test_without_time_for_more_the_next_turn_goes_on(
     assert starts(way, make_worker)
 
 
+# Kinds of jobs that others of their priority may not keep waiting.
+KINDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "any": ({}, {}),
+    "at most once": ({"delivery": "at_most_once"}, {}),
+    "runs alone": ({}, {"quarantined": True, "crashes": 2}),
+}
+
+
+class Fleet:
+    """A remote worker that asks for all of its free slots, as the guide says."""
+
+    def __init__(self, *types: str) -> None:
+        self.program = Program(create_token(f"fleet-{uuid4()}", ALL).text)
+        body = {"name": "node", "job_types": types, "slots": 3}
+        self.id = self.program.send("POST", "/workers", body).json()["id"]
+        self.held: list[dict[str, Any]] = []
+
+    def turn(self) -> None:
+        """Finish the two that it has had longest, and ask for more."""
+        ended, self.held = self.held[:2], self.held[2:]
+        for one in ended:
+            body = {"worker": self.id, "fence": one["fence"], "status": "succeeded"}
+            self.program.send("POST", f"/jobs/{one['name']}/{one['id']}", body)
+        body = {"limit": 3 - len(self.held)}
+        sent = self.program.send("POST", f"/workers/{self.id}/claim", body)
+        self.held += sent.json()["jobs"]
+
+
+@pytest.mark.parametrize("way", ["remote worker", "drain()"])
+def test_a_job_of_each_kind_starts_while_others_are_always_due(
+    declare: Declare, way: str
+) -> None:
+    """Those of drain() have one priority less: it takes what is due first."""
+    other, waits = f"{NAME}.others", []
+    for kind, (options, columns) in KINDS.items():
+        handler = declare(way, **options)
+        others = remote_job(other) if way == "remote worker" else job(name=other)(act)
+        job_types.declare(DjangoDatabase(), [others.declaration])
+        others.enqueue(key="first")
+        id = handler.using(priority=int(way == "drain()")).enqueue(key=LAST).id
+        QueuedJob.objects.filter(pk=id).update(**columns)
+        fleet = Fleet(NAME, other) if way == "remote worker" else None
+        for _ in range(8):
+            for _ in range(3):
+                others.enqueue(key="more")
+            drain(limit=1) if fleet is None else fleet.turn()
+        if QueuedJob.objects.filter(pk=id, status="queued").exists():
+            waits.append(kind)
+        registry.remove(other)
+        execute("TRUNCATE jobqueue_queuedjob")
+    assert waits == []
+
+
 # The keys of waiting jobs, and how many of each key are held by who has ten slots, by
 # the options of the type. Which keys begin is anybody's turn.
 TWO = {"concurrency": 2}

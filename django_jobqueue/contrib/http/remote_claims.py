@@ -15,8 +15,6 @@ from django_jobqueue.contrib.http.lane_scans import LaneScans
 from django_jobqueue.contrib.http.problems import Problem
 from django_jobqueue.contrib.http.remote_attempts import Attempts
 from django_jobqueue.contrib.http.waiting_workers import WaitingWorkers
-from django_jobqueue.domain.name_patterns import EVERY
-from django_jobqueue.domain.states import Delivery
 from django_jobqueue.processes.shared_listener import EVERYTHING, SharedListener
 from django_jobqueue.store import job_types, remote_workers, session, worker_rows
 from django_jobqueue.store.connection import PINNED, DjangoDatabase
@@ -113,32 +111,37 @@ class Claims:
         later = [head.due_in for head in heads if head.due_in and not head.is_due]
         self.due_in = min(later, default=None)
         due = [head for head in heads if head.is_due]
+        alone = claim.quarantined_lanes(self._db, sorted(types), self._worker.queues)
+        alone = [head for head in alone if self._serves(head, types)]
         limits = job_types.overrides(self._db, {head.lane.job_type for head in due})
         turns = lane_turns()
         jobs: list[ClaimedJob] = []
-        for lane in turns.in_turn(due):
-            room, job_type = limit - len(jobs), lane.job_type
-            # A claim is a start: a job that waits in the worker for another is lost
-            # with it.
-            fits = limit == 1 or types[job_type] != Delivery.AT_MOST_ONCE
-            if room > 0 and fits:
-                of_type = Limits.in_force(limits.get(job_type, NO_LIMITS))
+        for one in turns.in_turn(due, alone):
+            if (room := limit - len(jobs)) <= 0:
+                break
+            if one.is_quarantined:
+                holds_any = bool(jobs) or self._worker.running > 0
+                if holds_any and not self._is_next_idle(one.lane):
+                    continue
+                claimed = [] if holds_any else self._quarantined(one.lane)
+            else:
+                of_type = Limits.in_force(limits.get(one.lane.job_type, NO_LIMITS))
                 room = min(room, turns.most_at_once or room)
-                claimed = self._claim(self._of_lane(lane, of_type), room)
-                if claimed:
-                    turns.served(lane, len(claimed))
-                elif of_type.keys is None:  # the turn of keys goes on
-                    _scans.had_none(self._within, lane)
+                claimed = self._claim(self._of_lane(one.lane, of_type), room)
+                if not claimed and of_type.keys is None:  # the turn of keys goes on
+                    _scans.had_none(self._within, one.lane)
+            if claimed:
+                turns.served(one, len(claimed))
                 jobs += claimed
-        if not jobs and limit == 1:
-            jobs = self._quarantined(sorted(types))
+            if one.is_quarantined and (claimed or holds_any):
+                break  # nothing beside it, nor before it
         return self._startable(jobs)
 
     def wait(self, limit: int, seconds: float) -> list[HeldJob]:
         """The same, and wait for a job so long. The lease is renewed meanwhile. Raises
         Problem."""
         woken, deadline = threading.Event(), time.monotonic() + seconds
-        id, group, alias = self._worker.id, self._group(limit), self._db.alias
+        id, group, alias = self._worker.id, self._group(), self._db.alias
 
         def wake() -> None:
             if _waiting.is_first(group, woken):
@@ -167,11 +170,12 @@ class Claims:
                     return jobs
                 woken.wait(min(left, self._pause(group, woken)))
 
-    def _group(self, limit: int) -> Hashable:
+    def _group(self) -> Hashable:
         """Requests that would claim the same jobs."""
         worker = self._worker
         queues = None if worker.queues is None else tuple(sorted(worker.queues))
-        return self._owner, tuple(sorted(worker.job_types)), queues, limit == 1
+        is_idle = worker.running == 0  # only then it gets one that must run alone
+        return self._owner, tuple(sorted(worker.job_types)), queues, is_idle
 
     def _pause(self, group: Hashable, woken: threading.Event) -> float:
         """Seconds until it looks again if it is not woken: to renew its lease, and if
@@ -223,25 +227,20 @@ class Claims:
 
         return claim_some
 
-    def _quarantined(self, names: Sequence[str]) -> list[ClaimedJob]:
+    def _is_next_idle(self, lane: Lane) -> bool:
+        """Whether this worker, which has jobs, gets no more until it can do one of this
+        lane that must run alone."""
+        return remote_workers.next_idle(self._db, lane) == self._worker.id
+
+    def _quarantined(self, lane: Lane) -> list[ClaimedJob]:
         """A job that must run alone, for a worker that holds nothing: or it would wait
         forever for a process that does not know its type."""
-        queues, may_work = self._worker.queues, self._may_work
-        # Queues and types are asked for apart, as for registering.
-        among = [EVERY] if queues is None else queues
-        if not (may_work(None, EVERY) or all(may_work(None, one) for one in among)):
-            return []
-        allowed = [name for name in names if may_work(name, None)]
-        if not allowed or remote_workers.held(self._db, self._worker.id):
-            return []
-        nearest = claim.next_quarantined(self._db, allowed, queues)
-        if nearest.due_in != 0:
-            return []
+        db, id = self._db, self._worker.id
 
         def claim_one(room: int) -> list[ClaimedJob]:
             if room < self._worker.slots:  # it holds a job by now
                 return []
-            return claim.claim_quarantined(self._db, self._worker.id, allowed, queues)
+            return claim.claim_quarantined(db, id, [lane.job_type], [lane.queue])
 
         return self._claim(claim_one, self._worker.slots)
 

@@ -64,7 +64,7 @@ class Claim(Body):
     """How many jobs are wanted."""
 
     limit: Annotated[StrictInt, Field(ge=1, le=MOST_SLOTS)] = Field(
-        1, description="At most. At-most-once jobs are given to those who want 1."
+        1, description="At most: as many as it has free slots for."
     )
     wait: Annotated[StrictInt, Field(ge=0, le=LONGEST_WAIT)] = Field(
         0, description="Seconds to wait for the first."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
+from uuid import UUID
 
 import psycopg
 
@@ -12,8 +13,14 @@ from django_jobqueue.store.connection import Database
 from django_jobqueue.store.errors import is_refusal
 from django_jobqueue.store.prepared import PreparedStatement
 from django_jobqueue.store.queue import buckets, job_weights
-from django_jobqueue.store.queue.lanes import FROM_MARK, LANES, LaneMark, mark_params
-from django_jobqueue.store.rows import ClaimedJob, claimed_jobs
+from django_jobqueue.store.queue.lanes import (
+    FROM_MARK,
+    LANES,
+    Head,
+    LaneMark,
+    mark_params,
+)
+from django_jobqueue.store.rows import ClaimedJob, Lane, claimed_jobs
 
 # A type without a limit that is not paused, in a queue that is not paused. Scalar
 # subqueries, not joins, so that the order of the lanes is kept.
@@ -128,7 +135,7 @@ _PICK_QUARANTINED = """
           AND lane.run_after <= statement_timestamp()
           AND (lane.expires_at IS NULL OR lane.expires_at > statement_timestamp())
           AND {condition}
-        ORDER BY lane.run_after, lane.id
+        ORDER BY lane.priority DESC, lane.run_after, lane.id
         LIMIT {limit}
           FOR UPDATE SKIP LOCKED
 """
@@ -225,26 +232,27 @@ RETURNING job.id
 _QUARANTINED = (LOCK_LIMIT_OF_TYPE, LOCK_TYPE, ADOPT_QUARANTINED, CLAIM_QUARANTINED)
 
 QUARANTINED_TYPES: Final = """
-SELECT DISTINCT job.job_type
+SELECT job.job_type
   FROM jobqueue_queuedjob AS job
  WHERE job.status = 'queued' AND job.quarantined
    AND job.run_after <= statement_timestamp()
    AND job.job_type = ANY (%(job_types)s)
    AND (%(queues)s::text[] IS NULL OR job.queue = ANY (%(queues)s))
+ GROUP BY job.job_type
+ ORDER BY max(job.priority) DESC, min(job.run_after)
 """
 
 # When a claim of one of these would find something: by the claim's own conditions, so
 # that no process is forked for a job that is paused, or at the limit or the rate of its
 # type. What holds such a job back may end any moment.
-NEXT_QUARANTINED: Final = f"""
-SELECT min(CASE WHEN NOT is_due THEN due_in WHEN may_run THEN 0 END),
-       coalesce(bool_or(is_due AND NOT may_run), false)
-  FROM (SELECT date_part('epoch', lane.run_after - statement_timestamp()) AS due_in,
+_WAITING_QUARANTINED = f"""
+       (SELECT lane.queue, lane.priority, lane.job_type, lane.run_after,
+               date_part('epoch', lane.run_after - statement_timestamp()) AS due_in,
                lane.run_after <= statement_timestamp() AS is_due,
                {OPEN} {_KEY_HAS_ROOM} {_rates_have_room("lane.of_type", "lane.of_key")}
                AND {_ROOM_FOR_ONE} > 0 AS may_run
-          FROM (SELECT job.queue, job.job_type, job.limit_key, {job_weights.OF_TYPES},
-                       min(job.run_after) AS run_after
+          FROM (SELECT job.queue, job.priority, job.job_type, job.limit_key,
+                       {job_weights.OF_TYPES}, min(job.run_after) AS run_after
                   FROM jobqueue_queuedjob AS job
                  WHERE job.status = 'queued' AND job.quarantined
                    AND job.job_type = ANY (%(job_types)s)
@@ -252,8 +260,19 @@ SELECT min(CASE WHEN NOT is_due THEN due_in WHEN may_run THEN 0 END),
                         OR job.expires_at > greatest(job.run_after,
                                                      statement_timestamp()))
                    AND (%(queues)s::text[] IS NULL OR job.queue = ANY (%(queues)s))
-                 GROUP BY job.queue, job.job_type, job.limit_key, of_type, of_key)
-               AS lane) AS waiting
+                 GROUP BY job.queue, job.priority, job.job_type, job.limit_key,
+                          of_type, of_key) AS lane) AS waiting
+"""
+NEXT_QUARANTINED: Final = f"""
+SELECT min(CASE WHEN NOT is_due THEN due_in WHEN may_run THEN 0 END),
+       coalesce(bool_or(is_due AND NOT may_run), false)
+  FROM {_WAITING_QUARANTINED}
+"""
+QUARANTINED_LANES: Final = f"""
+SELECT queue, priority, job_type, min(run_after)
+  FROM {_WAITING_QUARANTINED}
+ WHERE is_due AND may_run
+ GROUP BY queue, priority, job_type
 """
 
 
@@ -306,8 +325,8 @@ def claim_quarantined(
     *,
     keeps_rates: bool = True,
 ) -> list[ClaimedJob]:
-    """Claim one job that must run in a process of its own. A type that is locked, or
-    whose jobs the database refuses, keeps no other one."""
+    """Claim one job that must run in a process of its own, the most urgent first. A
+    type that is locked, or whose jobs the database refuses, keeps no other one."""
     wanted = quarantine_params(job_types, queues, keeps_rates=keeps_rates)
     error_left: Exception | None = None
     for (job_type,) in db.fetch(QUARANTINED_TYPES, wanted):
@@ -338,9 +357,27 @@ def next_quarantined(
     return NextQuarantined(*db.fetch(NEXT_QUARANTINED, params)[0])
 
 
+def quarantined_lanes(
+    db: Database,
+    job_types: Sequence[str],
+    queues: Sequence[str] | None,
+    *,
+    keeps_rates: bool = True,
+) -> list[Head]:
+    """The lanes with jobs that must run alone, and that ``claim_quarantined`` may find
+    now."""
+    params = quarantine_params(job_types, queues, keeps_rates=keeps_rates)
+    if not db.fetch(QUARANTINED_TYPES, params):  # as nearly always, and sooner known
+        return []
+    return [
+        Head(Lane(queue, priority, job_type), 0.0, (run_after, UUID(int=0)))
+        for queue, priority, job_type, run_after in db.fetch(QUARANTINED_LANES, params)
+    ]
+
+
 def quarantine_params(
     job_types: Sequence[str], queues: Sequence[str] | None, *, keeps_rates: bool = True
 ) -> dict[str, Any]:
-    """Parameters of NEXT_QUARANTINED and of QUARANTINED_TYPES."""
+    """Parameters of NEXT_QUARANTINED, QUARANTINED_LANES and QUARANTINED_TYPES."""
     among = None if queues is None else list(queues)
     return {"job_types": list(job_types), "queues": among, "keeps_rates": keeps_rates}

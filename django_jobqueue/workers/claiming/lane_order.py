@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from django_jobqueue.store.queue.lanes import START, Head, Mark
 from django_jobqueue.store.rows import Lane
@@ -114,18 +115,24 @@ class LaneOrder:
             self._turns[is_async].served(queue, jobs)
 
 
-class DueLane(NamedTuple):
-    """A lane with jobs to run now."""
+@dataclass(frozen=True, slots=True)
+class DueLane:
+    """A lane with jobs to run now; or with those of its jobs that must run alone."""
 
     lane: Lane
     first: Mark
     served: int
+    is_quarantined: bool
     due: bool = True
 
 
 class LaneTurns:
-    """The order of lanes for those who scan them for each claim, in any thread. Lanes
-    that were never served go by their first jobs."""
+    """The order of lanes for those who scan them for each claim, in any thread.
+
+    Jobs that must run alone have turns of their own: so neither they nor the others of
+    their lane wait until there is nothing else. Lanes that were never served go by
+    their first jobs.
+    """
 
     def __init__(
         self, weights: Mapping[str, int] | None = None, ageing: float | None = None
@@ -133,27 +140,34 @@ class LaneTurns:
         self._order = LaneOrder(weights, ageing)
         self.most_at_once = self._order.most_at_once
         self._lock = threading.Lock()
-        self._served: dict[Lane, int] = {}  # the last one is the latest
+        self._served: dict[tuple[Lane, bool], int] = {}  # the last one is the latest
         self._count = 0
 
-    def in_turn(self, due: Iterable[Head]) -> list[Lane]:
+    def in_turn(
+        self, due: Iterable[Head], quarantined: Iterable[Head]
+    ) -> list[DueLane]:
         """These lanes in the order of a claim."""
+        get = self._served.get
+        lanes = [
+            DueLane(head.lane, head.mark, get((head.lane, is_alone), 0), is_alone)
+            for heads, is_alone in ((due, False), (quarantined, True))
+            for head in heads
+        ]
+        lanes.sort(key=lambda one: one.first)
         with self._lock:
-            get = self._served.get
-            lanes = [DueLane(one.lane, one.mark, get(one.lane, 0)) for one in due]
-            lanes.sort(key=lambda one: one.first)
             self._order.sort(lanes)
-        return [one.lane for one in lanes]
+        return lanes
 
-    def served(self, lane: Lane, jobs: int) -> None:
+    def served(self, one: DueLane, jobs: int) -> None:
         """It gave so many jobs."""
+        key = one.lane, one.is_quarantined
         with self._lock:
             self._count += 1
-            self._served.pop(lane, None)
-            self._served[lane] = self._count
+            self._served.pop(key, None)
+            self._served[key] = self._count
             if len(self._served) > MOST_SERVED:
                 del self._served[next(iter(self._served))]
-            self._order.served(lane.queue, jobs)
+            self._order.served(one.lane.queue, jobs)
 
 
 def _levels(known: LaneInOrder, ageing: float | None, now: datetime) -> int:

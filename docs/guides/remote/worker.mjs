@@ -95,9 +95,7 @@ async function main() {
       await sleep(50);
       continue;
     }
-    let said = await claim(room, running.size ? 1 : 0);
-    // Jobs that run at most once, or alone, are given to those who want one.
-    if (!running.size && said.jobs?.length === 0) said = await claim(1, worker.poll_seconds);
+    const said = await claim(room, running.size ? 1 : worker.poll_seconds);
     if (said.status === 404) {
       await register(); // its lease has lapsed, say while the machine slept
       continue;

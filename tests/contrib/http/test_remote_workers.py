@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -53,6 +54,13 @@ pytestmark = pytest.mark.django_db
 def _types() -> None:
     JobType.objects.create(name=TYPE)
     JobType.objects.create(name=ONCE, delivery="at_most_once", max_attempts=1)
+
+
+@pytest.fixture(autouse=True)
+def _turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lanes were not served in other tests."""
+    # private: of the process, as the scans.
+    monkeypatch.setattr(remote_claims, "_turns", None)
 
 
 class Remote:
@@ -206,13 +214,14 @@ def test_a_job_is_cancelled_or_given_back(node: Remote) -> None:
     assert archived(job).error_message == "not wanted"
 
 
-def test_at_most_once_jobs_are_claimed_one_by_one_and_never_again(
+def test_at_most_once_jobs_are_claimed_within_the_slots_and_never_again(
     billing: Program,
 ) -> None:
-    node = Remote(billing, ONCE)
-    enqueue(ONCE)
-    assert node.claim(limit=2) == []
-    (job,) = node.claim()
+    node = Remote(billing, ONCE, slots=2)
+    for _ in range(3):
+        enqueue(ONCE)
+    job, _ = node.claim(limit=9)
+    assert node.claim(limit=9) == []
     for status in ("released", "failed"):
         sent = node.end(job, status, retry_after=1)
         if status == "released":
@@ -385,20 +394,58 @@ def test_paused_types_are_not_claimed(node: Remote) -> None:
     assert len(node.claim()) == 1
 
 
-def test_a_job_that_must_run_alone_is_given_to_an_idle_worker(node: Remote) -> None:
-    enqueue(TYPE, {"bad": 1})
-    QueuedJob.objects.update(quarantined=True, crashes=2)
+def quarantine(**data: Any) -> None:
+    """A job that must run alone."""
+    job = enqueue(TYPE, data)
+    QueuedJob.objects.filter(pk=job.id).update(quarantined=True, crashes=2)
+
+
+def test_a_job_that_must_run_alone_is_given_to_an_idle_worker_in_its_turn(
+    node: Remote,
+) -> None:
     enqueue(TYPE, {"good": 1})
+    quarantine(bad=1)
     (good,) = node.claim()
     assert good["data"] == {"good": 1}
-    assert node.claim() == []  # it holds one
+    enqueue(TYPE, {"good": 2})
+    assert node.claim(limit=2) == []  # it is to end what it has
     node.end(good)
-    assert node.claim(limit=2) == []
-    (bad,) = node.claim()
+    (bad,) = node.claim(limit=2)
     assert bad["data"] == {"bad": 1}
-    enqueue(TYPE)
-    assert node.claim() == []  # nothing runs beside it
+    quarantine(bad=2)
+    assert node.claim(limit=2) == []  # nothing runs beside it
     assert node.end(bad).json()["status"] == "succeeded"
+    for expected in ({"good": 2}, {"bad": 2}):
+        (job,) = node.claim(limit=2)
+        assert job["data"] == expected
+        node.end(job)
+
+
+def test_for_a_job_that_must_run_alone_one_worker_of_many_leaves_its_slots_free(
+    billing: Program,
+) -> None:
+    nodes = [Remote(billing, slots=4) for _ in range(3)]
+    for count, node in zip((3, 2, 1), nodes, strict=True):
+        for _ in range(count):
+            enqueue(TYPE)
+        held = node.claim(limit=3)
+        node.send("PUT")
+    quarantine(bad=1)
+    for _ in range(6):
+        enqueue(TYPE)
+    assert [len(node.claim(limit=1)) for node in nodes] == [1, 1, 0]
+    nodes[2].end(held[0])
+    (bad,) = nodes[2].claim(limit=4)
+    assert bad["data"] == {"bad": 1}
+
+
+def test_queues_have_turns_by_their_weights(node: Remote) -> None:
+    for _ in range(8):
+        enqueue(TYPE, {}, queue="a")
+        enqueue(TYPE, {}, queue="b", priority=9)
+    with override_settings(JOBQUEUE={"QUEUE_WEIGHTS": {"a": 3}}):
+        got = [node.claim()[0]["queue"] for _ in range(8)]
+    assert Counter(got) == {"a": 6, "b": 2}
 
 
 def test_a_renewal_says_what_is_asked_and_what_to_stop(node: Remote) -> None:
@@ -709,15 +756,15 @@ def test_types_and_queues_of_a_worker_are_asked_for_once_not_in_pairs(
 def test_a_worker_of_named_queues_is_given_one_that_must_run_alone(
     program: Callable[..., Program],
 ) -> None:
-    """If its token opens all of these queues by now."""
+    """If its token opens the queue of the job by now."""
     token = program("work", job_types=["fleet.*"], queues=["mail", "post"])
     node = Remote(token, queues=["mail", "post"])
     enqueue(TYPE, queue="mail")
     QueuedJob.objects.update(quarantined=True, crashes=2)
     opens = Token.objects.filter(name="program-0")
-    opens.update(queues=["mail"])
+    opens.update(queues=["post"])
     assert node.claim() == []
-    opens.update(queues=["mail", "p*"])
+    opens.update(queues=["m*"])
     assert len(node.claim()) == 1
 
 
