@@ -138,6 +138,12 @@ def test_the_function_the_store_and_a_plain_count_agree_on_random_states() -> No
     agree()
 
 
+@pytest.mark.django_db
+def test_a_queue_whose_only_job_runs_alone_is_read() -> None:
+    make(job_type("shop.send"), queue="alone", run_after=ago(9), quarantined=True)
+    assert wanted_slots(DjangoDatabase())["alone"] == 1
+
+
 def test_of_each_lane_ten_thousand_jobs_are_counted(own: OwnConnection) -> None:
     job_type("shop.send")
     own.run(

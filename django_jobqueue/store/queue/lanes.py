@@ -194,6 +194,11 @@ WITH RECURSIVE lane AS (
     FROM lane
    WHERE lane.queue IS NOT NULL)
 SELECT queue FROM lane WHERE queue IS NOT NULL
+ UNION
+SELECT job.queue
+  FROM jobqueue_queuedjob AS job
+ WHERE job.status = 'queued' AND job.quarantined
+ ORDER BY queue
 """
 
 
