@@ -419,6 +419,8 @@ DECLARE
   entry jsonb;
   arguments jsonb;
   due timestamptz;
+  ends timestamptz;
+  latest CONSTANT timestamptz := '9999-12-30 00:00+00';
   new_id uuid;
   held_key uuid;
   until_started boolean;
@@ -457,8 +459,10 @@ BEGIN
     SELECT coalesce(jsonb_object_agg(one.key, one.value), '{}') INTO arguments
       FROM jsonb_each(finished) AS one
      WHERE follower.follower_arguments ? one.key;
-    due := coalesce((entry ->> 'run_after')::timestamptz, clock_timestamp())
-           + make_interval(secs => coalesce((entry ->> 'delay')::float8, 0));
+    due := least(
+      latest,
+      coalesce((entry ->> 'run_after')::timestamptz, clock_timestamp())
+      + make_interval(secs => coalesce((entry ->> 'delay')::float8, 0)));
     held_key := coalesce(
       (entry ->> 'unique_key')::uuid,
       jobqueue_unique_key(follower.name, follower.unique_rule, arguments));
@@ -481,6 +485,13 @@ BEGIN
     due := greatest(due, clock_timestamp()
                          + (follower.unique_rule ->> 'debounce')::float8
                          * interval '1 second');
+    ends := coalesce((entry ->> 'expires_at')::timestamptz,
+                     due + coalesce(
+                       make_interval(secs => (entry ->> 'expires_in')::float8),
+                       follower.expires_in));
+    IF ends > latest THEN  -- or the job that it follows could never end
+      ends := latest;
+    END IF;
     UPDATE jobqueue_queuedjob SET unique_key = NULL
      WHERE unique_key = held_key AND status = 'queued'
        AND expires_at <= clock_timestamp();
@@ -493,10 +504,7 @@ BEGIN
               coalesce((entry ->> 'priority')::smallint, follower.priority_override,
                        follower.priority),
               arguments, ended.id, follower.option, due,
-              coalesce((entry ->> 'expires_at')::timestamptz,
-                       due + coalesce(
-                         make_interval(secs => (entry ->> 'expires_in')::float8),
-                         follower.expires_in)),
+              ends,
               clock_timestamp(), (entry ->> 'max_attempts')::integer,
               make_interval(secs => (entry ->> 'timeout')::float8), entry -> 'backoff',
               entry -> 'tags',

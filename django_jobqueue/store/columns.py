@@ -93,7 +93,9 @@ JOB_COLUMNS: Final = (
         replayed="""CASE %(expires)s
             WHEN 'keep' THEN old.expires_at
             WHEN 'never' THEN NULL
-            WHEN 'same' THEN due.at + (old.expires_at - old.created_at)
+            WHEN 'same' THEN CASE WHEN old.expires_at IS NOT NULL
+                THEN least(due.at + (old.expires_at - old.created_at),
+                           '9999-12-30 00:00+00'::timestamptz) END
             ELSE %(expires_at)s::timestamptz END""",
     ),
     JobColumn("created_at", "timestamptz", enqueued="clock_timestamp()"),

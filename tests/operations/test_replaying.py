@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from django_jobqueue.models import QueuedJob
 from django_jobqueue.operations import replaying
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.store.bulk.skips import planned
-from tests.store.rows import ADD, ONCE, archive
+from tests.store.rows import ADD, ONCE, ago, archive
 
 pytestmark = pytest.mark.django_db
 
@@ -39,6 +40,17 @@ def test_replaying_many_leaves_out_what_a_bulk_replay_leaves_out() -> None:
     options: dict[str, Any] = {"skip_replayed": "none", "skip_at_most_once": False}
     made = operations.replay_many([before, once, gone, fresh], **options)
     assert (set(made), made.left_out) == ({before, once, fresh}, {gone: "type_gone"})
+
+
+def test_a_job_that_hardly_expires_keeps_no_other_from_being_replayed() -> None:
+    """The same lifetime would end later than any moment may be."""
+    latest = datetime(9999, 12, 30, tzinfo=UTC)
+    far = archive(ADD, created_at=ago(9), expires_at=latest)
+    near, never = archive(ADD), archive(ADD)
+    made = operations.replay_many([near, far, never])
+    assert set(made) == {near, far, never}
+    assert QueuedJob.objects.get(replay_of=far).expires_at == latest
+    assert QueuedJob.objects.get(replay_of=never).expires_at is None
 
 
 def test_a_job_whose_replay_failed_may_be_replayed_again() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
@@ -269,6 +270,26 @@ def test_a_type_without_a_declaration_gets_what_its_row_says() -> None:
     ends, unknown = sorted(queued(follows=made.id), key=lambda row: row.job_type_id)
     assert ends.data == {"result": None}
     assert unknown.data == {"job": str(made.id), "status": "cancelled"}
+
+
+def test_a_follower_due_at_the_end_of_time_lets_its_job_end() -> None:
+    """What is added to that moment would be no moment of a job."""
+    latest = datetime(9999, 12, 30, tzinfo=UTC)
+    JobType.objects.create(name="elsewhere.ends", expires_in=timedelta(hours=1))
+    for given in ({"run_after": latest}, {"expires_at": latest}, {}):
+        with connection.cursor() as cursor:  # as plain SQL may say
+            id = jobs.add.enqueue(1).id
+            entry = {"job_type": "elsewhere.ends"} | {
+                name: moment.isoformat() for name, moment in given.items()
+            }
+            cursor.execute(
+                "UPDATE jobqueue_queuedjob SET followers = %s::jsonb WHERE id = %s",
+                [json.dumps({"on_complete": [entry]}), id],
+            )
+        cancel([id])
+        (follower,) = queued(follows=id)
+        assert follower.run_after <= latest
+        assert follower.expires_at <= latest
 
 
 MOMENT: Final = datetime(2099, 12, 31, 23, 30, tzinfo=UTC)
