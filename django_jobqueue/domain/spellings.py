@@ -55,11 +55,16 @@ def _any(choices: Iterable[str]) -> str:
 
 
 def _spelled(value: str, encode: Encode) -> str:
-    folded = normalize("NFC", value).casefold()
-    return "".join(
+    composed = normalize("NFC", value)
+    stretches = list(_stretches(composed.casefold()))
+    spelled = "".join(
         _any("".join(_choice(unit, encode) for unit in units) for units in ways)
-        for ways in map(_divisions, _stretches(folded))
+        for ways in map(_divisions, stretches)
     )
+    if max(map(len, stretches), default=0) < LONGEST_STRETCH:
+        return spelled
+    # One was cut, perhaps in the middle of a character: as it is written, too.
+    return _any([spelled, "".join(_choice(c.casefold(), encode) for c in composed)])
 
 
 def _stretches(folded: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 from django.db import connection
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from django_jobqueue.domain.personal_value import ERASED, PersonalValue
@@ -84,6 +84,8 @@ def found(pattern: str, text: str) -> bool:
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
+@example("ßßßß", str)
+@example("ẞsẞẞẞ", str.lower)
 @given(
     st.text(CASED, min_size=4, max_size=8)
     | st.text("Ssſßẞfiﬁﬀﬃ", min_size=4, max_size=8),
