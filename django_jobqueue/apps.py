@@ -18,7 +18,7 @@ from django.utils.module_loading import import_string
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-from django_jobqueue.rooms import Room, Tab, load, rooms
+from django_jobqueue.rooms import Room, Tab, offered
 
 if TYPE_CHECKING:
     from django_jobqueue.enqueueing.immediate_jobs import MemoryRecord
@@ -148,9 +148,8 @@ def _check(tag: str, deploy: bool, **kwargs: Any) -> list[CheckMessage]:
     """Load the checks of all rooms, and run those that registered so."""
     from django_jobqueue.checks import lazy_loading
 
-    for room in rooms():
-        for module in room.checks:
-            load(module)
+    for _module in offered("checks"):
+        pass  # loaded, it has registered them
     return lazy_loading.run(tag, deploy, **kwargs)
 
 

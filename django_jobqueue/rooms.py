@@ -88,6 +88,12 @@ def load(path: str) -> Any:
     return resolve_name(path)
 
 
+def named(port: str) -> dict[str, str]:
+    """The paths that the rooms offer there by a name."""
+    offers = (getattr(room, port) for room in rooms())
+    return {name: path for each in offers for name, path in each.items()}
+
+
 def offered(port: str) -> Iterator[Any]:
     """What the rooms offer there, loaded."""
     for room in rooms():

@@ -15,7 +15,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import handler_names, registry
 from django_jobqueue.models import Host, JobType
-from django_jobqueue.rooms import load, models, rooms
+from django_jobqueue.rooms import load, models, named, rooms
 from django_jobqueue.stats import (
     endpoint_checks,
     host_checks,
@@ -88,9 +88,8 @@ def diagnose() -> Findings:
     yield from _retention(tables)
     now = database_now(db)
     yield from _examine("disk", lambda: host_checks.disk(db, facts, tables, now))
-    for room in rooms():
-        for id, path in room.examinations.items():
-            yield from _examine(id, load(path))
+    for id, path in named("examinations").items():
+        yield from _examine(id, load(path))
 
 
 def _examine(id: str, check: Callable[[], Findings]) -> list[Finding]:

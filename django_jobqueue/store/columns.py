@@ -12,6 +12,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
+from django_jobqueue.domain.policy import READABLE
 from django_jobqueue.domain.states import Holds
 
 # What else takes a column as it is, besides a replay.
@@ -90,12 +91,12 @@ JOB_COLUMNS: Final = (
         "timestamptz",
         enqueued="coalesce({given.expires_at}::timestamptz,"
         " due.at + coalesce({given.expires_in}::interval, type.expires_in))",
-        replayed="""CASE %(expires)s
+        replayed=f"""CASE %(expires)s
             WHEN 'keep' THEN old.expires_at
             WHEN 'never' THEN NULL
             WHEN 'same' THEN CASE WHEN old.expires_at IS NOT NULL
                 THEN least(due.at + (old.expires_at - old.created_at),
-                           '9999-12-30 00:00+00'::timestamptz) END
+                           '{READABLE[1]}'::timestamptz) END
             ELSE %(expires_at)s::timestamptz END""",
     ),
     JobColumn("created_at", "timestamptz", enqueued="clock_timestamp()"),

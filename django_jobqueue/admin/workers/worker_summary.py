@@ -18,7 +18,7 @@ from django_jobqueue.admin.tabs import address_of
 from django_jobqueue.admin.workers import endpoint_cells
 from django_jobqueue.domain.states import QueuedStatus, WorkerState
 from django_jobqueue.models import Host, QueuedJob, Worker
-from django_jobqueue.rooms import load, rooms
+from django_jobqueue.rooms import load, named
 from django_jobqueue.text import numbers
 
 Lines = list[tuple[Any, Any]]  # labels and values
@@ -98,11 +98,9 @@ def _place(worker: Worker) -> Lines:
 def _owner(worker: Worker) -> str:
     """The name of a program or user; of a caller of your own, its identity."""
     caller, _colon, identity = worker.owner.partition(":")
-    for room in rooms():
-        if caller in room.owners:
-            name: str = load(room.owners[caller])(identity)
-            return name or identity
-    return identity
+    path = named("owners").get(caller)
+    name: str = load(path)(identity) if path else ""
+    return name or identity
 
 
 def _lease(worker: Worker) -> Lines:

@@ -17,7 +17,7 @@ from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.database import check, explained, using
 from django_jobqueue.management.jobqueue.parsers import Parser, Subparsers
 from django_jobqueue.management.jobqueue.subcommand import Table
-from django_jobqueue.rooms import rooms
+from django_jobqueue.rooms import named
 
 ENDED_BY_PIPE: Final = 141  # as shells report a program that SIGPIPE ended
 
@@ -65,7 +65,7 @@ SUBCOMMANDS: Final = Table(
             "completion": "completion.Completion",
         }.items()
     }
-    | {name: path for room in rooms() for name, path in room.subcommands.items()}
+    | named("subcommands")
 )
 
 

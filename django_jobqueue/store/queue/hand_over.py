@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
+from django_jobqueue.domain.policy import READABLE
 from django_jobqueue.store import arrays
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.queue.finish import Finished, Holder
@@ -33,9 +34,9 @@ SELECT id FROM outcome WHERE id NOT IN (SELECT id FROM accepted)
 
 # Its lease never lapses, so that no rescue takes its jobs; and it is in no state of a
 # living worker, so that nobody counts on it.
-DECLARE: Final = """
+DECLARE: Final = f"""
 INSERT INTO jobqueue_worker (name, host, pid, state, lease_until)
-SELECT name, '', 0, 'endpoint', '9999-12-30 00:00+00'
+SELECT name, '', 0, 'endpoint', '{READABLE[1]}'
   FROM unnest(%(names)s::text[]) AS given (name)
  WHERE NOT EXISTS (SELECT FROM jobqueue_worker AS worker
                     WHERE worker.state = 'endpoint' AND worker.name = given.name)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from django_jobqueue.store.queue.lanes import START, Head, Mark
 from django_jobqueue.store.rows import Lane
@@ -115,8 +114,7 @@ class LaneOrder:
             self._turns[is_async].served(queue, jobs)
 
 
-@dataclass(frozen=True, slots=True)
-class DueLane:
+class DueLane(NamedTuple):
     """A lane with jobs to run now; or with those of its jobs that must run alone."""
 
     lane: Lane
