@@ -45,6 +45,8 @@ def enter(arguments: list[str], module: str = "benchmarks") -> None:
 
 
 def _make(python: Path) -> None:
+    if VENV.is_symlink():  # what it leads to would be emptied
+        sys.exit(f"{VENV.name} is a link. Delete it: the benchmarks make their own.")
     print("Installing the peers into .venv-bench …", flush=True)
     venv.create(VENV, clear=True, with_pip=True)
     install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]

@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from django_jobqueue.rooms import models
 from testproject.screenshots import figures, operating, schedules
 from testproject.screenshots import scene as rows
 from testproject.screenshots.scene import Scene
@@ -61,7 +62,7 @@ def addresses(scene: Scene) -> dict[str, str]:
         "worker": _page("worker", keys["worker"]),
         "hosts": _list("host"),
         "limit": _page("keylimit", keys["limit"]),
-        "alerts": reverse("admin:jobqueue_alerts_alert_changelist"),
+        "alerts": _list("alert"),
         "operations": _list("bulkoperation"),
         "operation": _page("bulkoperation", keys["operation"]),
         "audit": _list("auditentry"),
@@ -89,14 +90,20 @@ def other_addresses(scene: Scene) -> dict[str, str]:
 
 
 def _list(model: str, **query: str) -> str:
-    address = reverse(f"admin:jobqueue_{model}_changelist")
+    address = _address(model, "changelist")
     return f"{address}?{urlencode(query)}" if query else address
 
 
 def _page(model: str, key: Any) -> str:
-    return reverse(f"admin:jobqueue_{model}_change", args=[quote(str(key))])
+    return _address(model, "change", quote(str(key)))
 
 
 def _verb(model: str, verb: str, *keys: Any) -> str:
-    address = reverse(f"admin:jobqueue_{model}_{verb}")
+    address = _address(model, verb)
     return f"{address}?{urlencode({'keys': chr(10).join(map(str, keys))})}"
+
+
+def _address(model: str, page: str, *args: str) -> str:
+    """Of a page of a model, whichever room has it."""
+    rooms = {each._meta.model_name: each._meta.app_label for each in models()}
+    return reverse(f"admin:{rooms[model]}_{model}_{page}", args=args)
