@@ -1,4 +1,4 @@
-"""What whole hosts are asked: other processes and slots, a restart, a stop."""
+"""What operators ask of hosts and their workers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from django_jobqueue.domain.ids import several
 from django_jobqueue.domain.policy import UNSET, Unset
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.operations.audit_log import record
-from django_jobqueue.store import host_rows
+from django_jobqueue.store import host_rows, worker_rows
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.host_rows import HostFacts
 
@@ -52,9 +52,12 @@ def ask_hosts(
         _refuse_embedded(hosts, "restart that program to load new code")
     request = _REQUESTS.get(what, {})
     counted = "" if request else what
-    _ask(db, hosts, partial(host_rows.ask, request=request, counted=counted))
+    asked = [host.id for host in hosts]
+    if asked:
+        ask = partial(host_rows.ask, db, asked, request=request, counted=counted)
+        _at_commit(db, ask)
     _record(what, hosts, {}, by, using)
-    return [host.id for host in hosts]
+    return asked
 
 
 @sync_only()
@@ -99,9 +102,11 @@ def scale_hosts(
     for host in hosts:
         if problem := plan_problem(_plan(host).changed(changes)):
             raise InvalidArguments(f"{host.name}: {problem}")
-    _ask(db, hosts, partial(host_rows.ask, request=changes))
+    asked = [host.id for host in hosts]
+    if asked:
+        _at_commit(db, partial(host_rows.ask, db, asked, request=changes))
     _record("scale", hosts, changes, by, using)
-    return [host.id for host in hosts]
+    return asked
 
 
 def _plan(host: HostFacts) -> HostPlan:
@@ -121,20 +126,13 @@ def _refuse_embedded(hosts: Iterable[HostFacts], hint: str) -> None:
             )
 
 
-def _ask(
-    db: DjangoDatabase,
-    hosts: Sequence[HostFacts],
-    ask: Callable[[DjangoDatabase, list[UUID]], object],
-) -> None:
-    """Ask these hosts, at the end of the transaction that is open here: it would keep
-    their rows locked, and they could not write them."""
-    ids = [host.id for host in hosts]
-    if not ids:
-        return
+def _at_commit(db: DjangoDatabase, ask: Callable[[], object]) -> None:
+    """Ask at the end of the transaction that is open here: it would keep the rows of
+    hosts and workers locked, and so their leases from being renewed."""
     if connections[db.alias].in_atomic_block:
-        transaction.on_commit(partial(ask, db, ids), using=db.alias)
+        transaction.on_commit(ask, using=db.alias)
     else:
-        ask(db, ids)
+        ask()
 
 
 def _record(
@@ -160,3 +158,66 @@ def _id(id: UUID | str) -> UUID:
         return UUID(id)
     except (AttributeError, TypeError, ValueError) as error:
         raise InvalidArguments(f"{id!r} is no id of a host; it is a UUID.") from error
+
+
+@sync_only()
+def ask_workers(
+    ids: int | Iterable[int], what: str, *, using: str | None = None, by: str = ""
+) -> list[int]:
+    """Ask workers to ``drain``, ``resume``, ``stop`` or ``restart``; returns those
+    alive.
+
+    Drained workers claim nothing until they are resumed. Stopped and restarted ones
+    finish what runs and end; a restarted one has a successor at once. In a transaction
+    they are asked when it is committed.
+    """
+    if what not in ("drain", "resume", "stop", "restart"):
+        raise InvalidArguments(
+            f"A worker can be asked to drain, resume, stop or restart, not {what!r}."
+        )
+    asked = _ask_workers(using, ids, partial(worker_rows.ask, desired=what))
+    record(f"{what} workers", by, len(asked), {"workers": asked}, using=using)
+    return asked
+
+
+@sync_only()
+def request_stack_dumps(
+    ids: int | Iterable[int], *, using: str | None = None, by: str = ""
+) -> list[int]:
+    """Request stack dumps of workers; returns those alive.
+
+    Within about a second, or with their next heartbeat, they write the stacks of their
+    jobs and threads to the column ``stack_dump`` of their rows: no values of variables,
+    no more than 64 KB, secrets masked. In a transaction they are asked when it is
+    committed.
+    """
+    asked = _ask_workers(using, ids, worker_rows.request_stack_dumps)
+    record(
+        "request stack dumps of workers",
+        by,
+        len(asked),
+        {"workers": asked},
+        using=using,
+    )
+    return asked
+
+
+def _ask_workers(
+    using: str | None,
+    ids: int | Iterable[int],
+    ask: Callable[[DjangoDatabase, list[int]], object],
+) -> list[int]:
+    db = DjangoDatabase(using)
+    alive = worker_rows.alive(db, _numbers(ids))
+    if alive:
+        _at_commit(db, partial(ask, db, alive))
+    return alive
+
+
+def _numbers(ids: int | Iterable[int]) -> list[int]:
+    """These ids of workers, or this one. Raises InvalidArguments."""
+    numbers = list(several(ids))
+    for id in numbers:
+        if isinstance(id, bool) or not isinstance(id, int):
+            raise InvalidArguments(f"{id!r} is no id of a worker; it is a number.")
+    return numbers

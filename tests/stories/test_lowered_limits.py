@@ -118,7 +118,7 @@ def test_a_number_that_leaves_one_is_taken(
 ) -> None:
     job = waiting(worker, journal, 1)
     with monkeypatch.context() as patch:  # it makes its attempt after the look
-        patch.setattr(operations.failing.store_attempts, "spent", lambda *_: None)
+        patch.setattr(operations.queued_jobs.store_attempts, "spent", lambda *_: None)
         assert operations.allow_attempts([job.id], 1) == []
     assert [row.max_attempts for row in queued()] == [9]
     assert operations.allow_attempts([job.id], 2) == [job.id]
