@@ -39,8 +39,8 @@ def check_endpoints(
         yield Error(str(RemoteExtraMissing()), id="jobqueue.E061")
     if sent and not conf.site_url:
         yield Warning(
-            "JOBQUEUE['SITE_URL'] is not set, so endpoints are not told where to say "
-            "what came of a job: callback_url is null.",
+            "JOBQUEUE['SITE_URL'] is not set, so endpoints get no URL for the result "
+            "of a job: callback_url is null.",
             hint="Give the address of your site, such as 'https://shop.example'.",
             id="jobqueue.W060",
         )

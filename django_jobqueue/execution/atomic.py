@@ -39,8 +39,8 @@ def run_atomically(
     ``report`` writes the attempt's report before that, on a connection of its own. A
     worker that lost its lease finds another fence, and rolls everything back.
     """
-    if unwanted := attempt.unwanted:
-        return attempt.finish_unstarted(unwanted)  # without a transaction
+    if outcome := attempt.outcome_unstarted:
+        return attempt.finish_unstarted(outcome)  # without a transaction
     perform(attempt, partial(_transaction, holder=holder, report=report))
     return end(attempt)
 

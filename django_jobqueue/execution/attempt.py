@@ -26,9 +26,9 @@ from django_jobqueue.execution.attempt_outcome import (
     NotWanted,
     named,
     outcome_of,
+    outcome_unstarted,
     unrecorded,
     unresponsive_error,
-    unwanted,
 )
 from django_jobqueue.execution.thread_exceptions import drop_pending, raise_in
 from django_jobqueue.store.queue.finish import Finished
@@ -40,13 +40,13 @@ logger = logging.getLogger("django_jobqueue.attempt")
 
 
 def _ignore(what: object) -> None:
-    """No worker is there to do it."""
+    """Does nothing: there is no worker."""
 
 
 class Attempt:
     """A claimed job on its way through this process."""
 
-    # Not a dataclass: what is so at first is said here, and costs an attempt nothing.
+    # Class attributes as defaults: cheaper than a dataclass's __init__.
 
     started: float = 0.0  # time.monotonic(); 0 is not yet
     asked: StopReason = StopReason.NOTHING
@@ -125,10 +125,10 @@ class Attempt:
         return registry.sender(self.job.job_type)
 
     @property
-    def unwanted(self) -> Outcome | None:
+    def outcome_unstarted(self) -> Outcome | None:
         """The outcome of an attempt that is not to be started; None if it is to be
         started."""
-        return unwanted(self.job, self.asked, self.max_attempts, self.claimed)
+        return outcome_unstarted(self.job, self.asked, self.max_attempts, self.claimed)
 
     def begin(self) -> Any:
         """Start; returns what to call the handler with.
@@ -139,7 +139,9 @@ class Attempt:
         # In this order, which interrupt() reverses: one of the two sees the other, and
         # no job pays for a lock (0.2 µs).
         self.started = time.monotonic()
-        outcome = unwanted(self.job, self.asked, self.max_attempts, self.claimed)
+        outcome = outcome_unstarted(
+            self.job, self.asked, self.max_attempts, self.claimed
+        )
         if outcome is not None:
             raise NotWanted(outcome)
         self._before = running.set(self.here)
@@ -241,13 +243,13 @@ class Attempt:
         return Finished(self.job.id, self.job.fence, BROKEN, now - self.started, now)
 
     def finish_unresponsive(
-        self, upshot: str = "its worker process was replaced"
+        self, consequence: str = "its worker process was replaced"
     ) -> Finished:
         """Give up an attempt that did not stop: work out its outcome, and notify nobody
         yet."""
         self.over, self.runs_code = True, False  # a backoff may hang, too
         if not self.committed:
-            self.error = unresponsive_error(self.asked, self.timeout, upshot)
+            self.error = unresponsive_error(self.asked, self.timeout, consequence)
         self.finished = self.conclude()
         return self.finished
 
@@ -256,7 +258,9 @@ class Attempt:
         """Whether its outcome needs no more code of the project, once it is over."""
         return self.finished is not None or self.error is None
 
-    def finish_ended(self, upshot: str = "its worker process was replaced") -> Finished:
+    def finish_ended(
+        self, consequence: str = "its worker process was replaced"
+    ) -> Finished:
         """It is over, and what comes after its handler hangs: what to record for it.
 
         What is known is recorded: a success stays one. Where not even that can be
@@ -265,7 +269,7 @@ class Attempt:
         if self.finished is not None:
             return self.finished
         if self.error is not None:
-            self.error = unrecorded(self.asked, self.error, upshot)
+            self.error = unrecorded(self.asked, self.error, consequence)
             vars(self)["secrets"] = Secrets()  # to look for them may be what hangs
             self.runs_code = False  # or a backoff
         return self.conclude()

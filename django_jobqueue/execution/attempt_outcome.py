@@ -80,10 +80,10 @@ def named(
 
 
 def unresponsive_error(
-    asked: StopReason, timeout: float | None, upshot: str
+    asked: StopReason, timeout: float | None, consequence: str
 ) -> BaseException:
     """The error to record for a handler that was asked to stop, and did not."""
-    text = f"did not stop when told, so {upshot}"
+    text = f"did not stop when told, so {consequence}"
     if asked is StopReason.CANCEL:
         return Cancel(f"it was cancelled, and {text}")
     return JobTimeout(
@@ -91,11 +91,13 @@ def unresponsive_error(
     )
 
 
-def unrecorded(asked: StopReason, error: BaseException, upshot: str) -> BaseException:
+def unrecorded(
+    asked: StopReason, error: BaseException, consequence: str
+) -> BaseException:
     """The error to record for a handler whose own exception cannot be recorded. The
     exception is not inspected: that may be the step that hangs."""
     text = f"its handler raised {type(error).__name__}; to record that took forever"
-    text = f"{text}, so {upshot}"
+    text = f"{text}, so {consequence}"
     return Cancel(text) if asked is StopReason.CANCEL else JobTimeout(text)
 
 
@@ -142,11 +144,11 @@ def stored_backoff(text: str | None) -> Backoff | None:
     try:
         return from_stored_form(from_json(text))
     except (ValueError, RecursionError):
-        logger.warning("The backoff of a job is none, and does not count: %.200s", text)
+        logger.warning("Invalid backoff, using the default: %.200s", text)
         return None
 
 
-def unwanted(
+def outcome_unstarted(
     job: ClaimedJob, asked: StopReason, max_attempts: int | None, claimed: float
 ) -> Outcome | None:
     """The outcome of a job that is not to be started; None if it is to be started."""

@@ -81,7 +81,7 @@ class ProcessHealth:
 
     def _kill_if_hanging(self, child: Child, entry: ProcessEntry) -> None:
         """Enforce the timeouts of a worker that cannot."""
-        if entry.unwanted and is_silent(entry.watched / 1_000):
+        if entry.ignores_cancel and is_silent(entry.watched / 1_000):
             logger.error(
                 "Worker %s: a cancelled job holds the interpreter's lock, so it does "
                 "not hear of the cancellation; killing the process",

@@ -61,7 +61,9 @@ class ProcessEntry(NamedTuple):
     lost: int  # maintenance: somebody rescued its jobs, so its lease is not renewed
     desired: int  # maintenance: what an operator asks for, an index into DESIRES
     stack_request: int  # maintenance: the number of the last stack dump asked for, or 0
-    unwanted: int  # maintenance: it holds a cancelled job, and does not hear of it
+    ignores_cancel: (
+        int  # maintenance: it holds a cancelled job, and does not hear of it
+    )
 
     def leased_at(self, renewed_at: float, lease: float) -> float:
         """lease_time() from which its lease counts, after the last renewal."""
@@ -84,7 +86,7 @@ WORD: Final = 8  # bytes
 T = TypeVar("T", bound=float)  # bool, int or float
 
 
-class HeadWord(Generic[T]):
+class TableField(Generic[T]):
     """A word at the head of the table, as an attribute of it."""
 
     def __init__(self, type_: type[T]) -> None:
@@ -118,69 +120,69 @@ class ProcessTable:
     """
 
     head_size = 0  # words, of those that follow
-    _used = HeadWord(int)
+    _used = TableField(int)
     """How many entries were ever used."""
 
-    renewed_at = HeadWord(float)
+    renewed_at = TableField(float)
     """lease_time() of the last renewal of the leases."""
 
-    maintenance_is_ready = HeadWord(bool)
+    maintenance_is_ready = TableField(bool)
     """Whether maintenance has done what must come before the first claim."""
 
-    is_asleep = HeadWord(bool)
+    is_asleep = TableField(bool)
     """Whether maintenance waits until operators let hosts work in this database."""
 
-    can_listen = HeadWord(bool)
+    can_listen = TableField(bool)
     """Whether LISTEN works here."""
 
-    quarantine_seen_at = HeadWord(float)
+    quarantine_seen_at = TableField(float)
     """time.monotonic() of maintenance's last look, if there was a job that must run
     alone, and may; 0 if there was none."""
 
-    recovered = HeadWord(int)
+    recovered = TableField(int)
     """The number of the last death that maintenance has dealt with."""
 
-    last_activity_at = HeadWord(float)
+    last_activity_at = TableField(float)
     """lease_time() when somebody here last had something to do, or was asked
     for something. Any process writes it."""
 
     # Standby. Only maintenance writes it, after the supervisor has begun with it.
 
-    standby_until = HeadWord(float)
+    standby_until = TableField(float)
     """lease_time() up to which workers may run here unless the standby lease is
     renewed; infinite if this host does not stand by."""
 
-    standby_is_held = HeadWord(bool)
+    standby_is_held = TableField(bool)
     """Whether this host holds the standby lease, or does not stand by."""
 
-    nothing_remains = HeadWord(bool)
+    nothing_remains = TableField(bool)
     """Whether maintenance found no job that could run here, ever; only where a host
     asks for it."""
 
     # News. The listener in the maintenance process writes it, and the supervisor while
     # that process is dead or stopped.
 
-    listener_hears = HeadWord(bool)
+    listener_hears = TableField(bool)
     """Whether it hears notifications, and wakes workers."""
 
-    jobs_heard = HeadWord(int)
+    jobs_heard = TableField(int)
     """A number that grows with each notification of jobs."""
 
-    behind_heard = HeadWord(int)
+    behind_heard = TableField(int)
     """The same of jobs that a claim may have passed already."""
 
-    alone = HeadWord(bool)
+    alone = TableField(bool)
     """Whether there may be jobs of which only this host was told."""
 
     # What the supervisor says of itself.
 
-    supervised_at = HeadWord(float)
+    supervised_at = TableField(float)
     """time.monotonic() of the supervisor's last round."""
 
-    is_stopping = HeadWord(bool)
+    is_stopping = TableField(bool)
     """Whether the host was told to stop."""
 
-    wants_no_worker = HeadWord(bool)
+    wants_no_worker = TableField(bool)
     """Whether operators have parked or drained the host: no worker starts here
     until they say so."""
 

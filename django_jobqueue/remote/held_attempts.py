@@ -26,7 +26,7 @@ from django_jobqueue.exceptions import (
     JobTimeout,
     Retry,
 )
-from django_jobqueue.execution.attempt_outcome import stored_backoff, unwanted
+from django_jobqueue.execution.attempt_outcome import outcome_unstarted, stored_backoff
 from django_jobqueue.execution.signal_sender import announce_outcome
 from django_jobqueue.store.connection import Database, DjangoDatabase, OwnConnection
 from django_jobqueue.store.queue import finish
@@ -112,7 +112,9 @@ class HeldAttempts:
         left, ended = [], []
         for one in claimed:
             asked = StopReason.CANCEL if one.is_unwanted else StopReason.NOTHING
-            outcome = unwanted(one.job, asked, _policy(one)[1], time.monotonic())
+            outcome = outcome_unstarted(
+                one.job, asked, _policy(one)[1], time.monotonic()
+            )
             outcome = outcome or _unreadable(one)
             if outcome is None:
                 left.append(one)

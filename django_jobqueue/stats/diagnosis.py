@@ -29,10 +29,10 @@ from django_jobqueue.stats.findings import (
     Finding,
     Findings,
     Level,
-    few,
     note,
     ok,
     problem,
+    shorten_list,
 )
 from django_jobqueue.stats.overview import Now
 from django_jobqueue.store.connection import DjangoDatabase
@@ -143,7 +143,7 @@ def _rights(tables: Sequence[TableFacts]) -> Findings:
     if refused:
         yield problem(
             "privileges",
-            f"The role may not read and write {few(refused)}.",
+            f"The role may not read and write {shorten_list(refused)}.",
             f"GRANT SELECT, INSERT, UPDATE, DELETE ON {refused[0]} TO the role.",
         )
     else:
@@ -167,14 +167,14 @@ def _schema(db: DjangoDatabase) -> Findings:
         if index.name not in names
     ]
     if missing:
-        text = f"Missing in the database: {few(missing)}."
+        text = f"Missing in the database: {shorten_list(missing)}."
         advice = "Somebody dropped them, or changed a migration: create them again."
         yield problem("schema", text, advice)
     else:
         yield ok("schema", "Every column and index of the models is there.")
     invalid = sorted(name for name, is_valid in names.items() if not is_valid)
     if invalid:
-        text = f"Not usable, since they were not built to the end: {few(invalid)}."
+        text = f"Invalid: the build was interrupted: {shorten_list(invalid)}."
         yield problem("invalid-indexes", text, f"REINDEX INDEX {invalid[0]}.")
     else:
         yield ok("invalid-indexes", "Every index is valid.")
@@ -195,7 +195,7 @@ def _handlers() -> Findings:
     if undeclared := sorted(declared - rows):
         yield note(
             "handlers-without-job-type",
-            f"Handlers whose job types are not in the database: {few(undeclared)}.",
+            f"Handlers without a job type here: {shorten_list(undeclared)}.",
             "Nothing to do before a deploy: the first enqueue, worker or migrate "
             "declares them. Else workers and this command run different code.",
         )
@@ -206,7 +206,7 @@ def _handlers() -> Findings:
     if without:
         yield note(
             "job-types-without-handler",
-            f"Job types that no code here handles: {few(without)}.",
+            f"Job types that no code here handles: {shorten_list(without)}.",
             "Nothing to do if another project handles them. Else their jobs wait.",
         )
     else:
@@ -235,14 +235,14 @@ def _workers(workers: Sequence[WorkerRow]) -> Findings:
     if deaf and conf.listen is not False:
         yield note(
             "workers-listening",
-            f"Workers poll, since they hear no notifications: {few(deaf)}.",
+            f"Workers poll, since they hear no notifications: {shorten_list(deaf)}.",
             "Give workers HOST and PORT of the server itself, not of a pooler.",
         )
     else:
         yield ok("workers-listening", "Workers hear of new jobs at once.")
     releases = sorted({one.release or "none" for one in living})
     if len(releases) > 1:
-        text = f"Workers of several releases are alive: {few(releases)}."
+        text = f"Workers of several releases are alive: {shorten_list(releases)}."
         yield note("releases", text, "Nothing to do while a deploy goes on.")
     else:
         yield ok("releases", f"All workers have the release {releases[0]}.")
@@ -264,11 +264,11 @@ def _retention(tables: Sequence[TableFacts]) -> Findings:
     if forever:
         yield note(
             "retention",
-            f"Jobs are kept forever that are {few(forever)}; the tables have {size}.",
+            f"Never pruned: {shorten_list(forever)} jobs; the tables use {size}.",
             "Set JOBQUEUE['RETENTION'], or prune.",
         )
     else:
-        yield ok("retention", f"Every job is deleted at last; the tables have {size}.")
+        yield ok("retention", f"Finished jobs are pruned; the tables use {size}.")
 
 
 def _attention(now: Now) -> Findings:

@@ -11,7 +11,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.endpoint_answers import MINUTES
 from django_jobqueue.stats import endpoints
 from django_jobqueue.stats.endpoints import EndpointState, StoredAnswer
-from django_jobqueue.stats.findings import Findings, few, note, ok, problem
+from django_jobqueue.stats.findings import Findings, note, ok, problem, shorten_list
 from django_jobqueue.text import numbers, timezones
 
 ENOUGH: Final = 3  # failures in a row that are more than bad luck
@@ -28,7 +28,7 @@ def settings() -> Findings:
     if plain:
         yield note(
             "endpoints-transport",
-            f"Jobs are sent without TLS to {few(plain)}.",
+            f"Jobs are sent without TLS to {shorten_list(plain)}.",
             "Use https, unless nobody else is on the way.",
         )
     else:
@@ -37,7 +37,7 @@ def settings() -> Findings:
     if unsigned:
         yield note(
             "endpoints-unsigned",
-            f"Requests are not signed for {few(unsigned)}.",
+            f"Requests are not signed for {shorten_list(unsigned)}.",
             'Make a secret with echo "whsec_$(openssl rand -base64 32)", unless the '
             "endpoint has another way to know who sends jobs.",
         )

@@ -46,7 +46,7 @@ def problem(id: str, text: str, advice: str = "") -> Finding:
     return Finding(id, Level.PROBLEM, text, advice)
 
 
-def few(names: Sequence[str]) -> str:
+def shorten_list(names: Sequence[str]) -> str:
     """The first names, and how many there are beside them."""
     shown = ", ".join(names[:MOST_NAMED])
     left = len(names) - MOST_NAMED

@@ -10,10 +10,10 @@ from django_jobqueue.stats.findings import (
     Finding,
     Findings,
     Level,
-    few,
     note,
     ok,
     problem,
+    shorten_list,
 )
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import server_facts
@@ -213,7 +213,7 @@ def vacuum(facts: ServerFacts, tables: Sequence[TableFacts]) -> Findings:
     elif off:
         yield problem(
             "autovacuum",
-            f"Not vacuumed by itself: {few(off)}.",
+            f"Not vacuumed by itself: {shorten_list(off)}.",
             f"Undo it: ALTER TABLE {off[0]} RESET (autovacuum_enabled).",
         )
     else:

@@ -31,7 +31,7 @@ class Leftover(NamedTuple, Generic[T]):
         return is_contended(self.error)
 
 
-def each_it_can(
+def apply_in_parts(
     db: OwnConnection,
     items: Sequence[T],
     do: Callable[[Sequence[T]], object],

@@ -107,7 +107,9 @@ class Reporter(Loop):
                     attempt.here().report.spend(max(0, units))
                 raise
             except psycopg.Error:
-                logger.exception("What %d attempts told was refused", len(telling))
+                logger.exception(
+                    "Could not store the reports of %d attempts", len(telling)
+                )
             for attempt in telling:
                 attempt.reported = now
 

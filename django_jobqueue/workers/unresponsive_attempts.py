@@ -23,7 +23,7 @@ def record_in_thread(
     add: Callable[[Attempt, Finished], None],
     attempts: Sequence[Attempt],
     within: float,
-    upshot: str = "its worker process was replaced",
+    consequence: str = "its worker process was replaced",
 ) -> threading.Thread | None:
     """Record the outcomes of attempts that hang, then notify of them, in a thread of
     its own, because either step may hang again. Waits at most ``within`` seconds."""
@@ -32,9 +32,9 @@ def record_in_thread(
         recorded, unannounced = [], []
         for attempt in attempts:
             if attempt.over:
-                finished = attempt.finish_ended(upshot)
+                finished = attempt.finish_ended(consequence)
             elif attempt.asked is not StopReason.NOTHING:
-                finished = attempt.finish_unresponsive(upshot)
+                finished = attempt.finish_unresponsive(consequence)
                 unannounced.append((attempt, finished))
             else:
                 continue

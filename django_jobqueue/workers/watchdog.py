@@ -46,7 +46,7 @@ class Watchdog(Loop):
         self._held_at = time.monotonic()
         self.sleeps = False
 
-    def rouse(self) -> None:
+    def wake_if_asleep(self) -> None:
         """End a long sleep: the worker holds a job."""
         if self.sleeps:
             self.wake()

@@ -129,7 +129,7 @@ class Worker:
         self.watchdog = Watchdog(
             self.executors, self.held, self._give_up, self._break_down
         )
-        self.activity.wakes(self.watchdog.rouse)
+        self.activity.wakes(self.watchdog.wake_if_asleep)
         stack_dumps = self._connection("stack dumper", pooled=pooled)
         self.stack_dumper = StackDumper(self.id, stack_dumps, self.executors)
         self._loops = [self.completer, self.watchdog, self.dispatcher, self.reporter]

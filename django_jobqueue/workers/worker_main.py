@@ -122,7 +122,7 @@ class WorkerMain:
             return ENDED
         presence = Presence(worker, self._process_table, self._entry_number)
         worker.activity.wakes(presence.claimed)
-        worker.activity.wakes(self._rouse)
+        worker.activity.wakes(self._wake_if_idle)
         worker.build()
         if self._metrics is not None:
             self._counters = WorkerCounters(worker, self._metrics)
@@ -222,7 +222,7 @@ class WorkerMain:
         self._is_idle = is_idle and self._config.listen and not worker.held
         return self._is_idle
 
-    def _rouse(self) -> None:
+    def _wake_if_idle(self) -> None:
         """End a long wait; from any thread."""
         if self._is_idle:
             self._is_idle = False

@@ -154,7 +154,7 @@ def test_a_key_of_nothing_leads_back(anna: Client, db: None) -> None:
 def test_a_verb_on_nothing_changes_nothing_and_says_so(
     anna: Client, scene: Scene
 ) -> None:
-    nothing = "Nothing of what was selected is here any more."
+    nothing = "The selected rows no longer exist."
     for model, verb in (
         ("archivedjob", "replay"),
         ("jobtype", "pause"),

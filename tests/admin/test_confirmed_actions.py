@@ -95,7 +95,7 @@ def test_cancel_archives_what_waits_and_asks_what_runs(anna: Client) -> None:
     assert entries() == {str(later): cancelled, str(runs): cancelled}
     assert "wrong price" in get(anna, page_of("archivedjob", later)).text
     assert "asked to stop" in get(anna, page_of("queuedjob", runs)).text
-    gone = "Nothing of what was selected is here any more."
+    gone = "The selected rows no longer exist."
     assert act(anna, "queuedjob", "cancel", later) == gone
 
 

@@ -154,7 +154,7 @@ def test_lines_that_plain_sql_wrote_harm_nothing_and_are_bounded(anna: Client) -
     ):
         with connection.cursor() as cursor:
             cursor.execute("UPDATE jobqueue_report SET lines = %s::jsonb", [stored])
-        found = context(anna, "queuedjob", id)["page"].current.told.lines
+        found = context(anna, "queuedjob", id)["page"].current.report.lines
         assert ("good" in [line.text for line in found]) == ("good" in stored), stored
     assert "good" in get(anna, page_of("queuedjob", id)).text
 

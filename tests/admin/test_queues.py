@@ -80,7 +80,7 @@ def test_a_queue_without_a_row_is_paused_and_resumed(
 
     # One that nobody knows has no page and no pause.
     told = act(anna, "queue", "pause", "nowhere", reason="x")
-    assert told == "Nothing of what was selected is here any more."
+    assert told == "The selected rows no longer exist."
     assert anna.get(page_of("queue", "nowhere")).status_code == 302
     assert not Queue.objects.filter(name="nowhere").exists()
 

@@ -123,7 +123,7 @@ def test_some_are_left_as_they_are(anna: Client, scene: Scene) -> None:
     told = act(anna, MODEL, "replay", once, skip_at_most_once="on")
     assert told == "1 was skipped: of an at-most-once type."
     ArchivedJob.objects.filter(pk=cancelled).delete()  # pruned meanwhile
-    left = "Nothing of what was selected is here any more."
+    left = "The selected rows no longer exist."
     assert act(anna, MODEL, "replay", cancelled) == left
     assert replays() == []
     act(anna, MODEL, "replay", once)

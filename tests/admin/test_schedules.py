@@ -349,7 +349,7 @@ def test_what_the_code_says_is_overridden_field_by_field_and_cleared(
     assert len(entries()) == 2
     act(anna, "schedule", "reset", OVERRIDDEN, MADE)
     assert saved(OVERRIDDEN).rule_override is None
-    assert entries()[2:] == ["As the code says again."]
+    assert entries()[2:] == ["Reset to code."]
 
 
 def test_what_cannot_be_is_refused_at_its_field(anna: Client, scene: Scene) -> None:

@@ -156,7 +156,7 @@ def test_a_draft_is_refreshed_until_it_is_counted(
     failed = Selection(Table.ARCHIVED, (Term("status", "failed"),))
     draft = bulk.draft("replay", failed)
     screen.open(page_of("bulkoperation", draft.id))
-    screen.shows("They are being counted")
+    screen.shows("Counting:")
     screen.refreshes()
     bulk.count(draft.id)
     screen.page.locator("input[value='Replay 2 jobs']").wait_for()

@@ -104,7 +104,7 @@ def test_where_debug_is_off_somebody_must_agree(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO())
-    assert refusal("bench --jobs 60") == "Nobody is here to confirm: say --yes."
+    assert refusal("bench --jobs 60") == "No terminal to confirm on; pass --yes."
     monkeypatch.setattr("sys.stdin", Terminal("n\n"))
     assert refusal("bench --jobs 60") == "Nothing was measured."
     assert not any(rows().values())

@@ -184,7 +184,9 @@ def test_a_worker_that_does_the_others_is_no_error(
 
     monkeypatch.setattr(many_jobs, "work_here", let_another_go_on)
     said = replay("--status failed --yes")
-    assert said == Said("2 jobs were replayed.\n", "A worker did the others.\n")
+    assert said == Said(
+        "2 jobs were replayed.\n", "A worker finished the remaining jobs.\n"
+    )
     assert QueuedJob.objects.exclude(replay_of=None).count() == 3
 
 

@@ -125,7 +125,7 @@ def test_an_archived_job_and_an_async_one_are_run() -> None:
 @pytest.mark.parametrize(
     ("answers", "debug", "message"),
     [
-        (None, True, "Nobody is here to confirm: say --yes."),
+        (None, True, "No terminal to confirm on; pass --yes."),
         ("n\n", True, "Nothing was run."),
         ("y\nn\n", False, "Nothing was run."),
         ("y\n", True, ""),

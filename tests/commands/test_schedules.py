@@ -243,7 +243,7 @@ def test_one_that_no_code_declares_is_deleted_once_it_is_confirmed(
     for verb in ("--pause", "--run"):
         assert "No code declares it any more" in jobqueue(f"schedule old {verb}").out
     refused = refusal("schedule old --delete")
-    assert refused == "Nobody is here to confirm: say --yes."
+    assert refused == "No terminal to confirm on; pass --yes."
     monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
     assert refusal("schedule old --delete") == "Nothing was deleted."
     monkeypatch.setattr(sys, "stdin", Terminal("y\n"))

@@ -149,7 +149,7 @@ def test_who_is_told_to_stop_at_last_does_not_begin(
     """Between the look whether it is wanted, and its start."""
     called: list[int] = []
     attempt = attempt_of(lambda: called.append(1), timeout=9.0, **options)
-    assert attempt.unwanted is None
+    assert attempt.outcome_unstarted is None
     assert attempt.interrupt(asked)
     with pytest.raises(NotWanted) as caught:
         attempt.begin()

@@ -158,4 +158,4 @@ def test_only_a_worker_that_did_not_end_in_good_order_was_given_up_by_others(
     idle.renewer.tick()
     assert idle.process_table.entry(0).lost == is_lost
     assert idle.calls_supervisor is bool(is_lost)
-    assert ("given up by others" in caplog.text) is bool(is_lost)
+    assert ("lost its lease" in caplog.text) is bool(is_lost)

@@ -79,7 +79,7 @@ def held_by(worker: int, **values: Any) -> Holder:
     return Holder(**{"worker_id": worker, "name": "host:1", "release": "r1", **values})
 
 
-def came_to(job: ClaimedJob, outcome: Outcome, **values: Any) -> Finished:
+def finished_as(job: ClaimedJob, outcome: Outcome, **values: Any) -> Finished:
     """This attempt took two seconds and ended one second before ``report``."""
     given = {"fence": job.fence, "ran": RAN, "ended": 100.0 - SINCE, **values}
     return Finished(id=job.id, outcome=outcome, **given)

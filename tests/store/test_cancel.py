@@ -11,7 +11,7 @@ from django_jobqueue.models import ArchivedJob, Failure, QueuedJob
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.control import cancel
 from tests.store.meanwhile import Background, Hearing, open_transaction, until_waiting
-from tests.store.outcomes import came_to, held_by, report, succeeded
+from tests.store.outcomes import finished_as, held_by, report, succeeded
 from tests.store.rows import ago, archive, archived_job, claimed, make, queued_job
 from tests.store.test_finish import KEPT, seen
 
@@ -69,7 +69,7 @@ def test_a_job_that_is_being_finished_is_waited_for_and_left_out(
     id = make()
     (job,) = claimed(own, holder)
     with open_transaction(other) as transaction:
-        done = came_to(job, succeeded())
+        done = finished_as(job, succeeded())
         assert report(transaction, held_by(holder), done) == set()
         future = background(partial(cancel.cancel, own, [id], reason=""))
         until_waiting()

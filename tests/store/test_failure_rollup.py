@@ -17,7 +17,7 @@ from django_jobqueue.store.failure_rollup import FailureCount
 from django_jobqueue.store.queue.finish import GROUPS_PER_PLACE
 from django_jobqueue.store.queue.rescue import rescue
 from tests.store.meanwhile import open_transaction, together
-from tests.store.outcomes import came_to, failed, failure, held_by, report, retried
+from tests.store.outcomes import failed, failure, finished_as, held_by, report, retried
 from tests.store.rows import ADD, ONCE, ago, claimed, lane, make, make_many, register
 
 
@@ -60,7 +60,7 @@ def test_what_is_too_much_is_counted_together(own: OwnConnection, holder: int) -
     count = GROUPS_PER_PLACE + 2
     make_many(count)
     jobs = enumerate(claimed(own, holder, count))
-    done = (came_to(job, failed(failure(f"n {number}"))) for number, job in jobs)
+    done = (finished_as(job, failed(failure(f"n {number}"))) for number, job in jobs)
     for one in done:
         report(own, held_by(holder), one)
     marks = [failure(f"n {n}").fingerprint for n in range(count)]
@@ -128,7 +128,7 @@ def fail(own: OwnConnection, holder: int, *, release: str) -> FailureGroup:
     """A job fails with a worker of this release; returns the group."""
     make()
     (job,) = claimed(own, holder)
-    report(own, held_by(holder, release=release), came_to(job, retried(wait=-60)))
+    report(own, held_by(holder, release=release), finished_as(job, retried(wait=-60)))
     return FailureGroup.objects.get()
 
 

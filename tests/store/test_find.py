@@ -8,7 +8,14 @@ from django_jobqueue.store import find
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.rows import Job
 from tests.store.meanwhile import open_transaction
-from tests.store.outcomes import came_to, failed, failure, held_by, report, succeeded
+from tests.store.outcomes import (
+    failed,
+    failure,
+    finished_as,
+    held_by,
+    report,
+    succeeded,
+)
 from tests.store.rows import (
     ADD,
     ago,
@@ -69,8 +76,8 @@ def test_an_archived_job_is_found_with_its_end(own: OwnConnection, holder: int) 
     report(
         own,
         held_by(holder),
-        came_to(first, succeeded('{"total": 5}')),
-        came_to(second, failed(what)),
+        finished_as(first, succeeded('{"total": 5}')),
+        finished_as(second, failed(what)),
     )
 
     done, broken = found(own, good), found(own, bad)
@@ -104,7 +111,7 @@ def test_a_job_that_moves_to_the_archive_is_found_before_and_after(
     id = make()
     (job,) = claimed(own, holder)
     with open_transaction(other) as moving:
-        report(moving, held_by(holder), came_to(job, succeeded()))
+        report(moving, held_by(holder), finished_as(job, succeeded()))
         assert found(own, id).status == "running"
     assert found(own, id).status == "succeeded"
 

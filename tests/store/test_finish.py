@@ -22,9 +22,9 @@ from tests.store.outcomes import (
     RAN,
     RELEASED,
     SINCE,
-    came_to,
     failed,
     failure,
+    finished_as,
     held_by,
     report,
     retried,
@@ -93,7 +93,7 @@ def test_a_job_that_is_over_is_archived_with_everything_it_had(
     for _ in OVER:
         make(**KEPT, attempts=3)
     jobs = claimed(own, holder, len(OVER))
-    done = [came_to(job, EVERY[name]) for job, name in zip(jobs, OVER, strict=True)]
+    done = [finished_as(job, EVERY[name]) for job, name in zip(jobs, OVER, strict=True)]
     assert report(own, held_by(holder), *done) == set()
     assert not QueuedJob.objects.exists()
     for job, status in zip(jobs, OVER, strict=True):
@@ -112,10 +112,12 @@ def test_the_times_of_an_attempt_are_counted_back_from_its_report(
     for _ in names:
         make(run_after=due)
     *jobs, late = claimed(own, holder, len(names))
-    done = [came_to(job, EVERY[name]) for job, name in zip(jobs, names, strict=False)]
+    done = [
+        finished_as(job, EVERY[name]) for job, name in zip(jobs, names, strict=False)
+    ]
     before = timezone.now()
 
-    report(own, held_by(holder), *done, came_to(late, succeeded(), ran=500.0))
+    report(own, held_by(holder), *done, finished_as(late, succeeded(), ran=500.0))
 
     since, ran = timedelta(seconds=SINCE), timedelta(seconds=RAN)
     for held in ArchivedJob.objects.exclude(id=late.id):
@@ -141,7 +143,7 @@ def test_each_job_of_a_batch_has_its_result(own: OwnConnection, holder: int) -> 
     made = make_many(len(results))
     jobs = claimed(own, holder, len(results))
     pairs = zip(jobs, results, strict=True)
-    report(own, held_by(holder), *(came_to(j, succeeded(t)) for j, t in pairs))
+    report(own, held_by(holder), *(finished_as(j, succeeded(t)) for j, t in pairs))
     held = dict(ArchivedJob.objects.values_list("id", "result"))
     assert [held[id] for id in made] == [*results.values()]
     assert ArchivedJob.objects.filter(result__isnull=True).count() == 2
@@ -153,7 +155,7 @@ def test_a_report_that_is_sent_twice_changes_nothing_the_second_time(
     for db in (own, DjangoDatabase()):
         make_many(len(EVERY))
         jobs = claimed(own, holder, len(EVERY))
-        done = [came_to(*pair) for pair in zip(jobs, EVERY.values(), strict=True)]
+        done = [finished_as(*pair) for pair in zip(jobs, EVERY.values(), strict=True)]
         assert report(db, held_by(holder), *done) == set()
         before = everything(own)
         assert report(db, held_by(holder), *done) == {job.id for job in jobs}
@@ -171,8 +173,8 @@ def test_a_report_about_a_job_that_was_taken_away_changes_nothing(
     )
     make_many(len(EVERY) + 1)
     jobs = claimed(own, holder, len(EVERY) + 1)
-    done = [came_to(*pair) for pair in zip(jobs, EVERY.values(), strict=False)]
-    done.append(came_to(jobs[-1], failed(failure(frame="new.place"))))
+    done = [finished_as(*pair) for pair in zip(jobs, EVERY.values(), strict=False)]
+    done.append(finished_as(jobs[-1], failed(failure(frame="new.place"))))
     if wrong == "row":
         QueuedJob.objects.all().delete()
     if wrong == "fence":
@@ -189,8 +191,11 @@ def test_a_batch_may_be_mixed(own: OwnConnection, holder: int) -> None:
     make_many(len(EVERY) + 2)
     *jobs, stale, gone = claimed(own, holder, len(EVERY) + 2)
     QueuedJob.objects.filter(id=gone.id).delete()
-    done = [came_to(*pair) for pair in zip(jobs, EVERY.values(), strict=True)]
-    done += [came_to(stale, failed(), fence=stale.fence + 1), came_to(gone, retried())]
+    done = [finished_as(*pair) for pair in zip(jobs, EVERY.values(), strict=True)]
+    done += [
+        finished_as(stale, failed(), fence=stale.fence + 1),
+        finished_as(gone, retried()),
+    ]
     assert report(own, held_by(holder), *done) == {stale.id, gone.id}
     found = [archived_job(job.id) or queued_job(job.id) for job in [*jobs, stale]]
     not_started = (ArchivedJob.objects.get(id=jobs[index].id) for index in (3, 4))
@@ -207,7 +212,7 @@ def test_a_batch_may_be_mixed(own: OwnConnection, holder: int) -> None:
 
 def test_a_report_twice_in_a_batch_counts_once(own: OwnConnection, holder: int) -> None:
     make()
-    done = came_to(claimed(own, holder)[0], succeeded("5"))
+    done = finished_as(claimed(own, holder)[0], succeeded("5"))
     assert report(own, held_by(holder), done, done) == set()
     assert [held.result for held in ArchivedJob.objects.all()] == [5]
 
@@ -217,8 +222,8 @@ def test_two_reports_of_one_job_at_once_are_accepted_once(
 ) -> None:
     make_many(100)
     jobs = claimed(own, holder, 100)
-    good = [came_to(job, succeeded()) for job in jobs]
-    bad = [came_to(job, failed()) for job in reversed(jobs)]
+    good = [finished_as(job, succeeded()) for job in jobs]
+    bad = [finished_as(job, failed()) for job in reversed(jobs)]
     refused = together(
         [
             partial(report, own, held_by(holder), *good),
@@ -235,8 +240,8 @@ def test_what_is_archived_already_stays(own: OwnConnection, holder: int) -> None
     bad, first, second = claimed(own, holder, 3)
     for job in (bad, first):
         archive(id=job.id, status="cancelled")
-    assert report(own, held_by(holder), came_to(bad, failed())) == set()
-    done = [came_to(job, succeeded("5")) for job in (first, second)]
+    assert report(own, held_by(holder), finished_as(bad, failed())) == set()
+    done = [finished_as(job, succeeded("5")) for job in (first, second)]
     with pytest.raises(UniqueViolation):  # successes are refused together
         report(own, held_by(holder), *done)
     assert queued_job(bad.id) is None
@@ -250,7 +255,7 @@ def test_jobs_that_are_cancelled_this_very_moment_do_not_go_back(
     ids = make_many(3)
     jobs = claimed(own, holder, 3)
     outcomes = (retried(), snoozed(), RELEASED)
-    done = [came_to(*pair) for pair in zip(jobs, outcomes, strict=True)]
+    done = [finished_as(*pair) for pair in zip(jobs, outcomes, strict=True)]
     with open_transaction(other) as transaction:
         assert set(cancel.cancel(transaction, ids, reason="").asked) == set(ids)
         future = background(partial(report, own, held_by(holder), *done))
@@ -278,7 +283,7 @@ def test_a_batch_of_jobs_with_followers_is_one_statement(
         jobs = claimed(own, holder, 100)
         with monkeypatch.context() as patch:
             patch.setattr(OwnConnection, "fetch", counted)
-            report(own, held_by(holder), *(came_to(job, outcome) for job in jobs))
+            report(own, held_by(holder), *(finished_as(job, outcome) for job in jobs))
 
         followers = QueuedJob.objects.filter(follows__in=ids, enqueued_by=option)
         assert len(set(followers.values_list("follows", "job_type_id"))) == 200

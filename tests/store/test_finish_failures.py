@@ -18,9 +18,9 @@ from tests.store.outcomes import (
     RAN,
     RELEASED,
     SINCE,
-    came_to,
     failed,
     failure,
+    finished_as,
     held_by,
     report,
     retried,
@@ -34,7 +34,7 @@ def attempt(own: OwnConnection, holder: int, outcome: Outcome) -> None:
     """Claim the one job and finish it."""
     QueuedJob.objects.update(run_after=ago(1))
     (job,) = claimed(own, holder)
-    assert report(own, held_by(holder), came_to(job, outcome)) == set()
+    assert report(own, held_by(holder), finished_as(job, outcome)) == set()
 
 
 def test_a_failure_is_recorded_with_the_attempt_that_it_ended(
@@ -94,7 +94,7 @@ def test_the_first_failure_makes_a_group(own: OwnConnection, holder: int) -> Non
     first_seen = FailureGroup.objects.get().first_seen
     make_many(50, run_after=ago(9))
     jobs = claimed(own, holder, 50)
-    report(own, held_by(holder), *(came_to(job, failed(what)) for job in jobs))
+    report(own, held_by(holder), *(finished_as(job, failed(what)) for job in jobs))
     (group,) = FailureGroup.objects.all()
     mark = what.fingerprint
     assert (group.fingerprint, group.coarse) == (mark.value, mark.coarse)
@@ -157,9 +157,9 @@ def test_failures_of_others_are_not_trimmed(own: OwnConnection, holder: int) -> 
     )
     make(attempts=60, run_after=ago(5))
     first, second = claimed(own, holder, 2)
-    report(own, held_by(holder), came_to(second, retried()))
+    report(own, held_by(holder), finished_as(second, retried()))
     assert Failure.objects.filter(job_id=old).count() == 40
-    report(own, held_by(holder), came_to(first, retried()))
+    report(own, held_by(holder), finished_as(first, retried()))
     assert Failure.objects.filter(job_id=old).count() == MOST_FAILURES + 1
 
 
@@ -176,7 +176,7 @@ def test_a_retry_spends_its_attempt_and_a_snooze_or_release_does_not(
         assert job.attempts == 3
         before = timezone.now()
 
-        report(own, held_by(holder), came_to(job, outcome))
+        report(own, held_by(holder), finished_as(job, outcome))
 
         held = QueuedJob.objects.get(id=id)
         assert (held.status, held.worker_id, held.started_at) == ("queued", None, None)
@@ -210,7 +210,7 @@ def test_idle_workers_are_told_of_what_goes_back_and_of_nothing_else(
             set_listening(own, holder, is_idle)
             (job,) = claimed(own, holder)
             assert ear.heard() == []
-            report(own, held_by(holder), came_to(job, outcome))
+            report(own, held_by(holder), finished_as(job, outcome))
             told[name] = ear.heard()
             assert is_idle or told[name] == []
     assert told == heard
@@ -221,11 +221,11 @@ def test_a_job_that_came_back_has_a_new_fence_at_its_next_claim(
 ) -> None:
     make()
     (first,) = claimed(own, holder)
-    report(own, held_by(holder), came_to(first, retried(0)))
+    report(own, held_by(holder), finished_as(first, retried(0)))
     (second,) = claimed(own, holder)
     assert (first.fence, second.fence) == (1, 2)
-    assert report(own, held_by(holder), came_to(first, succeeded())) == {first.id}
-    assert report(own, held_by(holder), came_to(second, succeeded())) == set()
+    assert report(own, held_by(holder), finished_as(first, succeeded())) == {first.id}
+    assert report(own, held_by(holder), finished_as(second, succeeded())) == set()
 
 
 def test_a_job_that_was_cancelled_while_it_ran_does_not_come_back(
@@ -242,7 +242,7 @@ def test_a_job_that_was_cancelled_while_it_ran_does_not_come_back(
         id = make()
         (job,) = claimed(own, holder)
         cancel.cancel(own, [id], reason="not wanted")
-        assert report(own, held_by(holder), came_to(job, outcome)) == set()
+        assert report(own, held_by(holder), finished_as(job, outcome)) == set()
         held = ArchivedJob.objects.get(id=id)
         assert held.started_at is not None
         numbers = Failure.objects.filter(job_id=id).values_list("number", flat=True)

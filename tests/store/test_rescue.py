@@ -17,7 +17,7 @@ from django_jobqueue.store.control import cancel
 from django_jobqueue.store.queue import claim, rescue
 from django_jobqueue.store.queue.rescue import Rescued
 from tests.store.meanwhile import Hearing, open_transaction
-from tests.store.outcomes import came_to, held_by, report, succeeded
+from tests.store.outcomes import finished_as, held_by, report, succeeded
 from tests.store.rows import (
     ADD,
     ONCE,
@@ -50,7 +50,7 @@ def test_a_crash_is_counted_as_no_attempt(own: OwnConnection, holder: int) -> No
     assert (held.status, held.worker_id, held.started_at) == ("queued", None, None)
     assert (held.attempts, held.crashes, held.run_after) == (2, 1, due)
     assert (held.fence, held.quarantined) == (job.fence, False)
-    assert report(own, held_by(holder), came_to(job, succeeded())) == {job.id}
+    assert report(own, held_by(holder), finished_as(job, succeeded())) == {job.id}
 
 
 def test_a_crash_is_recorded_with_worker_and_reason(own: OwnConnection) -> None:
@@ -163,7 +163,7 @@ def test_a_job_that_is_committing_this_moment_is_left_to_the_next_round(
     make_many(2)
     first, second = claimed(own, holder, 2)
     with open_transaction(other) as transaction:
-        done = came_to(first, succeeded())
+        done = finished_as(first, succeeded())
         assert report(transaction, held_by(holder), done) == set()
         assert [job.id for job in take(own, holder)] == [second.id]
     assert take(own, holder) == []

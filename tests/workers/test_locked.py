@@ -23,7 +23,7 @@ from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store import partial_batches, session
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
-from django_jobqueue.store.partial_batches import each_it_can
+from django_jobqueue.store.partial_batches import apply_in_parts
 from django_jobqueue.store.queue import claim as claim_store
 from django_jobqueue.workers.claiming import unconfirmed_claims
 from django_jobqueue.workers.completing import deferred_outcomes
@@ -307,7 +307,7 @@ def test_a_search_for_what_is_locked_ends_and_tries_the_largest_parts_first(
             "SELECT FROM jobqueue_queuedjob WHERE id = ANY(%(ids)s) FOR UPDATE",
             {"ids": ids[:16]},
         )
-        left = each_it_can(own, ids, take, brief=True)
+        left = apply_in_parts(own, ids, take, brief=True)
         assert sorted(done) == sorted(ids[16:])
         assert sorted(id for part in left for id in part.items) == sorted(ids[:16])
         assert len(left) < 16

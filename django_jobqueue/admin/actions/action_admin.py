@@ -214,7 +214,7 @@ class ActionAdmin(JobQueueAdmin):
                 )
             rows = self.rows_of(request, keys)
             if not rows:
-                text = gettext("Nothing of what was selected is here any more.")
+                text = gettext("The selected rows no longer exist.")
                 return self._warned(request, text)
         form = self._form(request, action, rows)
         if "confirmed" not in request.POST or not form.is_valid():

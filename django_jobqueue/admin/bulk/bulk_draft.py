@@ -206,8 +206,8 @@ def _counts(draft: Draft, plan: Plan) -> list[str]:
 
 def _so_far(counted: Counted) -> str:
     text = gettext(
-        "They are being counted: %(jobs)s so far, among %(rows)s that were looked at. "
-        "What is said here is of these."
+        "Counting: %(jobs)s so far, among %(rows)s examined. "
+        "The figures below are of these."
     )
     rows = numbers.number(counted.examined)
     return text % {"jobs": jobs_text(counted.number), "rows": rows}

@@ -15,7 +15,7 @@ from django_jobqueue.admin.jobs.free_key import held_key
 from django_jobqueue.admin.jobs.job_admin import tries_of, type_link
 from django_jobqueue.admin.jobs.job_attempts import Attempt, Attempts
 from django_jobqueue.admin.jobs.job_page import JobPage, Reader
-from django_jobqueue.admin.jobs.job_reports import Told
+from django_jobqueue.admin.jobs.job_reports import ShownReport
 from django_jobqueue.admin.jobs.timeline import Step, timeline
 from django_jobqueue.admin.parts import catalogue, display, tags
 from django_jobqueue.admin.parts.policies import own_rows
@@ -114,7 +114,7 @@ def _end(job: Any) -> Step:
     return Step(str(job.get_status_display()), job.finished_at, note, job.status)
 
 
-def _success(job: Any, told: Told | None) -> Attempt | None:
+def _success(job: Any, report: ShownReport | None) -> Attempt | None:
     """The attempt that succeeded stands on the job itself."""
     if job.status != ArchivedStatus.SUCCEEDED:
         return None
@@ -126,5 +126,5 @@ def _success(job: Any, told: Told | None) -> Attempt | None:
         ran_ms=job.run_ms,
         worker=display.visible(job.worker),
         release=display.visible(job.release),
-        told=told,
+        report=report,
     )

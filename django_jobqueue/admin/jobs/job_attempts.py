@@ -14,7 +14,7 @@ from django.db.models.functions import Cast, Left, Right
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from django_jobqueue.admin.jobs.job_reports import Reports, Told
+from django_jobqueue.admin.jobs.job_reports import Reports, ShownReport
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.tracebacks import Traceback, traceback_of
 from django_jobqueue.models import Failure
@@ -50,7 +50,7 @@ class Attempt:
     log: str = ""
     note: str = ""  # what is not shown
     group: Any = ""
-    told: Told | None = None
+    report: ShownReport | None = None
 
     @property
     def when(self) -> Any:
@@ -148,7 +148,7 @@ def attempts_of(job_id: UUID, before: int | None, shown: Shown) -> Attempts:
     shown.reports.read(one.number for one in [*failures, first] if one)
     return Attempts(
         runs=list(_runs(failures, shown)),
-        first=None if first is None else _told(first, shown),
+        first=None if first is None else _shown(first, shown),
         older=failures[-1].pk if more else None,
         is_newest=before is None,
     )
@@ -158,7 +158,7 @@ def _runs(failures: Iterable[Any], shown: Shown) -> Iterator[Run]:
     """Those in a row that ended alike, as one that the newest speaks for."""
     for _likeness, run in groupby(failures, key=_likeness_of):
         newest, *others = run
-        yield Run([_told(newest, shown), *(_attempt(one, shown) for one in others)])
+        yield Run([_shown(newest, shown), *(_attempt(one, shown) for one in others)])
 
 
 def _rows(job_id: UUID) -> QuerySet[Failure]:
@@ -191,15 +191,15 @@ def _attempt(failure: Any, shown: Shown) -> Attempt:
         ran_ms=ran,
         worker=display.visible(failure.worker),
         release=display.visible(failure.release),
-        told=shown.reports.take(failure.number, failure.started_at),
+        report=shown.reports.take(failure.number, failure.started_at),
     )
 
 
-def _told(failure: Any, shown: Shown) -> Attempt:
+def _shown(failure: Any, shown: Shown) -> Attempt:
     """The same, and what went wrong."""
     traceback, text, note = _traceback(failure, shown)
     attempt = _attempt(failure, shown)
-    has_lines = attempt.told is not None and attempt.told.lines
+    has_lines = attempt.report is not None and attempt.report.lines
     return replace(
         attempt,
         error_class=display.visible(failure.error_class),

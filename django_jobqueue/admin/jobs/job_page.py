@@ -20,7 +20,7 @@ from django_jobqueue.admin.jobs.job_attempts import (
     Shown,
     attempts_of,
 )
-from django_jobqueue.admin.jobs.job_reports import Reports, Told
+from django_jobqueue.admin.jobs.job_reports import Reports, ShownReport
 from django_jobqueue.admin.jobs.related_jobs import Dot
 from django_jobqueue.admin.jobs.timeline import Step
 from django_jobqueue.admin.parts import display, json_tree
@@ -62,11 +62,11 @@ class JobPage:
         return self.current or self.attempts.newest
 
     @property
-    def progress(self) -> Told | None:
+    def progress(self) -> ShownReport | None:
         """How far the attempt is that goes on."""
-        told = self.current.told if self.current else None
+        report = self.current.report if self.current else None
         is_running = self.current is not None and self.current.style == "running"
-        return told if told and told.has_progress and is_running else None
+        return report if report and report.has_progress and is_running else None
 
 
 class Reader:

@@ -41,7 +41,7 @@ class Line(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ShownReport:
     """The report of one attempt, as the page shows it."""
 
     percent: int | None = None
@@ -66,7 +66,9 @@ class Reports:
     def __init__(
         self, job: QueuedJob | ArchivedJob, text: Callable[[str], str]
     ) -> None:
-        self.current: Told | None = None  # of the attempt that goes on, or succeeded
+        self.current: ShownReport | None = (
+            None  # of the attempt that goes on, or succeeded
+        )
         self._job = job
         self._text = text
         self._rows: list[Any] = []
@@ -85,13 +87,13 @@ class Reports:
             row = self._row(job.attempts, job.started_at)
             is_running = job.status == QueuedStatus.RUNNING
             left = _time_left(row) if row and is_running else ""
-            self.current = row and self._told(row, left)
+            self.current = row and self._shown(row, left)
 
-    def take(self, number: int, since: datetime | None) -> Told | None:
+    def take(self, number: int, since: datetime | None) -> ShownReport | None:
         """The report of the attempt with this number and start; ask for the newest
         attempt first."""
         row = self._row(number, since)
-        return row and self._told(row)
+        return row and self._shown(row)
 
     def _row(self, number: int, since: datetime | None) -> Any:
         """The report of this attempt, which is given away; None if there is none."""
@@ -104,7 +106,7 @@ class Reports:
         self._rows.remove(rows[0])
         return rows[0]
 
-    def _told(self, row: Any, left: str = "") -> Told:
+    def _shown(self, row: Any, left: str = "") -> ShownReport:
         remarks = []
         if row.dropped:
             text = ngettext(
@@ -114,7 +116,7 @@ class Reports:
             )
             remarks.append(text % {"count": numbers.rounded(row.dropped)})
         lines = list(self._lines(row.lines_text, remarks))
-        return Told(
+        return ShownReport(
             percent=numbers.whole_percent(row.done, row.total),
             text=numbers.done_text(row.done, row.total),
             note=self._text(row.note),

@@ -63,7 +63,7 @@ from django_jobqueue.search.selection import RUNNING, Selection, Table
 from django_jobqueue.stats.why_not_running import why_not
 from django_jobqueue.text import numbers, timezones
 
-PUT_OFF = (AttemptEnd.SNOOZED, AttemptEnd.RELEASED)
+NOT_FAILURES = (AttemptEnd.SNOOZED, AttemptEnd.RELEASED)
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ class RowContext:
     sees_queues: bool = False
     sees_limits: bool = False
     why: Sequence[str] = ()  # it is not running, in words
-    told: Report | None = None  # by the attempt that goes on
+    report: Report | None = None  # by the attempt that goes on
     summary: str | None = None  # of its data
 
 
@@ -185,7 +185,7 @@ class QueuedJobAdmin(JobAdmin):
         workers = _workers({row.worker_id for row in rows if row.worker_id})
         reasons = why_not(rows, types=types, queues=queues, workers=workers.values())
         errors = _last_errors([row.pk for row in rows if row.attempts or row.crashes])
-        told = progress_bars.told_by(rows)
+        report = progress_bars.reports_of(rows)
         sees_workers = may_view(request, Worker)
         sees_types, sees_queues = may_view(request, JobType), may_view(request, Queue)
         sees_limits = may_view(request, KeyLimit)
@@ -202,7 +202,7 @@ class QueuedJobAdmin(JobAdmin):
                 sees_queues,
                 sees_limits,
                 reasons[row.pk],
-                told.get(row.pk),
+                report.get(row.pk),
                 about.get(row.pk),
             )
         return rows
@@ -217,7 +217,7 @@ class QueuedJobAdmin(JobAdmin):
         """The state, the progress, and the error of the last attempt."""
         lines = [
             state_of(job, job.row_context),
-            *progress_bars.bar_cell(job.row_context.told),
+            *progress_bars.bar_cell(job.row_context.report),
         ]
         error = job.row_context.error
         if error is not None:
@@ -309,7 +309,7 @@ def _last_errors(ids: list[UUID]) -> dict[UUID, Failure]:
         return {}
     failures = (
         Failure.objects.filter(job_id__in=ids)
-        .exclude(end__in=PUT_OFF)
+        .exclude(end__in=NOT_FAILURES)
         .order_by("job_id", "-number", "-id")
         .distinct("job_id")
         .only("job_id", "error_class", "error_message", "reason")

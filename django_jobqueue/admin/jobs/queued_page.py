@@ -16,7 +16,7 @@ from django_jobqueue.admin.jobs.free_key import held_key
 from django_jobqueue.admin.jobs.job_admin import tries_of, type_link
 from django_jobqueue.admin.jobs.job_attempts import Attempt
 from django_jobqueue.admin.jobs.job_page import JobPage, Reader
-from django_jobqueue.admin.jobs.job_reports import Told
+from django_jobqueue.admin.jobs.job_reports import ShownReport
 from django_jobqueue.admin.jobs.timeline import Step, timeline
 from django_jobqueue.admin.parts import display, tags
 from django_jobqueue.admin.parts.policies import own_rows
@@ -81,7 +81,9 @@ def _place(job: Any) -> stack_dump.Place:
     return stack_dump.place_of(job)
 
 
-def _running(job: Any, told: Told | None, place: stack_dump.Place) -> Attempt | None:
+def _running(
+    job: Any, report: ShownReport | None, place: stack_dump.Place
+) -> Attempt | None:
     """The running attempt."""
     if job.status != QueuedStatus.RUNNING:
         return None
@@ -100,7 +102,7 @@ def _running(job: Any, told: Told | None, place: stack_dump.Place) -> Attempt | 
         worker=display.visible(worker.name) if worker else "",
         note=" ".join(notes),
         traceback=place.traceback,
-        told=told,
+        report=report,
     )
 
 

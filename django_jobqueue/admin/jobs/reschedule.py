@@ -158,7 +158,7 @@ class AttemptsForm(ActionForm):
         label=_("Attempts"),
         min_value=1,
         max_value=GREATEST,
-        help_text=_("In all, with those that were made."),
+        help_text=_("Total, including past attempts."),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

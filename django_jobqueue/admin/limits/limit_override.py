@@ -63,9 +63,7 @@ class OverrideForm(ActionForm):
         required=False,
         min_value=1,
         max_value=MOST_SHARE,
-        help_text=_(
-            "Jobs of this key alone that start each time that it is its turn. Empty: 1."
-        ),
+        help_text=_("Jobs this key may start per turn. Default: 1."),
     )
 
     of = forms.CharField(required=False, strip=False, widget=forms.HiddenInput)

@@ -15,7 +15,7 @@ from django_jobqueue.models import Report
 from django_jobqueue.text import numbers
 
 
-def told_by(jobs: Iterable[Any]) -> dict[UUID, Report]:
+def reports_of(jobs: Iterable[Any]) -> dict[UUID, Report]:
     """The reports of the running attempts, by job; one query if any of them runs."""
     fences = {job.pk: job.fence for job in jobs if job.status == QueuedStatus.RUNNING}
     if not fences:
@@ -23,16 +23,20 @@ def told_by(jobs: Iterable[Any]) -> dict[UUID, Report]:
     reports = Report.objects.latest_for(fences).only(
         "job_id", "fence", "done", "total", "note"
     )
-    return {told.job_id: told for told in reports if told.fence == fences[told.job_id]}
+    return {
+        report.job_id: report
+        for report in reports
+        if report.fence == fences[report.job_id]
+    }
 
 
-def bar_cell(told: Report | None) -> list[SafeString]:
+def bar_cell(report: Report | None) -> list[SafeString]:
     """A small bar and the note, if there are any."""
-    if told is None:
+    if report is None:
         return []
-    percent = numbers.whole_percent(told.done, told.total)
-    text = numbers.done_text(told.done, told.total)
-    note = display.shown_text(told.note, display.CELL)
+    percent = numbers.whole_percent(report.done, report.total)
+    text = numbers.done_text(report.done, report.total)
+    note = display.shown_text(report.note, display.CELL)
     cells = []
     if percent is not None:
         cells.append(

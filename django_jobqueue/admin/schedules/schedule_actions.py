@@ -166,7 +166,7 @@ class ResetSchedules(ConfirmedAction):
 
     name = "reset"
     menu_label = _("Clear overrides of selected %(verbose_name_plural)s")
-    label = _("As the code says")
+    label = _("Reset to code")
     rights = ("change_schedule",)
     replaces = OVERRIDDEN
 
@@ -189,9 +189,9 @@ class ResetSchedules(ConfirmedAction):
         changed = [row for row in rows if is_overridden(row)]
         for row in changed:
             operations.override(row.pk, by=by, rule=None, time_zone=None, data=None)
-        text = gettext("As the code says again: %(names)s.")
+        text = gettext("Reset to code: %(names)s.")
         text %= {"names": display.names(_keys(changed)) or display.NOTHING}
-        return Done(text, (), changed, gettext("As the code says again."))
+        return Done(text, (), changed, gettext("Reset to code."))
 
 
 class DeleteSchedules(ConfirmedAction):

@@ -144,7 +144,7 @@ def _problem_of_database(error: Exception) -> Problem | None:
     """The problem of an outage, a time limit, or a value that no column takes."""
     retry = {"Retry-After": str(RETRY_AFTER)}
     if isinstance(error, DataError):
-        return Problem("invalid_parameter", "A value is none that can be stored.")
+        return Problem("invalid_parameter", "A value cannot be stored.")
     if isinstance(error, StoreUnavailable):
         retry["Retry-After"] = str(max(1, round(error.retry_in)))
     elif not isinstance(error, OperationalError | InterfaceError):

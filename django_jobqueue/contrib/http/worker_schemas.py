@@ -44,7 +44,8 @@ class NewRemoteWorker(Body):
         1, description="How many jobs it has at once, at most."
     )
     lease_seconds: Annotated[float, Field(strict=True, ge=10, le=600)] = Field(
-        60.0, description="Its jobs go to others if it says nothing for so long."
+        60.0,
+        description="Its jobs are rescued after this many seconds without a heartbeat.",
     )
     release: Annotated[
         Text, Field(max_length=NAME_LENGTH), AfterValidator(check_line)

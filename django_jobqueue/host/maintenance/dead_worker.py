@@ -18,7 +18,7 @@ from django_jobqueue.host.maintenance.overruns import Overruns
 from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import is_contended
-from django_jobqueue.store.partial_batches import BRIEF, each_it_can
+from django_jobqueue.store.partial_batches import BRIEF, apply_in_parts
 from django_jobqueue.store.queue import rescue
 from django_jobqueue.store.queue.rescue import BATCH, Rescued, rescue_some
 from django_jobqueue.store.rollup import Count
@@ -93,7 +93,7 @@ class JobRecovery:
         take = partial(self._take, db)
         for start in range(0, len(ids), BATCH):
             part = ids[start : start + BATCH]
-            for left in each_it_can(db, part, take, brief=True):
+            for left in apply_in_parts(db, part, take, brief=True):
                 self.refused |= dict.fromkeys(left.items, left.error)
 
     def _take(self, db: OwnConnection, only: Sequence[UUID] | None) -> int:

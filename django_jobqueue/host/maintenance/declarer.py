@@ -14,7 +14,7 @@ from django_jobqueue.processes.loop import FOREVER, Loop
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import in_a_line
-from django_jobqueue.store.partial_batches import each_it_can
+from django_jobqueue.store.partial_batches import apply_in_parts
 from django_jobqueue.store.queue.hand_over import declare_endpoints
 from django_jobqueue.store.schedules import declare as declare_schedules
 
@@ -50,7 +50,7 @@ class Declarer(Loop):
 
     def _is_declared(self, db: OwnConnection, step: Step) -> bool:
         what, items, write = step
-        left = each_it_can(db, items, write, brief=True)
+        left = apply_in_parts(db, items, write, brief=True)
         for one in left:
             names = ", ".join(getattr(item, "name", str(item)) for item in one.items)
             line = f"{what} {names}: {in_a_line(one.error)}"

@@ -16,7 +16,7 @@ from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.processes.loop import Loop
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import in_a_line, is_contended
-from django_jobqueue.store.partial_batches import each_it_can
+from django_jobqueue.store.partial_batches import apply_in_parts
 from django_jobqueue.store.queue import expire
 
 logger = logging.getLogger("django_jobqueue.maintenance")
@@ -68,7 +68,7 @@ class Expirer(Loop):
         now = time.monotonic()
         self._refused = {id: at for id, at in self._refused.items() if at > now}
         ids = expire.due(self._connection, self._refused)
-        for left in each_it_can(self._connection, ids, self._expire, brief=True):
+        for left in apply_in_parts(self._connection, ids, self._expire, brief=True):
             delay = LOCKED_AFTER if left.is_locked else AGAIN_AFTER
             for id in left.items:
                 logger.error(

@@ -136,7 +136,9 @@ class Renewer(Loop):
             elif worker in alive:
                 self._warn_locked(entry)
             elif worker not in left:
-                logger.error("Worker %s was given up by others", entry.pid)
+                logger.error(
+                    "Worker %s lost its lease: another host took it over", entry.pid
+                )
                 self._process_table.write(entry.number, lost=1)
                 self._process_table.call_supervisor()
 
@@ -183,17 +185,21 @@ class Renewer(Loop):
     def _read_cancellation(self, entry: ProcessEntry) -> None:
         """Find out whether a job was cancelled in a worker that cannot hear of it,
         because a handler holds the interpreter's lock. Raises StoreUnavailable."""
-        if not entry.held or entry.unwanted or not is_silent(entry.watched / 1_000):
+        if (
+            not entry.held
+            or entry.ignores_cancel
+            or not is_silent(entry.watched / 1_000)
+        ):
             return
         running = self._process_table.attempts(entry.number).running()
         if ids := [attempt.job for attempt in running]:
             try:
-                unwanted = cancel.requested_long_ago(self._connection, ids, conf.grace)
+                ignores = cancel.requested_long_ago(self._connection, ids, conf.grace)
             except StoreUnavailable as error:
                 error.retry_in = min(error.retry_in, conf.lease / 10)
                 raise
-            if unwanted:
-                self._process_table.write(entry.number, unwanted=1)
+            if ignores:
+                self._process_table.write(entry.number, ignores_cancel=1)
                 self._process_table.call_supervisor()
 
     def _note_requests(self, entries: Mapping[int, ProcessEntry]) -> None:

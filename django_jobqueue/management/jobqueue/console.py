@@ -139,7 +139,7 @@ class Console:
         self,
         question: str,
         nothing: str,
-        nobody: str = "Nobody is here to confirm: say --yes.",
+        nobody: str = "No terminal to confirm on; pass --yes.",
     ) -> None:
         """Ask. Raises CommandError with ``nobody`` if nobody is there, or with
         ``nothing`` if the answer is no."""

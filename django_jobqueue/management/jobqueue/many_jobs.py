@@ -240,7 +240,7 @@ class ByFilter:
         if not self._is_over:
             state = WorkState(operations.bulk.get(self.draft.id).state).value
             if state == WorkState.DONE:  # somebody resumed it beside this command
-                self._console.warn("A worker did the others.")
+                self._console.warn("A worker finished the remaining jobs.")
                 return
             raise CommandError(
                 f"Bulk operation {self.draft.id} is {state} by now. {self._summary()}"

@@ -191,9 +191,9 @@ def insert_many_unique(
         left = keys[start : start + CHUNK]
         while left:
             insert = _insert_taken if new.unique_window else _insert_calls
-            came_to = insert(db, new, same, calls, left)
-            left = [key for key in left if key not in came_to]
-            for key, id in came_to.items():
+            inserted_ids = insert(db, new, same, calls, left)
+            left = [key for key in left if key not in inserted_ids]
+            for key, id in inserted_ids.items():
                 if id != calls[key][0]:
                     many.replaced[key] = id
             if left and new.unique_window:

@@ -24,7 +24,7 @@ _BACK: Final = f"""
 , gone AS (
   DELETE FROM jobqueue_queuedjob AS job
    USING held
-   WHERE job.id = held.id AND held.unwanted
+   WHERE job.id = held.id AND held.cancel_requested
   RETURNING {MOVED_OF_JOB}, job.attempts - 1 AS attempts, job.crashes,
             job.cancel_reason
 ), archived AS (
@@ -41,12 +41,15 @@ _BACK: Final = f"""
      SET status = 'queued', worker_id = NULL, started_at = NULL,
          attempts = job.attempts - 1
     FROM held
-   WHERE job.id = held.id AND NOT held.unwanted
+   WHERE job.id = held.id AND NOT held.cancel_requested
   RETURNING pg_notify('jobqueue', '{News.BEHIND.prefix}' || job.queue) AS sent
 )
-SELECT held.id, held.job_type, held.unwanted, (SELECT count(sent) FROM back) FROM held
+SELECT held.id, held.job_type, held.cancel_requested, (SELECT count(sent) FROM back)
+  FROM held
 """
-_HELD: Final = "job.id, job.job_type, job.cancel_requested_at IS NOT NULL AS unwanted"
+_HELD: Final = (
+    "job.id, job.job_type, job.cancel_requested_at IS NOT NULL AS cancel_requested"
+)
 # The worker stands in the join and not in a condition, as in finish.SUCCEED.
 RELEASE: Final = f"""
 WITH held AS MATERIALIZED (

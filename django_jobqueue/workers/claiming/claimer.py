@@ -14,7 +14,7 @@ from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.processes.lane_progress import SharedLaneProgress
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import in_a_line, is_contended, is_refusal
-from django_jobqueue.store.partial_batches import BRIEF, each_it_can
+from django_jobqueue.store.partial_batches import BRIEF, apply_in_parts
 from django_jobqueue.store.queue import claim, release
 from django_jobqueue.store.queue.lane_turn import Turn, fill, turn_of
 from django_jobqueue.store.rows import ClaimedJob, Lane
@@ -282,7 +282,7 @@ class Claimer:
                 )
                 self.lane_selection.resting.discard(part)
 
-        for left in each_it_can(self._connection, part, claim_part, brief=True):
+        for left in apply_in_parts(self._connection, part, claim_part, brief=True):
             for job_type in {known.lane.job_type for known in left.items}:
                 self.lane_selection.resting.add(job_type, in_a_line(left.error))
         return attempts

@@ -24,7 +24,7 @@ from django_jobqueue.processes.loop import FOREVER, Loop
 from django_jobqueue.store import endpoint_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import in_a_line, is_contended
-from django_jobqueue.store.partial_batches import BRIEF, each_it_can
+from django_jobqueue.store.partial_batches import BRIEF, apply_in_parts
 from django_jobqueue.store.queue import finish
 from django_jobqueue.store.queue.finish import Finished, Holder
 from django_jobqueue.store.queue.hand_over import hand_over
@@ -232,7 +232,7 @@ class Completer(Loop):
             return
         write_part = partial(self._write_part, write)
         unwritten = sorted(self._write_whole(write_part, batch), key=contended_for)
-        for left in each_it_can(self._connection, unwritten, write_part, brief=True):
+        for left in apply_in_parts(self._connection, unwritten, write_part, brief=True):
             if left.is_locked:
                 self._defer(left.items, left.error)
             else:
@@ -349,7 +349,7 @@ class Completer(Loop):
             return
         write = partial(self._write_reports, self._connection)
         brief = self._deferred.has_locked or self._is_closing
-        for left in each_it_can(self._connection, attempts, write, brief=brief):
+        for left in apply_in_parts(self._connection, attempts, write, brief=brief):
             logger.warning(
                 "The last reports of %d attempts are not written: %s",
                 len(left.items),

@@ -49,13 +49,13 @@ class Threads(Executor):
         if attempts:
             wanted = self._threads_for(attempts)
             self._buffer.extend(attempts)  # first: see idle.py
-            self._rouse(wanted)
+            self._wake(wanted)
 
     def nudge(self) -> None:
         """If what waits has not moved since the last nudge, use every thread."""
         first = self._buffer[0] if self._buffer else None
         if first is not None and first is self._stuck:
-            self._rouse(self.slots)
+            self._wake(self.slots)
         self._stuck = first
 
     def _threads_for(self, attempts: Sequence[Attempt]) -> int:
@@ -76,16 +76,16 @@ class Threads(Executor):
         at_it = sum(self.runtimes.is_short(a.job.job_type) for a in self.running)
         return len(names) - tiny + min(tiny, max(0, useful - at_it))
 
-    def _rouse(self, wanted: int) -> None:
+    def _wake(self, wanted: int) -> None:
         """Wake this many threads, or start them."""
         with self._lock:
-            roused = min(wanted, self._idle)
-            self._idle -= roused
-        for _ in range(roused):
+            woken = min(wanted, self._idle)
+            self._idle -= woken
+        for _ in range(woken):
             self._calls.put(None)
-        if roused == wanted:
+        if woken == wanted:
             return
-        for _ in range(min(wanted - roused, self.slots - self._count())):
+        for _ in range(min(wanted - woken, self.slots - self._count())):
             name = f"jobs-{len(self._threads) + 1}"
             self._threads.append(in_thread(name, self._work))
 
@@ -93,8 +93,8 @@ class Threads(Executor):
         """Stop after what runs; True if every thread ended in time."""
         self._stopping = True
         with self._lock:
-            roused, self._idle = self._idle, 0
-        for _ in range(roused):
+            woken, self._idle = self._idle, 0
+        for _ in range(woken):
             self._calls.put(None)
         deadline = time.monotonic() + timeout
         for thread in self._threads:

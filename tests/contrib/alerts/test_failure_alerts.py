@@ -20,7 +20,7 @@ from django_jobqueue.models import FailureGroup
 from django_jobqueue.store.connection import FINISHING, OwnConnection
 from django_jobqueue.store.queue import finish, rescue
 from tests.contrib.alerts.conftest import TEST_CALLABLE, alerts_to, retry_now
-from tests.store.outcomes import came_to, failed, failure, held_by, report
+from tests.store.outcomes import failed, failure, finished_as, held_by, report
 from tests.store.rows import ADD, claimed, make_many, register
 
 FILE = "tests.contrib.alerts.conftest"
@@ -31,7 +31,7 @@ def fail(own: OwnConnection, *messages: str) -> None:
     make_many(len(messages))
     jobs = claimed(own, worker, count=len(messages))
     ends = [
-        came_to(job, failed(failure(text)))
+        finished_as(job, failed(failure(text)))
         for job, text in zip(jobs, messages, strict=True)
     ]
     assert report(own, held_by(worker), *ends) == set()
@@ -55,7 +55,9 @@ def test_workers_that_meet_a_new_error_at_once_make_one_alert(
         db.fetch("SELECT 1")
         for job in jobs[number * each : (number + 1) * each]:
             barrier.wait(30)
-            report(db, held_by(worker), came_to(job, failed(failure("no such order"))))
+            report(
+                db, held_by(worker), finished_as(job, failed(failure("no such order")))
+            )
         db.close()
         connections.close_all()
 
@@ -95,7 +97,7 @@ def test_a_crash_makes_an_alert_and_what_a_failed_transaction_recorded_none(
     worker = register(own)
     make_many(2)
     first, _ = claimed(own, worker, count=2)
-    stolen = came_to(first, failed())
+    stolen = finished_as(first, failed())
     stolen.fence += 1
     with alerts_to() as sent:
         assert finish.end(own, held_by(worker), [stolen], 0.0) == {first.id}
