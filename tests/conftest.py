@@ -21,7 +21,6 @@ from django_jobqueue import signals
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedules import schedules
 from django_jobqueue.operations import hosts as operators_hosts
-from django_jobqueue.operations import workers as operators_workers
 from django_jobqueue.store.connection import PINNED, OwnConnection
 from tests.support import database, failure_report, selection
 from tests.support.hand_driven import make_worker as make_worker
@@ -187,13 +186,7 @@ def requests_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers and hosts are asked at once, also in the transaction of a test, which
     never commits."""
     # private: it waits for the commit, which never comes.
-    monkeypatch.setattr(operators_workers, "_ask", lambda db, ids, ask: ask(db, ids))
-    # private: as above
-    monkeypatch.setattr(
-        operators_hosts,
-        "_ask",
-        lambda db, hosts, ask: hosts and ask(db, [host.id for host in hosts]),
-    )
+    monkeypatch.setattr(operators_hosts, "_at_commit", lambda db, ask: ask())
 
 
 @pytest.fixture
