@@ -316,8 +316,8 @@ def test_a_draft_waits_until_its_jobs_are_counted(log_in: LogIn) -> None:
     bulk.WORK.do_chunk(id, max_rows=5)
     client = log_in(*REPLAYER)
     shown = get(client, page_of(MODEL, id))
-    assert "5 jobs so far, among 5 that were looked at" in shown.text
-    assert "What is said here is of these. 5 failed." in shown.text
+    assert "5 jobs so far, among 5 examined" in shown.text
+    assert "The figures below are of these. 5 failed." in shown.text
     assert shown.all("div", **{"data-jq-region": "draft"})[0]["data-jq-soon"] is None
     assert button(shown) == []
     assert shown.all("input", name="reason") == []
