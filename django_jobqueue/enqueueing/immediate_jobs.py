@@ -15,6 +15,7 @@ from django.db import transaction
 
 from django_jobqueue import signals
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.policy import READABLE
 from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.exceptions import AlreadyArchived, UnknownJobType
 from django_jobqueue.store.queue.insert import inserted_job
@@ -104,7 +105,7 @@ def _job(new: NewJob, id: UUID, data: Any) -> Job:
     priorities = (new.priority, new.declared_priority, 0)
     expires_at = new.expires_at
     if expires_at is None and new.expires_in is not None:
-        expires_at = run_after + new.expires_in
+        expires_at = run_after + min(new.expires_in, READABLE[1] - run_after)
     row = (
         new.queue or "default",
         next(p for p in priorities if p is not None),

@@ -1565,6 +1565,15 @@ class Migration(PostgreSQLMigration):
                     ),
                 ),
                 (
+                    "expires_in",
+                    models.DurationField(
+                        blank=True,
+                        help_text="From when the job was first due until it expires.",
+                        null=True,
+                        verbose_name="expires in",
+                    ),
+                ),
+                (
                     "created_at",
                     models.DateTimeField(
                         db_default=django_jobqueue.models.fields.ClockTimestamp(),
@@ -1882,6 +1891,15 @@ class Migration(PostgreSQLMigration):
                     "expires_at",
                     models.DateTimeField(
                         blank=True, null=True, verbose_name="expires at"
+                    ),
+                ),
+                (
+                    "expires_in",
+                    models.DurationField(
+                        blank=True,
+                        help_text="From when the job was first due until it expires.",
+                        null=True,
+                        verbose_name="expires in",
                     ),
                 ),
                 (

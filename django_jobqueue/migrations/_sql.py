@@ -133,6 +133,21 @@ $body$
 """
 NO_WEIGHT = "DROP FUNCTION IF EXISTS jobqueue_weight(jsonb, jsonb)"
 
+# The only definition of a moment that is counted from another one: no later than any
+# moment of a job may be, which Python can still read. READABLE in domain/policy.py is the
+# same. Without a wait there is none, and nothing is called.
+LATER = """
+CREATE FUNCTION jobqueue_later(moment timestamptz, wait interval) RETURNS timestamptz
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE AS $body$
+DECLARE
+  latest CONSTANT timestamptz := '9999-12-30 00:00+00';
+BEGIN
+  RETURN least(moment + least(wait, latest - moment), latest);
+END
+$body$
+"""
+NOT_LATER = "DROP FUNCTION IF EXISTS jobqueue_later(timestamptz, interval)"
+
 # Workers read their policies again after whatever changes a limit by key: an operator, a
 # deploy, plain SQL. A worker that took a limit for unlimited claims nothing until then.
 LIMIT_CHANGED = """
@@ -267,7 +282,10 @@ BEGIN
   END IF;
   NEW.limit_key := coalesce(NEW.limit_key,
                             jobqueue_limit_key(policy.limit_rule, NEW.data));
-  NEW.expires_at := coalesce(NEW.expires_at, NEW.run_after + policy.expires_in);
+  NEW.expires_in := coalesce(NEW.expires_in, NEW.expires_at - NEW.run_after,
+                             policy.expires_in);
+  NEW.expires_at := coalesce(NEW.expires_at,
+                             jobqueue_later(NEW.run_after, NEW.expires_in));
   RETURN NEW;
 END
 $body$;
@@ -420,7 +438,7 @@ DECLARE
   arguments jsonb;
   due timestamptz;
   ends timestamptz;
-  latest CONSTANT timestamptz := '9999-12-30 00:00+00';
+  lifetime interval;
   new_id uuid;
   held_key uuid;
   until_started boolean;
@@ -459,10 +477,9 @@ BEGIN
     SELECT coalesce(jsonb_object_agg(one.key, one.value), '{}') INTO arguments
       FROM jsonb_each(finished) AS one
      WHERE follower.follower_arguments ? one.key;
-    due := least(
-      latest,
-      coalesce((entry ->> 'run_after')::timestamptz, clock_timestamp())
-      + make_interval(secs => coalesce((entry ->> 'delay')::float8, 0)));
+    due := jobqueue_later(
+      coalesce((entry ->> 'run_after')::timestamptz, clock_timestamp()),
+      make_interval(secs => coalesce((entry ->> 'delay')::float8, 0)));
     held_key := coalesce(
       (entry ->> 'unique_key')::uuid,
       jobqueue_unique_key(follower.name, follower.unique_rule, arguments));
@@ -485,26 +502,23 @@ BEGIN
     due := greatest(due, clock_timestamp()
                          + (follower.unique_rule ->> 'debounce')::float8
                          * interval '1 second');
-    ends := coalesce((entry ->> 'expires_at')::timestamptz,
-                     due + coalesce(
-                       make_interval(secs => (entry ->> 'expires_in')::float8),
-                       follower.expires_in));
-    IF ends > latest THEN  -- or the job that it follows could never end
-      ends := latest;
-    END IF;
+    ends := jobqueue_later((entry ->> 'expires_at')::timestamptz, interval '0');
+    lifetime := coalesce(ends - due,
+                         make_interval(secs => (entry ->> 'expires_in')::float8),
+                         follower.expires_in);
     UPDATE jobqueue_queuedjob SET unique_key = NULL
      WHERE unique_key = held_key AND status = 'queued'
        AND expires_at <= clock_timestamp();
     LOOP
       INSERT INTO jobqueue_queuedjob (
              id, job_type, queue, priority, data, follows, enqueued_by, run_after,
-             expires_at, created_at, max_attempts, timeout, backoff, tags, metadata,
+             expires_at, expires_in, created_at, max_attempts, timeout, backoff, tags, metadata,
              followers, unique_key, unique_until_started, limit_key, weight)
       VALUES (new_id, follower.name, coalesce(entry ->> 'queue', follower.queue),
               coalesce((entry ->> 'priority')::smallint, follower.priority_override,
                        follower.priority),
               arguments, ended.id, follower.option, due,
-              ends,
+              coalesce(ends, jobqueue_later(due, lifetime)), lifetime,
               clock_timestamp(), (entry ->> 'max_attempts')::integer,
               make_interval(secs => (entry ->> 'timeout')::float8), entry -> 'backoff',
               entry -> 'tags',
@@ -685,6 +699,7 @@ AFTER_TABLES = (
     (UNIQUE_KEY, NO_UNIQUE_KEY),
     (LIMIT_KEY, NO_LIMIT_KEY),
     (WEIGHT, NO_WEIGHT),
+    (LATER, NOT_LATER),
     (LIMIT_CHANGED, LIMIT_UNNOTICED),
     (RATE_CHANGED, RATE_UNNOTICED),
     (FILL, DO_NOT_FILL),

@@ -30,6 +30,12 @@ class AbstractJob(models.Model):
     )
     run_after = UTCDateTimeField(_("run after"), db_default=ClockTimestamp())
     expires_at = UTCDateTimeField(_("expires at"), null=True, blank=True)
+    expires_in = models.DurationField(
+        _("expires in"),
+        null=True,
+        blank=True,
+        help_text=_("From when the job was first due until it expires."),
+    )
     created_at = UTCDateTimeField(
         _("created at"), db_default=ClockTimestamp(), editable=False
     )

@@ -57,10 +57,11 @@ def replay(
 ) -> Job:
     """Enqueue an archived job again, as a new job that remembers the old one.
 
-    ``expires``: "same" gives it the same lifetime, from when it is due; "keep"
-    copies the old time, so that a job that expired expires again; "never"; or a new
-    moment. The default is "same", here and wherever else jobs are replayed: a replay is
-    made so that the job runs, and a moment that is past would end it unseen.
+    ``expires``: "same" gives it the same lifetime, from when it is due, as the old one
+    had from when it was first due; "keep" copies the old time, so that a job that
+    expired expires again; "never"; or a new moment. The default is "same", here and
+    wherever else jobs are replayed: a replay is made so that the job runs, and a moment
+    that is past would end it unseen.
     ``max_attempts`` is for the new job alone; None is what the old one had. ``data``
     replaces the old data, and must fit the handler. ``new_id`` makes the replay
     idempotent: the job that has it already is returned. Raises JobNotFound,

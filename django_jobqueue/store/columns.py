@@ -12,7 +12,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
-from django_jobqueue.domain.policy import READABLE
 from django_jobqueue.domain.states import Holds
 
 # What else takes a column as it is, besides a replay.
@@ -55,6 +54,9 @@ def _option(name: str, sql_type: str, **more: Any) -> JobColumn:
 
 _here: Final = partial(JobColumn, copied_to=frozenset())  # belongs to this database
 
+# Plain SQL may have said nothing but the moment.
+_LIFETIME: Final = "coalesce(old.expires_in, old.expires_at - old.created_at)"
+
 JOB_COLUMNS: Final = (
     JobColumn(
         "id",
@@ -90,14 +92,24 @@ JOB_COLUMNS: Final = (
         "expires_at",
         "timestamptz",
         enqueued="coalesce({given.expires_at}::timestamptz,"
-        " due.at + coalesce({given.expires_in}::interval, type.expires_in))",
+        " jobqueue_later(due.at, coalesce({given.expires_in}::interval,"
+        " type.expires_in)))",
         replayed=f"""CASE %(expires)s
             WHEN 'keep' THEN old.expires_at
             WHEN 'never' THEN NULL
-            WHEN 'same' THEN CASE WHEN old.expires_at IS NOT NULL
-                THEN least(due.at + (old.expires_at - old.created_at),
-                           '{READABLE[1]}'::timestamptz) END
+            WHEN 'same' THEN jobqueue_later(due.at, {_LIFETIME})
             ELSE %(expires_at)s::timestamptz END""",
+    ),
+    # From when it was first due: retries and operators move ``run_after``.
+    JobColumn(
+        "expires_in",
+        "interval",
+        enqueued="coalesce({given.expires_at}::timestamptz - due.at,"
+        " {given.expires_in}::interval, type.expires_in)",
+        replayed=f"""CASE %(expires)s
+            WHEN 'never' THEN NULL
+            WHEN 'new' THEN %(expires_at)s::timestamptz - due.at
+            ELSE {_LIFETIME} END""",
     ),
     JobColumn("created_at", "timestamptz", enqueued="clock_timestamp()"),
     _option(

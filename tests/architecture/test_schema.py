@@ -28,7 +28,7 @@ SET = re.compile(
 SLOT = re.compile(r"\{\w+\}")
 TABLE = re.compile(
     r"\b(jobqueue_(?!uuidv7|unique_key|limit_key|weight|wanted_slots|channel|idle_hosts"
-    r"|notify_hosts|is_new|d_)[a-z_]+)\b"
+    r"|notify_hosts|is_new|later|d_)[a-z_]+)\b"
 )
 
 # What a job is, wherever it is. An archived job has more, a queued one has more.

@@ -10,13 +10,16 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.test import override_settings
 from django.utils import timezone
 
 from django_jobqueue import InvalidArguments, enqueue
 from django_jobqueue.domain.job_options import OF_JOB
+from django_jobqueue.domain.policy import READABLE
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedule_rules import every
 from django_jobqueue.domain.schedules import schedules
+from django_jobqueue.enqueueing.immediate_jobs import memory
 from django_jobqueue.enqueueing.scheduling import NOT_OF_SCHEDULES, ScheduleOptions
 from django_jobqueue.host.maintenance.scheduler import fire
 from django_jobqueue.models import QueuedJob, Schedule
@@ -28,6 +31,7 @@ from tests.sample import jobs
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+LAST = READABLE[1]
 LATER = datetime(2040, 5, 6, 7, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 REPORT = "tests.sample.report"
@@ -186,6 +190,22 @@ def test_each_option_is_in_the_row_whichever_way_it_is_inserted() -> None:
     rows = {row["id"]: row for row in QueuedJob.objects.values()}
     found = [(way, lost(option, rows[id])) for (way, option), id in ids.items()]
     assert [one for one in found if one[1]] == []
+
+
+def test_a_lifetime_ends_at_the_last_moment_that_a_job_may_have() -> None:
+    """Whichever way the job is inserted, and also if it is replaced after it."""
+    end = {"run_after": LAST, "expires_in": timedelta(36_500)}
+    found = {name: row_of(way(**end))["expires_at"] for name, way in WAYS.items()}
+    replacing = jobs.render.using(expires_in=timedelta(36_500))
+    jobs.render.using(run_after=LAST).enqueue(-1)
+    found["replaced"] = row_of(replacing.enqueue(-1).id)["expires_at"]
+    found["many replaced"] = row_of(replacing.enqueue_many([{"document": -1}])[0])[
+        "expires_at"
+    ]
+    with override_settings(JOBQUEUE={"MODE": "immediate"}):
+        found["at once"] = jobs.add.using(**end).enqueue(1).expires_at
+    memory.clear()
+    assert found == dict.fromkeys(found, LAST)
 
 
 def test_each_option_is_in_the_row_that_a_schedule_makes(

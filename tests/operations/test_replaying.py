@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from datetime import UTC, datetime
-from typing import Any
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
 
 import pytest
 
@@ -15,6 +17,7 @@ from django_jobqueue.models import QueuedJob
 from django_jobqueue.operations import replaying
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.store.bulk.skips import planned
+from tests.sample import jobs
 from tests.store.rows import ADD, ONCE, ago, archive
 
 pytestmark = pytest.mark.django_db
@@ -51,6 +54,69 @@ def test_a_job_that_hardly_expires_keeps_no_other_from_being_replayed() -> None:
     assert set(made) == {near, far, never}
     assert QueuedJob.objects.get(replay_of=far).expires_at == latest
     assert QueuedJob.objects.get(replay_of=never).expires_at is None
+
+
+def fresh(**options: Any) -> UUID:
+    """A job that is due in a month, and then waits for an hour at most."""
+    return jobs.add.using(**{"expires_in": HOUR, **DUE, **options}).enqueue(1).id
+
+
+def moved(**columns: Any) -> UUID:
+    QueuedJob.objects.filter(pk=(id := fresh())).update(**columns)
+    return id
+
+
+def following() -> UUID:
+    follower = jobs.without_arguments.using(expires_in=HOUR, **DUE)
+    first = jobs.add.using(on_complete=follower).enqueue(1).id
+    operations.cancel([first])
+    return QueuedJob.objects.get(follows=first).id
+
+
+def replacing(**options: Any) -> UUID:
+    jobs.render.using(**DUE).enqueue(1)
+    return jobs.render.using(**options).enqueue(1).id
+
+
+def again(**options: Any) -> UUID:
+    operations.cancel([id := fresh()])
+    return operations.replay(id, **options).id
+
+
+def by_plain_sql() -> UUID:
+    columns = {"job_type_id": ADD, "expires_at": MONTH + HOUR, **DUE}
+    return QueuedJob.objects.create(**columns).id
+
+
+HOUR: Final = timedelta(hours=1)
+MONTH: Final = ago(-30 * 86_400)
+DUE: Final = {"run_after": MONTH}
+END: Final = {"expires_in": None, "expires_at": MONTH + HOUR}
+LIVED: Final[dict[str, Callable[[], UUID]]] = {
+    "as it was enqueued": fresh,
+    "until a moment": lambda: fresh(**END),
+    "one of many": lambda: jobs.add.using(**DUE, **END).enqueue_many([{"a": 1}])[0],
+    "by plain SQL": by_plain_sql,
+    "retried": lambda: moved(run_after=MONTH + HOUR / 2, attempts=3),
+    "rescheduled": lambda: moved(run_after=MONTH + HOUR * 3),
+    "run now": lambda: moved(run_after=ago(0)),
+    "replaced": lambda: replacing(expires_in=HOUR),
+    "replaced until a moment": lambda: replacing(expires_at=MONTH + HOUR),
+    "following": following,
+    "replayed": again,
+    "replayed for later": lambda: again(**DUE),
+    "replayed until the same end": lambda: again(expires="keep"),
+    "replayed until another": lambda: again(**DUE, expires=MONTH + HOUR),
+}
+
+
+def test_a_replay_lives_as_long_as_the_job_did_from_when_it_was_first_due() -> None:
+    for way, enqueue in LIVED.items():
+        operations.cancel([id := enqueue()])
+        new = QueuedJob.objects.get(pk=operations.replay(id).id)
+        assert new.expires_at is not None
+        assert new.expires_at - new.run_after == HOUR, way
+        new.delete()
 
 
 def test_a_job_whose_replay_failed_may_be_replayed_again() -> None:

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.db import IntegrityError, connection
 from psycopg.types.json import Jsonb
 
 from django_jobqueue import DuplicateJob, Handler, enqueue, enqueue_many
+from django_jobqueue.domain.policy import READABLE
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.models import JobType, QueuedJob
 from tests.sample import jobs
@@ -19,6 +21,7 @@ from tests.support.rows import queued
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+HOUR = timedelta(hours=1)
 ALL_OPTIONS = "tests.sample.with_all_options"
 INSERT = """
 INSERT INTO jobqueue_queuedjob (job_type, data{columns})
@@ -87,7 +90,7 @@ def test_a_job_has_the_options_of_its_type_whoever_inserts_it() -> None:
         wanted = {
             "queue": "mail",
             "priority": 7,
-            "lives": timedelta(hours=1),
+            "lives": HOUR,
             "followers": {"on_complete": ["tests.sample.report"]},
             "unique_key": row.unique_key,
             "unique_until_started": True,
@@ -115,6 +118,9 @@ def test_what_a_row_says_itself_stands() -> None:
     }
     assert made.unique_key is not None
     assert made.unique_key.int == 0
+    assert (made.expires_at, made.expires_in) == (made.run_after + HOUR, HOUR)
+    for last in ({"run_after": READABLE[1]}, {"expires_at": READABLE[1]}):
+        assert insert(**last, unique_key=uuid4()).expires_at == READABLE[1]
 
 
 def test_a_type_without_options_gives_the_defaults_and_an_operators_priority() -> None:

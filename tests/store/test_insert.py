@@ -56,6 +56,7 @@ def test_an_enqueued_job_is_a_row_that_is_due_now() -> None:
         "status": "queued",
         "data": {"a": 1},
         "expires_at": None,
+        "expires_in": None,
         "attempts": 0,
         "max_attempts": None,
         "timeout": None,

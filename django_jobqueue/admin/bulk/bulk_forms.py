@@ -195,7 +195,7 @@ class ReplayAllForm(BulkForm):
         required=False,
         widget=forms.RadioSelect,
         choices=[
-            (ReplayExpiry.SAME, _("the same lifetime, from now")),
+            (ReplayExpiry.SAME, _("the same lifetime, from when it is due")),
             (
                 ReplayExpiry.KEEP,
                 _("the same time as before: a job that expired expires again"),

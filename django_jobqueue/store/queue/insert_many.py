@@ -81,8 +81,9 @@ def insert_many(
 
 
 def prepare(db: DjangoDatabase, new: NewJob) -> tuple[Any, ...] | None:
-    """The queue, priority, ``run_after``, ``expires_at``, followers, ``created_at``,
-    limit by key and its rule of many jobs; None if there is no such job type."""
+    """The queue, priority, ``run_after``, ``expires_at``, ``expires_in``, followers,
+    ``created_at``, limit by key and its rule of many jobs; None if there is no such job
+    type."""
     rows = db.fetch(PREPARE_MANY, new.params())
     return rows[0] if rows else None
 

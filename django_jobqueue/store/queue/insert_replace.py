@@ -51,24 +51,29 @@ _REPLACED: Final = ", ".join(
 _IS_REPLACED: Final = f"""
  WHERE jobqueue_queuedjob.status = 'queued' AND (%(may_move)s::boolean OR {_STAYS})
 """
+_DUE: Final = f"""CASE WHEN %(moves)s::boolean
+                        THEN least(excluded.run_after, jobqueue_queuedjob.created_at
+                                                       + %(debounce_max)s::interval)
+                        WHEN {_STAYS} THEN jobqueue_queuedjob.run_after
+                        ELSE excluded.run_after END"""
 # The row is locked: either the claim wins, and frees the key, or the new data do. The
 # expiry is the new call's; counted from when the job is due, if that stays later. A
 # debounced job is due at its limit at the latest, so the last call before it wins.
 REPLACE: Final = f"""
 ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO UPDATE
    SET {_REPLACED},
-       run_after = CASE WHEN %(moves)s::boolean
-                        THEN least(excluded.run_after, jobqueue_queuedjob.created_at
-                                                       + %(debounce_max)s::interval)
-                        WHEN {_STAYS} THEN jobqueue_queuedjob.run_after
-                        ELSE excluded.run_after END,
+       run_after = {_DUE},
+       expires_in = CASE WHEN %(has_expiry)s::boolean
+                         THEN excluded.expires_at - {_DUE}
+                         ELSE excluded.expires_in END,
        expires_at = CASE WHEN %(moves)s::boolean
                            OR %(has_expiry)s::boolean
                            OR NOT {_STAYS}
                          THEN excluded.expires_at
-                         ELSE excluded.expires_at
-                              + greatest(interval '0', jobqueue_queuedjob.run_after
-                                                       - excluded.run_after) END
+                         ELSE jobqueue_later(
+                           excluded.expires_at,
+                           greatest(interval '0', jobqueue_queuedjob.run_after
+                                                  - excluded.run_after)) END
 {_IS_REPLACED}"""
 
 # A claim skips the row while it is locked, and may have passed it by then. The subquery
@@ -109,7 +114,7 @@ KNOWN_OR_REPLACE: Final = insert_jobs(
     },
     then=f"""\
     ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO UPDATE
-   SET {_REPLACED}, expires_at = NULL,
+   SET {_REPLACED}, expires_at = NULL, expires_in = NULL,
        {{due}}
 {_IS_REPLACED}
 RETURNING queue, priority, run_after, expires_at, created_at, false, id, max_attempts,

@@ -25,6 +25,7 @@ OF_TYPE: Final = (
     "priority",
     "run_after",
     "expires_at",
+    "expires_in",
     "followers",
     "created_at",
 )
