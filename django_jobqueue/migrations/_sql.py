@@ -133,16 +133,18 @@ $body$
 """
 NO_WEIGHT = "DROP FUNCTION IF EXISTS jobqueue_weight(jsonb, jsonb)"
 
-# The only definition of a moment that is counted from another one: no later than any
-# moment of a job may be, which Python can still read. READABLE in domain/policy.py is the
+# The only definition of a moment that is counted from another one: not beyond any moment
+# that a job may have, which Python can still read. READABLE in domain/policy.py is the
 # same. Without a wait there is none, and nothing is called.
 LATER = """
 CREATE FUNCTION jobqueue_later(moment timestamptz, wait interval) RETURNS timestamptz
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE AS $body$
 DECLARE
-  latest CONSTANT timestamptz := '9999-12-30 00:00+00';
+  first CONSTANT timestamptz := '0001-01-03 00:00+00';
+  last CONSTANT timestamptz := '9999-12-30 00:00+00';
 BEGIN
-  RETURN least(moment + least(wait, latest - moment), latest);
+  wait := greatest(first - moment, least(wait, last - moment));
+  RETURN greatest(first, least(moment + wait, last));
 END
 $body$
 """

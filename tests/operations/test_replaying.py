@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
@@ -13,6 +13,7 @@ import pytest
 from django_jobqueue import Job, operations
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.domain.operation_options import Options
+from django_jobqueue.domain.policy import READABLE
 from django_jobqueue.models import QueuedJob
 from django_jobqueue.operations import replaying
 from django_jobqueue.search.selection import Selection, Table, Term
@@ -47,7 +48,7 @@ def test_replaying_many_leaves_out_what_a_bulk_replay_leaves_out() -> None:
 
 def test_a_job_that_hardly_expires_keeps_no_other_from_being_replayed() -> None:
     """The same lifetime would end later than any moment may be."""
-    latest = datetime(9999, 12, 30, tzinfo=UTC)
+    latest = READABLE[1]
     far = archive(ADD, created_at=ago(9), expires_at=latest)
     near, never = archive(ADD), archive(ADD)
     made = operations.replay_many([near, far, never])
@@ -117,6 +118,12 @@ def test_a_replay_lives_as_long_as_the_job_did_from_when_it_was_first_due() -> N
         assert new.expires_at is not None
         assert new.expires_at - new.run_after == HOUR, way
         new.delete()
+
+
+def test_a_replay_due_at_the_first_moment_of_all_has_expired() -> None:
+    old = archive(ADD, created_at=ago(9), expires_at=ago(99))
+    operations.replay(old, run_after=READABLE[0])
+    assert QueuedJob.objects.get(replay_of=old).expires_at == READABLE[0]
 
 
 def test_a_job_whose_replay_failed_may_be_replayed_again() -> None:
