@@ -57,6 +57,7 @@ class BulkWork(ChunkedWork[Operation]):
     noun = "bulk operation"
     plural = "bulk operations"
     argument = "operation"
+    leaves_out = True
     stoppable = (WorkState.DRAFT, *OPEN)
 
     def goes_on(self, row: Operation) -> bool:
@@ -65,12 +66,18 @@ class BulkWork(ChunkedWork[Operation]):
         return row.state in ACTIVE or (is_draft and not row.counted.over)
 
     def chunk(
-        self, db: DjangoDatabase, row: Operation, *, max_rows: int, most: int | None
+        self,
+        db: DjangoDatabase,
+        row: Operation,
+        *,
+        max_rows: int,
+        most: int | None,
+        **more: Any,
     ) -> Chunk | None:
         """Count or change the next jobs."""
         if row.state == WorkState.DRAFT:
             return self.count(db, row, max_rows=max_rows)
-        return chunk.chunk(db, row, max_rows=max_rows, most=most)
+        return chunk.chunk(db, row, max_rows=max_rows, most=most, **more)
 
     def count(
         self,

@@ -30,9 +30,6 @@ from datetime import timedelta
 from typing import Any, ClassVar, Final, Generic
 from uuid import UUID
 
-import psycopg
-from django.db import Error as DatabaseError
-
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.chunk_throttle import LARGEST, ChunkThrottle
 from django_jobqueue.domain.context import Context
@@ -43,7 +40,8 @@ from django_jobqueue.domain.states import WorkState
 from django_jobqueue.enqueueing.by_name import enqueue
 from django_jobqueue.exceptions import Fail, InvalidArguments, JobControl, Retry
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.errors import is_passing
+from django_jobqueue.store.errors import is_passing, server_error
+from django_jobqueue.store.partial_batches import leaving_out_refused
 from django_jobqueue.store.work_rows import (
     ACTIVE,
     JOB_TYPE,
@@ -83,16 +81,24 @@ class ChunkedWork(Generic[W]):
     most_active: ClassVar[int] = 10  # of one caller, that jobs work off
     is_watched: ClassVar[bool] = False  # also after it has started
     shows_errors: ClassVar[bool] = True
+    leaves_out: ClassVar[bool] = False  # what the database refuses to change
     resumable: ClassVar[Sequence[str]] = RESUMABLE
     stoppable: ClassVar[Sequence[str]] = OPEN
 
     def chunk(
-        self, db: DjangoDatabase, row: W, *, max_rows: int, most: int | None
+        self,
+        db: DjangoDatabase,
+        row: W,
+        *,
+        max_rows: int,
+        most: int | None,
+        **more: Any,
     ) -> Chunk | None:
         """Do the next chunk of a row that this transaction has locked, and store the
         new place; None if there is nothing to do.
 
         ``max_rows`` bounds the rows that are examined, ``most`` those that are changed.
+        ``in_parts`` is true if it failed for a row, which it ``leaves_out``, then.
         """
         raise NotImplementedError
 
@@ -113,8 +119,6 @@ class ChunkedWork(Generic[W]):
 
     def record_end(self, row: W) -> None:
         """Record that it came to its end, and what it really did."""
-
-    # The same for all.
 
     @sync_only()
     def get(self, id: Id) -> W:
@@ -240,15 +244,18 @@ class ChunkedWork(Generic[W]):
         another job than this one works it off."""
         db = DjangoDatabase()
 
-        def do() -> Chunk | None:
+        def do(**more: Any) -> Chunk | None:
             row = self.table.lock(db, id)
             if row is None or not self.goes_on(row):
                 return None
             if job is not None and row.job_id != job:
                 return None
-            return (chunk or self.chunk)(db, row, max_rows=max_rows, most=most)
+            return (chunk or self.chunk)(db, row, max_rows=max_rows, most=most, **more)
 
-        return db.in_transaction(do)
+        if chunk is not None or not self.leaves_out:
+            return db.in_transaction(do)
+        name = f"{self.noun} {id}"
+        return leaving_out_refused(db, do, name, shows_errors=self.shows_errors)
 
     def run_for(
         self,
@@ -325,7 +332,9 @@ class ChunkedWork(Generic[W]):
             raise
         except Exception as error:
             text = self._error_text(error)
-            passes = _passes(error, context)
+            refusal, most = server_error(error), context.max_attempts
+            passes = refusal is not None and is_passing(refusal)
+            passes = passes and (most is None or context.attempt < most)
             if self.shows_errors:
                 cause = error
         if passes:
@@ -388,12 +397,3 @@ class ChunkedWork(Generic[W]):
             return clean(f"{name}: {error}", MESSAGE_LENGTH)
         code = getattr(error.__cause__, "sqlstate", None) or ""
         return f"{name} {code}".strip()
-
-
-def _passes(error: Exception, context: Context) -> bool:
-    """Whether the next attempt may succeed, and there is one."""
-    cause = error.__cause__
-    if not isinstance(error, DatabaseError) or not isinstance(cause, psycopg.Error):
-        return False
-    most = context.max_attempts
-    return is_passing(cause) and (most is None or context.attempt < most)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django_jobqueue.domain.async_code import sync_only
@@ -37,7 +37,13 @@ class SearchWork(ChunkedWork[Search]):
     stoppable = ACTIVE
 
     def chunk(
-        self, db: DjangoDatabase, row: Search, *, max_rows: int, most: int | None
+        self,
+        db: DjangoDatabase,
+        row: Search,
+        *,
+        max_rows: int,
+        most: int | None,
+        **more: Any,
     ) -> Chunk:
         """Examine the next jobs."""
         return search_chunk.chunk(db, row, max_rows=max_rows)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
@@ -41,6 +41,7 @@ class ErasureWork(ChunkedWork[Erasure]):
     plural = "erasures"
     argument = "erasure"
     shows_errors = False
+    leaves_out = True
 
     def goes_on(self, row: Erasure) -> bool:
         """Also a draft that is not counted to the end."""
@@ -48,10 +49,16 @@ class ErasureWork(ChunkedWork[Erasure]):
         return row.state in ACTIVE or (is_draft and row.total is None)
 
     def chunk(
-        self, db: DjangoDatabase, row: Erasure, *, max_rows: int, most: int | None
+        self,
+        db: DjangoDatabase,
+        row: Erasure,
+        *,
+        max_rows: int,
+        most: int | None,
+        **more: Any,
     ) -> Chunk:
         """Count or change the next rows."""
-        return erase_chunk.chunk(db, row, max_rows=max_rows)
+        return erase_chunk.chunk(db, row, max_rows=max_rows, **more)
 
     def record(self, verb: str, row: Erasure, by: str, count: int) -> None:
         """By the fingerprint of the value."""

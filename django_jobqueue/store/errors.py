@@ -25,6 +25,8 @@ _PASSING_CODES = (
     "25P04",  # a transaction that took too long: the session is ended
     "55P03",  # lock timeout
 )
+# What a row is or becomes: its values, constraints, what triggers raise, sizes.
+_ROW_CLASSES = ("22", "23", "27", "44", "54", "P0")
 # The connection is well after these.
 ROLLED_BACK: Final = (*CONFLICTS, *NEEDS_MIGRATE, "55P03", "57014")
 
@@ -54,6 +56,18 @@ def is_refusal(error: BaseException) -> bool:
     """Whether the server answered that it did not do this: for good, or since others
     stood in the way. What it refused is not done, not even without an answer."""
     return isinstance(error, psycopg.Error) or is_contended(error)
+
+
+def server_error(error: BaseException) -> psycopg.Error | None:
+    """The error of psycopg that Django's comes from."""
+    cause = error.__cause__
+    return cause if isinstance(cause, psycopg.Error) else None
+
+
+def is_of_a_row(error: psycopg.Error) -> bool:
+    """Whether some row of a statement is what was refused, for good: others may be
+    well."""
+    return (error.sqlstate or "").startswith(_ROW_CLASSES) and not is_passing(error)
 
 
 def is_passing(error: psycopg.Error) -> bool:

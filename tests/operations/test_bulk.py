@@ -22,6 +22,7 @@ from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.store.bulk.operation_rows import Operation
 from django_jobqueue.store.work_rows import Chunk
 from tests.store.rows import ADD, ONCE, ago, archive, make, make_many
+from tests.support.refusing_rows import NO, refused
 
 pytestmark = pytest.mark.django_db
 
@@ -260,6 +261,31 @@ def test_prune_deletes_jobs_with_their_failures() -> None:
     assert (row.changed, row.skipped) == (1, {})
     assert [job.id for job in ArchivedJob.objects.all()] == [kept]
     assert [failure.job_id for failure in Failure.objects.all()] == [kept]
+
+
+REFUSING: dict[str, tuple[str, str, Selection, dict[str, Any]]] = {
+    "replay": ("INSERT", "jobqueue_queuedjob", FAILED, {}),
+    "prune": ("DELETE", "jobqueue_archivedjob", FAILED, {}),
+    "cancel": ("DELETE", "jobqueue_queuedjob", WAITING, {}),
+    "run_now": ("UPDATE", "jobqueue_queuedjob", WAITING, {}),
+    "reschedule": ("UPDATE", "jobqueue_queuedjob", WAITING, {"run_after": LATER}),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSING)
+def test_a_job_that_the_database_refuses_keeps_no_other_from_its_change(
+    kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A trigger or a constraint of the project may."""
+    verb, table, selection, options = REFUSING[kind]
+    for data in ({}, NO, {}, {}, NO, {}, {}):
+        failed(data=data)
+        make(data=data)
+    with refused(verb, table):
+        row = finished(started(kind, selection, **options), max_rows=4)
+    assert (row.state, row.changed, row.skipped) == ("done", 5, {"refused": 2})
+    assert "left out of bulk operation" in caplog.text
+    assert "not this one" in caplog.text
 
 
 def test_pause_resume_and_stop(operated: Told) -> None:

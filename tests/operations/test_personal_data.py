@@ -40,6 +40,7 @@ from django_jobqueue.store.erasing.personal_columns import sources
 from tests.operations.planted import plant, tables_with, texts
 from tests.sample import jobs
 from tests.store.rows import ADD, ago, archive, make
+from tests.support.refusing_rows import NO, refused
 from tests.support.undone import check_each, undone
 
 pytestmark = pytest.mark.django_db
@@ -119,6 +120,22 @@ def test_a_key_of_a_limit_goes_with_the_argument_that_it_is_made_of() -> None:
     assert run(MAIL, "erase", key="key").state == "done"
     kept = [ArchivedJob.objects.get(pk=id).limit_key for id in ids]
     assert kept == [f"{name} {ERASED}", f"{name} other"]
+
+
+@pytest.mark.parametrize(("act", "verb"), [("erase", "UPDATE"), ("delete", "DELETE")])
+def test_a_row_that_the_database_refuses_keeps_no_other_from_its_erasure(
+    act: str, verb: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The record says how many; the log has no text that may name the value."""
+    for data in ({}, NO, {}, NO, {}):
+        archive(data={"to": MAIL, **data})
+    with refused(verb, "jobqueue_archivedjob"):
+        row = run(MAIL, act, max_rows=2)
+    assert (row.state, row.value) == ("done", "")
+    assert (row.changed, row.remaining) == ({"archived": 3}, {"refused": 2})
+    assert row.passes == 2
+    assert "P0001" in caplog.text
+    assert "not this one" not in caplog.text
 
 
 @pytest.mark.dear

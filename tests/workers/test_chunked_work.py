@@ -17,6 +17,7 @@ from django_jobqueue.operations import bulk, job_searches, personal_data
 from django_jobqueue.operations.chunked_work import ChunkedWork
 from django_jobqueue.search.selection import Selection, Table, Term
 from tests.store.rows import ADD, ago, archive
+from tests.support.refusing_rows import NO, refused
 from tests.workers.chunk_jobs import SHORT, Jobs, cancelled
 
 pytestmark = [
@@ -87,6 +88,18 @@ def of_the_queue() -> Any:
 def work_of_the_queue() -> Any:
     """The one job that is there for it."""
     return of_the_queue().get()
+
+
+def test_a_row_that_is_refused_at_the_commit_keeps_no_other_from_its_change() -> None:
+    """As one that a foreign key of the project refers to."""
+    for data in (NO, {}, {}):
+        archive(ADD, "failed", data=data, finished_at=ago(100))
+    id = bulk.draft("prune", Selection(Table.ARCHIVED)).id
+    assert bulk.start(id)
+    with refused("DELETE", "jobqueue_archivedjob", at_commit=True):
+        bulk.WORK.do_chunk(id, max_rows=100)
+    row = BulkOperation.objects.get()
+    assert (row.state, row.changed, row.skipped) == ("done", 2, {"refused": 1})
 
 
 def test_when_its_time_is_over_another_job_goes_on(sort: Sort) -> None:

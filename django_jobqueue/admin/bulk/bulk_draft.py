@@ -42,6 +42,7 @@ SKIPPED: Final = {
     "expires": _("would expire before"),
     "changed": _("changed meanwhile"),
     "late": _("ended while this was drafted"),
+    "refused": _("refused by the database, as the log says"),
     "unconfirmed": _("not confirmed: they joined later"),
 }
 

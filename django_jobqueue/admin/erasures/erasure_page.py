@@ -197,6 +197,22 @@ def _done(one: Any) -> str:
 
 def _remaining(erasure: Erasure) -> str:
     """What it could not change."""
+    return " ".join(filter(None, (_refused(erasure), _left(erasure))))
+
+
+def _refused(erasure: Erasure) -> str:
+    refused = erasure.remaining.get("refused", 0)
+    text = ngettext(
+        "%(count)s row holds the value: the database refused to change it, as the log "
+        "says.",
+        "%(count)s rows hold the value: the database refused to change them, as the "
+        "log says.",
+        refused,
+    )
+    return text % {"count": numbers.number(refused)} if refused else ""
+
+
+def _left(erasure: Erasure) -> str:
     if running := erasure.remaining.get("running"):
         text = ngettext(
             "%(count)s running job held the value when it was last looked at.",
@@ -206,7 +222,7 @@ def _remaining(erasure: Erasure) -> str:
         if erasure.state == WorkState.DONE:
             text += " " + gettext("Do it again when they have ended.")
         return text % {"count": numbers.number(running)}
-    if erasure.remaining:
+    if erasure.remaining.get("written_again"):
         return gettext(
             "The value was written again and again meanwhile. Stop what writes it, and "
             "do it again."

@@ -204,6 +204,9 @@ def _sentences(erasure: Erasure, earlier: list[Erasure]) -> Iterator[str]:
             yield f"Left: {jobs}. Do it again when they have ended."
         else:
             yield f"Left: {jobs}. A worker goes on when they may have ended."
+    if refused := erasure.remaining.get("refused"):
+        rows = counted(refused, "row")
+        yield f"Left: {rows} that the database refuses to change, as the log says."
     for one in earlier:
         when = moment_text(one.finished_at)
         yield f"Before: {one.act}, {one.state} {when}, by {one.created_by or 'code'}."

@@ -8,6 +8,7 @@ the cursor are committed together, so each job is handled once, whatever dies me
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -17,11 +18,12 @@ from django_jobqueue.store.bulk import operation_rows
 from django_jobqueue.store.bulk.operation_rows import Operation
 from django_jobqueue.store.bulk.skips import left_out
 from django_jobqueue.store.bulk.window import Values, pin, window
-from django_jobqueue.store.connection import Database
+from django_jobqueue.store.connection import Database, DjangoDatabase
 from django_jobqueue.store.control.cancel import cancel
 from django_jobqueue.store.control.prune import prune_ids
 from django_jobqueue.store.control.replay import replay
 from django_jobqueue.store.control.reschedule import reschedule
+from django_jobqueue.store.partial_batches import REFUSED, apply_to_others
 from django_jobqueue.store.selection import condition
 from django_jobqueue.store.work_rows import Chunk
 
@@ -41,21 +43,28 @@ SELECT id,
 
 
 def chunk(
-    db: Database, operation: Operation, *, max_rows: int, most: int | None = None
+    db: DjangoDatabase,
+    operation: Operation,
+    *,
+    max_rows: int,
+    most: int | None = None,
+    in_parts: bool = False,
 ) -> Chunk:
     """Handle the next jobs of an operation that this transaction has locked.
 
-    ``max_rows``: how many rows are examined; ``most``: how many jobs are handled. No
-    more jobs are changed than were confirmed: where there is another one, the
-    operation stops.
+    ``max_rows``: how many rows are examined; ``most``: how many jobs are handled;
+    ``in_parts``: leave out those that the database refuses to change. No more jobs are
+    changed than were confirmed: where there is another one, the operation stops.
     """
     pin(db)
     most = max_rows if most is None else most
     scanned = window(db, operation, operation.cursor, max_rows=max_rows, most=most)
     ids, skipped = _sifted(db, operation, scanned.wanted)
     ids, beyond = _within(operation.room, ids)
-    changed, asked = _changed(db, operation, ids) if ids else (0, 0)
-    skipped = _with(skipped, "changed", len(ids) - changed)
+    done, refused = _done(db, operation, ids, in_parts=in_parts)
+    changed, asked = (sum(numbers) for numbers in zip((0, 0), *done, strict=True))
+    skipped = _with(skipped, "changed", len(ids) - len(refused) - changed)
+    skipped = _with(skipped, REFUSED, len(refused))
     skipped = _with(skipped, UNCONFIRMED, len(beyond))
     over = scanned.at_end or bool(beyond)
     to = WorkState.DONE if over else WorkState.RUNNING
@@ -135,7 +144,20 @@ def _held(
     return held, _with(skipped, "changed", len(ids) - len(rows))
 
 
-def _changed(db: Database, operation: Operation, ids: list[UUID]) -> tuple[int, int]:
+def _done(
+    db: DjangoDatabase, operation: Operation, ids: list[UUID], *, in_parts: bool
+) -> tuple[list[tuple[int, int]], list[UUID]]:
+    """Do it; returns the numbers of each part, and those that were refused."""
+    if not ids:
+        return [], []
+    if not in_parts:
+        return [_changed(db, operation, ids)], []
+    return apply_to_others(db, ids, lambda part: _changed(db, operation, part))
+
+
+def _changed(
+    db: Database, operation: Operation, ids: Sequence[UUID]
+) -> tuple[int, int]:
     """Do it; returns with how many jobs it was done, and how many of them are asked to
     stop."""
     options = operation.options

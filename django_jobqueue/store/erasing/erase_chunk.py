@@ -17,7 +17,7 @@ from uuid import UUID
 from django_jobqueue.domain.personal_value import PersonalValue
 from django_jobqueue.domain.states import ErasureAct, Holds, WorkState
 from django_jobqueue.store.bulk.window import pin
-from django_jobqueue.store.connection import Database
+from django_jobqueue.store.connection import Database, DjangoDatabase
 from django_jobqueue.store.control.cancel import cancel
 from django_jobqueue.store.control.prune import prune_ids
 from django_jobqueue.store.erasing import erasure_rows
@@ -32,6 +32,7 @@ from django_jobqueue.store.erasing.personal_columns import (
     Source,
     sources,
 )
+from django_jobqueue.store.partial_batches import REFUSED, apply_to_others
 from django_jobqueue.store.remade_keys import LIMIT_KEY
 from django_jobqueue.store.work_rows import Chunk
 
@@ -97,26 +98,32 @@ class Hits:
         self.first.setdefault(row.name, []).append(row.shown)
 
 
-def chunk(db: Database, erasure: Erasure, *, max_rows: int) -> Chunk:
-    """Examine the next rows of an erasure that this transaction has locked."""
+def chunk(
+    db: DjangoDatabase, erasure: Erasure, *, max_rows: int, in_parts: bool = False
+) -> Chunk:
+    """Examine the next rows of an erasure that this transaction has locked;
+    ``in_parts`` leaves out those that the database refuses to change."""
     pin(db)
     place = erasure.position
     source, personal = sources()[place.source], erasure.personal
     examined, keys, last = _scan(db, source, personal, place.cursor, max_rows)
     if erasure.state == WorkState.DRAFT:
         hits = _count(db, source, personal, keys)
+    elif in_parts:
+        hits = _erase_in_parts(db, source, personal, keys, erasure.act)
     else:
         hits = _erase(db, source, personal, keys, erasure.act)
     at_end = examined < max_rows
-    running = hits.counts[RUNNING]
+    running, refused = hits.counts[RUNNING], hits.counts[REFUSED]
     place = Position(
         place.source + at_end,
         None if at_end else last,
         place.hits + hits.counts.total(),
         place.running + running,
+        place.refused + refused,
     )
     over, pause = _advance(db, erasure, hits, place, examined)
-    changed = hits.counts.total() - running
+    changed = hits.counts.total() - running - refused
     return Chunk(examined=examined, changed=changed, over=over, pause=pause)
 
 
@@ -137,15 +144,20 @@ def _advance(
         return ended, 0.0
     passes = erasure.passes + ended
     # What moved between tables meanwhile is met by the next pass. The last one finds
-    # nothing, or is one too many.
-    over = ended and (not place.hits or passes >= MOST_PASSES)
+    # nothing that it may change, or is one too many.
+    over = ended and (place.hits == place.refused or passes >= MOST_PASSES)
     remaining = dict(erasure.remaining)
     if ended:
-        others = place.hits - place.running
-        counts = {RUNNING: place.running, "written_again": others if over else 0}
+        others = place.hits - place.running - place.refused
+        counts = {
+            RUNNING: place.running,
+            REFUSED: place.refused,
+            "written_again": others if over else 0,
+        }
         remaining = {reason: n for reason, n in counts.items() if n}
     changed = Counter(erasure.changed)
-    changed.update({n: c for n, c in hits.counts.items() if n != RUNNING})
+    unchanged = (RUNNING, REFUSED)
+    changed.update({n: c for n, c in hits.counts.items() if n not in unchanged})
     erasure_rows.progress(
         db,
         erasure,
@@ -231,6 +243,22 @@ def _erase(
         _erase(db, source, personal, archived, act)
     else:
         db.run(FREE_KEYS, {"ids": ids})
+    return hits
+
+
+def _erase_in_parts(
+    db: DjangoDatabase,
+    source: Source,
+    personal: PersonalValue,
+    keys: Sequence[Key],
+    act: str,
+) -> Hits:
+    parts, refused = apply_to_others(
+        db, keys, lambda part: _erase(db, source, personal, part, act)
+    )
+    hits = Hits(Counter({REFUSED: len(refused)}))
+    for part in parts:
+        hits.counts += part.counts
     return hits
 
 

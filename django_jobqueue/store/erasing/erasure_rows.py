@@ -45,6 +45,7 @@ class Position(NamedTuple):
     cursor: Sequence[str] | None = None
     hits: int = 0  # rows of this pass that held the value
     running: int = 0  # of these, running jobs
+    refused: int = 0  # and those that the database refused to change
 
     @classmethod
     def from_json(cls, value: Sequence[Any] | None) -> Position:
@@ -53,7 +54,7 @@ class Position(NamedTuple):
 
     def to_json(self) -> str:
         """As JSON text."""
-        return json.dumps([self.source, self.cursor, self.hits, self.running])
+        return json.dumps(list(self))
 
 
 class Erasure(NamedTuple):
