@@ -58,21 +58,20 @@ class JobQueueConfig(Room):
         )
     )
 
-    dropped_hourly = (
-        "django_jobqueue.store.erasing.erasure_rows.forget",
-        "django_jobqueue.store.searching.search_rows.drop",
-    )
+    chunked_work = {
+        "operation": "django_jobqueue.operations.bulk.WORK",
+        "erasure": "django_jobqueue.operations.personal_data.WORK",
+    }
+    dropped_hourly = ("django_jobqueue.store.erasing.erasure_rows.forget",)
     maintenance_threads = ("django_jobqueue.host.maintenance.endpoint_watch.thread",)
     rights = {
         "Job viewer": (
-            "add_savedview",
             "view_archivedjob",
             "view_auditentry",
             "view_bulkoperation",
             "view_erasure",
             "view_failuregroup",
             "view_host",
-            "view_jobsearch",
             "view_jobtype",
             "view_keylimit",
             "view_lease",
@@ -95,10 +94,8 @@ class JobQueueConfig(Room):
             "replay_archivedjob",
             "reschedule_queuedjob",
             "run_schedule",
-            "share_savedview",
             "start_bulkoperation",
             "take_away_lease",
-            "start_jobsearch",
             "view_job_data",
         ),
         # Says what is to be done instead of the code: other data, other policies.

@@ -9,6 +9,7 @@ from uuid import UUID
 from django_jobqueue.domain.context import Context
 from django_jobqueue.domain.registry import BULK, OWN_PRIORITY
 from django_jobqueue.enqueueing.handler import job
+from django_jobqueue.rooms import load, named
 
 # Of all those that go on, in the whole cluster: a count, which somebody waits for, goes
 # before the jobs of the project, and so takes no more slots than these.
@@ -24,16 +25,8 @@ CONCURRENCY: Final = 2
     timeout=None,
     takes_context=True,
 )
-def bulk(
-    context: Context, operation: str = "", erasure: str = "", search: str = ""
-) -> None:
-    """Work off a bulk operation or an erasure that an operator started, or count one
-    that is drafted; or carry on a search."""
-    from django_jobqueue.operations import bulk, job_searches, personal_data
-
-    if erasure:
-        personal_data.WORK.run_job(context, UUID(erasure))
-    elif search:
-        job_searches.WORK.run_job(context, UUID(search))
-    else:
-        bulk.WORK.run_job(context, UUID(operation))
+def bulk(context: Context, /, **work: str) -> None:
+    """Carry on what an operator started, such as a bulk operation, or count one that is
+    drafted: the id of its row, by the name of the work."""
+    for name, id in work.items():
+        load(named("chunked_work")[name]).run_job(context, UUID(id))

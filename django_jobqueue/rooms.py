@@ -41,6 +41,9 @@ class Room(AppConfig):
     rights: ClassVar[Mapping[str, Sequence[str]]] = {}
     # Where an erasure looks: tuples of ``Source``.
     personal_columns: ClassVar[Sequence[str]] = ()
+    # Work that jobs of ours carry on: a ``ChunkedWork``, by the name that a job has for
+    # the id of its row.
+    chunked_work: ClassVar[Mapping[str, str]] = {}
     # Functions that delete a batch of old rows, ``drop(db, keep=seconds)``, and say
     # whether there may be more.
     dropped: ClassVar[Sequence[str]] = ()
@@ -54,6 +57,10 @@ class Room(AppConfig):
     # What the overview lists below its notices: functions ``(request, now)`` that make
     # an ``OverviewList`` or None.
     overview_lists: ClassVar[Sequence[str]] = ()
+    # What stands above each list of the admin, and below the results of a search:
+    # functions of a template's context that make HTML.
+    above_lists: ClassVar[Sequence[str]] = ()
+    below_search: ClassVar[Sequence[str]] = ()
     # Of ``jobqueue doctor``: functions that yield findings, by the id of these.
     examinations: ClassVar[Mapping[str, str]] = {}
     # Functions that name the owner of a remote worker, by the path of its caller.

@@ -29,6 +29,7 @@ settings.configure(
         "django.contrib.sessions",
         "django_jobqueue",
         "django_jobqueue.contrib.alerts",
+        "django_jobqueue.contrib.console",
         "django_jobqueue.contrib.http",
         "django_jobqueue.contrib.importing",
     ],

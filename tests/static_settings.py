@@ -11,6 +11,7 @@ INSTALLED_APPS = [
     "rangefilter",
     "django_jobqueue",
     "django_jobqueue.contrib.alerts",
+    "django_jobqueue.contrib.console",
     "django_jobqueue.contrib.http",
     "django_jobqueue.contrib.importing",
 ]

@@ -136,7 +136,7 @@ def _window_by_window(client: Any, address: str) -> Iterator[Any]:
 
 def _in_the_background(client: Any, query: str) -> Iterator[Any]:
     """By the button of the search: its page, the button, the work, and the result."""
-    from django_jobqueue.models import JobSearch
+    from django_jobqueue.contrib.console.models import JobSearch
 
     yield f"{HERE}queuedjob/search/?{_q(query)}"
     address = ""
@@ -160,8 +160,8 @@ def _in_the_background(client: Any, query: str) -> Iterator[Any]:
 
 def _work_off(search: Any) -> None:
     """What its job does in a worker."""
+    from django_jobqueue.contrib.console import job_searches
     from django_jobqueue.domain.context import Context
-    from django_jobqueue.operations import job_searches
 
     now = datetime.now(UTC)
     context = Context(

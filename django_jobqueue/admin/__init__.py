@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from django_jobqueue.admin.limits.limit_list import KeyLimitAdmin
     from django_jobqueue.admin.overview.overview_admin import OverviewAdmin
     from django_jobqueue.admin.schedules.schedule_list import ScheduleAdmin
-    from django_jobqueue.admin.searches.job_search_list import JobSearchAdmin
     from django_jobqueue.admin.types.job_types import JobTypeAdmin
     from django_jobqueue.admin.types.queues import QueueAdmin
     from django_jobqueue.admin.workers.worker_list import WorkerAdmin
@@ -36,7 +35,6 @@ __all__ = [
     "ErasureAdmin",
     "FailureGroupAdmin",
     "HostAdmin",
-    "JobSearchAdmin",
     "JobTypeAdmin",
     "OverviewAdmin",
     "KeyLimitAdmin",
@@ -55,7 +53,6 @@ _MODULES: Final = {
     "Erasure": "erasures.erasure_list",
     "FailureGroup": "failures.failure_groups",
     "Host": "hosts.host_list",
-    "JobSearch": "searches.job_search_list",
     "JobType": "types.job_types",
     "KeyLimit": "limits.limit_list",
     "Lease": "leases.lease_list",

@@ -19,6 +19,7 @@ from django_jobqueue.processes.idle import WakeupPipe
 from django_jobqueue.processes.process_table import ProcessEntry, ProcessTable
 from django_jobqueue.processes.shutdown import KILLED_ENDS
 from django_jobqueue.processes.worker_config import WorkerConfig
+from django_jobqueue.rooms import load, named
 from django_jobqueue.workers.unfinished_jobs_dump import UnfinishedJobsDump
 from django_jobqueue.workers.worker_main import ENDED, WorkerMain
 
@@ -64,6 +65,8 @@ class Children:
         self._config = config
         self._process_table = process_table
         self._dump = dump
+        for path in named("chunked_work").values():
+            load(path)  # once, before the forks
 
     def __iter__(self) -> Iterator[Child]:
         """The worker processes, as a copy: they may be reaped meanwhile."""

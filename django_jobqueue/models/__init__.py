@@ -11,7 +11,6 @@ from django_jobqueue.models.bulk_operation import BulkOperation
 from django_jobqueue.models.database_identity import DatabaseIdentity
 from django_jobqueue.models.erasure import Erasure
 from django_jobqueue.models.failure_group import Failure, FailureGroup, FailureRollup
-from django_jobqueue.models.job_search import JobSearch
 from django_jobqueue.models.job_type import JobType
 from django_jobqueue.models.lease import Lease
 from django_jobqueue.models.limits import Bucket, KeyLimit, KeyOverride, UniqueWindow
@@ -19,7 +18,6 @@ from django_jobqueue.models.queued_job import QueuedJob
 from django_jobqueue.models.queues import Overview, Queue
 from django_jobqueue.models.report import Report
 from django_jobqueue.models.rollups import Figures, Rollup
-from django_jobqueue.models.saved_view import SavedView
 from django_jobqueue.models.schedule import Firing, Schedule
 from django_jobqueue.models.total import ArchivedCount, Total
 from django_jobqueue.models.workers import Host, Worker
@@ -38,7 +36,6 @@ __all__ = [
     "Figures",
     "Firing",
     "Host",
-    "JobSearch",
     "JobType",
     "KeyLimit",
     "KeyOverride",
@@ -48,7 +45,6 @@ __all__ = [
     "QueuedJob",
     "Report",
     "Rollup",
-    "SavedView",
     "Schedule",
     "Total",
     "UniqueWindow",

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django import template
 from django.template import Context
+from django.utils.html import format_html_join
 from django.utils.safestring import mark_safe
 
+from django_jobqueue.rooms import offered
 from django_jobqueue.text import numbers
 
 # Imported in functions below: every process that renders a template imports this file,
@@ -82,22 +84,10 @@ def jq_number(value: int) -> str:
     return numbers.number(value)
 
 
-@register.inclusion_tag("admin/jobqueue/views.html", takes_context=True)
-def jq_views(context: Context) -> dict[str, Any]:
-    """The saved views of the list of this page, or of the search."""
-    from django_jobqueue.admin.saved_views.view_menu import view_menu
-    from django_jobqueue.admin.saved_views.view_page import SEARCH, SEARCH_PARAMETERS
-
-    request, changelist = context["request"], context.get("cl")
-    if context.get("is_popup"):
-        return {}
-    if changelist is None:
-        menu = view_menu(request, SEARCH, SEARCH_PARAMETERS)
-    else:
-        owner = changelist.model_admin
-        name = str(changelist.opts.model_name)
-        menu = view_menu(request, name, owner.parameters(request))
-    return {"menu": menu, "csrf_token": context.get("csrf_token")}
+@register.simple_tag(takes_context=True)
+def jq_parts(context: Context, place: str) -> str:
+    """What the features add to a page there, by the name of their port."""
+    return format_html_join("", "{}", ((part(context),) for part in offered(place)))
 
 
 @register.inclusion_tag("admin/jobqueue/tabs.html", takes_context=True)

@@ -17,11 +17,6 @@ from django_jobqueue.domain.log_events import Event
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution import connection_reset
 from django_jobqueue.execution.attempt import Attempt
-from django_jobqueue.operations import (  # noqa: F401  # for jobs.bulk, before the fork
-    bulk,
-    job_searches,
-    personal_data,
-)
 from django_jobqueue.processes import forking, identity
 from django_jobqueue.processes.idle import WakeupPipe
 from django_jobqueue.processes.lease_clock import lease_time

@@ -8,10 +8,10 @@ from typing import Any
 from uuid import uuid4
 
 from django_jobqueue.contrib.alerts.models import Alert, AlertDelivery
+from django_jobqueue.contrib.console.models import JobSearch
 from django_jobqueue.models import (
     Erasure,
     Host,
-    JobSearch,
     JobType,
     KeyLimit,
     KeyOverride,

@@ -21,9 +21,11 @@ from django.urls import reverse
 
 from django_jobqueue import rooms
 from django_jobqueue.contrib.alerts.models import Alert
+from django_jobqueue.contrib.console import job_searches
+from django_jobqueue.contrib.console.models import SavedView
 from django_jobqueue.management.jobqueue.roles import ROLES, rights_of
-from django_jobqueue.models import AuditEntry, SavedView
-from django_jobqueue.operations import bulk, job_searches, personal_data
+from django_jobqueue.models import AuditEntry
+from django_jobqueue.operations import bulk, personal_data
 from django_jobqueue.search.selection import Selection, Table, Term
 from tests.admin.pages import list_of
 from tests.admin.scene import LEAK, SECRET, Scene
@@ -32,12 +34,12 @@ from tests.store.rows import KEYED
 Keys = Mapping[str, object]  # by the lower-case name of the model
 
 # What is done there concerns nobody else: users save views of lists for themselves.
-OWN = ("queuedjob/views/save", "queuedjob/views/edit", "queuedjob/views/delete")
+OWN = ("savedview/save", "savedview/edit", "savedview/delete")
 
 # The first role that may do it: what only shows is everybody's, and is not here.
 _FIRST = {
     "Job viewer": """
-        queuedjob: views/save views/edit views/delete
+        savedview: save edit delete
     """,
     "Job operator": """
         bulkoperation: <id>/start <id>/pause <id>/resume <id>/stop <id>/undo <id>/step

@@ -8,6 +8,7 @@ from django.db import models
 from django.utils import timezone
 
 from django_jobqueue.contrib.alerts.models import Alert, AlertDelivery
+from django_jobqueue.contrib.console.models import JobSearch, SavedView
 from django_jobqueue.contrib.http.models import Token
 from django_jobqueue.models import (
     ArchivedJob,
@@ -18,7 +19,6 @@ from django_jobqueue.models import (
     FailureGroup,
     Firing,
     Host,
-    JobSearch,
     JobType,
     KeyLimit,
     KeyOverride,
@@ -26,7 +26,6 @@ from django_jobqueue.models import (
     Queue,
     QueuedJob,
     Report,
-    SavedView,
     Schedule,
     Worker,
 )

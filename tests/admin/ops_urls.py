@@ -7,6 +7,8 @@ from django.urls import path
 
 from django_jobqueue import admin as pages
 from django_jobqueue import models
+from django_jobqueue.contrib.console.admin.view_page import SavedViewAdmin
+from django_jobqueue.contrib.console.models import SavedView
 from django_jobqueue.contrib.http.admin.token_list import TokenAdmin
 from django_jobqueue.contrib.http.models import Token
 
@@ -28,6 +30,7 @@ site.register(models.Overview, pages.OverviewAdmin)
 site.register(models.Queue, pages.QueueAdmin)
 site.register(models.QueuedJob, pages.QueuedJobAdmin)
 site.register(models.Schedule, pages.ScheduleAdmin)
+site.register(SavedView, SavedViewAdmin)
 site.register(Token, TokenAdmin)
 site.register(models.Worker, pages.WorkerAdmin)
 

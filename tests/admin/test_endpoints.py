@@ -37,7 +37,7 @@ NO_GET = 405
 SHOWN = (200, 301, 302)
 WITHOUT_TEXT = ("", "keylimit")  # the overview; keys are masked for viewers
 BY_DJANGO = ("<path:object_id>/history/", "<path:object_id>/")  # without our styles
-WITHOUT_TAB = ("", "jobsearch")
+WITHOUT_TAB = ("", "jobsearch", "savedview")
 DOES = re.compile(
     "|".join(
         f"/{one.model}/{PARAMETER.sub('[^/]+', one.route)}(?:[?]|$)"

@@ -10,7 +10,8 @@ from django.contrib.messages import get_messages
 from django.test import Client
 from django.utils.html import conditional_escape
 
-from django_jobqueue.models import BulkOperation, JobType, QueuedJob, SavedView
+from django_jobqueue.contrib.console.models import SavedView
+from django_jobqueue.models import BulkOperation, JobType, QueuedJob
 from tests.admin.conftest import LogIn
 from tests.admin.crowd import code, crowd, told
 from tests.admin.endpoints import (
@@ -42,7 +43,7 @@ DECLARED = ("host/scale", "schedule/run", "schedule/reset", "schedule/<id>/edit"
 DRAFTS = dict.fromkeys(
     ("jobqueue_bulkoperation", "jobqueue_erasure"), "state <> 'draft'"
 )
-OF_USERS = {"jobqueue_savedview", "jobqueue_overview"}
+OF_USERS = {"jobqueue_console_savedview", "jobqueue_overview"}
 PARTS = 3
 
 

@@ -23,15 +23,16 @@ from django_jobqueue import operations
 from django_jobqueue.admin.actions.action import Action
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.actions.row_marks import MARKS, changed_meanwhile
+from django_jobqueue.contrib.console import saved_views
+from django_jobqueue.contrib.console.models import SavedView
 from django_jobqueue.models import (
     AuditEntry,
     FailureGroup,
     JobType,
     KeyOverride,
     QueuedJob,
-    SavedView,
 )
-from django_jobqueue.operations import saved_views, schedules
+from django_jobqueue.operations import schedules
 from django_jobqueue.store.connection import OwnConnection
 from tests.admin.pages import model_of, page_of, verb_of
 from tests.admin.scene import ADD, FAIL, LEAK, Scene
@@ -67,7 +68,7 @@ class Case:
         if self.action == "edit":
             return reverse(f"admin:jobqueue_{self.model}_edit", args=[quote(key)])
         if self.action == "views":
-            return reverse("admin:jobqueue_views")
+            return reverse("admin:jobqueue_console_savedview_changelist")
         return f"{verb_of(self.model, self.action)}?keys={key}{self.query}"
 
 

@@ -219,6 +219,9 @@ urlpatterns = [path("admin/", admin.site.urls), path("shop/", print)]
 import django_jobqueue.management.commands.runworkers
 import django_jobqueue.host.maintenance.host_maintenance
 import django_jobqueue.workers.worker_main
+from django_jobqueue import rooms
+for path in rooms.named("chunked_work").values():
+    rooms.load(path)
 print(len(ours()))
 import django_jobqueue.management.commands.jobqueue
 engines["django"].from_string("x").render()
@@ -325,8 +328,8 @@ OF_EXTRAS = {
     ),
     "httpx": (*("remote/cancelling.py", "remote/clients.py", "remote/delivery.py"),),
     "textual": (
-        "management/jobqueue/top_screen/app.py",
-        "management/jobqueue/top_screen/dialogs.py",
+        "contrib/console/top_screen/app.py",
+        "contrib/console/top_screen/dialogs.py",
     ),
     "opentelemetry": ("contrib/telemetry/otel.py",),
     "django_tenants": ("middleware/tenants.py",),
@@ -355,8 +358,8 @@ def test_no_module_of_the_core_imports_an_extra() -> None:
 # needs little of what they lead to. The last one leads to a package that is not
 # installed everywhere.
 MAY_IMPORT_LATE = (
-    *("apps.py", "__init__.py", "jobs.py", "templatetags/jobqueue.py"),
-    "management/jobqueue/top.py",
+    *("apps.py", "__init__.py", "templatetags/jobqueue.py"),
+    "contrib/console/top_command.py",
 )
 
 

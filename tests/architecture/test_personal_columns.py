@@ -18,7 +18,7 @@ REASONS = {
         condition event pending
         jobqueue_auditentry: verb
         jobqueue_http_token: scopes
-        jobqueue_savedview: list
+        jobqueue_console_savedview: list
         jobqueue_worker: desired
     """,
     "numbers and names of a policy": """
@@ -52,25 +52,25 @@ REASONS = {
     "a name from the settings": "jobqueue_alerts_alertdelivery: channel",
     "the class of an error": """
         jobqueue_alerts_alertdelivery: error
-        jobqueue_jobsearch: error
+        jobqueue_console_jobsearch: error
         jobqueue_erasure: error
     """,
     "counts, names of job types and ids": "jobqueue_bulkoperation: counted",
     "times and ids": """
         jobqueue_bulkoperation: cursor
-        jobqueue_jobsearch: place
+        jobqueue_console_jobsearch: place
     """,
     "the number of a transaction": "jobqueue_bulkoperation: horizon",
     "counts": """
         jobqueue_bulkoperation: skipped
-        jobqueue_jobsearch: matched
+        jobqueue_console_jobsearch: matched
         jobqueue_erasure: changed remaining
         jobqueue_total: attempts_histogram run_histogram wait_histogram
         jobqueue_worker: rescued
     """,
     "ids": """
         jobqueue_databaseidentity: identity
-        jobqueue_jobsearch: newest
+        jobqueue_console_jobsearch: newest
     """,
     "counts, ids and names": "jobqueue_erasure: counted",
     "a keyed hash": "jobqueue_erasure: fingerprint",
@@ -93,7 +93,7 @@ REASONS = {
     "of a program": "jobqueue_http_token: name",
     "gone some minutes after the last start is forgotten": "jobqueue_bucket: limit_key",
     "it can; the guide says that its owner deletes the view": """
-        jobqueue_savedview: name owner query
+        jobqueue_console_savedview: name owner query
     """,
     "a rule and a time zone": "jobqueue_schedule: planned_for",
     "a rule of times": "jobqueue_schedule: rule rule_override",

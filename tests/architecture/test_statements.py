@@ -16,6 +16,9 @@ HOME = (
     "contrib/alerts/alert_conditions.py",
     "contrib/alerts/alert_rows.py",
     "contrib/alerts/alerted.py",
+    "contrib/console/bench_command.py",
+    "contrib/console/saved_views.py",
+    "contrib/console/job_searches.py",
     "contrib/http/token_rows.py",
     "contrib/importing/foreign_tables.py",  # of other systems
 )

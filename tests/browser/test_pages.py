@@ -8,7 +8,8 @@ import pytest
 from django.contrib.admin.utils import quote
 from django.urls import reverse
 
-from django_jobqueue.models import FailureRollup, SavedView, Schedule
+from django_jobqueue.contrib.console.models import SavedView
+from django_jobqueue.models import FailureRollup, Schedule
 from django_jobqueue.text import timezones
 from tests.admin.pages import list_of
 from tests.admin.scene import FAIL, Scene, build

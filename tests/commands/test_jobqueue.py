@@ -18,11 +18,11 @@ from tests.commands.conftest import Manage, Said, parser, refusal
 from tests.support.commands import worker_environment
 
 NAMES = (
-    "status, top, health, doctor, metrics, show, why, types, workers, hosts, "
+    "status, health, doctor, metrics, show, why, types, workers, hosts, "
     "leases, limits, schedules, schedule, failures, operations, enqueue, "
     "run, replay, cancel, run-now, reschedule, fail, release, pause, resume, "
     "override, prune, dump, load, move, sleep, wake, personal-data, roles, "
-    "bench, completion, alerts, token, import"
+    "completion, alerts, top, bench, token, import"
 )
 
 

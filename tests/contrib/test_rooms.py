@@ -18,10 +18,21 @@ from tests.support.commands import ROOT
 
 DJANGOS = ["django.contrib.auth", "django.contrib.contenttypes", "django.contrib.admin"]
 DJANGOS += ["django.contrib.messages", "django.contrib.sessions"]
-ALERTS, HTTP = "django_jobqueue.contrib.alerts", "django_jobqueue.contrib.http"
-IMPORTING = "django_jobqueue.contrib.importing"
-FEATURES = (ALERTS, HTTP, IMPORTING)
-ALERT_TABLES = "jobqueue_alerts_alert jobqueue_alerts_alertdelivery"
+HTTP = "django_jobqueue.contrib.http"
+# Tables and subcommands, by the feature.
+OFFERS = {
+    "django_jobqueue.contrib.alerts": (
+        "jobqueue_alerts_alert jobqueue_alerts_alertdelivery",
+        "alerts",
+    ),
+    "django_jobqueue.contrib.console": (
+        "jobqueue_console_savedview jobqueue_console_jobsearch",
+        "top bench",
+    ),
+    HTTP: ("jobqueue_http_token", "token"),
+    "django_jobqueue.contrib.importing": ("", "import"),
+}
+FEATURES = tuple(OFFERS)
 PROJECT = """
 import sys
 import django
@@ -54,7 +65,7 @@ from django_jobqueue import rooms
 print(*(model._meta.db_table for room in rooms.rooms()[1:]
         for model in room.get_models()))
 from django_jobqueue.management.commands.jobqueue import SUBCOMMANDS
-print(*(name for name in ("alerts", "token", "import") if name in SUBCOMMANDS))
+print(*(name for name in {subcommands!r} if name in SUBCOMMANDS))
 """
 urlpatterns: list[object] = []
 
@@ -67,22 +78,14 @@ def test_every_feature_is_known() -> None:
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize(
-    ("installed", "tables", "subcommands"),
-    [
-        ([], "", ""),
-        ([ALERTS], ALERT_TABLES, "alerts"),
-        ([HTTP], "jobqueue_http_token", "token"),
-        ([IMPORTING], "", "import"),
-        ([*FEATURES], f"{ALERT_TABLES} jobqueue_http_token", "alerts token import"),
-    ],
-)
+@pytest.mark.parametrize("installed", [(), *((one,) for one in FEATURES), FEATURES])
 def test_a_project_has_what_it_installs_and_nothing_else(
-    installed: list[str], tables: str, subcommands: str
+    installed: tuple[str, ...],
 ) -> None:
     code = PROJECT.format(
         apps=[*DJANGOS, "django_jobqueue", *installed],
         contrib="django_jobqueue.contrib.",
+        subcommands=" ".join(names for _tables, names in OFFERS.values()).split(),
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True
@@ -91,15 +94,21 @@ def test_a_project_has_what_it_installs_and_nothing_else(
     _checked, loaded, has_tables, knows = done.stdout.splitlines()
     names = {name.rpartition(".")[2] for name in installed}
     assert set(loaded.split()) == names
-    assert (has_tables, knows) == (tables, subcommands)
+    offers = [OFFERS[name] for name in installed]
+    assert has_tables.split() == " ".join(tables for tables, _ in offers).split()
+    assert knows.split() == " ".join(names for _, names in offers).split()
+
+
+def leave_out_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = [config for config in apps.get_app_configs() if config.name not in FEATURES]
+    monkeypatch.setattr(apps, "get_app_configs", lambda: there)
+    monkeypatch.setattr(apps, "is_installed", lambda name: name not in FEATURES)
 
 
 def test_whoever_asks_for_an_absent_one_is_told_the_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    there = [config for config in apps.get_app_configs() if config.name not in FEATURES]
-    monkeypatch.setattr(apps, "get_app_configs", lambda: there)
-    monkeypatch.setattr(apps, "is_installed", lambda name: name not in FEATURES)
+    leave_out_features(monkeypatch)
     assert {room.name for room in rooms.absent()} == set(FEATURES)
     assert [room.name for room in rooms.rooms()] == ["django_jobqueue"]
     hint = f"Add '{HTTP}' to INSTALLED_APPS"

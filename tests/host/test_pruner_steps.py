@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from django_jobqueue.contrib.alerts import alert_rows
+from django_jobqueue.contrib.console import job_searches
 from django_jobqueue.contrib.http import token_rows
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.host.maintenance import pruner as pruner_module
@@ -17,7 +18,6 @@ from django_jobqueue.models import Bucket
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.erasing import erasure_rows
-from django_jobqueue.store.searching import search_rows
 from tests.store.rows import ago
 from tests.workers.stopped_clock import StoppedClock
 
@@ -31,11 +31,11 @@ STEPS = (
     *("totals.drop", "failure_rollup.drop", "fire.prune_firings", "audit.drop"),
     "operation_rows.drop",
     # Of rooms.
-    *("erasure_rows.forget", "search_rows.drop", "alert_rows.drop", "token_rows.drop"),
+    *("erasure_rows.forget", "job_searches.drop", "alert_rows.drop", "token_rows.drop"),
 )
 OF_ROOMS = {
     one.__name__.rpartition(".")[2]: one
-    for one in (erasure_rows, search_rows, alert_rows, token_rows)
+    for one in (erasure_rows, job_searches, alert_rows, token_rows)
 }
 
 

@@ -36,7 +36,7 @@ IN_TEMPLATE = re.compile(
 @cache
 def messages() -> dict[Message, str]:
     """Every message, with a file that says it."""
-    files = [*PACKAGE.rglob("*.py"), *(PACKAGE / "templates").rglob("*.html")]
+    files = [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.html")]
     return {
         message: file.relative_to(PACKAGE).as_posix()
         for file in sorted(files)

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 from tests.architecture.source import PACKAGE
 
-TEMPLATES = sorted((PACKAGE / "templates").rglob("*.html"))
+TEMPLATES = sorted(PACKAGE.rglob("*.html"))
 NO_TEXT = re.compile(
     r"""\{%-?\s*blocktrans(?:late)?\b.*?\{%\s*endblocktrans(?:late)?\s*%\}
       | \{%\s*block\ (?:bodyclass|coltype)\b.*?\{%\s*endblock\s*%\}

@@ -12,6 +12,8 @@ from django.db import models
 
 from django_jobqueue import operations as op
 from django_jobqueue import rooms
+from django_jobqueue.contrib.console import job_searches, saved_views
+from django_jobqueue.contrib.console.models import SavedView
 from django_jobqueue.contrib.http.models import Token
 from django_jobqueue.contrib.http.tokens import create_token
 from django_jobqueue.models import (
@@ -21,10 +23,9 @@ from django_jobqueue.models import (
     Firing,
     JobType,
     Queue,
-    SavedView,
     Schedule,
 )
-from django_jobqueue.operations import job_searches, personal_data, saved_views
+from django_jobqueue.operations import personal_data
 from django_jobqueue.search.selection import Selection, Table
 from django_jobqueue.testing import drain
 from tests.sample import jobs

@@ -14,6 +14,8 @@ from django.test import override_settings
 from django.utils import timezone
 
 from django_jobqueue import InvalidArguments, operations
+from django_jobqueue.contrib.console import job_searches
+from django_jobqueue.contrib.console.models import JobSearch
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.domain.personal_value import ERASED
 from django_jobqueue.exceptions import NotReplayable
@@ -23,7 +25,6 @@ from django_jobqueue.models import (
     BulkOperation,
     Erasure,
     Failure,
-    JobSearch,
     JobType,
     KeyOverride,
     QueuedJob,
@@ -31,7 +32,7 @@ from django_jobqueue.models import (
     Schedule,
     UniqueWindow,
 )
-from django_jobqueue.operations import job_searches, personal_data
+from django_jobqueue.operations import personal_data
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.erasing import erasure_rows

@@ -200,8 +200,7 @@ class ActionAdmin(JobQueueAdmin):
 
     def to(self, row: Any) -> HttpResponseRedirect:
         """To the page of this object, of whatever model."""
-        model = str(row._meta.model_name)
-        return HttpResponseRedirect(display.url_of(model, row.pk))
+        return HttpResponseRedirect(display.url_of(row._meta.label_lower, row.pk))
 
     def _ask_or_do(self, request: HttpRequest, action: ConfirmedAction) -> HttpResponse:
         rows: list[Any] = []

@@ -27,6 +27,7 @@ from django_jobqueue.admin.work.work_actions import Resume, RunStep, Stop
 from django_jobqueue.domain.personal_value import LONGEST, LONGEST_KEY, SHORTEST
 from django_jobqueue.domain.states import ErasureAct, WorkState
 from django_jobqueue.models import Erasure
+from django_jobqueue.store.erasing.personal_columns import sources
 from django_jobqueue.text import numbers
 
 personal_data = operations.personal_data
@@ -233,8 +234,7 @@ def _warnings(row: Erasure) -> list[str]:
         "bulk_operations": _(
             "Bulk operations that select jobs by the value are stopped."
         ),
-        "searches": _("Searches for the value are stopped."),
-    }
+    } | {one.name: one.effect for one in sources() if one.effect}
     return texts + [str(text) for name, text in about.items() if name in row.counted]
 
 

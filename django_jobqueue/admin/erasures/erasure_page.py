@@ -18,6 +18,7 @@ from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.work.work_progress import WorkProgress
 from django_jobqueue.domain.states import WorkState
 from django_jobqueue.models import Erasure
+from django_jobqueue.store.erasing.personal_columns import sources
 from django_jobqueue.text import numbers
 from django_jobqueue.text.redaction import MASK
 
@@ -33,7 +34,6 @@ LABELS: Final[dict[str, Any]] = {
     "job_types": _("Job types"),
     "queues": _("Queues"),
     "bulk_operations": _("Bulk operations"),
-    "searches": _("Searches"),
     "audit": _("Audit"),
     "erasures": _("Records of erasures"),
     "admin_history": _("History of the admin"),
@@ -45,7 +45,6 @@ MODELS: Final = {
     "job_types": "jobtype",
     "queues": "queue",
     "bulk_operations": "bulkoperation",
-    "searches": "jobsearch",
     "erasures": "erasure",
 }
 SHOWN: Final = 5
@@ -121,11 +120,15 @@ def _sentence(erasure: Erasure) -> str:
 
 
 def _places(request: HttpRequest, erasure: Erasure) -> list[Place]:
-    names = [n for n in LABELS if n in erasure.counted or n in erasure.changed]
-    return [_place(request, erasure, name) for name in names]
+    labels = LABELS | {one.name: one.label for one in sources() if one.label}
+    return [
+        _place(request, erasure, name, label)
+        for name, label in labels.items()
+        if name in erasure.counted or name in erasure.changed
+    ]
 
 
-def _place(request: HttpRequest, erasure: Erasure, name: str) -> Place:
+def _place(request: HttpRequest, erasure: Erasure, name: str, label: Any) -> Place:
     counted = erasure.counted.get(name, {"rows": 0, "first": []})
     changed = erasure.changed.get(name)
     keys = counted["first"] if erasure.state == WorkState.DRAFT else []
@@ -135,7 +138,7 @@ def _place(request: HttpRequest, erasure: Erasure, name: str) -> Place:
         if (address := _address(request, name, key))
     ]
     return Place(
-        label=LABELS[name],
+        label=label,
         rows=numbers.number(counted["rows"]),
         changed="" if changed is None else numbers.number(changed),
         first=linked,
@@ -148,8 +151,12 @@ def _address(request: HttpRequest, name: str, key: str) -> str:
     if name in OF_JOBS:
         sees = may(request, "view_queuedjob") or may(request, "view_archivedjob")
         return reverse("admin:jobqueue_job", args=[key]) if sees else ""
-    model = MODELS.get(name, "")
-    return display.url_of(model, key) if model and may(request, f"view_{model}") else ""
+    page = MODELS.get(name) or next(
+        (one.page for one in sources() if one.name == name), ""
+    )
+    label, dot, model = page.rpartition(".")
+    sees = bool(page) and may(request, f"{label}{dot}view_{model}")
+    return display.url_of(page, key) if sees else ""
 
 
 def _short(name: str, key: str) -> str:

@@ -47,7 +47,6 @@ from django_jobqueue.admin.lists.filters import (
 from django_jobqueue.admin.lists.positions import Key
 from django_jobqueue.admin.lists.ranges import CreatedRangeFilter, DueRangeFilter
 from django_jobqueue.admin.parts import catalogue, display, progress_bars
-from django_jobqueue.admin.saved_views import view_page
 from django_jobqueue.domain.states import ALIVE, AttemptEnd, QueuedStatus
 from django_jobqueue.models import (
     ArchivedJob,
@@ -163,7 +162,6 @@ class QueuedJobAdmin(JobAdmin):
         return [
             *jump_box.urls(self.admin_site),
             *search_page.urls(self.admin_site),
-            *view_page.urls(self.admin_site),
             *super().get_urls(),
         ]
 

@@ -92,7 +92,6 @@ class Page(NamedTuple):
     examined: str
     personal: tuple[str, str] | None  # a value and its key, which may be erased
     is_cut_off: bool  # not all meanings were looked for in time
-    background: str  # where a search of everything starts; empty: nothing is left
 
 
 def urls(site: AdminSite) -> list[URLPattern]:
@@ -112,16 +111,14 @@ def page(request: HttpRequest, site: AdminSite) -> HttpResponse:
         raise PermissionDenied
     query = request.GET.get(SEARCH_VAR, "").replace("\x00", "").strip()
     meanings, is_cut_off = _meanings(request, query)
-    tables = list(_tables(request, site)) if query else []
     shown = Page(
         query=query,
         meanings=meanings,
         others=list(_others(request, query)),
-        tables=tables,
+        tables=list(_tables(request, site)) if query else [],
         examined=numbers.number(MOST_JOBS),
         personal=_personal(query) if may(request, ERASE_DATA) else None,
         is_cut_off=is_cut_off,
-        background=_background(request, tables),
     )
     owner: Any = site._registry[QueuedJob]
     return owner.show(  # type: ignore[no-any-return]
@@ -140,16 +137,6 @@ def _personal(query: str) -> tuple[str, str] | None:
     if len(words) == 1 and words[0].path:
         return words[0].value, ".".join(words[0].path)
     return None
-
-
-def _background(request: HttpRequest, tables: Iterable[TableResult]) -> str:
-    """Where a search of everything starts, if not everything was searched, and the
-    user may start one."""
-    rights = ("view_jobsearch", "start_jobsearch")
-    is_left = any(one.older for one in tables)
-    if not is_left or not all(may(request, right) for right in rights):
-        return ""
-    return reverse("admin:jobqueue_jobsearch_start")
 
 
 def value_of(query: str) -> str:

@@ -59,8 +59,11 @@ def job_name(job: Any) -> str:
 
 
 def url_of(model: str, key: object) -> str:
-    """The address of an object's page; ``model`` is its lower-case name."""
-    address: str = reverse(f"admin:jobqueue_{model}_change", args=[quote(str(key))])
+    """The address of an object's page; ``model`` is its lower-case name, that of a
+    feature with its label."""
+    label, _dot, name = model.rpartition(".")
+    path = f"admin:{label or 'jobqueue'}_{name}_change"
+    address: str = reverse(path, args=[quote(str(key))])
     return address
 
 

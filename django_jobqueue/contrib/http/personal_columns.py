@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
+from django.utils.translation import pgettext_lazy
+
 from django_jobqueue.domain.states import Holds
 from django_jobqueue.store.erasing.personal_columns import Column, Source
 
 SOURCES: Final = (
     Source(
         name="tokens",
+        label=pgettext_lazy("tab", "Tokens"),
         table="jobqueue_http_token",
         order={"id": "bigint"},
         columns=(Column("created_by", Holds.TEXT), Column("revoked_by", Holds.TEXT)),

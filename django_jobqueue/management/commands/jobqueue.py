@@ -27,7 +27,6 @@ SUBCOMMANDS: Final = Table(
         name: f"django_jobqueue.management.jobqueue.{place}"
         for name, place in {
             "status": "status.Status",
-            "top": "top.Top",
             "health": "health_check.HealthCheck",
             "doctor": "doctor.Doctor",
             "metrics": "metrics.Metrics",
@@ -61,7 +60,6 @@ SUBCOMMANDS: Final = Table(
             "wake": "sleep.WAKING",
             "personal-data": "personal_data.PersonalData",
             "roles": "roles.Roles",
-            "bench": "bench.Bench",
             "completion": "completion.Completion",
         }.items()
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from django_jobqueue import rooms
 from django_jobqueue.domain.states import Holds
@@ -36,7 +36,7 @@ class Column(NamedTuple):
 class Source:
     """A table with personal data."""
 
-    name: str  # for people
+    name: str
     table: str
     order: Mapping[str, str]  # of an index, which names each row; with the types
     columns: Sequence[Column]
@@ -46,6 +46,11 @@ class Source:
     is_of_jobs: bool = False  # whether rows are deleted, if rows are to be
     is_of_value: bool = False  # whether a row is about the value, and goes with it
     where: str = "true"
+    # Of a feature, for people: its label, the page of the admin that shows a row, such
+    # as ``jobqueue_console.jobsearch``, and what an erasure does beside.
+    label: Any = ""
+    page: str = ""
+    effect: Any = ""
 
 
 _QUEUED: Final = {
@@ -61,7 +66,7 @@ _PAUSED: Final = {
     "paused_at": "clock_timestamp()",
     "paused_reason": "'personal data erased'",
 }
-_STOPPED: Final = {
+STOPPED: Final = {
     "finished_at": "coalesce(finished_at, clock_timestamp())",
     "state": "CASE state WHEN 'done' THEN state ELSE 'stopped' END",
 }
@@ -179,18 +184,7 @@ SOURCES: Final = (
             Column("error", TEXT),
             Column("created_by", TEXT),
         ),
-        also={"selection": _STOPPED},
-    ),
-    Source(
-        name="searches",
-        table="jobqueue_jobsearch",
-        order=_UUID,
-        columns=(
-            Column("query", TEXT),
-            Column("selections", SELECTION),
-            Column("created_by", TEXT),
-        ),
-        also={"selections": {"query": "'erased'", **_STOPPED}},
+        also={"selection": STOPPED},
     ),
     Source(
         name="audit",

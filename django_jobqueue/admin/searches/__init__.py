@@ -1,1 +1,0 @@
-"""Searches through all jobs: start, watch, stop, and their results."""

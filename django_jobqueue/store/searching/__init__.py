@@ -1,1 +1,0 @@
-"""Searches through all jobs, chunk by chunk."""
