@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from asyncio import CancelledError
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -25,6 +26,8 @@ logger = logging.getLogger("django_jobqueue.observers")
 
 TRACE: Final = "trace"  # the key in the metadata of a job
 TRACE_BYTES: Final = 2_000  # of its JSON text; what does not fit is left out
+# Also what would end the round of a loop of ours, and again in the next one.
+FAILURES: Final = (Exception, SystemExit, CancelledError)
 ORIGIN: Final = "origin"  # the key in a replay's trace for that of the original
 
 
@@ -149,7 +152,7 @@ class Around:
                 self._contexts.append((observer, context))
                 if isinstance(self._about, Enqueue):
                     self._add(value or {})
-            except Exception:
+            except FAILURES:
                 _log(observer)
         return self._trace
 
@@ -162,7 +165,7 @@ class Around:
         for observer, context in reversed(self._contexts):
             try:
                 context.__exit__(error_class, error, traceback)
-            except Exception as raised:
+            except FAILURES as raised:
                 if raised is not error:
                     _log(observer)
 
@@ -192,7 +195,7 @@ def report_lost(lost: LostAttempt) -> None:
     for observer in registered:
         try:
             observer.attempt_lost(lost)
-        except Exception:
+        except FAILURES:
             _log(observer)
 
 
@@ -202,7 +205,7 @@ def flush(seconds: float) -> None:
     for observer in registered:
         try:
             observer.flush(max(0.0, deadline - time.monotonic()))
-        except Exception:
+        except FAILURES:
             _log(observer)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -43,18 +44,18 @@ class Noting(Observer):
 class Broken(Observer):
     """Raises when it is entered, or when it is left."""
 
-    def __init__(self, *, early: bool) -> None:
-        self.early = early
+    def __init__(self, error: type[BaseException], *, early: bool) -> None:
+        self.error, self.early = error, early
 
     @contextmanager
     def around_enqueue(self, enqueue: Enqueue) -> Iterator[None]:
         if self.early:
-            raise LookupError("before")
+            raise self.error("before")
         yield
-        raise LookupError("after")
+        raise self.error("after")
 
     def flush(self, seconds: float) -> None:
-        raise LookupError("at the end")
+        raise self.error("at the end")
 
 
 @pytest.fixture(autouse=True)
@@ -84,11 +85,12 @@ def test_the_first_observer_is_the_outermost_and_all_see_errors() -> None:
 
 
 @pytest.mark.parametrize("early", [True, False])
+@pytest.mark.parametrize("error", [LookupError, SystemExit, CancelledError])
 def test_an_observer_that_raises_is_logged_once_and_left_out(
-    early: bool, caplog: pytest.LogCaptureFixture
+    error: type[BaseException], early: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     calls: list[str] = []
-    broken = Broken(early=early)
+    broken = Broken(error, early=early)
     observe(broken)
     observe(Noting("other", calls, traceparent="00-1"))
     for _ in range(3):

@@ -8,7 +8,7 @@ from typing import Final
 
 from django.db import connections
 
-from django_jobqueue.contrib.alerts.http_post import NotSent
+from django_jobqueue.contrib.alerts.http_post import NotSent, reason_of
 from django_jobqueue.processes.forking import end_if_forked, guard_this_thread
 
 WITHIN: Final = 20.0  # seconds; the holder's lease lasts twice as long
@@ -25,8 +25,9 @@ class BoundedCalls:
         self._threads: dict[str, threading.Thread] = {}
 
     def call(self, name: str, function: Callable[[], object]) -> None:
-        """Call this, and raise what it raises. Raises NotSent if it takes too long, or
-        the last one of this name still does."""
+        """Call this, and raise the Exception that it raises. Raises NotSent if it takes
+        too long, if the last one of this name still does, or for what is no Exception,
+        such as a SystemExit: that would end the round of all channels."""
         last = self._threads.get(name)
         if last is not None and last.is_alive():
             raise NotSent("the last one has not ended yet")
@@ -48,5 +49,7 @@ class BoundedCalls:
         thread.join(WITHIN)
         if thread.is_alive():
             raise NotSent(f"it takes longer than {WITHIN:g} s")
-        if errors:
-            raise errors[0]
+        for error in errors:
+            if isinstance(error, Exception):
+                raise error
+            raise NotSent(reason_of(error)) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from asyncio import CancelledError
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
@@ -20,13 +21,22 @@ from tests.contrib.alerts.conftest import TEST_CALLABLE, alerts_to, retry_now
 from tests.contrib.alerts.test_failure_alerts import fail
 from tests.support.waiting import eventually
 
-gate, calls = threading.Event(), list[Notification]()
+
+class Calls(list[Notification]):
+    """Notifications, and what their channel raises."""
+
+    error: BaseException | None = None
+
+
+gate, calls = threading.Event(), Calls()
 
 
 def hang(notification: Notification) -> None:
     """A channel of the project."""
     calls.append(notification)
     gate.wait(20)
+    if calls.error is not None:
+        raise calls.error
 
 
 @pytest.fixture(autouse=True)
@@ -34,6 +44,7 @@ def _brief(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(bounded_calls, "WITHIN", 0.05)
     gate.clear()
     calls.clear()
+    calls.error = None
     yield
     gate.set()
 
@@ -56,6 +67,22 @@ def test_a_channel_that_hangs_is_tried_again_and_the_others_go_on(
         eventually(lambda: retry_now() or alerter.tick() and len(calls) == 2)
         assert AlertDelivery.objects.exclude(sent_at=None).count() == 2
     assert 2 * WITHIN <= TTL
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("error", [SystemExit, CancelledError])
+def test_a_channel_that_exits_is_tried_again_and_the_others_go_on(
+    own: OwnConnection, alerter: Alerter, error: type[BaseException]
+) -> None:
+    gate.set()
+    broken = {"to": f"{__name__}.hang", "name": "broken"}
+    with alerts_to(broken, {"to": TEST_CALLABLE, "name": "other"}) as taken:
+        calls.error = error()
+        fail(own, "no")
+        alerter.tick()
+        assert len(taken) == 1
+        delivery = AlertDelivery.objects.get(channel="broken")
+        assert (delivery.attempts, delivery.error) == (1, error.__name__)
 
 
 def test_a_server_that_drips_is_waited_for_no_longer_than_for_another_one() -> None:
