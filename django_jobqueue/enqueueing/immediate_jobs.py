@@ -101,7 +101,7 @@ class Memory:
 def _job(new: NewJob, id: UUID, data: Any) -> Job:
     """The job as a row of the queue would hold it."""
     now = datetime.now(UTC)
-    run_after = new.run_after or now + new.delay
+    run_after = max(new.run_after or now, now + new.delay)
     priorities = (new.priority, new.declared_priority, 0)
     expires_at = new.expires_at
     if expires_at is None and new.expires_in is not None:

@@ -480,7 +480,7 @@ BEGIN
       FROM jsonb_each(finished) AS one
      WHERE follower.follower_arguments ? one.key;
     due := jobqueue_later(
-      coalesce((entry ->> 'run_after')::timestamptz, clock_timestamp()),
+      greatest((entry ->> 'run_after')::timestamptz, clock_timestamp()),
       make_interval(secs => coalesce((entry ->> 'delay')::float8, 0)));
     held_key := coalesce(
       (entry ->> 'unique_key')::uuid,

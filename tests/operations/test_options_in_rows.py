@@ -23,6 +23,7 @@ from django_jobqueue.enqueueing.immediate_jobs import memory
 from django_jobqueue.enqueueing.scheduling import NOT_OF_SCHEDULES, ScheduleOptions
 from django_jobqueue.host.maintenance.scheduler import fire
 from django_jobqueue.models import QueuedJob, Schedule
+from django_jobqueue.operations import cancel, replay, reschedule
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.schedules import declare as declare_schedules
@@ -206,6 +207,21 @@ def test_a_lifetime_ends_at_the_last_moment_that_a_job_may_have() -> None:
         found["at once"] = jobs.add.using(**end).enqueue(1).expires_at
     memory.clear()
     assert found == dict.fromkeys(found, LAST)
+
+
+def test_a_moment_that_is_past_means_now() -> None:
+    """Or a caller would say how long its job has waited, and go before others."""
+    began, past = timezone.now(), {"run_after": READABLE[0]}
+    ids = [way(**past) for way in WAYS.values()]
+    follower = jobs.without_arguments.using(**past)
+    cancel([first := jobs.add.using(on_complete=follower).enqueue(1).id])
+    ids += [replay(first, **past).id, QueuedJob.objects.get(follows=first).id]
+    reschedule([later := alone(run_after=LATER)], **past)
+    due = [row_of(id)["run_after"] for id in (*ids, later)]
+    with override_settings(JOBQUEUE={"MODE": "immediate"}):
+        due.append(jobs.add.using(**past).enqueue(1).run_after)
+    memory.clear()
+    assert [moment for moment in due if moment < began] == []
 
 
 def test_each_option_is_in_the_row_that_a_schedule_makes(

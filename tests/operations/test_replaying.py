@@ -120,12 +120,6 @@ def test_a_replay_lives_as_long_as_the_job_did_from_when_it_was_first_due() -> N
         new.delete()
 
 
-def test_a_replay_due_at_the_first_moment_of_all_has_expired() -> None:
-    old = archive(ADD, created_at=ago(9), expires_at=ago(99))
-    operations.replay(old, run_after=READABLE[0])
-    assert QueuedJob.objects.get(replay_of=old).expires_at == READABLE[0]
-
-
 def test_a_job_whose_replay_failed_may_be_replayed_again() -> None:
     well, badly = archive(ADD), archive(ADD)
     archive(ADD, "succeeded", replay_of=well)

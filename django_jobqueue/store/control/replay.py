@@ -31,7 +31,7 @@ REPLAY: Final = insert_jobs(
           JOIN jobqueue_jobtype AS type ON type.name = archived.job_type
          WHERE id = ANY (%(ids)s::uuid[])
            AND (erased_at IS NULL OR %(data)s::jsonb IS NOT NULL)) AS old,
-       LATERAL (SELECT coalesce(
+       LATERAL (SELECT greatest(
                   %(run_after)s::timestamptz,
                   statement_timestamp() + old.place * interval '1 microsecond'))
        AS due (at)

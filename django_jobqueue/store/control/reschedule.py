@@ -18,7 +18,8 @@ WITH held AS MATERIALIZED (
      FOR UPDATE SKIP LOCKED
 )
 UPDATE jobqueue_queuedjob AS job
-   SET run_after = CASE WHEN %(now)s THEN clock_timestamp()
+   SET run_after = CASE WHEN %(now)s OR %(run_after)s::timestamptz <= clock_timestamp()
+                        THEN clock_timestamp()
                         ELSE coalesce(%(run_after)s::timestamptz, job.run_after) END,
        priority = coalesce(%(priority)s, job.priority),
        queue = coalesce(%(queue)s, job.queue)

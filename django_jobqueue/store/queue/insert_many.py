@@ -19,8 +19,10 @@ from django_jobqueue.store.notify import (
     in_autocommit,
 )
 from django_jobqueue.store.queue.insert_statement import (
+    DUE,
     FOLLOWERS_ARE_THERE,
     OF_TYPE,
+    PARAMETERS,
     values_of,
 )
 from django_jobqueue.store.queue.new_job import NewJob
@@ -32,8 +34,7 @@ PREPARE_MANY: Final = f"""
 SELECT {", ".join(_VALUES[name] for name in OF_TYPE)},
        type.limit_name, type.limit_rule::text
   FROM jobqueue_jobtype AS type,
-       LATERAL (SELECT coalesce(%(run_after)s::timestamptz,
-                                clock_timestamp() + %(delay)s::interval)) AS due (at)
+       LATERAL (SELECT {DUE.format(given=PARAMETERS)}) AS due (at)
  WHERE type.name = %(job_type)s {FOLLOWERS_ARE_THERE}
 """
 COPY_MANY: Final = f"""

@@ -38,13 +38,14 @@ _FOLLOWERS_ARE_THERE: Final = """
 """
 FOLLOWERS_ARE_THERE: Final = _FOLLOWERS_ARE_THERE.format(given=PARAMETERS)
 
+# A moment that is past is now: jobs go before others for as long as they have waited.
+DUE: Final = """greatest({given.run_after}::timestamptz,
+                                clock_timestamp() + {given.delay}::interval)"""
 # It reads the job type's row, because operators override the priority there, and
 # because a missing row must be an error now and not at commit.
 _ROWS: Final = """
   FROM jobqueue_jobtype AS type,{source}
-       LATERAL (SELECT coalesce({given.run_after}::timestamptz,
-                                clock_timestamp() + {given.delay}::interval))
-       AS due (at)
+       LATERAL (SELECT {due}) AS due (at)
  WHERE {condition}type.name = {given.job_type} {followers_are_there}
 """
 _RETURNING: Final = """
@@ -86,18 +87,20 @@ def insert_of(
     has_more: bool = True,
     source: str = "",
     condition: str = "",
+    due: str = DUE,
     conflict: str = "{conflict}",
     notified: str = "{notified}",
     **instead: str,
 ) -> str:
-    """The INSERT of jobs whose values stand there, with a further ``source`` of rows
-    and a further ``condition``; or without what few jobs have. What is not given yet is
-    a slot of the text."""
+    """The INSERT of jobs whose values stand there, with a further ``source`` of rows, a
+    further ``condition``, and when they are ``due``; or without what few jobs have.
+    What is not given yet is a slot of the text."""
     are_there = _FOLLOWERS_ARE_THERE.format(given=given)
     rows = _ROWS.format(
         given=given,
         source=source,
         condition=condition,
+        due=due.format(given=given),
         followers_are_there=are_there if has_more else "",
     )
     if not has_more:

@@ -98,6 +98,7 @@ _MADE: Final = insert_of(
     unique_until_started="new.unique_key IS NULL"
     " AND coalesce(type.unique_rule ->> 'until' = 'started', false)",
     announce="true",
+    due="new.run_after",  # which may be late
     conflict=UNLESS_THERE,
     notified="id",
 )
