@@ -45,7 +45,6 @@ class JobQueueConfig(Room):
         Tab("keylimit", pgettext_lazy("tab", "Limits"), "m"),
         Tab("bulkoperation", pgettext_lazy("tab", "Operations"), "b"),
         Tab("auditentry", pgettext_lazy("tab", "Audit"), "d"),
-        Tab("erasure", pgettext_lazy("tab", "Personal data"), "p"),
     )
     checks = tuple(
         f"django_jobqueue.checks.{name}"
@@ -58,18 +57,14 @@ class JobQueueConfig(Room):
         )
     )
 
-    chunked_work = {
-        "operation": "django_jobqueue.operations.bulk.WORK",
-        "erasure": "django_jobqueue.operations.personal_data.WORK",
-    }
-    dropped_hourly = ("django_jobqueue.store.erasing.erasure_rows.forget",)
+    chunked_work = {"operation": "django_jobqueue.operations.bulk.WORK"}
+    personal_columns = ("django_jobqueue.store.personal_columns.SOURCES",)
     maintenance_threads = ("django_jobqueue.host.maintenance.endpoint_watch.thread",)
     rights = {
         "Job viewer": (
             "view_archivedjob",
             "view_auditentry",
             "view_bulkoperation",
-            "view_erasure",
             "view_failuregroup",
             "view_host",
             "view_jobtype",
@@ -110,7 +105,6 @@ class JobQueueConfig(Room):
         ),
         # What cannot be taken back, and what is secret.
         "Job admin": (
-            "erase_personal_data",
             "prune_archivedjob",
             "reveal_job_data",
             "unbounded_bulkoperation",

@@ -15,7 +15,6 @@ from django_jobqueue.text.lazy_names import lazily
 if TYPE_CHECKING:
     from django_jobqueue.admin.audit.audit_list import AuditEntryAdmin
     from django_jobqueue.admin.bulk.bulk_operations import BulkOperationAdmin
-    from django_jobqueue.admin.erasures.erasure_list import ErasureAdmin
     from django_jobqueue.admin.failures.failure_groups import FailureGroupAdmin
     from django_jobqueue.admin.hosts.host_list import HostAdmin
     from django_jobqueue.admin.jobs.archived_jobs import ArchivedJobAdmin
@@ -32,7 +31,6 @@ __all__ = [
     "ArchivedJobAdmin",
     "AuditEntryAdmin",
     "BulkOperationAdmin",
-    "ErasureAdmin",
     "FailureGroupAdmin",
     "HostAdmin",
     "JobTypeAdmin",
@@ -50,7 +48,6 @@ _MODULES: Final = {
     "ArchivedJob": "jobs.archived_jobs",
     "AuditEntry": "audit.audit_list",
     "BulkOperation": "bulk.bulk_operations",
-    "Erasure": "erasures.erasure_list",
     "FailureGroup": "failures.failure_groups",
     "Host": "hosts.host_list",
     "JobType": "types.job_types",

@@ -34,7 +34,6 @@ _LIST = "_jobqueue_list"
 
 VIEW_DATA = "view_job_data"
 REVEAL_DATA = "reveal_job_data"
-ERASE_DATA = "erase_personal_data"
 
 
 class JobQueueAdmin(ModelAdmin):

@@ -4,6 +4,7 @@ of their errors."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
@@ -22,14 +23,13 @@ from django_jobqueue.admin.parts import catalogue, display
 from django_jobqueue.admin.tabs import address_of, tabs
 from django_jobqueue.models import (
     ArchivedJob,
-    BulkOperation,
-    Erasure,
     FailureGroup,
     JobType,
     Lease,
     QueuedJob,
     Schedule,
 )
+from django_jobqueue.models.chunked_work import ChunkedWork
 from django_jobqueue.search.type_names import types_like, types_named
 
 LONGEST = 200  # characters of what somebody looks for
@@ -66,10 +66,11 @@ def jump(request: HttpRequest) -> HttpResponse:
 def _address_of(request: HttpRequest, text: str) -> str:
     id = _id(text)
     if id is not None:
+        others: tuple[type[Any], ...] = (FailureGroup, *ChunkedWork.__subclasses__())
         return permalink.address_of_job(request, id) or next(
             (
                 address
-                for model in (FailureGroup, BulkOperation, Erasure)
+                for model in others
                 if (address := permalink.address_of_object(request, model, id))
             ),
             "",

@@ -48,5 +48,5 @@ def address_of_job(request: HttpRequest, id: UUID) -> str:
 def address_of_object(request: HttpRequest, model: type[Any], key: object) -> str:
     """The page of an object; empty if the user may see no such page."""
     if may_view(request, model) and model._default_manager.filter(pk=key).exists():
-        return display.url_of(str(model._meta.model_name), key)
+        return display.url_of(model._meta.label_lower, key)
     return ""

@@ -135,13 +135,6 @@ class WorkState(TextChoices):
     FAILED = "failed", _("failed")
 
 
-class ErasureAct(TextChoices):
-    """What is done with the rows that hold a personal value."""
-
-    ERASE = "erase", _("erase the values")
-    DELETE = "delete", _("delete the rows")
-
-
 class Holds(StrEnum):
     """The content of a column that may be about a person."""
 

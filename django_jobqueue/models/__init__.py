@@ -9,7 +9,6 @@ from django_jobqueue.models.archived_job import ArchivedJob
 from django_jobqueue.models.audit_entry import AuditEntry
 from django_jobqueue.models.bulk_operation import BulkOperation
 from django_jobqueue.models.database_identity import DatabaseIdentity
-from django_jobqueue.models.erasure import Erasure
 from django_jobqueue.models.failure_group import Failure, FailureGroup, FailureRollup
 from django_jobqueue.models.job_type import JobType
 from django_jobqueue.models.lease import Lease
@@ -29,7 +28,6 @@ __all__ = [
     "Bucket",
     "BulkOperation",
     "DatabaseIdentity",
-    "Erasure",
     "Failure",
     "FailureGroup",
     "FailureRollup",

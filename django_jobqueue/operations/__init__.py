@@ -11,7 +11,6 @@ from django_jobqueue.text.lazy_names import lazily
 
 if TYPE_CHECKING:
     from django_jobqueue.operations import bulk as bulk
-    from django_jobqueue.operations import personal_data as personal_data
     from django_jobqueue.operations import schedules as schedules
     from django_jobqueue.operations.declaring import declare_job_type
     from django_jobqueue.operations.failure_groups import (
@@ -89,7 +88,7 @@ __all__ = [
     "wake",
 ]
 
-_PARTS: Final = ("bulk", "personal_data", "schedules")
+_PARTS: Final = ("bulk", "schedules")
 # A worker, or a web process that cancels a job, needs few of these.
 _NAMES: Final = {
     "declaring": "declare_job_type",
@@ -109,10 +108,7 @@ _NAMES: Final = {
 __getattr__, __dir__ = lazily(
     globals(),
     {
-        **{
-            name: f"{__name__}.{name}"
-            for name in ("bulk", "personal_data", "schedules")
-        },
+        **{name: f"{__name__}.{name}" for name in _PARTS},
         **{
             name: f"{__name__}.{module}"
             for module, names in _NAMES.items()

@@ -9,8 +9,8 @@ from uuid import uuid4
 
 from django_jobqueue.contrib.alerts.models import Alert, AlertDelivery
 from django_jobqueue.contrib.console.models import JobSearch
+from django_jobqueue.contrib.privacy.models import Erasure
 from django_jobqueue.models import (
-    Erasure,
     Host,
     JobType,
     KeyLimit,

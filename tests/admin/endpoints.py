@@ -23,9 +23,10 @@ from django_jobqueue import rooms
 from django_jobqueue.contrib.alerts.models import Alert
 from django_jobqueue.contrib.console import job_searches
 from django_jobqueue.contrib.console.models import SavedView
+from django_jobqueue.contrib.privacy import personal_data
 from django_jobqueue.management.jobqueue.roles import ROLES, rights_of
 from django_jobqueue.models import AuditEntry
-from django_jobqueue.operations import bulk, personal_data
+from django_jobqueue.operations import bulk
 from django_jobqueue.search.selection import Selection, Table, Term
 from tests.admin.pages import list_of
 from tests.admin.scene import LEAK, SECRET, Scene

@@ -10,11 +10,11 @@ from django.utils import timezone
 from django_jobqueue.contrib.alerts.models import Alert, AlertDelivery
 from django_jobqueue.contrib.console.models import JobSearch, SavedView
 from django_jobqueue.contrib.http.models import Token
+from django_jobqueue.contrib.privacy.models import Erasure
 from django_jobqueue.models import (
     ArchivedJob,
     AuditEntry,
     BulkOperation,
-    Erasure,
     Failure,
     FailureGroup,
     Firing,

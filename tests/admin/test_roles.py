@@ -41,7 +41,7 @@ CHANGING = 10  # addresses of a part, at least, when all forms say what they can
 DECLARED = ("host/scale", "schedule/run", "schedule/reset", "schedule/<id>/edit")
 # Drafts change nothing yet, and views only their owner sees.
 DRAFTS = dict.fromkeys(
-    ("jobqueue_bulkoperation", "jobqueue_erasure"), "state <> 'draft'"
+    ("jobqueue_bulkoperation", "jobqueue_privacy_erasure"), "state <> 'draft'"
 )
 OF_USERS = {"jobqueue_console_savedview", "jobqueue_overview"}
 PARTS = 3

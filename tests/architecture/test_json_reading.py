@@ -15,7 +15,7 @@ ELSEWHERE = {
     "conf/endpoints.py": "a setting",
     "domain/arguments.py": "strict, for attempts, which fail",
     "domain/followers.py": "what an enqueue wrote in this process",
-    "domain/personal_value.py": "keeps numbers as they are written",
+    "contrib/privacy/personal_value.py": "keeps numbers as they are written",
     "enqueueing/stored_options.py": "what an enqueue wrote in this process",
     "execution/immediate.py": "what an enqueue wrote in this process",
     "host/maintenance/maintenance_process.py": "a pipe of the supervisor",

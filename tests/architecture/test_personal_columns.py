@@ -6,8 +6,8 @@ from django.contrib.admin.models import LogEntry
 from django.db import models
 
 from django_jobqueue import rooms
+from django_jobqueue.contrib.privacy.personal_columns import sources
 from django_jobqueue.domain.states import Holds
-from django_jobqueue.store.erasing.personal_columns import sources
 from tests.docs.pages import pages
 
 PAGE = "docs/guides/personal-data.md"
@@ -53,7 +53,7 @@ REASONS = {
     "the class of an error": """
         jobqueue_alerts_alertdelivery: error
         jobqueue_console_jobsearch: error
-        jobqueue_erasure: error
+        jobqueue_privacy_erasure: error
     """,
     "counts, names of job types and ids": "jobqueue_bulkoperation: counted",
     "times and ids": """
@@ -64,7 +64,7 @@ REASONS = {
     "counts": """
         jobqueue_bulkoperation: skipped
         jobqueue_console_jobsearch: matched
-        jobqueue_erasure: changed remaining
+        jobqueue_privacy_erasure: changed remaining
         jobqueue_total: attempts_histogram run_histogram wait_histogram
         jobqueue_worker: rescued
     """,
@@ -72,11 +72,11 @@ REASONS = {
         jobqueue_databaseidentity: identity
         jobqueue_console_jobsearch: newest
     """,
-    "counts, ids and names": "jobqueue_erasure: counted",
-    "a keyed hash": "jobqueue_erasure: fingerprint",
-    "a key of data": "jobqueue_erasure: key",
-    "keys of rows": "jobqueue_erasure: position",
-    "the value itself, until the erasure ends": "jobqueue_erasure: value",
+    "counts, ids and names": "jobqueue_privacy_erasure: counted",
+    "a keyed hash": "jobqueue_privacy_erasure: fingerprint",
+    "a key of data": "jobqueue_privacy_erasure: key",
+    "keys of rows": "jobqueue_privacy_erasure: position",
+    "the value itself, until the erasure ends": "jobqueue_privacy_erasure: value",
     "releases": "jobqueue_failuregroup: excused",
     "the code says so": """
         jobqueue_failuregroup: frame
@@ -143,7 +143,7 @@ def test_each_column_that_can_hold_text_is_searched_or_has_a_reason() -> None:
     }
     assert in_vain == set()
     assert forgotten == set(), (
-        "list them in store/erasing/personal_columns.py, or in REASONS of "
+        "list them in store/personal_columns.py, or in REASONS of "
         "tests/architecture/test_personal_columns.py"
     )
     assert searched() <= with_text()

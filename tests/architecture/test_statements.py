@@ -20,6 +20,8 @@ HOME = (
     "contrib/console/saved_views.py",
     "contrib/console/job_searches.py",
     "contrib/http/token_rows.py",
+    "contrib/privacy/erase_chunk.py",
+    "contrib/privacy/erasure_rows.py",
     "contrib/importing/foreign_tables.py",  # of other systems
 )
 

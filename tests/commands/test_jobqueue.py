@@ -21,8 +21,8 @@ NAMES = (
     "status, health, doctor, metrics, show, why, types, workers, hosts, "
     "leases, limits, schedules, schedule, failures, operations, enqueue, "
     "run, replay, cancel, run-now, reschedule, fail, release, pause, resume, "
-    "override, prune, dump, load, move, sleep, wake, personal-data, roles, "
-    "completion, alerts, top, bench, token, import"
+    "override, prune, dump, load, move, sleep, wake, roles, "
+    "completion, alerts, top, bench, token, import, personal-data"
 )
 
 

@@ -31,6 +31,7 @@ OFFERS = {
     ),
     HTTP: ("jobqueue_http_token", "token"),
     "django_jobqueue.contrib.importing": ("", "import"),
+    "django_jobqueue.contrib.privacy": ("jobqueue_privacy_erasure", "personal-data"),
 }
 FEATURES = tuple(OFFERS)
 PROJECT = """

@@ -10,6 +10,7 @@ import pytest
 from django_jobqueue.contrib.alerts import alert_rows
 from django_jobqueue.contrib.console import job_searches
 from django_jobqueue.contrib.http import token_rows
+from django_jobqueue.contrib.privacy import erasure_rows
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.host.maintenance import pruner as pruner_module
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
@@ -17,7 +18,6 @@ from django_jobqueue.host.maintenance.pruner import Pruner
 from django_jobqueue.models import Bucket
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.erasing import erasure_rows
 from tests.store.rows import ago
 from tests.workers.stopped_clock import StoppedClock
 

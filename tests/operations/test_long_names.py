@@ -16,16 +16,16 @@ from django_jobqueue.contrib.console import job_searches, saved_views
 from django_jobqueue.contrib.console.models import SavedView
 from django_jobqueue.contrib.http.models import Token
 from django_jobqueue.contrib.http.tokens import create_token
+from django_jobqueue.contrib.privacy import personal_data
+from django_jobqueue.contrib.privacy.models import Erasure
 from django_jobqueue.models import (
     AuditEntry,
-    Erasure,
     FailureGroup,
     Firing,
     JobType,
     Queue,
     Schedule,
 )
-from django_jobqueue.operations import personal_data
 from django_jobqueue.search.selection import Selection, Table
 from django_jobqueue.testing import drain
 from tests.sample import jobs

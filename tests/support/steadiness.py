@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import pytest
 
-from django_jobqueue.operations import bulk, personal_data
+from django_jobqueue.contrib.privacy import personal_data
+from django_jobqueue.operations import bulk
 from django_jobqueue.store.connection import DjangoDatabase
 
 JSON_TYPES: Final = (114, 199, 3802, 3807)  # json, jsonb, and arrays of them

@@ -12,10 +12,12 @@ from psycopg import errors
 
 from django_jobqueue.contrib.console import job_searches
 from django_jobqueue.contrib.console.models import JobSearch
+from django_jobqueue.contrib.privacy import personal_data
+from django_jobqueue.contrib.privacy.models import Erasure
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.exceptions import Cancel, Fail, Retry
-from django_jobqueue.models import BulkOperation, Erasure, QueuedJob
-from django_jobqueue.operations import bulk, personal_data
+from django_jobqueue.models import BulkOperation, QueuedJob
+from django_jobqueue.operations import bulk
 from django_jobqueue.operations.chunked_work import ChunkedWork
 from django_jobqueue.search.selection import Selection, Table, Term
 from tests.store.rows import ADD, ago, archive

@@ -22,7 +22,7 @@ from django.urls import path as address
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
-from django_jobqueue.admin.base import ERASE_DATA, REVEAL_DATA, VIEW_DATA, may, may_view
+from django_jobqueue.admin.base import REVEAL_DATA, VIEW_DATA, may, may_view
 from django_jobqueue.admin.failures.failure_list import searched
 from django_jobqueue.admin.jobs.job_search import understood
 from django_jobqueue.admin.lists.counts import count
@@ -90,7 +90,6 @@ class Page(NamedTuple):
     others: Sequence[tuple[str, str]]  # job types and failure groups
     tables: Sequence[TableResult]
     examined: str
-    personal: tuple[str, str] | None  # a value and its key, which may be erased
     is_cut_off: bool  # not all meanings were looked for in time
 
 
@@ -117,26 +116,12 @@ def page(request: HttpRequest, site: AdminSite) -> HttpResponse:
         others=list(_others(request, query)),
         tables=list(_tables(request, site)) if query else [],
         examined=numbers.number(MOST_JOBS),
-        personal=_personal(query) if may(request, ERASE_DATA) else None,
         is_cut_off=is_cut_off,
     )
     owner: Any = site._registry[QueuedJob]
     return owner.show(  # type: ignore[no-any-return]
         request, "search.html", title=_("Search jobs"), search=shown
     )
-
-
-def _personal(query: str) -> tuple[str, str] | None:
-    """The value that is searched, and its key; None if there is more than one."""
-    try:
-        words = list(tokens(query))
-    except SearchError:
-        return None
-    if words and not any(word.name for word in words):
-        return " ".join(word.value for word in words), ""
-    if len(words) == 1 and words[0].path:
-        return words[0].value, ".".join(words[0].path)
-    return None
 
 
 def value_of(query: str) -> str:

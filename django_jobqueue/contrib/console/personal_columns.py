@@ -7,7 +7,7 @@ from typing import Final
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.states import Holds
-from django_jobqueue.store.erasing.personal_columns import STOPPED, Column, Source
+from django_jobqueue.store.personal_columns import STOPPED, Column, Source
 
 SOURCES: Final = (
     Source(

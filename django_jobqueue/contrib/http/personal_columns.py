@@ -7,7 +7,7 @@ from typing import Final
 from django.utils.translation import pgettext_lazy
 
 from django_jobqueue.domain.states import Holds
-from django_jobqueue.store.erasing.personal_columns import Column, Source
+from django_jobqueue.store.personal_columns import Column, Source
 
 SOURCES: Final = (
     Source(

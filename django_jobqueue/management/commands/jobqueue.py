@@ -58,7 +58,6 @@ SUBCOMMANDS: Final = Table(
             "move": "move.Move",
             "sleep": "sleep.SLEEPING",
             "wake": "sleep.WAKING",
-            "personal-data": "personal_data.PersonalData",
             "roles": "roles.Roles",
             "completion": "completion.Completion",
         }.items()

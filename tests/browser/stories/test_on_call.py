@@ -8,18 +8,13 @@ from pathlib import Path
 import pytest
 
 from django_jobqueue import operations
-from django_jobqueue.models import (
-    ArchivedJob,
-    Erasure,
-    FailureGroup,
-    JobType,
-    QueuedJob,
-)
+from django_jobqueue.contrib.privacy.models import Erasure
+from django_jobqueue.models import ArchivedJob, FailureGroup, JobType, QueuedJob
 from tests.admin import scene as rows
 from tests.admin.pages import page_of
 from tests.browser.stories.conftest import BY_CLICKS, OVERVIEW
 from tests.browser.stories.on_call import OnCall
-from tests.operations.planted import tables_with
+from tests.contrib.privacy.planted import tables_with
 from tests.sample import jobs, orders
 from tests.support.rows import archived, queued
 from tests.support.run_workers import RunWorkers

@@ -10,14 +10,15 @@ from django.db import OperationalError
 from django.utils import timezone
 from psycopg import errors
 
+from django_jobqueue.contrib.privacy import personal_data
+from django_jobqueue.contrib.privacy.models import Erasure
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.pruner import Pruner
-from django_jobqueue.models import ArchivedJob, AuditEntry, Erasure, Failure, QueuedJob
-from django_jobqueue.operations import personal_data
+from django_jobqueue.models import ArchivedJob, AuditEntry, Failure, QueuedJob
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
-from tests.operations.planted import tables_with
+from tests.contrib.privacy.planted import tables_with
 from tests.store.rows import ADD, ago, archive, make
 from tests.support.hand_driven import HandDriven
 from tests.workers.chunk_jobs import Jobs

@@ -16,14 +16,17 @@ from django.utils import timezone
 from django_jobqueue import InvalidArguments, operations
 from django_jobqueue.contrib.console import job_searches
 from django_jobqueue.contrib.console.models import JobSearch
+from django_jobqueue.contrib.privacy import erasure_rows, personal_data
+from django_jobqueue.contrib.privacy.erase_chunk import MOST_PASSES
+from django_jobqueue.contrib.privacy.models import Erasure
+from django_jobqueue.contrib.privacy.personal_columns import sources
+from django_jobqueue.contrib.privacy.personal_value import ERASED
 from django_jobqueue.domain.ids import new_id
-from django_jobqueue.domain.personal_value import ERASED
 from django_jobqueue.exceptions import NotReplayable
 from django_jobqueue.models import (
     ArchivedJob,
     AuditEntry,
     BulkOperation,
-    Erasure,
     Failure,
     JobType,
     KeyOverride,
@@ -32,13 +35,9 @@ from django_jobqueue.models import (
     Schedule,
     UniqueWindow,
 )
-from django_jobqueue.operations import personal_data
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.erasing import erasure_rows
-from django_jobqueue.store.erasing.erase_chunk import MOST_PASSES
-from django_jobqueue.store.erasing.personal_columns import sources
-from tests.operations.planted import plant, tables_with, texts
+from tests.contrib.privacy.planted import plant, tables_with, texts
 from tests.sample import jobs
 from tests.store.rows import ADD, ago, archive, make
 from tests.support.refusing_rows import NO, refused
@@ -275,7 +274,7 @@ def test_a_reason_is_kept_without_the_value() -> None:
     id = personal_data.find(MAIL, key="to").id
     personal_data.start(id, "erase", reason=f"asked by {MAIL}, ticket 7", by="bert")
     assert Erasure.objects.get().reason == f"asked by {ERASED}, ticket 7"
-    assert tables_with(MAIL) == ["jobqueue_archivedjob", "jobqueue_erasure"]
+    assert tables_with(MAIL) == ["jobqueue_archivedjob", "jobqueue_privacy_erasure"]
 
 
 def test_the_fingerprint_is_keyed_and_survives_a_new_key() -> None:

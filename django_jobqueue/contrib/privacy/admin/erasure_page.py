@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -12,41 +12,18 @@ from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import operations
-from django_jobqueue.admin.base import ERASE_DATA, REVEAL_DATA, may
+from django_jobqueue.admin.base import REVEAL_DATA, may
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.work.work_progress import WorkProgress
+from django_jobqueue.contrib.privacy import personal_data
+from django_jobqueue.contrib.privacy.models import Erasure
+from django_jobqueue.contrib.privacy.personal_columns import sources
 from django_jobqueue.domain.states import WorkState
-from django_jobqueue.models import Erasure
-from django_jobqueue.store.erasing.personal_columns import sources
+from django_jobqueue.store.personal_columns import QUEUED, RUNNING, Source
 from django_jobqueue.text import numbers
 from django_jobqueue.text.redaction import MASK
 
-LABELS: Final[dict[str, Any]] = {
-    "queued": _("Waiting jobs"),
-    "running": _("Running jobs"),
-    "archived": _("Archived jobs"),
-    "failures": _("Failures of attempts"),
-    "reports": _("Progress and log lines"),
-    "failure_groups": _("Failure groups"),
-    "schedules": _("Schedules"),
-    "firings": _("Firings of schedules"),
-    "job_types": _("Job types"),
-    "queues": _("Queues"),
-    "bulk_operations": _("Bulk operations"),
-    "audit": _("Audit"),
-    "erasures": _("Records of erasures"),
-    "admin_history": _("History of the admin"),
-}
-OF_JOBS: Final = ("queued", "running", "archived", "failures", "reports")
-MODELS: Final = {
-    "failure_groups": "failuregroup",
-    "schedules": "schedule",
-    "job_types": "jobtype",
-    "queues": "queue",
-    "bulk_operations": "bulkoperation",
-    "erasures": "erasure",
-}
+ERASE_DATA: Final = "jobqueue_privacy.erase_personal_data"
 SHOWN: Final = 5
 
 
@@ -119,26 +96,37 @@ def _sentence(erasure: Erasure) -> str:
     return text % counts
 
 
+def all_places() -> dict[str, Source]:
+    """The tables, by name; running jobs are told from those that wait."""
+    named = {one.name: one for one in sources()}
+    queued = named.pop(QUEUED)
+    effect = _(
+        "Running jobs are left. A worker waits for them and goes on afterwards; "
+        "cancel them if that takes too long."
+    )
+    running = replace(queued, label=_("Running jobs"), effect=effect)
+    return {QUEUED: queued, RUNNING: running, **named}
+
+
 def _places(request: HttpRequest, erasure: Erasure) -> list[Place]:
-    labels = LABELS | {one.name: one.label for one in sources() if one.label}
     return [
-        _place(request, erasure, name, label)
-        for name, label in labels.items()
+        _place(request, erasure, name, source)
+        for name, source in all_places().items()
         if name in erasure.counted or name in erasure.changed
     ]
 
 
-def _place(request: HttpRequest, erasure: Erasure, name: str, label: Any) -> Place:
+def _place(request: HttpRequest, erasure: Erasure, name: str, source: Source) -> Place:
     counted = erasure.counted.get(name, {"rows": 0, "first": []})
     changed = erasure.changed.get(name)
     keys = counted["first"] if erasure.state == WorkState.DRAFT else []
     linked = [
-        (address, _short(name, key))
+        (address, _short(key))
         for key in keys[:SHOWN]
-        if (address := _address(request, name, key))
+        if (address := _address(request, source, key))
     ]
     return Place(
-        label=label,
+        label=source.label,
         rows=numbers.number(counted["rows"]),
         changed="" if changed is None else numbers.number(changed),
         first=linked,
@@ -146,22 +134,21 @@ def _place(request: HttpRequest, erasure: Erasure, name: str, label: Any) -> Pla
     )
 
 
-def _address(request: HttpRequest, name: str, key: str) -> str:
+def _address(request: HttpRequest, source: Source, key: str) -> str:
     """Where the row is shown; empty if this user may not see it."""
-    if name in OF_JOBS:
+    if source.is_of_jobs:
         sees = may(request, "view_queuedjob") or may(request, "view_archivedjob")
         return reverse("admin:jobqueue_job", args=[key]) if sees else ""
-    page = MODELS.get(name) or next(
-        (one.page for one in sources() if one.name == name), ""
-    )
-    label, dot, model = page.rpartition(".")
-    sees = bool(page) and may(request, f"{label}{dot}view_{model}")
-    return display.url_of(page, key) if sees else ""
+    label, dot, model = source.page.rpartition(".")
+    sees = bool(model) and may(request, f"{label}{dot}view_{model}")
+    return display.url_of(source.page, key) if sees else ""
 
 
-def _short(name: str, key: str) -> str:
-    is_name = name in ("schedules", "job_types", "queues")
-    return display.visible(key) if is_name else display.short_id(UUID(key))
+def _short(key: str) -> str:
+    try:
+        return display.short_id(UUID(key))
+    except ValueError:  # a name
+        return display.visible(key)
 
 
 def _facts(request: HttpRequest, progress: Progress) -> list[tuple[Any, Any]]:
@@ -188,8 +175,8 @@ def _earlier(request: HttpRequest, erasure: Erasure) -> list[tuple[str, str]]:
     if erasure.state != WorkState.DRAFT or not may(request, ERASE_DATA):
         return []
     return [
-        (display.url_of("erasure", one.id), _done(one))
-        for one in operations.personal_data.earlier(erasure.value)
+        (display.url_of("jobqueue_privacy.erasure", one.id), _done(one))
+        for one in personal_data.earlier(erasure.value)
         if one.id != erasure.pk
     ]
 

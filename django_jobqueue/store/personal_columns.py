@@ -1,4 +1,5 @@
-"""The columns that can hold personal data, table by table, in the order of the search.
+"""The columns of the core that can hold personal data, table by table, in the order of
+the search.
 
 A test compares them with the models: a new column is listed here, or there with the
 reason why it cannot hold any.
@@ -10,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from django_jobqueue import rooms
+from django.utils.translation import gettext_lazy as _
+
 from django_jobqueue.domain.states import Holds
 from django_jobqueue.store.columns import JOB_COLUMNS, copied_to
 
@@ -37,6 +39,7 @@ class Source:
     """A table with personal data."""
 
     name: str
+    label: Any  # for people
     table: str
     order: Mapping[str, str]  # of an index, which names each row; with the types
     columns: Sequence[Column]
@@ -46,11 +49,8 @@ class Source:
     is_of_jobs: bool = False  # whether rows are deleted, if rows are to be
     is_of_value: bool = False  # whether a row is about the value, and goes with it
     where: str = "true"
-    # Of a feature, for people: its label, the page of the admin that shows a row, such
-    # as ``jobqueue_console.jobsearch``, and what an erasure does beside.
-    label: Any = ""
-    page: str = ""
-    effect: Any = ""
+    page: str = ""  # of the admin that shows a row: ``jobqueue_console.jobsearch``
+    effect: Any = ""  # what an erasure does besides, for people
 
 
 _QUEUED: Final = {
@@ -80,6 +80,11 @@ _NAME: Final = {"name": "text"}
 SOURCES: Final = (
     Source(
         name=QUEUED,
+        label=_("Waiting jobs"),
+        effect=_(
+            "Waiting jobs are cancelled if their data hold the value: they could not "
+            "do their work without it."
+        ),
         table="jobqueue_queuedjob",
         order=_UUID,
         columns=tuple(_QUEUED.values()),
@@ -88,6 +93,7 @@ SOURCES: Final = (
     ),
     Source(
         name=ARCHIVED,
+        label=_("Archived jobs"),
         table="jobqueue_archivedjob",
         order={"finished_at": "timestamptz", "id": "uuid"},
         columns=(
@@ -101,6 +107,7 @@ SOURCES: Final = (
     ),
     Source(
         name="failures",
+        label=_("Failures of attempts"),
         table="jobqueue_failure",
         order=_ID,
         columns=(
@@ -116,6 +123,7 @@ SOURCES: Final = (
     ),
     Source(
         name="reports",
+        label=_("Progress and log lines"),
         table="jobqueue_report",
         order=_ID,
         columns=(Column("note", TEXT, 500), Column("lines", TEXTS)),
@@ -124,6 +132,7 @@ SOURCES: Final = (
     ),
     Source(
         name="key_overrides",
+        label=_("Overrides of keys"),
         table="jobqueue_keyoverride",
         order=_ID,
         columns=(Column("limit_key", TEXT, 260),),
@@ -131,6 +140,8 @@ SOURCES: Final = (
     ),
     Source(
         name="failure_groups",
+        label=_("Failure groups"),
+        page="failuregroup",
         table="jobqueue_failuregroup",
         order={"fingerprint": "uuid"},
         columns=(
@@ -143,6 +154,9 @@ SOURCES: Final = (
     ),
     Source(
         name="schedules",
+        label=_("Schedules"),
+        page="schedule",
+        effect=_("Schedules are paused if their data hold the value."),
         table="jobqueue_schedule",
         order=_NAME,
         columns=(
@@ -154,12 +168,15 @@ SOURCES: Final = (
     ),
     Source(
         name="firings",
+        label=_("Firings of schedules"),
         table="jobqueue_firing",
         order={"schedule": "text", "fires_at": "timestamptz"},
         columns=(Column("by", TEXT),),
     ),
     Source(
         name="job_types",
+        label=_("Job types"),
+        page="jobtype",
         table="jobqueue_jobtype",
         order=_NAME,
         columns=(
@@ -170,12 +187,17 @@ SOURCES: Final = (
     ),
     Source(
         name="queues",
+        label=_("Queues"),
+        page="queue",
         table="jobqueue_queue",
         order=_NAME,
         columns=(Column("paused_by", TEXT), Column("paused_reason", TEXT)),
     ),
     Source(
         name="bulk_operations",
+        label=_("Bulk operations"),
+        page="bulkoperation",
+        effect=_("Bulk operations that select jobs by the value are stopped."),
         table="jobqueue_bulkoperation",
         order=_UUID,
         columns=(
@@ -188,19 +210,15 @@ SOURCES: Final = (
     ),
     Source(
         name="audit",
+        label=_("Audit"),
         table="jobqueue_auditentry",
         order=_ID,
         columns=(Column("by", TEXT), Column("about", TEXTS), Column("details", TEXTS)),
     ),
-    Source(
-        name="erasures",
-        table="jobqueue_erasure",
-        order=_UUID,
-        columns=(Column("reason", TEXT), Column("created_by", TEXT)),
-    ),
     # Django's own; what the admin wrote there of our pages.
     Source(
         name="admin_history",
+        label=_("History of the admin"),
         table="django_admin_log",
         order=_ID,
         columns=(Column("object_repr", TEXT, 200), Column("change_message", TEXT)),
@@ -210,9 +228,3 @@ SOURCES: Final = (
         ),
     ),
 )
-
-
-def sources() -> tuple[Source, ...]:
-    """Those of the core, and of the installed features."""
-    more = (source for some in rooms.offered("personal_columns") for source in some)
-    return (*SOURCES, *more)

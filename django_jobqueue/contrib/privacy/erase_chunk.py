@@ -14,15 +14,17 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from django_jobqueue.domain.personal_value import PersonalValue
-from django_jobqueue.domain.states import ErasureAct, Holds, WorkState
+from django_jobqueue.contrib.privacy import erasure_rows
+from django_jobqueue.contrib.privacy.erasure_rows import Erasure, Position
+from django_jobqueue.contrib.privacy.personal_columns import sources
+from django_jobqueue.contrib.privacy.personal_value import ErasureAct, PersonalValue
+from django_jobqueue.domain.states import Holds, WorkState
 from django_jobqueue.store.bulk.window import pin
 from django_jobqueue.store.connection import Database, DjangoDatabase
 from django_jobqueue.store.control.cancel import cancel
 from django_jobqueue.store.control.prune import prune_ids
-from django_jobqueue.store.erasing import erasure_rows
-from django_jobqueue.store.erasing.erasure_rows import Erasure, Position
-from django_jobqueue.store.erasing.personal_columns import (
+from django_jobqueue.store.partial_batches import REFUSED, apply_to_others
+from django_jobqueue.store.personal_columns import (
     ARCHIVED,
     GIVEN,
     QUEUED,
@@ -30,9 +32,7 @@ from django_jobqueue.store.erasing.personal_columns import (
     SOURCES,
     Column,
     Source,
-    sources,
 )
-from django_jobqueue.store.partial_batches import REFUSED, apply_to_others
 from django_jobqueue.store.remade_keys import LIMIT_KEY
 from django_jobqueue.store.work_rows import Chunk
 

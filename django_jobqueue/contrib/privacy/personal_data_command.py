@@ -9,9 +9,12 @@ from typing import Any, Final, NamedTuple
 
 from django.core.management.base import CommandError
 
-from django_jobqueue import operations
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.states import ErasureAct, WorkState
+from django_jobqueue.contrib.privacy import personal_data
+from django_jobqueue.contrib.privacy.erasure_rows import Erasure
+from django_jobqueue.contrib.privacy.models import Erasure as ErasureRow
+from django_jobqueue.contrib.privacy.personal_value import ErasureAct
+from django_jobqueue.domain.states import WorkState
 from django_jobqueue.management.jobqueue.batches import run_batches
 from django_jobqueue.management.jobqueue.console import Console, counted, moment_text
 from django_jobqueue.management.jobqueue.subcommand import (
@@ -22,9 +25,6 @@ from django_jobqueue.management.jobqueue.subcommand import (
     by,
     no_words,
 )
-from django_jobqueue.models import Erasure as ErasureRow
-from django_jobqueue.operations.personal_data import work_here
-from django_jobqueue.store.erasing.erasure_rows import Erasure
 from django_jobqueue.text import numbers
 from django_jobqueue.verbs.columns import (
     MOMENT,
@@ -35,8 +35,6 @@ from django_jobqueue.verbs.columns import (
     only_json,
 )
 from django_jobqueue.verbs.declarations import Argument
-
-personal_data = operations.personal_data
 
 MOST_LISTED: Final = 100
 
@@ -165,7 +163,7 @@ def _erase(console: Console, options: Options, draft: Erasure, act: ErasureAct) 
     personal_data.start(draft.id, act, reason=options["reason"], by=by(), here=True)
 
     def steps() -> Iterator[int]:
-        for done in work_here(draft.id):
+        for done in personal_data.work_here(draft.id):
             yield done.changed
 
     def summary() -> str:

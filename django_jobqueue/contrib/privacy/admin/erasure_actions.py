@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.loader import render_to_string
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import operations
 from django_jobqueue.admin.actions.action import (
     Action,
     ActionForm,
@@ -20,17 +21,26 @@ from django_jobqueue.admin.actions.action import (
     Question,
 )
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
-from django_jobqueue.admin.base import ERASE_DATA
-from django_jobqueue.admin.erasures.erasure_page import LABELS, value_for
+from django_jobqueue.admin.base import may
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.work.work_actions import Resume, RunStep, Stop
-from django_jobqueue.domain.personal_value import LONGEST, LONGEST_KEY, SHORTEST
-from django_jobqueue.domain.states import ErasureAct, WorkState
-from django_jobqueue.models import Erasure
-from django_jobqueue.store.erasing.personal_columns import sources
+from django_jobqueue.contrib.privacy import personal_data
+from django_jobqueue.contrib.privacy.admin.erasure_page import (
+    ERASE_DATA,
+    all_places,
+    value_for,
+)
+from django_jobqueue.contrib.privacy.models import Erasure
+from django_jobqueue.contrib.privacy.personal_value import (
+    LONGEST,
+    LONGEST_KEY,
+    SHORTEST,
+    ErasureAct,
+)
+from django_jobqueue.domain.states import WorkState
+from django_jobqueue.search import SearchError
+from django_jobqueue.search.tokens import tokens
 from django_jobqueue.text import numbers
-
-personal_data = operations.personal_data
 
 
 class FindForm(ActionForm):
@@ -161,8 +171,8 @@ class StartErasure(Action):
 
     def _facts(self, request: HttpRequest, row: Erasure) -> list[str]:
         counts = ", ".join(
-            f"{LABELS[name]} {numbers.number(row.counted[name]['rows'])}"
-            for name in LABELS
+            f"{source.label} {numbers.number(row.counted[name]['rows'])}"
+            for name, source in all_places().items()
             if name in row.counted
         )
         shown = display.visible(value_for(request, row))
@@ -220,22 +230,33 @@ class StopErasure(Stop):
 
 
 def _warnings(row: Erasure) -> list[str]:
-    texts = [gettext("Nothing brings the values back.")]
-    about = {
-        "queued": _(
-            "Waiting jobs are cancelled if their data hold the value: they could not "
-            "do their work without it."
-        ),
-        "running": _(
-            "Running jobs are left. A worker waits for them and goes on afterwards; "
-            "cancel them if that takes too long."
-        ),
-        "schedules": _("Schedules are paused if their data hold the value."),
-        "bulk_operations": _(
-            "Bulk operations that select jobs by the value are stopped."
-        ),
-    } | {one.name: one.effect for one in sources() if one.effect}
-    return texts + [str(text) for name, text in about.items() if name in row.counted]
+    effects = [one.effect for name, one in all_places().items() if name in row.counted]
+    return [
+        gettext("Nothing brings the values back."),
+        *map(str, filter(None, effects)),
+    ]
+
+
+def find_it(context: Mapping[str, Any]) -> str:
+    """Offer to look for the value of a search everywhere, to users who may erase it."""
+    request, value = context["request"], _value_of(context["search"].query)
+    if value is None or not may(request, ERASE_DATA):
+        return ""
+    shown = {"value": value, "csrf_token": context.get("csrf_token")}
+    return render_to_string("admin/jobqueue_privacy/find_it.html", shown)
+
+
+def _value_of(query: str) -> tuple[str, str] | None:
+    """The value that is searched, and its key; None if there is more than one."""
+    try:
+        words = list(tokens(query))
+    except SearchError:
+        return None
+    if words and not any(word.name for word in words):
+        return " ".join(word.value for word in words), ""
+    if len(words) == 1 and words[0].path:
+        return words[0].value, ".".join(words[0].path)
+    return None
 
 
 FIND: Final = Find()

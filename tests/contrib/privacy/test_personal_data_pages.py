@@ -9,25 +9,26 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client
 from django.urls import reverse
 
-from django_jobqueue.domain.personal_value import ERASED
-from django_jobqueue.models import ArchivedJob, Erasure, QueuedJob
-from django_jobqueue.operations import personal_data
+from django_jobqueue.contrib.privacy import personal_data
+from django_jobqueue.contrib.privacy.models import Erasure
+from django_jobqueue.contrib.privacy.personal_value import ERASED
+from django_jobqueue.models import ArchivedJob, QueuedJob
 from tests.admin.conftest import LogIn
 from tests.admin.pages import Page, get, list_of, page_of, post
 from tests.admin.scene import ADD, archived, queued, worker
 from tests.admin.units import answer, press
-from tests.operations.planted import plant, tables_with
+from tests.contrib.privacy.planted import plant, tables_with
 
 pytestmark = pytest.mark.django_db
 
 MAIL = "anna@example.com"
-FIND = "/admin/jobqueue/erasure/find/"
+FIND = "/admin/jobqueue_privacy/erasure/find/"
 RIGHTS = ("view_erasure", "erase_personal_data")
 
 
 def verb(name: str) -> str:
     id = Erasure.objects.get().pk
-    return reverse(f"admin:jobqueue_erasure_{name}", args=[id])
+    return reverse(f"admin:jobqueue_privacy_erasure_{name}", args=[id])
 
 
 def find(client: Client, value: str = MAIL, key: str = "") -> str:

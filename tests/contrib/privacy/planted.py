@@ -13,9 +13,10 @@ from django.db import connection, models
 from django.utils import timezone
 
 from django_jobqueue import rooms
+from django_jobqueue.contrib.privacy.personal_columns import sources
 from django_jobqueue.domain.states import Holds
 from django_jobqueue.models import JobType
-from django_jobqueue.store.erasing.personal_columns import Column, Source, sources
+from django_jobqueue.store.personal_columns import Column, Source
 from tests.store.rows import ADD
 
 MODELS: dict[str, type[models.Model]] = {

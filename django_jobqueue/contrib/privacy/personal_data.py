@@ -15,16 +15,20 @@ from uuid import UUID
 from django.conf import settings
 from django.utils.crypto import salted_hmac
 
+from django_jobqueue.contrib.privacy import erase_chunk, erasure_rows
+from django_jobqueue.contrib.privacy.erasure_rows import ERASURES, Erasure
+from django_jobqueue.contrib.privacy.personal_value import (
+    ErasureAct,
+    PersonalValue,
+    problem_of,
+)
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import new_id
-from django_jobqueue.domain.personal_value import PersonalValue, problem_of
-from django_jobqueue.domain.states import ErasureAct, WorkState
+from django_jobqueue.domain.states import WorkState
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.operations.audit_log import record
 from django_jobqueue.operations.chunked_work import ChunkedWork
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.erasing import erase_chunk, erasure_rows
-from django_jobqueue.store.erasing.erasure_rows import ERASURES, Erasure
 from django_jobqueue.store.work_rows import ACTIVE, Chunk
 
 Id = UUID | str

@@ -11,7 +11,10 @@ from functools import cached_property
 from typing import Any, Final
 from unicodedata import normalize
 
-from django_jobqueue.domain.spellings import pattern_in_json, pattern_of
+from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.contrib.privacy.spellings import pattern_in_json, pattern_of
 from django_jobqueue.domain.states import Holds
 
 ERASED: Final = "[erased]"
@@ -27,6 +30,13 @@ _IS_NUMBER: Final = "\0"  # begins what stands for a number: no text of jsonb ha
 _NUMBER_TEXT: Final = re.compile(r'"\\u0000([^"]*)"')
 
 Path = tuple[str, ...]
+
+
+class ErasureAct(TextChoices):
+    """What is done with the rows that hold a personal value."""
+
+    ERASE = "erase", _("erase the values")
+    DELETE = "delete", _("delete the rows")
 
 
 class PersonalValue:

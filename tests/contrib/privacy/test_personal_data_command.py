@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from django_jobqueue.domain.personal_value import ERASED
-from django_jobqueue.models import ArchivedJob, AuditEntry, Erasure, QueuedJob
+from django_jobqueue.contrib.privacy.models import Erasure
+from django_jobqueue.contrib.privacy.personal_value import ERASED
+from django_jobqueue.models import ArchivedJob, AuditEntry, QueuedJob
 from tests.commands.conftest import Terminal, jobqueue, not_refused, refusal
-from tests.operations.planted import tables_with
+from tests.contrib.privacy.planted import tables_with
 from tests.store.rows import ago, archive, make
 
 pytestmark = pytest.mark.django_db

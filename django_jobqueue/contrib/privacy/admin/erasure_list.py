@@ -9,7 +9,10 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.actions.action import Action
-from django_jobqueue.admin.erasures.erasure_actions import (
+from django_jobqueue.admin.lists.columns import column
+from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.work.work_admin import WorkAdmin
+from django_jobqueue.contrib.privacy.admin.erasure_actions import (
     FIND,
     RESUME,
     RUN_STEP,
@@ -17,18 +20,18 @@ from django_jobqueue.admin.erasures.erasure_actions import (
     Delete,
     Erase,
 )
-from django_jobqueue.admin.erasures.erasure_page import progress_in_list, progress_of
-from django_jobqueue.admin.lists.columns import column
-from django_jobqueue.admin.parts import display
-from django_jobqueue.admin.work.work_admin import WorkAdmin
-from django_jobqueue.models import Erasure
+from django_jobqueue.contrib.privacy.admin.erasure_page import (
+    progress_in_list,
+    progress_of,
+)
+from django_jobqueue.contrib.privacy.models import Erasure
 from django_jobqueue.text import numbers
 
 
 class ErasureAdmin(WorkAdmin):
     """What was erased, by whom and when; never the values."""
 
-    change_form_template = "admin/jobqueue/erasure.html"
+    change_form_template = "admin/jobqueue_privacy/erasure.html"
     page_actions: ClassVar[Sequence[Action]] = (
         FIND,
         Erase(),

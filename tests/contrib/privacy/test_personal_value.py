@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from django_jobqueue.domain.personal_value import (
+from django_jobqueue.contrib.privacy.personal_value import (
     ERASED,
     Holds,
     PersonalValue,

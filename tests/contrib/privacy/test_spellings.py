@@ -15,8 +15,8 @@ from django.db import connection
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from django_jobqueue.domain.personal_value import ERASED, PersonalValue
-from django_jobqueue.domain.spellings import in_json
+from django_jobqueue.contrib.privacy.personal_value import ERASED, PersonalValue
+from django_jobqueue.contrib.privacy.spellings import in_json
 from django_jobqueue.domain.states import Holds
 
 NAMES: Final = (

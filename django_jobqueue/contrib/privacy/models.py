@@ -7,8 +7,8 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.domain.personal_value import LONGEST_KEY
-from django_jobqueue.domain.states import ErasureAct, WorkState
+from django_jobqueue.contrib.privacy.personal_value import LONGEST_KEY, ErasureAct
+from django_jobqueue.domain.states import WorkState
 from django_jobqueue.models.chunked_work import ChunkedWork
 from django_jobqueue.models.fields import JSONField
 

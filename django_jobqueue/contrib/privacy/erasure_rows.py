@@ -9,18 +9,18 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from django_jobqueue.domain.personal_value import PersonalValue
+from django_jobqueue.contrib.privacy.personal_value import PersonalValue
 from django_jobqueue.domain.states import WorkState
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.work_rows import WorkTable
 
 DRAFT: Final = """
-INSERT INTO jobqueue_erasure (value, key, fingerprint, created_by)
+INSERT INTO jobqueue_privacy_erasure (value, key, fingerprint, created_by)
 VALUES (%(value)s, %(key)s, %(fingerprint)s, %(by)s)
 RETURNING id
 """
 START: Final = """
-UPDATE jobqueue_erasure
+UPDATE jobqueue_privacy_erasure
    SET state = 'queued', act = %(act)s, reason = %(reason)s, job_id = %(job)s,
        position = NULL
  WHERE id = %(id)s AND state = 'draft' AND total IS NOT NULL
@@ -29,10 +29,10 @@ RETURNING id
 # A value is kept no longer than somebody may still need it.
 FORGET: Final = """
 WITH drafts AS (
-  DELETE FROM jobqueue_erasure
+  DELETE FROM jobqueue_privacy_erasure
    WHERE state = 'draft' AND created_at < clock_timestamp() - interval '1 day'
 )
-UPDATE jobqueue_erasure
+UPDATE jobqueue_privacy_erasure
    SET state = 'stopped', value = ''
  WHERE state = 'failed' AND finished_at < clock_timestamp() - interval '7 days'
 """
@@ -95,7 +95,7 @@ class Erasure(NamedTuple):
 
 
 ERASURES: Final = WorkTable(
-    "jobqueue_erasure",
+    "jobqueue_privacy_erasure",
     Erasure,
     json={
         "counted": dict,
@@ -108,7 +108,7 @@ ERASURES: Final = WorkTable(
     forgets="value",
 )
 EARLIER: Final = f"""
-SELECT {ERASURES.columns} FROM jobqueue_erasure
+SELECT {ERASURES.columns} FROM jobqueue_privacy_erasure
  WHERE fingerprint = ANY (%(fingerprints)s) AND act <> '' AND state <> 'draft'
  ORDER BY created_at DESC
  LIMIT 10

@@ -1,1 +1,0 @@
-"""Personal data: find, erase, delete, and the record of it."""

@@ -1,1 +1,0 @@
-"""Finds a personal value in all tables, and erases it."""
