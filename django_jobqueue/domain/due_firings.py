@@ -42,8 +42,8 @@ class Period(NamedTuple):
 
     def next_after(self, rule: ScheduleRule, moment: datetime) -> datetime | None:
         """The first firing after this moment, in UTC; None if there is none."""
-        if self.starts_at is not None:
-            moment = max(moment, self.starts_at - INSTANT)
+        if self.starts_at is not None and self.starts_at > moment:
+            moment = self.starts_at - INSTANT
         next_at = rule.next_after(moment)
         if next_at is None or (self.ends_at is not None and next_at > self.ends_at):
             return None

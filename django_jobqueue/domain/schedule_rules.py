@@ -22,6 +22,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 from cronsim import CronSim, CronSimError
 from django.conf import settings
 
+from django_jobqueue.domain.policy import LONGEST, READABLE
 from django_jobqueue.text.suggestions import did_you_mean
 
 SECOND: Final = timedelta(seconds=1)
@@ -57,9 +58,11 @@ class Cron(NamedTuple):
 
     def next_after(self, moment: datetime) -> datetime | None:
         """The first firing after this moment, in UTC; None if there is none."""
-        return _next_after(
-            self.expression, ZoneInfo(self.time_zone), moment.astimezone(UTC)
-        )
+        if moment >= READABLE[1]:
+            return None
+        after = max(moment, READABLE[0]).astimezone(UTC)
+        found = _next_after(self.expression, ZoneInfo(self.time_zone), after)
+        return None if found is None or found > READABLE[1] else found
 
 
 class Every(NamedTuple):
@@ -77,11 +80,12 @@ class Every(NamedTuple):
             text += f" since {self.since.timestamp():.0f}"
         return text
 
-    def next_after(self, moment: datetime) -> datetime:
-        """The first firing after this moment, in UTC."""
+    def next_after(self, moment: datetime) -> datetime | None:
+        """The first firing after this moment, in UTC; None if there is none."""
         if moment < self.since:
             return self.since
-        return self.since + ((moment - self.since) // self.interval + 1) * self.interval
+        past = ((moment - self.since) // self.interval + 1) * self.interval
+        return None if past > READABLE[1] - self.since else self.since + past
 
 
 ScheduleRule = Cron | Every
@@ -142,10 +146,15 @@ def every(
     interval = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
     if interval < SECOND or interval.microseconds:
         raise ValueError(f"every() takes whole seconds, at least one, not {interval}")
+    if interval > LONGEST:
+        raise ValueError(f"every() takes at most {LONGEST.days:,} days")
     if since is None:
         return Every(interval)
     if since.tzinfo is None:
         raise ValueError("since= takes a time with its time zone")
+    if not READABLE[0] <= since <= READABLE[1]:
+        first, last = (moment.date() for moment in READABLE)
+        raise ValueError(f"since= takes a time from {first} to {last}")
     return Every(interval, since.astimezone(UTC).replace(microsecond=0))
 
 
@@ -247,11 +256,14 @@ def _next_after(expression: str, zone: tzinfo, after: datetime) -> datetime | No
 
 
 def _next_match(expression: str, wall: datetime) -> datetime | None:
-    """The first time on the wall clock that matches, not before this one."""
+    """The first time on the wall clock that matches, not before this one; so early that
+    it can be read in every time zone."""
     try:
-        return next(CronSim(expression, wall - SECOND), None)
+        match = next(CronSim(expression, wall - SECOND), None)
     except OverflowError:  # after the year 9999
         return None
+    last = READABLE[1].replace(tzinfo=None)
+    return None if match is None or match > last else match
 
 
 def _offset(second: int, zone: tzinfo) -> timedelta:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Generic, Literal, ParamSpec, TypedDict
 
 from django.core.exceptions import ImproperlyConfigured
@@ -13,6 +13,7 @@ from django.utils import timezone
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.arguments import to_json
 from django_jobqueue.domain.due_firings import Missed, MissedPolicy
+from django_jobqueue.domain.option_checks import moment_problem
 from django_jobqueue.domain.policy import (
     Problem,
     duration_problem,
@@ -72,9 +73,11 @@ class ScheduleOptions(TypedDict, total=False):
 
 
 def _moment_problem(value: object) -> str | None:
-    if value is None or (isinstance(value, datetime) and timezone.is_aware(value)):
+    if value is None:
         return None
-    return f"must be a datetime with its time zone, not {value!r}."
+    if not isinstance(value, datetime) or timezone.is_naive(value):
+        return f"must be a datetime with its time zone, not {value!r}."
+    return moment_problem(value, "a datetime")
 
 
 _CHECKS: Final[dict[str, Problem]] = {
@@ -184,7 +187,7 @@ def _period(
         raise ImproperlyConfigured(
             f"{where}: ends must not be before starts: {starts} to {ends}."
         )
-    return starts, ends
+    return starts and starts.astimezone(UTC), ends and ends.astimezone(UTC)
 
 
 def options_problem(options: Options) -> str | None:

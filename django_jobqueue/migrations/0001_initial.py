@@ -62,6 +62,24 @@ class Migration(PostgreSQLMigration):
                 "permissions": [("pause_queue", "Can pause and resume queues")],
                 "default_permissions": ("view",),
                 "required_db_vendor": "postgresql",
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "resume_at__range",
+                                (
+                                    datetime.datetime(
+                                        1, 1, 3, 0, 0, tzinfo=datetime.UTC
+                                    ),
+                                    datetime.datetime(
+                                        9999, 12, 30, 0, 0, tzinfo=datetime.UTC
+                                    ),
+                                ),
+                            )
+                        ),
+                        name="jobqueue_queue_resume_at",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
@@ -1082,6 +1100,22 @@ class Migration(PostgreSQLMigration):
                     models.CheckConstraint(
                         condition=models.Q(("max_crashes__gt", 0)),
                         name="jobqueue_t_max_crashes",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "resume_at__range",
+                                (
+                                    datetime.datetime(
+                                        1, 1, 3, 0, 0, tzinfo=datetime.UTC
+                                    ),
+                                    datetime.datetime(
+                                        9999, 12, 30, 0, 0, tzinfo=datetime.UTC
+                                    ),
+                                ),
+                            ),
+                        ),
+                        name="jobqueue_t_resume_at",
                     ),
                 ],
             },
@@ -2294,6 +2328,44 @@ class Migration(PostgreSQLMigration):
                     models.CheckConstraint(
                         condition=models.Q(("missed_most__gt", 0)),
                         name="jobqueue_s_missed_most",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "ends_at__range",
+                                (
+                                    datetime.datetime(
+                                        1, 1, 3, 0, 0, tzinfo=datetime.UTC
+                                    ),
+                                    datetime.datetime(
+                                        9999, 12, 30, 0, 0, tzinfo=datetime.UTC
+                                    ),
+                                ),
+                            ),
+                            (
+                                "next_at__range",
+                                (
+                                    datetime.datetime(
+                                        1, 1, 3, 0, 0, tzinfo=datetime.UTC
+                                    ),
+                                    datetime.datetime(
+                                        9999, 12, 30, 0, 0, tzinfo=datetime.UTC
+                                    ),
+                                ),
+                            ),
+                            (
+                                "starts_at__range",
+                                (
+                                    datetime.datetime(
+                                        1, 1, 3, 0, 0, tzinfo=datetime.UTC
+                                    ),
+                                    datetime.datetime(
+                                        9999, 12, 30, 0, 0, tzinfo=datetime.UTC
+                                    ),
+                                ),
+                            ),
+                        ),
+                        name="jobqueue_s_moments",
                     ),
                 ],
             },

@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
-from django.db.models import Func, UUIDField
+from django.db.models import Func, Q, UUIDField
 from django.db.models.fields.json import KeyTransform
 from django.utils import timezone
 
+from django_jobqueue.domain.policy import READABLE
 from django_jobqueue.text.json_reading import read_json
 
 if TYPE_CHECKING:  # the same to models that have one
@@ -73,6 +74,12 @@ def _in_utc(
     if timezone.is_naive(value):
         value = value.replace(tzinfo=timezone.get_default_timezone())
     return value.astimezone(UTC)
+
+
+def is_readable(*names: str) -> Q:
+    """The condition that Python can read these moments, of a row that plain SQL wrote;
+    a list of rows would fail for one that it cannot."""
+    return Q(**{f"{name}__range": READABLE for name in names})
 
 
 class ClockTimestamp(Func):

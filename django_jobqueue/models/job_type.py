@@ -9,7 +9,12 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue.domain.policy import NAME_LENGTH, NO_LIMIT
 from django_jobqueue.domain.rates import LENGTH
 from django_jobqueue.domain.states import Delivery
-from django_jobqueue.models.fields import ClockTimestamp, JSONField, UTCDateTimeField
+from django_jobqueue.models.fields import (
+    ClockTimestamp,
+    JSONField,
+    UTCDateTimeField,
+    is_readable,
+)
 from django_jobqueue.models.limits import is_rate, is_rate_override
 from django_jobqueue.text.data_summary import LONGEST_TEMPLATE
 
@@ -204,6 +209,9 @@ class JobType(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(max_crashes__gt=0), name="jobqueue_t_max_crashes"
+            ),
+            models.CheckConstraint(
+                condition=is_readable("resume_at"), name="jobqueue_t_resume_at"
             ),
         ]
 

@@ -7,9 +7,13 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.per_key import LIMIT_KEY_LENGTH, MOST_SHARE
-from django_jobqueue.domain.policy import NAME_LENGTH, NO_LIMIT, READABLE
+from django_jobqueue.domain.policy import NAME_LENGTH, NO_LIMIT
 from django_jobqueue.domain.rates import LENGTH, NO_RATE, STORED
-from django_jobqueue.models.fields import ClockTimestamp, UTCDateTimeField
+from django_jobqueue.models.fields import (
+    ClockTimestamp,
+    UTCDateTimeField,
+    is_readable,
+)
 
 
 def is_rate(column: str) -> Q:
@@ -173,7 +177,7 @@ class Bucket(models.Model):
         default_permissions = ()
         constraints = [
             models.CheckConstraint(
-                condition=Q(full_at__range=READABLE), name="jobqueue_b_full_at"
+                condition=is_readable("full_at"), name="jobqueue_b_full_at"
             ),
         ]
 

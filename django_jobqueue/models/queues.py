@@ -7,7 +7,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.policy import NAME_LENGTH
-from django_jobqueue.models.fields import UTCDateTimeField
+from django_jobqueue.models.fields import UTCDateTimeField, is_readable
 
 
 class Queue(models.Model):
@@ -29,6 +29,11 @@ class Queue(models.Model):
         ordering = ["name"]
         default_permissions = ("view",)
         permissions = [("pause_queue", "Can pause and resume queues")]
+        constraints = [
+            models.CheckConstraint(
+                condition=is_readable("resume_at"), name="jobqueue_queue_resume_at"
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name

@@ -11,7 +11,12 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue.domain.due_firings import FiringOutcome, Missed
 from django_jobqueue.domain.policy import NAME_LENGTH
 from django_jobqueue.domain.schedules import Origin, Overlap
-from django_jobqueue.models.fields import ClockTimestamp, JSONField, UTCDateTimeField
+from django_jobqueue.models.fields import (
+    ClockTimestamp,
+    JSONField,
+    UTCDateTimeField,
+    is_readable,
+)
 from django_jobqueue.models.job_type import JobType
 
 
@@ -118,6 +123,10 @@ class Schedule(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(missed_most__gt=0), name="jobqueue_s_missed_most"
+            ),
+            models.CheckConstraint(
+                condition=is_readable("starts_at", "ends_at", "next_at"),
+                name="jobqueue_s_moments",
             ),
         ]
 

@@ -130,6 +130,8 @@ def checked_data(
 ) -> str:
     """The JSON text of data that an enqueue with this ``weight`` would take. Raises
     InvalidArguments."""
+    if not isinstance(data, Mapping):
+        raise InvalidArguments(f"data must be an object, not {type(data).__name__}.")
     check_call(job_type, data)
     declaration = registry.get(job_type)
     if declaration is not None:

@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from django_jobqueue.conf import CENTURY
 from django_jobqueue.domain.due_firings import Period
+from django_jobqueue.domain.policy import READABLE
 from django_jobqueue.domain.schedule_rules import (
     EPOCH,
     Cron,
@@ -195,6 +197,28 @@ def test_a_bad_rule_says_what_is_wrong() -> None:
             every(seconds=seconds)
     with pytest.raises(ValueError, match="with its time zone"):
         every(seconds=5, since=datetime(2025, 1, 1))
+    with pytest.raises(ValueError, match="at most 36,500 days"):
+        every(days=5_000_000)
+    for moment in (datetime.min, datetime.max):
+        with pytest.raises(ValueError, match="from 0001-01-03 to 9999-12-30"):
+            every(seconds=5, since=moment.replace(tzinfo=UTC))
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/New_York"])
+def test_no_rule_fires_at_a_moment_that_no_job_may_have(zone: str) -> None:
+    """Whatever a row has that plain SQL wrote: pages and commands ask each schedule."""
+    first, last = READABLE
+    rules = (
+        *(cron(text, tz=zone) for text in ("0 0 1 1 *", "0 0 * * *", "* * * * * *")),
+        *(every(seconds=1), every(days=36_500), every(days=7, since=last - MINUTE)),
+    )
+    ends = [moment.replace(tzinfo=UTC) for moment in (datetime.min, datetime.max)]
+    asked = (*ends, first, last - MINUTE, last)
+    for rule, starts, moment in product(rules, (None, *asked), asked):
+        found = Period(starts_at=starts).next_after(rule, moment)
+        assert found is None or first <= found <= last
+        begins = max(moment, starts or moment)
+        assert found is None or found > begins or found == starts
 
 
 def test_intervals_are_counted_from_1970_so_that_a_restart_does_not_move_them() -> None:
@@ -240,7 +264,7 @@ def test_a_rule_is_read_back_from_its_text_and_other_texts_are_refused() -> None
 
 @pytest.mark.dear
 @given(
-    seconds=st.integers(1, 10**10),
+    seconds=st.integers(1, CENTURY),
     since=st.none() | st.datetimes(datetime(1900, 1, 1), datetime(2500, 1, 1)),
 )
 def test_a_distance_of_any_length_is_read_as_it_was_written(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from datetime import UTC, datetime, timedelta, timezone
 from functools import partial
 from typing import Any
 
@@ -37,6 +38,12 @@ def test_what_is_wrong_is_named() -> None:
         ({"time_zone": "Europe/Berlim"}, "time_zone: there is no time zone"),
         ({"rule": "every 5 minuets"}, "rule: cannot read the rule"),
         ({"rule": "every 1 second since 2026"}, "since takes the seconds from 1970"),
+        ({"rule": "every 5000000 days"}, "every() takes at most 36,500 days"),
+        ({"rule": "every 1 s since 253402300799"}, "since= takes a time from"),
+        ({"starts": datetime.min.replace(tzinfo=UTC)}, "starts must be from 0001-01-"),
+        ({"ends": datetime.max.replace(tzinfo=UTC)}, "ends must be from 0001-01-03"),
+        ({"data": [1]}, "data must be an object, not list"),
+        ({"data": "x"}, "data must be an object, not str"),
     ]
 
     def ask(given: dict[str, Any]) -> str:
@@ -45,3 +52,11 @@ def test_what_is_wrong_is_named() -> None:
         return refusal(InvalidArguments, check)
 
     assert differing(wrong, ask, operator.contains) == []
+
+
+def test_a_moment_in_an_offset_that_postgresql_does_not_know_is_stored() -> None:
+    jobs.add.enqueue(1)
+    starts = datetime(2030, 1, 1, tzinfo=timezone(timedelta(hours=23)))
+    values: dict[str, Any] = {"rule": "@daily", "data": {"a": 1}, "starts": starts}
+    operations.schedules.create("far", jobs.add, **values)
+    assert Schedule.objects.get(name="far").starts_at == starts

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import timedelta
+from itertools import product
 from typing import Any
 from uuid import uuid4
 
@@ -13,9 +14,10 @@ from django.db import IntegrityError, connection
 from psycopg.types.json import Jsonb
 
 from django_jobqueue import DuplicateJob, Handler, enqueue, enqueue_many
+from django_jobqueue.contrib.http.models import Token
 from django_jobqueue.domain.policy import READABLE
 from django_jobqueue.domain.registry import registry
-from django_jobqueue.models import JobType, QueuedJob
+from django_jobqueue.models import JobType, Queue, QueuedJob, Schedule
 from tests.sample import jobs
 from tests.support.rows import queued
 
@@ -132,6 +134,30 @@ def test_a_type_without_options_gives_the_defaults_and_an_operators_priority() -
     assert (made.expires_at, made.followers, made.unique_key) == (None, None, None)
     JobType.objects.filter(name=ALL_OPTIONS).update(priority_override=-3)
     assert insert().priority == -3
+
+
+MOMENTS = {
+    Schedule: ("starts_at", "ends_at", "next_at"),
+    JobType: ("resume_at",),
+    Queue: ("resume_at",),
+    Token: ("expires_at",),
+}
+
+
+def test_a_moment_that_python_cannot_read_is_refused() -> None:
+    """It would fail each page and command that reads this row among others."""
+    JobType.objects.create(name="plain.type")
+    Queue.objects.create(name="plain")
+    Schedule.objects.create(name="plain", job_type_id="plain.type", rule="every 9")
+    Token.objects.create(name="plain", digest=b"")
+    for model, columns in MOMENTS.items():
+        table = model._meta.db_table
+        for column, word in product(columns, ("infinity", "-infinity", "99999-01-01")):
+            with (
+                connection.cursor() as cursor,
+                pytest.raises(IntegrityError, match="check constraint"),
+            ):
+                cursor.execute(f"UPDATE {table} SET {column} = %s", [word])
 
 
 def test_a_type_that_is_not_there_is_what_is_refused() -> None:

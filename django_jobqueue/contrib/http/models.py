@@ -6,7 +6,12 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.contrib.http.api_tokens import TOKEN_NAME_LENGTH
-from django_jobqueue.models.fields import ClockTimestamp, JSONField, UTCDateTimeField
+from django_jobqueue.models.fields import (
+    ClockTimestamp,
+    JSONField,
+    UTCDateTimeField,
+    is_readable,
+)
 
 
 class Token(models.Model):
@@ -51,6 +56,9 @@ class Token(models.Model):
                 fields=["name"],
                 condition=models.Q(revoked_at__isnull=True),
                 name="jobqueue_tk_name",
+            ),
+            models.CheckConstraint(
+                condition=is_readable("expires_at"), name="jobqueue_tk_expires_at"
             ),
         ]
 

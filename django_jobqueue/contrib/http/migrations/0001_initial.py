@@ -1,5 +1,7 @@
 """The table of tokens."""
 
+import datetime
+
 from django.db import migrations, models
 
 import django_jobqueue.models.fields
@@ -97,7 +99,23 @@ class Migration(PostgreSQLMigration):
                         condition=models.Q(("revoked_at__isnull", True)),
                         fields=("name",),
                         name="jobqueue_tk_name",
-                    )
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "expires_at__range",
+                                (
+                                    datetime.datetime(
+                                        1, 1, 3, 0, 0, tzinfo=datetime.UTC
+                                    ),
+                                    datetime.datetime(
+                                        9999, 12, 30, 0, 0, tzinfo=datetime.UTC
+                                    ),
+                                ),
+                            )
+                        ),
+                        name="jobqueue_tk_expires_at",
+                    ),
                 ],
             },
         ),
