@@ -22,14 +22,13 @@ from django_jobqueue.operations.audit_log import record
 from django_jobqueue.operations.checks import check_number, checked_options
 from django_jobqueue.operations.chunked_work import ChunkedWork
 from django_jobqueue.search.hidden_values import SensitiveKeys, shown_value
-from django_jobqueue.search.selection import FIELDS, Selection, Table, Term, ValueType
+from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.store.bulk import chunk, operation_rows
 from django_jobqueue.store.bulk.count_jobs import count_chunk
 from django_jobqueue.store.bulk.operation_rows import OPERATIONS, Operation, Options
 from django_jobqueue.store.bulk.skips import allowed, planned
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.work_rows import ACTIVE, OPEN, Chunk
-from django_jobqueue.text.redaction import MASK
 
 Id = UUID | str
 
@@ -291,16 +290,10 @@ def filter_text(selection: Selection, *, sensitive: SensitiveKeys | None = None)
     log and the audit. For who may see those ``sensitive`` tells the keys of secrets."""
     parts = []
     for term in selection.terms:
-        value = term.value
-        name = term.field
-        is_data = FIELDS[term.field].value_type is ValueType.JSON
-        if is_data:
-            name = ".".join((name, *term.path))
-            value = shown_value(term, sensitive)
-        elif isinstance(value, tuple):
+        value = shown_value(term, sensitive)
+        name = ".".join((term.field, *term.path))
+        if isinstance(value, tuple):
             value = ",".join(map(str, value))
-        if sensitive is None and term.field == "text":
-            value = MASK
         parts.append(f"{name}{term.operator}{value}")
     return f"{selection.table}: {' '.join(parts) or 'all'}"
 

@@ -64,6 +64,12 @@ def hidden_keys(
 
 
 def shown_value(term: Term, sensitive: SensitiveKeys | None) -> Any:
-    """What a term compares data with, for who may see data but no secrets, whose keys
-    ``sensitive`` tells; masked for all others (None)."""
-    return MASK if sensitive is None else mask_at(term.path, term.value, sensitive())
+    """What a term compares with, for who may see data but no secrets, whose keys
+    ``sensitive`` tells; data and texts of errors are masked for all others (None)."""
+    if term.field not in ("data", "text"):
+        return term.value
+    if sensitive is None:
+        return MASK
+    if term.field == "text":
+        return term.value
+    return mask_at(term.path, term.value, sensitive())

@@ -12,6 +12,7 @@ from django.utils import translation
 
 from django_jobqueue.admin.parts.selection_words import in_words, phrases
 from django_jobqueue.search.selection import FIELDS, Selection, Table, Term, ValueType
+from django_jobqueue.text.redaction import MASK
 
 MOMENT = datetime(2026, 11, 21, 10, tzinfo=UTC)
 ID = UUID(int=7)
@@ -55,6 +56,14 @@ def test_a_term_in_words() -> None:
     ):
         (said,) = phrases(Selection(Table.ARCHIVED, (term,)), sensitive=list)
         assert said.startswith(words)
+
+
+def test_what_is_searched_for_in_data_and_messages_is_masked_for_others() -> None:
+    """Who sees the list of bulk operations may not see data."""
+    terms = (Term("data", "anna", path=("user",)), Term("text", "anna"))
+    said = in_words(Selection(Table.ARCHIVED, terms))
+    assert "anna" not in said
+    assert said.count(MASK) == 2
 
 
 def test_everything_that_can_be_selected_by_has_words() -> None:

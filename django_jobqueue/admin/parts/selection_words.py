@@ -128,7 +128,7 @@ def phrase(
     if value_type is ValueType.JSON:
         value = _data_value(term, sensitive)
     else:
-        value = _value(term, value_type)
+        value = _value(shown_value(term, sensitive), term.field, value_type)
     return str(patterns[term.operator]) % {"name": name, "value": value}
 
 
@@ -153,12 +153,11 @@ def _data_value(term: Term, sensitive: SensitiveKeys | None) -> str:
     return display.shown_text(text, display.CELL)
 
 
-def _value(term: Term, value_type: ValueType) -> str:
-    value = term.value
+def _value(value: Any, field: str, value_type: ValueType) -> str:
     if isinstance(value, datetime):
         return display.exact(value)
     if value_type is ValueType.MILLISECONDS:
         return numbers.duration(value)
-    if term.field in ("state", "status"):
+    if field in ("state", "status"):
         return str(_STATES.get(value, value))
     return display.shown_text(str(value), display.CELL)
