@@ -65,7 +65,7 @@ class ScheduleOptions(TypedDict, total=False):
     overlap: Literal["allow", "skip"]
     """Whether a firing is skipped while a job of the schedule is not finished."""
     jitter: timedelta | float
-    """Jobs are due up to so much later than their moment."""
+    """Jobs are due up to this much later than their moment."""
     starts: datetime | None
     """The schedule does not fire before this moment."""
     ends: datetime | None

@@ -2176,7 +2176,7 @@ class Migration(PostgreSQLMigration):
                     "missed_within",
                     models.DurationField(
                         db_default=datetime.timedelta(days=1),
-                        help_text="Firings that were missed longer ago are not made up for.",
+                        help_text="Firings missed longer ago are dropped.",
                         verbose_name="missed within",
                     ),
                 ),
@@ -2184,7 +2184,7 @@ class Migration(PostgreSQLMigration):
                     "missed_most",
                     models.SmallIntegerField(
                         db_default=100,
-                        help_text="The most jobs that are made at once.",
+                        help_text="The most jobs enqueued at once.",
                         verbose_name="most missed",
                     ),
                 ),
@@ -2204,7 +2204,7 @@ class Migration(PostgreSQLMigration):
                     "jitter",
                     models.DurationField(
                         blank=True,
-                        help_text="Jobs are due up to so much later than their moment.",
+                        help_text="Jobs are due up to this much later than their moment.",
                         null=True,
                         verbose_name="jitter",
                     ),

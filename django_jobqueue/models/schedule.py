@@ -58,12 +58,12 @@ class Schedule(models.Model):
     missed_within = models.DurationField(
         _("missed within"),
         db_default=timedelta(days=1),
-        help_text=_("Firings that were missed longer ago are not made up for."),
+        help_text=_("Firings missed longer ago are dropped."),
     )
     missed_most = models.SmallIntegerField(
         _("most missed"),
         db_default=100,
-        help_text=_("The most jobs that are made at once."),
+        help_text=_("The most jobs enqueued at once."),
     )
     overlap = models.CharField(
         _("overlap"), max_length=5, choices=Overlap.choices, db_default=Overlap.ALLOW
@@ -72,7 +72,7 @@ class Schedule(models.Model):
         _("jitter"),
         null=True,
         blank=True,
-        help_text=_("Jobs are due up to so much later than their moment."),
+        help_text=_("Jobs are due up to this much later than their moment."),
     )
     starts_at = UTCDateTimeField(_("starts at"), null=True, blank=True)
     ends_at = UTCDateTimeField(_("ends at"), null=True, blank=True)

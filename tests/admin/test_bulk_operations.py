@@ -176,13 +176,13 @@ def test_a_draft_is_started_once_or_discarded(
     )
     (told,) = operated
     assert (told["verb"], told["by"], told["count"]) == ("start bulk replay", "anna", 3)
-    assert "Nothing was done twice." in press(anna, act_of("start", id), **said)
+    assert "Nothing ran twice." in press(anna, act_of("start", id), **said)
     assert (QueuedJob.objects.count(), LogEntry.objects.count()) == (1, 1)
 
     id = drafted()
     assert "Discarded." in press(anna, act_of("stop", id))
     assert state(id) == "stopped"
-    assert "Nothing was done twice." in press(anna, act_of("start", id))
+    assert "Nothing ran twice." in press(anna, act_of("start", id))
 
 
 @pytest.fixture
@@ -233,7 +233,7 @@ def test_another_choice_means_another_number_which_is_asked_for(anna: Client) ->
     assert label == "Replay 5 jobs"
     skips = "5 will run again, 1 is skipped: 1 replayed already."
     assert skips in facts.facts
-    again = "With these choices it is 6 jobs. Check, and confirm again."
+    again = "With these choices there are 6 jobs. Check, and confirm again."
     asked = start(anna, id, skip_replayed="none")
     assert again in errors_of(asked)
     assert offered(asked.context_data)[1:] == ("Replay 6 jobs", "", "6")
@@ -250,7 +250,7 @@ def test_most_of_the_table_needs_a_right_of_its_own(log_in: LogIn) -> None:
     id = drafted("replay", Selection(Table.ARCHIVED))
     client = log_in(*REPLAYER)
     shown = get(client, page_of(MODEL, id))
-    assert "You may not start that" in shown.text
+    assert "which you may not start" in shown.text
     assert "to confirm." not in shown.text
     assert not shown.all("input", name="reason")
     assert not shown.all("input", type="submit", value="Replay 1,001 jobs")
@@ -424,9 +424,9 @@ def test_pause_resume_stop_and_what_they_need(anna: Client) -> None:
     for name, after in (("pause", "paused"), ("resume", "queued"), ("stop", "stopped")):
         press(anna, act_of(name, id))
         assert state(id) == after
-        assert "it is in another state by now" in press(anna, act_of(name, id))
+        assert "its state has changed" in press(anna, act_of(name, id))
     said = [entry.get_change_message() for entry in LogEntry.objects.order_by("pk")]
-    assert said == ["Paused.", "Resumed.", "Stopped. What it did stays."]
+    assert said == ["Paused.", "Resumed.", "Stopped. Its changes stay."]
     assert anna.post(act_of("pause", uuid4())).status_code == 404
 
 
@@ -541,7 +541,7 @@ def test_an_operation_that_stopped_at_its_number_says_so(anna: Client) -> None:
     bulk.WORK.do_chunk(id, max_rows=100)
     bulk.WORK.do_chunk(id, max_rows=100)
     shown = get(anna, page_of(MODEL, id))
-    assert "more jobs match by now than were confirmed" in shown.text
+    assert "more jobs match now than you confirmed" in shown.text
     assert "not confirmed: they joined later 1+" in shown.text
     assert (state(id), BulkOperation.objects.get().changed) == ("stopped", 2)
 
@@ -565,7 +565,7 @@ def test_a_page_of_the_admin_drafts_by_its_selection(
     response = draft(request, "replay", FAILED.none(), back="/there/")
     assert response["Location"] == "/there/"
     (message,) = get_messages(request)
-    assert "a filter is not understood" in str(message)
+    assert "a filter is invalid" in str(message)
     # and neither do a link and whoever has one of two rights.
     for request in (
         request_of(anna),

@@ -75,7 +75,7 @@ def test_cancel_archives_what_waits_and_asks_what_runs(anna: Client) -> None:
     for text in (
         "Cancel 3 jobs?",
         "2 wait: they are archived as cancelled at once.",
-        "1 runs: its handler is asked to stop, and what it did stays.",
+        "1 runs: its handler is asked to stop; its effects stay.",
     ):
         assert text in page.text
     (button,) = page.all("input", name="confirmed")
@@ -115,7 +115,7 @@ def test_run_now_makes_waiting_jobs_due_and_leaves_running_ones(anna: Client) ->
     runs = running()
     before = row(runs).run_after
     asked = question(anna, "queuedjob", "run_now", runs, first)
-    assert "1 is running already and is left alone." in asked
+    assert "1 is already running and is left alone." in asked
     told = act(anna, "queuedjob", "run_now", first, retrying, runs)
     assert told == "2 jobs are due now. 1 was skipped: it changed meanwhile."
     assert row(first).run_after <= timezone.now()
@@ -129,7 +129,7 @@ def test_waiting_jobs_get_another_time_priority_and_queue(anna: Client) -> None:
     first, second, runs = queued(), queued(attempts=1), running()
     said = {"run_after": "2030-01-02T03:04", "priority": "-7", "queue": "mail"}
     asked = question(anna, "queuedjob", "reschedule", runs)
-    assert "1 is running already and is left alone." in asked
+    assert "1 is already running and is left alone." in asked
     told = act(anna, "queuedjob", "reschedule", first, second, runs, **said)
     assert "2 jobs were rescheduled." in told
     moment = datetime(2030, 1, 2, 3, 4, tzinfo=UTC)
@@ -249,13 +249,13 @@ def test_workers_are_asked(anna: Client) -> None:
         asked = question(anna, "worker", what, alive, dead)
         for text in (
             "2 workers?",
-            "1 job runs there now.",
+            "1 job is running there.",
             "1 worker has already exited",
         ):
             assert text in asked, what
         told = act(anna, "worker", what, alive, dead)
-        assert "1 worker was asked" in told
-        assert "1 worker had ended already." in told
+        assert "Request sent to 1 worker" in told
+        assert "1 worker had already ended." in told
         assert Worker.objects.get(pk=alive).desired == what
         assert Worker.objects.get(pk=dead).desired == ""
         assert list(entries()) == [str(alive)]
@@ -303,7 +303,7 @@ def test_a_waiting_job_gets_more_attempts(
     assert [one["verb"] for one in operated] == ["allow attempts"]
     assert "3 / 7" in get(anna, page_of("queuedjob", id)).text
     asked = question(anna, "queuedjob", "allow_attempts", queued(ONCE))
-    assert "has one attempt whatever is said here" in asked
+    assert "has one attempt whatever you enter here" in asked
 
 
 def test_a_running_job_is_left_alone(anna: Client, scene: Scene) -> None:
@@ -329,7 +329,7 @@ def test_a_job_of_a_lost_worker_waits_again(
         id = scene.queued[which]
         assert "release" in buttons(anna, "queuedjob", id)
         said = question(anna, "queuedjob", "release", id)
-        assert "Its worker counts as dead." in said
+        assert "Its worker is presumed dead." in said
         assert release(anna, id) == "1 job waits again."
         job = QueuedJob.objects.get(pk=id)
         found = (job.status, job.worker_id, job.attempts, job.crashes)
@@ -378,7 +378,7 @@ def test_a_job_of_an_endpoint_or_a_move_is_not_lost_though_it_renews_no_lease(
         # Whoever names it may take it back: the endpoint may never call back, and the
         # other database may be lost.
         said = question(anna, "queuedjob", "release", id)
-        assert "Its worker counts as dead." in said
+        assert "Its worker is presumed dead." in said
         jobqueue("release", str(id))
         assert QueuedJob.objects.get(pk=id).status == "queued"
 
@@ -402,7 +402,7 @@ def test_a_job_that_may_run_once_only_is_archived_and_that_is_said_before(
     runs = {"status": "running", "attempts": 1, "started_at": timezone.now()}
     id = queued(ONCE, worker_id=scene.workers["lost"], **runs)
     said = question(anna, "queuedjob", "release", id)
-    assert "it is archived as failed, because nobody knows how far it came" in said
+    assert "it is archived as failed, because its progress is unknown" in said
     assert release(anna, id) == "1 job was archived."
     job = ArchivedJob.objects.get(pk=id)
     assert job.status == "failed"
@@ -455,7 +455,7 @@ def test_a_freed_key_lets_a_duplicate_through(
         first = handler.enqueue(1)
         asked = question(anna, "queuedjob", "free_key", first.id)
         assert "Free the unique key of 1 job?" in asked
-        assert "makes another job, which may run beside this one." in asked
+        assert "makes another job, which may run at the same time." in asked
         assert not handler.enqueue(1).is_new
         told = act(anna, "queuedjob", "free_key", first.id)
         assert told == "1 unique key was freed."

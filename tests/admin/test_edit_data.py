@@ -25,7 +25,7 @@ from tests.admin.units import answer, errors_of, press
 pytestmark = pytest.mark.django_db
 
 KEEP = "tests.sample.keep"  # whose arguments may be anything
-SAVED = "The data were saved."
+SAVED = "The data was saved."
 
 
 def hidden(page: Page) -> dict[str, str]:
@@ -110,15 +110,15 @@ def test_what_does_not_fit_is_said_at_the_field(anna: Client) -> None:
     for text, problem in (
         ('{"a": 1, "c": 2}', "has no parameter 'c'"),
         ("{}", "is missing 'a'"),
-        ("[1]", "The data of a job are an object"),
-        ("7", "The data of a job are an object"),
+        ("[1]", "The data of a job is an object"),
+        ("7", "The data of a job is an object"),
         ('{"a": 1', "This is not JSON: look at line 1, column 8."),
         ('{"a": NaN}', "JSON has no NaN."),
         ('{"a": 1, "a": 2}', "The key a is there twice."),
         ('{"a": "\\u0000"}', "NUL character"),
         ('{"a": %s}' % ("7" * 5_000), "A number has too many digits."),
         ('{"a": 1}', "Nothing is changed yet."),
-        ('{"a": "•••• 1"}', "a: a locked value stays only where it was"),
+        ('{"a": "•••• 1"}', "a: a locked value must stay whole"),
         (f'{{"a": {"[" * 200}1{"]" * 200}}}', "nested deeper than 100 levels"),
         ("[" * 100_000, "nested too deeply"),
     ):
@@ -127,7 +127,7 @@ def test_what_does_not_fit_is_said_at_the_field(anna: Client) -> None:
         assert problem in errors
     mark = asked(anna, edit(id))["mark"].value()
     page = post(anna, edit(id), {"mark": mark, "new_data": "[1]"})
-    assert "The data of a job are an object" in page.text
+    assert "The data of a job is an object" in page.text
     assert data_of(id) == {"a": 1}
 
 
@@ -179,7 +179,7 @@ def test_secrets_are_locked_and_stay_or_are_replaced(anna: Client) -> None:
         '{"word": {"token": ["•••• 1"]}}',
     ):
         errors = refused(anna, edit(id), text)
-        assert "a locked value stays only where it was" in errors, text
+        assert "a locked value must stay whole" in errors, text
         assert SECRET not in errors
     assert data_of(id) == {"word": {"token": SECRET}}
 
@@ -263,7 +263,7 @@ def test_what_changed_since_it_was_compared_is_left_alone(anna: Client) -> None:
     sent = confirmed(compare(anna, edit(id), '{"a": 5}'), '{"a": 5}')
     QueuedJob.objects.update(data={"a": 1, "b": 9})
     told = press(anna, edit(id), **sent)
-    assert told == "The data were edited meanwhile. Here are the new ones."
+    assert told == "The data was edited meanwhile. This is the new version."
     QueuedJob.objects.update(status="running", started_at=timezone.now())
     told = press(anna, edit(id), **sent)
     assert "its data cannot be edited any more" in told

@@ -325,9 +325,7 @@ def test_a_group_is_ignored_for_a_while_reopened_assigned_and_noted(
     pay = group()
     until = timezone.localtime() + HOUR
     said = {"until": f"{until:%Y-%m-%dT%H:%M}"}
-    assert act(anna, MODEL, "ignore", pay, **said) == (
-        "1 failure group is ignored now."
-    )
+    assert act(anna, MODEL, "ignore", pay, **said) == ("1 failure group was ignored.")
     row = FailureGroup.objects.get()
     until = until.replace(second=0, microsecond=0)
     assert (row.state, row.ignored_until) == ("ignored", until)
@@ -474,7 +472,7 @@ def test_resolve_and_replay_resolves_when_the_replay_starts(anna: Client) -> Non
     FailureGroup.objects.update(state="open")
     press(anna, url)
     FailureGroup.objects.update(regressed_at=timezone.now())
-    again = "was seen again meanwhile, and stays open"
+    again = "has recurred meanwhile, so its group stays open"
     assert again in start(anna)
     assert FailureGroup.objects.get().state == "open"
     assert BulkOperation.objects.get().state == "queued"
@@ -550,7 +548,7 @@ def test_a_paused_type_is_resumed_with_the_replay_if_that_is_chosen(
     assert LogEntry.objects.filter(object_id=ADD).exists()
     # What is started twice resumes nothing.
     operations.pause([ADD], reason="it is closed again", by="carl")
-    assert "started or discarded already" in start(anna, shown="2", resume="on")
+    assert "already started or discarded" in start(anna, shown="2", resume="on")
     assert is_paused()
 
 

@@ -90,7 +90,7 @@ def test_jobs_by_each_filter(anna: Client, scene: Scene) -> None:
 def test_filters_that_are_typed_say_what_is_wrong(anna: Client, scene: Scene) -> None:
     page = units.listing(anna, "archivedjob", priority="high")
     assert not page.result_list
-    why = "No rows, because “priority” is not clear: “high” is no whole number."
+    why = "No rows, because “priority” is invalid: “high” is no whole number."
     assert why in page.notes
 
 
@@ -110,7 +110,7 @@ def test_a_range_takes_both_ends_and_completes_what_is_half(
         ends = zip(("gte_0", "gte_1", "lte_0", "lte_1"), typed, strict=True)
         page = units.listing(anna, "archivedjob", **{RANGE + k: v for k, v in ends})
         shown = " ".join(days[str(job.pk)] for job in reversed(page.result_list))
-        return shown or page.notes.partition("is not clear: ")[2]
+        return shown or page.notes.partition("is invalid: ")[2]
 
     cases = [
         ("2026-03-02", "", "2026-03-02", "", "start noon end"),

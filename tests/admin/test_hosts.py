@@ -105,7 +105,7 @@ def test_hosts_are_scaled_by_who_confirms_it(anna: Client, scene: Scene) -> None
     assert desired(scene, "parked") == {}
     said = {"processes": "4", "queues": "mail, default"}
     page = confirm(anna, "host", "scale", asked, parked, **said)
-    assert "2 hosts were asked: Scale." in page.text
+    assert "Request sent to 2 hosts: Scale." in page.text
     plan = {"processes": 4, "queues": ["mail", "default"]}
     assert desired(scene, "parked") == {"number": 1, **plan}
     assert desired(scene, "asked") == {"number": 4, "draining": False, **plan}
@@ -125,7 +125,7 @@ def test_a_plan_that_cannot_be_is_refused(anna: Client, scene: Scene) -> None:
     before = desired(scene, "asked")
     said: dict[str, str]
     for said, problem in (
-        ({}, "Say how many processes, threads or async slots, or which queues."),
+        ({}, "Give a number of processes, threads or async slots, or queues."),
         ({"processes": "101"}, "less than or equal to 100"),
         ({"processes": "-1"}, "greater than or equal to 0"),
         ({"threads": "many"}, "Enter a whole number."),
@@ -144,7 +144,7 @@ def test_hosts_are_asked_by_who_confirms_it(anna: Client, scene: Scene) -> None:
         said = question(anna, "host", verb, key)
         assert f"{verb.capitalize()}: 1 host?" in said
         told = act(anna, "host", verb, key, scene.hosts["stopped"])
-        assert f"1 host was asked: {verb.capitalize()}." in told
+        assert f"Request sent to 1 host: {verb.capitalize()}." in told
         assert "1 host has already ended." in told
         drains = {"draining": verb == "drain"}
         request = drains if verb in ("drain", "resume") else {verb: 1}
@@ -162,7 +162,7 @@ def test_embedded_workers_are_left_out_of_what_they_cannot_do(
         assert left_out in question(anna, "host", verb, *both)
         told = act(anna, "host", verb, *both, **said)
         assert left_out in told
-        assert "1 host was asked" in told
+        assert "Request sent to 1 host" in told
         assert desired(scene, "embedded") == {}
         assert left_out in act(anna, "host", verb, both[0], **said)
 

@@ -60,7 +60,7 @@ def test_a_running_job_shows_how_far_it_is(anna: Client) -> None:
         "30 of 120 (25 %) · resizing · about 3 m left",
         "1,200 queries, 34 ms",
         "2 lines",
-        "3 earlier lines were not kept.",
+        "3 earlier lines were dropped.",
     ):
         assert text in page.text
     assert page.text.index("first") < page.text.index("second")

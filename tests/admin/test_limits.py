@@ -102,7 +102,7 @@ def test_an_engineer_overrides_rates_and_shares(log_in: LogIn) -> None:
     assert 'value="10/60s burst 1"' in asked.html
     assert 'value="3"' in asked.html
     wrong = problems(client, "keylimit", "override", KEYED, rate="", share="2")
-    assert "A share is of one key: name it." in wrong
+    assert "A share belongs to one key: name it." in wrong
 
 
 def test_a_strict_order_is_shown_and_no_override_breaks_it(log_in: LogIn) -> None:

@@ -238,7 +238,7 @@ def test_a_duplicate_of_a_unique_job_is_refused_with_the_job_that_is_there(
 def test_data_can_be_written_as_json(anna: Client) -> None:
     for others, problem in (
         ('{"c": 1}', "has no parameter 'c'"),
-        ("[1]", "The data of a job are an object"),
+        ("[1]", "The data of a job is an object"),
         (
             '{"a": [1], "b": "2"}',
             "'a' must be int, not list. 'b' must be int, not str.",

@@ -23,7 +23,7 @@ NAMES = (
     *("keep_succeeded", "keep_unsuccessful"),
 )
 EMPTY = {**{f"{name}_override": "" for name in NAMES}, "_continue": "Save"}
-DRIFT = "The override has the value of the code."
+DRIFT = "The override repeats the code's value."
 
 
 def save(client: Client, name: str = FAIL, **said: str) -> str:
@@ -77,7 +77,7 @@ def test_an_empty_override_is_the_code_again(anna: Client) -> None:
     save(anna)  # changes nothing
     assert LogEntry.objects.count() == 1
     save(anna, ONCE, max_attempts_override="9")
-    text = "has one attempt, whatever is written here"
+    text = "has one attempt, whatever you enter here"
     assert text in str(context(anna, "jobtype", ONCE)["policy"])
 
 

@@ -75,7 +75,7 @@ def test_what_was_replayed_already_is_left_out_unless_it_is_wanted(
     assert "checked" in box
     known = newest_in(asked(anna, *ids))
     told = act(anna, MODEL, "replay", *ids, skip_replayed="on", newest=known)
-    assert told == "1 job was replayed. 1 was skipped: replayed already."
+    assert told == "1 job was replayed. 1 was skipped: already replayed."
     known = newest_in(asked(anna, ids[0]))
     assert "1 job was replayed." in act(anna, MODEL, "replay", ids[0], newest=known)
     assert [new.replay_of for new in replays()] == [ids[0], ids[1], ids[0]]

@@ -235,7 +235,7 @@ def test_a_rule_is_previewed_while_it_is_typed(
         ({"rule": "@daily", "starts": "2099-12-31T00:00"}, None, "2099-12-31"),
         ({"rule": "@daily", "ends": "2001-01-01T00:00"}, None, "is_end=True"),
         ({"rule": "@daily", "starts": "soon"}, None, "Enter a valid date/time."),
-        ({"rule": "x" * 300}, None, "not understood"),
+        ({"rule": "x" * 300}, None, "This is invalid"),
         ({}, code, "02:30:00 CE"),
         ({"rule": "45 1 * * *"}, code, "01:45:00 CE"),
         ({}, None, "next=()"),
@@ -326,7 +326,7 @@ def test_what_the_code_says_is_overridden_field_by_field_and_cleared(
     anna: Client, scene: Scene
 ) -> None:
     page = get(anna, edit_of(CODE))
-    assert "Empty: as the code says (30 2 * * *)." in page.text
+    assert "Empty: the code's value (30 2 * * *)." in page.text
     said = {"rule": "every 10 minutes", "time_zone": "", "new_data": ""}
     assert press(anna, edit_of(CODE), **said) == "The schedule was saved."
     row = saved(CODE)
@@ -359,7 +359,7 @@ def test_what_cannot_be_is_refused_at_its_field(anna: Client, scene: Scene) -> N
         ("rule", "every 0 minutes", "at least one"),
         ("time_zone", "Europe/Berlim", "Europe/Berlin"),
         ("new_data", "{", "This is not JSON"),
-        ("new_data", "[1]", "The data of a job are an object"),
+        ("new_data", "[1]", "The data of a job is an object"),
         ("new_data", '{"b": 1}', "'a'"),
     ):
         for name in (CODE, MADE):

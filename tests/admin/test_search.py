@@ -153,7 +153,7 @@ def test_a_job_is_found_by_its_id_as_a_whole_in_short_or_in_part(
     rows.insert_all(ArchivedJob, begins)
     page = search(anna, "abcdef")
     assert len(ids(page)) == 50
-    assert "More jobs begin so. Give more of the id." in page.notes
+    assert "Several jobs begin like this. Give more of the id." in page.notes
 
 
 def test_what_is_not_understood_reads_no_job_and_says_why(

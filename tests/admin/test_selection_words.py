@@ -85,4 +85,4 @@ def test_a_selection_in_words() -> None:
     assert in_words(failed) == "status: failed · replayed"
     assert in_words(Selection(Table.ARCHIVED)) == "all archived jobs"
     assert in_words(Selection(Table.QUEUED)) == "all queued jobs"
-    assert in_words(failed.none()) == "no jobs, because a filter is not understood"
+    assert in_words(failed.none()) == "no jobs, because a filter is invalid"

@@ -282,7 +282,7 @@ def test_a_stack_is_requested_awaited_and_shown(anna: Client) -> None:
     address = page_of(MODEL, id)
     assert "Nobody has asked." in get(anna, address).text
     told = act(anna, MODEL, "where", id)
-    assert told == "1 worker was asked; its page shows the answer."
+    assert told == "Request sent to 1 worker; its page shows the stacks."
     assert [entry.object_id for entry in LogEntry.objects.all()] == [str(id)]
     assert "has not answered yet." in get(anna, address).text
 
@@ -384,7 +384,7 @@ def test_the_stack_of_one_worker_is_had_without_a_question(
     assert "stack" not in buttons(viewer, MODEL, id)
     # A worker that ended has none, and is not asked.
     assert "stack" not in buttons(anna, MODEL, over)
-    ended = "1 worker had ended already."
+    ended = "1 worker had already ended."
     assert press(anna, page_of(MODEL, over).replace("/change/", "/stack/")) == ended
     assert operations.request_stack_dumps([over]) == []
     assert act(anna, MODEL, "where", over) == ended
@@ -525,7 +525,7 @@ def test_endpoints_and_moves_are_not_asked(anna: Client) -> None:
             assert "already exited" not in asked
         told = act(anna, "worker", verb, *ids)
         assert left_alone in told, verb
-        assert "had ended already" not in told
+        assert "had already ended" not in told
     assert not LogEntry.objects.exists()
     rows = Worker.objects.filter(pk__in=ids)
     assert [*rows.values_list("desired", "request")] == [("", None)] * 2

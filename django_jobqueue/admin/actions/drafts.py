@@ -43,7 +43,7 @@ def draft(
         raise PermissionDenied
     if selection.nothing:
         text = gettext(
-            "Nothing was changed, because a filter is not understood. Correct it first."
+            "Nothing was changed, because a filter is invalid. Correct it first."
         )
         return _refused(request, text, back)
     by = request.user.get_username()

@@ -58,8 +58,8 @@ def locked(queryset: QuerySet[Any], *, waits: bool) -> QuerySet[Any]:
 def changed_meanwhile() -> str:
     """The message to whoever has sent a form that is out of date."""
     return gettext(
-        "Nothing was saved: this was changed after you opened the page. Here is what "
-        "holds now."
+        "Nothing was saved: this was changed after you opened the page. These are the "
+        "current values."
     )
 
 

@@ -42,7 +42,7 @@ SKIPPED: Final = {
     "expires": _("would expire before"),
     "changed": _("changed meanwhile"),
     "late": _("ended while this was drafted"),
-    "refused": _("refused by the database, as the log says"),
+    "refused": _("refused by the database; see the log"),
     "unconfirmed": _("not confirmed: they joined later"),
 }
 
@@ -265,7 +265,7 @@ def _warnings(request: HttpRequest, draft: Draft) -> list[str]:
         texts += _about_replays(counted)
         texts += _paused(request, counted)
     if bulk_action == BulkKind.CANCEL and counted.having(QueuedStatus.RUNNING):
-        text = gettext("What runs is asked to stop, and what it did stays.")
+        text = gettext("Running jobs are asked to stop; their effects stay.")
         texts.append(text)
     if bulk_action == BulkKind.PRUNE:
         texts.append(
@@ -284,9 +284,9 @@ _ABOUT_REPLAYS: Final[dict[str, Callable[[int], str]]] = {
         "%(count)s was replayed before.", "%(count)s were replayed before.", n
     ),
     "at_most_once": lambda n: ngettext(
-        "%(count)s belongs to an at-most-once type: what it did before may have taken "
+        "%(count)s belongs to an at-most-once type: its first run may have taken "
         "effect.",
-        "%(count)s belong to at-most-once types: what they did before may have taken "
+        "%(count)s belong to at-most-once types: their first runs may have taken "
         "effect.",
         n,
     ),
@@ -334,6 +334,6 @@ def _unbounded(request: HttpRequest) -> str:
     if may(request, UNBOUNDED):
         return gettext("These are most of all jobs.")
     return gettext(
-        "These are most of all jobs. You may not start that: narrow the filters, or "
+        "These are most of all jobs, which you may not start: narrow the filters, or "
         "ask somebody who may."
     )

@@ -70,7 +70,7 @@ class BulkForm(forms.Form):
         label=_("Reason"),
         max_length=500,
         required=False,
-        help_text=_("Kept with the operation and in the audit log."),
+        help_text=_("Stored with the operation and in the audit log."),
         widget=forms.TextInput(attrs={"size": 60}),
     )
     shown = forms.IntegerField(required=False, widget=forms.HiddenInput)
@@ -137,8 +137,9 @@ class BulkForm(forms.Form):
             data["shown"] = str(self.number)
             self.data = data
             text = ngettext(
-                "With these choices it is %(number)s job. Check, and confirm again.",
-                "With these choices it is %(number)s jobs. Check, and confirm again.",
+                "With these choices there is %(number)s job. Check, and confirm again.",
+                "With these choices there are %(number)s jobs. Check, and confirm "
+                "again.",
                 self.number,
             )
             number = {"number": numbers.number(self.number)}
@@ -146,7 +147,7 @@ class BulkForm(forms.Form):
             return
         digits = "".join(c for c in cleaned_data.get("typed") or "" if c.isdigit())
         if self.asks_number and digits != str(self.number):
-            text = gettext("Type the number of jobs, to show that you mean it.")
+            text = gettext("Type the number of jobs to confirm.")
             self.add_error("typed", text)
 
     def rate(self) -> int | None:
@@ -198,7 +199,7 @@ class ReplayAllForm(BulkForm):
             (ReplayExpiry.SAME, _("the same lifetime, from when it is due")),
             (
                 ReplayExpiry.KEEP,
-                _("the same time as before: a job that expired expires again"),
+                _("the same time as before: an expired job expires again"),
             ),
             (ReplayExpiry.NEVER, _("never")),
         ],

@@ -135,7 +135,7 @@ def progress_of(request: HttpRequest, operation: BulkOperation) -> Progress:
         progress.warn(request)
     elif operation.skipped.get(UNCONFIRMED):
         progress.warning = gettext(
-            "It stopped, because more jobs match by now than were confirmed. No other "
+            "It stopped because more jobs match now than you confirmed. No other "
             "job was changed. Draft it again to see how many there are."
         )
     return progress
@@ -213,9 +213,9 @@ _EXPIRY: Final[dict[str, Any]] = {
     ReplayExpiry.NEVER: _("no expiry"),
 }
 _SKIPS: Final[dict[str, Any]] = {
-    SkipReplayed.ANY: _("those replayed already skipped"),
+    SkipReplayed.ANY: _("already replayed ones skipped"),
     SkipReplayed.SUCCEEDED: _("those whose replay succeeded skipped"),
-    SkipReplayed.NONE: _("those replayed already, too"),
+    SkipReplayed.NONE: _("already replayed ones, too"),
 }
 
 

@@ -135,7 +135,7 @@ def _log(
             page.log_change(request, group, gettext("Resolved."))
         else:
             text = gettext(
-                "The failure group was seen again meanwhile, and stays open."
+                "The failure has recurred meanwhile, so its group stays open."
             )
             page.message_user(request, text, messages.WARNING)
     entry = gettext("Started: %(kind)s, %(jobs)s. Filter: %(filter)s. %(reason)s") % {
@@ -150,7 +150,7 @@ def _log(
 def _too_late(
     page: ActionAdmin, request: HttpRequest, row: BulkOperation
 ) -> HttpResponse:
-    text = gettext("This was started or discarded already. Nothing was done twice.")
+    text = gettext("This was already started or discarded. Nothing ran twice.")
     return page.back_to(request, row, text, messages.WARNING)
 
 

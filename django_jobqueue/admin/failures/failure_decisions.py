@@ -214,8 +214,8 @@ class IgnoreGroups(GroupAction):
     def answer(self, count: int) -> str:
         """That they are ignored."""
         return ngettext(
-            "%(count)s failure group is ignored now.",
-            "%(count)s failure groups are ignored now.",
+            "%(count)s failure group was ignored.",
+            "%(count)s failure groups were ignored.",
             count,
         )
 
@@ -281,8 +281,8 @@ class AssignGroups(GroupAction):
     def question(self, count: int) -> str:
         """To whom."""
         return ngettext(
-            "Who looks after %(count)s failure group?",
-            "Who looks after %(count)s failure groups?",
+            "Who is responsible for %(count)s failure group?",
+            "Who is responsible for %(count)s failure groups?",
             count,
         )
 

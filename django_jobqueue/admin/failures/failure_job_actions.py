@@ -87,7 +87,7 @@ class ResolveAndReplay(GroupJobsAction):
         seen = form.cleaned_data["seen"] if form.is_valid() else None
         if seen and row.regressed_at and row.regressed_at > seen:
             text = gettext(
-                "The failure group was seen again meanwhile, and stays open."
+                "The failure has recurred meanwhile, so its group stays open."
             )
             page.message_user(request, text, messages.WARNING)
             return HttpResponseRedirect(back)

@@ -45,10 +45,10 @@ class HostAction(ConfirmedAction):
             (
                 embedded,
                 ngettext(
-                    "%(count)s embedded worker is left out: the program that it runs "
-                    "in loads its code, and says what it has.",
-                    "%(count)s embedded workers are left out: the programs that they "
-                    "run in load their code, and say what they have.",
+                    "%(count)s embedded worker is left out: its own program loads its "
+                    "code and sets its slots.",
+                    "%(count)s embedded workers are left out: their own programs load "
+                    "their code and set their slots.",
                     embedded,
                 ),
             ),
@@ -66,8 +66,8 @@ class HostAction(ConfirmedAction):
     def done(self, rows: Rows, asked: Collection[Any], entry: str) -> Done:
         """These were asked."""
         text = ngettext(
-            "%(count)s host was asked: %(verb)s.",
-            "%(count)s hosts were asked: %(verb)s.",
+            "Request sent to %(count)s host: %(verb)s.",
+            "Request sent to %(count)s hosts: %(verb)s.",
             len(asked),
         )
         named = {"count": numbers.number(len(asked)), "verb": self.label}
@@ -92,7 +92,9 @@ class AskHosts(HostAction):
         question = Question(text % {"verb": self.label, "count": count})
         running = _running_on(hosts)
         text = ngettext(
-            "%(count)s job runs there now.", "%(count)s jobs run there now.", running
+            "%(count)s job is running there.",
+            "%(count)s jobs are running there.",
+            running,
         )
         question.facts += [
             *map(str, self.facts),
@@ -117,7 +119,7 @@ class DrainHosts(AskHosts):
     menu_label = _("Drain selected %(verbose_name_plural)s")
     label = _("Drain")
     facts = (
-        _("It claims nothing more until it is resumed, and finishes what runs."),
+        _("It finishes its running jobs, and claims no more until it is resumed."),
         _("A restart does not end that."),
     )
 
@@ -148,13 +150,13 @@ class RestartHosts(AskHosts):
     takes_embedded = False
     facts = (
         _(
-            "Another process tries first whether the new code starts. If it does not, "
-            "the host goes on with the old code and says why."
+            "Another process first checks that the new code starts. If it does not, "
+            "the host continues with the old code and says why."
         ),
         _(
-            "Running jobs have their grace to finish. Until the new workers are there, "
-            "a second or two, the host runs nothing: restart a part of the hosts at a "
-            "time."
+            "Running jobs have the grace period to finish. For a second or two, until "
+            "the new workers are ready, the host runs nothing: restart a part of the "
+            "hosts at a time."
         ),
     )
 
@@ -167,10 +169,10 @@ class StopHosts(AskHosts):
     label = _("Stop")
     danger = True
     facts = (
-        _("It finishes what runs within its grace, and ends."),
+        _("It finishes its running jobs within its grace period, and ends."),
         _(
-            "A service manager that starts whatever ends starts it again. To keep it "
-            "from working, drain it, or scale it to 0 processes."
+            "A service manager may start it again. To keep it from working, drain it, "
+            "or scale it to 0 processes."
         ),
     )
 

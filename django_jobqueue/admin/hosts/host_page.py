@@ -66,7 +66,7 @@ def _note(host: Host) -> str:
         return ""
     return _(
         "This worker is embedded in another program. It can be drained, resumed and "
-        "stopped; it cannot be scaled or restarted: its program says what it has, and "
+        "stopped; it cannot be scaled or restarted: its program sets its slots and "
         "loads its code."
     )
 

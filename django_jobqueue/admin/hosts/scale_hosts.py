@@ -42,10 +42,10 @@ class ScaleForm(ActionForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         helps = {
-            "processes": gettext("0 parks the host: it runs nothing, and stays."),
+            "processes": gettext("0 parks the host: it stays alive and runs nothing."),
             "threads": gettext("For sync handlers, of each process."),
             "async_slots": gettext("For async handlers, of each process."),
-            "queues": gettext("Names with commas between; * is every queue."),
+            "queues": gettext("Names separated by commas; * is every queue."),
         }
         for name, text in helps.items():
             self.fields[name].help_text = f"{text} {self._now(name)}"
@@ -74,7 +74,7 @@ class ScaleForm(ActionForm):
         changes = changes_of(cleaned)
         if not changes:
             raise ValidationError(
-                _("Say how many processes, threads or async slots, or which queues.")
+                _("Give a number of processes, threads or async slots, or queues.")
             )
         for host in self.rows:
             if host.embedded:
@@ -115,8 +115,8 @@ class ScaleHosts(HostAction):
                 "Running jobs finish, and no attempt is spent."
             ),
             gettext(
-                "It lasts until the host ends; flags and settings say what the next "
-                "one starts with."
+                "It lasts until the host ends; the next one starts from flags and "
+                "settings."
             ),
         ]
         count = numbers.number(len(hosts))

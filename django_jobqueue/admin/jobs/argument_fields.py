@@ -195,7 +195,7 @@ def _initial(default: Any, value_type: Any, make: Any) -> dict[str, Any]:
     try:
         return {"initial": json.dumps(default, ensure_ascii=False)}
     except (TypeError, ValueError):
-        return {"help_text": _("JSON. Empty: what the handler says.")}
+        return {"help_text": _("JSON. Empty: the handler's default.")}
 
 
 def _refuse(constant: str) -> None:

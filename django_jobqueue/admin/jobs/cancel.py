@@ -36,7 +36,7 @@ class CancelForm(ActionForm):
         label=_("Reason"),
         max_length=500,
         required=False,
-        help_text=_("Kept with the jobs."),
+        help_text=_("Stored with the jobs."),
     )
 
 
@@ -68,9 +68,8 @@ class CancelJobs(ConfirmedAction):
             question.facts.append(text % {"count": numbers.number(len(rows) - running)})
         if running:
             text = ngettext(
-                "%(count)s runs: its handler is asked to stop, and what it did stays.",
-                "%(count)s run: their handlers are asked to stop, and what they did "
-                "stays.",
+                "%(count)s runs: its handler is asked to stop; its effects stay.",
+                "%(count)s run: their handlers are asked to stop; their effects stay.",
                 running,
             )
             question.warnings.append(text % {"count": numbers.number(running)})
@@ -119,7 +118,7 @@ class FailForm(ActionForm):
     reason = forms.CharField(
         label=_("Reason"),
         max_length=500,
-        help_text=_("Kept with the jobs, as what they failed with."),
+        help_text=_("Stored with the jobs as their error."),
     )
 
 
@@ -140,7 +139,7 @@ class FailJobs(WaitingAction):
         )
         return Question(
             text % {"count": numbers.number(len(rows))},
-            [gettext("They are archived as failed, whatever attempts are left.")],
+            [gettext("They are archived as failed, even with attempts left.")],
             running_ones(rows),
         )
 

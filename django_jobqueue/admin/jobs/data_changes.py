@@ -97,8 +97,8 @@ class LockedData:
             return value  # the job itself has these dots
         raise ValidationError(
             _(
-                "%(where)s: a locked value stays only where it was, and whole. Write "
-                "another value, or put back what was there."
+                "%(where)s: a locked value must stay whole, and in its place. Write "
+                "another value, or restore the locked one."
             )
             % {"where": path_text(path)}
         )

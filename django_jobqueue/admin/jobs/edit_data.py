@@ -89,7 +89,7 @@ class DataForm(MomentsForm):
         """The arguments that the handler would get."""
         value = self.locked.read(self.cleaned_data["new_data"])
         if not isinstance(value, dict):
-            raise ValidationError(_("The data of a job are an object: {…}."))
+            raise ValidationError(_("The data of a job is an object: {…}."))
         self.plain = plain(value)
         try:
             checked_data(self.job.job_type_id, self.plain)
@@ -113,11 +113,11 @@ class DataAction(Action):
         text = stored(row, LARGEST)["data"]
         value = value_of(text, LARGEST)
         if text is None or not isinstance(value, dict):
-            refusal = gettext("These data are too large or too deep to be edited here.")
+            refusal = gettext("This data is too large or too deep to be edited here.")
             return page.back_to(request, row, refusal, messages.ERROR)
         form = self._form(request, row, value, mark_of(text))
         if form.is_bound and form.data.get("mark") != mark_of(text):
-            changed = gettext("The data were edited meanwhile. Here are the new ones.")
+            changed = gettext("The data was edited meanwhile. This is the new version.")
             page.message_user(request, changed, messages.ERROR)
             return HttpResponseRedirect(request.path)
         if form.is_bound and self._is_confirmed(form):
@@ -204,7 +204,7 @@ class EditData(DataAction):
         by = user.get_username()
         operations.edit_data(form.job.pk, form.plain, expected=expected, by=by)
         LogEntry.objects.log_actions(user.pk, [form.job], CHANGE, entry(form.changes))
-        return form.job, gettext("The data were saved.")
+        return form.job, gettext("The data was saved.")
 
 
 class ReplayEditedForm(DataForm, ReplayOptions):
@@ -243,8 +243,8 @@ class ReplayEdited(DataAction):
         if job_type.delivery == Delivery.AT_MOST_ONCE and job.attempts:
             facts.append(
                 gettext(
-                    "Its type promises at most one attempt: what the old job did may "
-                    "have taken effect."
+                    "Its type promises at most one attempt: the old job may have taken "
+                    "effect."
                 )
             )
         if catalogue.is_paused(job_type):

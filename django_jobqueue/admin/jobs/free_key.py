@@ -46,7 +46,7 @@ class FreeKey(ConfirmedAction):
         question.facts.append(
             gettext(
                 "The job stays as it is. The next enqueue with the same key makes "
-                "another job, which may run beside this one."
+                "another job, which may run at the same time."
             )
         )
         return question

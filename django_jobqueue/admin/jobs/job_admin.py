@@ -215,7 +215,7 @@ class JobAdmin(ActionAdmin):
             self._point_elsewhere(request, searches[0].first)
         ids = matching_ids(self.get_queryset(request), searches, self.list_per_page + 1)
         if len(ids) > self.list_per_page:
-            more = gettext("More jobs begin so. Give more of the id.")
+            more = gettext("Several jobs begin like this. Give more of the id.")
             self._show_message(request, more, messages.INFO)
         return ids[: self.list_per_page]
 

@@ -110,8 +110,8 @@ class Reports:
         remarks = []
         if row.dropped:
             text = ngettext(
-                "%(count)s earlier line was not kept.",
-                "%(count)s earlier lines were not kept.",
+                "%(count)s earlier line was dropped.",
+                "%(count)s earlier lines were dropped.",
                 row.dropped,
             )
             remarks.append(text % {"count": numbers.rounded(row.dropped)})

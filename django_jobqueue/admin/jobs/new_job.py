@@ -98,7 +98,7 @@ class NewJobForm(MomentsForm):
         """An object, since arguments have names."""
         others = self.cleaned_data["others"]
         if others is not None and not isinstance(others, dict):
-            raise ValidationError(_("The data of a job are an object: {…}."))
+            raise ValidationError(_("The data of a job is an object: {…}."))
         return others
 
     def refuse(self, problem: str) -> None:
@@ -199,6 +199,6 @@ def _field_for_others(declaration: Declaration | None) -> JsonField | None:
         return JsonField(
             label=_("More arguments"),
             required=False,
-            help_text=_("A JSON object: the handler takes any."),
+            help_text=_("A JSON object: the handler accepts any."),
         )
     return None

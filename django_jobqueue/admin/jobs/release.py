@@ -46,9 +46,9 @@ class ReleaseJobs(ConfirmedAction):
         if lost:
             question.facts.append(
                 gettext(
-                    "Its worker counts as dead. The job waits again, and this counts "
-                    "as a crash, which spends no attempt. If the worker lives after "
-                    "all, nothing of what it does with the job will be written."
+                    "Its worker is presumed dead. The job waits again, and this "
+                    "counts as a crash, which spends no attempt. If the worker is "
+                    "alive after all, it cannot write anything about the job."
                 )
             )
         question.warnings += [*_once_only(request, lost), *_held(len(rows) - len(lost))]
@@ -93,9 +93,9 @@ def _once_only(request: HttpRequest, rows: Rows) -> list[str]:
         return []
     text = ngettext(
         "%(count)s belongs to an at-most-once type: it is archived as failed, because "
-        "nobody knows how far it came.",
+        "its progress is unknown.",
         "%(count)s belong to at-most-once types: they are archived as failed, because "
-        "nobody knows how far they came.",
+        "their progress is unknown.",
         count,
     )
     return [text % {"count": numbers.number(count)}]
@@ -105,10 +105,10 @@ def _held(count: int) -> list[str]:
     if not count:
         return []
     text = ngettext(
-        "%(count)s is left alone: it does not run, or its worker is alive and would go "
-        "on with it. Cancel it instead: its handler is asked to stop.",
-        "%(count)s are left alone: they do not run, or their workers are alive and "
-        "would go on with them. Cancel them instead: their handlers are asked to stop.",
+        "%(count)s is left alone: it does not run, or its worker is alive. Cancel it "
+        "instead, to ask its handler to stop.",
+        "%(count)s are left alone: they do not run, or their workers are alive. "
+        "Cancel them instead, to ask their handlers to stop.",
         count,
     )
     return [text % {"count": numbers.number(count)}]

@@ -45,7 +45,7 @@ class ReplayForm(ActionForm, ReplayOptions):
     # second click or by somebody else, is left out in any case.
     newest = forms.UUIDField(required=False, widget=forms.HiddenInput)
     skip_replayed = forms.BooleanField(
-        label=_("Skip jobs that were replayed already"), required=False, initial=True
+        label=_("Skip jobs that were already replayed"), required=False, initial=True
     )
     skip_at_most_once = forms.BooleanField(
         label=_("Skip jobs of at-most-once types"), required=False, initial=True
@@ -155,9 +155,9 @@ def _once_only(request: HttpRequest, rows: Rows) -> list[str]:
     if not count:
         return []
     text = ngettext(
-        "%(count)s belongs to an at-most-once type: what it did before may have taken "
+        "%(count)s belongs to an at-most-once type: its first run may have taken "
         "effect.",
-        "%(count)s belong to at-most-once types: what they did before may have taken "
+        "%(count)s belong to at-most-once types: their first runs may have taken "
         "effect.",
         count,
     )
@@ -214,8 +214,8 @@ def _skipped(before: int, once: int) -> list[str]:
         (
             before,
             ngettext(
-                "%(count)s was skipped: replayed already.",
-                "%(count)s were skipped: replayed already.",
+                "%(count)s was skipped: already replayed.",
+                "%(count)s were skipped: already replayed.",
                 before,
             ),
         ),

@@ -20,7 +20,7 @@ from django_jobqueue.domain.states import ReplayExpiry
 
 EXPIRIES: Final = [
     (ReplayExpiry.SAME, _("the same lifetime, from when it is due")),
-    (ReplayExpiry.KEEP, _("the same time as before: a job that expired expires again")),
+    (ReplayExpiry.KEEP, _("the same time as before: an expired job expires again")),
     (ReplayExpiry.NEVER, _("never")),
     (ReplayExpiry.NEW, _("the time below")),
 ]

@@ -211,10 +211,10 @@ def _once_only(request: HttpRequest, rows: Rows) -> list[str]:
     if not count:
         return []
     text = ngettext(
-        "%(count)s belongs to an at-most-once type, and has one attempt whatever is "
-        "said here.",
-        "%(count)s belong to at-most-once types, and have one attempt whatever is said "
-        "here.",
+        "%(count)s belongs to an at-most-once type, and has one attempt whatever you "
+        "enter here.",
+        "%(count)s belong to at-most-once types, and have one attempt whatever you "
+        "enter here.",
         count,
     )
     return [text % {"count": numbers.number(count)}]

@@ -26,8 +26,8 @@ def running_ones(rows: Rows) -> list[str]:
     if not count:
         return []
     text = ngettext(
-        "%(count)s is running already and is left alone.",
-        "%(count)s are running already and are left alone.",
+        "%(count)s is already running and is left alone.",
+        "%(count)s are already running and are left alone.",
         count,
     )
     return [text % {"count": numbers.number(count)}]

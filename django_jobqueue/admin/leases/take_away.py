@@ -56,9 +56,9 @@ class TakeAway(ConfirmedAction):
         ]
         question.facts.append(
             gettext(
-                "Others may take it at once, with a greater fence. Its holder learns "
-                "of it with its next renewal. A transaction under way that needs the "
-                "lease ends before."
+                "Others may take it at once, with a greater fence. Its holder "
+                "notices at its next renewal. An open transaction that needs the "
+                "lease ends first."
             )
         )
         if any(row.name.startswith(STANDBY) for row in rows):

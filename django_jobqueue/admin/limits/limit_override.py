@@ -43,8 +43,8 @@ class OverrideForm(ActionForm):
         min_value=NO_LIMIT,
         max_value=GREATEST,
         help_text=_(
-            "0 holds the jobs back; -1 is unlimited. Empty: no override, so that the "
-            "code's limit holds, or for one key that of all keys."
+            "0 holds the jobs back; -1 is unlimited. Empty: no override: the code's "
+            "limit, or for one key the limit of all keys."
         ),
     )
 
@@ -92,7 +92,7 @@ class OverrideForm(ActionForm):
         that it replaces: those of another key than the page was made for."""
         cleaned = super().clean() or {}
         if cleaned.get("share") is not None and not cleaned.get("only_key"):
-            self.add_error("share", _("A share is of one key: name it."))
+            self.add_error("share", _("A share belongs to one key: name it."))
         key = cleaned.get("key") if cleaned.get("only_key") else None
         if MARKS in self.data and cleaned.get("of") != _of(key):
             self._show_replaced(key)
@@ -131,7 +131,7 @@ class OverrideLimit(ConfirmedAction):
             text % {"name": ", ".join(visible(row.name) for row in rows)},
             [
                 *map(_now, rows),
-                gettext("No running job is stopped. Workers follow at once."),
+                gettext("No running job is stopped. The change applies at once."),
             ],
         )
 
@@ -152,7 +152,7 @@ class OverrideLimit(ConfirmedAction):
                 if key is not None:
                     # The key is in the audit: histories have no arguments of jobs.
                     entry = gettext("One key: %(change)s") % {"change": entry}
-        message = gettext("The override was written.")
+        message = gettext("The override was saved.")
         if not changed:
             message = gettext("Nothing changed.")
         return Done(message, (), changed, entry)

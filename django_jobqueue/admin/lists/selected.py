@@ -61,7 +61,7 @@ def selected(table: Table, specs: Iterable[Spec]) -> tuple[Selection, list[str]]
             selection = selection.also(*spec.terms(table))
         except SearchError as error:
             selection = selection.none()
-            text = gettext("No rows, because “%(title)s” is not clear: %(why)s")
+            text = gettext("No rows, because “%(title)s” is invalid: %(why)s")
             problems.append(text % {"title": spec.title, "why": visible(str(error))})
         except SelectionError:
             selection = selection.none()

@@ -180,13 +180,9 @@ def _row(job_type: JobType, option: str) -> PolicyRow:
         return PolicyRow(option, code, override, code, _source(job_type, option))
     once = job_type.delivery == Delivery.AT_MOST_ONCE
     if option == "max_attempts" and once:
-        note = gettext(
-            "An at-most-once type has one attempt, whatever is written here."
-        )
+        note = gettext("An at-most-once type has one attempt, whatever you enter here.")
         return PolicyRow(option, code, override, code, Source.CODE, note)
-    note = (
-        gettext("The override has the value of the code.") if override == code else ""
-    )
+    note = gettext("The override repeats the code's value.") if override == code else ""
     return PolicyRow(option, code, override, override, Source.OVERRIDE, note)
 
 

@@ -82,7 +82,7 @@ def in_words(
     secrets, else all its values are masked; ``groups`` are the names of failure groups.
     """
     if selection.nothing:
-        return gettext("no jobs, because a filter is not understood")
+        return gettext("no jobs, because a filter is invalid")
     if not selection.terms:
         if selection.table is Table.ARCHIVED:
             return gettext("all archived jobs")

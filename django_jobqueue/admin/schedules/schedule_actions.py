@@ -35,7 +35,7 @@ class PauseForm(ActionForm):
     """Why."""
 
     reason = forms.CharField(
-        label=_("Reason"), max_length=500, help_text=_("Shown beside the pause.")
+        label=_("Reason"), max_length=500, help_text=_("Shown with the pause.")
     )
 
 
@@ -63,7 +63,7 @@ class PauseSchedules(ConfirmedAction):
             [
                 gettext(
                     "It does not fire until it is resumed. Jobs that it enqueued go "
-                    "on, and what would have fired meanwhile does not count as missed."
+                    "on, and firings during the pause do not count as missed."
                 )
             ],
         )
@@ -214,9 +214,7 @@ class DeleteSchedules(ConfirmedAction):
         text = ngettext(
             "Delete %(names)s?", "Delete these %(count)s: %(names)s?", len(rows)
         )
-        warnings = [
-            gettext("Its history goes with it and does not come back. Its jobs stay.")
-        ]
+        warnings = [gettext("Its history is deleted, too, for good. Its jobs stay.")]
         return Question(text % _named(rows), warnings=warnings)
 
     def do(self, request: HttpRequest, rows: Rows, cleaned: dict[str, Any]) -> Done:

@@ -92,7 +92,7 @@ class RuleForm(forms.Form):
             return None
         value = self.locked.read(text)
         if not isinstance(value, dict):
-            raise ValidationError(_("The data of a job are an object: {…}."))
+            raise ValidationError(_("The data of a job is an object: {…}."))
         data: dict[str, Any] = plain(value)
         try:
             checked_data(self.job_type, data)
@@ -134,7 +134,7 @@ class OverrideForm(RuleForm):
             "new_data": self.locked.text if is_overridden else "",
         }
         rule = rule_in_words(row.rule, row.time_zone)
-        as_code = gettext("Empty: as the code says (%(value)s).")
+        as_code = gettext("Empty: the code's value (%(value)s).")
         self.fields["rule"].help_text = " ".join(
             [str(EXAMPLES), as_code % {"value": rule}]
         )
@@ -142,7 +142,7 @@ class OverrideForm(RuleForm):
             "value": display.visible(row.time_zone)
         }
         self.fields["new_data"].help_text = gettext(
-            "A JSON object, in place of all data. Empty: as the code says."
+            "A JSON object, in place of all data. Empty: the code's data."
         )
         if not is_overridden:
             self.fields["new_data"].widget.attrs["placeholder"] = self.locked.text
@@ -169,12 +169,12 @@ class ScheduleForm(RuleForm):
 
     queue = QueueField()
     priority = PriorityField(
-        help_text=_("-100 to 100; higher runs first. Empty: what the job type says.")
+        help_text=_("-100 to 100; higher runs first. Empty: the job type's priority.")
     )
     missed = forms.ChoiceField(
         label=_("Missed firings"),
         choices=Missed.choices,
-        help_text=_("What is made of firings that were due while no worker ran."),
+        help_text=_("The jobs for firings that were due while no worker ran."),
     )
     missed_within = LengthField(
         label=_("Missed within"),
@@ -184,7 +184,7 @@ class ScheduleForm(RuleForm):
         label=_("Most missed"),
         min_value=1,
         max_value=MOST_MISSED,
-        help_text=_("The most jobs that are made at once."),
+        help_text=_("The most jobs enqueued at once."),
     )
     overlap = forms.ChoiceField(
         label=_("Overlap"),
@@ -194,7 +194,7 @@ class ScheduleForm(RuleForm):
     jitter = LengthField(
         label=_("Jitter"),
         required=False,
-        help_text=_("Jobs are due up to so much later than their moment."),
+        help_text=_("Jobs are due up to this much later than their moment."),
     )
     starts = MomentField(label=_("Starts"), help_text=_("Empty: now."))
     ends = MomentField(label=_("Ends"), help_text=_("Empty: never."))
@@ -223,7 +223,7 @@ class ScheduleForm(RuleForm):
             "queue": self.options.get("queue", ""),
             "priority": self.options.get("priority"),
         }
-        own = gettext("%(name)s, as the job type says")
+        own = gettext("%(name)s, the job type's")
         queue = self.fields["queue"]
         assert isinstance(queue, QueueField)
         own %= {"name": display.visible(job_type.queue)}
@@ -263,7 +263,7 @@ class NewScheduleForm(ScheduleForm):
     name = forms.CharField(
         label=_("Name"),
         max_length=NAME_LENGTH,
-        help_text=_("Of no other schedule, whoever declares it."),
+        help_text=_("A name that no other schedule has."),
     )
     field_order = ("name",)
 
@@ -324,7 +324,7 @@ def typed_moments(given: Mapping[str, Any], row: Schedule | None) -> Moments:
     if not rule:
         return Moments()
     if len(rule) > LONGEST_RULE or "\x00" in rule + zone:
-        return Moments(problem=gettext("This is not understood."))
+        return Moments(problem=gettext("This is invalid."))
     try:
         period = _typed_period(given, row)
         return moments_of(parse(rule, known_time_zone(zone)), zone, period)

@@ -36,7 +36,7 @@ class PauseForm(ActionForm):
     reason = forms.CharField(
         label=_("Reason"),
         max_length=500,
-        help_text=_("Shown beside the pause."),
+        help_text=_("Shown with the pause."),
     )
     resume_at = MomentField(
         label=_("Resume at"),

@@ -45,7 +45,7 @@ class WorkAction(Action):
         except JobQueueError as error:
             return page.back_to(request, row, str(error), messages.ERROR)
         if not text:
-            text = gettext("Nothing was changed: it is in another state by now.")
+            text = gettext("Nothing was changed: its state has changed.")
             return page.back_to(request, row, text, messages.WARNING)
         page.log_change(request, row, text)
         return page.back_to(request, row, text)
@@ -112,7 +112,7 @@ class Stop(WorkAction):
     name = "stop"
     label = _("Stop")
     danger = True
-    stopped: ClassVar[Any] = _("Stopped. What it did stays.")
+    stopped: ClassVar[Any] = _("Stopped. Its changes stay.")
 
     def applies_to(self, row: Any) -> bool:
         """To what is not finished, and to a draft."""

@@ -169,4 +169,4 @@ def _waits_until(moment: datetime) -> str:
     """Between the portions of work with a rate, or the passes of an erasure."""
     if moment <= timezones.now():
         return ""
-    return gettext("It goes on %(when)s.") % {"when": display.ago(moment)}
+    return gettext("It continues %(when)s.") % {"when": display.ago(moment)}

@@ -46,7 +46,9 @@ class AskWorkers(ConfirmedAction):
         )
         question.facts.append(str(self.facts))
         text = ngettext(
-            "%(count)s job runs there now.", "%(count)s jobs run there now.", running
+            "%(count)s job is running there.",
+            "%(count)s jobs are running there.",
+            running,
         )
         question.facts.append(text % {"count": numbers.number(running)})
         if dead:
@@ -64,8 +66,8 @@ class AskWorkers(ConfirmedAction):
         by = request.user.get_username()
         asked = set(operations.ask_workers([row.pk for row in rows], self.name, by=by))
         text = ngettext(
-            "%(count)s worker was asked: %(verb)s.",
-            "%(count)s workers were asked: %(verb)s.",
+            "Request sent to %(count)s worker: %(verb)s.",
+            "Request sent to %(count)s workers: %(verb)s.",
             len(asked),
         )
         named = {"count": numbers.number(len(asked)), "verb": self.label}
@@ -81,7 +83,7 @@ class DrainWorkers(AskWorkers):
     name = "drain"
     menu_label = _("Drain selected %(verbose_name_plural)s")
     label = _("Drain")
-    facts = _("It claims nothing more until it is resumed, and finishes what runs.")
+    facts = _("It finishes its running jobs, and claims no more until it is resumed.")
 
     def applies_to(self, row: Any) -> bool:
         """Only to a worker that claims jobs."""
@@ -108,7 +110,7 @@ class StopWorkers(AskWorkers):
     menu_label = _("Stop selected %(verbose_name_plural)s")
     label = _("Stop")
     danger = True
-    facts = _("It finishes what runs and ends, without a successor.")
+    facts = _("It finishes its running jobs and ends, without a successor.")
 
 
 class RestartWorkers(AskWorkers):
@@ -117,7 +119,7 @@ class RestartWorkers(AskWorkers):
     name = "restart"
     menu_label = _("Restart selected %(verbose_name_plural)s")
     label = _("Restart")
-    facts = _("It finishes what runs and ends; a successor starts at once.")
+    facts = _("It finishes its running jobs and ends; a successor starts at once.")
 
 
 class AskWhere(ConfirmedAction):
@@ -143,8 +145,8 @@ class AskWhere(ConfirmedAction):
         facts = [
             gettext(
                 "Within a second or two, or with its next heartbeat, the worker writes "
-                "down where in the code its jobs and threads are. It goes on "
-                "meanwhile. No values of variables are written."
+                "the stacks of its jobs and threads, without stopping them. No values "
+                "of variables are written."
             )
         ]
         return Question(text % {"count": numbers.number(len(rows))}, facts)
@@ -154,8 +156,8 @@ class AskWhere(ConfirmedAction):
         by = request.user.get_username()
         asked = set(operations.request_stack_dumps([row.pk for row in rows], by=by))
         text = ngettext(
-            "%(count)s worker was asked; its page shows the answer.",
-            "%(count)s workers were asked; their pages show the answers.",
+            "Request sent to %(count)s worker; its page shows the stacks.",
+            "Request sent to %(count)s workers; their pages show the stacks.",
             len(asked),
         )
         return Done(
@@ -205,8 +207,8 @@ def _not_asked(rows: Rows, asked: set[int]) -> list[str]:
     others = [row for row in rows if row.pk not in asked]
     count = sum(row.state not in WITHOUT_SLOTS for row in others)
     text = ngettext(
-        "%(count)s worker had ended already.",
-        "%(count)s workers had ended already.",
+        "%(count)s worker had already ended.",
+        "%(count)s workers had already ended.",
         count,
     )
     ended = [text % {"count": numbers.number(count)}] if count else []

@@ -205,19 +205,18 @@ class Bench(Subcommand):
     description = f"""\
 Measure what this machine and this database do, with jobs that do nothing: how
 fast they are enqueued, one by one and many at once, how fast a worker in this
-process ends them, how soon it starts a job that comes while it is idle, and how
-much WAL a job takes.
+process finishes them, how soon an idle worker starts a job, and how much WAL a
+job takes.
 
 The jobs are of the type {NAME}, in a queue of their own. No other
-worker knows their type, so none takes them. All that they leave is deleted in
-the end, also after Ctrl-C; what a killed one left, --clean deletes.
+worker knows their type, so none takes them. Everything is deleted at the end,
+also after Ctrl-C; --clean deletes what a killed bench left behind.
 
   jobqueue bench
   jobqueue bench --jobs 100000 --threads 8 --yes
 
-Beside them are the figures of the machine of the benchmark page: two cores,
-PostgreSQL 18 on the same machine. What else goes on here is in the figures, and
-in the WAL."""
+The second column is the machine of the benchmark page: two cores, PostgreSQL 18
+on the same machine. Other load here affects the figures and the WAL."""
     json = f"""one object: jobs, threads, here and benchmark_machine, each with
     {", ".join(LABELS)}: jobs a second, milliseconds of pickups, and bytes of a job."""
     arguments = (
@@ -233,7 +232,7 @@ in the WAL."""
             Takes.POSITIVE,
             default=THREADS,
         ),
-        flag("clean", "Only delete what a bench that was killed has left."),
+        flag("clean", "Only delete the jobs that a killed bench left."),
         YES._replace(help="Do not ask where DEBUG is off."),
     )
 
@@ -244,7 +243,7 @@ in the WAL."""
             return
         if are_left(db, NAME):
             raise CommandError(
-                "Jobs of a bench are here: it runs, or was killed. Delete them: "
+                "A bench is running here, or was killed. Delete its jobs: "
                 "jobqueue bench --clean"
             )
         _make_sure(console, options)

@@ -27,13 +27,13 @@ class Top(Subcommand):
     name = "top"
     summary = "Show and operate the job queue on a screen."
     description = """\
-Show queues, job types, workers, running jobs and failures on a screen that is
-kept up to date. The keys:
+Show queues, job types, workers, running jobs and failures on a live screen. The
+keys:
 
   Tab, 1 to 5   another pane
   arrows        choose a line
-  Enter         all there is to know of it: the job and why it waits, the
-                failure and its traceback, the stacks of the worker
+  Enter         details: the job and why it waits, the failure and its
+                traceback, the stacks of the worker
   s, S          sort by the next column; the other way round
   /             only lines that contain a text; Esc ends that
   p             pause or resume the queue or job type
@@ -41,17 +41,17 @@ kept up to date. The keys:
   c             cancel the running job
   q             quit
 
-Whatever changes something asks first, and says which command it runs. It needs
+A key that changes something asks first, and shows its command. It needs
 textual: pip install "django-jobqueue[top]"; without it, see jobqueue status
 --watch."""
     epilog = """\
 While the database cannot be used, or does not answer, the last figures stay and
-a line says so. Logs are not written to the terminal meanwhile; files are."""
+a line says so. Meanwhile logs go to files only, not to the terminal."""
 
     arguments = (
         Argument(
             "every",
-            "Refresh every so many seconds (default: 1).",
+            "Refresh after this many seconds (default: 1).",
             "SECONDS",
             default="1",
         ),

@@ -64,15 +64,15 @@ class Import(Subcommand):
     name = "import"
     summary = "Import schedules of other queues; scan Celery code."
     description = """\
-Make schedules here of those that another job queue has in this database, or say
-what to write instead of Celery's calls:
+Import the schedules that another job queue has in this database, or say what to
+write instead of Celery's calls:
 
   celery-beat          the tables of django-celery-beat
   django-q2            the table of Django-Q2's schedules
   celery --scan PATH   Python code, which is read and never imported
 
-Without --yes it only shows what it would do. What is here already stays as it
-is, so the command can be repeated. The others need not be installed.
+Without --yes it only shows what it would do. Existing schedules stay as they
+are, so you can repeat the command. The other queue need not be installed.
 
   jobqueue import celery-beat --map shop.tasks.nightly=shop.nightly_report
   jobqueue import celery-beat --yes --disable-there
@@ -98,11 +98,11 @@ is, so the command can be repeated. The others need not be installed.
         ),
         flag(
             "dry_run",
-            "Change nothing; say what would be done. The default without --yes.",
+            "Change nothing; show what would be done. The default without --yes.",
         ),
         YES._replace(help="Write the schedules, all or none."),
         flag(
-            "disable_there", "Turn off theirs that are here, in the same transaction."
+            "disable_there", "Turn off the imported ones in the other queue, in the same transaction."
         ),
         Argument("scan", "A Python file, or a folder of them.", "PATH"),
         FORMAT._replace(help="Default: text.", default=None),
@@ -208,5 +208,5 @@ def _summary(
         text += f" {disabled} {'was' if writes and disabled == 1 else verb} turned off"
         text += f" in {label}."
     if not writes and (made or disabled):
-        text += " Nothing was changed; say --yes."
+        text += " Nothing was changed; pass --yes."
     return text

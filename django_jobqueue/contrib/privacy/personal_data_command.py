@@ -83,26 +83,26 @@ WILL: Final = {
 
 class PersonalData(SubcommandWithVerbs):
     name = "personal-data"
-    summary = "Find a person's data in all tables, and erase them."
+    summary = "Find a person's data in all tables, and erase it."
     verbs = ("list", "find", "erase", "delete")
     wanted = "VALUE"
     description = """\
-Find a value that says who somebody is, such as an e-mail address or a customer
+Find a value that identifies a person, such as an e-mail address or a customer
 number, in the queue, the archive, failures, reports, schedules, operations and
 the audit; or erase it there:
 
-  find    count the rows that hold it, and name the first of them
-  erase   replace it by [erased], and keep the rows
-  delete  delete the jobs, failures and reports that hold it; erase it elsewhere
-  list    list what was erased, by whom and when; without the values
+  find    count the rows that contain it, and name the first ones
+  erase   replace it with [erased], and keep the rows
+  delete  delete jobs, failures and reports that contain it; erase it elsewhere
+  list    list the erasures, by whom and when; without the values
 
   jobqueue personal-data find anna@example.com
   jobqueue personal-data erase 4711 --key customer_id --reason "ticket 88"
 
-Waiting jobs that hold the value are cancelled. Running ones are left: a worker
-goes on when they may have ended. VALUE may be "-" for the first line of the
-input, so that it is not in the history of the shell. Ctrl-C ends it between two
-steps; what it did stays."""
+Waiting jobs that contain the value are cancelled. Running ones are left alone:
+a worker continues when they may have ended. VALUE may be "-" for the first line
+of the input, to keep it out of the shell's history. Ctrl-C ends it between two
+steps; finished steps stay."""
     json = f"""one object, of {ERASURES.keys}, with first (ids, by table) and earlier,
     which lists what was done about the same value before. "list" prints a list of such
     objects without first and earlier."""
@@ -110,10 +110,10 @@ steps; what it did stays."""
         Argument(
             "key",
             "Only values under this key of data, or this path of keys (customer.id); "
-            "no free texts.",
+            "no free text.",
             default="",
         ),
-        Argument("reason", "Kept with the record.", default=""),
+        Argument("reason", "Stored with the record.", default=""),
         YES._replace(help="Do not ask before anything is erased or deleted."),
     )
 
@@ -158,7 +158,7 @@ def _erase(console: Console, options: Options, draft: Erasure, act: ErasureAct) 
     rows = counted(draft.total, "row")
     question = f"{WILL[act].format(rows=rows)}. This cannot be undone. Go on?"
     if not options["yes"]:
-        nobody = f"{rows} would be changed: say --yes to confirm."
+        nobody = f"{rows} would be changed: pass --yes to confirm."
         console.make_sure(question, "Nothing was changed.", nobody)
     personal_data.start(draft.id, act, reason=options["reason"], by=by(), here=True)
 
@@ -199,12 +199,12 @@ def _sentences(erasure: Erasure, earlier: list[Erasure]) -> Iterator[str]:
     if running := erasure.remaining.get("running"):
         jobs = counted(running, "running job")
         if erasure.state == WorkState.DONE:
-            yield f"Left: {jobs}. Do it again when they have ended."
+            yield f"Left: {jobs}. Repeat this when they have ended."
         else:
-            yield f"Left: {jobs}. A worker goes on when they may have ended."
+            yield f"Left: {jobs}. A worker continues when they may have ended."
     if refused := erasure.remaining.get("refused"):
         rows = counted(refused, "row")
-        yield f"Left: {rows} that the database refuses to change, as the log says."
+        yield f"Left: {rows} that the database refuses to change; see the log."
     for one in earlier:
         when = moment_text(one.finished_at)
         yield f"Before: {one.act}, {one.state} {when}, by {one.created_by or 'code'}."

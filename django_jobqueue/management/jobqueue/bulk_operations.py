@@ -67,7 +67,7 @@ OPERATIONS: Final = Listing(
         Column(
             "abandoned",
             value=lambda row: is_abandoned(operations.bulk.get(row.pk)),
-            note="nobody works it off",
+            note="no worker runs it",
         ),
         Column("", "Filter", value=_filter, cut=True),
     ),
@@ -84,7 +84,7 @@ class BulkOperations(SubcommandWithVerbs):
 List bulk operations, those of the admin and of this command, the latest first,
 or
 
-  show    one of them: its filter, its options, and how far it is
+  show    one of them: its filter, its options, and its progress
 {sentences(VERBS.values(), 6)}
   undo    cancel the jobs that a replay created and that have not started
 
@@ -191,7 +191,7 @@ def _facts(row: BulkOperation) -> Iterator[tuple[str, str]]:
     total = "" if row.total is None else f" of {numbers.number(row.total)}"
     yield "Operation", str(row.pk)
     yield "Kind", row.kind
-    alone = ", and nobody works it off" if one["abandoned"] else ""
+    alone = ", and no worker runs it" if one["abandoned"] else ""
     yield "State", f"{row.state}{alone}"
     yield "Filter", one["filter"]
     yield "Reason", row.reason

@@ -33,7 +33,7 @@ class Doctor(Subcommand):
     description = """\
 Examine the installation: the settings, by the system checks; the server and the
 role; the tables; handlers, workers and hosts; and what needs attention now.
-Each check is ok, a note, or a problem, with what to do.
+Each check is ok, a note, or a problem, with advice.
 
   jobqueue doctor
   jobqueue doctor --all
@@ -87,4 +87,4 @@ def _print(console: Console, findings: list[Finding], is_all: bool) -> None:
         if one.advice:
             console.print(f"{'':{width}}  {one_line(one.advice)}")
     fine = sum(one.level is Level.OK for one in findings)
-    console.info(f"{counted(fine, 'check')} found nothing to say.")
+    console.info(f"{counted(fine, 'check')} found no problem.")

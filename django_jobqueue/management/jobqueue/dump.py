@@ -28,9 +28,9 @@ class Dump(Subcommand):
     name = "dump"
     summary = "Print queued jobs as JSON lines, for load."
     description = """\
-Print the queued jobs, or those that are chosen, one JSON object a line: all
-columns but those of the claim. Running jobs are printed as if they waited. No
-job is changed: whoever moves jobs cancels or prunes the old ones.
+Print the queued jobs, or a selection, one JSON object a line: all columns
+except those of the claim. Running jobs are printed as if they waited. No job is
+changed: to move jobs, cancel or prune the old ones.
 
   jobqueue dump > jobs.jsonl
   jobqueue dump --where "queue:mail state:ready" --secrets --yes > jobs.jsonl
@@ -39,7 +39,7 @@ Secrets are masked unless --secrets is given, which is recorded in the audit. A
 line with masked values says so, and cannot be loaded."""
     epilog = f"""\
 Each object has v (the version, 1), {", ".join(COLUMNS[:5])},
-and so on, which are columns of the table; masked is there, and true, if
+and so on, which are columns of the table; masked is present, and true, if
 something was masked."""
 
     arguments = (
@@ -69,20 +69,20 @@ class Load(Subcommand):
     summary = "Enqueue the jobs of a dump."
     description = """\
 Enqueue the jobs that dump printed, with their ids, attempts and times. All
-lines are read and checked first, as an enqueue is; then all of them are
-inserted in one transaction, or none.
+lines are read and checked first, like an enqueue; then all are inserted in one
+transaction, or none.
 
   jobqueue load jobs.jsonl
   jobqueue dump --database old --secrets --yes | jobqueue load -
 
-Jobs whose id is there already, queued or archived, are left out, and so are
-those whose unique key another job has."""
+Jobs whose id already exists, queued or archived, are left out, and so are jobs
+whose unique key another job has."""
     json = "one object: loaded and left_out (numbers), dry_run."
     arguments = (
         Argument("file", "The file; - is the standard input.", "FILE", words="1"),
         Argument(
             "on_conflict",
-            "Leave out jobs that are there, or load nothing (default: skip).",
+            "Leave out jobs that exist, or load nothing (default: skip).",
             choices=("skip", "fail"),
             default="skip",
         ),

@@ -150,7 +150,7 @@ handler's parameter is annotated as str; elsewhere quote what must stay text.
 A lone - reads the JSON object from the standard input. --lines enqueues a job
 for each line of a file, and prints how many. All lines are read and checked
 first. Then the jobs are enqueued in chunks of {BATCH:,}, each a transaction of
-its own; Ctrl-C ends it between two of them, and it prints how far it got.
+its own; Ctrl-C ends it between two chunks, and it prints how far it got.
 
   jobqueue enqueue shop.send_receipt --lines receipts.jsonl --priority -10
 

@@ -47,18 +47,18 @@ JOB_VERBS: Final = ("replay", "cancel", "prune")
 
 class Failures(SubcommandWithVerbs):
     name = "failures"
-    summary = "List failure groups; show, decide, replay their jobs."
+    summary = "List and triage failure groups; replay their jobs."
     verbs = ("list", "show", *failure_groups.VERBS, *JOB_VERBS)
     wanted = "GROUP ..."
     description = f"""\
-List the groups of failures that are the same failure, the latest first, or
+List failure groups, the latest first, or
 
   show     one of them: where it occurs, how often, and its newest traceback
 {sentences(failure_groups.VERBS.values(), 7)}
 
 or change its jobs, by a bulk operation as in the admin, that this command runs:
 
-  replay   enqueue its failed jobs again; with --resolve, it is fixed, too.
+  replay   enqueue its failed jobs again; --resolve also resolves the group.
            Jobs that were replayed before are left out (see --again), and so
            are those of at-most-once types (see --at-most-once)
   cancel   cancel its jobs that wait for another attempt
@@ -105,7 +105,7 @@ To replay a part of its jobs: jobqueue replay --where "group:5f1c9a04 …"."""
                 ),
                 Argument(
                     "reason",
-                    "Of cancel: kept with the jobs in the archive.",
+                    "Of cancel: stored with the jobs in the archive.",
                     only="cancel",
                 ),
             ),
@@ -174,7 +174,7 @@ def _replay(keys: Sequence[UUID], console: Console, options: Options) -> None:
     selection = Selection(Table.ARCHIVED, (_groups(keys), failed))
     replay.replay_selected(console, given, selection, database_now(), **more)
     if options["resolve"] and not options["dry_run"] and not _is_resolved(keys[0]):
-        console.warn("The group is not resolved, since no job was replayed.")
+        console.warn("The group is not resolved, because no job was replayed.")
 
 
 def _is_resolved(key: UUID) -> bool:

@@ -230,12 +230,12 @@ understand the exit code; the first line has a text and the figures.
 
   0  healthy
   2  not healthy: the line says what is wrong
-  3  it cannot be told: the database does not answer, a migration is missing,
-     or the command line is wrong
+  3  unknown: the database does not answer, a migration is missing, or the
+     command line is wrong
 
 Jobs of paused queues and job types are left out. It loads your whole project,
-which takes a moment: for a probe every few seconds, use the /readyz and
-/healthz that runworkers --metrics-port answers, or HEARTBEAT_FILE."""
+which takes a moment: for a probe every few seconds, use /readyz and /healthz of
+runworkers --metrics-port, or HEARTBEAT_FILE."""
     json = f"""one object: status (ok, critical or unknown), problems, a list of
     {PROBLEMS.keys}, figures, a list of {FIGURES.keys}, and error (why it is
     unknown)."""

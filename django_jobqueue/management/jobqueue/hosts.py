@@ -78,7 +78,7 @@ class Rolling:
 
     def _wait_for(self, hosts: Sequence[Host], left: int, *, restarts: bool) -> None:
         waiting = {host.pk: host.name for host in hosts}
-        others = f" {left} more were not asked." if left else ""
+        others = f" {left} more got no request." if left else ""
         deadline = time.monotonic() + self._wait
         while True:
             rows = Host.objects.using(conf.database).in_bulk(list(waiting))
@@ -165,9 +165,9 @@ A host is named as the list shows it (host:pid); or hosts are chosen by --host,
   jobqueue hosts restart --all --rolling 25%
   jobqueue hosts stop web-3:4711
 
-It lasts until the host ends, since its flags and settings say what it starts
-with; a restart keeps it. Embedded workers can be drained and stopped alone. A
-stopped host that a service manager restarts is soon back."""
+A new plan lasts until the host ends; a restart keeps it. Embedded workers can
+only be drained, resumed and stopped. A service manager may restart a stopped
+host."""
     json = f"a list. Each is {HOSTS.keys}."
     arguments = (
         Argument("host", "Hosts of this machine."),
@@ -176,13 +176,13 @@ stopped host that a service manager restarts is soon back."""
         *only("scale", *SCALE.arguments),
         Argument(
             "rolling",
-            "Restart so many at once, 25%% or 2, and go on when they work again.",
+            "Restart this many at once, 25%% or 2, and continue when they work again.",
             "SHARE",
             only="restart",
         ),
         Argument(
             "wait",
-            "Wait until the hosts have done it, at most so long (with --rolling for "
+            "Wait until the hosts have done it, at most this long (with --rolling for "
             "each, default: 10m).",
             Takes.DURATION,
             only=" ".join(OF_HOSTS),
@@ -207,7 +207,7 @@ stopped host that a service manager restarts is soon back."""
             console.make_sure(
                 f"{text} will be stopped. Go on?",
                 "Nothing was done.",
-                f"{text} would be stopped: say --yes to confirm.",
+                f"{text} would be stopped: pass --yes to confirm.",
             )
 
         def ask(some: list[Host]) -> None:

@@ -37,10 +37,10 @@ LEASES: Final = Listing(
         Column("since", "Since", MOMENT),
         Column("until"),
         Column("", "Left", SPAN, _left),
-        Column("left", note="seconds; negative if it is over"),
+        Column("left", note="seconds; negative if it has lapsed"),
         Column("fence", "Fence", NUMBER),
     ),
-    "Nobody holds a lease.",
+    "No lease is held.",
     color=lambda row: "red" if row.state == "lapsed" else "",
 )
 
@@ -56,17 +56,17 @@ List the leases that processes hold, or take leases from their holders:
 {sentences([TAKE_AWAY], 9)}
 
 A lease that has lapsed was not renewed in time: its holder died, or cannot
-reach the database. Whoever wants it takes it over without your help. Take a
-lease away from a process that lives and does not get on. Those of runworkers
---standby NAME are called runworkers:NAME; the workers of a host that loses
-one are stopped.
+reach the database. Another process takes it over without your help. Take a
+lease away from a process that is alive but makes no progress. Leases of
+runworkers --standby NAME are called runworkers:NAME; the workers of a host that
+loses one are stopped.
 
   jobqueue leases
   jobqueue leases --all
   jobqueue leases take-away nightly-import"""
     json = f"""a list of {LEASES.keys}. Of take-away, it is the list of the names that
     were taken away."""
-    arguments = (flag("all", "List those that are free, too.", only="list"),)
+    arguments = (flag("all", "Also list free ones.", only="list"),)
 
     def do(self, verb: str, words: Words, console: Console, options: Options) -> None:
         if verb == "list":

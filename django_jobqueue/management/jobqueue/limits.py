@@ -150,13 +150,12 @@ class Limits(SubcommandWithVerbs):
     wanted = "LIMIT [NUMBER]"
     description = """\
 List the limits by key, show the keys of one, or override how many jobs of each
-key run at once, or of one key alone:
+key, or of one key, run at once:
 
   override  NUMBER is a number; "unlimited"; 0, which holds all keys or this
             one: its jobs wait; or "code", which clears the override
 
-A limit has the name of its job type, or that of PerKey(name=...). No job that
-runs is stopped.
+A limit is named after its job type, or by PerKey(name=...). Running jobs go on.
 
   jobqueue limits
   jobqueue limits show shop.export
@@ -169,12 +168,12 @@ runs is stopped.
 
 A rate is how many jobs of each key start in any window of time: such as 10/s,
 100/m, "10/s burst 3", "unlimited" or "code". A share is how many jobs of a key
-start each time that it is its turn, instead of one: a number or "code"."""
+start per turn, instead of one: a number or "code"."""
     json = f"""a list of {LIMITS.keys}. Of show, a list of {KEYS.keys}. Of override,
     {{before, after}}."""
     arguments = only(
         "override",
-        Argument("key", "Override the number of this key alone.", "KEY"),
+        Argument("key", "Override the number of this key only.", "KEY"),
         Argument(
             "rate", "Override the rate of each key, or of --key, instead.", "RATE"
         ),
@@ -197,7 +196,7 @@ start each time that it is its turn, instead of one: a number or "code"."""
                     "--share."
                 )
             if "share" in given and options["key"] is None:
-                raise CommandError("--share is of one key: give --key as well.")
+                raise CommandError("--share belongs to one key: give --key, too.")
             _override(console, words, options)
 
 

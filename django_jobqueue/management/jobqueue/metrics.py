@@ -14,12 +14,12 @@ class Metrics(Subcommand):
     summary = "Print the metrics of the cluster for Prometheus."
     description = """\
 Print the metrics of the cluster as Prometheus reads them, such as for the
-textfile collector of node_exporter, or to see what there is:
+textfile collector of node_exporter, or to look at them:
 
   jobqueue metrics > /var/lib/node_exporter/jobqueue.prom.new
 
 They are at most METRICS_MAX_AGE old. If the database does not answer,
-jobqueue_database_up is 0, and the rest is missing."""
+jobqueue_database_up is 0, and the others are missing."""
 
     def run(self, console: Console, options: Options) -> None:
         exposition = Exposition()

@@ -58,12 +58,11 @@ running one until it waits there. Running jobs are left alone.
 
 By filter, it takes the jobs that wait when it starts, 200 at a time. Ctrl-C
 ends it between two batches. If it is killed, up to 200 jobs stay held until the
-next move to the same database goes on with them; none is lost, and none is in
-both databases.
+next move to the same database continues; none is lost, and none runs twice.
 
-Jobs of at-most-once types stay: between two databases nobody can keep that
-promise. So do jobs whose id or unique key is there already. A job type that is
-not there is declared there, if the code has it."""
+Jobs of at-most-once types stay: no one can keep that promise between two
+databases. So do jobs whose id or unique key already exists there. A missing job
+type is declared there, if the code has it."""
     json = f"""{many_jobs.JSON} The reasons in skipped are {", ".join(REASONS)}."""
     arguments = (
         Argument("to", "Alias of the database that the jobs are moved to.", "ALIAS"),

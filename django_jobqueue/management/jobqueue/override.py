@@ -30,7 +30,7 @@ class Override(Subcommand):
     description = """\
 Override the policy that the code declares for job types, in the whole cluster
 and without a restart, until you clear the override. Any value may be "code",
-which lets the code decide again; --clear does that for all options.
+which clears the override; --clear does that for all options.
 
   jobqueue override shop.send_receipt --concurrency 2 --timeout 5m
   jobqueue override shop.send_receipt --timeout code
@@ -39,7 +39,7 @@ which lets the code decide again; --clear does that for all options.
 All job types are changed, or none. "jobqueue types show TYPE" shows the values
 in force and where they come from."""
     json = """one object: for each job type the options that changed, each with its
-    value before and after. null means that the code decides, -1 means unlimited, and
+    value before and after. null means no override, -1 means unlimited, and
     durations are in seconds: a timeout of 0 means unlimited."""
 
     def all_arguments(self) -> Iterator[Argument]:

@@ -234,7 +234,7 @@ def add_general_arguments(parser: CommandParser) -> None:
         type=int,
         choices=[0, 1, 2, 3],
         default=argparse.SUPPRESS,
-        help="0 prints only what was asked for: no bar, no summary, no remarks.",
+        help="0 prints only results: no bar, no summary, no remarks.",
     )
     general.add_argument(
         "--database",

@@ -52,7 +52,7 @@ class Pausing(VerbCommand):
 class Pause(Pausing):
     of_queues = PAUSE_QUEUE
     json = """one object: paused (names), until (null: until they are resumed),
-    replaced (those that were paused already)."""
+    replaced (names that were already paused)."""
 
     def do(
         self, console: Console, options: Options, verb: Verb, names: list[str]
@@ -72,7 +72,7 @@ class Pause(Pausing):
         console.info(f"{verb.on.capitalize()}s paused {end}: {', '.join(paused)}.")
         if before:
             names_text = ", ".join(before)
-            console.warn(f"Paused already; reason and end are replaced: {names_text}.")
+            console.warn(f"Already paused; reason and end are replaced: {names_text}.")
 
 
 class Resume(Pausing):

@@ -55,7 +55,7 @@ class Prune(VerbCommand):
         YES,
         Argument(
             "batch_pause",
-            "Pause so long after each batch that deleted something (default: 0).",
+            "Pause this long after each batch that deleted rows (default: 0).",
             "SECONDS",
             default="0",
         ),

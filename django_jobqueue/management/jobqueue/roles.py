@@ -34,7 +34,7 @@ class Given(NamedTuple):
             return f"new, with {counted(len(self.added), 'right')}."
         changes = [f"+{name}" for name in self.added]
         changes += [f"-{name}" for name in self.removed]
-        return f"{', '.join(changes)}." if changes else "has its rights already."
+        return f"{', '.join(changes)}." if changes else "already has its rights."
 
 
 class Roles(Subcommand):
@@ -42,12 +42,11 @@ class Roles(Subcommand):
     reads_jobs = False
     summary = "Create groups of users with rights for the admin."
     description = """\
-Create four groups of users, or give them their rights again, such as those
-that a new release brings:
+Create four groups of users, or update their rights, such as after an upgrade:
 
   Job viewer    sees every page, and no data of jobs; saves views of lists
   Job operator  is on call: also sees data, cancels, reschedules, releases and
-                replays jobs, one or many, pauses, looks after failures, asks
+                replays jobs, one or many, pauses, triages failures, inspects
                 and controls workers, shares views, takes leases away
   Job engineer  also edits data, enqueues by hand, changes policies
   Job admin     also deletes archived jobs, reveals secrets, erases personal

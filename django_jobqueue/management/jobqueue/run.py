@@ -47,14 +47,13 @@ class Run(Subcommand):
     name = "run"
     summary = "Run a job's handler here, and roll back what it wrote."
     description = """\
-Run the handler of a job here, in the foreground, with the job's data: to see
-what it does, or where it fails. It is no attempt: the job stays as it is, and a
-worker that has it goes on with it.
+Run a job's handler here, in the foreground, with the job's data, to see what it
+does or where it fails. This is not an attempt: the job stays as it is, and a
+worker that has it goes on.
 
-What the handler writes through Django is rolled back in the end, in every
-database; jobs that it enqueues, too, and callbacks of on_commit are not called.
-Mail that it sends, requests to others, and what its own threads write, are
-real.
+All writes through Django, including enqueued jobs, are rolled back at the end,
+in every database, and on_commit callbacks are not called. Mail, requests to
+other services, and writes of its own threads are real.
 
   jobqueue run 019a9f5e-7c3b-7d4e-8a51-0c6f2f7f6a11
   jobqueue run 019a9f5e7c3b --pdb
@@ -71,11 +70,11 @@ succeeds."""
         JOB,
         flag(
             "rollback",
-            "Roll back what it wrote, whether it fails or not (the default).",
+            "Roll back its writes, whether it fails or not (the default).",
             either="end",
         ),
-        flag("commit", "Let what it wrote be committed.", either="end"),
-        Argument("data", "Other data than the job's: a JSON object.", "JSON"),
+        flag("commit", "Commit its writes.", either="end"),
+        Argument("data", "Data to use instead of the job's: a JSON object.", "JSON"),
         flag("pdb", "Stop in the debugger where it raised an exception."),
         flag("at_most_once", "Also a job of an at-most-once type, which may have run."),
         YES._replace(help="Do not ask."),

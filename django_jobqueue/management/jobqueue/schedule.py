@@ -48,8 +48,8 @@ class ShowSchedule(Subcommand):
     name = "schedule"
     summary = "Show a schedule; run, pause, resume or override it."
     description = """\
-Show a schedule, or do something with it. --rule, --tz and --data change one
-that an operator made; for one of the code, each is an override.
+Show or operate a schedule. --rule, --tz and --data edit a schedule that an
+operator made, and override one that the code declares.
 
   jobqueue schedule nightly-report
   jobqueue schedule nightly-report --run
@@ -64,7 +64,7 @@ that an operator made; for one of the code, each is an override.
         Argument("name", "The schedule.", "NAME", words="1"),
         *(flag(name, one.summary, either="verb") for name, one in VERBS.items()),
         flag(
-            "reset", "Clear all overrides: it does what the code says.", either="verb"
+            "reset", "Clear all overrides.", either="verb"
         ),
         Argument("reason", "Shown with the pause."),
         Argument(
@@ -110,9 +110,9 @@ that an operator made; for one of the code, each is an override.
 def _check(options: Options) -> None:
     """Raises CommandError for what does not go together."""
     if options["reason"] is not None and not options["pause"]:
-        raise CommandError("--reason goes with --pause alone.")
+        raise CommandError("--reason works only with --pause.")
     if options["yes"] and not options["delete"]:
-        raise CommandError("--yes goes with --delete alone.")
+        raise CommandError("--yes works only with --delete.")
     given = [f"--{name}" for name in (*VERBS, "reset") if options[name]]
     values = [
         f"--{name}" for name in ("rule", "tz", "data") if options[name] is not None

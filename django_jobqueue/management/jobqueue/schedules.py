@@ -171,17 +171,17 @@ NEXT: Final = Listing(
 
 class Schedules(Subcommand):
     name = "schedules"
-    summary = "List schedules, or what fires next."
+    summary = "List schedules, or the next firings."
     description = """\
 List the schedules that the code declares or operators made: whether they fire,
 by which rule, when next, and how their last firing ended. With --next, list the
-next firings of all schedules together, in their order.
+next firings of all schedules together, in order.
 
   jobqueue schedules
   jobqueue schedules --next 10
   jobqueue schedules --format json
 
-One schedule is shown and changed by jobqueue schedule NAME."""
+To show or change one schedule, use jobqueue schedule NAME."""
     json = f"""a list of {SCHEDULES.keys}. With --next it prints a list of
     {NEXT.keys}."""
     arguments = (

@@ -27,11 +27,10 @@ from django_jobqueue.text import numbers
 
 class Why(Subcommand):
     name = "why"
-    summary = "Say why a job is not running, and what to do."
+    summary = "Say why a job is not running, with advice."
     description = """\
-Say why a job is not running: what it waits for, as the admin says it, each with
-the command that helps, if there is one. Of a job that runs or has finished, it
-says that.
+Say why a job is not running, as the admin does: each reason with the command
+that helps, if there is one. If the job runs or has finished, it says so.
 
   jobqueue why 019a9f5e-7c3b-7d4e-8a51-0c6f2f7f6a11"""
     json = """one object: id, job_type, queue, status, runs, over, and reasons, a list
@@ -88,15 +87,14 @@ class Show(Subcommand):
     name = "show"
     summary = "Show one job: its state, data, attempts and lines."
     description = """\
-Show one job, queued or archived: why it waits, or when, where and how it ran,
-its data, metadata and result, how far it is, every attempt that did not succeed
-with its error, the last traceback, and the lines that it logged. Secrets are
-masked.
+Show one job, queued or archived: why it waits, or when, where and how it ran;
+its data, metadata, result and progress; every unsuccessful attempt with its
+error; the last traceback; and its log lines. Secrets are masked.
 
   jobqueue show 019a9f5e-7c3b-7d4e-8a51-0c6f2f7f6a11
   jobqueue show 019a9f5e7c3b --format json"""
     json = f"""one object, {SHOWN.keys}. Durations are in seconds, times in ISO 8601,
-    and what is unknown is null."""
+    and unknown values are null."""
     arguments = (JOB,)
 
     def run(self, console: Console, options: Options) -> None:
@@ -108,7 +106,7 @@ masked.
         for name in ("data", "metadata", "result"):
             if job[name] is not None:
                 console.section(name.capitalize(), as_json(job[name]))
-        console.section("Attempts that did not succeed", _failures(job))
+        console.section("Unsuccessful attempts", _failures(job))
         with_traceback = [one for one in job["failures"] if one["traceback"]]
         for last in with_traceback[-1:]:
             title = f"Traceback of attempt {last['attempt']}"

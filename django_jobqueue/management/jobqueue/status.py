@@ -35,26 +35,24 @@ class Status(Subcommand):
     name = "status"
     summary = "Show queues, workers, throughput, failures and pauses."
     description = f"""\
-Show what waits, what runs, who works, what fails and what is paused.
+Show waiting and running jobs, workers, failures and pauses.
 
 Queues         by queue and job type: ready jobs, later ones (waiting for their
-               time), retrying ones (those of the later that ran before),
-               running ones, and how long the oldest ready job has waited.
-               Nothing is counted above {CAP:,}.
+               time), retrying ones (later ones that ran before), running ones,
+               and how long the oldest ready job has waited. Counts stop at {CAP:,}.
 Workers        running jobs (short ones are claimed ahead, so there may be more
-               than slots), slots, what is left of the lease, memory, age and
-               queues; also those that ended in the last 10 minutes.
-Standby        which host is active, of those that runworkers --standby started.
-The last hour  what workers counted, by the minute: attempts that succeeded,
-               failed for good or are to be retried; waits and run times. A
-               percentile is the upper bound of its bucket, at most 58 % above
-               the true value.
+               than slots), slots, remaining lease, memory, age and queues;
+               also those that ended in the last 10 minutes.
+Standby        the active host among those started by runworkers --standby.
+The last hour  by the minute: attempts that succeeded, failed for good or will be
+               retried; waits and run times. A percentile is the upper bound of
+               its bucket, at most 58 % above the true value.
 
-It says so when no worker is alive, and when jobs wait that no living worker
+A notice says when no worker is alive, or when jobs wait that no living worker
 would claim. With --check the first line and the exit code are those of
 jobqueue health."""
-    json = f"""one object, and with --watch one line for each look. Durations are in
-    seconds, times in ISO 8601, and what is unknown is null:
+    json = f"""one object, and with --watch one line per refresh. Durations are in
+    seconds, times in ISO 8601, and unknown values are null:
 
 {keys()}"""
     wrong_use = health_check.CANNOT_TELL
@@ -63,7 +61,7 @@ jobqueue health."""
         FORMAT,
         Argument(
             "watch",
-            "Refresh every so many seconds (default: 2), until Ctrl-C.",
+            "Refresh after this many seconds (default: 2), until Ctrl-C.",
             "SECONDS",
             or_else="2",
         ),

@@ -123,14 +123,14 @@ class Types(SubcommandWithVerbs):
     verbs = ("list", "show")
     wanted = "TYPE"
     description = """\
-List the job types that the database knows, or show one: what the code
-declares, what operators override, and how many jobs wait and run.
+List the job types in the database, or show one: the code's options, operators'
+overrides, and how many jobs wait and run.
 
   jobqueue types
   jobqueue types show shop.send_receipt
 
-Attempts and limit (of jobs that run at once) are those in force, with a *
-where an operator overrides the code. Overrides are made by jobqueue override."""
+Attempts and limit (of concurrent jobs) are those in force, with a * where an
+operator overrides the code. See jobqueue override."""
     json = f"""a list, and for "show" one object, of {TYPES.keys}. Policy has {{code,
     override, value}} for each option that can be overridden: the declared value, the
     override (null if there is none), and the value in force. Durations are in seconds;

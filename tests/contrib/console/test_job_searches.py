@@ -95,7 +95,7 @@ def test_a_search_is_watched_to_its_result(anna: Client) -> None:
     page = result(anna, search)
     assert page_of("archivedjob", waiting) in page.links
     assert page_of("archivedjob", old[0]) not in page.links
-    assert "1 of these jobs is gone by now" in page.text
+    assert "1 of these jobs is gone" in page.text
 
 
 def test_a_stop_keeps_what_was_found(anna: Client) -> None:
@@ -107,9 +107,9 @@ def test_a_stop_keeps_what_was_found(anna: Client) -> None:
     assert anna.get(stop).status_code == 302
     assert JobSearch.objects.get(pk=other.pk).state == "running"
     page = post(anna, stop, {})
-    assert "Stopped. What it found stays." in page.text
+    assert "Stopped. Its results stay." in page.text
     assert JobSearch.objects.get(pk=other.pk).state == "stopped"
-    assert "in another state by now" in post(anna, stop, {}).text
+    assert "its state has changed" in post(anna, stop, {}).text
 
 
 def test_many_jobs_are_shown_page_by_page(

@@ -128,20 +128,20 @@ def test_a_value_that_is_too_short_or_found_nowhere_is_not_erased(anna: Client) 
     find(anna, "7", "customer_id")
     assert Erasure.objects.get().key == "customer_id"
     assert verb("erase") not in shown(anna).links
-    assert "in another state" in press(anna, verb("erase"), typed="0")
+    assert "its state has changed" in press(anna, verb("erase"), typed="0")
 
 
 def test_an_erasure_is_started_once_and_discarded_stopped_or_resumed(
     anna: Client,
 ) -> None:
     find(anna)
-    assert "The value is forgotten" in press(anna, verb("stop"))
+    assert "and the value deleted" in press(anna, verb("stop"))
     assert not Erasure.objects.exists()
 
     archived(data={"to": MAIL})
     find(anna)
     confirmed(anna, "erase")
-    assert "in another state" in confirmed(anna, "delete-rows")
+    assert "its state has changed" in confirmed(anna, "delete-rows")
     assert Erasure.objects.get().act == "erase"
     jobs = QueuedJob.objects.filter(job_type_id="jobqueue.bulk")
     assert jobs.count() == 1
@@ -149,7 +149,7 @@ def test_an_erasure_is_started_once_and_discarded_stopped_or_resumed(
     assert "OperationalError 57014" in shown(anna).text
     press(anna, verb("resume"))
     assert Erasure.objects.get().state == "queued"
-    assert "the value is forgotten" in press(anna, verb("stop"))
+    assert "the value is deleted" in press(anna, verb("stop"))
     assert Erasure.objects.get().value == ""
     assert ArchivedJob.objects.get().data == {"to": MAIL}
 
@@ -161,11 +161,11 @@ def test_a_long_search_goes_on_here_where_there_is_no_worker(
     monkeypatch.setattr(personal_data, "AT_ONCE", 0.0)
     find(anna)
     page = shown(anna)
-    assert "Being searched" in page.text
+    assert "Searching" in page.text
     assert verb("erase") not in page.links
     press(anna, verb("step"))
     page = shown(anna)
-    assert "1 hold the value" in page.text
+    assert "1 contain the value" in page.text
     assert verb("erase") in page.links
 
 
@@ -182,5 +182,5 @@ def test_what_was_done_before_and_running_jobs_that_remain_are_told(
     assert page_of("erasure", before) in page.links
     Erasure.objects.filter(pk=before).update(remaining={"running": 2})
     page = get(anna, page_of("erasure", before))
-    assert "2 running jobs held the value" in page.text
-    assert "Do it again" in page.text
+    assert "2 running jobs had the value" in page.text
+    assert "Repeat this" in page.text

@@ -65,7 +65,7 @@ class Start(Action):
 class StopSearch(Stop):
     """What was found stays."""
 
-    stopped = _("Stopped. What it found stays.")
+    stopped = _("Stopped. Its results stay.")
 
 
 RESUME: Final = Resume(job_searches.WORK, RIGHTS)

@@ -185,8 +185,8 @@ def _gone_text(count: int) -> str:
     if not count:
         return ""
     text = ngettext(
-        "%(count)s of these jobs is gone by now, or you may not see it.",
-        "%(count)s of these jobs are gone by now, or you may not see them.",
+        "%(count)s of these jobs is gone, or you may not see it.",
+        "%(count)s of these jobs are gone, or you may not see them.",
         count,
     )
     return text % {"count": numbers.number(count)}

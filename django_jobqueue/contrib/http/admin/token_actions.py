@@ -33,8 +33,8 @@ from django_jobqueue.text import numbers
 SCOPES: Final = {
     Scope.ENQUEUE: _("enqueue jobs"),
     Scope.READ: _("read jobs, without their data"),
-    Scope.READ_DATA: _("read their data as well; secrets are masked"),
-    Scope.OPERATE: _("cancel, replay, pause: what operators do"),
+    Scope.READ_DATA: _("also read their data; secrets are masked"),
+    Scope.OPERATE: _("cancel, replay, pause, like operators"),
     Scope.WORK: _("claim jobs and end them, as a remote worker"),
     Scope.TYPES: _("declare job types"),
 }
@@ -46,7 +46,7 @@ class TokenForm(ActionForm):
     name = forms.CharField(
         label=_("Name"),
         max_length=TOKEN_NAME_LENGTH,
-        help_text=_("Of the program that gets it."),
+        help_text=_("The name of the program that gets it."),
     )
     scopes = forms.MultipleChoiceField(
         label=_("May"),
@@ -56,12 +56,14 @@ class TokenForm(ActionForm):
     job_types = forms.CharField(
         label=_("Job types"),
         required=False,
-        help_text=_("Names or patterns, with commas: shop.*, mail. Empty: every one."),
+        help_text=_(
+            "Names or patterns, separated by commas: shop.*, mail. Empty: all."
+        ),
     )
     queues = forms.CharField(
         label=_("Queues"),
         required=False,
-        help_text=_("Names or patterns, with commas. Empty: every one."),
+        help_text=_("Names or patterns, separated by commas. Empty: all."),
     )
     expires_at = MomentField(label=_("Expires"), help_text=_("Empty: never."))
 
@@ -138,8 +140,8 @@ class RevokeTokens(ConfirmedAction):
         }
         fact = gettext(
             "The programs that send them are refused from the next request on. Jobs "
-            "that they have enqueued or claimed are not touched. A token cannot be "
-            "made valid again."
+            "that they have enqueued or claimed stay. A revoked token cannot be "
+            "restored."
         )
         return Question(text % values, [fact])
 

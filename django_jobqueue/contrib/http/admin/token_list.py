@@ -60,7 +60,7 @@ class TokenAdmin(ActionAdmin):
     list_display_links = ("token_name",)
     list_filter = (TokenStateFilter,)
     search_fields = ("name", "created_by")
-    search_help_text = _("A part of the name of a token, or of who made it.")
+    search_help_text = _("A part of the name of a token, or of its creator.")
 
     class Media:
         css: ClassVar[dict[str, Any]] = {"all": ["django_jobqueue/machines.css"]}

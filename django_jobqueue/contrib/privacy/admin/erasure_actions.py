@@ -58,7 +58,7 @@ class FindForm(ActionForm):
         required=False,
         help_text=_(
             "Only values under this key of data, or this path: customer.id. Empty: "
-            "everywhere, also in free texts."
+            "everywhere, also in free text."
         ),
     )
 
@@ -104,7 +104,7 @@ class ConfirmForm(ActionForm):
         label=_("Reason"),
         max_length=500,
         required=False,
-        help_text=_("Kept with the record, without the value."),
+        help_text=_("Stored with the record, without the value."),
         widget=forms.TextInput(attrs={"size": 60}),
     )
     typed = forms.CharField(
@@ -122,9 +122,7 @@ class ConfirmForm(ActionForm):
         """The number that the page shows."""
         digits = "".join(c for c in self.cleaned_data["typed"] if c.isdigit())
         if digits != str(self.rows[0].total):
-            raise ValidationError(
-                _("Type the number of rows, to show that you mean it.")
-            )
+            raise ValidationError(_("Type the number of rows to confirm."))
         return digits
 
 
@@ -146,7 +144,7 @@ class StartErasure(Action):
     ) -> HttpResponse:
         """Ask; start it if the form is valid."""
         if not self.applies_to(row):
-            text = gettext("Nothing was changed: it is in another state by now.")
+            text = gettext("Nothing was changed: its state has changed.")
             return page.back_to(request, row, text, messages.WARNING)
         is_post = request.method == "POST"
         form = ConfirmForm(
@@ -181,8 +179,8 @@ class StartErasure(Action):
             key = {"key": display.visible(row.key)}
             value += " · " + gettext("under the key %(key)s") % key
         total = ngettext(
-            "%(number)s row holds it: %(counts)s.",
-            "%(number)s rows hold it: %(counts)s.",
+            "%(number)s row contains it: %(counts)s.",
+            "%(number)s rows contain it: %(counts)s.",
             row.total or 0,
         )
         total %= {"number": numbers.number(row.total or 0), "counts": counts}
@@ -197,7 +195,7 @@ class Erase(StartErasure):
     label = _("Erase the values…")
     title = _("Erase the values and keep the rows?")
     effect = _(
-        "Each place becomes “[erased]”; the rows stay, with all else that they hold."
+        "Each occurrence becomes “[erased]”; the rows and their other values stay."
     )
 
 
@@ -209,7 +207,7 @@ class Delete(StartErasure):
     label = _("Delete the rows…")
     title = _("Delete the rows?")
     effect = _(
-        "Jobs, failures and reports that hold it are deleted. In groups, schedules, "
+        "Jobs, failures and reports that contain it are deleted. In groups, schedules, "
         "operations and the audit the value becomes “[erased]”."
     )
 
@@ -217,14 +215,14 @@ class Delete(StartErasure):
 class StopErasure(Stop):
     """Nothing more happens, and the value is forgotten; a draft is discarded."""
 
-    stopped = _("Stopped. What it did stays, and the value is forgotten.")
+    stopped = _("Stopped. Its changes stay; the value is deleted.")
 
     def respond(
         self, page: ActionAdmin, request: HttpRequest, row: Erasure
     ) -> HttpResponse:
         """Stop or discard it."""
         if personal_data.discard(row.pk):
-            page.message_user(request, gettext("Discarded. The value is forgotten."))
+            page.message_user(request, gettext("Discarded, and the value deleted."))
             return HttpResponseRedirect(page.list_url)
         return super().respond(page, request, row)
 

@@ -88,11 +88,11 @@ def _sentence(erasure: Erasure) -> str:
         return text % counts
     if erasure.total is None:
         text = gettext(
-            "Being searched: %(rows)s rows so far, among %(examined)s that were "
-            "looked at. The rest follows in the background."
+            "Searching: %(rows)s rows so far, among %(examined)s examined. The "
+            "search continues in the background."
         )
         return text % counts
-    text = gettext("All %(examined)s rows were searched: %(rows)s hold the value.")
+    text = gettext("All %(examined)s rows were searched: %(rows)s contain the value.")
     return text % counts
 
 
@@ -197,10 +197,10 @@ def _remaining(erasure: Erasure) -> str:
 def _refused(erasure: Erasure) -> str:
     refused = erasure.remaining.get("refused", 0)
     text = ngettext(
-        "%(count)s row holds the value: the database refused to change it, as the log "
-        "says.",
-        "%(count)s rows hold the value: the database refused to change them, as the "
-        "log says.",
+        "%(count)s row contains the value: the database refused to change it; see the "
+        "log.",
+        "%(count)s rows contain the value: the database refused to change them; see "
+        "the log.",
         refused,
     )
     return text % {"count": numbers.number(refused)} if refused else ""
@@ -209,16 +209,16 @@ def _refused(erasure: Erasure) -> str:
 def _left(erasure: Erasure) -> str:
     if running := erasure.remaining.get("running"):
         text = ngettext(
-            "%(count)s running job held the value when it was last looked at.",
-            "%(count)s running jobs held the value when they were last looked at.",
+            "%(count)s running job had the value when it was last checked.",
+            "%(count)s running jobs had the value when they were last checked.",
             running,
         )
         if erasure.state == WorkState.DONE:
-            text += " " + gettext("Do it again when they have ended.")
+            text += " " + gettext("Repeat this when they have ended.")
         return text % {"count": numbers.number(running)}
     if erasure.remaining.get("written_again"):
         return gettext(
-            "The value was written again and again meanwhile. Stop what writes it, and "
-            "do it again."
+            "The value keeps being written. Stop the code that writes it, and repeat "
+            "this."
         )
     return ""
