@@ -117,7 +117,8 @@ class AlreadyArchived(EnqueueError):
         self.id = id
         self.status = status
         super().__init__(
-            f"Job {id} is over already ({status}), so its id cannot be enqueued again. "
+            f"Job {id} has already ended ({status}), so its id cannot be enqueued "
+            "again. "
             "Replay it, or use a new id."
         )
 
@@ -139,8 +140,8 @@ class ClaimLost(JobQueueError):
     def __init__(self, id: UUID) -> None:
         self.id = id
         super().__init__(
-            f"The claim on job {id} was lost while it ran: its worker was taken for "
-            "dead and the job given to another. Nothing of this attempt was written."
+            f"The claim on job {id} was lost while it ran: its worker was presumed "
+            "dead and the job given to another. This attempt wrote nothing."
         )
 
 
@@ -162,7 +163,7 @@ class LeaseLost(JobQueueError):
     def __init__(self, name: str, reason: str) -> None:
         self.name = name
         self.reason = reason
-        super().__init__(f"The lease {name!r} is not held here any more: {reason}.")
+        super().__init__(f"The lease {name!r} is no longer held here: {reason}.")
 
 
 class NotReplayable(JobQueueError):
@@ -173,9 +174,9 @@ class NotReplayable(JobQueueError):
         self.id = id
         self.status = status
         super().__init__(
-            f"Personal data of job {id} were erased; replay it with other data."
+            f"The personal data of job {id} was erased; replay it with other data."
             if status == "erased"
-            else f"Job {id} is {status}; only a job that is over can be replayed. "
+            else f"Job {id} is {status}; only a finished job can be replayed. "
             "Wait for it to end, or cancel it first."
         )
 
@@ -199,7 +200,7 @@ class NotEditable(JobQueueError):
         self.id = id
         self.status = status
         super().__init__(
-            f"Job {id} is {status}; only the data of a job that waits can be edited. "
+            f"Job {id} is {status}; only the data of a waiting job can be edited. "
             "When it is over, replay it with other data."
         )
 
@@ -210,8 +211,8 @@ class JobChanged(JobQueueError):
     def __init__(self, id: UUID) -> None:
         self.id = id
         super().__init__(
-            f"The data of job {id} were edited meanwhile. Nothing was changed: look at "
-            "them again before you edit."
+            f"The data of job {id} was edited meanwhile. Nothing was changed: read it "
+            "again before you edit."
         )
 
 

@@ -45,8 +45,8 @@ def check_dump_folder(
     return [
         Warning(
             f"JOBQUEUE['DUMP_DIR'] ({folder!r}) cannot be written to: {problem}.",
-            hint="The log lists the jobs that a stop cuts off. Leave DUMP_DIR out if "
-            "that will do, or name a folder that workers can write to.",
+            hint="The log lists the jobs that a stop cuts off. If that is enough, "
+            "remove DUMP_DIR; otherwise name a folder that workers can write to.",
             id="jobqueue.W008",
         )
     ]
@@ -61,7 +61,7 @@ def check_modules(
         Warning(
             f"JOBQUEUE['MODULES'] names {module!r}, which no installed app has.",
             hint=did_you_mean(module, Conf.modules.default).strip()
-            or f"Handlers are looked for in the module {module!r} of each app.",
+            or f"Handlers are searched for in the module {module!r} of each app.",
             id="jobqueue.W010",
         )
         for module in missing_modules()
@@ -166,8 +166,8 @@ def check_autocommit(
             else (Warning, "jobqueue.W006")
         )
         yield level(
-            f"DATABASES[{alias!r}]['AUTOCOMMIT'] is False: nobody commits what a "
-            "handler writes there.",
+            f"DATABASES[{alias!r}]['AUTOCOMMIT'] is False: nothing commits a "
+            "handler's writes there.",
             hint="Remove it, and use transaction.atomic() where several writes belong "
             "together.",
             id=id,
@@ -236,7 +236,7 @@ def check_mode(
         Warning(
             f"JOBQUEUE['MODE'] is {conf.mode!r}: jobs run in the process that enqueues "
             "them, once, and are lost with it.",
-            hint="Leave MODE out where the project is deployed.",
+            hint="Remove MODE where the project is deployed.",
             id="jobqueue.W004",
         )
     ]
@@ -284,8 +284,8 @@ def check_server(
     except (DatabaseError, StoreUnavailable) as error:
         return [
             Warning(
-                f"The database {alias!r} cannot be asked: {error}",
-                hint="Workers wait for it and enqueues raise until it can be reached.",
+                f"The database {alias!r} cannot be queried: {error}",
+                hint="Until it can be reached, workers wait and enqueues raise.",
                 id="jobqueue.W002",
             )
         ]
@@ -303,8 +303,8 @@ def _asleep(alias: str) -> list[CheckMessage]:
     return [
         Warning(
             f"{sleep.value} Workers that start in it do nothing.",
-            hint="Run manage.py jobqueue wake if this is the database to work on, and "
-            "no copy of it.",
+            hint="If this is the real database, not a copy, run manage.py jobqueue "
+            "wake.",
             id="jobqueue.W021",
         )
     ]
@@ -339,7 +339,7 @@ def _too_old(reason: str) -> CheckMessage:
 
 
 _POOLER: Final = Warning(
-    "LISTEN hears nothing on this connection: it looks like a transaction pooler, "
+    "LISTEN receives nothing on this connection: it looks like a transaction pooler, "
     "such as PgBouncer in transaction mode.",
     hint="Workers poll instead, up to once a second. For pickup within milliseconds "
     "give the same alias HOST and PORT of the server itself where workers run, or set "

@@ -35,8 +35,8 @@ def check_followers(
             yield Error(
                 f"These job types follow each other in a cycle: "
                 f"{' → '.join([*cycle, start])}.",
-                hint="Leave out a follower of one of them, or enqueue there by a "
-                "condition of your own.",
+                hint="Remove a follower of one of them, or enqueue it in a handler "
+                "under a condition.",
                 id="jobqueue.E011",
             )
 
@@ -98,7 +98,7 @@ def _unknown(whose: str, option: str, name: str) -> CheckMessage:
         "here.",
         hint=f"Did you mean {near}?"
         if near
-        else "Its jobs are refused unless another project that shares the database "
-        "declares it; silence this check then.",
+        else "Its jobs are refused, unless another project on the same database "
+        "declares it; in that case silence this check.",
         id="jobqueue.W012",
     )

@@ -58,7 +58,7 @@ def _one(name: object, value: object) -> Iterator[CheckMessage]:
         near = get_close_matches(str(name).upper(), Conf.settings, n=1)
         known = f"The settings are {', '.join(sorted(Conf.settings))}."
         yield Error(
-            f"JOBQUEUE[{name!r}] is no setting of the job queue.",
+            f"JOBQUEUE[{name!r}] is not a setting of the job queue.",
             hint=f"Did you mean {near[0]!r}?" if near else known,
             id="jobqueue.E002",
         )
@@ -82,7 +82,7 @@ def _environment() -> Iterator[CheckMessage]:
     for name in sorted({n for n in os.environ if n.startswith("JOBQUEUE_")} - known):
         if near := get_close_matches(name, known, n=1, cutoff=0.85):
             yield Warning(
-                f"The environment variable {name} is no setting of the job queue.",
+                f"The environment variable {name} is not a setting of the job queue.",
                 hint=f"Did you mean {near[0]}?",
                 id="jobqueue.W016",
             )
@@ -104,7 +104,7 @@ def _queue_names() -> Iterator[CheckMessage]:
     for name in conf.queues or ():
         if problem := queue_problem(name):
             yield Error(
-                f"JOBQUEUE['QUEUES'] has the name of no queue: one {problem}",
+                f"JOBQUEUE['QUEUES'] has an invalid queue name: it {problem}",
                 hint=Conf.queues.help,
                 id="jobqueue.E003",
             )
@@ -129,8 +129,8 @@ def _combinations() -> Iterator[CheckMessage]:
         )
     if any(network.prefixlen == 0 for network in conf.metrics_allow):
         yield Warning(
-            "JOBQUEUE['METRICS_ALLOW'] lets everybody read metrics: the names of your "
-            "queues and job types, and how much they do.",
+            "JOBQUEUE['METRICS_ALLOW'] lets everyone read metrics: the names of your "
+            "queues and job types, and their load.",
             hint="Name the networks of your monitoring, or use METRICS_TOKENS.",
             id="jobqueue.W018",
         )
@@ -148,8 +148,8 @@ def _tenants() -> Iterator[CheckMessage]:
     if apps & {"django_jobqueue", "django_jobqueue.apps.JobQueueConfig"}:
         yield Warning(
             "django_jobqueue is among the apps of tenants: each tenant's schema has "
-            "tables of its own, and no worker runs the jobs in them.",
-            hint="Name it in SHARED_APPS alone.",
+            "its own tables, and no worker runs the jobs in them.",
+            hint="List it only in SHARED_APPS.",
             id="jobqueue.W020",
         )
 
@@ -182,8 +182,8 @@ def check_name(
     """W013: a dict of our settings under another name, which nobody reads."""
     return [
         Warning(
-            f"The setting {name} looks like those of the job queue, which reads "
-            "JOBQUEUE alone.",
+            f"The setting {name} looks like the job queue's, which reads only "
+            "JOBQUEUE.",
             hint=f"Rename {name} to JOBQUEUE.",
             id="jobqueue.W013",
         )

@@ -23,8 +23,9 @@ def check_schedules_are_called(
     """E025: ``at(…)`` was called with the arguments of the job, if only with none."""
     for name in sorted(schedules.without_call):
         yield Error(
-            f"The schedule {name!r} has no arguments, so it does not exist.",
-            hint="Call what at() returns: .at(…)(), or .at(…)(arguments).",
+            f"The schedule {name!r} was not called with its job's arguments, so it "
+            "does not exist.",
+            hint="Call the result of at(): .at(…)(), or .at(…)(arguments).",
             id="jobqueue.E025",
         )
 
@@ -43,8 +44,8 @@ def check_options_of_schedules(
             expires_in = timedelta(seconds=own)
         if expires_in is not None and expires_in < schedule.jitter:
             yield Warning(
-                f"Jobs of the schedule {schedule.name!r} are spread over a longer time "
+                f"Jobs of the schedule {schedule.name!r} are spread over more time "
                 f"({schedule.jitter}) than they may wait ({expires_in}).",
-                hint="Make expires_in longer than jitter, or leave it out.",
+                hint="Make expires_in longer than jitter, or remove it.",
                 id="jobqueue.W014",
             )

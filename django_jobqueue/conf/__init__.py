@@ -82,7 +82,7 @@ class Conf(FairnessSettings):
 
     database = Alias(
         None,  # type: ignore[arg-type]
-        "Alias of the database that holds the jobs; None asks DATABASE_ROUTERS.",
+        "Alias of the jobs' database; None asks DATABASE_ROUTERS.",
         optional=True,
     )
     modules = Names[list[str]](
@@ -90,7 +90,7 @@ class Conf(FairnessSettings):
     )
     mode = Mode(
         "queue",
-        "How an enqueue works: queue keeps the job for a worker; immediate runs it at "
+        "How an enqueue works: queue stores the job for a worker; immediate runs it at "
         "once in the caller's process; on_commit runs it there after the commit. "
         "The latter two need no PostgreSQL; they are for tests and for development.",
     )
@@ -125,8 +125,8 @@ class Conf(FairnessSettings):
     )
     embedded = Flag[bool](
         True,
-        "Whether embedded.asgi() and embedded.wsgi() start a worker in processes that "
-        "serve.",
+        "Whether embedded.asgi() and embedded.wsgi() start a worker in serving "
+        "processes.",
     )
     lease = Seconds[float](
         15.0,
@@ -150,17 +150,17 @@ class Conf(FairnessSettings):
         30.0, "How long running jobs may go on after the first stop signal.", minimum=0
     )
     cancel_grace = Seconds[float](
-        1.0, "How long a handler has to stop after it was told to.", minimum=0
+        1.0, "How long a handler has to stop after it was asked to.", minimum=0
     )
     max_attempts = Count[int | None](
         5,
-        "Attempts of job types that set no limit; None is unlimited.",
+        "Attempts of job types without their own limit; None is unlimited.",
         minimum=1,
         optional=True,
     )
     timeout = Seconds[float | None](
         3_600.0,
-        "Timeout of job types that set none; None is no time limit.",
+        "Timeout of job types without their own; None is no time limit.",
         minimum=0.01,
         optional=True,
     )
@@ -169,8 +169,8 @@ class Conf(FairnessSettings):
     )
     capture = Captures(
         (),
-        "What the handler takes over from the enqueueing code: the language, the time "
-        "zone, the tenant of django-tenants. It is stored in the job's metadata.",
+        "What a handler inherits from the enqueueing code: the language, the time "
+        "zone, the tenant of django-tenants. Stored in the job's metadata.",
     )
     middleware = Names[list[str]](
         [],
@@ -214,13 +214,13 @@ class Conf(FairnessSettings):
     )
     audit_retention = Seconds[float | None](
         365 * DAY,
-        "How long the audit keeps what operators did, and bulk operations that are "
-        "over and tokens that are revoked or expired are kept; None is forever.",
+        "How long the audit, finished bulk operations, and revoked or expired tokens "
+        "are kept; None is forever.",
         minimum=0,
         optional=True,
     )
     schedules = Flag[bool](
-        True, "Whether this host fires schedules. A copy for tests should not."
+        True, "Whether this host fires schedules. A staging copy should not."
     )
     prune_interval = Seconds[float](
         300.0, "Pause between two prunes of the archive.", minimum=1
@@ -249,13 +249,13 @@ class Conf(FairnessSettings):
     )
     heartbeat_file = Text[str | None](
         None,
-        "A file whose time of change shows that runworkers lives; touched every five "
-        "seconds, removed at the end.",
+        "A file that runworkers touches every five seconds while it lives, and removes "
+        "at its end.",
         optional=True,
     )
     statement_timeout = Seconds[float](
         10.0,
-        "Time limit of each database call that a worker makes for itself.",
+        "Time limit of each of a worker's own database calls.",
         minimum=1,
     )
     alert_wait = Seconds[float](
@@ -282,7 +282,7 @@ class Conf(FairnessSettings):
     )
     heartbeat_url = OwnUrl("Address to request once a minute while maintenance runs.")
     endpoints = Endpoints(
-        "Programs that jobs are sent to, as dicts by their names; in a variable, JSON."
+        "Programs to which jobs are sent, as dicts by name; in a variable, JSON."
     )
     admin_statement_timeout = Seconds[float](
         10.0,
@@ -291,8 +291,8 @@ class Conf(FairnessSettings):
         minimum=0.1,
     )
     tracker_url = UrlTemplate(
-        "Address at which your tracker takes a new issue, with fields such as {title} "
-        "and {body}; None offers no link.",
+        "Address of your tracker's form for a new issue, with fields such as {title} "
+        "and {body}; None shows no link.",
         fields=REPORT_FIELDS,
     )
     tracker_issue_url = UrlTemplate(
@@ -308,16 +308,15 @@ class Conf(FairnessSettings):
     )
     progress_max_age = Seconds[float | None](
         DAY,
-        "How long a page may ask for the progress of a job that it shows; None is "
-        "forever.",
+        "How long a page may poll the progress of a job; None is forever.",
         minimum=1,
         optional=True,
     )
 
     trace_relation = TraceRelation(
         "parent",
-        "How the span of an attempt belongs to the enqueue's: parent puts it into the "
-        "same trace; link begins a trace of its own that links to it.",
+        "How an attempt's span relates to the enqueue's: parent puts it into the same "
+        "trace; link begins its own trace with a link.",
     )
     trace_baggage = Flag[bool](
         False,

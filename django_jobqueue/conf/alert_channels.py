@@ -103,7 +103,8 @@ def entry_problem(entry: object) -> str | None:
         return 'no "to": mail, webhook, slack or the dotted path of a callable'
     if to not in _KEYS and "." not in to:
         return (
-            f"{to!r} for 'to', which is no channel and no dotted path{_hint(to, _KEYS)}"
+            f"{to!r} for 'to', which is neither a channel nor a dotted "
+            f"path{_hint(to, _KEYS)}"
         )
     known = (*_SHARED, *_KEYS.get(to, ()))
     for key in entry:

@@ -44,12 +44,12 @@ class FairnessSettings(HttpSettings):
     queue_weights = Weights(
         {},
         "How many jobs of each queue are claimed for one of a queue with weight 1, "
-        "while both have jobs; before priorities. Others have 1; empty: queues do not "
-        "count.",
+        "while both have jobs; before priorities. Other queues have 1; empty: queues "
+        "do not count.",
     )
     ageing = Seconds[float | None](
         None,
-        "Each time that a job has waited so long, it counts as one priority more "
+        "Each time a job has waited this long, it counts as one priority more "
         "urgent; None: priorities are strict.",
         minimum=1,
         optional=True,

@@ -33,9 +33,9 @@ class HttpSettings(MetricsSettings):
 
     http_auth = Names[list[str]](
         ["django_jobqueue.contrib.http.auth.Tokens"],
-        "Dotted paths of those who know the callers of the HTTP API, asked in turn: "
-        "Tokens, Basic and DjangoUser of django_jobqueue.contrib.http.auth, or your "
-        "own.",
+        "Dotted paths of the classes that identify callers of the HTTP API, tried in "
+        "turn: Tokens, Basic and DjangoUser of django_jobqueue.contrib.http.auth, or "
+        "your own.",
     )
     http_max_body = Bytes[int](
         1_100_000,
@@ -45,8 +45,8 @@ class HttpSettings(MetricsSettings):
     )
     http_require_tls = Flag[bool](
         True,
-        "Whether the HTTP API refuses requests that came without TLS, as "
-        "request.is_secure() says.",
+        "Whether the HTTP API refuses requests without TLS, according to "
+        "request.is_secure().",
     )
     http_throttle = RequestRate(
         None,

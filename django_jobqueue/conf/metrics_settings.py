@@ -25,24 +25,23 @@ class MetricsSettings:
 
     metrics_port = Port(
         None,
-        "Port at which runworkers serves metrics and answers probes; 0 is any free "
-        "one, None is none.",
+        "Port where runworkers serves metrics and answers probes; 0 is any free one, "
+        "None is none.",
         optional=True,
     )
     metrics_host = Text[str](
         "127.0.0.1",
-        "Address of that port. In a container 0.0.0.0, so that others reach it.",
+        "Address of that port. Use 0.0.0.0 in a container.",
         maximum=255,
     )
     metrics_max_age = Seconds[float](
         5.0,
-        "How old metrics of the cluster may be; whoever finds them older takes them "
-        "again.",
+        "How old metrics of the cluster may be before they are read again.",
         minimum=0,
     )
     metrics_tokens = Tokens(
         [],
-        "Tokens, of which each may read the metrics of the cluster from your site.",
+        "Tokens that may read the metrics of the cluster from your site.",
     )
     metrics_allow = Networks(
         (),
@@ -51,7 +50,7 @@ class MetricsSettings:
     metrics_series = Count[int](
         1_000,
         "How many label sets of one metric are exposed, the largest; the others are "
-        "added up under (other).",
+        "summed under (other).",
         minimum=1,
     )
     metrics_queues = QueueLabels(

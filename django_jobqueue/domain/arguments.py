@@ -374,7 +374,7 @@ def _explain_text(value: str, path: str) -> str | None:
     try:
         value.encode()
     except UnicodeEncodeError:
-        return f"{path} has half of a surrogate pair, which is no text."
+        return f"{path} has half of a surrogate pair, which is not text."
     return None
 
 

@@ -76,7 +76,7 @@ def changes_problem(
         elif name in bounds:
             problem = _number_problem(value, bounds[name])
         else:
-            problem = f"is no part of a plan.{did_you_mean(name, PLAN_KEYS)}"
+            problem = f"is not part of a plan.{did_you_mean(name, PLAN_KEYS)}"
         if problem:
             return f"{name} {problem}"
     return None

@@ -93,5 +93,5 @@ def several(values: Any) -> Iterable[Any]:
 def _no_id(value: object) -> str:
     """Why this is no id. Of objects their class is said: they may have secrets."""
     if isinstance(getattr(value, "id", None), UUID):
-        return f"A {type(value).__name__} is no job id; pass its id."
-    return f"{value!r} is no job id; it must be a UUID."
+        return f"A {type(value).__name__} is not a job id; pass its id."
+    return f"{value!r} is not a job id; it must be a UUID."

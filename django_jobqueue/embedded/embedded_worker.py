@@ -92,7 +92,7 @@ class EmbeddedWorker:
         supervisor.request_stop(timeout)
         allowed = self.grace if timeout is None else timeout
         if not supervisor.join(allowed + conf.cancel_grace + LAST_STEPS):
-            logger.error("The embedded worker does not stop; it is left to itself")
+            logger.error("The embedded worker does not stop, and is abandoned")
         stop_at_exit.unwatch(self)
 
     def run(self) -> None:
@@ -143,7 +143,7 @@ class EmbeddedWorker:
         supervisor = self._supervisor
         deadline = None if timeout is None else time.monotonic() + timeout
         if supervisor is None:
-            raise RuntimeError("This worker does not run. Call its start() first.")
+            raise RuntimeError("This worker is not running. Call start() first.")
         idleness = Idleness(supervisor)
         while not idleness.has_come():
             if supervisor.has_ended:
@@ -272,7 +272,7 @@ def _check_options(queues: Any, **numbers: Any) -> None:
             raise error(f"{name} {problem}.")
     for queue in names or ():
         if problem := queue_problem(queue):
-            raise ValueError(f"queues has the name of no queue: one {problem}")
+            raise ValueError(f"queues has an invalid queue name: it {problem}")
 
 
 def _check(alias: str) -> None:
@@ -283,6 +283,6 @@ def _check(alias: str) -> None:
         )
     if not connections.settings[alias].get("AUTOCOMMIT", True):
         raise ImproperlyConfigured(
-            f"A worker needs DATABASES[{alias!r}] without 'AUTOCOMMIT': False: nobody "
-            "would commit what its handlers write."
+            f"A worker needs DATABASES[{alias!r}] without 'AUTOCOMMIT': False: nothing "
+            "would commit its handlers' writes."
         )

@@ -102,7 +102,7 @@ class ThreadedWorker(Worker):
             self.unresponsive.append(attempt)
             logger.error(
                 "Job %s (%s) does not stop; %s, and its slot is lost until it ends. "
-                "Restart this process to be rid of it",
+                "Restart this process to end it",
                 attempt.job.id,
                 attempt.job.job_type,
                 "its outcome is recorded"
@@ -120,7 +120,7 @@ class ThreadedWorker(Worker):
         """Log it once."""
         if self.problem is None:
             self.problem = why
-            logger.error("%s. Restart this process to be rid of it", why.capitalize())
+            logger.error("%s. Restart this process to end it", why.capitalize())
 
 
 class HostedThreads:

@@ -77,7 +77,7 @@ def _generator_problem(function: object) -> str | None:
 
 
 def _takes_self(function: object) -> bool:
-    """Whether this is a method in the body of a class."""
+    """True if this is a method in the body of a class."""
     outer, _, _ = getattr(function, "__qualname__", "").rpartition(".")
     if not outer or outer.endswith("<locals>") or not inspect.isfunction(function):
         return False

@@ -111,8 +111,8 @@ def _run_hook(attempt: Attempt, hook: Callable[[], object]) -> None:
         hook()
     except BaseException:
         logger.exception(
-            "Job %s (%s) succeeded, and one of its on_commit hooks failed; the job is "
-            "not run again",
+            "Job %s (%s) succeeded, and one of its on_commit hooks failed; the job "
+            "does not run again",
             attempt.job.id,
             attempt.job.job_type,
             extra={

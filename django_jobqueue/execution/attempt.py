@@ -110,13 +110,13 @@ class Attempt:
 
     @property
     def has_unwritten_report(self) -> bool:
-        """Whether its progress or lines have changed since they were written."""
+        """True if its progress or lines have changed since they were written."""
         return self.context is not None and self.context.report.is_changed
 
     @property
     def outcome(self) -> Outcome | None:
-        """What came of it, for its observers: None if that is not known, or reported
-        to them by others."""
+        """The outcome for its observers: None if it is unknown, or reported to them
+        by others."""
         return None if self.lost or self.finished is None else self.finished.outcome
 
     @property
@@ -255,7 +255,7 @@ class Attempt:
 
     @property
     def is_known(self) -> bool:
-        """Whether its outcome needs no more code of the project, once it is over."""
+        """True if its outcome needs no more of the project's code."""
         return self.finished is not None or self.error is None
 
     def finish_ended(

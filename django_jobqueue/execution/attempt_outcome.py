@@ -83,7 +83,7 @@ def unresponsive_error(
     asked: StopReason, timeout: float | None, consequence: str
 ) -> BaseException:
     """The error to record for a handler that was asked to stop, and did not."""
-    text = f"did not stop when told, so {consequence}"
+    text = f"did not stop when asked, so {consequence}"
     if asked is StopReason.CANCEL:
         return Cancel(f"it was cancelled, and {text}")
     return JobTimeout(
@@ -96,7 +96,7 @@ def unrecorded(
 ) -> BaseException:
     """The error to record for a handler whose own exception cannot be recorded. The
     exception is not inspected: that may be the step that hangs."""
-    text = f"its handler raised {type(error).__name__}; to record that took forever"
+    text = f"its handler raised {type(error).__name__}; recording that took too long"
     text = f"{text}, so {consequence}"
     return Cancel(text) if asked is StopReason.CANCEL else JobTimeout(text)
 

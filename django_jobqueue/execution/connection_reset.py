@@ -126,7 +126,7 @@ def _clean(wrapper: BaseDatabaseWrapper) -> None:
 
 
 def _is_cut(wrapper: Any) -> bool:
-    """Whether there is something to read where nothing is expected: mostly its end."""
+    """True if there is unexpected input: mostly the connection's end."""
     if wrapper.vendor != "postgresql":
         return False
     if wrapper.connection.closed:
@@ -159,7 +159,7 @@ def _reset(wrapper: Any) -> None:
 
 
 def _reset_attributes(wrapper: Any) -> None:
-    """What psycopg itself keeps, and can be set without a statement."""
+    """Reset psycopg's own attributes, which need no statement."""
     raw = wrapper.connection
     has_level = "isolation_level" in wrapper.settings_dict.get("OPTIONS", {})
     made_with = {
@@ -175,8 +175,8 @@ def _reset_attributes(wrapper: Any) -> None:
 
 
 def _has_settings_of_the_project() -> bool:
-    """Whether anybody but us, and Django, does something with new connections. From a
-    pool a connection is a new one each time."""
+    """True if the project configures new connections. A pooled connection counts as
+    new each time."""
     known = apps.is_installed("django.contrib.postgres")
     uids = [uid for (uid, _sender), *_ in connection_created.receivers]
     return sum(not str(uid).startswith("jobqueue.") for uid in uids) > known
@@ -209,7 +209,7 @@ def _watch(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
 
 
 def _was_used(wrapper: BaseDatabaseWrapper) -> bool:
-    """Whether a handler made a cursor since this was last asked."""
+    """True if a handler made a cursor since the last call."""
     raw: Any = wrapper.connection
     was_used = False
     for cursors in (raw.cursor_factory, raw.server_cursor_factory):

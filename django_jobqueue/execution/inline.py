@@ -71,7 +71,7 @@ def run_here(attempt: Attempt) -> Finished:
 
 
 def has_failed(error: BaseException | None, outcome: Outcome) -> bool:
-    """Whether the attempt failed, and not by a requested retry."""
+    """True if the attempt failed, and not by a requested retry."""
     if outcome.verb is Verb.RETRY:
         return not isinstance(error, Retry)
     return outcome.verb is Verb.FAIL

@@ -76,7 +76,7 @@ def load(named: Named) -> Callable[[GetResult], Any]:
     """The factory. Raises ImproperlyConfigured, and ImportError."""
     factory = import_string(named) if isinstance(named, str) else named
     if not callable(factory):
-        raise ImproperlyConfigured(f"The middleware {named!r} is no factory.")
+        raise ImproperlyConfigured(f"The middleware {named!r} is not a factory.")
     if not (_is_sync_capable(factory) or is_async_capable(factory)):
         raise ImproperlyConfigured(
             f"The middleware {named!r} must be capable of sync or of async calls."
@@ -85,7 +85,7 @@ def load(named: Named) -> Callable[[GetResult], Any]:
 
 
 def is_async_capable(factory: Any) -> bool:
-    """Whether it says that it can stand around async handlers as they are."""
+    """True if it declares that it can wrap async handlers as they are."""
     return bool(getattr(factory, "async_capable", False))
 
 
@@ -94,7 +94,7 @@ def _is_sync_capable(factory: Any) -> bool:
 
 
 def _runs_async(factory: Any, *, inside: bool) -> bool:
-    """Whether this is to be async around a call that is, or is not: as Django does."""
+    """True if this runs async around such a call: as Django decides."""
     if not inside and _is_sync_capable(factory):
         return False
     return is_async_capable(factory)

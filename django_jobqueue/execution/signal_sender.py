@@ -107,7 +107,7 @@ os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 def anybody_hears_ends() -> bool:
-    """Whether any of the signals about what attempts came to has a receiver."""
+    """True if any signal about outcomes has a receiver."""
     return any(signal.receivers for signal in _OF_VERBS.values())
 
 

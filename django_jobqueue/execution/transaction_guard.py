@@ -54,8 +54,8 @@ class TransactionGuard:
         self._note()
         if self._is_lost:
             raise Fail(
-                "the handler ended the transaction of its atomic job; what it had "
-                "done until then was committed or rolled back apart from the job"
+                "the handler ended the transaction of its atomic job; its work "
+                "until then was committed or rolled back separately from the job"
             )
 
     def _note(self) -> None:

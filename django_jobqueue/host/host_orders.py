@@ -141,7 +141,7 @@ class HostOrders:
         extra = {"event": Event.HOST_ASKED, "asked": asked}
         new = {key: asked[key] for key in asked if asked[key] != before.get(key)}
         words = ", ".join(request_words(new))
-        logger.info("Operators ask this host: %s", words, extra=extra)
+        logger.info("Operators' request to this host: %s", words, extra=extra)
         self._control.is_draining = asked.get("draining") is True
         if plan_changes(asked) != plan_changes(before):
             self._scale(asked)
@@ -176,7 +176,7 @@ class HostOrders:
         try:
             self._trial = CodeTrial(self.program)
         except OSError as error:
-            self._refuse("restart", f"The code cannot be tried: {error}")
+            self._refuse("restart", f"The new code cannot be checked: {error}")
 
     def _follow(self, trial: CodeTrial) -> None:
         """Stop to start again if the code does start."""
@@ -207,7 +207,7 @@ class HostOrders:
     def _refuse(self, part: str, problem: str) -> None:
         self._errors[part] = problem
         extra = {"event": Event.HOST_REFUSED, "problem": problem}
-        logger.error("This host does not do what it is asked: %s", problem, extra=extra)
+        logger.error("This host refuses the request: %s", problem, extra=extra)
 
 
 def _number(value: Any) -> int:

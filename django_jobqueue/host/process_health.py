@@ -61,8 +61,8 @@ class ProcessHealth:
                 continue  # it takes a moment to end
             if not child.has_open_pipe() and child.poll_state() is None:
                 logger.error(
-                    "Worker %s: a handler closed its pipe to the supervisor, or put "
-                    "another program in its place; killing it",
+                    "Worker %s: a handler closed its pipe to the supervisor, or "
+                    "replaced it with another program; killing it",
                     child.pid,
                     extra=UNRESPONSIVE,
                 )
@@ -83,8 +83,8 @@ class ProcessHealth:
         """Enforce the timeouts of a worker that cannot."""
         if entry.ignores_cancel and is_silent(entry.watched / 1_000):
             logger.error(
-                "Worker %s: a cancelled job holds the interpreter's lock, so it does "
-                "not hear of the cancellation; killing the process",
+                "Worker %s: a cancelled job holds the interpreter's lock, so it cannot "
+                "receive the cancellation; killing the process",
                 child.pid,
                 extra=UNRESPONSIVE,
             )

@@ -186,7 +186,7 @@ class Supervisor:
         if self._signals == 1:
             self.control.stop_within(conf.grace)
             logger.info(
-                "%s: stopping. No job is claimed any more; running jobs have %g s to "
+                "%s: stopping. No more jobs are claimed; running jobs have %g s to "
                 "finish. A second signal stops at once.",
                 name,
                 conf.grace,
@@ -256,7 +256,7 @@ class Supervisor:
         if child.hang is not None:
             reason = "killed, because a job held the interpreter's lock"
         elif child.runs_another_program:
-            reason = "killed, because a job put another program in its place"
+            reason = "killed, because a job replaced it with another program"
         death = self.control.ended(
             child,
             entry,

@@ -259,7 +259,7 @@ def draft_undo(id: Id, *, by: str = "") -> Operation:
     if operation.kind != BulkKind.REPLAY:
         raise InvalidArguments(f"A {operation.kind} cannot be undone.")
     if operation.state not in UNDOABLE:
-        raise InvalidArguments("It is still at work: pause or stop it first.")
+        raise InvalidArguments("It is still running: pause or stop it first.")
     waiting = Selection(
         Table.QUEUED, (Term("operation", operation.id), Term("attempts", 0))
     )
@@ -286,8 +286,9 @@ def options_of(stored: Mapping[str, Any]) -> Options:
 
 
 def filter_text(selection: Selection, *, sensitive: SensitiveKeys | None = None) -> str:
-    """Which jobs, in a line; values of data and texts of errors are masked, as in the
-    log and the audit. For who may see those ``sensitive`` tells the keys of secrets."""
+    """Describe the selected jobs in a line, with values of data and texts of errors
+    masked, as in the log and the audit. For users who may see them, pass the keys of
+    secrets as ``sensitive``."""
     parts = []
     for term in selection.terms:
         value = shown_value(term, sensitive)
@@ -301,10 +302,10 @@ def filter_text(selection: Selection, *, sensitive: SensitiveKeys | None = None)
 def _check_kind(kind: str, selection: Selection) -> None:
     """Raises InvalidArguments for what cannot be done with these jobs."""
     if selection.nothing:
-        raise InvalidArguments("This selects no jobs: a filter was not understood.")
+        raise InvalidArguments("This selects no jobs: a filter is invalid.")
     if kind not in BulkKind.values:
         kinds = ", ".join(BulkKind.values)
-        raise InvalidArguments(f"{kind!r} is no bulk operation; there are {kinds}.")
+        raise InvalidArguments(f"{kind!r} is not a bulk operation; there are {kinds}.")
     if TABLES[BulkKind(kind)] is not selection.table:
         raise InvalidArguments(f"There is no {kind} of {selection.table} jobs.")
 

@@ -1,4 +1,4 @@
-"""Who may start a bulk operation: the rule of the admin and of the HTTP API."""
+"""The right to start a bulk operation, for the admin and the HTTP API."""
 
 from __future__ import annotations
 
@@ -36,6 +36,6 @@ def rights_to_start(operation: Operation) -> list[str]:
 
 
 def is_unbounded(operation: Operation) -> bool:
-    """Whether it selects more than half of the table, or may still do so."""
+    """True if it selects, or may still select, more than half of the table."""
     counted = operation.counted
     return not counted.over or counted.is_most is not False

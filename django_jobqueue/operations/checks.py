@@ -1,4 +1,4 @@
-"""What the verbs have in common: ids, moments, priorities and queues that can be."""
+"""Checks that the verbs share: ids, moments, priorities and queues."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class ChunkedWork(Generic[W]):
         raise NotImplementedError
 
     def goes_on(self, row: W) -> bool:
-        """Whether some job should be at it."""
+        """True if a job should be working on it."""
         return row.state in ACTIVE
 
     def per_minute(self, row: W) -> int | None:
@@ -178,9 +178,9 @@ class ChunkedWork(Generic[W]):
         return moved
 
     def is_abandoned(self, row: W) -> bool:
-        """Whether it should go on, and the job that does it is gone: cancelled, for
-        example. Nobody can tell whether a command that does it is still there; it does
-        no harm if a worker joins in."""
+        """True if it should go on, but its job is gone: cancelled, for example. A
+        command that works on it may still be alive, which cannot be known; it does no
+        harm if a worker joins in."""
         if not self.goes_on(row):
             return False
         if row.job_id is None:

@@ -79,7 +79,7 @@ def checked_job(line: Mapping[str, Any]) -> Line:
     InvalidArguments."""
     job = {name: value for name, value in line.items() if name not in ("v", "masked")}
     if line.get("v") != VERSION:
-        raise InvalidArguments(f"'v' must be {VERSION}: this is no line of a dump.")
+        raise InvalidArguments(f"'v' must be {VERSION}: this is not a line of a dump.")
     if line.get("masked"):
         raise InvalidArguments(
             "its secrets are masked: dump it with --secrets to load it."

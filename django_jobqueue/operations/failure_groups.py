@@ -125,7 +125,7 @@ def _keys(fingerprints: Fingerprints) -> list[UUID]:
             keys.append(value if isinstance(value, UUID) else UUID(value))
         except (ValueError, AttributeError, TypeError):
             raise InvalidArguments(
-                f"{value!r} is no fingerprint; it must be a UUID."
+                f"{value!r} is not a fingerprint; it must be a UUID."
             ) from None
     return keys
 

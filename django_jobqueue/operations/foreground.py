@@ -30,7 +30,7 @@ from django_jobqueue.store.rows import Job
 
 
 class ForegroundRun(NamedTuple):
-    """What came of it."""
+    """The result of running a handler in the foreground."""
 
     outcome: Outcome  # what a worker would do with the job
     error: BaseException | None  # that the handler raised

@@ -1,4 +1,4 @@
-"""What operators ask of hosts and their workers."""
+"""Operators' requests to hosts and their workers."""
 
 from __future__ import annotations
 
@@ -157,7 +157,9 @@ def _id(id: UUID | str) -> UUID:
     try:
         return UUID(id)
     except (AttributeError, TypeError, ValueError) as error:
-        raise InvalidArguments(f"{id!r} is no id of a host; it is a UUID.") from error
+        raise InvalidArguments(
+            f"{id!r} is not the id of a host; it is a UUID."
+        ) from error
 
 
 @sync_only()
@@ -219,5 +221,5 @@ def _numbers(ids: int | Iterable[int]) -> list[int]:
     numbers = list(several(ids))
     for id in numbers:
         if isinstance(id, bool) or not isinstance(id, int):
-            raise InvalidArguments(f"{id!r} is no id of a worker; it is a number.")
+            raise InvalidArguments(f"{id!r} is not the id of a worker; it is a number.")
     return numbers

@@ -38,7 +38,7 @@ PAUSE: Final = 0.05  # seconds between two tries
 
 
 class MovePlan(NamedTuple):
-    """What would be moved."""
+    """The jobs that a move would take."""
 
     total: int
     skipped: dict[str, int]  # jobs that stay, by reason
@@ -93,7 +93,7 @@ class Move:
 
     @property
     def has_begun(self) -> bool:
-        """Whether it may hold jobs."""
+        """True if it may hold jobs."""
         return bool(self._holders)
 
     def __exit__(self, error: object, *_: object) -> None:
@@ -114,7 +114,7 @@ class Move:
         self.database = self._here.alias
 
     def plan(self, selection: Selection) -> MovePlan:
-        """What would become of these jobs, as they are now."""
+        """Preview the move of these jobs."""
         skipped: Counter[str] = Counter()
         movable = []
         for one in moving_jobs.count(self._here, selection):
@@ -214,7 +214,7 @@ class Move:
                 if not moving_jobs.renew(db, self._holders[db.alias], conf.lease):
                     raise JobQueueError(
                         "Another move has taken over, since this one did nothing for "
-                        f"{conf.lease:g} seconds. It goes on with these jobs."
+                        f"{conf.lease:g} seconds. It continues with these jobs."
                     )
         holder = self._holders[here.alias]
         if not (held := moving_jobs.hold(here, holder, ids)):

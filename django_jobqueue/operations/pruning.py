@@ -25,12 +25,12 @@ def prune_rules(
     job_type: str | None = None,
     using: str | None = None,
 ) -> list[Rule]:
-    """What pruning would go by: the retention in force, or what is given here."""
+    """The rules of a prune: the retention in force, or the arguments."""
     statuses = [status] if status else ArchivedStatus.values
     unknown = set(statuses) - set(ArchivedStatus.values)
     if unknown:
         raise InvalidArguments(
-            f"{unknown.pop()!r} is no status of archived jobs; they are "
+            f"{unknown.pop()!r} is not a status of archived jobs; they are "
             f"{', '.join(ArchivedStatus.values)}."
         )
     if older_than is not None:

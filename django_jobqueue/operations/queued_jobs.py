@@ -1,4 +1,4 @@
-"""What operators do to jobs that wait or run."""
+"""Operators' actions on waiting and running jobs."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def edit_data(
         edited = db.in_transaction(lambda: store_edit.edit(db, job.id, text, expected))
     except IntegrityError:
         raise DuplicateJob(
-            f"Nothing was changed: with these data, {job.job_type} would have the "
+            f"Nothing was changed: with this data, {job.job_type} would have the "
             "unique key of another job."
         ) from None
     if edited is None:

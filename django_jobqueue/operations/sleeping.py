@@ -36,7 +36,7 @@ def put_to_sleep(*, using: str | None = None, by: str = "") -> None:
     if alive:
         db.in_transaction(lambda: database_identity.write(db, before))
         raise InvalidArguments(
-            "Stop the hosts of this database first, since they would go on "
+            "Stop the hosts of this database first, because they would go on "
             f"({alive} alive)."
         )
     record("put to sleep", by, 1, {}, using=using)

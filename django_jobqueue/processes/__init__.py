@@ -1,1 +1,1 @@
-"""What processes and threads need to live side by side: loops, idleness, identity."""
+"""Loops, idleness, identity: the tools that processes and threads share."""

@@ -67,7 +67,7 @@ def let_go() -> None:
         try:
             close()
         except Exception:  # the child drops what is still there
-            logger.warning("Something could not be closed for a fork", exc_info=True)
+            logger.warning("A connection could not be closed for a fork", exc_info=True)
     for handler in _log_handlers():
         with contextlib.suppress(Exception):
             handler.flush()  # a child would write what it keeps back once more
@@ -259,7 +259,7 @@ def _drop_connections() -> None:
 
 
 def _is_in_memory(wrapper: Any) -> bool:
-    """Whether it is a database that is copied by the fork, of SQLite."""
+    """True for an SQLite database in memory, which the fork copies."""
     ask = getattr(wrapper, "is_in_memory_db", None)
     return ask is not None and bool(ask())
 

@@ -1,4 +1,4 @@
-"""What the processes of one runworkers have counted, in memory that they share."""
+"""Counters of the processes of one runworkers, in shared memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ READ_AGAIN: Final = 0.001  # seconds
 
 
 class Published(NamedTuple):
-    """What a process says of itself."""
+    """The values that one process publishes."""
 
     pid: int
     counters: Series  # they only grow

@@ -50,11 +50,11 @@ def host_id(pid: int) -> UUID:
 
 
 def is_dead(other: str) -> bool:
-    """Whether the process with this identity has ended for certain.
+    """True if the process with this identity has certainly ended.
 
-    Only a process of this machine's present start and of our process namespace can be
-    judged; of all others only the lease tells. So it is with the processes of another
-    user where /proc hides them (``hidepid=2``, systemd's ``ProtectProc=invisible``).
+    This is known only of processes of this machine's present start and of our process
+    namespace, and not of another user's where /proc hides them (``hidepid=2``,
+    systemd's ``ProtectProc=invisible``). For all others the lease decides.
     """
     mine = identity(os.getpid()).split("/")
     parts = other.split("/")
@@ -116,13 +116,13 @@ def versions() -> dict[str, str]:
 
 
 def _stat(pid: int | str) -> list[str]:
-    """What /proc says of a process, or a thread of one, from its state on; see
-    proc_pid_stat(5)."""
+    """The fields of a process, or of one of its threads, in /proc from its state
+    on; see proc_pid_stat(5)."""
     return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
 
 
 def _exists(pid: int) -> bool:
-    """Whether there is a process with this number, whoever it belongs to."""
+    """True if a process with this number exists, whatever its owner."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

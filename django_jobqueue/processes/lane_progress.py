@@ -76,7 +76,7 @@ class SharedLaneProgress:
         return self._words[self._first(lane)]
 
     def read(self, lane: Lane) -> LaneProgress | None:
-        """What was written last of this lane; None if that is lost."""
+        """The last entry of this lane; None if it is lost."""
         first = self._first(lane)
         checksum, *words = self._words[first : first + _USED].tolist()
         if checksum != _checksum(lane, words):

@@ -119,8 +119,8 @@ class Listener(Loop):
 
 
 def can_listen(ear: OwnConnection, mouth: OwnConnection) -> bool:
-    """Whether what ``mouth`` says is heard by ``ear``: not behind a transaction pooler,
-    which gives the connection to somebody else.
+    """True if ``ear`` receives the notifications of ``mouth``: not behind a transaction
+    pooler, which gives the connection to another client.
 
     Both must be ``pooled=True``: no state may be left in a session that is not ours.
     Raises StoreUnavailable.

@@ -44,7 +44,7 @@ class FailureStreak:
         if place != self._last:
             self._last, self._unlogged, self._logged_at = place, 0, now
             logger.exception(
-                "The %s failed; it goes on", self._name, extra=self._failed
+                "The %s failed, and continues", self._name, extra=self._failed
             )
         else:
             self._unlogged += 1
@@ -100,7 +100,7 @@ class Loop:
         raise NotImplementedError
 
     def close(self) -> None:
-        """What is left to do when the loop has ended, in its own thread."""
+        """Clean up after the loop, in its own thread."""
 
     def wake(self) -> None:
         """End the rest, or make the next one short."""
@@ -109,12 +109,12 @@ class Loop:
 
     @property
     def is_woken(self) -> bool:
-        """Whether the next rest ends at once."""
+        """True if the next pause ends at once."""
         return self._woken.is_set()
 
     @property
     def has_started(self) -> bool:
-        """Whether it has a thread of its own."""
+        """True if it has a thread of its own."""
         return self._thread is not None
 
     def start(self) -> None:

@@ -74,11 +74,11 @@ class ProcessEntry(NamedTuple):
     def is_overdue(
         self, renewed_at: float, now: float, lease: float, share: float = FENCE_AT
     ) -> bool:
-        """Whether its lease was not renewed for too long, or this share of it."""
+        """True if its lease was not renewed for too long, or for this share of it."""
         return now - self.leased_at(renewed_at, lease) > lease * share
 
     def is_cut_off(self, renewed_at: float, now: float, lease: float) -> bool:
-        """Whether others may start its jobs any moment."""
+        """True if others may start its jobs any moment."""
         return bool(self.held) and self.is_overdue(renewed_at, now, lease)
 
 
@@ -245,18 +245,18 @@ class ProcessTable:
             self._numbers[first + _FIELDS[name]] = value
 
     def may_work(self, now: float) -> bool:
-        """Whether workers may run here: no other host is to do the same work."""
+        """True if workers may run here: no other host may do the same work."""
         return self.standby_is_held and now < self.standby_until
 
     # Rest.
 
     def is_idle(self, now: float, lease: float) -> bool:
-        """Whether no process has had work for as long as a lease. Without notifications
-        nobody would hear of new work, so it is False."""
+        """True if no process has had work for as long as a lease. Without
+        notifications no process would notice new work, so it is False."""
         return self.can_listen and now - self.last_activity_at > lease * IDLE_AFTER
 
     def may_idle(self, now: float, lease: float) -> bool:
-        """Whether it is idle, and its loops are woken when it no longer is."""
+        """True if it is idle, and its loops are woken when that ends."""
         return self._wakeups is not None and self.is_idle(now, lease)
 
     def activity(self, now: float, lease: float) -> None:
@@ -268,7 +268,7 @@ class ProcessTable:
             self._wakeups.maintenance.ring()
 
     def news_of(self, number: int) -> WorkerNews | None:
-        """What the worker in this entry hears of the host's listener; None if it has to
+        """The host listener's news for the worker in this entry; None if it has to
         listen itself."""
         if self._wakeups is None or number >= len(self._wakeups.workers):
             return None

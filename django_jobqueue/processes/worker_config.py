@@ -29,11 +29,11 @@ class WorkerConfig(NamedTuple):
     name: str = ""  # of the worker; empty is host:pid
 
     def serves(self, queue: str) -> bool:
-        """Whether jobs of this queue are claimed."""
+        """True if jobs of this queue are claimed."""
         return self.queues is None or queue in self.queues
 
     def has_slots_for(self, declaration: Declaration) -> bool:
-        """Whether handlers of this kind, sync or async, can be run at all."""
+        """True if there are slots for these handlers, sync or async."""
         return bool(self.async_slots if declaration.is_async else self.threads)
 
     def for_quarantined(self) -> WorkerConfig:

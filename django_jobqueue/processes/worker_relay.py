@@ -40,7 +40,7 @@ class WorkerNews:
 
     @property
     def hears(self) -> bool:
-        """Whether notifications arrive."""
+        """True if notifications arrive."""
         return self._table.listener_hears
 
     @property

@@ -162,7 +162,7 @@ def _unreadable(held: HeldJob) -> Outcome | None:
     """The end of a job whose data we cannot read, as in a worker of Python."""
     try:
         data = from_json(held.job.data)
-        problem = "" if isinstance(data, dict) else "the data is no object"
+        problem = "" if isinstance(data, dict) else "the data is not an object"
     except ValueError as error:
         problem = f"the data cannot be read: {error}"
     if not problem:

@@ -32,7 +32,7 @@ def check_values(
     of_messages = ("text", "group", "groups")
     if not sees_messages and any(t.field in of_messages for t in selection.terms):
         raise SearchError(
-            _("You may not view the messages of errors, so you cannot search in them.")
+            _("You may not view error messages, so you cannot search them.")
         )
     keys = {
         key for term in selection.terms if term.field == "data" for key in term.path
@@ -40,12 +40,12 @@ def check_values(
     hidden = hidden_keys(keys, sees_data=sees_data, reveals=reveals, of=sensitive)
     if hidden and not sees_data:
         raise SearchError(
-            _("You may not view the data of jobs, so you cannot search in it.")
+            _("You may not view the data of jobs, so you cannot search it.")
         )
     if hidden:
         error = _(
             "“%(key)s” is a sensitive key: you may not view its values, so you cannot "
-            "search for them. If it is one of other job types only, add “type:”."
+            "search for them. If it is sensitive only for other job types, add “type:”."
         )
         raise SearchError(error % {"key": hidden[0]})
 

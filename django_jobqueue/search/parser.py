@@ -74,7 +74,7 @@ def _id(token: Token, table: Table) -> IdSearch:
         return search
     error = _(
         "“%(text)s” is not a job ID. Jobs are searched by id: a whole one, or at least "
-        "its first %(digits)d digits. For everything else say what it is: %(names)s."
+        "its first %(digits)d digits. For anything else, name the field: %(names)s."
     )
     values = {"text": token.value, "digits": SHORTEST, "names": _named(table)}
     raise SearchError(error % values)
@@ -86,7 +86,7 @@ def _is_quoted(token: Token) -> bool:
 
 def _word(token: Token) -> str:
     if not token.value:
-        raise SearchError(_("Nothing stands between the quotation marks."))
+        raise SearchError(_("There is nothing between the quotation marks."))
     return token.value
 
 
@@ -112,7 +112,7 @@ def _field(token: Token, table: Table) -> Field:
     if table not in field.tables:
         raise SearchError(_elsewhere(name, table))
     if field.value_type is ValueType.JSON and not token.path:
-        raise SearchError(_("Say which key: “data.order_id:7”."))
+        raise SearchError(_("Name a key: “data.order_id:7”."))
     if token.path and field.value_type is not ValueType.JSON:
         raise SearchError(_("Only “data.” has keys."))
     return field

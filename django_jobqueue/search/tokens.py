@@ -53,7 +53,7 @@ def tokens(text: str) -> Iterator[Token]:
         matched = _TOKEN.match(text, position)
         end = matched.end() if matched else position
         if matched is None or text[end : end + 1] == '"':
-            raise SearchError(_("The search has a quotation mark without its second."))
+            raise SearchError(_("The search has an unclosed quotation mark."))
         yield _token(matched.group())
         position = end
 

@@ -53,7 +53,7 @@ def _ordered(value_type: ValueType, token: Token, now: datetime) -> list[Compari
     first, is_range, last = token.value.partition(RANGE)
     if is_range and token.operator == "=":
         if not first or not last:
-            error = _("“%(text)s” has no second end; write > or <.")
+            error = _("“%(text)s” has no upper end; write > or <.")
             raise SearchError(error % {"text": token.text})
         (start, _start), (_end, end) = read(first, now), read(last, now)
         return [(">=", start), _until(value_type, end)]
@@ -85,14 +85,14 @@ def _until(value_type: ValueType, end: Any) -> Comparison:
 
 def _number(text: str, now: datetime) -> tuple[int, int]:
     if not _NUMBER.fullmatch(text):
-        raise SearchError(_("“%(text)s” is no whole number.") % {"text": text})
+        raise SearchError(_("“%(text)s” is not a whole number.") % {"text": text})
     return int(text), int(text)
 
 
 def _milliseconds(text: str, now: datetime) -> tuple[int, int]:
     length = duration_of(text)
     if length is None:
-        error = _("“%(text)s” is no duration. Write one like these: %(examples)s.")
+        error = _("“%(text)s” is not a duration. Write one like these: %(examples)s.")
         raise SearchError(error % {"text": text, "examples": DURATIONS})
     whole = length // timedelta(milliseconds=1)
     return whole, whole
@@ -103,7 +103,7 @@ def _moment(text: str, now: datetime) -> tuple[datetime, datetime]:
     try:
         return _days(text, now) or _relative(text, now) or _written(text)
     except (ValueError, OverflowError):
-        error = _("“%(text)s” is no time. Write one like these: %(examples)s.")
+        error = _("“%(text)s” is not a time. Write one like these: %(examples)s.")
         raise SearchError(error % {"text": text, "examples": MOMENTS}) from None
 
 
@@ -177,7 +177,7 @@ def _json(token: Token) -> Any:
         return int(value)
     number = float(value)
     if not math.isfinite(number):
-        raise SearchError(_("“%(text)s” is too great a number.") % {"text": value})
+        raise SearchError(_("“%(text)s” is too large a number.") % {"text": value})
     return number
 
 

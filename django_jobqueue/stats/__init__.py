@@ -1,4 +1,4 @@
-"""What operators look at: the state of the whole job queue, and what is wrong with it.
+"""Figures for operators: the state of the whole job queue, and its problems.
 
 The command ``jobqueue status`` and the admin's overview show the same figures.
 """

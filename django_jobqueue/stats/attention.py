@@ -275,7 +275,7 @@ def _groups(now: Now) -> Iterator[Concern]:
 
 
 def _is_explained(group: FailureGroup, now: Now) -> bool:
-    """Whether its jobs crashed, and it is known by which job, or was long ago."""
+    """True if a known job explains its crashes, or they were long ago."""
     crashes = now.crashes.get(group.frame)
     return group.error_class == LOST and not (crashes and crashes.unexplained)
 

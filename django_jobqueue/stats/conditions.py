@@ -82,12 +82,12 @@ def read(db: Database) -> Judgement:
 
 
 def waits_long(oldest: float | None, limit: float) -> bool:
-    """Whether the oldest ready job has waited for too many seconds."""
+    """True if the oldest ready job has waited for too many seconds."""
     return (oldest or 0.0) > limit
 
 
 def is_old(transaction: OldTransaction | None) -> bool:
-    """Whether it has been open for too long."""
+    """True if it has been open for too long."""
     return transaction is not None and transaction.age > conf.alert_transaction
 
 
@@ -117,8 +117,8 @@ def new_crash_text(error_class: str, job_type: str) -> str:
         text = _("A job of type %(type)s kills its worker: it crashed alone.")
     elif error_class == failure_stats.LOST:
         text = _(
-            "A worker died while a job of type %(type)s ran. Whether that did it is "
-            "not known."
+            "A worker died while a job of type %(type)s ran. Whether that job caused "
+            "it is unknown."
         )
     else:
         return ""
@@ -140,9 +140,9 @@ def crashing_text(job_type: str, crashes: Crashes) -> str:
         count = crashes.unexplained
         text = ngettext(
             "%(count)s worker died within the last two hours while jobs of type "
-            "%(type)s ran. Whether one of them did it is not known.",
+            "%(type)s ran. Whether one of them caused it is unknown.",
             "%(count)s workers died within the last two hours while jobs of type "
-            "%(type)s ran. Whether one of them did it is not known.",
+            "%(type)s ran. Whether one of them caused it is unknown.",
             count,
         )
     text %= {"count": numbers.number(count), "type": job_type}

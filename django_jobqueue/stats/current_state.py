@@ -25,7 +25,7 @@ class Present(NamedTuple):
     parked_hosts: int = 0  # or drained ones; counted where no worker is alive
 
     def claimers(self) -> list[Claimer]:
-        """What the living workers claim, draining ones aside."""
+        """The claims of living workers, draining ones aside."""
         return claimers(self.workers, self.known)
 
 

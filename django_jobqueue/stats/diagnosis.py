@@ -93,22 +93,22 @@ def diagnose() -> Findings:
 
 
 def _examine(id: str, check: Callable[[], Findings]) -> list[Finding]:
-    """What a check finds. One that the server refuses is a finding itself: of a role
-    that has fewer rights than a worker, most of the others still tell something."""
+    """Run a check. A refusal by the server is a finding, too, so the other checks
+    still work for a role with fewer rights than a worker's."""
     try:
         with transaction.atomic(using=conf.database):
             return list(check())
     except DatabaseError as error:
         text = f"This cannot be examined: {_first_line(error)}"
         if isinstance(error.__cause__, psycopg.errors.InsufficientPrivilege):
-            return [note(id, text, "Run this as the role of the workers.")]
+            return [note(id, text, "Run this as the workers' role.")]
         return [problem(id, text)]
 
 
 def _unanswered(error: DatabaseError) -> Finding:
     text = f"The server of {conf.database!r} does not answer: {_first_line(error)}"
     advice = (
-        "Start it, or correct DATABASES. Workers wait for it; enqueues raise meanwhile."
+        "Start it, or correct DATABASES. Meanwhile workers wait and enqueues raise."
     )
     return problem("database", text, advice)
 
@@ -168,7 +168,7 @@ def _schema(db: DjangoDatabase) -> Findings:
     ]
     if missing:
         text = f"Missing in the database: {shorten_list(missing)}."
-        advice = "Somebody dropped them, or changed a migration: create them again."
+        advice = "They were dropped, or a migration was changed: create them again."
         yield problem("schema", text, advice)
     else:
         yield ok("schema", "Every column and index of the models is there.")
@@ -196,8 +196,8 @@ def _handlers() -> Findings:
         yield note(
             "handlers-without-job-type",
             f"Handlers without a job type here: {shorten_list(undeclared)}.",
-            "Nothing to do before a deploy: the first enqueue, worker or migrate "
-            "declares them. Else workers and this command run different code.",
+            "Before a deploy this is normal: the first enqueue, worker or migrate "
+            "declares them. Otherwise workers and this command run different code.",
         )
     else:
         text = "The job type of every handler is in the database."
@@ -207,7 +207,7 @@ def _handlers() -> Findings:
         yield note(
             "job-types-without-handler",
             f"Job types that no code here handles: {shorten_list(without)}.",
-            "Nothing to do if another project handles them. Else their jobs wait.",
+            "Fine if another project handles them; otherwise their jobs wait.",
         )
     else:
         yield ok("job-types-without-handler", "Every job type has a handler here.")
@@ -227,7 +227,7 @@ def _workers(workers: Sequence[WorkerRow]) -> Findings:
     if not living:
         text = "No worker is alive."
         if every:
-            text = "Only remote workers are alive, so nobody rescues their jobs."
+            text = "Only remote workers are alive, so nothing rescues their jobs."
         yield problem("workers", text, "Start manage.py runworkers.")
         return
     yield ok("workers", f"{numbers.number(len(living))} workers are alive.")
@@ -235,15 +235,16 @@ def _workers(workers: Sequence[WorkerRow]) -> Findings:
     if deaf and conf.listen is not False:
         yield note(
             "workers-listening",
-            f"Workers poll, since they hear no notifications: {shorten_list(deaf)}.",
+            f"Workers poll, because they receive no notifications: "
+            f"{shorten_list(deaf)}.",
             "Give workers HOST and PORT of the server itself, not of a pooler.",
         )
     else:
-        yield ok("workers-listening", "Workers hear of new jobs at once.")
+        yield ok("workers-listening", "Workers are notified of new jobs at once.")
     releases = sorted({one.release or "none" for one in living})
     if len(releases) > 1:
         text = f"Workers of several releases are alive: {shorten_list(releases)}."
-        yield note("releases", text, "Nothing to do while a deploy goes on.")
+        yield note("releases", text, "Normal during a deploy.")
     else:
         yield ok("releases", f"All workers have the release {releases[0]}.")
 
@@ -252,10 +253,10 @@ def _hosts() -> Findings:
     rows = Host.objects.using(conf.database).exclude(error="").filter(stopped_at=None)
     refused = list(rows.order_by("name").values_list("name", "error")[:MOST_NAMED])
     for name, error in refused:
-        text = f"Host {name} did not do what it was asked: {error}"
+        text = f"Host {name} refused a request: {error}"
         yield problem("hosts", text, "See jobqueue hosts.")
     if not refused:
-        yield ok("hosts", "Each host did what it was asked.")
+        yield ok("hosts", "Each host fulfilled its requests.")
 
 
 def _retention(tables: Sequence[TableFacts]) -> Findings:

@@ -18,8 +18,8 @@ ENOUGH: Final = 3  # failures in a row that are more than bad luck
 
 
 def settings() -> Findings:
-    """Whether others can read or forge the requests, by the settings alone. That they
-    are written right, and have what ``remote_job()`` names, say E003 and E060."""
+    """Check by the settings alone that others cannot read or forge the requests. E003
+    and E060 check the settings themselves, and the names of ``remote_job()``."""
     plain = sorted(
         one.name
         for one in conf.endpoints.values()
@@ -29,7 +29,7 @@ def settings() -> Findings:
         yield note(
             "endpoints-transport",
             f"Jobs are sent without TLS to {shorten_list(plain)}.",
-            "Use https, unless nobody else is on the way.",
+            "Use https, unless the network path is private.",
         )
     else:
         yield ok("endpoints-transport", "No job is sent to an endpoint in the clear.")
@@ -64,8 +64,8 @@ def _missing(missing: Sequence[EndpointState]) -> Findings:
             "endpoints-missing",
             f"Jobs ({jobs}) were handed over to {one.name}, which is not in "
             "JOBQUEUE['ENDPOINTS'] here.",
-            "It can call back, and is told of no cancel. Add it, or take the jobs back "
-            "with operations.release().",
+            "It can call back, but is not notified of cancels. Add it, or take the "
+            "jobs back with operations.release().",
         )
     if not missing:
         text = "Every endpoint that has jobs is in the settings."
@@ -83,10 +83,10 @@ def _failing(state: EndpointState) -> Findings:
             f"{all_of_them} failed."
         )
     if answers.fails_always and answers.failed >= ENOUGH:
-        advice = "See whether it runs, and what the failures of its jobs say."
+        advice = "Check that it runs, and read the failures of its jobs."
         yield problem("endpoints-answers", text, advice)
     else:
-        yield note("endpoints-answers", text, "See the failures of its jobs.")
+        yield note("endpoints-answers", text, "Read the failures of its jobs.")
 
 
 def _in_words(answer: StoredAnswer) -> str:

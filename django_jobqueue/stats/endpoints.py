@@ -29,7 +29,7 @@ class StoredAnswer(NamedTuple):
 
     @property
     def has_failed(self) -> bool:
-        """Whether it is anything but a success."""
+        """True unless it was a success."""
         return self.answer_class is not AnswerClass.SUCCESS
 
     @property
@@ -39,7 +39,7 @@ class StoredAnswer(NamedTuple):
 
 
 class StoredAnswers(NamedTuple):
-    """What the row of an endpoint has of its answers."""
+    """The answers in the row of an endpoint."""
 
     last: StoredAnswer | None = None
     last_failure: StoredAnswer | None = None
@@ -48,7 +48,7 @@ class StoredAnswers(NamedTuple):
 
     @property
     def fails_always(self) -> bool:
-        """Whether nothing succeeded lately."""
+        """True if nothing succeeded lately."""
         return 0 < self.answered == self.failed
 
 
@@ -64,7 +64,7 @@ class EndpointState(NamedTuple):
 
     @property
     def is_missing(self) -> bool:
-        """Whether it has jobs, and the settings here do not have it."""
+        """True if it has jobs but is missing in the settings here."""
         return self.host is None and self.jobs > 0
 
 
@@ -128,8 +128,8 @@ def _answer_object(answer: StoredAnswer | None) -> dict[str, Any] | None:
 
 
 def answers_in(value: Any, now: float) -> StoredAnswers:
-    """What a row says; ``now`` is in seconds since 1970. What cannot be read is left
-    out."""
+    """Read the answers in a row, leaving out invalid ones; ``now`` is in seconds since
+    1970."""
     stored = value if isinstance(value, dict) else {}
     first = int(now // 60) - MINUTES
     answered = failed = 0

@@ -1,4 +1,4 @@
-"""What a check of ``jobqueue doctor`` finds."""
+"""Findings of the checks of ``jobqueue doctor``."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ MOST: Final = 20  # queues, and job types, of which figures are given
 
 
 class Thresholds(NamedTuple):
-    """What is still healthy."""
+    """The limits of a healthy queue."""
 
     max_age: float  # seconds that the oldest ready job of a queue may have waited
     max_failed: float  # percent of the finished jobs of a job type
@@ -30,7 +30,7 @@ class Thresholds(NamedTuple):
     queues: frozenset[str] | None = None  # that are judged; None is all of them
 
     def covers(self, queue: str) -> bool:
-        """Whether this queue is judged."""
+        """True if this queue is judged."""
         return self.queues is None or queue in self.queues
 
 
@@ -62,7 +62,7 @@ class Health(NamedTuple):
 
     @property
     def is_healthy(self) -> bool:
-        """Whether everything is within the thresholds."""
+        """True if everything is within the thresholds."""
         return not self.problems
 
 

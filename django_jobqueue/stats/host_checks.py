@@ -46,14 +46,14 @@ TIGHT: Final = 0.5  # of the free disk
 
 
 def grace(hosts: Sequence[Host]) -> Findings:
-    """Whether hosts are killed before they have stopped."""
+    """Check that nothing kills hosts before they have stopped."""
     here = [one for one in hosts if one.host == identity.host() and not one.embedded]
     pids = [int(pid) for one in here if (pid := one.name.rpartition(":")[2]).isdigit()]
     needed = conf.grace + STOP_MARGIN
     short = [one for one in stop_timeout.stop_timeouts(pids) if one.seconds < needed]
     for one in short:
         level = Level.PROBLEM if one.is_certain else Level.NOTE
-        doubt = "" if one.is_certain else ", unless it was told otherwise"
+        doubt = "" if one.is_certain else ", unless configured otherwise"
         text = (
             f"{one.who} kills a host {numbers.run_time(one.seconds)} after asking it "
             f"to stop{doubt}; with GRACE a stop takes up to {numbers.run_time(needed)}."
@@ -61,11 +61,11 @@ def grace(hosts: Sequence[Host]) -> Findings:
         advice = f"Set {one.option} to {math.ceil(needed)} s, or a shorter GRACE."
         yield Finding("grace", level, text, advice)
     if not short:
-        yield ok("grace", "Nothing is seen here that kills a host before it stopped.")
+        yield ok("grace", "Nothing known here kills a host before it has stopped.")
 
 
 def sleep(db: DjangoDatabase) -> Findings:
-    """Whether hosts that start do nothing in this database."""
+    """Check that hosts may work in this database."""
     reason = database_identity.read_sleep(db)
     if reason is None:
         yield ok("asleep", "Hosts may work in this database.")
@@ -73,12 +73,12 @@ def sleep(db: DjangoDatabase) -> Findings:
         yield problem(
             "asleep",
             f"{reason.value} Hosts that start here do nothing.",
-            "Run jobqueue wake if this is the database to work on, and no copy of it.",
+            "If this is the real database, not a copy, run jobqueue wake.",
         )
 
 
 def moves() -> Findings:
-    """Whether a move of jobs to another database was killed."""
+    """Find moves of jobs to another database that were killed."""
     jobs = QueuedJob.objects.using(conf.database)
     of_move = jobs.filter(status=QueuedStatus.RUNNING, worker_id=OuterRef("pk"))
     movers = Worker.objects.using(conf.database).filter(
@@ -88,17 +88,18 @@ def moves() -> Findings:
     for name, host, pid in killed:
         yield problem(
             "moves",
-            f"A {name} on {host}:{pid} has ended, and holds jobs that run nowhere.",
-            "Run the same jobqueue move --to … again, which goes on with them. If the "
-            "other database is lost, or is another one since a restore or an upgrade: "
-            "jobqueue release, with the ids of these jobs.",
+            f"A {name} on {host}:{pid} has ended, but still holds jobs, which run "
+            "nowhere.",
+            "Run the same jobqueue move --to … again, which continues with them. If "
+            "the other database is lost, or was restored or upgraded since: jobqueue "
+            "release, with the ids of these jobs.",
         )
     if not killed:
         yield ok("moves", "No move to another database was left unfinished.")
 
 
 def connections_needed(facts: ServerFacts, hosts: Sequence[Host]) -> Findings:
-    """Whether the living hosts can have all connections that they may want."""
+    """Check that the server allows all connections that the living hosts may need."""
     needed = sum(
         OF_HOST + one.processes * (one.threads + OF_PROCESS)
         for one in hosts
@@ -121,7 +122,7 @@ def connections_needed(facts: ServerFacts, hosts: Sequence[Host]) -> Findings:
 def disk(
     db: DjangoDatabase, facts: ServerFacts, tables: Sequence[TableFacts], now: datetime
 ) -> Findings:
-    """Whether the disk has room for what retention will hold at the present rate."""
+    """Check that the disk has room for the archive at the present rate."""
     more = _growth(db, tables, now)
     text = (
         f"At the rate of the last day, the archive grows by {numbers.megabytes(more)} "

@@ -1,5 +1,4 @@
-"""Which limits have keys that may be shown: they are arguments of jobs, and some of
-those are sensitive."""
+"""Limits whose keys may be shown: keys are arguments of jobs, some of them sensitive."""
 
 from __future__ import annotations
 

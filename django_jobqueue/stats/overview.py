@@ -80,7 +80,7 @@ class Past(NamedTuple):
 
 
 class Details(NamedTuple):
-    """What is read of a few job types only."""
+    """Figures that are read of a few job types only."""
 
     names: frozenset[str]
     recent: list[Recent]

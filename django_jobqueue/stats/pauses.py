@@ -1,4 +1,4 @@
-"""Whether a job type or queue is paused now."""
+"""The pauses of job types and queues that are in force."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django_jobqueue.text import timezones
 
 
 def is_paused(row: JobType | Queue | None) -> bool:
-    """Whether a pause of this job type or queue is in force."""
+    """True if a pause of this job type or queue is in force."""
     if row is None or not row.paused:
         return False
     return row.resume_at is None or row.resume_at > timezones.now()

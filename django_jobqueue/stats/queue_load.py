@@ -19,7 +19,7 @@ UNKNOWN: Final = 1.0  # seconds of a job of a type that did not run for an hour
 
 
 class QueueLoad(NamedTuple):
-    """What waits in a queue, but for what is paused."""
+    """The waiting jobs of a queue, except paused ones."""
 
     ready: int  # jobs, of each type counted up to 10,000
     oldest_seconds: float  # that the oldest of them has waited; 0 if there is none

@@ -35,7 +35,7 @@ BAD: Final = (ArchivedStatus.FAILED, ArchivedStatus.EXPIRED)
 
 
 class ScheduleState(TextChoices):
-    """Whether a schedule fires, as a person sees it."""
+    """The state of a schedule, as people see it."""
 
     ACTIVE = "active", gettext_lazy("active")
     PAUSED = "paused", gettext_lazy("paused")
@@ -58,7 +58,7 @@ class ScheduleNow(NamedTuple):
 
     @property
     def fires(self) -> bool:
-        """Whether it fires, or should."""
+        """True if it fires, or should."""
         return self.state in (ScheduleState.ACTIVE, ScheduleState.OVERDUE)
 
     @property

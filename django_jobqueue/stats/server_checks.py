@@ -43,7 +43,7 @@ def server(facts: ServerFacts) -> Findings:
         yield problem(
             "server-writable",
             f"The server is {what}: no job can be enqueued or claimed.",
-            "Let the alias of the jobs lead to the primary server.",
+            "Point the jobs' alias to the primary server.",
         )
     else:
         yield ok("server-writable", "The server takes writes.")
@@ -72,13 +72,13 @@ def clock(skew: float) -> Findings:
     text = f"The clock of this host is {numbers.run_time(abs(skew))} "
     text += "behind that of the server." if skew > 0 else "ahead of that of the server."
     if abs(skew) > MOST_SKEW:
-        yield note("clock", text, "Let both keep time by NTP.")
+        yield note("clock", text, "Synchronize both by NTP.")
     else:
         yield ok("clock", "The clocks of this host and the server agree.")
 
 
 def durability(facts: ServerFacts) -> Findings:
-    """Whether a crash of the server loses what was committed."""
+    """Check that a crash of the server loses no commits."""
     if not facts.fsync:
         yield problem(
             "durability",
@@ -93,7 +93,7 @@ def durability(facts: ServerFacts) -> Findings:
             "Set synchronous_commit = on for the role of the job queue.",
         )
     else:
-        yield ok("durability", "What is committed survives a crash of the server.")
+        yield ok("durability", "Commits survive a crash of the server.")
 
 
 def session(facts: ServerFacts) -> Findings:
@@ -107,7 +107,7 @@ def session(facts: ServerFacts) -> Findings:
             "For the role of the workers, ALTER ROLE … SET statement_timeout = 0.",
         )
     else:
-        yield ok("statement-timeout", "The role lets statements take their time.")
+        yield ok("statement-timeout", "The role does not limit statements.")
     if facts.idle_timeout:
         yield note(
             "idle-timeout",
@@ -137,7 +137,7 @@ def timeouts(facts: ServerFacts) -> Findings:
         yield note(
             "lock-timeout",
             f"Statements of this role wait {numbers.duration(timeout)} for a lock: "
-            "enqueues and handlers fail that would have waited longer.",
+            "enqueues and handlers that would wait longer fail.",
             "For the role of the workers, ALTER ROLE … SET lock_timeout = 0.",
         )
     else:
@@ -151,11 +151,11 @@ def timeouts(facts: ServerFacts) -> Findings:
             "For the role of the workers, ALTER ROLE … SET transaction_timeout = 0.",
         )
     else:
-        yield ok("transaction-timeout", "Transactions may take their time.")
+        yield ok("transaction-timeout", "The role does not limit transactions.")
 
 
 def monitoring(facts: ServerFacts) -> Findings:
-    """Whether the other checks see the sessions of other roles."""
+    """Check that the role sees the sessions of other roles."""
     if facts.sees_sessions:
         yield ok("monitoring-rights", "The role sees the sessions of other roles.")
     else:
@@ -191,7 +191,7 @@ def slots(db: DjangoDatabase) -> Findings:
     slots = server_facts.unread_slots(db)
     for slot in slots:
         text = (
-            f"Nobody reads the replication slot {slot.name}: the server keeps "
+            f"Nothing reads the replication slot {slot.name}: the server keeps "
             f"{numbers.megabytes(slot.log_size)} of its log for it."
         )
         advice = f"Start its reader, or SELECT pg_drop_replication_slot('{slot.name}')."
@@ -202,22 +202,22 @@ def slots(db: DjangoDatabase) -> Findings:
 
 
 def vacuum(facts: ServerFacts, tables: Sequence[TableFacts]) -> Findings:
-    """What makes claims slow, or stops the server."""
+    """Find causes of slow claims, and of a server that stops."""
     off = [table.name for table in tables if table.is_unvacuumed]
     if not facts.vacuums:
         yield problem(
             "autovacuum",
-            "The server does not vacuum by itself: claims become slower and slower.",
+            "Autovacuum is off: claims become slower and slower.",
             "Set autovacuum = on and track_counts = on.",
         )
     elif off:
         yield problem(
             "autovacuum",
-            f"Not vacuumed by itself: {shorten_list(off)}.",
+            f"Autovacuum is off for: {shorten_list(off)}.",
             f"Undo it: ALTER TABLE {off[0]} RESET (autovacuum_enabled).",
         )
     else:
-        yield ok("autovacuum", "The server vacuums the tables by itself.")
+        yield ok("autovacuum", "Autovacuum is on for all tables.")
     dead = [
         table for table in tables if table.dead_rows > max(MANY_DEAD, table.live_rows)
     ]

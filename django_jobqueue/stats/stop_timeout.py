@@ -30,8 +30,8 @@ _UNIT: Final = re.compile(r"/([^/]+\.service)$", re.MULTILINE)
 
 
 class StopTimeout(NamedTuple):
-    """Who ends a host, how long after asking it to stop, and the name of the option.
-    What is not certain is the default, since nothing in the process tells."""
+    """The program that kills a host, the seconds after its stop request, and the name
+    of the option. If the process cannot know them, they are the defaults."""
 
     who: str
     option: str
@@ -62,8 +62,8 @@ def _unit_of(pid: int) -> str | None:
 
 
 def _of_unit(unit: str) -> StopTimeout | None:
-    """What systemd says of the unit; None if there is no end, or no answer. A host that
-    may notify systemd asks it to wait longer."""
+    """The unit's limit in systemd; None if there is none, or no answer. A host that may
+    notify systemd asks it to wait longer."""
     try:
         answer = subprocess.run(
             [*ASKED.split(), "--", unit],

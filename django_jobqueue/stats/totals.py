@@ -78,7 +78,7 @@ class Line:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits, runs or happened."""
+        """True if nothing waits, runs or happened."""
         depths = self.depths
         return not (
             depths.ready

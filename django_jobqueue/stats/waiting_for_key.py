@@ -1,4 +1,4 @@
-"""Which queued jobs wait for their key: for its limit, or for a job that goes first."""
+"""Queued jobs that wait for their key: for its limit, or for a job that goes first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which queued jobs wait for a rate, and until when."""
+"""Queued jobs that wait for a rate, and until when."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class WaitingForRate:
         return self._wait(job.limit_key, rate, self._weight(job, "of_key"))
 
     def _weight(self, job: Any, counted: str) -> int:
-        """What the job counts with in one of its rates."""
+        """The job's weight in one of its rates."""
         rule = self._weight_rules.get(job.job_type_id)
         return self._weights.get(job.pk, 1) if rule and rule[counted] else 1
 
@@ -109,7 +109,7 @@ def _of_keys(keys: Iterable[str]) -> dict[str, Rate | None]:
 
 
 def _weights(jobs: Iterable[UUID]) -> dict[UUID, int]:
-    """What these jobs weigh, as the claim finds it."""
+    """The weights of these jobs, as the claim computes them."""
     wanted = list(jobs)
     if not wanted:
         return {}

@@ -119,7 +119,7 @@ class _Reasons:
         self.rates = WaitingForRate(rows, self.types)
 
     def of(self, job: Any) -> Iterator[Reason]:
-        """Whatever a claim, or the end of a run, waits for."""
+        """The conditions that a claim, or the end of a run, waits for."""
         if _runs(job):
             yield from self._of_run(job)
             return

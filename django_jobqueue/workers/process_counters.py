@@ -48,7 +48,10 @@ class ProcessCounters:
         self._published = content
         if not (self._value.write(content) or self._is_too_large):
             self._is_too_large = True
-            logger.error("The metrics of this process have no room; they stay as is")
+            logger.error(
+                "There is no room for new metrics of this process; they stay as they "
+                "are"
+            )
 
     def _of_process(self) -> Series:
         # Threads that count at the same time may count one too few, so it could fall.

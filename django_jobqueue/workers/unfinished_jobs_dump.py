@@ -67,7 +67,9 @@ class UnfinishedJobsDump:
             try:
                 listed = _read(part)
             except (OSError, ValueError, RecursionError) as error:
-                logger.warning("%s is no list of jobs, and is left: %s", part, error)
+                logger.warning(
+                    "%s is not a list of jobs, and is left alone: %s", part, error
+                )
                 continue
             for job in listed:
                 jobs.setdefault(job["id"], {}).update(job)

@@ -63,7 +63,7 @@ def log_unresponsive(attempt: Attempt) -> None:
     """Log that its worker process will be replaced for it."""
     if waits_for_another(attempt):
         return
-    what = "What follows on the end of job" if attempt.over else "Job"
+    what = "Code after the end of job" if attempt.over else "Job"
     logger.error(
         "%s %s (%s) does not stop; this worker will be replaced",
         what,

@@ -256,7 +256,7 @@ def test_the_page_says_where_it_occurs(
     hours(pay, h719=(32, 0), h720=(64, 0))
     page = get(anna, page_of(MODEL, pay))
     for text in (
-        "Of all 40 failures that are kept.",
+        "Of all 40 stored failures.",
         f"Job type Failures Share {FAIL} 39 97.5 %",
         "Queue Failures Share mail 39 97.5 % unknown 1 2.5 %",
         "Host Failures Share web-1 38 95.0 % web-2 2 5.0 %",

@@ -90,7 +90,7 @@ def test_jobs_by_each_filter(anna: Client, scene: Scene) -> None:
 def test_filters_that_are_typed_say_what_is_wrong(anna: Client, scene: Scene) -> None:
     page = units.listing(anna, "archivedjob", priority="high")
     assert not page.result_list
-    why = "No rows, because “priority” is invalid: “high” is no whole number."
+    why = "No rows, because “priority” is invalid: “high” is not a whole number."
     assert why in page.notes
 
 

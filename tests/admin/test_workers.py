@@ -280,11 +280,11 @@ def test_a_stack_is_requested_awaited_and_shown(anna: Client) -> None:
     id = worker("web-2:7")
     (job,) = running(id)
     address = page_of(MODEL, id)
-    assert "Nobody has asked." in get(anna, address).text
+    assert "Not requested." in get(anna, address).text
     told = act(anna, MODEL, "where", id)
     assert told == "Request sent to 1 worker; its page shows the stacks."
     assert [entry.object_id for entry in LogEntry.objects.all()] == [str(id)]
-    assert "has not answered yet." in get(anna, address).text
+    assert "no answer yet." in get(anna, address).text
 
     number = Worker.objects.get(pk=id).request["stack_request"]
     said = {"job_id": str(job), "job_type": ADD, "seconds": 240.5, "stack": STACK}
@@ -294,7 +294,7 @@ def test_a_stack_is_requested_awaited_and_shown(anna: Client) -> None:
     threads = {"thread": "completer", "stack": ""}, {"thread": hostile, "stack": ""}
     answered(id, said, odd, *threads, stack_request=number)
     page = get(anna, address)
-    assert "has not answered yet." not in page.text
+    assert "no answer yet." not in page.text
     for text in (
         f"{ADD} ran for 4 m 00 s",
         "/srv/shop/jobs.py:7 in charge",
@@ -306,7 +306,7 @@ def test_a_stack_is_requested_awaited_and_shown(anna: Client) -> None:
     assert "<script>alert" not in page.html
     act(anna, MODEL, "where", id)
     text = get(anna, address).text
-    assert "has not answered yet." in text
+    assert "no answer yet." in text
     assert "gateway.post(card)" in text
 
 

@@ -17,7 +17,10 @@ def found() -> list[tuple[str | None, str]]:
 
 def test_e025_a_schedule_that_is_not_called() -> None:
     scheduled = jobs.add.at(every(minutes=5), name="often")
-    said = "The schedule 'often' has no arguments, so it does not exist."
+    said = (
+        "The schedule 'often' was not called with its job's arguments, so it does "
+        "not exist."
+    )
     assert found() == [("jobqueue.E025", said)]
     scheduled(1)
     assert found() == []
@@ -28,5 +31,5 @@ def test_w014_jobs_that_expire_while_they_are_spread() -> None:
     jobs.add.at(every(hours=1), name="without", jitter=60)(1)
     assert found() == []
     jobs.add.using(expires_in=30).at(every(hours=1), name="often", jitter=60)(1)
-    said = "Jobs of the schedule 'often' are spread over a longer time (0:01:00) than "
+    said = "Jobs of the schedule 'often' are spread over more time (0:01:00) than "
     assert found() == [("jobqueue.W014", f"{said}they may wait (0:00:30).")]

@@ -97,8 +97,8 @@ def test_e008_a_server_that_is_too_old_for_us_or_for_django(
 
 def test_w002_a_server_that_is_not_there_or_refuses_us(tmp_path: Path) -> None:
     with database("gone", HOST=str(tmp_path), PORT="5432"):
-        start = "The database 'gone' cannot be asked: "
-        hint = "Workers wait for it and enqueues raise until it can be reached."
+        start = "The database 'gone' cannot be queried:  "
+        hint = "Until it can be reached, workers wait and enqueues raise."
         only(asked("gone"), "W002", start, str(tmp_path), hint)
     with database("other", NAME="no_such_database"):
         only(asked("other"), "W002", "no_such_database")
@@ -108,7 +108,9 @@ def test_w003_a_connection_on_which_nothing_is_heard(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     say_nothing(monkeypatch)
-    said = "LISTEN hears nothing on this connection: it looks like a transaction pooler"
+    said = (
+        "LISTEN receives nothing on this connection: it looks like a transaction pooler"
+    )
     only(asked(), "W003", said, "JOBQUEUE['LISTEN'] = False")
     for decided in (True, False):
         with override_settings(JOBQUEUE={"LISTEN": decided}):
@@ -119,7 +121,7 @@ def test_w003_a_connection_on_which_nothing_is_heard(
 def test_w021_a_database_in_which_workers_do_nothing() -> None:
     identity = DatabaseIdentity.objects.create(id=1, identity="x", server_version=99)
     start = "This database is a copy: "
-    only(asked(), "W021", start, "Run manage.py jobqueue wake")
+    only(asked(), "W021", start, "run manage.py jobqueue wake")
     identity.delete()
     operations.put_to_sleep()
     only(asked(), "W021", "This database was put to sleep")

@@ -77,11 +77,11 @@ def test_good_settings_are_not_talked_about() -> None:
 
 def test_w013_a_dict_of_settings_under_another_name() -> None:
     for name in ("JOB_QUEUE", "DJANGO_JOBQUEUE", "JOBQUEUES", "JOBQUUE"):
-        said = f"The setting {name} looks like those of the job queue, which reads "
+        said = f"The setting {name} looks like the job queue's, which reads "
         with override_settings(**{name: {"MODE": "immediate"}}):
             assert run_checks(tags=["jobqueue"]) == [
                 Warning(
-                    f"{said}JOBQUEUE alone.",
+                    f"{said}only JOBQUEUE.",
                     hint=f"Rename {name} to JOBQUEUE.",
                     id="jobqueue.W013",
                 )
@@ -106,12 +106,12 @@ def test_e001_e002_the_settings_are_a_dict_of_known_names() -> None:
     meant = {"LAESE": "LEASE", "lease": "LEASE", "THREAD": "THREADS", "QUEUE": "QUEUES"}
     hints: dict[Any, str] = {w: f"Did you mean {m!r}?" for w, m in meant.items()}
     for name, hint in (*hints.items(), ("ZZZZZ", every), (5, every)):
-        said = f"JOBQUEUE[{name!r}] is no setting of the job queue."
+        said = f"JOBQUEUE[{name!r}] is not a setting of the job queue."
         assert found_of({name: 5}) == [Error(said, hint=hint, id="jobqueue.E002")]
 
 
 def test_e003_a_wrong_value_is_told_with_what_the_setting_means() -> None:
-    no_queue = "has the name of no queue: one must have no space, comma or control "
+    no_queue = "has an invalid queue name: it must have no space, comma or control "
     problems: list[tuple[str, Any, str]] = [
         ("LEASE", "15", "must be a number of seconds, not '15'"),
         ("QUEUES", ["mail", "bulk, slow"], f"{no_queue}character: 'bulk, slow'"),
@@ -204,7 +204,7 @@ def test_w020_the_tables_of_the_queue_in_the_schema_of_each_tenant() -> None:
         kinds = {"TENANT_TYPES": {"public": {"APPS": []}, "shop": {"APPS": [name]}}}
         for of_tenants in (apps, kinds):
             with override_settings(**of_tenants):
-                only(found(), "W020", "no worker runs", "SHARED_APPS alone")
+                only(found(), "W020", "no worker runs", "only in SHARED_APPS")
     shared = {"public": {"APPS": ["django_jobqueue"]}, "shop": {"APPS": []}}
     with override_settings(TENANT_APPS=["accounts"], TENANT_TYPES=shared):
         assert found() == []
@@ -235,7 +235,7 @@ def test_w004_a_mode_for_tests_where_the_project_is_deployed() -> None:
     with override_settings(JOBQUEUE={"MODE": "immediate"}):
         messages = run_checks(tags=["jobqueue"], include_deployment_checks=True)
     said = "JOBQUEUE['MODE'] is 'immediate': jobs run in the"
-    only(messages, "W004", said, "Leave MODE out where the project is deployed.")
+    only(messages, "W004", said, "Remove MODE where the project is deployed.")
 
 
 PROJECT = """
@@ -276,9 +276,12 @@ def test_w011_a_project_starts_and_is_told_whatever_its_settings() -> None:
 def test_w010_a_module_of_handlers_that_no_app_has() -> None:
     hints = [
         (["job"], "Did you mean 'jobs'?"),
-        (["jobs", "cron"], "Handlers are looked for in the module 'cron' of each app"),
+        (
+            ["jobs", "cron"],
+            ("Handlers are searched for in the module 'cron' of each app"),
+        ),
         (["jobs.mail"], "Did you mean 'jobs'?"),
-        (["models.none"], "Handlers are looked for in the module 'models.none' of"),
+        (["models.none"], "Handlers are searched for in the module 'models.none' of"),
     ]
     for modules, hint in hints:
         said = f"JOBQUEUE['MODULES'] names {modules[-1]!r}, which no installed app has."
@@ -298,7 +301,7 @@ def test_e009_w005_middleware_can_be_loaded_and_suits_the_handlers() -> None:
         ("django_jobqueue.midleware.localize", "No module", f"mean '{ours}.localize'?"),
         ("localize", "doesn't look like a module path", example),
         ("django_jobqueue.domain.states.KEPT", 'does not define a "KEPT"', example),
-        ("django_jobqueue.conf.DAY", "is no factory", ""),
+        ("django_jobqueue.conf.DAY", "is not a factory", ""),
     ]
     for path, problem, hint in problems:
         start = f"JOBQUEUE['MIDDLEWARE'] names {path!r}, which "

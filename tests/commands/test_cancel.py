@@ -121,7 +121,7 @@ def test_what_makes_no_sense_is_refused_with_a_reason() -> None:
     reasons = {
         "": f"Name jobs by id, or choose them by {filters}.",
         f"{uuid4()} --queue mail": both,
-        "7": "'7' is no job id: give it, or its first 6 or more digits.",
+        "7": "'7' is not a job id: give it, or its first 6 or more digits.",
         "--status failed": "argument --status: invalid choice: 'failed'",
         "--type tests.sample.ad": "There is no job type 'tests.sample.ad'. Did",
     }

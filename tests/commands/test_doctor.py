@@ -458,7 +458,7 @@ def test_a_role_with_few_rights_is_told_what_it_cannot_see() -> None:
     assert found["attention"] == (
         "note",
         "This cannot be examined: " + found["attention"][1].partition(": ")[2],
-        "Run this as the role of the workers.",
+        "Run this as the workers' role.",
     )
     assert {id for id, one in found.items() if "cannot be examined" in one[1]} == {
         *("attention", "connections-needed", "disk", "grace", "handlers", "hosts"),

@@ -194,8 +194,8 @@ def test_what_makes_no_sense_is_refused_with_a_reason() -> None:
     reasons = {
         "a=1 c=1": "has no parameter 'c'",
         "": "is missing 'a'",
-        "a": "'a' is no key=value pair. Give one JSON object, or key=value pairs.",
-        "=1": "'=1' is no key=value pair. Give one JSON object",
+        "a": "'a' is not a key=value pair. Give one JSON object, or key=value pairs.",
+        "=1": "'=1' is not a key=value pair. Give one JSON object",
         "a=1 a=2": "'a' is given twice.",
         "'{a: 1}'": "The data is not JSON: Expecting property name",
         "[1]": "The data must be an object, not list. Give one JSON object",
@@ -203,8 +203,8 @@ def test_what_makes_no_sense_is_refused_with_a_reason() -> None:
         "a=1 --queue 'a b'": "queue must have no space, comma or control",
         "a=1 --priority 101": "must be a whole number from -100 to 100",
         "a=1 --priority high": "argument --priority: invalid int value",
-        "a=1 --run-after soon": "--run-after: 'soon' is no time. Write",
-        "a=1 --expires-at never": "--expires-at: 'never' is no time. Write",
+        "a=1 --run-after soon": "--run-after: 'soon' is not a time. Write",
+        "a=1 --expires-at never": "--expires-at: 'never' is not a time. Write",
         "a=1 --expires-at 2020-01-01T00:00Z": "--expires-at: 2020-01-01 00:00:00 is pa",
         "a=1 --expires-at 1h --run-after 2h": "--expires-at must be later than "
         "--run-after: the job would be due at",

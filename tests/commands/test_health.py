@@ -130,12 +130,12 @@ def test_a_missing_migration_is_exit_code_3() -> None:
 
 def test_a_wrong_value_is_exit_code_3() -> None:
     for flags, text in {
-        "--max-age soon": "--max-age: 'soon' is no duration.",
+        "--max-age soon": "--max-age: 'soon' is not a duration.",
         "--max-failed 101%": "--max-failed: write a share from 0% to 100%",
         "--max-failed few": "--max-failed: write a share from 0% to 100%",
         "--min-workers -1": "--min-workers: must be at least 0, not -1.",
         "--max-crashes -1": "--max-crashes: must be at least 0, not -1.",
-        "--window x": "--window: 'x' is no duration.",
+        "--window x": "--window: 'x' is not a duration.",
     }.items():
         with pytest.raises(CommandError, match=text) as refused:
             jobqueue(f"health {flags}")

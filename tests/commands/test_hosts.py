@@ -100,9 +100,9 @@ def test_what_cannot_be_is_refused_and_nobody_is_asked() -> None:
         "scale --all --threads 0 --async-slots 0": "nothing can run",
         "drain --all --processes 1": "--processes goes with scale alone.",
         "stop --all": "1 host would be stopped: say --yes to confirm.",
-        "restart --all --rolling 0": "--rolling: '0' is no share.",
-        "restart --all --rolling 150%": "--rolling: '150%' is no share.",
-        "restart --all --wait soon": "--wait: 'soon' is no duration.",
+        "restart --all --rolling 0": "--rolling: '0' is not a share.",
+        "restart --all --rolling 150%": "--rolling: '150%' is not a share.",
+        "restart --all --wait soon": "--wait: 'soon' is not a duration.",
     }
     assert not_refused("hosts", reasons) == {}
     assert desired() == {}

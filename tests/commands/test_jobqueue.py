@@ -157,7 +157,7 @@ def test_mistakes_and_a_database_that_is_away_end_with_an_exit_code_and_one_line
     mistaken = manage("jobqueue prune --older-than old")
     for started, message in (
         (unreachable, "CommandError: The database 'default' cannot be used: "),
-        (mistaken, "CommandError: --older-than: 'old' is no duration."),
+        (mistaken, "CommandError: --older-than: 'old' is not a duration."),
     ):
         assert started.wait() == 1
         assert started.said.out == ""

@@ -136,7 +136,7 @@ def test_what_makes_no_sense_is_refused() -> None:
         f"show {KEYED} --key 7": "--key goes with override",
     }
     of_override = {
-        "": "Name one limit, and the number",
+        "": "Name one limit, and a number",
         "many": "must be a whole number, code or",
         "-2": "at least -1",
         f"2 --key {'k' * 151}": "150 characters",
@@ -146,7 +146,7 @@ def test_what_makes_no_sense_is_refused() -> None:
         "--share 1001 --key 7": "share must be at most 1,000",
         "--share unlimited --key 7": "must be a whole number, code, not",
         "--share 3 --rate 1/s --key 7": "Name one limit, and the",
-        "3 --rate 1/s": "Name one limit, and the number",
+        "3 --rate 1/s": "Name one limit, and a number",
     }
     reasons |= {f"override {KEYED} {line}": why for line, why in of_override.items()}
     assert not_refused("limits", reasons) == {}

@@ -86,7 +86,7 @@ def test_what_makes_no_sense_is_refused_and_changes_nothing() -> None:
         f"{ADD} --concurrency -2": "concurrency must be a whole number from 0 to",
         f"{ADD} --max-attempts 0": "max_attempts must be a whole number from 1 to",
         f"{ADD} --max-attempts x": "--max-attempts: must be a whole number, code",
-        f"{ADD} --timeout soon": "--timeout: 'soon' is no duration. Write 30s",
+        f"{ADD} --timeout soon": "--timeout: 'soon' is not a duration. Write 30s",
         f"{ADD} --timeout none": f"Write {DURATIONS}; or code or unlimited.",
         f"{ADD} --keep-succeeded none": f"Write {DURATIONS}; or code.",
         f"{ADD} --concurrency none": "a whole number, code or unlimited, not 'none'.",

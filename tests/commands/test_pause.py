@@ -76,8 +76,8 @@ def test_what_makes_no_sense_is_refused_with_a_reason() -> None:
         "pause a,b --queue": "The name of a queue must have no space, comma",
         f"pause {'x' * 300} --queue": "The name of a queue must have at most",
         "resume '' --queue": "The name of a queue must be a name, not ''.",
-        f"pause {ADD} --for x": "--for: 'x' is no duration.",
-        f"pause {ADD} --until x": "--until: 'x' is no time.",
+        f"pause {ADD} --for x": "--for: 'x' is not a duration.",
+        f"pause {ADD} --until x": "--until: 'x' is not a time.",
         f"pause {ADD} --until 2026-01-02T03:04": "--until: 2026-01-02 03:04:00 is",
         f"pause {ADD} --until 2096-01-02 --for 2h": "--for: not allowed with argument",
     }

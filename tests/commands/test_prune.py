@@ -153,9 +153,9 @@ def test_what_makes_no_sense_is_refused_with_a_reason() -> None:
     kept = make_archived(ago=4_000 * DAY)
     reasons = {
         "--status queued": "argument --status: invalid choice: 'queued'",
-        "--older-than 'a month'": "--older-than: 'a month' is no duration. Write",
-        "--older-than 2020-01-01": "--older-than: '2020-01-01' is no duration.",
-        "--batch-pause x": "--batch-pause: 'x' is no duration. Write 30s",
+        "--older-than 'a month'": "--older-than: 'a month' is not a duration. Write",
+        "--older-than 2020-01-01": "--older-than: '2020-01-01' is not a duration.",
+        "--batch-pause x": "--batch-pause: 'x' is not a duration. Write 30s",
         "--type tests.sample.ad": "There is no job type 'tests.sample.ad'. Did",
         "failed": "unrecognized arguments: failed",
     }

@@ -75,7 +75,7 @@ def test_the_others_are_replayed_when_one_id_cannot_be() -> None:
     assert reasons[:2] == [
         f"There is no job {missing}, neither queued nor archived. It may have been "
         "pruned, or the transaction that enqueued it was rolled back.",
-        f"Job {waiting.id} is queued; only a job that is over can be replayed. Wait "
+        f"Job {waiting.id} is queued; only a finished job can be replayed. Wait "
         "for it to end, or cancel it first.",
     ]
     assert reasons[2].startswith(f"Job {gone}: There is no job type 'old.type'.")
@@ -105,8 +105,8 @@ def test_a_replay_has_the_same_time_to_live_unless_another_one_is_chosen() -> No
     now = timezone.now()
     (id,) = make_archived(created_at=now - 3 * HOUR, expires_at=now - 2 * HOUR)
     assert replay(f"{id} --expires keep").err == (
-        "1 job will expire again at once; say --expires same or --expires never if "
-        "that is not wanted.\n"
+        "1 job will expire again at once; pass --expires same or --expires never to "
+        "avoid that.\n"
     )
     for flags in ("", "--expires same", "--expires never"):
         assert replay(f"{id} --again {flags}").err == ""
@@ -264,14 +264,14 @@ def test_what_makes_no_sense_is_refused_with_a_reason() -> None:
         f"{id} --type tests.sample.add": f"or choose them by {filters}, not both.",
         f"{id} --limit 3": "--limit goes with a filter, not with ids.",
         f"{id} --queue a,b": "queue must have no space",
-        "7": "'7' is no job id: give it, or its first 6 or more digits.",
+        "7": "'7' is not a job id: give it, or its first 6 or more digits.",
         "--type tests.sample.addd": "Did you mean 'tests.sample.add'",
         "--status fialed": "argument --status: invalid choice: 'fialed'",
         "--status failed --limit x": "must be a whole number of at least 1, not 'x'",
-        "--since soon": "--since: 'soon' is no time. Write a duration",
-        "--until soon": "--until: 'soon' is no time. Write a duration",
+        "--since soon": "--since: 'soon' is not a time. Write a duration",
+        "--until soon": "--until: 'soon' is not a time. Write a duration",
         "--since 1h --priority 101": "priority must be",
-        "--since 1h --run-after x": "--run-after: 'x' is no time.",
+        "--since 1h --run-after x": "--run-after: 'x' is not a time.",
         "--since 1h --expires 2h": "argument --expires: invalid choice",
     }
     assert not_refused("replay", reasons) == {}

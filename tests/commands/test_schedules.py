@@ -241,7 +241,7 @@ def test_one_that_no_code_declares_is_deleted_once_it_is_confirmed(
     schedule("old", gone_at=timezone.now(), **CODE)
     fired(MINUTE, name="old")
     for verb in ("--pause", "--run"):
-        assert "No code declares it any more" in jobqueue(f"schedule old {verb}").out
+        assert "No code declares it" in jobqueue(f"schedule old {verb}").out
     refused = refusal("schedule old --delete")
     assert refused == "No terminal to confirm on; pass --yes."
     monkeypatch.setattr(sys, "stdin", Terminal("n\n"))

@@ -219,8 +219,8 @@ def test_a_job_is_found_by_a_shortened_id(worker: HandDriven, make: Make) -> Non
 def test_an_id_that_names_no_single_job_is_refused() -> None:
     first, second = (jobs.add.enqueue(1).id for _ in range(2))
     refused = {
-        "7": "'7' is no job id: give it, or its first 6 or more digits.",
-        "xyz": "'xyz' is no job id: give it, or its first 6 or more digits.",
+        "7": "'7' is not a job id: give it, or its first 6 or more digits.",
+        "xyz": "'xyz' is not a job id: give it, or its first 6 or more digits.",
         "fffffff": "There is no job whose id begins with 'fffffff'.",
         "019aa2f0-0000-7000-8000-000000000001": "There is no job ",
         first.hex[:6]: f"Several jobs have an id that begins with {first.hex[:6]!r}, "

@@ -61,7 +61,7 @@ def test_it_is_not_put_to_sleep_while_hosts_work() -> None:
     jobqueue("wake")
     host(lease=15.0)
     assert refusal("sleep") == (
-        "Stop the hosts of this database first, since they would go on (1 alive)."
+        "Stop the hosts of this database first, because they would go on (1 alive)."
     )
     assert reported() == (Level.OK, [])
 

@@ -334,7 +334,7 @@ def test_ctrl_c_ends_a_watch_in_good_order(manage: Manage) -> None:
 
 def test_what_makes_no_sense_is_refused_with_a_reason() -> None:
     reasons = {
-        "--watch often": "--watch: 'often' is no duration. Write 30s, 10m",
+        "--watch often": "--watch: 'often' is not a duration. Write 30s, 10m",
         "--watch 0": "--watch: must be at least 0.1 s.",
         "--format xml": "argument --format: invalid choice: 'xml'",
     }

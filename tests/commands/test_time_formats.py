@@ -43,7 +43,7 @@ def test_what_is_no_duration_is_refused_with_what_is_accepted() -> None:
         with pytest.raises(CommandError) as refused:
             duration("--for", text)
         assert str(refused.value) == (
-            f"--for: {text!r} is no duration. Write 30s, 10m, 2h, 7d, 1h30m, or a "
+            f"--for: {text!r} is not a duration. Write 30s, 10m, 2h, 7d, 1h30m, or a "
             "plain number of seconds."
         )
     for text in ("101000d", "9" * 400, "99999999999999999999w"):
@@ -77,7 +77,8 @@ def test_what_is_no_time_is_refused_with_what_is_accepted() -> None:
         with timezone.override("Europe/Vienna"), pytest.raises(CommandError) as refused:
             moment("--since", text, now=NOW)
         assert str(refused.value) == (
-            f"--since: {text!r} is no time. Write a duration (30s, 10m, 2h, 7d, 1h30m, "
+            f"--since: {text!r} is not a time. Write a duration (30s, 10m, 2h, 7d, "
+            "1h30m, "
             "or a plain number of seconds) or an ISO time such as 2026-11-20T14:30; "
             "without an offset it is in the time zone Europe/Vienna."
         )

@@ -234,7 +234,7 @@ def test_what_makes_no_sense_is_refused_and_nothing_is_done(
         "cancel --where stat:ready": "--where: There is no “stat:”. Did you",
         "cancel --where status:failed": "There is no state “failed”,",
         "cancel --where ' '": "--where: say which jobs, such as",
-        """cancel --where 'error:"x'""": "a quotation mark without its second",
+        """cancel --where 'error:"x'""": "an unclosed quotation mark",
         "cancel --where type:tests.sample": "More than one job type has",
         "cancel --type fail": "More than one job type is called so: tests.",
         "fail --where add": "Say why: --reason.",
@@ -340,7 +340,7 @@ def test_bulk_operations_are_listed_shown_stopped_and_undone() -> None:
     for verb, state in (("pause", "paused"), ("resume", "queued"), ("stop", "stopped")):
         jobqueue(f"operations {verb} {undo.pk}")
         assert operations.bulk.get(undo.pk).state == state
-    for wrong, why in (("7", "'7' is no id"), ("abcdef", "There is no bulk")):
+    for wrong, why in (("7", "'7' is not an id"), ("abcdef", "There is no bulk")):
         assert why in refusal(f"operations show {wrong}")
 
 

@@ -140,7 +140,7 @@ def test_what_makes_no_sense_is_refused_and_asks_nobody() -> None:
         "drain gone:1": "There is no living worker 'gone:1'.",
         "stop --host c": "No living worker has --host c.",
         "drain a:1 --wait 3s": "--wait goes with stacks alone.",
-        "stacks a:1 --wait x": "--wait: 'x' is no duration. Write 30s",
+        "stacks a:1 --wait x": "--wait: 'x' is not a duration. Write 30s",
     }
     assert not_refused("workers", reasons) == {}
     assert asked() == {}

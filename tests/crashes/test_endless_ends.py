@@ -91,7 +91,7 @@ def test_an_event_loop_goes_on_whatever_a_handler_does_to_it(
     for count, how in enumerate(("stop", "cancel", "exit"), start=1):
         jobs.treat_loop.enqueue(journal, how)
         eventually(all_archived(2 * count - 1), what=lambda: run.output)
-        eventually(lambda n=count: run.output.count("the loop goes on") == n)
+        eventually(lambda n=count: run.output.count("the loop continues") == n)
         jobs.awrite.enqueue(journal, "next")
         eventually(all_archived(2 * count), what=lambda: run.output)
     assert {job.status for job in archived()} == {"succeeded"}
@@ -109,7 +109,7 @@ def test_a_handler_that_puts_another_program_in_its_place_is_a_crash(
     eventually(lambda: archived(status="failed"), what=lambda: run.output)
     assert archived()[0].crashes == 1
     assert is_gone(pid)
-    assert "put another program in its place" in run.output
+    assert "replaced it with another program" in run.output
 
     (pid,) = run.started()
     run.signal(signal.SIGSTOP)

@@ -184,6 +184,6 @@ def test_a_hanging_handler_is_timed_out_and_its_neighbours_finish(
     hung = by_type["tests.sample.hang"]
     assert (hung.status, hung.attempts, hung.crashes) == ("failed", 2, 0)
     assert hung.error_class == "django_jobqueue.exceptions.JobTimeout"
-    assert "did not stop when told" in hung.error_message
+    assert "did not stop when asked" in hung.error_message
     assert starts(journal) == {"hang": 2, "behind": 1, "sibling": 1}
     assert by_type["tests.sample.await_leave"].status == "succeeded"

@@ -66,7 +66,7 @@ def test_an_error_about_a_job_says_what_it_means_and_how_to_go_on() -> None:
     )
     lost, running = exceptions.ClaimLost(ID), exceptions.NotReplayable(ID, "running")
     assert str(archived) == (
-        f"Job {ID} is over already (failed), so its id cannot be enqueued again. "
+        f"Job {ID} has already ended (failed), so its id cannot be enqueued again. "
         "Replay it, or use a new id."
     )
     assert str(missing) == (
@@ -74,11 +74,11 @@ def test_an_error_about_a_job_says_what_it_means_and_how_to_go_on() -> None:
         "or the transaction that enqueued it was rolled back."
     )
     assert str(lost) == (
-        f"The claim on job {ID} was lost while it ran: its worker was taken for dead "
-        "and the job given to another. Nothing of this attempt was written."
+        f"The claim on job {ID} was lost while it ran: its worker was presumed dead "
+        "and the job given to another. This attempt wrote nothing."
     )
     assert str(running) == (
-        f"Job {ID} is running; only a job that is over can be replayed. Wait for it to "
+        f"Job {ID} is running; only a finished job can be replayed. Wait for it to "
         "end, or cancel it first."
     )
     assert [error.id for error in (archived, missing, lost, running)] == [ID] * 4

@@ -98,8 +98,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"tags": [1]}, "tags must be a list of strings, not [1]."),
     ({"tags": "urgent"}, "tags must be a list of strings, not 'urgent'."),
     ({"tags": ["x" * 10_000]}, "tags is 10,004 bytes of JSON; at most 10,000 are allo"),
-    ({"id": "7"}, "'7' is no job id; it must be a UUID."),
-    ({"id": 7}, "7 is no job id; it must be a UUID."),
+    ({"id": "7"}, "'7' is not a job id; it must be a UUID."),
+    ({"id": 7}, "7 is not a job id; it must be a UUID."),
 ]
 
 
@@ -118,7 +118,7 @@ def test_an_id_is_understood_in_its_usual_forms() -> None:
     wrong: Any
     for wrong in ("", "job_", "7", f"jobs_{ID}", str(ID)[:-1], None):
         said = refusal(InvalidArguments, as_id, wrong)
-        assert said == f"{wrong!r} is no job id; it must be a UUID."
+        assert said == f"{wrong!r} is not a job id; it must be a UUID."
 
 
 def test_data_that_does_not_fit_is_refused_before_the_database_is_asked() -> None:

@@ -224,7 +224,7 @@ SENSELESS: list[tuple[dict[str, Any], str]] = [
     ({"threads": -1}, "threads must be at least 0, not -1"),
     ({"async_slots": -1}, "async_slots must be at least 0, not -1"),
     ({"grace": -1}, "grace must be at least 0, not -1"),
-    ({"queues": ["a,b"]}, "queues has the name of no queue: one must have no"),
+    ({"queues": ["a,b"]}, "queues has an invalid queue name: it must have no"),
 ]
 UNKNOWN: list[tuple[dict[str, Any], str]] = [
     ({"queues": "mail"}, "queues must be a list of names: queues=['mail']"),

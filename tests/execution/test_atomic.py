@@ -66,7 +66,7 @@ def test_a_worker_that_lost_its_lease_commits_nothing(
     jobs.write_atomic.enqueue(journal, "lost")
     worker.claim()
     assert inside.wait(20)  # its row is written, its transaction open
-    rescue(own, [worker.worker.id], crashed=True, reason="taken for dead")
+    rescue(own, [worker.worker.id], crashed=True, reason="presumed dead")
     go_on.set()
     worker.run()
     worker.finish()

@@ -112,7 +112,7 @@ def test_the_event_loop_goes_on_whatever_a_handler_does_to_it(
         eventually(lambda: len(scene.done) == 6 + SLOTS)
         assert {finished.outcome.verb for finished in scene.done} == {Verb.SUCCEED}
         assert scene.executor.problem(0.0) is None
-        assert "the loop goes on" in caplog.text
+        assert "the loop continues" in caplog.text
         scene.done.clear()
 
 

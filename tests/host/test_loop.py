@@ -71,7 +71,7 @@ class Counter(Loop):
 def test_a_loop_survives_every_error(caplog: pytest.LogCaptureFixture) -> None:
     loop = Counter(ValueError("odd"), StoreUnavailable("away", retry_in=3.5), 7.0)
     assert [loop.round() for _ in range(3)] == [AFTER_ERROR, 3.5, 7.0]
-    assert "The counter failed; it goes on" in caplog.text
+    assert "The counter failed, and continues" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_loop_that_fails_again_and_again_rests_longer_and_says_so_once(
     assert set(rests[6:]) == {LONGEST_AFTER_ERROR}
     assert loop.round() == 100.0
     first, repeated, over = caplog.records
-    assert first.getMessage() == "The counter failed; it goes on"
+    assert first.getMessage() == "The counter failed, and continues"
     assert repeated.getMessage() == (
         "The counter failed 60 more times in 60 s: ValueError: odd 60"
     )

@@ -63,7 +63,9 @@ def test_a_step_of_the_pruner_that_fails_ends_no_other_one(
         while pruner.round() < 100:
             pass
     assert begun == dict.fromkeys(STEPS, 2)
-    told = [record for record in caplog.records if "failed; it goes on" in record.msg]
+    told = [
+        record for record in caplog.records if ("failed, and continues") in record.msg
+    ]
     assert len(told) == len(STEPS)
     assert not pruner.is_failing
 

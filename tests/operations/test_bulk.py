@@ -345,7 +345,7 @@ def test_undo_cancels_what_has_not_started() -> None:
     old = failed(3)
     untouched = make()
     operation = started("replay", FAILED)
-    with pytest.raises(InvalidArguments, match="still at work"):
+    with pytest.raises(InvalidArguments, match="still running"):
         bulk.undo(operation.id)
     finished(operation)
     running = QueuedJob.objects.get(replay_of=old[0])

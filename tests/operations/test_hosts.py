@@ -107,7 +107,10 @@ def test_what_cannot_be_is_refused_before_it_is_written() -> None:
     verbs = [
         ([one.pk], "explode", "A host can be asked to drain, resume, restart or stop,"),
         ([embedded.pk, one.pk], "restart", "web-1:7/embedded is a worker embedded in"),
-        *((wrong, "drain", "is no id of a host") for wrong in ("web-1:7", 7, None)),
+        *(
+            (wrong, "drain", ("is not the id of a host"))
+            for wrong in ("web-1:7", 7, None)
+        ),
     ]
     ask_verb = partial(refusal, InvalidArguments, operations.ask_hosts)
     assert differing(verbs, ask_verb, operator.contains) == []

@@ -54,7 +54,7 @@ def test_a_job_that_is_nowhere(transactional_db: None) -> None:
     id = uuid4()
     with pytest.raises(JobNotFound, match=f"no job {id}, neither queued nor archived"):
         operations.get_job(id)
-    with pytest.raises(InvalidArguments, match="'x' is no job id"):
+    with pytest.raises(InvalidArguments, match="'x' is not a job id"):
         operations.get_job("x")
 
 
@@ -214,7 +214,9 @@ def test_pruning_goes_by_what_is_given_or_the_retention(
     kept = {rule.status: rule.keep for rule in operations.prune_rules()}
     assert kept["succeeded"] == 60
     assert "failed" not in kept
-    with pytest.raises(InvalidArguments, match="'done' is no status of archived jobs"):
+    with pytest.raises(
+        InvalidArguments, match=("'done' is not a status of archived jobs")
+    ):
         operations.prune_rules(status="done")
 
 

@@ -151,4 +151,4 @@ def test_those_that_take_one_refuse_several_and_those_that_want_a_list_say_so() 
     made = jobs.leak.enqueue(token="hunter2")
     with pytest.raises(InvalidArguments) as caught:
         operations.cancel(made)  # type: ignore[arg-type]
-    assert str(caught.value) == "A Job is no job id; pass its id."
+    assert str(caught.value) == "A Job is not a job id; pass its id."

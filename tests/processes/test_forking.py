@@ -57,7 +57,7 @@ def test_what_cannot_be_closed_keeps_nothing_else_from_it(
         patched.setattr(caches, "close_all", fail)
         forking.let_go()
     assert wrapper._connection_pools == {}  # private: Django's
-    assert caplog.text.count("Something could not be closed for a fork") == 2
+    assert caplog.text.count("A connection could not be closed for a fork") == 2
 
 
 def test_records_that_a_log_handler_keeps_back_are_written(

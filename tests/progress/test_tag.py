@@ -129,7 +129,7 @@ def test_nothing_is_drawn_for_no_job() -> None:
 
 
 def test_what_is_no_job_is_refused() -> None:
-    with pytest.raises(InvalidArguments, match="'seven' is no job id"):
+    with pytest.raises(InvalidArguments, match="'seven' is not a job id"):
         drawn("seven")
 
 

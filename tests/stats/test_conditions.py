@@ -80,7 +80,7 @@ def test_job_types_that_fail_or_crash_too_often() -> None:
     )
     crashing = (
         f"3 workers died within the last two hours while jobs of type {ADD} ran. "
-        "Whether one of them did it is not known."
+        "Whether one of them caused it is unknown."
     )
     expected = [("failing", SAY, failing), ("crashing", ADD, crashing)]
     assert held() == expected

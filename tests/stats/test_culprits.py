@@ -117,6 +117,6 @@ def test_while_nobody_knows_who_did_it_all_are_named_as_suspects() -> None:
         QueuedJob.objects.filter(pk=job.pk).update(quarantined=False, crashes=0)
         die(job, *webhooks[2 * number : 2 * number + 2])
     assert named() == everywhere(POISON, WEBHOOK)
-    assert all("Whether one of them did it is not known." in one for one in texts())
+    assert all("Whether one of them caused it is unknown." in one for one in texts())
     assert failure_stats.crashes(DjangoDatabase())[WEBHOOK] == Crashes(unexplained=3)
     assert Failure.objects.filter(job_type=WEBHOOK).count() == 6

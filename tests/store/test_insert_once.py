@@ -77,7 +77,7 @@ def test_an_archived_id_inserts_nothing_and_leaves_the_transaction_usable() -> N
                 put_once(id)
             assert (caught.value.id, caught.value.status) == (id, status)
             assert str(caught.value) == (
-                f"Job {id} is over already ({status}), so its id cannot be enqueued "
+                f"Job {id} has already ended ({status}), so its id cannot be enqueued "
                 "again. Replay it, or use a new id."
             )
         after = put_once(new_id())

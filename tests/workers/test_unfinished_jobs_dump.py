@@ -127,7 +127,9 @@ def test_a_part_that_cannot_be_read_is_left_and_the_others_are_merged(
         dump.merge()
         assert set(listed(tmp_path)) == {"a"}
         assert sorted(tmp_path.glob("*.part")) == [bad]
-        assert caplog.messages[0].startswith(f"{bad} is no list of jobs, and is left: ")
+        assert caplog.messages[0].startswith(
+            f"{bad} is not a list of jobs, and is left alone: "
+        )
         caplog.clear()
 
 

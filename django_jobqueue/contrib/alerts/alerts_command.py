@@ -65,7 +65,7 @@ exit code is 1 if a channel does not accept it.
     json = f"""a list of {ALERTS.keys}; with --test, of {{channel, error (null:
     accepted)}}."""
     arguments = (
-        flag("firing", "List those that are firing only."),
+        flag("firing", "List only firing alerts."),
         Argument(
             "limit",
             "List no more than this number (default: 20).",
@@ -84,7 +84,7 @@ exit code is 1 if a channel does not accept it.
         elif options["test"]:
             _test(console, _chosen(options["channel"]))
         elif options["channel"] is not None:
-            raise CommandError("--channel goes with --test alone.")
+            raise CommandError("--channel works only with --test.")
         else:
             console.rows(ALERTS, _rows(options["firing"], options["limit"]))
             if not conf.alerts and not console.is_json:

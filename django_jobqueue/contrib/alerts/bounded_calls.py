@@ -30,7 +30,7 @@ class BoundedCalls:
         such as a SystemExit: that would end the round of all channels."""
         last = self._threads.get(name)
         if last is not None and last.is_alive():
-            raise NotSent("the last one has not ended yet")
+            raise NotSent("the previous call has not ended yet")
         errors: list[BaseException] = []
 
         def run() -> None:

@@ -29,7 +29,7 @@ def check_alerts(
             yield from _callable(channel)
         elif channel.to == "mail" and not mail_addresses(channel):
             yield Warning(
-                f"The alerts of {channel.name!r} in JOBQUEUE['ALERTS'] reach nobody: "
+                f"The alerts of {channel.name!r} in JOBQUEUE['ALERTS'] reach no one: "
                 "it has no addresses, and ADMINS is empty.",
                 hint='Give it "addresses": ["ops@shop.example"], or fill ADMINS.',
                 id="jobqueue.W040",
@@ -37,7 +37,7 @@ def check_alerts(
         elif channel.to == "webhook" and not channel.secrets:
             yield Warning(
                 f"The webhook {channel.name!r} in JOBQUEUE['ALERTS'] is not signed: "
-                "its receiver cannot know who sends.",
+                "its receiver cannot verify the sender.",
                 hint='Give it "secrets": ["whsec_…"]. manage.py jobqueue alerts '
                 "--new-secret prints one.",
                 id="jobqueue.W041",

@@ -104,7 +104,7 @@ def build() -> Api:
     api = Api(
         title="Job queue",
         version=django_jobqueue.__version__,
-        description="Enqueue jobs, ask for them, and operate the job queue.",
+        description="Enqueue and query jobs, and operate the job queue.",
         urls_namespace="jobqueue_http",
         openapi_url=DOCUMENT,
         docs_url=None,

@@ -114,6 +114,6 @@ def _patterns(what: str, patterns: Iterable[str]) -> tuple[str, ...]:
     for pattern in chosen:
         if not pattern or not pattern.isprintable() or len(pattern) > NAME_LENGTH:
             raise InvalidArguments(
-                f"{pattern!r} is no pattern of {what}; write a name, or 'shop.*'."
+                f"{pattern!r} is not a pattern of {what}; write a name, or 'shop.*'."
             )
     return chosen

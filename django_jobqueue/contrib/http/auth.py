@@ -99,7 +99,7 @@ class DjangoUser:
         if request.method not in SAFE and not _came_from_this_site(request):
             raise Problem(
                 "csrf_failed",
-                "Send the cookie csrftoken and the same as the header X-CSRFToken.",
+                "Send the cookie csrftoken, and its value as the header X-CSRFToken.",
             )
         return UserCaller(user)
 
@@ -133,7 +133,7 @@ def _name_and_password(given: str) -> tuple[str, str]:
     except (binascii.Error, ValueError):
         colon = ""
     if not colon or "\x00" in name:
-        raise Problem("incorrect_password", "These are no credentials of HTTP Basic.")
+        raise Problem("incorrect_password", "These are not HTTP Basic credentials.")
     return name, password
 
 

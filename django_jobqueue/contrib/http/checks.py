@@ -26,7 +26,7 @@ def check_http(
     paths = list(conf.http_auth)
     if not paths:
         yield Warning(
-            "JOBQUEUE['HTTP_AUTH'] is empty: the HTTP API answers nobody.",
+            "JOBQUEUE['HTTP_AUTH'] is empty: the HTTP API refuses every request.",
             hint=f"Name {NAMES[0]}, or take django_jobqueue.contrib.http out of "
             "INSTALLED_APPS.",
             id="jobqueue.W050",
@@ -50,8 +50,8 @@ def check_transport(
         return []
     return [
         Warning(
-            "JOBQUEUE['HTTP_REQUIRE_TLS'] is False: the HTTP API takes tokens that "
-            "anybody on the way can read.",
+            "JOBQUEUE['HTTP_REQUIRE_TLS'] is False: anyone on the network path can "
+            "read the tokens of the HTTP API.",
             hint="Leave it out where the project is deployed; behind a proxy that ends "
             "TLS set SECURE_PROXY_SSL_HEADER.",
             id="jobqueue.W051",

@@ -77,7 +77,7 @@ def _check_length(request: HttpRequest) -> None:
             raise Problem("length_required", "Send Content-Length.")
         return
     if not (text.isascii() and text.isdigit()):
-        raise Problem("invalid_request", "Content-Length is no number.")
+        raise Problem("invalid_request", "Content-Length is not a number.")
     if len(text) > 18 or int(text) > conf.http_max_body:
         raise _too_large()
 

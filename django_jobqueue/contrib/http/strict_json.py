@@ -44,7 +44,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_number(name: str) -> Any:
-    raise ValueError(f"{name} is no number of JSON.")
+    raise ValueError(f"{name} is not a JSON number.")
 
 
 def _finite(text: str) -> float:

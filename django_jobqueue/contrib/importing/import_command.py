@@ -102,7 +102,8 @@ are, so you can repeat the command. The other queue need not be installed.
         ),
         YES._replace(help="Write the schedules, all or none."),
         flag(
-            "disable_there", "Turn off the imported ones in the other queue, in the same transaction."
+            "disable_there",
+            ("Turn off the imported ones in the other queue, in the same transaction."),
         ),
         Argument("scan", "A Python file, or a folder of them.", "PATH"),
         FORMAT._replace(help="Default: text.", default=None),

@@ -139,7 +139,7 @@ def start(
 
 @sync_only()
 def earlier(value: str) -> list[Erasure]:
-    """What was done about this value before, the newest first."""
+    """Earlier erasures of the same value, the newest first."""
     return erasure_rows.earlier(DjangoDatabase(), fingerprints(value))
 
 

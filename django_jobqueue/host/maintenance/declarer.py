@@ -57,8 +57,8 @@ class Declarer(Loop):
             if line not in self._logged:
                 self._logged.add(line)
                 logger.warning(
-                    "Cannot declare %s. What the database has of it holds until then; "
-                    "trying again every %g s",
+                    "Cannot declare %s. The database's values hold until then; trying "
+                    "again every %g s",
                     line,
                     AGAIN_AFTER,
                 )
@@ -71,7 +71,7 @@ def _steps(db: OwnConnection) -> list[Step]:
     return [
         ("job types", list(registry), partial(job_types.declare, db)),
         (
-            "schedules that are gone, of",
+            "gone schedules of",
             names,
             partial(declare_schedules.retire, db, planned),
         ),

@@ -76,8 +76,8 @@ class EndpointWatch(Loop):
             declaration = registry.get(cancel.job_type)
             if declaration is None or not declaration.endpoint:
                 logger.warning(
-                    "Nobody tells %s that job %s is cancelled: this release has no "
-                    "remote_job(%r, endpoint=…)",
+                    "%s is not notified that job %s is cancelled: this release has "
+                    "no remote_job(%r, endpoint=…)",
                     cancel.endpoint,
                     cancel.id,
                     cancel.job_type,
@@ -87,14 +87,14 @@ class EndpointWatch(Loop):
                 status = cancelling.send_cancel(declaration, cancel)
             except (NotDelivered, RemoteExtraMissing) as error:
                 logger.warning(
-                    "%s was not told that job %s is cancelled: %s",
+                    "%s could not be notified that job %s is cancelled: %s",
                     cancel.endpoint,
                     cancel.id,
                     error,
                 )
             else:
                 logger.info(
-                    "%s was told that job %s is cancelled, and answered %d",
+                    "%s was notified that job %s is cancelled, and answered %d",
                     cancel.endpoint,
                     cancel.id,
                     status,

@@ -260,7 +260,7 @@ def listen_works(first: OwnConnection, second: OwnConnection) -> bool:
     works = can_listen(first, second)
     if not works:
         logger.warning(
-            "LISTEN hears nothing: this looks like a transaction pooler. Polling "
+            "LISTEN receives nothing: this looks like a transaction pooler. Polling "
             "instead. For pickup within milliseconds give the settings of this host a "
             "direct connection."
         )

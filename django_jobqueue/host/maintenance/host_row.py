@@ -102,7 +102,7 @@ class HostRow:
             return
         self._passed_on = desired
         if not self._process_table.orders.write(desired):
-            logger.error("What is asked of this host is too long to be passed on")
+            logger.error("The request to this host is too long to be passed on")
         self._process_table.call_supervisor()
 
 

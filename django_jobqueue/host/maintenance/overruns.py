@@ -32,8 +32,8 @@ from django_jobqueue.store.queue.rescue import held
 from django_jobqueue.store.rollup import Count
 
 HELD_THE_LOCK: Final = (
-    "it ran longer than its timeout of {timeout:g} s and could not be told to stop, "
-    "since it held the interpreter's lock; its worker process was killed"
+    "it ran longer than its timeout of {timeout:g} s and could not be asked to stop, "
+    "because it held the interpreter's lock; its worker process was killed"
 )
 
 logger = logging.getLogger("django_jobqueue.maintenance")

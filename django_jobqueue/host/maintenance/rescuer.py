@@ -170,7 +170,7 @@ class Rescuer(Loop):
             return False
         lost = worker_rows.give_up(self._connection, deadlines.clock)
         for worker in lost:
-            logger.warning("Worker %s is given up", worker.name)
+            logger.warning("Worker %s is presumed dead", worker.name)
             self.report(death_of(worker, LAPSED))
         return bool(lost)
 

@@ -17,8 +17,8 @@ logger = logging.getLogger("django_jobqueue.maintenance")
 
 LOG_EVERY: Final = 60.0  # seconds
 WAY_OUT: Final = (
-    "Nothing runs here: no job, no schedule, no rescue, no pruning. If this is the "
-    "database to work on from now on, run: manage.py jobqueue wake"
+    "Nothing runs here: no job, no schedule, no rescue, no pruning. If this is now "
+    "the real database, run: manage.py jobqueue wake"
 )
 
 

@@ -100,7 +100,7 @@ class Standby(Loop):
         was_renewed = lease_rows.renew(self._connection, [beat]).get(claimant.token)
         if was_renewed is None:
             logger.error(
-                "This host is not active any more: its lease %r was taken away, or "
+                "This host is no longer active: its lease %r was taken away, or "
                 "taken over; its workers are stopped",
                 claimant.name,
             )
@@ -132,7 +132,7 @@ class Standby(Loop):
         if self._is_leaving:
             self._release()
             logger.info(
-                "This host is not active any more: operators want no worker here; the "
+                "This host is no longer active: operators parked or drained it; the "
                 "lease %r is free",
                 self._claimant.name,
             )

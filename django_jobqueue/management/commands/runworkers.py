@@ -52,8 +52,8 @@ class Command(BaseCommand):
 
     help = (
         "Run workers: a supervisor and its worker processes. The first SIGTERM or "
-        "SIGINT finishes what runs, the second stops at once. Each setting of the "
-        "JOBQUEUE dict has a flag of its name, which wins over it and over the "
+        "SIGINT lets running jobs finish, the second stops at once. Each setting of "
+        "the JOBQUEUE dict has a flag of its name, which wins over it and over the "
         "environment variable JOBQUEUE_<NAME>. Lists are written a,b and dicts "
         "a=1,b=none."
     )
@@ -72,13 +72,13 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """A flag for every setting, and those of this command alone."""
         parser.add_argument(
-            "--drain", action="store_true", help="Stop when nothing can be run now."
+            "--drain", action="store_true", help="Stop when no job can run now."
         )
         parser.add_argument(
             "--drain-all",
             action="store_true",
-            help="Stop when nothing is left that could be run here, retries and jobs "
-            "for later included.",
+            help="Stop when no job is left that could run here, including retries and "
+            "jobs for later.",
         )
         parser.add_argument(
             "--drain-timeout",
@@ -90,8 +90,11 @@ class Command(BaseCommand):
             "--standby",
             metavar="NAME",
             default="",
-            help="Work only while no other runworkers with this name does; wait else, "
-            "and take over within LEASE and a second when the active one is lost.",
+            help=(
+                "Work only while no other runworkers with this name does; otherwise "
+                "wait, and take over within LEASE and a second when the active one "
+                "is lost."
+            ),
         )
         parser.add_argument(
             "--reload",
@@ -101,7 +104,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--check",
             action="store_true",
-            help="Load all code, check what a start checks, and end before the first "
+            help="Load all code, make the checks of a start, and end before the first "
             "worker starts.",
         )
         parser.add_argument(

@@ -137,7 +137,7 @@ def _id(text: str) -> UUID:
     wanted = id_search(text)
     if wanted is None:
         raise CommandError(
-            f"{text!r} is no id: give it, or its first {SHORTEST} or more digits."
+            f"{text!r} is not an id: give it, or its first {SHORTEST} or more digits."
         )
     rows = BulkOperation.objects.using(conf.database)
     rows = rows.filter(pk__gte=wanted.first, pk__lte=wanted.last).order_by("pk")

@@ -85,7 +85,7 @@ def key_of(text: str) -> UUID:
     is_hex = all(digit in "0123456789abcdef" for digit in digits)
     if not SHORTEST <= len(digits) <= 32 or not is_hex:
         raise CommandError(
-            f"{text!r} is no fingerprint: give it, or its first {SHORTEST} or more "
+            f"{text!r} is not a fingerprint: give it, or its first {SHORTEST} or more "
             "digits."
         )
     first, last = UUID(digits.ljust(32, "0")), UUID(digits.ljust(32, "f"))

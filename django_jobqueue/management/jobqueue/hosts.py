@@ -48,7 +48,7 @@ def batch_size(text: str | None, count: int) -> int:
     number, percent = text.removesuffix("%"), text.endswith("%")
     if not number.isdecimal() or int(number) < 1 or (percent and int(number) > 100):
         raise CommandError(
-            f"--rolling: {text!r} is no share. Write a number of hosts, or 25%."
+            f"--rolling: {text!r} is not a share. Write a number of hosts, or 25%."
         )
     return math.ceil(count * int(number) / 100) if percent else int(number)
 

@@ -35,7 +35,7 @@ def duration(flag: str, text: str | timedelta, accepted: str = DURATIONS) -> tim
         return text
     length = duration_of(str(text))
     if length is None:
-        raise CommandError(f"{flag}: {text!r} is no duration. Write {accepted}.")
+        raise CommandError(f"{flag}: {text!r} is not a duration. Write {accepted}.")
     if length > LONGEST:
         raise CommandError(f"{flag}: {text!r} is more than a hundred years.")
     return length
@@ -57,7 +57,7 @@ def moment(
     except (ValueError, OverflowError):
         zone = timezone.get_current_timezone_name()
         raise CommandError(
-            f"{flag}: {text!r} is no time. Write {TIMES}; without an offset it is "
+            f"{flag}: {text!r} is not a time. Write {TIMES}; without an offset it is "
             f"in the time zone {zone}."
         ) from None
 
@@ -103,7 +103,7 @@ def data_of(words: list[str], annotations: Annotations = UNKNOWN) -> dict[str, A
     for word in words:
         key, sign, text = word.partition("=")
         if not sign or not key:
-            raise CommandError(f"{word!r} is no key=value pair. {ACCEPTED}")
+            raise CommandError(f"{word!r} is not a key=value pair. {ACCEPTED}")
         if key in data:
             raise CommandError(f"{key!r} is given twice.")
         data[key] = _value(key, text, annotations)

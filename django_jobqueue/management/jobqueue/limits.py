@@ -192,8 +192,7 @@ start per turn, instead of one: a number or "code"."""
             given = [name for name in ("rate", "share") if options[name] is not None]
             if len(words) + len(given) != 2 or not words:
                 raise CommandError(
-                    "Name one limit, and the number to be in force, or --rate or "
-                    "--share."
+                    "Name one limit, and a number, or --rate or --share."
                 )
             if "share" in given and options["key"] is None:
                 raise CommandError("--share belongs to one key: give --key, too.")

@@ -163,7 +163,7 @@ class ByFilter:
         **how: Any,
     ) -> None:
         if verb.bulk is None:
-            raise TypeError(f"{verb.name} is no bulk operation")
+            raise TypeError(f"{verb.name} is not a bulk operation")
         self._console = console
         self._verb = verb
         self._operation = verb.bulk

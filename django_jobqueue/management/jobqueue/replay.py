@@ -222,8 +222,8 @@ def _warn(console: Console, options: Options, chosen: ByFilter) -> None:
 def _warn_of_expiry(console: Console, options: Options, past: int) -> None:
     if past and options["expires"] == ReplayExpiry.KEEP:
         console.warn(
-            f"{counted(past, 'job')} will expire again at once; say --expires same or "
-            "--expires never if that is not wanted."
+            f"{counted(past, 'job')} will expire again at once; pass --expires same or "
+            "--expires never to avoid that."
         )
 
 

@@ -63,9 +63,7 @@ operator made, and override one that the code declares.
     arguments = (
         Argument("name", "The schedule.", "NAME", words="1"),
         *(flag(name, one.summary, either="verb") for name, one in VERBS.items()),
-        flag(
-            "reset", "Clear all overrides.", either="verb"
-        ),
+        flag("reset", "Clear all overrides.", either="verb"),
         Argument("reason", "Shown with the pause."),
         Argument(
             "rule",
@@ -140,7 +138,7 @@ def _gone(name: str) -> str:
     row = Schedule.objects.using(conf.database).get(name=name)
     if row.gone_at is None:
         return ""
-    return " No code declares it any more, so it does not fire; --delete deletes it."
+    return " No code declares it, so it does not fire; --delete deletes it."
 
 
 def _delete(console: Console, options: Options, name: str) -> None:

@@ -67,8 +67,8 @@ jobqueue health."""
         ),
         flag(
             "check",
-            "Compare with thresholds first: exit code 0 is healthy, 2 is not, and 3 if "
-            "it cannot be told.",
+            "Compare with thresholds first: exit code 0 is healthy, 2 is not, and 3 is "
+            "unknown.",
         ),
         *group("thresholds, with --check", health_check.THRESHOLDS),
     )

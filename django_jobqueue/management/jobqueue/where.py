@@ -147,7 +147,8 @@ def job_id(text: str) -> UUID:
     wanted = id_search(text)
     if wanted is None:
         raise CommandError(
-            f"{text!r} is no job id: give it, or its first {SHORTEST} or more digits."
+            f"{text!r} is not a job id: give it, or its first {SHORTEST} or more "
+            "digits."
         )
     if wanted.is_exact:
         return wanted.first

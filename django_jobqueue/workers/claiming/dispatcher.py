@@ -285,7 +285,7 @@ class Dispatcher(Loop):
         try:
             self._catch_up()
         except StoreUnavailable:
-            logger.warning("What was claimed and not started could not be given back")
+            logger.warning("Claimed jobs that had not started could not be given back")
         self._connection.close()
 
     def _catch_up(self) -> None:

@@ -351,7 +351,7 @@ class Completer(Loop):
         brief = self._deferred.has_locked or self._is_closing
         for left in apply_in_parts(self._connection, attempts, write, brief=brief):
             logger.warning(
-                "The last reports of %d attempts are not written: %s",
+                "The last reports of %d attempts could not be stored: %s",
                 len(left.items),
                 in_a_line(left.error),
             )

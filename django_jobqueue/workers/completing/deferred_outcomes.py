@@ -139,7 +139,7 @@ def without_content(finished: Finished, error: psycopg.Error) -> Finished | None
     if outcome.verb is Verb.SUCCEED:
         note = json.dumps({"not_kept": f"the database refused the result: {text}"})
         return replace(finished, outcome=replace(outcome, result=note))
-    note = f"the database refused what was to be kept of this: {text}"
+    note = f"the database refused the details of this: {text}"
     failure = outcome.failure and outcome.failure._replace(
         message=note, traceback="", frames=[]
     )

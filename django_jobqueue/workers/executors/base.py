@@ -175,7 +175,7 @@ def safely(clean: Callable[[], None]) -> None:
         clean()
     except BaseException:  # a SystemExit would end the thread, and its slot with it
         forking.end_if_forked()
-        logger.exception("Looking after the connections between jobs failed")
+        logger.exception("Resetting the connections between jobs failed")
 
 
 def in_thread(name: str, function: Callable[[], None]) -> threading.Thread:

@@ -91,7 +91,7 @@ class Coroutines(Executor):
         if self.is_dead:
             return "the event loop of async jobs has ended"
         if self._sync_calls.is_blocked(now):
-            return "sync code of an async job that has ended does not end"
+            return "sync code of a finished async job does not end"
         return None
 
     @property
@@ -159,7 +159,7 @@ class Coroutines(Executor):
                     return
                 logger.error(
                     "A handler stopped the event loop of async jobs, or cancelled all "
-                    "its tasks (%s: %s); the loop goes on",
+                    "its tasks (%s: %s); the loop continues",
                     type(error).__name__,
                     error,
                 )
@@ -252,7 +252,7 @@ class Coroutines(Executor):
                     [asyncio.ensure_future(check)], timeout=CHECK_TIMEOUT
                 )
         except Exception:
-            logger.exception("The connection of async jobs could not be looked at")
+            logger.exception("The connection of async jobs could not be checked")
         self._refreshing = None
         self._fill()
 

@@ -119,7 +119,7 @@ def test_the_day_of_a_type_is_seen_with_its_deploys_beside_the_day_before(
     me.page.get_by_role("img", name=today).first.wait_for()
     me.press("Compare with the day before")
     me.sees("all, the period before")
-    me.unfold("What the upright lines are")
+    me.unfold("What the vertical lines mean")
     me.page.locator("li", has_text=f"release {NEW} began").wait_for()
     me.press(NEW, within="#jq-curves")
     only = "last 24 hours: 6 succeeded, 0 failed"

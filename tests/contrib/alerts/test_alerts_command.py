@@ -63,7 +63,7 @@ def test_a_test_that_a_channel_does_not_accept_is_an_error() -> None:
     ("arguments", "problem"),
     [
         (["--test", "--channel", "takr"], "Did you mean 'taker'?"),
-        (["--channel", "taker"], "--channel goes with --test alone"),
+        (["--channel", "taker"], "--channel works only with --test"),
         (["--limit", "0"], "at least 1"),
     ],
 )

@@ -105,7 +105,7 @@ def test_a_token_that_cannot_be_is_refused_and_an_expiry_is_kept(
         ({"name": "a\tb"}, "name"),
         ({"scopes": []}, "scopes: This field is required"),
         ({"scopes": ["everything"]}, "everything is not one of the available choices"),
-        ({"job_types": "a\tb"}, "is no pattern of job types"),
+        ({"job_types": "a\tb"}, "is not a pattern of job types"),
         ({"expires_at": "2020-01-01T00:00"}, "must be in the future"),
         ({"expires_at": "soon"}, "Enter a valid date"),
     ):

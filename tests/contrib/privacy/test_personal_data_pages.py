@@ -178,7 +178,7 @@ def test_what_was_done_before_and_running_jobs_that_remain_are_told(
     step_to_the_end(anna)
     before = Erasure.objects.get().pk
     page = get(anna, find(anna))
-    assert "Done before about this value" in page.text
+    assert "Earlier actions on this value" in page.text
     assert page_of("erasure", before) in page.links
     Erasure.objects.filter(pk=before).update(remaining={"running": 2})
     page = get(anna, page_of("erasure", before))
