@@ -1,4 +1,4 @@
-"""Limits whose keys may be shown: keys are arguments of jobs, some of them sensitive."""
+"""Limits whose keys may be shown: they are arguments of jobs, and may be sensitive."""
 
 from __future__ import annotations
 
