@@ -97,7 +97,7 @@ def test_e008_a_server_that_is_too_old_for_us_or_for_django(
 
 def test_w002_a_server_that_is_not_there_or_refuses_us(tmp_path: Path) -> None:
     with database("gone", HOST=str(tmp_path), PORT="5432"):
-        start = "The database 'gone' cannot be queried:  "
+        start = "The database 'gone' cannot be queried: "
         hint = "Until it can be reached, workers wait and enqueues raise."
         only(asked("gone"), "W002", start, str(tmp_path), hint)
     with database("other", NAME="no_such_database"):

@@ -248,7 +248,9 @@ def test_the_jobs_of_groups_are_changed_as_in_the_admin(
 def test_a_group_is_resolved_when_its_replay_starts() -> None:
     group()
     said = jobqueue("failures replay 5f1c --resolve")
-    assert said.err.endswith("The group is not resolved, since no job was replayed.\n")
+    assert said.err.endswith(
+        "The group is not resolved, because no job was replayed.\n"
+    )
     make_archived(2, fingerprint=ONE)
     jobqueue("failures replay 5f1c --resolve --dry-run")
     assert FailureGroup.objects.get().state == "open"

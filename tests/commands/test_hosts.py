@@ -99,7 +99,7 @@ def test_what_cannot_be_is_refused_and_nobody_is_asked() -> None:
         "scale --all --threads many": "threads must be a whole number",
         "scale --all --threads 0 --async-slots 0": "nothing can run",
         "drain --all --processes 1": "--processes goes with scale alone.",
-        "stop --all": "1 host would be stopped: say --yes to confirm.",
+        "stop --all": "1 host would be stopped: pass --yes to confirm.",
         "restart --all --rolling 0": "--rolling: '0' is not a share.",
         "restart --all --rolling 150%": "--rolling: '150%' is not a share.",
         "restart --all --wait soon": "--wait: 'soon' is not a duration.",
@@ -145,7 +145,7 @@ def test_a_rolling_restart_ends_with_the_first_host_that_fails(
         host(f"web-{number}:1")
     obeys("web-2:1")
     assert refusal("hosts restart --all --rolling 1") == (
-        "web-2:1: The code does not start: no. 2 more were not asked."
+        "web-2:1: The code does not start: no. 2 more got no request."
     )
     assert set(desired()) == {"web-1:1", "web-2:1"}
 

@@ -42,7 +42,7 @@ def test_the_list_says_who_holds_which_lease_and_for_how_long() -> None:
     assert lines[1][-1] == "1,234"
     assert "free" in jobqueue("leases list --all").out
     Lease.objects.all().delete()
-    assert jobqueue("leases").out == "Nobody holds a lease.\n"
+    assert jobqueue("leases").out == "No lease is held.\n"
 
 
 def test_the_list_for_programs_has_stable_keys() -> None:

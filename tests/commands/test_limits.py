@@ -141,11 +141,11 @@ def test_what_makes_no_sense_is_refused() -> None:
         "-2": "at least -1",
         f"2 --key {'k' * 151}": "150 characters",
         "--rate often": "must be a rate, such as",
-        "--share 3": "--share is of one key: give --key as well",
+        "--share 3": "--share belongs to one key: give --key, too",
         "--share 0 --key 7": "share must be a whole number of at least 1",
         "--share 1001 --key 7": "share must be at most 1,000",
         "--share unlimited --key 7": "must be a whole number, code, not",
-        "--share 3 --rate 1/s --key 7": "Name one limit, and the",
+        "--share 3 --rate 1/s --key 7": "Name one limit, and a",
         "3 --rate 1/s": "Name one limit, and a number",
     }
     reasons |= {f"override {KEYED} {line}": why for line, why in of_override.items()}

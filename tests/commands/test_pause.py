@@ -93,7 +93,7 @@ def test_a_pause_and_a_resume_say_what_they_found() -> None:
         said = jobqueue(f"pause {name} {flags}")
         paused = f"{one.capitalize()}s paused until they are resumed: "
         assert said.out.startswith(paused)
-        again = f"Paused already; reason and end are replaced: {name}.\n"
+        again = f"Already paused; reason and end are replaced: {name}.\n"
         assert again in said.err
         done = Said(f"{one.capitalize()}s resumed: {name}.\n", "")
         assert jobqueue(f"resume {name} {flags}") == done

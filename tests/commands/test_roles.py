@@ -51,7 +51,7 @@ def test_the_second_time_nothing_changes() -> None:
     jobqueue("roles")
     before = {role: rights(role) for role in ROLES}
     said = jobqueue("roles")
-    assert said.out.count("has its rights already.") == len(ROLES)
+    assert said.out.count("already has its rights.") == len(ROLES)
     assert {role: rights(role) for role in ROLES} == before
 
 

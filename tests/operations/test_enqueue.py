@@ -50,7 +50,7 @@ def test_an_id_of_the_callers_is_used_once(worker: HandDriven) -> None:
     second = jobs.add.using(id=str(id)).enqueue(2)
     assert (first.id, second.id, second.data) == (id, id, {"a": 1})
     worker.work()
-    with pytest.raises(AlreadyArchived, match=f"{id} is over already .succeeded."):
+    with pytest.raises(AlreadyArchived, match=f"{id} has already ended .succeeded."):
         jobs.add.using(id=id).enqueue(3)
     assert [job.id for job in archived()] == [id]
     assert queued() == []

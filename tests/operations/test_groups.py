@@ -128,7 +128,7 @@ def test_notes_stand_above_the_older_ones(monkeypatch: pytest.MonkeyPatch) -> No
 def test_what_cannot_be_is_refused() -> None:
     today: Any = timezone.now().date()
     calls: list[tuple[Callable[[], Any], str]] = [
-        (lambda: operations.resolve(["x"]), "no fingerprint"),
+        (lambda: operations.resolve(["x"]), "not a fingerprint"),
         (lambda: operations.resolve([], in_release="x" * 101), "longer than 100"),
         (lambda: operations.ignore([], until=today), "until"),
         (lambda: operations.assign([], "x" * 1_001), "longer than 1,000"),

@@ -100,7 +100,7 @@ def test_a_wrong_replay_is_refused(worker: HandDriven) -> None:
     with pytest.raises(UnknownJobType, match="Did you mean 'tests.sample.fail_with'"):
         operations.replay(old.id)
     made = jobs.add.enqueue(1)
-    with pytest.raises(NotReplayable, match="is queued; only a job that is over"):
+    with pytest.raises(NotReplayable, match="is queued; only a finished job"):
         operations.replay(made.id)
     assert operations.replay_many([made.id, uuid4()]) == {}
 

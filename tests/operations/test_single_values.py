@@ -142,7 +142,7 @@ def test_the_functions_that_take_several_are_known() -> None:
 
 def test_those_that_take_one_refuse_several_and_those_that_want_a_list_say_so() -> None:
     for call in (operations.get_job, operations.replay, progress.progress_of):
-        with pytest.raises(InvalidArguments, match="no job id"):
+        with pytest.raises(InvalidArguments, match="not a job id"):
             call([ID])  # type: ignore[operator]
     with pytest.raises(InvalidArguments, match="A name must be a string"):
         operations.override(["a", "b"], priority=1)  # type: ignore[arg-type]

@@ -87,4 +87,4 @@ def _print(console: Console, findings: list[Finding], is_all: bool) -> None:
         if one.advice:
             console.print(f"{'':{width}}  {one_line(one.advice)}")
     fine = sum(one.level is Level.OK for one in findings)
-    console.info(f"{counted(fine, 'check')} found no problem.")
+    console.info(f"{counted(fine, 'check')} passed.")

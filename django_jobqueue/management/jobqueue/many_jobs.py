@@ -117,7 +117,7 @@ def make_sure(
         console.make_sure(
             ask.format(rows=rows, done=done),
             f"Nothing was {done}.",
-            f"{rows} would be {done}. More than one needs a confirmation: say --yes. "
+            f"{rows} would be {done}. More than one needs confirmation: pass --yes. "
             "--dry-run shows what it would be.",
         )
 

@@ -39,14 +39,14 @@ Show waiting and running jobs, workers, failures and pauses.
 
 Queues         by queue and job type: ready jobs, later ones (waiting for their
                time), retrying ones (later ones that ran before), running ones,
-               and how long the oldest ready job has waited. Counts stop at {CAP:,}.
+               and the oldest ready job's wait. Counts stop at {CAP:,}.
 Workers        running jobs (short ones are claimed ahead, so there may be more
                than slots), slots, remaining lease, memory, age and queues;
                also those that ended in the last 10 minutes.
 Standby        the active host among those started by runworkers --standby.
-The last hour  by the minute: attempts that succeeded, failed for good or will be
-               retried; waits and run times. A percentile is the upper bound of
-               its bucket, at most 58 % above the true value.
+The last hour  by the minute: attempts that succeeded, failed for good or are to
+               be retried; waits and run times. A percentile is the upper bound
+               of its bucket, at most 58 % above the true value.
 
 A notice says when no worker is alive, or when jobs wait that no living worker
 would claim. With --check the first line and the exit code are those of

@@ -104,8 +104,8 @@ def test_a_crash_makes_an_alert_and_what_a_failed_transaction_recorded_none(
         assert not Alert.objects.exists()
         rescue.rescue(own, [worker], crashed=True, reason="killed by signal 9")
         alerter.tick()
-    text = f"A worker died while a job of type {ADD} ran. Whether that did it is not "
-    assert texts(sent) == [f"{text}known."]
+    text = f"A worker died while a job of type {ADD} ran. Whether that job caused "
+    assert texts(sent) == [f"{text}it is unknown."]
 
 
 def test_each_channel_gets_what_it_wants(own: OwnConnection, alerter: Alerter) -> None:

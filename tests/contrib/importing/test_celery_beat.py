@@ -110,7 +110,7 @@ def test_a_crontab_is_shown_and_nothing_written(tables: Tables) -> None:
     tables.crontab(timezone="Europe/Berlin")
     out = imported().out
     assert "30 2 * * * (Europe/Berlin)  schedule" in out
-    assert out.endswith("1 schedule would be made. Nothing was changed; say --yes.\n")
+    assert out.endswith("1 schedule would be made. Nothing was changed; pass --yes.\n")
     assert "1 schedule would be made." in imported("--yes --dry-run").out
     assert not ours().exists()
 

@@ -72,7 +72,7 @@ def test_it_deletes_and_with_a_key_it_takes_short_values() -> None:
 def test_running_jobs_are_left_to_a_worker() -> None:
     make(data={"to": MAIL}, status="running", started_at=ago(5), attempts=1)
     out = jobqueue(f"personal-data erase {MAIL} --yes").out
-    assert "Left: 1 running job. A worker goes on" in out
+    assert "Left: 1 running job. A worker continues" in out
     row = Erasure.objects.get()
     assert (row.state, row.value) == ("running", MAIL)
     assert QueuedJob.objects.get(pk=row.job_id).data == {"erasure": str(row.pk)}
@@ -83,7 +83,7 @@ def test_nothing_is_erased_without_a_confirmation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     archive(data={"to": MAIL})
-    assert "say --yes" in refusal(f"personal-data erase {MAIL}")
+    assert "pass --yes" in refusal(f"personal-data erase {MAIL}")
     monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
     assert "Nothing was changed" in refusal(f"personal-data erase {MAIL}")
     assert not Erasure.objects.exists()
