@@ -228,7 +228,7 @@ def test_the_jobs_of_groups_are_changed_as_in_the_admin(
     assert set(dry["ids"]) <= chosen
     said = jobqueue(f"{both} --dry-run").out
     assert said.startswith(f"3 jobs would be {done}.\n")
-    assert "More than one needs a confirmation" in refusal(both)
+    assert "More than one needs confirmation" in refusal(both)
     monkeypatch.setattr("sys.stdin", Terminal("no\n"))
     assert f"Nothing was {done}" in refusal(both)
     assert not BulkOperation.objects.exists()

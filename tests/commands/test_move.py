@@ -165,7 +165,7 @@ def test_more_than_one_needs_a_yes(monkeypatch: pytest.MonkeyPatch) -> None:
     ids = set(make_many(2))
     line = f"{TO} --queue default"
     assert refusal(line).startswith(
-        "2 jobs would be moved to second. More than one needs a confirmation"
+        "2 jobs would be moved to second. More than one needs confirmation"
     )
     monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
     assert refusal(line) == "Nothing was moved to second."

@@ -268,7 +268,7 @@ def test_more_than_one_job_needs_a_yes(
     jobs.add.enqueue_many([{"a": 1}] * 2)
     make_archived(2)
     line = f"{verb} --where type:sample.add {'--reason x' if verb == 'fail' else ''}"
-    assert "More than one needs a confirmation" in refusal(line)
+    assert "More than one needs confirmation" in refusal(line)
     monkeypatch.setattr("sys.stdin", Terminal("no\n"))
     assert refusal(line).startswith("Nothing was")
     assert (QueuedJob.objects.count(), ArchivedJob.objects.count()) == (2, 2)
@@ -331,7 +331,7 @@ def test_bulk_operations_are_listed_shown_stopped_and_undone() -> None:
     assert str(row.pk) in jobqueue("operations list --state done").out
     assert "3 of 3" in jobqueue(f"operations show {row.pk.hex[:12]}").out
     assert "is done: it cannot be stopped" in refusal(f"operations stop {row.pk}")
-    assert "More than one needs a conf" in refusal(f"operations undo {row.pk}")
+    assert "More than one needs conf" in refusal(f"operations undo {row.pk}")
     assert BulkOperation.objects.count() == 1
     said = jobqueue(f"operations undo {row.pk} --yes")
     assert "cancels 3 created jobs that have not started" in said.out
