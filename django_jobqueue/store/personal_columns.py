@@ -82,8 +82,8 @@ SOURCES: Final = (
         name=QUEUED,
         label=_("Waiting jobs"),
         effect=_(
-            "Waiting jobs are cancelled if their data hold the value: they could not "
-            "do their work without it."
+            "Waiting jobs are cancelled if their data contains the value: they could "
+            "not run without it."
         ),
         table="jobqueue_queuedjob",
         order=_UUID,
@@ -156,7 +156,7 @@ SOURCES: Final = (
         name="schedules",
         label=_("Schedules"),
         page="schedule",
-        effect=_("Schedules are paused if their data hold the value."),
+        effect=_("Schedules are paused if their data contains the value."),
         table="jobqueue_schedule",
         order=_NAME,
         columns=(

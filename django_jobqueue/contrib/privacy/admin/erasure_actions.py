@@ -230,7 +230,7 @@ class StopErasure(Stop):
 def _warnings(row: Erasure) -> list[str]:
     effects = [one.effect for name, one in all_places().items() if name in row.counted]
     return [
-        gettext("Nothing brings the values back."),
+        gettext("The values cannot be restored."),
         *map(str, filter(None, effects)),
     ]
 

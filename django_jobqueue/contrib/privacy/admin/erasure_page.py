@@ -101,7 +101,7 @@ def all_places() -> dict[str, Source]:
     named = {one.name: one for one in sources()}
     queued = named.pop(QUEUED)
     effect = _(
-        "Running jobs are left. A worker waits for them and goes on afterwards; "
+        "Running jobs are left alone. A worker waits for them and then continues; "
         "cancel them if that takes too long."
     )
     running = replace(queued, label=_("Running jobs"), effect=effect)
