@@ -109,7 +109,7 @@ def test_a_wait_that_lasts_too_long_says_for_what(
     )
     gate.set()
     worker.wait_idle()
-    with pytest.raises(RuntimeError, match=r"Call its start\(\) first"):
+    with pytest.raises(RuntimeError, match=r"Call start\(\) first"):
         django_jobqueue.worker().wait_idle()
 
 
