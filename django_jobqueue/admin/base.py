@@ -39,6 +39,10 @@ REVEAL_DATA = "reveal_job_data"
 class JobQueueAdmin(ModelAdmin):
     """The base of every page of the job queue."""
 
+    # Also of the models of rooms: Django looks for those of their own apps.
+    change_list_template = "admin/jobqueue/change_list.html"
+    change_form_template = "admin/jobqueue/change_form.html"
+    object_history_template = "admin/jobqueue/object_history.html"
     list_per_page = 50
     list_max_show_all = 0
     show_facets = ShowFacets.NEVER  # an aggregate over the table for each choice
