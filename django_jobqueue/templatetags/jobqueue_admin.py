@@ -13,7 +13,6 @@ from django.contrib.admin.templatetags import admin_list, admin_modify
 from django.contrib.admin.templatetags.base import InclusionAdminNode
 from django.template.base import Parser, Token
 from django.template.library import InclusionNode
-from django.utils.safestring import SafeString, mark_safe
 
 register = template.Library()
 
@@ -24,14 +23,14 @@ class RoomNode(template.Node):
     def __init__(self, node: InclusionAdminNode) -> None:
         self._node = node
 
-    def render(self, context: Any) -> SafeString:
+    def render(self, context: Any) -> Any:
         """As Django's."""
         opts, name = context["opts"], self._node.template_name
         own = f"admin/{opts.app_label}/{opts.model_name}/{name}"
         names = [own, f"admin/jobqueue/{name}", f"admin/{name}"]
         engine = context.template.engine
         context.render_context[self._node] = engine.select_template(names)
-        return mark_safe(InclusionNode.render(self._node, context))
+        return InclusionNode.render(self._node, context)
 
 
 def _of_any_room(library: Any, name: str) -> None:
