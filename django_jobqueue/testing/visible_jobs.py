@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import registry
@@ -10,9 +10,9 @@ from django_jobqueue.enqueueing.handler import Handler
 from django_jobqueue.enqueueing.immediate_jobs import memory
 from django_jobqueue.exceptions import UnknownJobType
 from django_jobqueue.store import find
-from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.connection import Database, DjangoDatabase
+from django_jobqueue.store.find import ARCHIVED, QUEUED, job_of
 from django_jobqueue.store.rows import Job
-from django_jobqueue.testing.all_jobs import enqueued
 
 
 def seen() -> list[Job]:
@@ -43,3 +43,11 @@ def known_name_of(handler: Any) -> str:
         if name not in known:
             raise UnknownJobType(name, registry.near(name, known))
     return name
+
+
+ENQUEUED: Final = f"{QUEUED} UNION ALL {ARCHIVED} ORDER BY id"
+
+
+def enqueued(db: Database) -> list[Job]:
+    """All jobs, waiting, running and over, in the order in which they were made."""
+    return [job_of(row) for row in db.fetch(ENQUEUED)]
