@@ -10,6 +10,7 @@ import asyncio
 import os
 import threading
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from uuid import UUID
 
@@ -107,7 +108,14 @@ def wait(id: UUID | str, timeout: float | None = None) -> Job:
     cancelled is over, too: see its ``status``. Raises TimeoutError, JobNotFound, and
     RuntimeError in a transaction: workers see its jobs only when it commits.
     """
-    waiting, woken = Waiting(id, timeout), threading.Event()
+    return until_over(Waiting(id, timeout), threading.Event())
+
+
+def until_over(
+    waiting: Waiting, woken: threading.Event, gives_up: Callable[[], bool] = bool
+) -> Job:
+    """The job of this wait when it is over; ``woken`` ends its rests. Raises as
+    ``wait``, a TimeoutError also when it ``gives_up``."""
     job = waiting.check()
     if job is not None:
         return job
@@ -116,6 +124,8 @@ def wait(id: UUID | str, timeout: float | None = None) -> Job:
             woken.wait(waiting.seconds_until_check())
             woken.clear()
             job = waiting.check()
+            if job is None and gives_up():
+                raise TimeoutError(f"Nobody waits for job {waiting.id} any more.")
     return job
 
 

@@ -61,8 +61,8 @@ class Cron(NamedTuple):
         if moment >= READABLE[1]:
             return None
         after = max(moment, READABLE[0]).astimezone(UTC)
-        found = _next_after(self.expression, ZoneInfo(self.time_zone), after)
-        return None if found is None or found > READABLE[1] else found
+        fires_at = _next_after(self.expression, ZoneInfo(self.time_zone), after)
+        return None if fires_at is None or fires_at > READABLE[1] else fires_at
 
 
 class Every(NamedTuple):

@@ -14,6 +14,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.contrib.http import schemas, type_schemas
 from django_jobqueue.contrib.http.access import VIEW, caller_of, may_read, require
 from django_jobqueue.contrib.http.api_tokens import Scope
+from django_jobqueue.contrib.http.callers import identity_of
 from django_jobqueue.contrib.http.endpoint import answer, endpoint
 from django_jobqueue.contrib.http.job_objects import (
     is_job_id,
@@ -26,7 +27,7 @@ from django_jobqueue.contrib.http.long_polls import long_poll
 from django_jobqueue.exceptions import JobNotFound
 from django_jobqueue.models import JobType
 from django_jobqueue.store.rows import Job
-from django_jobqueue.waiting import wait as wait_for
+from django_jobqueue.waiting import Waiting, until_over
 
 Wait = Annotated[
     int,
@@ -96,7 +97,8 @@ def _job(
 ) -> HttpResponse:
     job = _visible(request, operations.get_job(id), job_type)
     if wait and not job.is_over:
-        job = _visible(request, _when_over(job, wait), job_type)
+        caller = identity_of(caller_of(request))
+        job = _visible(request, _when_over(job, wait, caller), job_type)
     return answer(200, job_object(job, caller_of(request)), partial=True)
 
 
@@ -108,12 +110,13 @@ def _visible(request: HttpRequest, job: Job, job_type: str | None) -> Job:
     return job
 
 
-def _when_over(job: Job, seconds: int) -> Job:
+def _when_over(job: Job, seconds: int, caller: str) -> Job:
     """The job when it is over, or after this time."""
-    with long_poll() as may_wait:
-        if not may_wait:
+    with long_poll(caller) as poll:
+        if poll is None:
             return job
+        waiting = Waiting(job.id, seconds)
         try:
-            return wait_for(job.id, seconds)
+            return until_over(waiting, poll.woken, lambda: poll.is_over)
         except TimeoutError:
             return operations.get_job(job.id)

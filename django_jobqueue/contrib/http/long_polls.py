@@ -1,40 +1,71 @@
-"""Bounds how many requests of this process wait at once."""
+"""Bounds how many requests of this process wait at once, and shares that between
+callers."""
 
 from __future__ import annotations
 
+import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import BoundedSemaphore
+from typing import Final
 
 from django_jobqueue.conf import conf
 
 
-class Waiters:
-    """Places for requests that wait."""
+class LongPoll:
+    """A request that waits, until it gives up its place."""
+
+    def __init__(self, caller: str) -> None:
+        self.caller = caller
+        self.woken = threading.Event()
+        self.is_over = False  # another caller waits instead
+
+    def end(self) -> None:
+        """Let it answer at once, as after its time."""
+        self.is_over = True
+        self.woken.set()
+
+
+class LongPolls:
+    """The requests that wait, the oldest first."""
 
     def __init__(self) -> None:
-        self._number = 0
-        self._places = BoundedSemaphore(1)
+        self._lock = threading.Lock()
+        self._waiting: list[LongPoll] = []
 
-    def places(self) -> BoundedSemaphore:
-        """The places that are in force by the settings."""
-        number = conf.http_long_polls
-        if number != self._number:
-            self._number, self._places = number, BoundedSemaphore(max(1, number))
-        return self._places
+    def enter(self, caller: str) -> LongPoll | None:
+        """Let a request wait. Where as many do as may, the oldest one of the caller
+        with most of them gives up its place to one with fewer; None: this has as many.
+        """
+        poll = LongPoll(caller)
+        with self._lock:
+            if len(self._waiting) >= conf.http_long_polls:
+                numbers = Counter(one.caller for one in self._waiting)
+                most = max(numbers.values(), default=0)
+                if numbers[caller] >= most:
+                    return None
+                oldest = next(o for o in self._waiting if numbers[o.caller] == most)
+                self._waiting.remove(oldest)
+                oldest.end()
+            self._waiting.append(poll)
+        return poll
+
+    def leave(self, poll: LongPoll) -> None:
+        """It does not wait any more."""
+        with self._lock:
+            if not poll.is_over:
+                self._waiting.remove(poll)
 
 
-_waiters = Waiters()
+_polls: Final = LongPolls()
 
 
 @contextmanager
-def long_poll() -> Iterator[bool]:
-    """Whether the request may wait in this block."""
-    places = _waiters.places()
-    if not conf.http_long_polls or not places.acquire(blocking=False):
-        yield False
-        return
+def long_poll(caller: str) -> Iterator[LongPoll | None]:
+    """What the request of this caller waits with in this block; None if it may not."""
+    poll = _polls.enter(caller)
     try:
-        yield True
+        yield poll
     finally:
-        places.release()
+        if poll is not None:
+            _polls.leave(poll)

@@ -12,6 +12,7 @@ from django.db import OperationalError, connections
 
 from django_jobqueue.conf import conf
 from django_jobqueue.contrib.http.lane_scans import LaneScans
+from django_jobqueue.contrib.http.long_polls import LongPoll
 from django_jobqueue.contrib.http.problems import Problem
 from django_jobqueue.contrib.http.remote_attempts import Attempts
 from django_jobqueue.contrib.http.waiting_workers import WaitingWorkers
@@ -137,10 +138,10 @@ class Claims:
                 break  # nothing beside it, nor before it
         return self._startable(jobs)
 
-    def wait(self, limit: int, seconds: float) -> list[HeldJob]:
-        """The same, and wait for a job so long. The lease is renewed meanwhile. Raises
-        Problem."""
-        woken, deadline = threading.Event(), time.monotonic() + seconds
+    def wait(self, limit: int, seconds: float, poll: LongPoll) -> list[HeldJob]:
+        """The same, and wait for a job so long, or until the ``poll`` is over. The
+        lease is renewed meanwhile. Raises Problem."""
+        woken, deadline = poll.woken, time.monotonic() + seconds
         id, group, alias = self._worker.id, self._group(), self._db.alias
 
         def wake() -> None:
@@ -161,6 +162,7 @@ class Claims:
                         jobs = self.take(limit)
                         left = deadline - time.monotonic()
                         is_over = bool(jobs) or left <= 0 or self._worker.is_to_stop
+                        is_over = is_over or poll.is_over
                     finally:
                         if is_over:
                             worker_rows.set_listening(self._db, id, False)

@@ -135,9 +135,10 @@ def claim_jobs(request: HttpRequest, worker: WorkerId, body: ClaimBody) -> HttpR
     jobs = claims.take(wanted.limit)
     has_waited = False
     if not jobs and wanted.wait and not alive.is_to_stop:
-        with long_poll() as has_waited:
-            if has_waited:
-                jobs = claims.wait(wanted.limit, wanted.wait)
+        with long_poll(owner) as poll:
+            if poll is not None:
+                jobs = claims.wait(wanted.limit, wanted.wait, poll)
+                has_waited = not poll.is_over
     claimed = worker_schemas.ClaimedJobs(
         jobs=[_claimed(one) for one in jobs],
         asked=claims.asked,

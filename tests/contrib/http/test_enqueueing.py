@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from threading import Barrier
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 from django.apps import apps
@@ -19,6 +19,7 @@ from django_jobqueue.contrib.http import job_routes
 from django_jobqueue.contrib.http.tokens import create_token
 from django_jobqueue.enqueueing.handler import Handler
 from django_jobqueue.models import ArchivedJob, QueuedJob
+from django_jobqueue.waiting import Waiting
 from tests.contrib.http.conftest import Program, problem
 from tests.sample import jobs
 from tests.store.rows import archive
@@ -377,11 +378,11 @@ def test_a_job_that_moves_out_of_sight_while_it_is_waited_for_is_not_shown(
 ) -> None:
     job = jobs.add.using(queue="tenant-a").enqueue(a=1)
 
-    def move(id: UUID, seconds: float) -> Any:
-        operations.reschedule(id, queue="tenant-b")
+    def move(waiting: Waiting, *_: Any) -> Any:
+        operations.reschedule(waiting.id, queue="tenant-b")
         raise TimeoutError
 
-    monkeypatch.setattr(job_routes, "wait_for", move)
+    monkeypatch.setattr(job_routes, "until_over", move)
     ours = program("read", queues=["tenant-a"])
     assert ours.send("GET", path_of(job.id)).status_code == 200
     problem(ours.send("GET", path_of(job.id) + "?wait=1"), 404, "job_not_found")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.db import connection, connections
 
 from django_jobqueue import enqueue_many
 from django_jobqueue.contrib.http import waiting_workers
+from django_jobqueue.contrib.http.long_polls import LongPolls
 from django_jobqueue.contrib.http.waiting_workers import (
     FOLLOWERS,
     MOST_ASKING,
@@ -20,6 +23,7 @@ from django_jobqueue.contrib.http.waiting_workers import (
 from django_jobqueue.models import JobType, QueuedJob, Worker
 from tests.contrib.http.conftest import Program
 from tests.contrib.http.test_remote_workers import TYPE, Remote
+from tests.sample import jobs
 from tests.support.waiting import eventually
 
 MANY = MOST_ASKING + 4
@@ -65,8 +69,13 @@ def test_who_got_jobs_wakes_some_others_of_its_group() -> None:
 
 def claim(node: Remote, wait: int = 30) -> Any:
     """Wait for a job, in a thread."""
+    return claimed(node, wait)["jobs"]
+
+
+def claimed(node: Remote, wait: int = 30) -> Any:
+    """The answer to it."""
     try:
-        return node.send("POST", "/claim", {"limit": 1, "wait": wait}).json()["jobs"]
+        return node.send("POST", "/claim", {"limit": 1, "wait": wait}).json()
     finally:
         connections["default"].close()
 
@@ -105,6 +114,51 @@ def test_others_go_on_when_the_first_one_gives_up(
         assert short.result(20) == []
         enqueue_many(TYPE, [{"n": 1}])
         assert len(long.result(20)) == 1
+
+
+def test_who_waits_most_gives_up_its_oldest_to_whom_waits_less(settings: Any) -> None:
+    settings.JOBQUEUE = {**settings.JOBQUEUE, "HTTP_LONG_POLLS": 3}
+    polls = LongPolls()
+    made = [polls.enter(caller) for caller in "aaabc"]
+    entered = [one for one in made if one is not None]
+    assert len(entered) == 5
+    assert [one.is_over for one in entered] == [True, True, False, False, False]
+    assert [one.woken.is_set() for one in entered] == [one.is_over for one in entered]
+    assert [polls.enter(caller) for caller in "abc"] == [None] * 3  # each has one
+    for one in entered:
+        polls.leave(one)
+    assert all(polls.enter("a") for _ in range(3))
+    assert polls.enter("a") is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_request_that_gives_up_its_place_is_answered_at_once(
+    program: Callable[..., Program], settings: Any
+) -> None:
+    settings.JOBQUEUE = {**settings.JOBQUEUE, "HTTP_LONG_POLLS": 1}
+    JobType.objects.create(name=TYPE)
+    first, second, third = Remote(program()), program(), Remote(program())
+    id = jobs.add.enqueue(1).id
+    with ThreadPoolExecutor(3) as pool:
+        claiming = pool.submit(claimed, first)
+        eventually(lambda: Worker.objects.filter(listening=True).exists())
+        waiting = pool.submit(get, second, id)
+        given_up = claiming.result(20)
+        assert given_up["jobs"] == []
+        assert given_up["poll_seconds"] > 0  # or both would come again and again
+        eventually(lambda: QueuedJob.objects.filter(awaited=True).exists())
+        claiming = pool.submit(claimed, third)
+        assert waiting.result(20)["finished_at"] is None
+        enqueue_many(TYPE, [{}])
+        assert len(claiming.result(20)["jobs"]) == 1
+
+
+def get(program: Program, id: UUID) -> Any:
+    """Wait for a job, in a thread."""
+    try:
+        return program.send("GET", f"/jobs/{jobs.add.name}/job_{id}?wait=30").json()
+    finally:
+        connections["default"].close()
 
 
 def count_connections() -> int:
