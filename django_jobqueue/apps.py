@@ -180,7 +180,7 @@ def _modules_of_the_framework() -> tuple[str, ...]:
 
 
 def _is_ours(params: dict[str, object]) -> bool:
-    """Whether this alias of ``TASKS`` has a backend of ours, which is then loaded."""
+    """True if this alias of ``TASKS`` has a backend of ours, which is then loaded."""
     try:
         backend = import_string(str(params.get("BACKEND")))
     except ImportError:  # the framework says so when it is used

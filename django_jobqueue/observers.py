@@ -127,7 +127,7 @@ def stop_observing(observer: Observer) -> None:
 
 
 def see_attempts() -> bool:
-    """Whether any observer does something around attempts: to count enqueues costs an
+    """True if any observer does something around attempts: to count enqueues costs an
     attempt nothing."""
     return any(
         type(observer).around_attempt is not Observer.around_attempt

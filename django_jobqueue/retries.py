@@ -194,7 +194,7 @@ def wait_after(
 
 
 def sees_exception(function: Callable[..., Any]) -> bool:
-    """Whether this policy takes ``(attempt, exception, job)``, not ``attempt`` alone.
+    """True if this policy takes ``(attempt, exception, job)``, not ``attempt`` alone.
     Parameters that have defaults do not count."""
     required, takes_more = _required(function)
     return takes_more or required > 1

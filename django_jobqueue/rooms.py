@@ -91,7 +91,7 @@ def absent() -> Iterator[type[Room]]:
 
 
 def load(path: str) -> Any:
-    """What a room offers, by its dotted path."""
+    """An offer of a room, by its dotted path."""
     return resolve_name(path)
 
 
@@ -102,6 +102,6 @@ def named(port: str) -> dict[str, str]:
 
 
 def offered(port: str) -> Iterator[Any]:
-    """What the rooms offer there, loaded."""
+    """The rooms' offers there, loaded."""
     for room in rooms():
         yield from map(load, getattr(room, port))

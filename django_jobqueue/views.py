@@ -1,4 +1,4 @@
-"""What the pages of your site ask for: how far a job is, as JSON."""
+"""The progress of a job as JSON, for the pages of your site."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class TaskEnqueuer:
 
     @property
     def is_reusable(self) -> bool:
-        """Whether the task is the declared one, so that later calls can use this."""
+        """True if the task is the declared one, so that later calls can use this."""
         return self.given is self.task is self._declared
 
     def data(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:

@@ -222,7 +222,7 @@ def _sender(result: JobTaskResult) -> object:
 
 
 def _has_past(context: Context) -> bool:
-    """Whether earlier attempts are in the database. A job that ran at its enqueue has
+    """True if earlier attempts are in the database. A job that ran at its enqueue has
     no fence and no row."""
     return bool(context.fence and (context.attempt > 1 or context.crashes))
 

@@ -90,7 +90,7 @@ def _entry_problem(entry: object) -> str | None:
 
 
 def _hint(value: object, known: Iterable[str]) -> str:
-    """What was meant, or else what there is, in brackets."""
+    """The likely name, or else the known ones, in brackets."""
     names = list(known)
     meant = did_you_mean(value, names).strip().replace("Did", "did")
     return f" ({meant or 'there are ' + ', '.join(names)})"

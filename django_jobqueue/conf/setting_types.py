@@ -26,7 +26,7 @@ GREATEST: Final = 2_147_483_647  # of an integer column
 
 
 class Source(Protocol):
-    """What has settings for attributes."""
+    """An object with settings as attributes."""
 
     settings: ClassVar[dict[str, Setting[Any]]]
 
@@ -76,7 +76,7 @@ class Setting(Generic[T]):
         return value
 
     def lasts(self, given: Any) -> bool:
-        """Whether the value is the same until a setting changes."""
+        """True if the value is the same until a setting changes."""
         return True
 
     def convert(self, value: Any) -> T:
@@ -111,7 +111,7 @@ class Setting(Generic[T]):
         return text
 
     def problem(self, value: object) -> str | None:
-        """What is wrong with this value, in words that follow the setting's name."""
+        """The problem of this value, in words that follow the setting's name."""
         if not self.allows_type(value):
             return f"must be {self.described_as}, not {value!r}"
         if self.name not in PATHS and not sanitizing.is_utf8(value):
@@ -119,7 +119,7 @@ class Setting(Generic[T]):
         return None if value is None else self.size_problem(value)
 
     def size_problem(self, value: Any) -> str | None:
-        """What is wrong with the size of this value, in the same words."""
+        """The problem of this value's size, in the same words."""
         if self.minimum is not None and value < self.minimum:
             return f"must be at least {self.minimum:,}, not {value!r}"
         if self.maximum is not None and value > self.maximum:
@@ -127,11 +127,11 @@ class Setting(Generic[T]):
         return None
 
     def allows_type(self, value: object) -> bool:
-        """Whether the value is of this setting's kind, or None where that is one."""
+        """True if the value is of this setting's kind, or None where that is one."""
         return (value is None and self.optional) or self.accepts(value)
 
     def accepts(self, value: object) -> bool:
-        """Whether the value is of this setting's kind."""
+        """True if the value is of this setting's kind."""
         return isinstance(value, self.types) and not isinstance(value, bool)
 
 

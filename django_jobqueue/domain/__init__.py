@@ -1,1 +1,1 @@
-"""What a job is and what an attempt comes to: no database is needed here."""
+"""Jobs, and the outcomes of attempts, without a database."""

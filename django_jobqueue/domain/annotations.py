@@ -34,7 +34,7 @@ class Allowed(NamedTuple):
     misfit: Callable[[Any, str], str | None]  # a value, and its place
 
     def fits(self, value: object) -> bool:
-        """Whether this value is allowed."""
+        """True if this value is allowed."""
         return type(value) in self.classes or self.misfit(value, "") is None
 
 
@@ -48,7 +48,7 @@ class Annotations:
         self._classes: dict[str, frozenset[type]] = {}
 
     def fit(self, data: Mapping[str, Any]) -> bool:
-        """Whether every value is of a type that its parameter allows; it costs next to
+        """True if every value is of a type that its parameter allows; it costs next to
         nothing where annotations are plain classes."""
         if self._allowed is None:
             self._resolve()

@@ -181,7 +181,7 @@ class Parameters:
         return f"{self.function}() {' It '.join(problems)}" if problems else None
 
     def are_unknown(self, data: object) -> bool:
-        """Whether this data names a parameter that the handler does not have."""
+        """True if this data names a parameter that the handler does not have."""
         if not isinstance(data, dict) or self.open_ended:
             return False
         return bool(data.keys() - self.names - self.reserved)
@@ -323,7 +323,7 @@ def _flat_to_json(data: Any) -> str | None:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether this has no large floats, and cannot be too deep."""
+    """True if this has no large floats, and cannot be too deep."""
     return "e+" not in text and text.count("[") + text.count("{") <= MAX_DEPTH
 
 

@@ -63,7 +63,7 @@ class Context:
 
     @property
     def cancelled(self) -> bool:
-        """Whether an operator cancelled this job, or its worker is stopping."""
+        """True if an operator cancelled this job, or its worker is stopping."""
         return self._cancelled
 
     @property

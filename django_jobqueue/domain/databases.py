@@ -1,4 +1,4 @@
-"""Which database the jobs are in."""
+"""The database of the jobs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def postgresql_connection(alias: str) -> Any:
 
 
 def check_alias(alias: str, *, is_given: bool) -> bool:
-    """Whether jobs can be in this database in every mode.
+    """True if jobs can be in this database in every mode.
 
     Raises InvalidArguments for an alias that cannot be used and was given by the
     caller; ImproperlyConfigured for one that the project's settings name.
@@ -49,7 +49,7 @@ def check_alias(alias: str, *, is_given: bool) -> bool:
 
 
 def alias_problem(alias: object) -> str | None:
-    """What is wrong with this alias of a database for jobs, in words that follow it."""
+    """The problem of this alias as the jobs' database, in words that follow it."""
     if not isinstance(alias, str) or alias not in connections.settings:
         hint = did_you_mean(alias, connections.settings)
         return f"must be an alias of DATABASES, not {alias!r}.{hint}"

@@ -51,7 +51,7 @@ class Period(NamedTuple):
 
 
 class MissedPolicy(NamedTuple):
-    """Which missed firings are made up for."""
+    """The missed firings that are made up for."""
 
     missed: Missed = Missed.ONCE
     within: timedelta = timedelta(days=1)  # older ones never are; at least LATE_AFTER

@@ -52,7 +52,7 @@ class EndpointAnswer:
 
     @property
     def has_failed(self) -> bool:
-        """Whether it is anything but a success."""
+        """True if it is anything but a success."""
         return self.answer_class is not AnswerClass.SUCCESS
 
 

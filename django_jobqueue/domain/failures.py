@@ -1,4 +1,4 @@
-"""What is kept of an exception: class, message, trimmed traceback, fingerprint.
+"""The stored parts of an exception: class, message, trimmed traceback, fingerprint.
 
 Everything is bounded and free of what PostgreSQL cannot store, whatever a handler
 raised.
@@ -25,7 +25,7 @@ MOST_FRAMES: Final = 100
 
 
 class Failure(NamedTuple):
-    """What is kept of an exception."""
+    """The stored parts of an exception."""
 
     error_class: str
     message: str

@@ -63,7 +63,7 @@ _NAMED = (KeyError, AttributeError, NameError, ImportError)  # the name is the b
 
 
 class Fingerprint(NamedTuple):
-    """What a failure is grouped by."""
+    """The parts by which a failure is grouped."""
 
     error_class: str  # of the root exception, as module.qualname
     frame: str  # module:qualname, or the job type's name
@@ -144,12 +144,12 @@ def frames_of(
 
 
 def is_project_file(path: str) -> bool:
-    """Whether this is a file of the project, not of a library."""
+    """True if this is a file of the project, not of a library."""
     return _is_project_file(path, tuple(conf.project_roots))
 
 
 def _chosen(error: BaseException) -> str:
-    """What the exception itself says that makes it the same; empty if nothing."""
+    """The exception's own ``job_fingerprint``; empty if it has none."""
     try:
         return str(getattr(error, "job_fingerprint", None) or "")
     except BaseException:  # a property, or a __str__, may raise anything

@@ -42,7 +42,7 @@ def percentile(histogram: Sequence[int], share: float) -> float | None:
 
 
 class Times:
-    """What has a histogram of run times and one of waits."""
+    """A row with histograms of run times and of waits."""
 
     __slots__ = ()
 

@@ -51,7 +51,7 @@ def plan_changes(desired: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def request_words(asked: Mapping[str, Any]) -> list[str]:
-    """What operators ask of a host, or a part of it, in words."""
+    """Describe operators' request to a host, or a part of it."""
     words = []
     for name, value in asked.items():
         if name == "draining":

@@ -81,12 +81,12 @@ class Override:
 
     @property
     def is_duration(self) -> bool:
-        """Whether the values are durations."""
+        """True if the values are durations."""
         return isinstance(self.least, timedelta)
 
     @property
     def is_text(self) -> bool:
-        """Whether the values are texts."""
+        """True if the values are texts."""
         return self.least is None
 
     @property

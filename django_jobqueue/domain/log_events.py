@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Event(StrEnum):
-    """What a record is about, whatever its words are. Names never change."""
+    """The event of a record, whatever its words are. Names never change."""
 
     HOST_STARTED = "host.started"
     HOST_ASLEEP = "host.asleep"

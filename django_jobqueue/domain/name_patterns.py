@@ -11,7 +11,7 @@ EVERY: Final = "*"
 
 
 def fits(name: str | None, patterns: Sequence[str]) -> bool:
-    """Whether one of these patterns fits the name; without patterns every name fits.
+    """True if one of these patterns fits the name; without patterns every name fits.
 
     None stands for some name, and ``*`` for every name.
     """

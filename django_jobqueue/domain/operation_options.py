@@ -36,7 +36,7 @@ class Options(NamedTuple):
 
     @property
     def moves(self) -> bool:
-        """Whether jobs get another time, priority or queue."""
+        """True if jobs get another time, priority or queue."""
         chosen = (self.run_after, self.priority, self.queue)
         return any(value is not None for value in chosen)
 

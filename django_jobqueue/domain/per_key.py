@@ -89,7 +89,7 @@ def hidden_key(key: str) -> str:
 
 
 def is_of_secrets(rule: Any, sensitive: Iterable[Any] | None) -> bool:
-    """Whether keys by this rule of a job type have an argument that is masked."""
+    """True if keys by this rule of a job type have an argument that is masked."""
     names = [str(name).lower() for name in sensitive or ()]
     by = rule.get("by", ()) if isinstance(rule, dict) else ()
     return any(is_secret(str(name), names) for name in by)

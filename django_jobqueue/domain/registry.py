@@ -49,7 +49,7 @@ class Declaration(NamedTuple):
 
     @property
     def is_async(self) -> bool:
-        """Whether the handler is a coroutine function, or marked as one."""
+        """True if the handler is a coroutine function, or marked as one."""
         return iscoroutinefunction(self.function)
 
     @property
@@ -95,7 +95,7 @@ class Registry:
         self._lazy[name] = make
 
     def is_lazy(self, name: str) -> bool:
-        """Whether the declaration of this job type is not made yet."""
+        """True if the declaration of this job type is not made yet."""
         return name in self._lazy
 
     def send_as(self, name: str, sender: object) -> None:

@@ -1,4 +1,4 @@
-"""What an attempt tells while it runs, kept in memory: how far it is, and lines."""
+"""The report of a running attempt, in memory: progress and lines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Line = tuple[float, str, str]  # seconds since 1970, level, text
 
 
 class TakenReport(NamedTuple):
-    """What an attempt has told until now, as it may be stored."""
+    """The report of an attempt so far, ready to be stored."""
 
     done: float | None = None
     total: float | None = None
@@ -130,11 +130,11 @@ class Report:
 
     @property
     def has_content(self) -> bool:
-        """Whether it has told anything to store, besides what it spent."""
+        """True if it has told anything to store, besides what it spent."""
         return self._has_content
 
     def take(self) -> TakenReport:
-        """What it tells now."""
+        """Its current report."""
         self.is_changed = False
         done, total = self._done
         queries, query_ms = self._queries

@@ -178,7 +178,7 @@ def decide(
 
 
 def _may_be_sent_later(error: BaseException, given_back: int) -> bool:
-    """Whether nothing was sent to the endpoint, and there is time left for it."""
+    """True if nothing was sent to the endpoint, and there is time left for it."""
     return isinstance(error, NotDelivered) and 0 <= given_back < MOST_NOT_DELIVERED
 
 
@@ -198,19 +198,19 @@ def _storable(reason: object) -> str:
 
 
 def _obeyed(error: BaseException, asked: StopReason, what: StopReason) -> bool:
-    """Whether the handler ended because it was asked to."""
+    """True if the handler ended because it was asked to."""
     return asked is what and isinstance(error, asyncio.CancelledError | Cancel)
 
 
 def _is_cancelled(error: BaseException, asked: StopReason) -> bool:
-    """Whether the job is to be cancelled; a stop of the worker cancels no job."""
+    """True if the job is to be cancelled; a stop of the worker cancels no job."""
     if asked is StopReason.STOP:
         return False
     return isinstance(error, Cancel) or _obeyed(error, asked, StopReason.CANCEL)
 
 
 def _is_requested_by_handler(error: BaseException) -> bool:
-    """Whether the handler asked for a retry though nothing went wrong: it raised a
+    """True if the handler asked for a retry though nothing went wrong: it raised a
     ``Retry`` that has no other exception as its cause."""
     if not isinstance(error, Retry) or error.__cause__ is not None:
         return False

@@ -227,7 +227,7 @@ def _complaint(expression: str, problem: str) -> str:
 
 @lru_cache(maxsize=1_000)
 def _is_fixed(expression: str) -> bool:
-    """Whether it names times of the day, rather than every so many of them."""
+    """True if it names times of the day, rather than every so many of them."""
     *_, minute, hour, _, _, _ = expression.split()
     return not (minute.startswith("*") or hour.startswith("*"))
 

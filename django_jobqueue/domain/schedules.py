@@ -16,14 +16,14 @@ from django_jobqueue.domain.schedule_rules import ScheduleRule
 
 
 class Origin(TextChoices):
-    """Who declares a schedule."""
+    """The origin of a schedule."""
 
     CODE = "code", _("code")
     ADMIN = "admin", _("admin")
 
 
 class Overlap(TextChoices):
-    """Whether a schedule fires while a job of it is not finished."""
+    """The choice to fire a schedule while its last job is not finished."""
 
     ALLOW = "allow", _("enqueue another job")
     SKIP = "skip", _("skip the firing")

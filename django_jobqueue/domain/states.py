@@ -42,7 +42,7 @@ class ReplayExpiry(StrEnum):
 
 
 class SkipReplayed(StrEnum):
-    """Which jobs a replay leaves out, because they were replayed before."""
+    """The already replayed jobs that a replay leaves out."""
 
     ANY = "any"
     SUCCEEDED = "succeeded"  # only those whose replay succeeded

@@ -43,17 +43,17 @@ class UniqueRule:
 
     @cached_property
     def replaces(self) -> bool:
-        """Whether a duplicate replaces the data of the waiting job."""
+        """True if a duplicate replaces the data of the waiting job."""
         return self.debounce is not None or self.on_duplicate == "replace"
 
     @cached_property
     def raises(self) -> bool:
-        """Whether a duplicate that replaces nothing is an error."""
+        """True if a duplicate that replaces nothing is an error."""
         return self.on_duplicate != "return"
 
     @cached_property
     def is_window(self) -> bool:
-        """Whether the key is held from the enqueue on, whatever becomes of the job."""
+        """True if the key is held from the enqueue on, whatever becomes of the job."""
         return self.until not in (FINISHED, STARTED)
 
     @cached_property

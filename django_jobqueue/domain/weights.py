@@ -1,4 +1,4 @@
-"""What a job counts with in a rate, instead of 1: ``Rate(weight="tokens")``."""
+"""The weight of a job in a rate, instead of 1: ``Rate(weight="tokens")``."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class EmbeddedSupervisor(Loop):
 
     @property
     def has_ended(self) -> bool:
-        """Whether its thread has ended, so that nothing of it is left."""
+        """True if its thread has ended, so that nothing of it is left."""
         return self._thread is not None and not self._thread.is_alive()
 
     def join(self, timeout: float) -> bool:
@@ -151,7 +151,7 @@ class EmbeddedSupervisor(Loop):
                 worker.resume()
 
     def _has_waited(self) -> bool:
-        """Whether a job that must run alone has been left to others for long enough."""
+        """True if a job that must run alone has been left to others for long enough."""
         seen_at = self.process_table.quarantine_seen_at
         if not seen_at:
             self._alone_since = 0.0

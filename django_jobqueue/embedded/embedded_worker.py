@@ -116,7 +116,7 @@ class EmbeddedWorker:
 
     @property
     def is_running(self) -> bool:
-        """Whether it has been started and has not ended."""
+        """True if it has been started and has not ended."""
         return self._supervisor is not None and not self._supervisor.has_ended
 
     @property
@@ -127,7 +127,7 @@ class EmbeddedWorker:
 
     @property
     def is_idle(self) -> bool:
-        """Whether it holds no job, and found none when it looked last. To be sure that
+        """True if it holds no job, and found none when it looked last. To be sure that
         all jobs that you have enqueued are done, use ``wait_idle()``."""
         hosted = self._hosted
         return hosted is not None and hosted.worker.is_idle
@@ -190,7 +190,7 @@ class Idleness:
         self._asked_at = 0  # rounds of its dispatcher
 
     def has_come(self) -> bool:
-        """Whether a round that began since then found nothing to do; starts one if
+        """True if a round that began since then found nothing to do; starts one if
         not."""
         hosted = self._supervisor.worker
         if hosted is None or len(self._supervisor.workers) > 1:

@@ -169,7 +169,7 @@ class HostedThreads:
 
     @property
     def is_paused(self) -> bool:
-        """Whether an operator asked it to claim nothing."""
+        """True if an operator asked it to claim nothing."""
         return bool(self.state.paused)
 
     @property
@@ -179,14 +179,14 @@ class HostedThreads:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it claims nothing more, and has nothing."""
+        """True if it claims nothing more, and has nothing."""
         at = self._drained_at
         is_drained = at is not None and self.worker.dispatcher.rounds > at
         return is_drained and self.worker.is_empty
 
     @property
     def is_done(self) -> bool:
-        """Whether there is nothing left to wait for."""
+        """True if there is nothing left to wait for."""
         return self._has_quit or (self.is_ending and self.is_empty)
 
     def check(self) -> None:

@@ -87,7 +87,7 @@ class Child:
             os.write(self.order_pipe, order)
 
     def has_open_pipe(self) -> bool:
-        """Whether anybody has the other end of the pipe open. After ``os.exec*()`` in a
+        """True if anybody has the other end of the pipe open. After ``os.exec*()`` in a
         handler nobody has: its process goes on, as another program. A process that ends
         closes the pipe a moment before, so this needs two looks to be sure."""
         poller = select.poll()
@@ -96,7 +96,7 @@ class Child:
         return self.closed_checks < 2
 
     def is_paused_for(self, seconds: float, now: float) -> bool:
-        """Whether it was stopped (SIGSTOP) longer ago than this."""
+        """True if it was stopped (SIGSTOP) longer ago than this."""
         return self.paused_since is not None and now - self.paused_since > seconds
 
     def poll_state(self) -> os.waitid_result | None:

@@ -77,7 +77,7 @@ class Children:
 
     @property
     def is_paused(self) -> bool:
-        """Whether a child is stopped (SIGSTOP)."""
+        """True if a child is stopped (SIGSTOP)."""
         return any(child.paused_since is not None for child in self._all())
 
     @property

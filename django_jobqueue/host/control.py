@@ -104,11 +104,11 @@ class HostControl:
 
     @property
     def wants_no_worker(self) -> bool:
-        """Whether operators have parked or drained this host."""
+        """True if operators have parked or drained this host."""
         return self.is_draining or self.scaling.is_parked
 
     def wants_quarantined(self, workers: Sequence[HostedWorker]) -> bool:
-        """Whether to start a worker for one job that must run alone.
+        """True to start a worker for one job that must run alone.
 
         When operators have stopped all workers, there is none for such jobs either.
         """
@@ -163,7 +163,7 @@ class HostControl:
         )
 
     def is_over(self, workers: Sequence[HostedWorker], *, all_recovered: bool) -> bool:
-        """Whether the host has nothing left to do: it was stopped, a drain is done, or
+        """True if the host has nothing left to do: it was stopped, a drain is done, or
         operators have stopped every worker. ``all_recovered``: maintenance has looked
         after the jobs of all that died."""
         if workers:
@@ -207,7 +207,7 @@ class HostControl:
         self.activity()
 
     def is_at_plan(self, workers: Sequence[HostedWorker]) -> bool:
-        """Whether all workers of the plan are at work, as far as any may be, or claim
+        """True if all workers of the plan are at work, as far as any may be, or claim
         nothing if none is to."""
         if self.scaling.is_under_way or any(map(_waits_for_successor, workers)):
             return False
@@ -247,7 +247,7 @@ class HostControl:
     def _may_recycle(
         self, worker: HostedWorker, workers: Sequence[HostedWorker]
     ) -> bool:
-        """Whether it has no successor yet. There are never more than twice as many
+        """True if it has no successor yet. There are never more than twice as many
         processes as are wanted, however long the handlers of the old ones take."""
         leaving = sum(w.is_recycled or w.is_ending for w in workers)
         is_leaving = worker.is_recycled or worker.is_ending
@@ -351,12 +351,12 @@ class HostControl:
 
 
 def _is_present(worker: HostedWorker) -> bool:
-    """Whether it counts as one of the ordinary workers, and will."""
+    """True if it counts as one of the ordinary workers, and will."""
     return not (worker.quarantined or worker.is_recycled or worker.is_ending)
 
 
 def _waits_for_successor(worker: HostedWorker) -> bool:
-    """Whether it works until its successor does."""
+    """True if it works until its successor does."""
     return worker.is_recycled and not worker.is_ending
 
 

@@ -38,7 +38,7 @@ class Hang(NamedTuple):
 
 
 def is_silent(watched: float) -> bool:
-    """Whether the last look of a watchdog, by time.monotonic(), is too long ago."""
+    """True if the last look of a watchdog, by time.monotonic(), is too long ago."""
     return time.monotonic() - watched > conf.cancel_grace + MARGIN
 
 
@@ -65,7 +65,7 @@ class HangWatch:
     def judge(
         self, pid: int, running: list[RunningAttempt], watched: float, now: float
     ) -> Hang | None:
-        """Whether to kill this process; ``watched`` is when its watchdog last looked.
+        """True to kill this process; ``watched`` is when its watchdog last looked.
         Both times are time.monotonic()."""
         overdue = [attempt for attempt in running if attempt.deadline < now]
         first = min((attempt.deadline for attempt in overdue), default=now)

@@ -1,4 +1,4 @@
-"""What operators ask of a whole host: another plan, a drain, a restart, a stop."""
+"""Operators' requests to a whole host: another plan, a drain, a restart, a stop."""
 
 from __future__ import annotations
 

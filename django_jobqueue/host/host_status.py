@@ -14,7 +14,7 @@ ASLEEP: Final = "asleep until jobqueue wake"
 
 @dataclass(frozen=True)
 class HostStatus:
-    """What is worth reporting."""
+    """The state that a host reports."""
 
     # A worker is registered, and its lease is renewed; or there is to be none, since
     # the host stands by, or operators have parked or drained it.
@@ -51,7 +51,7 @@ class HostStatus:
 
     @property
     def is_ending(self) -> bool:
-        """Whether its process is about to end."""
+        """True if its process is about to end."""
         return self.is_stopping and not self.is_restarting
 
     def __str__(self) -> str:

@@ -60,7 +60,7 @@ class MaintenanceChild:
 
     @property
     def is_done(self) -> bool:
-        """Whether it has looked after the jobs of all dead workers."""
+        """True if it has looked after the jobs of all dead workers."""
         return self._process_table.recovered >= self._deaths
 
     def change_config(self, config: WorkerConfig) -> None:

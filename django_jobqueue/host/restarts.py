@@ -36,7 +36,7 @@ class Restarts:
         return f", {self.in_row} times in a row" if self.in_row > 1 else ""
 
     def is_due(self, now: float) -> bool:
-        """Whether the next one may start."""
+        """True if the next one may start."""
         return now >= self.next_at
 
     def died(self, *, lived: float, now: float) -> None:
@@ -72,7 +72,7 @@ class Restarts:
         return True
 
     def is_verbose(self, now: float) -> bool:
-        """Whether a process that starts now should log a traceback if it fails."""
+        """True if a process that starts now should log a traceback if it fails."""
         logged_at = self._logged_at
         return self.in_row < 2 or logged_at is None or now - logged_at >= LOGGED_EVERY
 
@@ -90,7 +90,7 @@ class QuarantineRestarts:
         self._pause = 0.0  # seconds
 
     def wants_worker(self, seen_at: float, now: float) -> bool:
-        """Whether to start one for a job that was seen then. Both are
+        """True to start one for a job that was seen then. Both are
         time.monotonic()."""
         return seen_at > self._ended_at and now >= self._next_at
 

@@ -223,7 +223,7 @@ class Supervisor:
         self._wakeup.wait(timeout)
 
     def _may_idle(self) -> bool:
-        """Whether there is no clock to watch, and a wakeup comes when there is one."""
+        """True if there is no clock to watch, and a wakeup comes when there is one."""
         if self.children.is_paused or not self.process_table.may_idle(
             lease_time(), conf.lease
         ):

@@ -116,11 +116,11 @@ class Attempts(ABC):
 
     @abstractmethod
     def _is_own(self) -> bool:
-        """Whether the thread or task that wants it holds it."""
+        """True if the thread or task that wants it holds it."""
 
     @abstractmethod
     def _holder(self) -> str:
-        """Who holds it."""
+        """Its holder."""
 
 
 class DatabaseAttempts(Attempts):

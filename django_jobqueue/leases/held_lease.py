@@ -47,7 +47,7 @@ class HeldLease(ABC):
 
     @property
     def is_lost(self) -> bool:
-        """Whether it is known that others may hold it, or that it was released. No
+        """True if it is known that others may hold it, or that it was released. No
         query is made."""
         return bool(self._reason())
 
@@ -103,7 +103,7 @@ class HeldLease(ABC):
 
     @abstractmethod
     def _lock(self) -> bool:
-        """Whether it is held; if so, until the end of the open transaction."""
+        """True if it is held; if so, until the end of the open transaction."""
 
     @abstractmethod
     def _release(self) -> None:

@@ -35,7 +35,7 @@ class MemoryLease(HeldLease):
 
 
 class MemoryLeases:
-    """Who holds which lease; fences grow as they do in the database."""
+    """The holders of leases; fences grow as they do in the database."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -67,7 +67,7 @@ class MemoryLeases:
             return held
 
     def holds(self, name: str, owner: object) -> bool:
-        """Whether this thread or task holds the lease of this name."""
+        """True if this thread or task holds the lease of this name."""
         with self._lock:
             lease = self._held.get(name)
         return lease is not None and lease.owner is owner
@@ -82,7 +82,7 @@ class MemoryLeases:
 
 
 def is_in_memory() -> bool:
-    """Whether leases are in memory: where enqueues run jobs, and in the transaction of
+    """True if leases are in memory: where enqueues run jobs, and in the transaction of
     a test, which another connection does not see."""
     if conf.mode != "queue":
         return True

@@ -40,11 +40,11 @@ class RenewedLease(HeldLease):
 
     @property
     def beat(self) -> Beat:
-        """What its renewal needs."""
+        """The arguments of its renewal."""
         return Beat(self.name, self.token, self.ttl)
 
     def is_to_be_renewed(self) -> bool:
-        """Whether it is held, as far as is known."""
+        """True if it is held, as far as is known."""
         return not (self._is_released or self._loss())
 
     def lose(self, reason: str) -> None:
@@ -172,7 +172,7 @@ class LeaseRenewer(Loop):
             leave(self)
 
     def holds(self, name: str, owner: object) -> bool:
-        """Whether this thread or task holds the lease of this name."""
+        """True if this thread or task holds the lease of this name."""
         with self._lock:
             held = list(self._held.values())
         return any(

@@ -39,7 +39,7 @@ DIGITS: Final = 4  # of a bound: 0.002512, where 10 ** 0.4 / 1,000 has more
 
 
 class Answer(NamedTuple):
-    """What a scrape is answered."""
+    """The answer to a scrape."""
 
     body: bytes
     content_type: str
@@ -47,7 +47,7 @@ class Answer(NamedTuple):
 
 
 class Exposition:
-    """What one process shows: it remembers which label sets it has shown."""
+    """The metrics of one process: it remembers which label sets it has shown."""
 
     def __init__(self) -> None:
         """Raises MetricsExtraMissing without ``prometheus_client``."""
@@ -92,7 +92,7 @@ class Exposition:
 
 
 class _Families:
-    """What an encoder takes for a registry."""
+    """A stand-in for a registry, for encoders."""
 
     def __init__(self, families: list[Any]) -> None:
         self._families = families

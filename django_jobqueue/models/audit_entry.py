@@ -1,4 +1,4 @@
-"""What operators did: in the admin, by commands, and by code that names somebody."""
+"""Operators' actions: in the admin, by commands, and by code that names somebody."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from django_jobqueue.models.fields import ClockTimestamp, NewId, UTCDateTimeFiel
 
 
 class ChunkedWork(models.Model):
-    """What is to be done, which job does it, and how far it is.
+    """A piece of work, its job, and its progress.
 
     The effect of a chunk and the new place are one transaction, so that each thing is
     done once, whatever dies meanwhile.

@@ -1,4 +1,4 @@
-"""Which database the hosts work on: one row, which a dump takes along."""
+"""The database that the hosts work on: one row, which a dump takes along."""
 
 from __future__ import annotations
 

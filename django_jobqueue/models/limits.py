@@ -104,7 +104,7 @@ class KeyLimit(models.Model):
 
 
 class KeyOverride(models.Model):
-    """What an operator says of one key instead of its limit."""
+    """An operator's numbers for one key instead of its limit's."""
 
     id = models.BigAutoField(primary_key=True)
     limit_key = models.CharField(

@@ -41,7 +41,7 @@ class Rollup(models.Model):
 
 
 class Figures(models.Model):
-    """What was read last. A hot standby serves what its primary has read."""
+    """The last figures. A hot standby serves those that its primary has read."""
 
     name = models.CharField(_("name"), max_length=100, primary_key=True)
     taken_at = UTCDateTimeField(_("as of"))

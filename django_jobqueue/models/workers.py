@@ -84,7 +84,7 @@ class Worker(models.Model):
         ]
 
     def keeps_its_jobs(self, now: datetime) -> bool:
-        """Whether nobody may take its jobs: it lives, or it is an endpoint or a move,
+        """True if nobody may take its jobs: it lives, or it is an endpoint or a move,
         whose jobs have deadlines of their own."""
         if self.state in WITHOUT_SLOTS:
             return True
@@ -136,7 +136,7 @@ class Host(models.Model):
 
     @property
     def pending(self) -> dict[str, Any]:
-        """What was asked for and is not applied yet."""
+        """The requests that are not applied yet."""
         # People may have written anything else by hand.
         desired = self.desired if isinstance(self.desired, dict) else {}
         applied = self.applied if isinstance(self.applied, dict) else {}

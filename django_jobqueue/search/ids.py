@@ -24,7 +24,7 @@ class IdSearch(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        """Whether a whole id was given."""
+        """True if a whole id was given."""
         return self.first == self.last
 
 

@@ -15,7 +15,7 @@ class _Undo(Exception):
 
 
 def is_broken(connection: BaseDatabaseWrapper) -> bool:
-    """Whether its transaction takes no statement any more."""
+    """True if its transaction takes no statement any more."""
     if connection.needs_rollback:
         return True
     if connection.connection is None or connection.vendor != "postgresql":

@@ -225,14 +225,14 @@ RAISED: Final[Mapping[str, str]] = {
 
 
 def advice(name: object, words: Mapping[str, str], handler: str = "handler") -> str:
-    """What to write instead of a word of another queue, as a sentence that follows
+    """Our word for a word of another queue, as a sentence that follows
     another one; nothing for other words. It names this ``handler``."""
     advised = words.get(name) if isinstance(name, str) else None
     return f" {advised}.".replace(_HANDLER, handler) if advised else ""
 
 
 def option_hint(name: object, known: Iterable[str], handler: str = "handler") -> str:
-    """What to write instead of an option that there is not, as a sentence that follows
+    """Advice for an unknown option, as a sentence that follows
     another one: our word for that of another queue, or else the nearest of those that
     are ``known``."""
     return advice(name, OPTIONS, handler) or did_you_mean(name, known)

@@ -56,7 +56,7 @@ _CARD: Final = re.compile(
 
 
 def is_secret(key: str, sensitive: Collection[str] = ()) -> bool:
-    """Whether what is kept under this key is masked; ``sensitive`` is in lower case."""
+    """True if what is kept under this key is masked; ``sensitive`` is in lower case."""
     return key.lower() in sensitive or _KEYS.search(key) is not None
 
 
@@ -289,7 +289,7 @@ def _mask_cards(text: str) -> str:
 
 
 def _is_card(number: str) -> bool:
-    """Whether it passes the check of card numbers (ISO/IEC 7812-1, Luhn)."""
+    """True if it passes the check of card numbers (ISO/IEC 7812-1, Luhn)."""
     digits = [int(c) for c in number if c.isdigit()]
     doubled = (d * 2 - 9 * (d > 4) for d in digits[-2::-2])
     total = sum(digits[-1::-2]) + sum(doubled)

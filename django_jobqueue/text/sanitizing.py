@@ -51,7 +51,7 @@ def visible(text: str) -> str:
 
 
 def is_utf8(value: object) -> bool:
-    """Whether this is no text, or texts, of bytes that Python could not decode."""
+    """True if this is no text, or texts, of bytes that Python could not decode."""
     texts = value if isinstance(value, list | tuple) else [value]
     try:
         for text in texts:

@@ -67,7 +67,7 @@ def _shared_letters(one: str, other: str) -> int:
 
 
 def _have_like_ends(name: str, full: str) -> bool:
-    """Whether the parts after the last dots are alike, or one is the start of the
+    """True if the parts after the last dots are alike, or one is the start of the
     other's."""
     meant, end = name.rpartition(".")[2], full.rpartition(".")[2]
     return end.startswith(meant) or bool(get_close_matches(meant, [end], 1, LIKE_END))

@@ -46,7 +46,7 @@ def filled(template: str, values: Mapping[str, str]) -> str:
 
 
 def _is_web_address(template: str) -> bool:
-    """Whether scheme and host are there, and fixed."""
+    """True if scheme and host are there, and fixed."""
     try:
         parts = urlsplit(template)
     except ValueError:  # a bracket that begins no IPv6 address

@@ -67,7 +67,7 @@ class Argument(NamedTuple):
 
 
 class Verb(NamedTuple):
-    """What operators do to rows, on the command line, by HTTP and in the admin."""
+    """Operators' actions on rows, on the command line, by HTTP and in the admin."""
 
     name: str
     function: Callable[..., Any]  # of operations, called with keys, arguments and by

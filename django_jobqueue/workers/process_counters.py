@@ -33,7 +33,7 @@ class ProcessCounters:
         self._is_too_large = False
 
     def is_due(self) -> bool:
-        """Whether a second has passed since this was asked and true."""
+        """True if a second has passed since this was asked and true."""
         now = time.monotonic()
         if now < self._next_at:
             return False

@@ -130,7 +130,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether it is a file, and we wrote it: others may write to this folder, too.
+    """True if it is a file, and we wrote it: others may write to this folder, too.
     Raises OSError."""
     status = path.lstat()
     return stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()

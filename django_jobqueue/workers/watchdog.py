@@ -116,7 +116,7 @@ class Watchdog(Loop):
 
 
 def waits_for_another(attempt: Attempt) -> bool:
-    """Whether it is async, and another attempt blocks their event loop."""
+    """True if it is async, and another attempt blocks their event loop."""
     if attempt.task is None:
         return False
     now = asyncio.current_task(attempt.task.get_loop())

@@ -188,22 +188,22 @@ class Worker:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it holds no job any more."""
+        """True if it holds no job any more."""
         return not self.held and self.completer.is_done
 
     @property
     def may_end(self) -> bool:
-        """Whether it holds no job and no claim is under way, so that it will hold none
+        """True if it holds no job and no claim is under way, so that it will hold none
         if it was drained before."""
         return self.dispatcher.is_resting and self.is_empty
 
     @property
     def is_idle(self) -> bool:
-        """Whether it holds no job and could claim none."""
+        """True if it holds no job and could claim none."""
         return self.is_empty and self.dispatcher.is_idle
 
     def finish_drain(self) -> bool:
-        """Whether nothing is left that it could run. Has it look again after its last
+        """True if nothing is left that it could run. Has it look again after its last
         job, whose end may allow another one to start; but between two rounds only."""
         if self.is_idle:
             return True
@@ -213,7 +213,7 @@ class Worker:
 
     @property
     def only_unresponsive_left(self) -> bool:
-        """Whether whatever it still holds will never end by itself."""
+        """True if whatever it still holds will never end by itself."""
         if not (self.unresponsive or self.problem):
             return False
         dead = [attempt for e in self.executors if e.is_dead for attempt in e.running]

@@ -210,7 +210,7 @@ class WorkerMain:
         return min(BEAT if worker.held else IDLE_BEAT, conf.lease / OF_LEASE)
 
     def _may_idle(self, worker: Worker) -> bool:
-        """Whether it has had nothing to do for a lease, and hears when it has."""
+        """True if it has had nothing to do for a lease, and hears when it has."""
         self._is_idle = True  # said first: see Activity
         seconds = time.monotonic() - worker.activity.last
         is_idle = seconds > conf.lease * IDLE_AFTER

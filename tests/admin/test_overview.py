@@ -112,7 +112,7 @@ def test_every_number_states_its_window(anna: Client, db: None) -> None:
         page = front(anna, window=window)
         assert f"{finished} a minute, {label}" in region(page, "cards")
         assert f"as a table, {label}" in page.text
-        assert f"is of the {label}" in page.text
+        assert f"figures cover the {label}" in page.text
 
 
 def test_a_row_has_the_figures_of_its_job_type(anna: Client, db: None) -> None:

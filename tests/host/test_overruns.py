@@ -91,7 +91,7 @@ def test_it_is_retried_as_its_type_says_and_its_neighbours_are_released(
     assert (kept.end, kept.number, kept.error_class) == ("timed_out", 1, TIMEOUT)
     assert (kept.worker, kept.release) == ("web-7:4711", "r9")
     assert kept.error_message.startswith(
-        "it ran longer than its timeout of 1 s and could not be told to stop"
+        "it ran longer than its timeout of 1 s and could not be asked to stop"
     )
     assert FailureGroup.objects.get().fingerprint == kept.fingerprint
     counted = Rollup.objects.get(job_type=HUNG)

@@ -26,7 +26,7 @@ class ClusterReader:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a connection to close."""
+        """True if there is a connection to close."""
         return self._is_open
 
     def read(self) -> list[Sample] | None:

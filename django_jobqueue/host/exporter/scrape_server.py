@@ -22,7 +22,7 @@ BACKLOG: Final = 32  # connections that wait for their turn
 
 
 class Request(NamedTuple):
-    """What a client asks for."""
+    """A client's request."""
 
     method: str
     path: str  # without the query
@@ -88,7 +88,7 @@ class ScrapeServer:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no connection is open."""
+        """True if no connection is open."""
         return not self._open
 
     def accept(self) -> None:

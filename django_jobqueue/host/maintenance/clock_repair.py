@@ -69,7 +69,7 @@ class ClockRepair(Loop):
 
 
 def _is_too_late(one: DueSchedule) -> bool:
-    """Whether its rule has a moment from now on that comes before the one it has."""
+    """True if its rule has a moment from now on that comes before the one it has."""
     try:
         next_at = one.period.next_after(parse(one.rule, one.time_zone), one.now)
     except ValueError:  # it was edited in SQL; the scheduler says so

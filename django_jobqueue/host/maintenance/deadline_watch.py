@@ -58,7 +58,7 @@ class DeadlineWatch:
 
     @property
     def clock_is_doubted(self) -> bool:
-        """Whether the database's clock was set forward of late, and may be set back:
+        """True if the database's clock was set forward of late, and may be set back:
         what cannot be taken back is not to be done because it is late."""
         return time.monotonic() < self.clock_set_at + DOUBTED_FOR
 

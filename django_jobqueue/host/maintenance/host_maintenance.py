@@ -253,7 +253,7 @@ def find_dead(connection: OwnConnection) -> list[ProcessDeath]:
 
 
 def listen_works(first: OwnConnection, second: OwnConnection) -> bool:
-    """Whether LISTEN works, tried on two connections that are ``pooled``, unless a
+    """True if LISTEN works, tried on two connections that are ``pooled``, unless a
     setting says. Raises StoreUnavailable."""
     if conf.listen is not None:
         return conf.listen

@@ -40,7 +40,7 @@ class HostRow:
 
     @property
     def has_news(self) -> bool:
-        """Whether the supervisor has reported something since."""
+        """True if the supervisor has reported something since."""
         return self._written != self._process_table.report.number
 
     @property

@@ -215,13 +215,13 @@ class Renewer(Loop):
         self._calls_and_draining = state
 
     def _is_due(self, workers: Set[int], idle: bool, now: float) -> bool:
-        """Whether it is time, or a worker is new, has a request, or is busy again."""
+        """True if it is time, or a worker is new, has a request, or is busy again."""
         if self._has_request or (self._is_extended and not idle):
             return True
         return now >= self.next_at or not workers <= self._renewed
 
     def _is_idle(self, entries: Iterable[ProcessEntry], now: float) -> bool:
-        """Whether no worker has had anything to do for as long as a lease."""
+        """True if no worker has had anything to do for as long as a lease."""
         if any(entry.held or entry.draining for entry in entries):
             self._process_table.activity(now, conf.lease)
         return self._process_table.is_idle(now, conf.lease)

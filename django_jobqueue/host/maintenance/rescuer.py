@@ -91,7 +91,7 @@ class Rescuer(Loop):
 
     @property
     def is_done(self) -> bool:
-        """Whether every reported death was dealt with."""
+        """True if every reported death was dealt with."""
         return not self.recoveries
 
     def settle(self, seconds: float) -> None:

@@ -120,7 +120,7 @@ class Scheduler(Loop):
 
 
 class Fired(NamedTuple):
-    """What a round came to."""
+    """The result of a round."""
 
     schedules: set[str]  # that were fired or planned
     jobs: list[UUID]

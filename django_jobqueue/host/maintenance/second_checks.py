@@ -34,7 +34,7 @@ class SecondChecks:
         return max(0.0, self._due_at - time.monotonic())
 
     def must_act(self, job: JobElsewhere) -> bool:
-        """Whether workers of this host are to be woken at once; else the job is
+        """True if workers of this host are to be woken at once; else the job is
         remembered."""
         now = time.monotonic()
         if now < self._distrusted.get(job.host, -math.inf):
@@ -45,7 +45,7 @@ class SecondChecks:
         return False
 
     def check(self, still_wait: Callable[[Sequence[str]], Set[str]]) -> bool:
-        """Whether workers of this host are to be woken for some of the jobs, whose ids
+        """True if workers of this host are to be woken for some of the jobs, whose ids
         ``still_wait``."""
         now = time.monotonic()
         if now < self._due_at:

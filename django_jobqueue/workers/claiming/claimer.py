@@ -87,7 +87,7 @@ class Claimer:
 
     @property
     def holds_any(self) -> bool:
-        """Whether this process has a job that is not finished."""
+        """True if this process has a job that is not finished."""
         return bool(self._held)
 
     def warm_up(self) -> None:

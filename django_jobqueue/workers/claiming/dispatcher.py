@@ -123,7 +123,7 @@ class Dispatcher(Loop):
 
     @property
     def is_idle(self) -> bool:
-        """Whether the last round found nothing and nothing ended since it began."""
+        """True if the last round found nothing and nothing ended since it began."""
         return self._idle_at == self._finished
 
     # The work.
@@ -186,7 +186,7 @@ class Dispatcher(Loop):
                 self._pass_on(*heard)
 
     def _readiness(self, seconds: float) -> int:
-        """What it is to be woken for while it waits so long."""
+        """The reasons to wake it while it waits this long."""
         if not self._known.is_open:
             return 0
         room = _room_of(executor for executor in self.executors if executor.free)
@@ -369,7 +369,7 @@ class Dispatcher(Loop):
 
 
 def _room_of(executors: Iterable[Executor]) -> int:
-    """What is run there."""
+    """The jobs that run there."""
     room = 0
     for executor in executors:
         room |= ASYNC_ROOM if executor.is_async else SYNC_ROOM

@@ -15,7 +15,7 @@ MOST_SERVED: Final = 10_000  # lanes of which it is known when they were served
 
 
 class LaneInOrder(Protocol):
-    """What the order of a lane depends on."""
+    """The inputs of a lane's order."""
 
     @property
     def lane(self) -> Lane:
@@ -29,7 +29,7 @@ class LaneInOrder(Protocol):
 
     @property
     def due(self) -> bool:
-        """Whether it is believed to have jobs to run now."""
+        """True if it is believed to have jobs to run now."""
         ...
 
     @property

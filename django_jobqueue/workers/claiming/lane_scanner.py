@@ -113,7 +113,7 @@ class Lanes:
 
     @property
     def are_many(self) -> bool:
-        """Whether it would take long to ask them all."""
+        """True if it would take long to ask them all."""
         return len(self._known) > MANY
 
     def marks(self) -> list[LaneMark]:
@@ -254,12 +254,12 @@ class FullScans:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether none has begun, in any process of the host, since one was wanted."""
+        """True if none has begun, in any process of the host, since one was wanted."""
         return self._is_wanted and self._shared_at <= self._wanted_at
 
     @property
     def is_due(self) -> bool:
-        """Whether a busy host needs one."""
+        """True if a busy host needs one."""
         return self.is_wanted or time.monotonic() >= self._shared_at + SCAN_EVERY
 
     @property
@@ -267,7 +267,7 @@ class FullScans:
         return -math.inf if self._shared is None else self._shared.full_scan_at
 
     def may_begin(self) -> bool:
-        """Whether there is time left for one."""
+        """True if there is time left for one."""
         return self._time.may_begin()
 
     def took(self, seconds: float, *, instead_of: float = 0.0) -> None:

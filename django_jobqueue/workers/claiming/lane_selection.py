@@ -98,7 +98,7 @@ class LaneSelection:
         self.queues = queues  # None is every one
 
     def runs(self, lane: Lane, executor: Executor) -> bool:
-        """Whether jobs of this lane can be claimed, and run there."""
+        """True if jobs of this lane can be claimed, and run there."""
         if self.queues is not None and lane.queue not in self.queues:
             return False
         if lane.job_type in self.resting:
@@ -106,17 +106,17 @@ class LaneSelection:
         return self._policies.runs(lane.job_type, is_async=executor.is_async)
 
     def is_exclusive(self, known: KnownLane) -> bool:
-        """Whether this lane is asked by itself."""
+        """True if this lane is asked by itself."""
         return self._policies.is_exclusive(known.lane.job_type)
 
     def limited(self, lane: Lane) -> str | Lane:
-        """What reaches its limit where this lane does: its job type, or the lane alone,
+        """The holder of this lane's limit: its job type, or the lane alone,
         since another one may have other keys."""
         keyed = self._policies.limits(lane.job_type).keys is not None
         return lane if keyed else lane.job_type
 
     def is_at_its_limit(self, lane: Lane) -> bool:
-        """Whether there was no room for jobs of this lane a moment ago, or none may
+        """True if there was no room for jobs of this lane a moment ago, or none may
         start yet."""
         if self.next_starts.is_waiting(lane):
             return True
@@ -158,7 +158,7 @@ class LaneSelection:
         self.may_be_asked(lane)
 
     def starts_are_permitted(self) -> bool:
-        """Whether lanes that waited for a rate may be asked now; each of them is
+        """True if lanes that waited for a rate may be asked now; each of them is
         believed to have jobs."""
         permitted = self.next_starts.pop_due()
         if permitted:
@@ -169,18 +169,18 @@ class LaneSelection:
 
     @property
     def waits_for_start(self) -> bool:
-        """Whether there are jobs that wait for nothing but a rate."""
+        """True if there are jobs that wait for nothing but a rate."""
         return bool(self.next_starts) and any(
             known.due and self.waits_for_rate(known.lane) for known in self.lanes
         )
 
     def waits_for_rate(self, lane: Lane) -> bool:
-        """Whether a rate lets no job of this lane start yet."""
+        """True if a rate lets no job of this lane start yet."""
         return self.next_starts.is_waiting_for_rate(lane)
 
     @property
     def others_could_claim(self) -> bool:
-        """Whether a lane that is believed to have jobs waits for no rate: others could
+        """True if a lane that is believed to have jobs waits for no rate: others could
         claim some."""
         return not self.next_starts or any(
             known.due and not self.next_starts.is_waiting(known.lane)
@@ -215,7 +215,7 @@ class LaneSelection:
                 self.next_starts.ask(known.lane)
 
     def takes_several_statements(self, executors: Sequence[Executor]) -> bool:
-        """Whether one statement cannot ask all lanes for these executors."""
+        """True if one statement cannot ask all lanes for these executors."""
         if len(self.lanes) < 2:
             return False
         if self.lanes.are_many:

@@ -50,14 +50,14 @@ class NextStarts:
         self._at = dict.fromkeys(self._at, 0.0)
 
     def is_waiting(self, lane: Lane) -> bool:
-        """Whether no job of this lane may start yet."""
+        """True if no job of this lane may start yet."""
         if not self._at:
             return False
         until = max(self._at.get(lane.job_type, 0.0), self._at.get(lane, 0.0))
         return until > time.monotonic()
 
     def is_waiting_for_rate(self, lane: Lane) -> bool:
-        """Whether it is a rate that lets no job of this lane start yet."""
+        """True if it is a rate that lets no job of this lane start yet."""
         return self.is_waiting(lane) and lane not in self._retries
 
     def pop_due(self) -> set[str | Lane]:

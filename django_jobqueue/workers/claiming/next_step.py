@@ -55,7 +55,7 @@ SECONDS: Final = itemgetter(0)  # of a reason to wait
 
 
 class Known:
-    """What a dispatcher knows. Moments are of ``time.monotonic()``."""
+    """The state of a dispatcher. Moments are of ``time.monotonic()``."""
 
     # Class attributes as defaults: cheaper than a dataclass when a process starts.
 
@@ -168,7 +168,7 @@ class Wait(NamedTuple):
 
 
 def next_step(known: Known, now: float) -> Do | None:
-    """What to ask by the rules above; None if nothing."""
+    """The next query by the rules above; None if there is none."""
     may_set = now >= known.listen_at
     if not known.is_open:
         return Do.STOP_LISTENING if known.is_listening and may_set else None

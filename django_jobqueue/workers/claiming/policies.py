@@ -80,7 +80,7 @@ class Policies:
         self._effective, self._limits = {}, {}
 
     def runs(self, job_type: str, *, is_async: bool) -> bool:
-        """Whether this job type has a handler here, of this kind."""
+        """True if this job type has a handler here, of this kind."""
         return (
             job_type not in self.held_back
             and self.knows(job_type)
@@ -88,7 +88,7 @@ class Policies:
         )
 
     def knows(self, job_type: str) -> bool:
-        """Whether this job type has a handler here."""
+        """True if this job type has a handler here."""
         return self._find(job_type) is not None
 
     def _find(self, job_type: str) -> Declaration | None:
@@ -106,7 +106,7 @@ class Policies:
         return declaration
 
     def limits(self, job_type: str) -> Limits:
-        """What limits the job type in the whole cluster."""
+        """The limits of the job type across the cluster."""
         limits = self._limits.get(job_type)
         if limits is None:
             overrides = self._overrides.get(job_type)
@@ -121,7 +121,7 @@ class Policies:
         return limits
 
     def is_exclusive(self, job_type: str) -> bool:
-        """Whether a claim of these counts as a start, or against a limit or a rate.
+        """True if a claim of these counts as a start, or against a limit or a rate.
 
         Then they are claimed only for slots that are free, each type with a statement
         of its own.

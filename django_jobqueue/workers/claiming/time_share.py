@@ -22,7 +22,7 @@ class TimeShare:
         self._at = time.monotonic()
 
     def may_begin(self) -> bool:
-        """Whether there is time left for one."""
+        """True if there is time left for one."""
         self._pass_time()
         return self._left > 0
 

@@ -1,4 +1,4 @@
-"""What a process has counted since it started, for metrics."""
+"""Counts of a process since its start, for metrics."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class Completer(Loop):
 
     @property
     def is_done(self) -> bool:
-        """Whether everything that was added is written."""
+        """True if everything that was added is written."""
         return not (self._gathered or self._writing or self._deferred)
 
     @property

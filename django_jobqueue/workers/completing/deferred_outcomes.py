@@ -62,7 +62,7 @@ class DeferredOutcomes:
 
     @property
     def has_locked(self) -> bool:
-        """Whether one of them waits for a lock that others hold."""
+        """True if one of them waits for a lock that others hold."""
         return any(waiting.is_locked for waiting in self._waiting.values())
 
     @property
@@ -119,8 +119,8 @@ class DeferredOutcomes:
 
 
 def contended_for(item: Item) -> tuple[str, str]:
-    """What an outcome may wait for, so that those that wait for the same lock stand
-    together: a follower of the job type, the row of the failure group."""
+    """The locks that an outcome may wait for, by which outcomes are grouped: a follower
+    of the job type, the row of the failure group."""
     mark = item[1].outcome.mark
     return item[0].job.job_type, "" if mark is None else str(mark.value)
 

@@ -78,11 +78,11 @@ class Executor:
 
     @property
     def is_dead(self) -> bool:
-        """Whether nothing that is in a slot will ever go on."""
+        """True if nothing that is in a slot will ever go on."""
         return False
 
     def is_held_up(self, attempt: Attempt) -> bool:
-        """Whether this attempt, which is over or has not started, waits for others
+        """True if this attempt, which is over or has not started, waits for others
         here, and not for itself."""
         return False
 
@@ -93,7 +93,7 @@ class Executor:
 
     @property
     def ends_soon(self) -> bool:
-        """Whether more outcomes are about to come: something waits, or a short job
+        """True if more outcomes are about to come: something waits, or a short job
         runs."""
         if self._buffer:
             return True
@@ -111,7 +111,7 @@ class Executor:
 
     @property
     def wants_more(self) -> bool:
-        """Whether a slot has nothing to do, or what is claimed ahead is running low."""
+        """True if a slot has nothing to do, or what is claimed ahead is running low."""
         if self._count_unwritten() >= MOST_UNWRITTEN:
             return False
         return bool(self.free or (self.low and self.backlog <= self.low))

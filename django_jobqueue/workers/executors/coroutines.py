@@ -96,12 +96,12 @@ class Coroutines(Executor):
 
     @property
     def is_dead(self) -> bool:
-        """Whether the event loop is gone without a request to stop."""
+        """True if the event loop is gone without a request to stop."""
         thread = self._thread
         return thread is not None and not (thread.is_alive() or self._is_stopping)
 
     def is_held_up(self, attempt: Attempt) -> bool:
-        """Whether another handler computes in the event loop, or the thread for sync
+        """True if another handler computes in the event loop, or the thread for sync
         code is busy, on which its receivers may wait."""
         if not attempt.over or self._sync_calls.is_busy or attempt.task is None:
             return True

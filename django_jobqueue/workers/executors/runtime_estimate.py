@@ -39,7 +39,7 @@ class RuntimeEstimate:
         self._largest = max(self._largest * FADE, largest, 1)
 
     def is_short(self, job_type: str) -> bool:
-        """Whether jobs of this type are known to be short."""
+        """True if jobs of this type are known to be short."""
         return self._seen.get(job_type, 0) >= SAMPLES and self._mean[job_type] <= SHORT
 
     def mean(self, job_type: str) -> float:

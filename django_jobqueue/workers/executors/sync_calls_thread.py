@@ -39,7 +39,7 @@ class SyncCallsThread(GuardedThreads):
 
     @property
     def is_busy(self) -> bool:
-        """Whether something runs in it."""
+        """True if something runs in it."""
         return self._call is not None
 
     def submit(
@@ -50,7 +50,7 @@ class SyncCallsThread(GuardedThreads):
         return super().submit(self._run, attempt, partial(fn, *args, **kwargs))
 
     def is_blocked(self, now: float) -> bool:
-        """Whether a call that no timeout ends does not end; now: time.monotonic()."""
+        """True if a call that no timeout ends does not end; now: time.monotonic()."""
         call = self._call
         if call is None or (call.attempt is not None and not call.attempt.over):
             return False

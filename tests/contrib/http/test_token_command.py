@@ -63,7 +63,7 @@ def test_what_cannot_be_is_said_and_nothing_made() -> None:
         (("create", " ", "--may", "read"), "must be a text"),
         (("create", "a", "--may", "read", "--expires", "soon"), "--expires"),
         (("create", "a", "--may", "read", "--expires", "2020-01-01"), "in the future"),
-        (("create", "a", "--may", "read", "--types", "x" * 300), "no pattern"),
+        (("create", "a", "--may", "read", "--types", "x" * 300), "is not a pattern"),
         (("revoke",), "Name the tokens"),
         (("revoke", "b"), "There is no token 'b'"),
         (("list", "b"), "takes no name"),
