@@ -264,9 +264,9 @@ _HOST: Final = (
     ),
     _gauge(
         "jobqueue_worker_remaining_jobs",
-        "Jobs that a stop or a drain still waits for; 0 while neither is asked for.",
+        "Jobs that a stop or a drain still waits for; 0 without either.",
     ),
-    _gauge("jobqueue_worker_stopping", "1 once this host was told to stop."),
+    _gauge("jobqueue_worker_stopping", "1 once this host was asked to stop."),
     _durations(
         "jobqueue_worker_outcome_delay_seconds",
         "Time from the end of a handler to the commit of its outcome.",
@@ -295,7 +295,7 @@ _HOST: Final = (
     ),
     _counter(
         "jobqueue_worker_rescued_jobs_total",
-        "Jobs that this host took from dead workers, by what became of them.",
+        "Jobs that this host took from dead workers, by result.",
         Label("became", ("queued", "failed", "cancelled")),
     ),
     _counter(
@@ -313,7 +313,7 @@ _HOST: Final = (
     ),
     _counter(
         "jobqueue_worker_database_errors_total",
-        "Database calls of the machinery that failed.",
+        "The queue's own database calls that failed.",
     ),
     _counter(
         "jobqueue_worker_dropped_signals_total",
@@ -332,7 +332,7 @@ _HOST: Final = (
     ),
     _gauge(
         "jobqueue_worker_resident_memory_bytes",
-        "Resident memory of the processes of this host, added up.",
+        "Sum of the resident memory of this host's processes.",
         Label("process", ("supervisor", "maintenance", "exporter", "worker")),
         unit="bytes",
     ),

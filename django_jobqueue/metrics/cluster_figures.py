@@ -65,7 +65,7 @@ def _figures(db: DjangoDatabase | OwnConnection) -> Figures:
         if held is None:
             raise
         logger.warning(
-            "The metrics of the cluster are %.0f s old and cannot be taken again: %s",
+            "The metrics of the cluster are %.0f s old and cannot be read again: %s",
             held.age,
             error,
         )

@@ -36,8 +36,8 @@ RUN_AGAIN: Final = (
 )
 SIGNALS: Final = f"{FOLLOWER}; or connect to a signal, such as job_failed"
 SCHEDULE: Final = "Write handler.at(cron(…))(…), or @job(schedule=cron(…))"
-RETENTION: Final = "The setting RETENTION says how long jobs and results are kept"
-ALWAYS: Final = "Leave it out: the archive keeps what each job came to"
+RETENTION: Final = "The setting RETENTION sets how long jobs and results are kept"
+ALWAYS: Final = "Leave it out: the archive keeps each job's result"
 JSON: Final = "Leave it out: arguments and results are JSON"
 
 # Stands for the handler that a sentence is about.

@@ -12,12 +12,12 @@ SLEEP: Final = Verb(
     operations.put_to_sleep,
     on=On.DATABASE,
     right="",
-    summary="Have hosts that start do nothing in this database.",
+    summary="Keep hosts idle in this database.",
     done="Hosts that start do nothing here until jobqueue wake.",
     audit="put to sleep",
     description="""\
-Have hosts that start in this database do nothing until jobqueue wake: they run
-no job, fire no schedule, and delete nothing. What is enqueued waits.
+Keep hosts that start in this database idle until jobqueue wake: they run no
+job, fire no schedule, and delete nothing. Enqueued jobs wait.
 
 A dump that is restored sleeps by itself. This is for copies of the server's
 files: snapshots, clones, branches. Run it before you start workers there.
@@ -31,13 +31,13 @@ WAKE: Final = Verb(
     right="",
     summary="Let hosts work in a restored or upgraded database.",
     done="Hosts work in this database from now on.",
-    not_done="Hosts may work in this database already.",
+    not_done="Hosts may already work in this database.",
     description="""\
 Let hosts work in this database from now on: after a restore in the place of
-the original, after pg_upgrade, or in a copy whose jobs and schedules are to run
-there, too.
+the original, after pg_upgrade, or in a copy whose jobs and schedules must run,
+too.
 
-Hosts that wait for it begin within five seconds.
+Waiting hosts begin within five seconds.
 
   jobqueue wake""",
 )

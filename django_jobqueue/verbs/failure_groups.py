@@ -14,7 +14,7 @@ RESOLVE: Final = Verb(
     on=On.FAILURE_GROUP,
     right="change_failuregroup",
     summary="It is fixed: the next failure reopens the group as regressed; with "
-    "--in-release, failures of the other releases that run now do not.",
+    "--in-release, failures of the other releases running now do not.",
     done="resolved",
     audit="{name} failures",
     arguments=(Argument("in_release", "The release that has the fix.", default=""),),
@@ -22,7 +22,7 @@ RESOLVE: Final = Verb(
 IGNORE: Final = RESOLVE._replace(
     name="ignore",
     function=operations.ignore,
-    summary="It is known: failures are counted, and nobody is told.",
+    summary="It is known: failures are counted, but not announced.",
     done="ignored",
     arguments=(
         Argument(
@@ -41,12 +41,12 @@ REOPEN: Final = RESOLVE._replace(
 ASSIGN: Final = RESOLVE._replace(
     name="assign",
     function=operations.assign,
-    summary='Somebody looks after it: --to NAME; --to "" is nobody.',
+    summary='Assign it: --to NAME; --to "" is nobody.',
     done="assigned",
     arguments=(
         Argument(
             "assignee",
-            "Who looks after it.",
+            "The assignee.",
             "NAME",
             flag="--to",
             required="Say who: --to.",

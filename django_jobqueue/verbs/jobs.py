@@ -19,7 +19,7 @@ from django_jobqueue.verbs.declarations import Argument, On, Takes, Verb, flag, 
 
 FILTERS: Final = ("where", "type", "queue", "older_than", "group")
 WAITING: Final = (Term("statuses", (QueuedStatus.QUEUED,)),)
-ONLY_WAITING: Final = "is {status}; only a job that waits can be changed so."
+ONLY_WAITING: Final = "is {status}; only a waiting job can be changed."
 PRIORITY: Final = Argument(
     "priority", "From -100 to 100; higher runs first.", Takes.NUMBER
 )
@@ -53,9 +53,9 @@ asked to stop, and archived as cancelled when they do.
   jobqueue cancel --where "state:retrying error:Timeout data.customer.id:7"
 
 By filter, it is a bulk operation, as in the admin, that this command
-runs: it takes the jobs that are there when it starts, chunk by chunk, each a
-transaction of its own. After Ctrl-C workers do the others. A cancelled job can
-be replayed.""",
+runs: it takes the jobs that exist when it starts, chunk by chunk, each a
+transaction of its own. After Ctrl-C workers finish it. A cancelled job can be
+replayed.""",
 )
 
 RUN_NOW: Final = Verb(
@@ -86,7 +86,7 @@ RESCHEDULE: Final = Verb(
     operations.reschedule,
     on=On.QUEUED_JOB,
     right="reschedule_queuedjob",
-    summary="Change when, how urgently or where waiting jobs run.",
+    summary="Change time, priority or queue of waiting jobs.",
     done="rescheduled",
     doing="Rescheduling",
     arguments=(
@@ -99,13 +99,13 @@ RESCHEDULE: Final = Verb(
         PRIORITY._replace(group="what is changed"),
         Argument("queue", "Their new queue.", group="what is changed"),
     ),
-    needs="Say what changes: --run-after, --priority or --queue.",
+    needs="Give --run-after, --priority or --queue.",
     not_done=ONLY_WAITING,
     bulk=BulkKind.RESCHEDULE,
     applies=WAITING,
     filters=("where", "type", "older_than", "group"),
     description="""\
-Change when, how urgently or where waiting jobs run.
+Change time, priority or queue of waiting jobs.
 
   jobqueue reschedule 019a9f5e7c3b --run-after 2h
   jobqueue reschedule --where "queue:mail state:ready" --priority -5
@@ -122,14 +122,14 @@ FAIL: Final = Verb(
     summary="Archive waiting jobs as failed, by id or by filter.",
     done="failed",
     doing="Failing",
-    arguments=(Argument("reason", "Kept as what the jobs failed with."),),
+    arguments=(Argument("reason", "Stored as the jobs' error."),),
     needs="Say why: --reason.",
     not_done=ONLY_WAITING,
     applies=WAITING,
     filters=FILTERS,
     description="""\
-Archive waiting jobs as failed, whatever attempts they have left. What runs is
-left alone: cancel it.
+Archive waiting jobs as failed, even with attempts left. Running jobs are left
+alone: cancel them.
 
   jobqueue fail 019a9f5e-7c3b-7d4e-8a51-0c6f2f7f6a11 --reason "no such order"
   jobqueue fail --where "attempts:>10 error:Declined" --reason "given up"
@@ -208,12 +208,11 @@ attempts, that remembers the old one; the archive is not changed.
 By id, it prints which job became which. By filter, it takes the failed jobs
 that match (see --status), the oldest first: a bulk operation, as in the admin,
 that this command runs chunk by chunk, each a transaction of its own. After
-Ctrl-C workers do the others. With --where it takes jobs of each status that
-the admin would show.
+Ctrl-C workers finish it. With --where it takes jobs of each status that the
+admin would show.
 
 Jobs that were replayed before are left out (see --again), and so are those of
-at-most-once types (see --at-most-once). So it can be interrupted, and started
-again.""",
+at-most-once types (see --at-most-once). So you can interrupt and repeat it.""",
 )
 
 PRUNE: Final = Verb(
@@ -230,8 +229,8 @@ PRUNE: Final = Verb(
 Delete archived jobs that are old enough, with the records of their failures.
 
 Without --older-than the retention in force decides: JOBQUEUE['RETENTION'], and
-what operators set for single job types. Workers prune by it, too; this command
-is for archives that no worker looks after, and for other ages:
+overrides of job types. Workers prune by it, too; this command is for archives
+without workers, and for other ages:
 
   jobqueue prune --dry-run
   jobqueue prune --status succeeded --older-than 30d --batch-pause 0.5
@@ -248,18 +247,18 @@ RELEASE: Final = Verb(
     operations.release,
     on=On.QUEUED_JOB,
     right="release_queuedjob",
-    summary="Take running jobs from workers that are gone.",
+    summary="Take running jobs from dead workers.",
     done="released",
     doing="Releasing",
-    not_done="is {status}; only one whose worker is gone can be released. Cancel it "
+    not_done="is {status}; only a job whose worker is dead can be released. Cancel it "
     "instead.",
     applies=(Term("state", "lapsed"),),
     filters=FILTERS,
     description="""\
-Take running jobs from workers that are gone at once, not when a living host
-comes to it. They wait again, with one more crash; those of at-most-once types
-are archived as failed. Jobs of living workers are left alone. Name jobs
-that a killed jobqueue move holds: they wait again as they were.
+Take running jobs from dead workers at once, before a living host rescues them.
+They wait again, with one more crash; those of at-most-once types are archived
+as failed. Jobs of living workers are left alone. Jobs that a killed jobqueue
+move holds must be named by id: they wait again as they were.
 
   jobqueue release 019a9f5e-7c3b-7d4e-8a51-0c6f2f7f6a11
   jobqueue release --where state:lapsed""",

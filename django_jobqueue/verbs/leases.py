@@ -15,6 +15,6 @@ TAKE_AWAY: Final = Verb(
     summary="Others may take it at once, with a greater fence; its holder learns of it "
     "with its next renewal.",
     done="taken away",
-    not_done="Nobody held the lease {name!r}.",
+    not_done="The lease {name!r} was not held.",
     audit="take away leases",
 )

@@ -13,15 +13,15 @@ PAUSE: Final = Verb(
     operations.pause,
     on=On.JOB_TYPE,
     right="pause_jobtype",
-    summary="Stop the claiming of job types, or of queues.",
+    summary="Pause job types, or queues.",
     done="paused",
     arguments=(
         Argument("reason", "Shown with the pause.", default=""),
         Argument("resume_at", "The pause ends by itself", Takes.END),
     ),
     description="""\
-Pause job types, or with --queue queues: none of their jobs is claimed from the
-next claim on, in the whole cluster. What runs goes on; what is enqueued waits.
+Pause job types, or with --queue queues: workers claim none of their jobs, from
+the next claim on, across the cluster. Running jobs go on; enqueued jobs wait.
 
   jobqueue pause shop.send_receipt --for 30m --reason "mail server is down"
   jobqueue pause shop.send_receipt --until 2026-11-20T14:30
@@ -33,7 +33,7 @@ RESUME: Final = Verb(
     operations.resume,
     on=On.JOB_TYPE,
     right="pause_jobtype",
-    summary="Let paused job types, or queues, be claimed again.",
+    summary="Resume paused job types, or queues.",
     done="resumed",
     description="""\
 Resume job types, or with --queue queues: their jobs are claimed again at once.

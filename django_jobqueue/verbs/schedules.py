@@ -12,7 +12,7 @@ RUN: Final = Verb(
     schedules.run_now,
     on=On.SCHEDULE,
     right="run_schedule",
-    summary="Enqueue a job as it does, now; its next firing stays as it is.",
+    summary="Enqueue its job now; its next firing stays as it is.",
     done="Enqueued the job {job.id} of type {job.job_type}.",
     audit="{name} schedule",
 )
@@ -23,7 +23,7 @@ PAUSE: Final = Verb(
     right="pause_schedule",
     summary="It does not fire until it is resumed; nothing counts as missed.",
     done="Paused {name}.",
-    not_done="{name} was paused already.",
+    not_done="{name} was already paused.",
     arguments=(Argument("reason", "Shown with the pause.", default=""),),
 )
 RESUME: Final = PAUSE._replace(

@@ -21,13 +21,13 @@ def _ask(name: str, summary: str) -> Verb:
     )
 
 
-DRAIN: Final = _ask("drain", "Claim nothing more, finish what runs, and stay.")
+DRAIN: Final = _ask("drain", "Finish running jobs, claim no more, and stay.")
 RESUME: Final = _ask("resume", "Claim again.")
 STOP: Final = _ask(
-    "stop", "Finish what runs, and end; runworkers goes on with one process less."
+    "stop", "Finish running jobs, and end; runworkers goes on with one process fewer."
 )
 RESTART: Final = _ask(
-    "restart", "Finish what runs, and end; a successor starts at once."
+    "restart", "Finish running jobs, and end; a successor starts at once."
 )
 OF_WORKERS: Final = {one.name: one for one in (DRAIN, RESUME, STOP, RESTART)}
 
@@ -50,10 +50,10 @@ SCALE: Final = _ask_host(DRAIN)._replace(
     arguments=(
         Argument("processes", "Worker processes; 0 parks a host.", "NUMBER"),
         Argument("threads", "Threads for sync handlers in each.", "NUMBER"),
-        Argument("async_slots", "Async handlers that each runs at once.", "NUMBER"),
+        Argument("async_slots", "Async slots of each.", "NUMBER"),
         Argument("queues", "Queues to claim from; none is every queue.", "NAME,..."),
     ),
-    needs="Say --processes, --threads, --async-slots or --queues.",
+    needs="Give --processes, --threads, --async-slots or --queues.",
 )
 OF_HOSTS: Final = {
     one.name: one
@@ -64,7 +64,7 @@ OF_HOSTS: Final = {
             "Load new code: another process tries it first, so that code that does not "
             "start leaves the host at work.",
         ),
-        _ask_host(STOP, "Finish what runs, within GRACE, and end with exit code 0."),
+        _ask_host(STOP, "Finish running jobs within GRACE, and end with exit code 0."),
         _ask_host(DRAIN),
         _ask_host(RESUME),
     )

@@ -95,7 +95,7 @@ def test_what_cannot_be_is_refused_and_nobody_is_asked() -> None:
         "drain web-1:2": "There is no living host 'web-1:2'. Did you mean",
         "drain --host web-9": "No living host has --host web-9.",
         "drian --all": "hosts has no verb 'drian'. Did you mean 'drain'?",
-        "scale --all": "Say --processes, --threads, --async-slots or --queues.",
+        "scale --all": "Give --processes, --threads, --async-slots or --queues.",
         "scale --all --threads many": "threads must be a whole number",
         "scale --all --threads 0 --async-slots 0": "nothing can run",
         "drain --all --processes 1": "--processes goes with scale alone.",

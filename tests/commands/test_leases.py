@@ -70,7 +70,7 @@ def test_a_lease_is_taken_away_and_the_audit_says_by_whom() -> None:
     assert (entry.verb, entry.about) == ("take away leases", ["import"])
     assert entry.by == f"command line ({getpass.getuser()})"
     again = jobqueue("leases take-away import")
-    assert (again.out, again.err) == ("", "Nobody held the lease 'import'.\n")
+    assert (again.out, again.err) == ("", "The lease 'import' was not held.\n")
 
 
 def test_programs_are_told_the_names_that_were_taken_away() -> None:

@@ -160,7 +160,7 @@ def test_it_is_paused_with_a_reason_and_resumed() -> None:
     assert jobqueue(f"{pause} --reason 'disk is full'").out == "Paused nightly.\n"
     row = Schedule.objects.get()
     assert (row.paused, row.paused_reason) == (True, "disk is full")
-    assert jobqueue(pause).out == "nightly was paused already.\n"
+    assert jobqueue(pause).out == "nightly was already paused.\n"
     row.refresh_from_db()
     assert row.paused_reason == "disk is full"
     again = jobqueue(f"{pause} --reason 'disk is being replaced'")

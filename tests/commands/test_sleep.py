@@ -42,7 +42,7 @@ def test_a_database_is_put_to_sleep_and_woken() -> None:
     assert reported() == (Level.PROBLEM, ["jobqueue.W021"])
     assert jobqueue("wake").out == "Hosts work in this database from now on.\n"
     assert reported() == (Level.OK, [])
-    assert jobqueue("wake").out == "Hosts may work in this database already.\n"
+    assert jobqueue("wake").out == "Hosts may already work in this database.\n"
     verbs = list(AuditEntry.objects.order_by("id").values_list("verb", flat=True))
     assert verbs == ["put to sleep", "wake"]
 

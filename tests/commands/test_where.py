@@ -238,7 +238,7 @@ def test_what_makes_no_sense_is_refused_and_nothing_is_done(
         "cancel --where type:tests.sample": "More than one job type has",
         "cancel --type fail": "More than one job type is called so: tests.",
         "fail --where add": "Say why: --reason.",
-        "reschedule --where add": "Say what changes: --run-after,",
+        "reschedule --where add": "Give --run-after,",
         "run-now": "Name jobs by id, or choose them by --where, --type, --queue,",
         "run-now -": "Standard input has no ids.",
         f"run-now {UUID(int=7)} --where add": "not both.",
@@ -255,7 +255,7 @@ def test_ids_that_a_verb_cannot_change_are_explained() -> None:
     later, running = rows.queued["later"], rows.queued["running"]
     wrong = f"{running} {rows.archived['failed']} {missing}"
     lines = refusal(f"run-now {later} {wrong} --yes").splitlines()
-    assert lines[0].endswith("is running; only a job that waits can be changed so.")
+    assert lines[0].endswith("is running; only a waiting job can be changed.")
     assert lines[1].endswith("has finished already (failed).")
     assert lines[2].startswith(f"There is no job {missing}")
     assert QueuedJob.objects.get(pk=later).run_after <= timezone.now()

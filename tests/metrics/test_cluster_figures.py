@@ -223,7 +223,7 @@ def test_figures_that_cannot_be_taken_again_are_served_with_their_age(
         values = read(db)
         assert values["jobqueue_figures_age_seconds",] >= 500
         assert values["jobqueue_database_up",] == 1
-        assert "s old and cannot be taken again" in caplog.text
+        assert "s old and cannot be read again" in caplog.text
 
     def lost(*args: Any) -> Any:
         raise StoreUnavailable("the server is gone", retry_in=1)
