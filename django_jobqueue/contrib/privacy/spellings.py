@@ -8,12 +8,14 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import permutations
 from typing import Final
-from unicodedata import normalize
+from unicodedata import combining, normalize
 from urllib.parse import quote, quote_plus
 
 LONGEST_STRETCH: Final = 6  # characters whose divisions overlap
 LAST_CASED: Final = 0x1E943  # the last character that has another case
+MOST_MARKS: Final = 4  # of a letter, of which each order is tried
 
 Encode = Callable[[str], str]
 
@@ -64,43 +66,76 @@ def _spelled(value: str, encode: Encode) -> str:
     if max(map(len, stretches), default=0) < LONGEST_STRETCH:
         return spelled
     # One was cut, perhaps in the middle of a character: as it is written, too.
-    return _any([spelled, "".join(_choice(c.casefold(), encode) for c in composed)])
+    letters = map(str.casefold, _letters(composed))
+    return _any([spelled, "".join(_choice(letter, encode) for letter in letters)])
 
 
-def _stretches(folded: str) -> Iterator[str]:
-    """The text in parts that are divided in one way or in several: mostly its
-    characters, but ss is another spelling of ß, and sss of sß and of ßs."""
+def _letters(text: str) -> Iterator[str]:
+    """The characters, each with the marks after it."""
     at = 0
-    while at < len(folded):
+    while at < len(text):
+        end = at + 1
+        while end < len(text) and combining(text[end]):
+            end += 1
+        yield text[at:end]
+        at = end
+
+
+def _stretches(folded: str) -> Iterator[tuple[str, ...]]:
+    """The letters in parts that are divided in one way or in several: mostly one by
+    one, but ss is another spelling of ß, and sss of sß and of ßs."""
+    letters = tuple(_letters(folded))
+    at = 0
+    while at < len(letters):
         end = start = at
         while start <= end < at + LONGEST_STRETCH:
             end = max(
-                [end, *(start + n - 1 for n in (2, 3) if _is_one(folded, start, n))]
+                [end, *(start + n - 1 for n in (2, 3) if _is_one(letters, start, n))]
             )
             start += 1
-        yield folded[at : end + 1]
+        yield letters[at : end + 1]
         at = end + 1
 
 
-def _divisions(text: str) -> list[list[str]]:
-    """All ways to divide it into parts that have other spellings as a whole."""
-    if not text:
+def _divisions(letters: tuple[str, ...]) -> list[list[str]]:
+    """All ways to divide them into parts that have other spellings as a whole."""
+    if not letters:
         return [[]]
-    sizes = [1, *(n for n in (2, 3) if _is_one(text, 0, n))]
-    return [[text[:n], *others] for n in sizes for others in _divisions(text[n:])]
+    sizes = [1, *(n for n in (2, 3) if _is_one(letters, 0, n))]
+    return [
+        ["".join(letters[:n]), *others]
+        for n in sizes
+        for others in _divisions(letters[n:])
+    ]
 
 
-def _is_one(folded: str, at: int, length: int) -> bool:
-    part = folded[at : at + length]
-    return len(part) == length and part in _same_folding()
+def _is_one(letters: tuple[str, ...], at: int, length: int) -> bool:
+    part = letters[at : at + length]
+    return len(part) == length and "".join(part) in _same_folding()
 
 
 def _choice(unit: str, encode: Encode) -> str:
     same = {unit, *_same_folding().get(unit, ())}
-    if unit.isascii() and len(same) == 1:  # its case is the caller's
+    if combining(unit[-1]):  # a letter that is not composed with all of its marks
+        same |= {one + unit[1:] for one in _same_folding().get(unit[0], ())}
+        same.add(unit[0].upper() + unit[1:])
+    elif unit.isascii() and len(same) == 1:  # its case is the caller's
         return re.escape(encode(unit))
-    same |= {normalize("NFD", one) for one in same}
-    return _any(re.escape(encode(one)) for one in same)
+    return _any(re.escape(encode(text)) for one in same for text in _equal(one))
+
+
+@cache
+def _equal(letter: str) -> frozenset[str]:
+    """All that is canonically equal to a letter with its marks: those may be composed
+    with it in part, and be in another order."""
+    apart = normalize("NFD", letter)
+    if len(apart) - 1 > MOST_MARKS:
+        return frozenset((letter, apart, normalize("NFC", letter)))
+    texts = {letter}
+    for order in map("".join, permutations(apart[1:])):
+        for end in range(len(order) + 1):
+            texts.add(normalize("NFC", apart[0] + order[:end]) + order[end:])
+    return frozenset(one for one in texts if normalize("NFD", one) == apart)
 
 
 @cache

@@ -30,9 +30,32 @@ NAMES: Final = (
         "Weiſs \u212a.",
         "Flussschiff AASß",
         "Affi Suffix",
+        "Nguyễn Lộc Việt",
+        "Ọ̀ṣun ǅemal Adé",
+        "שָּׁלוֹם ᾈδης",
     ),
 )
+
+
+def marks_last_first(text: str) -> str:
+    """Equal: the marks of each letter in another order."""
+    return "".join(one[0] + one[:0:-1] for one in map(apart, text))
+
+
+def apart(letter: str) -> str:
+    """The letter, and its marks."""
+    return normalize("NFD", letter)
+
+
+def tone_apart(text: str) -> str:
+    """Equal: as the Vietnamese keyboard of Windows writes, the last mark alone."""
+    return "".join(
+        normalize("NFC", one[0] + one[2:]) + one[1:2] for one in map(apart, text)
+    )
+
+
 FORMS: Final[tuple[Callable[[str], str], ...]] = (
+    *(marks_last_first, tone_apart),
     *(str, str.upper, str.lower, str.title, str.swapcase, str.casefold),
     *(lambda text: normalize("NFD", text), lambda text: normalize("NFD", text.upper())),
 )
