@@ -78,7 +78,7 @@ def send(signal: Signal, sender: object, **arguments: object) -> None:
     if signal.receivers:
         try:
             signal.send_robust(sender, **arguments)
-        except Exception:  # Django's own log line about a receiver without a name
+        except (Exception, SystemExit):  # also Django's own line about a nameless one
             logger.exception("A receiver of a signal about %r failed", sender)
 
 

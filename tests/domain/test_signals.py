@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -76,3 +77,15 @@ def test_every_signal_is_in_the_table_of_the_docstring() -> None:
         "line with the arguments of each new signal into the table of the docstring "
         "(and a row into docs/reference/signals.md), in the order of the definitions."
     )
+
+
+def test_a_receiver_that_exits_ends_nothing_else(
+    signal: Signal, caplog: pytest.LogCaptureFixture
+) -> None:
+    def exit(**kwargs: object) -> None:
+        sys.exit(1)
+
+    signal.connect(exit)
+    send(signal, "shop.send")
+    signal.disconnect(exit)
+    assert len(caplog.records) == 1

@@ -151,10 +151,11 @@ def _open_to(request: HttpRequest, job_type: str) -> Iterator[Check]:
     """
 
     def check(job: Job | None) -> None:
-        if job is None:
-            return
-        is_ours = job.job_type == job_type and may_do(request, job_type, job.queue)
-        if not is_ours or (job.status == PRUNED and visible(caller_of(request))):
+        if job is None or job.status == PRUNED:  # nobody can tell whose it was
+            is_ours = not visible(caller_of(request))
+        else:
+            is_ours = job.job_type == job_type and may_do(request, job_type, job.queue)
+        if not is_ours:
             detail = "Another job has this id or unique key."
             raise Problem("duplicate_job", detail) from None
 
