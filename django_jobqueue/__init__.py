@@ -63,7 +63,6 @@ from django_jobqueue.text.lazy_names import lazily
 if TYPE_CHECKING:
     from django_jobqueue.embedded import worker
     from django_jobqueue.enqueueing.remote import remote_job
-    from django_jobqueue.leases import HeldLease, alease, lease, try_lease
     from django_jobqueue.operations import cancel, get_job, replay
     from django_jobqueue.waiting import await_, wait
 
@@ -80,7 +79,6 @@ __all__ = [
     "EnqueueError",
     "Fail",
     "Handler",
-    "HeldLease",
     "InvalidArguments",
     "InvalidResult",
     "Job",
@@ -110,7 +108,6 @@ __all__ = [
     "UnknownSchedule",
     "aenqueue",
     "aenqueue_many",
-    "alease",
     "await_",
     "cancel",
     "cron",
@@ -120,10 +117,8 @@ __all__ = [
     "every",
     "get_job",
     "job",
-    "lease",
     "remote_job",
     "replay",
-    "try_lease",
     "wait",
     "worker",
 ]
@@ -131,15 +126,11 @@ __all__ = [
 
 # A process that only enqueues needs none of these, nor the modules behind them.
 _LAZY: Final = {
-    "HeldLease": "django_jobqueue.leases",
-    "alease": "django_jobqueue.leases",
     "await_": "django_jobqueue.waiting",
     "cancel": "django_jobqueue.operations",
     "get_job": "django_jobqueue.operations",
-    "lease": "django_jobqueue.leases",
     "remote_job": "django_jobqueue.enqueueing.remote",
     "replay": "django_jobqueue.operations",
-    "try_lease": "django_jobqueue.leases",
     "wait": "django_jobqueue.waiting",
     "worker": "django_jobqueue.embedded",
 }

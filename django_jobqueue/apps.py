@@ -41,7 +41,6 @@ class JobQueueConfig(Room):
         Tab("schedule", pgettext_lazy("tab", "Schedules"), "s"),
         Tab("host", pgettext_lazy("tab", "Hosts"), "h"),
         Tab("worker", _("Workers"), "w"),
-        Tab("lease", _("Leases"), "l"),
         Tab("keylimit", pgettext_lazy("tab", "Limits"), "m"),
         Tab("bulkoperation", pgettext_lazy("tab", "Operations"), "b"),
         Tab("auditentry", pgettext_lazy("tab", "Audit"), "d"),
@@ -69,7 +68,6 @@ class JobQueueConfig(Room):
             "view_host",
             "view_jobtype",
             "view_keylimit",
-            "view_lease",
             "view_overview",
             "view_queue",
             "view_queuedjob",
@@ -90,7 +88,6 @@ class JobQueueConfig(Room):
             "reschedule_queuedjob",
             "run_schedule",
             "start_bulkoperation",
-            "take_away_lease",
             "view_job_data",
         ),
         # Says what is to be done instead of the code: other data, other policies.

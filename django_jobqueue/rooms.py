@@ -32,6 +32,7 @@ class Room(AppConfig):
     default = False  # is no app itself
     default_auto_field = "django.db.models.BigAutoField"
 
+    needs: ClassVar[Sequence[str]] = ()  # other apps of this package
     tabs: ClassVar[Sequence[Tab]] = ()
     # Of ``manage.py jobqueue``: classes, by the name.
     subcommands: ClassVar[Mapping[str, str]] = {}
@@ -52,7 +53,8 @@ class Room(AppConfig):
     # Parts of the statements that record failures: ``OnFailure``s.
     on_failure: ClassVar[Sequence[str]] = ()
     # Threads of the maintenance process, each with a connection of its own: functions
-    # ``(db, connect)`` that look once what there is to do, and make a loop or None.
+    # ``(db, connect, host)`` that look once what there is to do, and make a loop or
+    # None. ``host`` is a ``HostMaintenance``; once it wants no worker, they are woken.
     maintenance_threads: ClassVar[Sequence[str]] = ()
     # What the overview lists below its notices: functions ``(request, now)`` that make
     # an ``OverviewList`` or None.
@@ -61,6 +63,11 @@ class Room(AppConfig):
     # functions of a template's context that make HTML.
     above_lists: ClassVar[Sequence[str]] = ()
     below_search: ClassVar[Sequence[str]] = ()
+    # Where the box leads that takes an id or a name: functions ``(request, text)`` that
+    # make an address, or "".
+    jumps: ClassVar[Sequence[str]] = ()
+    # Of ``jobqueue status``: ``StatusList``s.
+    status_lists: ClassVar[Sequence[str]] = ()
     # Of ``jobqueue doctor``: functions that yield findings, by the id of these.
     examinations: ClassVar[Mapping[str, str]] = {}
     # Functions that name the owner of a remote worker, by the path of its caller.

@@ -32,6 +32,7 @@ settings.configure(
         "django_jobqueue.contrib.console",
         "django_jobqueue.contrib.http",
         "django_jobqueue.contrib.importing",
+        "django_jobqueue.contrib.leases",
         "django_jobqueue.contrib.privacy",
     ],
     SECRET_KEY="docs",

@@ -37,6 +37,7 @@ INSTALLED_APPS = [
     "django_jobqueue.contrib.console",
     "django_jobqueue.contrib.http",
     "django_jobqueue.contrib.importing",
+    "django_jobqueue.contrib.leases",
     "django_jobqueue.contrib.privacy",
     "testproject.shop",
 ]

@@ -14,6 +14,7 @@ INSTALLED_APPS = [
     "django_jobqueue.contrib.console",
     "django_jobqueue.contrib.http",
     "django_jobqueue.contrib.importing",
+    "django_jobqueue.contrib.leases",
     "django_jobqueue.contrib.privacy",
 ]
 # What the admin's own checks ask for.

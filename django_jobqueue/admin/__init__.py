@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from django_jobqueue.admin.hosts.host_list import HostAdmin
     from django_jobqueue.admin.jobs.archived_jobs import ArchivedJobAdmin
     from django_jobqueue.admin.jobs.queued_jobs import QueuedJobAdmin
-    from django_jobqueue.admin.leases.lease_list import LeaseAdmin
     from django_jobqueue.admin.limits.limit_list import KeyLimitAdmin
     from django_jobqueue.admin.overview.overview_admin import OverviewAdmin
     from django_jobqueue.admin.schedules.schedule_list import ScheduleAdmin
@@ -36,7 +35,6 @@ __all__ = [
     "JobTypeAdmin",
     "OverviewAdmin",
     "KeyLimitAdmin",
-    "LeaseAdmin",
     "QueueAdmin",
     "QueuedJobAdmin",
     "ScheduleAdmin",
@@ -52,7 +50,6 @@ _MODULES: Final = {
     "Host": "hosts.host_list",
     "JobType": "types.job_types",
     "KeyLimit": "limits.limit_list",
-    "Lease": "leases.lease_list",
     "Overview": "overview.overview_admin",
     "Queue": "types.queues",
     "QueuedJob": "jobs.queued_jobs",

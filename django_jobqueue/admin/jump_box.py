@@ -25,11 +25,11 @@ from django_jobqueue.models import (
     ArchivedJob,
     FailureGroup,
     JobType,
-    Lease,
     QueuedJob,
     Schedule,
 )
 from django_jobqueue.models.chunked_work import ChunkedWork
+from django_jobqueue.rooms import offered
 from django_jobqueue.search.type_names import types_like, types_named
 
 LONGEST = 200  # characters of what somebody looks for
@@ -80,7 +80,7 @@ def _address_of(request: HttpRequest, text: str) -> str:
     return (
         _schedule(request, text)
         or _type(request, text, types_named)
-        or _lease(request, text)
+        or _of_features(request, text)
         or _jobs_of_value(request, text)
         or _failures_with(request, text)
         or _type(request, text, types_like)
@@ -96,11 +96,9 @@ def _schedule(request: HttpRequest, name: str) -> str:
     return display.url_of("schedule", row.pk) if row else ""
 
 
-def _lease(request: HttpRequest, name: str) -> str:
-    """The page of the lease of this name."""
-    if not may_view(request, Lease):
-        return ""
-    return permalink.address_of_object(request, Lease, name)
+def _of_features(request: HttpRequest, text: str) -> str:
+    addresses = (lead(request, text) for lead in offered("jumps"))
+    return next(filter(None, addresses), "")
 
 
 def _type(

@@ -11,6 +11,7 @@ from django.apps import AppConfig, apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 
+from django_jobqueue import rooms
 from django_jobqueue.checks.lazy_loading import register
 from django_jobqueue.conf import Conf, conf
 from django_jobqueue.domain.policy import queue_problem
@@ -35,7 +36,7 @@ APPS = {
 def check_settings(
     app_configs: Sequence[AppConfig] | None, **kwargs: Any
 ) -> Iterable[CheckMessage]:
-    """E001–E004, E014, W016: the JOBQUEUE dict and the variables of the environment."""
+    """E001–E004, E014, E015, W016: JOBQUEUE, the environment, what features need."""
     given = getattr(settings, "JOBQUEUE", {})
     if not isinstance(given, dict):
         return [
@@ -49,7 +50,9 @@ def check_settings(
         message for name, value in given.items() for message in _one(name, value)
     ]
     messages += _environment()
-    return messages or [*_without_app(), *_queue_names(), *_combinations()]
+    if messages:
+        return messages
+    return [*_without_app(), *_needed(), *_queue_names(), *_combinations()]
 
 
 def _one(name: object, value: object) -> Iterator[CheckMessage]:
@@ -98,6 +101,18 @@ def _without_app() -> Iterator[CheckMessage]:
                 hint=f"Add {app!r} to INSTALLED_APPS.",
                 id="jobqueue.E014",
             )
+
+
+def _needed() -> Iterator[CheckMessage]:
+    """E015: features that others need."""
+    for room in rooms.rooms():
+        for app in room.needs:
+            if not apps.is_installed(app):
+                yield Error(
+                    f"{room.name} needs {app}, which is not installed.",
+                    hint=f"Add {app!r} to INSTALLED_APPS.",
+                    id="jobqueue.E015",
+                )
 
 
 def _queue_names() -> Iterator[CheckMessage]:

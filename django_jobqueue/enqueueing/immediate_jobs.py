@@ -41,6 +41,7 @@ class Memory:
     def __init__(self) -> None:
         self.run: Callable[[MemoryRecord], None] | None = None  # apps.py sets it
         self._records: dict[UUID, MemoryRecord] = {}
+        self.also_clear: list[Callable[[], None]] = []  # what features keep in memory
 
     def __iter__(self) -> Any:
         return iter(list(self._records.values()))
@@ -88,8 +89,10 @@ class Memory:
         return None if record is None else record.job
 
     def clear(self) -> None:
-        """Forget all jobs."""
+        """Forget all jobs, and what features keep."""
         self._records.clear()
+        for clear in self.also_clear:
+            clear()
 
     def _add(self, record: MemoryRecord) -> MemoryRecord:
         while len(self._records) >= LARGEST:

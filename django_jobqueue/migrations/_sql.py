@@ -55,7 +55,6 @@ ALTER TABLE jobqueue_worker SET (
   autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE jobqueue_schedule SET (fillfactor = 50);
 ALTER TABLE jobqueue_bucket SET (fillfactor = 50);
-ALTER TABLE jobqueue_lease SET (fillfactor = 50);
 ALTER TABLE jobqueue_host SET (fillfactor = 50);
 ALTER TABLE jobqueue_rollup SET (fillfactor = 70);
 ALTER TABLE jobqueue_total SET (fillfactor = 50);

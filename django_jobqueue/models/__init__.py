@@ -11,7 +11,6 @@ from django_jobqueue.models.bulk_operation import BulkOperation
 from django_jobqueue.models.database_identity import DatabaseIdentity
 from django_jobqueue.models.failure_group import Failure, FailureGroup, FailureRollup
 from django_jobqueue.models.job_type import JobType
-from django_jobqueue.models.lease import Lease
 from django_jobqueue.models.limits import Bucket, KeyLimit, KeyOverride, UniqueWindow
 from django_jobqueue.models.queued_job import QueuedJob
 from django_jobqueue.models.queues import Overview, Queue
@@ -38,7 +37,6 @@ __all__ = [
     "KeyLimit",
     "KeyOverride",
     "Overview",
-    "Lease",
     "Queue",
     "QueuedJob",
     "Report",

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
         request_stack_dumps,
         scale_hosts,
     )
-    from django_jobqueue.operations.leases import take_away_leases
     from django_jobqueue.operations.limits import (
         override_key_rate,
         override_key_share,
@@ -84,7 +83,6 @@ __all__ = [
     "reveal",
     "run_now",
     "scale_hosts",
-    "take_away_leases",
     "wake",
 ]
 
@@ -95,7 +93,6 @@ _NAMES: Final = {
     "failure_groups": "assign ignore note reopen resolve",
     "finding": "get_job reveal",
     "hosts": "ask_hosts ask_workers request_stack_dumps scale_hosts",
-    "leases": "take_away_leases",
     "limits": "override_key_rate override_key_share override_limit",
     "overrides": "override",
     "pausing": "pause resume",

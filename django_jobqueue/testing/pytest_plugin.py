@@ -16,7 +16,6 @@ import django_jobqueue
 from django_jobqueue.conf import Conf
 from django_jobqueue.embedded import EmbeddedWorker
 from django_jobqueue.enqueueing.immediate_jobs import memory
-from django_jobqueue.leases.memory_leases import memory as memory_leases
 from django_jobqueue.testing.mixins import JobQueueVerbs
 from django_jobqueue.text.suggestions import no_argument
 
@@ -39,7 +38,6 @@ def _jobqueue_settings(request: pytest.FixtureRequest) -> Iterator[None]:
     """The settings of the mark ``jobqueue``; no test sees jobs that another one ran at
     enqueue."""
     memory.clear()
-    memory_leases.clear()
     marks = list(request.node.iter_markers("jobqueue"))
     if not marks:
         yield

@@ -9,13 +9,13 @@ from uuid import uuid4
 
 from django_jobqueue.contrib.alerts.models import Alert, AlertDelivery
 from django_jobqueue.contrib.console.models import JobSearch
+from django_jobqueue.contrib.leases.models import Lease
 from django_jobqueue.contrib.privacy.models import Erasure
 from django_jobqueue.models import (
     Host,
     JobType,
     KeyLimit,
     KeyOverride,
-    Lease,
     QueuedJob,
     Worker,
 )

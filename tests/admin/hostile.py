@@ -10,6 +10,7 @@ from django.utils import timezone
 from django_jobqueue.contrib.alerts.models import Alert, AlertDelivery
 from django_jobqueue.contrib.console.models import JobSearch, SavedView
 from django_jobqueue.contrib.http.models import Token
+from django_jobqueue.contrib.leases.models import Lease
 from django_jobqueue.contrib.privacy.models import Erasure
 from django_jobqueue.models import (
     ArchivedJob,
@@ -22,7 +23,6 @@ from django_jobqueue.models import (
     JobType,
     KeyLimit,
     KeyOverride,
-    Lease,
     Queue,
     QueuedJob,
     Report,

@@ -11,6 +11,8 @@ from django_jobqueue.contrib.console.admin.view_page import SavedViewAdmin
 from django_jobqueue.contrib.console.models import SavedView
 from django_jobqueue.contrib.http.admin.token_list import TokenAdmin
 from django_jobqueue.contrib.http.models import Token
+from django_jobqueue.contrib.leases.admin.lease_list import LeaseAdmin
+from django_jobqueue.contrib.leases.models import Lease
 
 
 class OurArchivedJobAdmin(pages.ArchivedJobAdmin):
@@ -25,7 +27,7 @@ site.register(models.FailureGroup, pages.FailureGroupAdmin)
 site.register(models.Host, pages.HostAdmin)
 site.register(models.JobType, pages.JobTypeAdmin)
 site.register(models.KeyLimit, pages.KeyLimitAdmin)
-site.register(models.Lease, pages.LeaseAdmin)
+site.register(Lease, LeaseAdmin)
 site.register(models.Overview, pages.OverviewAdmin)
 site.register(models.Queue, pages.QueueAdmin)
 site.register(models.QueuedJob, pages.QueuedJobAdmin)

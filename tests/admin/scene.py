@@ -13,6 +13,7 @@ from django.db.models import Model
 from django.utils import timezone
 
 from django_jobqueue.contrib.http.models import Token
+from django_jobqueue.contrib.leases.models import Lease
 from django_jobqueue.domain.endpoint_answers import class_of
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.models import (
@@ -22,7 +23,6 @@ from django_jobqueue.models import (
     Firing,
     Host,
     JobType,
-    Lease,
     Queue,
     QueuedJob,
     Report,

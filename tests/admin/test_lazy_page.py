@@ -19,12 +19,12 @@ from django.urls.resolvers import RegexPattern, URLResolver
 from django_jobqueue import admin as pages
 from django_jobqueue import models
 from django_jobqueue.admin.lazy_page import lazy_page
-from django_jobqueue.models import Lease, Queue
+from django_jobqueue.models import Queue
 
-HERE = f"{__name__}.LeasePage"
+HERE = f"{__name__}.QueuePage"
 
 
-class LeasePage(admin.ModelAdmin):
+class QueuePage(admin.ModelAdmin):
     """What is registered below; the base of nothing of ours."""
 
     list_per_page = 7
@@ -42,23 +42,23 @@ class Picklable(admin.ModelAdmin):
 def registered(path: str = HERE) -> Any:
     """A page that nobody has asked for anything."""
     site = admin.AdminSite("lazy")
-    site.register(Lease, lazy_page(path))
-    return site._registry[Lease]  # private: other packages walk it
+    site.register(Queue, lazy_page(path))
+    return site._registry[Queue]  # private: other packages walk it
 
 
 def is_loaded(page: Any) -> bool:
-    return type(page) is LeasePage
+    return type(page) is QueuePage
 
 
 @pytest.mark.parametrize(
     "use",
     [
-        lambda page: page.model is Lease and page.opts is Lease._meta,
+        lambda page: page.model is Queue and page.opts is Queue._meta,
         lambda page: page.list_per_page == 7,
         lambda page: not hasattr(page, "nothing"),
         lambda page: {"first_letters", "get_urls"} <= {*dir(page)},
-        lambda page: vars(page)["first_letters"] == ["L"],
-        lambda page: type(copy.copy(page)) is LeasePage,
+        lambda page: vars(page)["first_letters"] == ["Q"],
+        lambda page: type(copy.copy(page)) is QueuePage,
         lambda page: len(page.urls) > 3 and page.urls[0].name.endswith("changelist"),
         lambda page: page.check() == [],
     ],
@@ -72,17 +72,17 @@ def test_whatever_is_asked_of_a_page_makes_it_the_real_one(
     assert use(page)
     assert is_loaded(page)
     assert (hash(page), {page: "kept"}) == before
-    assert page is page.admin_site.get_model_admin(Lease)
+    assert page is page.admin_site.get_model_admin(Queue)
 
 
 def test_a_page_is_of_its_class_from_the_first_question_on() -> None:
-    assert isinstance(registered(), LeasePage)
+    assert isinstance(registered(), QueuePage)
     assert not isinstance(registered(), Picklable)
     page = registered()
-    assert page.__class__ is LeasePage
-    assert isinstance(page, LeasePage)
+    assert page.__class__ is QueuePage
+    assert isinstance(page, QueuePage)
     assert page.list_per_page == 7
-    assert isinstance(page, LeasePage)
+    assert isinstance(page, QueuePage)
 
 
 def test_a_page_is_pickled_as_the_real_one() -> None:
@@ -93,17 +93,17 @@ def test_a_page_is_pickled_as_the_real_one() -> None:
 def test_a_page_that_was_not_asked_for_anything_is_not_loaded() -> None:
     page = registered("tests.admin.nowhere.NoPage")
     site = object.__getattribute__(page, "admin_site")
-    assert repr(page) == "<NoPage, not loaded: Lease>"
+    assert repr(page) == "<NoPage, not loaded: Queue>"
     assert isinstance(page, admin.ModelAdmin)
     assert page == page
     assert page in [page]
     resolver = URLResolver(RegexPattern(r"^/"), site.get_urls(), app_name="admin")
     assert resolver.resolve("/login/").func.__name__ == "login"
     with pytest.raises(AlreadyRegistered, match=r"registered with 'jobqueue.NoPage'"):
-        site.register(Lease, LeasePage)
-    site.unregister(Lease)
+        site.register(Queue, QueuePage)
+    site.unregister(Queue)
     with pytest.raises(NotRegistered):
-        site.get_model_admin(Lease)
+        site.get_model_admin(Queue)
 
 
 def test_addresses_are_loaded_by_the_first_path_below_the_page() -> None:
@@ -112,9 +112,9 @@ def test_addresses_are_loaded_by_the_first_path_below_the_page() -> None:
     site.final_catch_all_view = False
     resolver = URLResolver(RegexPattern(r"^/"), site.get_urls(), app_name="admin")
     with pytest.raises(Resolver404):
-        resolver.resolve("/jobqueue/queue/")
+        resolver.resolve("/jobqueue/worker/")
     assert not is_loaded(page)
-    assert resolver.resolve("/jobqueue/lease/").func.model_admin is page
+    assert resolver.resolve("/jobqueue/queue/").func.model_admin is page
 
 
 def test_what_a_project_sets_stays() -> None:
@@ -127,10 +127,10 @@ def test_what_a_project_sets_stays() -> None:
 def test_a_page_that_was_unregistered_is_loaded_all_the_same() -> None:
     page = registered()
     site = object.__getattribute__(page, "admin_site")
-    site.unregister(Lease)
-    site.register(Lease, LeasePage, list_per_page=9)
+    site.unregister(Queue)
+    site.register(Queue, QueuePage, list_per_page=9)
     assert page.list_per_page == 7
-    assert site.get_model_admin(Lease).list_per_page == 9
+    assert site.get_model_admin(Queue).list_per_page == 9
 
 
 def test_two_threads_that_ask_first_get_one_page(
@@ -139,13 +139,13 @@ def test_two_threads_that_ask_first_get_one_page(
     both = Barrier(2, timeout=30)
     made = []
 
-    def slowly(self: LeasePage, *args: Any) -> None:
+    def slowly(self: QueuePage, *args: Any) -> None:
         admin.ModelAdmin.__init__(self, *args)
         self.first_letters = [str(id(self))]
         made.append(self)
         both.wait()  # neither is the first
 
-    monkeypatch.setattr(LeasePage, "__init__", slowly)
+    monkeypatch.setattr(QueuePage, "__init__", slowly)
     page = registered()
     with ThreadPoolExecutor(2) as threads:
         letters = [threads.submit(getattr, page, "first_letters") for _ in range(2)]
@@ -168,7 +168,7 @@ def test_a_page_that_cannot_be_loaded_says_so_to_all_who_ask(
 ) -> None:
     """Also to those who would take an AttributeError as an answer."""
     with monkeypatch.context() as broken:
-        broken.setattr(LeasePage, "__init__", lambda self, *args: self.broken)
+        broken.setattr(QueuePage, "__init__", lambda self, *args: self.broken)
         page = registered(path)
         for ask in (
             lambda: hasattr(page, "urls") and [*page.urls],
@@ -178,10 +178,10 @@ def test_a_page_that_cannot_be_loaded_says_so_to_all_who_ask(
             with pytest.raises(ImportError, match=why) as error:
                 ask()
             assert str(error.value).startswith(
-                f"The admin's page of jobqueue.Lease, {path}, cannot be loaded: "
+                f"The admin's page of jobqueue.Queue, {path}, cannot be loaded: "
             )
     if path == HERE:  # and is asked again when it was mended
-        assert page.first_letters == ["L"]
+        assert page.first_letters == ["Q"]
 
 
 def test_a_site_may_derive_from_what_is_registered() -> None:
@@ -194,13 +194,13 @@ def test_a_site_may_derive_from_what_is_registered() -> None:
             super().register(models, page, **options)
 
     mixed, other = OurSite("mixed"), admin.AdminSite("other")
-    mixed.register(Lease, lazy_page(HERE))
-    page: Any = mixed.get_model_admin(Lease)
+    mixed.register(Queue, lazy_page(HERE))
+    page: Any = mixed.get_model_admin(Queue)
     assert (type(page).__name__, page.list_per_page) == ("Mixed", 8)
-    assert isinstance(page, LeasePage)
-    other.register(Lease, lazy_page(HERE), list_per_page=9)
-    page = other.get_model_admin(Lease)
-    assert (page.list_per_page, page.first_letters) == (9, ["L"])
+    assert isinstance(page, QueuePage)
+    other.register(Queue, lazy_page(HERE), list_per_page=9)
+    page = other.get_model_admin(Queue)
+    assert (page.list_per_page, page.first_letters) == (9, ["Q"])
 
 
 def test_a_site_may_take_over_what_another_one_has() -> None:

@@ -25,6 +25,7 @@ from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.actions.row_marks import MARKS, changed_meanwhile
 from django_jobqueue.contrib.console import saved_views
 from django_jobqueue.contrib.console.models import SavedView
+from django_jobqueue.contrib.leases import take_away_leases
 from django_jobqueue.models import (
     AuditEntry,
     FailureGroup,
@@ -251,7 +252,7 @@ CASES = {
         *("lease", "take-away", lambda scene: "import"),
         first={},
         second={},
-        program=lambda key: operations.take_away_leases([key]),
+        program=lambda key: take_away_leases([key]),
         again=False,
     ),
     "a saved view": Case(

@@ -36,7 +36,7 @@ REASONS = {
         jobqueue_host: queues
         jobqueue_http_token: job_types queues
         jobqueue_keylimit: name
-        jobqueue_lease: name
+        jobqueue_leases_lease: name
         jobqueue_queue: name
         jobqueue_schedule: name time_zone time_zone_override
         jobqueue_worker: job_types queues versions
@@ -44,7 +44,7 @@ REASONS = {
     "of a machine or a process": """
         worker
         jobqueue_host: host identity name
-        jobqueue_lease: holder host
+        jobqueue_leases_lease: holder host
         jobqueue_worker: host identity name supervisor
     """,
     "a name from the code, or a fingerprint": "jobqueue_alerts_alert: subject",

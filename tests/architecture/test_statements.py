@@ -23,6 +23,8 @@ HOME = (
     "contrib/privacy/erase_chunk.py",
     "contrib/privacy/erasure_rows.py",
     "contrib/importing/foreign_tables.py",  # of other systems
+    "contrib/leases/lease_readings.py",
+    "contrib/leases/lease_rows.py",
 )
 
 # Every other statement of the package, and why it is where it is.

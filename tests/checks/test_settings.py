@@ -1,4 +1,4 @@
-"""Checks of the settings: E001–E007, E009–E012, E014 and W001–W020, with hints."""
+"""Checks of the settings: E001–E007, E009–E012, E014, E015, W001–W020, with hints."""
 
 from __future__ import annotations
 
@@ -42,6 +42,8 @@ from tests.architecture.source import ROOT
 from tests.checks.databases import database
 from tests.checks.messages import only
 from tests.sample import jobs
+
+LEASES = "django_jobqueue.contrib.leases"
 
 
 def found(**jobqueue: Any) -> list[CheckMessage]:
@@ -155,11 +157,18 @@ def test_e014_a_setting_of_an_app_that_is_not_installed(
 ) -> None:
     given: dict[str, Any] = {"ALERTS": [{"to": "mail"}], "HTTP_THROTTLE": "600/m"}
     assert found(**given) == []
-    monkeypatch.setattr(apps, "is_installed", lambda name: False)
+    monkeypatch.setattr(apps, "is_installed", lambda name: name == LEASES)
     assert found() == []
     for name, value in given.items():
         hint = f"Add 'django_jobqueue.contrib.{name.split('_')[0].lower()}' to INSTA"
         only(found(**{name: value}), "E014", f"JOBQUEUE[{name!r}] does nothing", hint)
+
+
+def test_e015_an_app_that_another_one_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert found() == []
+    monkeypatch.setattr(apps, "is_installed", lambda name: name != LEASES)
+    hint = f"Add {LEASES!r} to INSTALLED_APPS."
+    only(found(), "E015", f"django_jobqueue.contrib.alerts needs {LEASES}, ", hint)
 
 
 def test_w008_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:

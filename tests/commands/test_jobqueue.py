@@ -19,10 +19,11 @@ from tests.support.commands import worker_environment
 
 NAMES = (
     "status, health, doctor, metrics, show, why, types, workers, hosts, "
-    "leases, limits, schedules, schedule, failures, operations, enqueue, "
+    "limits, schedules, schedule, failures, operations, enqueue, "
     "run, replay, cancel, run-now, reschedule, fail, release, pause, resume, "
     "override, prune, dump, load, move, sleep, wake, roles, "
-    "completion, alerts, top, bench, token, import, personal-data"
+    "completion, alerts, top, bench, token, import, leases, "
+    "personal-data"
 )
 
 

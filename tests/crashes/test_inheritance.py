@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from django_jobqueue.models import Lease
+from django_jobqueue.contrib.leases.models import Lease
 from tests.docs.pages import pages
 from tests.sample import inherited
 from tests.support.rows import archived, queued

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
-from django_jobqueue import LeaseLost, lease
-from django_jobqueue.domain import lease_names
+from django_jobqueue import LeaseLost
+from django_jobqueue.contrib.leases import lease, taking
 from django_jobqueue.processes.forking import settle_in
 from tests.support.commands import start_code
 from tests.support.selection import some_slow
@@ -94,7 +94,7 @@ class Contenders:
 
 def main(seconds: float) -> None:
     """Let them contend; print the numbers of kills and of pauses."""
-    lease_names.SHORTEST = TTL  # type: ignore[misc]
+    taking.SHORTEST = TTL  # type: ignore[misc]
     contenders = Contenders()
     deadline = time.monotonic() + seconds
     while (

@@ -12,7 +12,9 @@ from datetime import datetime
 import pytest
 
 from django_jobqueue import operations
-from django_jobqueue.models import ArchivedJob, Host, Lease, QueuedJob, Worker
+from django_jobqueue.contrib.leases import take_away_leases
+from django_jobqueue.contrib.leases.models import Lease
+from django_jobqueue.models import ArchivedJob, Host, QueuedJob, Worker
 from django_jobqueue.store.connection import OwnConnection
 from tests.crashes.seen import children, is_gone, kill, maintenance_of, starts
 from tests.crashes.test_exporter import ANY_PORT, get
@@ -28,8 +30,8 @@ FLAGS = ("--standby", "main", "--threads", "1")
 SHORT, LONG = ("--lease", "2"), ("--lease", "60")
 EAGER = {
     **BRISK,
-    "host.maintenance.standby.AFTER_LOSS": 0.5,
-    "host.maintenance.standby.LONGEST_PAUSE": 0.05,
+    "contrib.leases.standby.AFTER_LOSS": 0.5,
+    "contrib.leases.standby.LONGEST_PAUSE": 0.05,
 }
 
 
@@ -127,7 +129,7 @@ def test_a_host_whose_lease_was_taken_away_ends_its_jobs_and_waits(
     (pid,) = first.workers()
     jobs.linger.enqueue(journal, "long")
     eventually(lambda: starts(journal))
-    operations.take_away_leases("runworkers:main")
+    take_away_leases("runworkers:main")
     eventually(lambda: is_active(second))
     eventually(lambda: is_gone(pid))
     (job,) = eventually(archived)
@@ -135,7 +137,7 @@ def test_a_host_whose_lease_was_taken_away_ends_its_jobs_and_waits(
     assert first.stop() == 0
     (pid,) = second.workers()
     fence = lease_row().fence
-    operations.take_away_leases("runworkers:main")
+    take_away_leases("runworkers:main")
     eventually(lambda: is_gone(pid))
     jobs.add.enqueue(1)
     eventually(lambda: len(archived()) == 2, what=lambda: second.output)
@@ -158,7 +160,7 @@ def test_a_host_that_cannot_renew_its_lease_kills_its_workers_before_it_lapses(
     jobs.linger.enqueue(journal, "long")
     eventually(lambda: starts(journal))
     with own.transaction() as db:
-        db.fetch("SELECT FROM jobqueue_lease FOR UPDATE")
+        db.fetch("SELECT FROM jobqueue_leases_lease FOR UPDATE")
         eventually(lambda: is_gone(pid), what=lambda: run.output)
         assert "another host may be active any moment" in run.output
     eventually(archived)

@@ -12,14 +12,15 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from django_jobqueue.contrib.leases import lease_rows, standby
+from django_jobqueue.contrib.leases.standby import Standby
 from django_jobqueue.domain.lease_names import STANDBY
-from django_jobqueue.host.maintenance import clock_repair, deadline_watch, standby
+from django_jobqueue.host.maintenance import clock_repair, deadline_watch
 from django_jobqueue.host.maintenance.clock_repair import ClockRepair
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.expirer import Expirer
 from django_jobqueue.host.maintenance.pruner import Pruner
 from django_jobqueue.host.maintenance.scheduler import Scheduler
-from django_jobqueue.host.maintenance.standby import Standby
 from django_jobqueue.models import (
     ArchivedJob,
     Bucket,
@@ -30,12 +31,11 @@ from django_jobqueue.models import (
 from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
-from django_jobqueue.store import lease_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import buckets
 from django_jobqueue.store.queue.holds import Hold, hold
+from tests.contrib.leases.conftest import claimant
 from tests.crashes.test_clock import Set, clock
-from tests.leases.conftest import claimant
 from tests.sample import jobs
 from tests.store.rows import archive
 

@@ -23,7 +23,8 @@ from django.core.cache.backends.base import BaseCache
 from django.db import connection
 from django.utils import timezone, translation
 
-from django_jobqueue import HeldLease, LeaseLost, job, lease, try_lease
+from django_jobqueue import LeaseLost, job
+from django_jobqueue.contrib.leases import HeldLease, lease, try_lease
 from django_jobqueue.domain.ids import new_id, new_ids
 from django_jobqueue.execution.signal_sender import announcer
 from django_jobqueue.signals import job_succeeded

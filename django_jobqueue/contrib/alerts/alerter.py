@@ -20,14 +20,14 @@ from django_jobqueue.contrib.alerts.condition_watch import ConditionWatch
 from django_jobqueue.contrib.alerts.http_post import NotSent, get
 from django_jobqueue.contrib.alerts.notification import alert_of, notification_of
 from django_jobqueue.contrib.alerts.states import AlertEvent
+from django_jobqueue.contrib.leases import lease_rows
+from django_jobqueue.contrib.leases.lease_rows import Beat, Claimant
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.domain.log_events import Event
 from django_jobqueue.execution.signal_sender import announcer
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.loop import Loop
-from django_jobqueue.store import lease_rows
 from django_jobqueue.store.connection import Database, OwnConnection
-from django_jobqueue.store.lease_rows import Beat, Claimant
 
 logger = logging.getLogger("django_jobqueue.alerts")
 
@@ -42,7 +42,9 @@ FIRST_WAIT: Final = 10.0  # seconds until the second attempt; doubled with each 
 LONGEST_WAIT: Final = 3_600.0
 
 
-def thread(db: Database, connect: Callable[[str], OwnConnection]) -> Alerter | None:
+def thread(
+    db: Database, connect: Callable[[str], OwnConnection], host: object
+) -> Alerter | None:
     """An alerter, where there is anything for it to do."""
     is_wanted = alerts_are_on() or conf.heartbeat_url is not None
     return Alerter(connect("alerts")) if is_wanted else None

@@ -16,6 +16,7 @@ class AlertsConfig(Room):
     name = "django_jobqueue.contrib.alerts"
     label = "jobqueue_alerts"
     verbose_name = _("Job queue: alerts")
+    needs = ("django_jobqueue.contrib.leases",)
     tabs = (Tab("alert", pgettext_lazy("tab", "Alerts"), "n"),)
     subcommands = {"alerts": "django_jobqueue.contrib.alerts.alerts_command.Alerts"}
     checks = ("django_jobqueue.contrib.alerts.checks",)

@@ -26,7 +26,7 @@ CANCELS_AT_ONCE: Final = 10  # of a round
 
 
 def thread(
-    db: Database, connect: Callable[[str], OwnConnection]
+    db: Database, connect: Callable[[str], OwnConnection], host: object
 ) -> EndpointWatch | None:
     """A watch, where some endpoint has jobs or may get some."""
     return EndpointWatch(connect("endpoints")) if endpoint_rows.has_any(db) else None

@@ -26,7 +26,6 @@ from django_jobqueue.host.maintenance.renewer import Renewer
 from django_jobqueue.host.maintenance.rescuer import Rescuer, death_of
 from django_jobqueue.host.maintenance.scheduler import Scheduler
 from django_jobqueue.host.maintenance.sleep_check import SleepCheck
-from django_jobqueue.host.maintenance.standby import Standby
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.listener import can_listen
 from django_jobqueue.processes.loop import Loop, LoopGroup
@@ -40,8 +39,7 @@ logger = logging.getLogger("django_jobqueue.maintenance")
 
 
 class HostMaintenance:
-    """Its threads: the renewer, all other loops; where the host stands by, what holds
-    the lease that lets it work; and those of features.
+    """Its threads: the renewer, all other loops, and those of features.
 
     Call ``get_ready()`` until it succeeds, then ``start()``, and ``stop()`` last."""
 
@@ -52,7 +50,6 @@ class HostMaintenance:
         self._host_row = HostRow(process_table, config)
         self._sleep_check = SleepCheck(process_table)
         self._listener: HostListener | None = None
-        self._standby: Standby | None = None
         self._predecessors: list[ProcessDeath] = []
         self._of_rooms: list[Loop] = []
         self._declarer = Declarer()
@@ -71,7 +68,8 @@ class HostMaintenance:
             self.process_table.can_listen = listen_works(first, second)
             pooled = not self.process_table.can_listen
             connect = partial(self._connection, pooled=pooled)
-            made = [one(first, connect) for one in rooms.offered("maintenance_threads")]
+            threads = rooms.offered("maintenance_threads")
+            made = [thread(first, connect, self) for thread in threads]
             self._of_rooms = [loop for loop in made if loop is not None]
             self._host_row.record_lost(first)
             self._host_row.keep(first, conf.lease)  # a drained host claims nothing
@@ -113,10 +111,6 @@ class HostMaintenance:
                 on_request=self._hear_request,
             )
             self._threads.append(self._listener)
-        if self.config.standby:
-            connection = self._connection("standby", pooled=True)
-            self._standby = Standby(self.process_table, connection, self.config)
-            self._threads.append(self._standby)
         self._threads += self._of_rooms
         predecessors = [one for one in self._predecessors if one.worker not in ours]
         for death in (*predecessors, *deaths):  # first those without a number
@@ -154,18 +148,19 @@ class HostMaintenance:
         """Look after the jobs of a worker that ended."""
         self.rescuer.report(death)
         self._loops.hurry(self.rescuer)
-        self._wake_standby()
+        self._wake_rooms()
 
     def check_workers(self) -> None:
         """Look at the workers now: one of them has something to do, or was asked for
         something."""
         self._renewer.wake()
-        self._wake_standby()
+        self._wake_rooms()
 
-    def _wake_standby(self) -> None:
-        """Let another host be active as soon as operators want none here."""
-        if self._standby is not None and self.process_table.wants_no_worker:
-            self._standby.wake()
+    def _wake_rooms(self) -> None:
+        """Let another host be active as soon as operators want no worker here."""
+        if self.process_table.wants_no_worker:
+            for loop in self._of_rooms:
+                loop.wake()
 
     def settle(self) -> None:
         """Deal with the last deaths, as far as there is time."""

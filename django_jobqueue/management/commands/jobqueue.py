@@ -35,7 +35,6 @@ SUBCOMMANDS: Final = Table(
             "types": "types.Types",
             "workers": "workers.Workers",
             "hosts": "hosts.Hosts",
-            "leases": "leases.Leases",
             "limits": "limits.Limits",
             "schedules": "schedules.Schedules",
             "schedule": "schedule.ShowSchedule",

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
+from django.apps import apps
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 
@@ -44,6 +45,7 @@ from django_jobqueue.text.durations import DURATIONS
 logger = logging.getLogger("django_jobqueue.supervisor")
 
 FORMATTERS = {"text": TextFormatter, "json": JsonFormatter}
+LEASES = "django_jobqueue.contrib.leases"  # holds the lease of a host that stands by
 LEVELS = {1: logging.INFO, 2: logging.INFO, 3: logging.DEBUG}
 
 
@@ -170,8 +172,8 @@ class Command(BaseCommand):
         if not config.threads and not config.async_slots:
             raise CommandError("With --threads 0 and --async-slots 0 nothing can run.")
         self._check_ends(options)
-        if config.standby and (problem := standby_problem(config.standby)):
-            raise CommandError(f"--standby {problem}")
+        if config.standby:
+            _check_standby(config.standby)
         if options["check"]:
             return 0
         _ensure_can_drain(config)
@@ -251,6 +253,13 @@ class Command(BaseCommand):
                 raise CommandError(f"{setting.flag} {problem}.")
             flags[name] = setting.over(conf.read(name), value)
         return flags
+
+
+def _check_standby(name: str) -> None:
+    if problem := standby_problem(name):
+        raise CommandError(f"--standby {problem}")
+    if not apps.is_installed(LEASES):
+        raise CommandError(f"--standby needs {LEASES!r} in INSTALLED_APPS.")
 
 
 def _ensure_can_drain(config: WorkerConfig) -> None:

@@ -3,7 +3,7 @@ programs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from textwrap import fill
 from typing import Any, Final, NamedTuple
@@ -12,7 +12,6 @@ from django.utils import timezone
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.histogram import added, percentile
-from django_jobqueue.domain.lease_names import STANDBY
 from django_jobqueue.domain.states import WorkerState
 from django_jobqueue.logs import one_line
 from django_jobqueue.management.jobqueue.text_tables import (
@@ -21,13 +20,13 @@ from django_jobqueue.management.jobqueue.text_tables import (
     Row,
     Section,
 )
+from django_jobqueue.rooms import offered
 from django_jobqueue.stats import current_state
 from django_jobqueue.stats.current_state import Present
 from django_jobqueue.stats.unclaimed_jobs import depth_text, notices
-from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.connection import Database, DjangoDatabase
 from django_jobqueue.store.reading import stats
 from django_jobqueue.store.reading.claimers import is_alive
-from django_jobqueue.store.reading.leases import LeaseRow, standby_leases
 from django_jobqueue.store.reading.stats import CAP, FailureCount, Recent, WorkerRow
 from django_jobqueue.text import numbers
 from django_jobqueue.verbs.columns import (
@@ -50,13 +49,23 @@ RUN_TIME: Final = Type(numbers.run_time, right=True)
 ONE_LINE: Final = Type(lambda text: " ".join(text.split()))
 
 
+class StatusList(NamedTuple):
+    """What a feature lists after the workers."""
+
+    name: str  # its key of the JSON
+    whose: str  # in the help of that
+    title: str
+    listing: Listing  # of ``At``s
+    read: Callable[[Database], Sequence[Any]]
+
+
 class Figures(NamedTuple):
     """The state of the whole job queue, and what happened in the last hour."""
 
     present: Present
     failures: list[FailureCount]
     recent: list[Recent]
-    standby: list[LeaseRow]  # of hosts of which one is active
+    of_features: Mapping[str, Sequence[Any]]  # by the name of their list
 
 
 def read() -> Figures:
@@ -66,7 +75,7 @@ def read() -> Figures:
         current_state.read(),
         stats.failures(db, WINDOW),
         stats.recent(db, WINDOW),
-        standby_leases(db),
+        {one.name: one.read(db) for one in offered("status_lists")},
     )
 
 
@@ -112,10 +121,6 @@ def _left(worker: WorkerRow) -> float | None:
     return worker.lease if is_alive(worker) else None
 
 
-def _if_held(value: Any) -> Any:
-    return lambda one: value(one) if one.row.state == "held" else None
-
-
 QUEUED: Final = Listing(
     (
         Column("queue", "Queue", breaks=True),
@@ -156,37 +161,6 @@ ENDED: Final = Listing(
         Column("", "How it ended", value="end", cut=True),
     ),
     color=_color,
-)
-STANDBY_HOSTS: Final = Listing(
-    (
-        Column(
-            "name",
-            "Name",
-            value=lambda one: one.row.name.removeprefix(STANDBY),
-            breaks=True,
-        ),
-        Column(
-            "active",
-            value=_if_held(lambda one: one.row.holder),
-            note="null if no host is",
-        ),
-        Column(
-            "",
-            "Active host",
-            value=lambda one: (
-                one.row.holder
-                if one.row.state == "held"
-                else f"none (the last one was {one.row.holder})"
-            ),
-            breaks=True,
-        ),
-        *only_json("host since", "row"),
-        Column("lease", value="row.left"),
-        Column("", "Lease", SPAN, _if_held(lambda one: one.row.left)),
-        Column("", "Age", SPAN, _if_held(lambda one: one.since(one.row.since))),
-        Column("fence", "Fence", NUMBER, "row.fence"),
-    ),
-    color=lambda one: "" if one.row.state == "held" else "red",
 )
 LAST_HOUR: Final = Listing(
     (
@@ -242,26 +216,33 @@ NOTICES: Final = Listing(
         *only_json("message queue job_type jobs"),
     )
 )
-LISTS: Final = {
-    "notices": NOTICES,
-    "queues": QUEUED,
-    "workers": WORKERS,
-    "standby": STANDBY_HOSTS,
-    "throughput": LAST_HOUR,
-    "failures": FAILURES,
-    "paused": PAUSED,
-}
 ONE_OF_ALL: Final = {
     "time": "when the figures were read, by the database's clock",
     "depth_cap": f'{CAP}; ready, later or retrying above it means "more than that"',
     "window": "seconds that throughput and failures cover",
 }
-OTHERS: Final = {"standby": ", of runworkers --standby"}
+
+
+def _lists() -> dict[str, Listing]:
+    """By their keys of the JSON."""
+    return {
+        "notices": NOTICES,
+        "queues": QUEUED,
+        "workers": WORKERS,
+        **{one.name: one.listing for one in offered("status_lists")},
+        "throughput": LAST_HOUR,
+        "failures": FAILURES,
+        "paused": PAUSED,
+    }
 
 
 def keys() -> str:
     """The keys of the JSON, for the help."""
-    lists = {n: f"list of {one.keys}{OTHERS.get(n, '')}" for n, one in LISTS.items()}
+    whose = {one.name: f", {one.whose}" for one in offered("status_lists")}
+    lists = {
+        name: f"list of {one.keys}{whose.get(name, '')}"
+        for name, one in _lists().items()
+    }
     words = {**ONE_OF_ALL, **lists, "health": "with --check, see jobqueue health"}
     return "\n".join(
         fill(text, 79, initial_indent=f"  {name:<12}", subsequent_indent=" " * 14)
@@ -276,7 +257,10 @@ def rows_of(figures: Figures) -> dict[str, list[Any]]:
         "notices": list(notices(present)),
         "queues": list(present.depths),
         "workers": list(present.workers),
-        "standby": [At(row, now) for row in figures.standby],
+        **{
+            name: [At(row, now) for row in rows]
+            for name, rows in figures.of_features.items()
+        },
         "throughput": [Throughput(r.queue, r.job_type, [r]) for r in figures.recent],
         "failures": [At(row, now) for row in figures.failures],
         "paused": [At(row, now) for row in present.closed],
@@ -290,7 +274,9 @@ def as_object(figures: Figures) -> dict[str, Any]:
         "time": figures.present.time,
         "depth_cap": CAP,
         "window": WINDOW,
-        **{name: list(map(one.as_object, rows[name])) for name, one in LISTS.items()},
+        **{
+            name: list(map(one.as_object, rows[name])) for name, one in _lists().items()
+        },
     }
 
 
@@ -315,7 +301,10 @@ def parts(figures: Figures) -> list[Part]:
         _section("Queues", QUEUED, rows["queues"], is_grouped=True),
         _section("Workers", WORKERS, working),
         _section(title, ENDED, ended[:MOST_ENDED]),
-        _section("Standby", STANDBY_HOSTS, rows["standby"]),
+        *(
+            _section(one.title, one.listing, rows[one.name])
+            for one in offered("status_lists")
+        ),
         hour,
         _section(failed, FAILURES, rows["failures"]),
         _section("Paused", PAUSED, rows["paused"]),

@@ -204,7 +204,7 @@ def test_a_holder_that_is_killed_loses_none_and_sends_again_with_the_same_id(
         successor = make_alerter()
         successor.tick()
         assert len(sent) == 1  # the lease is still the other's
-        own.run("UPDATE jobqueue_lease SET lease_until = clock_timestamp()")
+        own.run("UPDATE jobqueue_leases_lease SET lease_until = clock_timestamp()")
         successor.tick()
         successor.tick()
     assert [one.id for one in sent] == [sent[0].id] * 2

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from django_jobqueue.admin.lists.change_list import JobChangeList
 from django_jobqueue.contrib.console import job_searches
-from django_jobqueue.contrib.console.admin import job_search_page
+from django_jobqueue.contrib.console.admin import job_search_list
 from django_jobqueue.contrib.console.models import JobSearch
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from tests.admin import scene as rows
@@ -115,7 +115,7 @@ def test_a_stop_keeps_what_was_found(anna: Client) -> None:
 def test_many_jobs_are_shown_page_by_page(
     anna: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job_search_page, "ROWS", 2)
+    monkeypatch.setattr(job_search_list, "ROWS", 2)
     expected = {page_of("archivedjob", one) for one in jobs(5)}
     search = started(anna)
     finish(search)

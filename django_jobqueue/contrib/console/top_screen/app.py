@@ -19,13 +19,13 @@ from django_jobqueue.contrib.console.top_screen.panes import (
     Command,
     Line,
     Pane,
+    Snapshot,
     header,
     lines,
     shown,
     warning,
 )
 from django_jobqueue.contrib.console.top_screen.reader import Reader
-from django_jobqueue.contrib.console.top_screen.snapshot import Snapshot
 from django_jobqueue.text import numbers
 
 PATIENCE: Final = 3.0  # seconds without figures, beside those between two readings

@@ -16,8 +16,12 @@ from django.db import Error as DatabaseError
 from django.db import connections
 
 from django_jobqueue.conf import conf
-from django_jobqueue.contrib.console.top_screen.panes import Command, Pane
-from django_jobqueue.contrib.console.top_screen.snapshot import Snapshot, read
+from django_jobqueue.contrib.console.top_screen.panes import (
+    Command,
+    Pane,
+    Snapshot,
+    read,
+)
 from django_jobqueue.exceptions import JobQueueError
 
 

@@ -9,13 +9,13 @@ import threading
 from typing import Final
 from uuid import UUID
 
+from django_jobqueue.contrib.leases import lease_rows
+from django_jobqueue.contrib.leases.held_lease import TAKEN_AWAY, HeldLease
+from django_jobqueue.contrib.leases.lease_rows import Answer, Beat, Claimant
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.leases.held_lease import TAKEN_AWAY, HeldLease
 from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.loop import FOREVER, Loop
-from django_jobqueue.store import lease_rows
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
-from django_jobqueue.store.lease_rows import Answer, Beat, Claimant
 from django_jobqueue.store.notify import News, notify
 
 logger = logging.getLogger("django_jobqueue.leases")

@@ -1,12 +1,14 @@
-"""Reads who holds which lease."""
+"""Reads who holds which lease, and says in ``jobqueue status`` which host is active."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from django_jobqueue.domain.lease_names import STANDBY
+from django_jobqueue.management.jobqueue.status_tables import StatusList
 from django_jobqueue.store.connection import Database
+from django_jobqueue.verbs.columns import NUMBER, SPAN, Column, Listing, only_json
 
 MOST: Final = 1_000
 
@@ -16,7 +18,7 @@ _COLUMNS: Final = """name, fence, token IS NOT NULL, holder, host,
 
 LEASES: Final = f"""
 SELECT {_COLUMNS}
-  FROM jobqueue_lease
+  FROM jobqueue_leases_lease
  WHERE token IS NOT NULL OR %(free)s
  ORDER BY name
  LIMIT {MOST}
@@ -26,7 +28,7 @@ SELECT {_COLUMNS}
 # primary key, which is in the order of bytes.
 STANDBY_LEASES: Final = f"""
 SELECT {_COLUMNS}
-  FROM jobqueue_lease
+  FROM jobqueue_leases_lease
  WHERE name >= '{STANDBY}' AND name < '{STANDBY[:-1]};'
    AND lease_until > statement_timestamp() - interval '1 day'
  ORDER BY name
@@ -62,3 +64,43 @@ def leases(db: Database, *, free: bool = False) -> list[LeaseRow]:
 def standby_leases(db: Database) -> list[LeaseRow]:
     """Those of ``runworkers --standby``."""
     return [LeaseRow(*row) for row in db.fetch(STANDBY_LEASES)]
+
+
+def _if_held(value: Any) -> Any:
+    return lambda one: value(one) if one.row.state == "held" else None
+
+
+_LISTING: Final = Listing(
+    (
+        Column(
+            "name",
+            "Name",
+            value=lambda one: one.row.name.removeprefix(STANDBY),
+            breaks=True,
+        ),
+        Column(
+            "active",
+            value=_if_held(lambda one: one.row.holder),
+            note="null if no host is",
+        ),
+        Column(
+            "",
+            "Active host",
+            value=lambda one: (
+                one.row.holder
+                if one.row.state == "held"
+                else f"none (the last one was {one.row.holder})"
+            ),
+            breaks=True,
+        ),
+        *only_json("host since", "row"),
+        Column("lease", value="row.left"),
+        Column("", "Lease", SPAN, _if_held(lambda one: one.row.left)),
+        Column("", "Age", SPAN, _if_held(lambda one: one.since(one.row.since))),
+        Column("fence", "Fence", NUMBER, "row.fence"),
+    ),
+    color=lambda one: "" if one.row.state == "held" else "red",
+)
+STANDBY_HOSTS: Final = StatusList(
+    "standby", "of runworkers --standby", "Standby", _LISTING, standby_leases
+)

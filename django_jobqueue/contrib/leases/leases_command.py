@@ -7,6 +7,9 @@ from typing import Final
 from django.core.management.base import CommandError
 
 from django_jobqueue.conf import conf
+from django_jobqueue.contrib.leases.lease_readings import LeaseRow, leases
+from django_jobqueue.contrib.leases.models import Lease
+from django_jobqueue.contrib.leases.take_away import TAKE_AWAY
 from django_jobqueue.management.jobqueue.console import Console, were
 from django_jobqueue.management.jobqueue.inputs import known_names
 from django_jobqueue.management.jobqueue.subcommand import (
@@ -16,12 +19,9 @@ from django_jobqueue.management.jobqueue.subcommand import (
     by,
     sentences,
 )
-from django_jobqueue.models import Lease
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.reading.leases import LeaseRow, leases
 from django_jobqueue.verbs.columns import MOMENT, NUMBER, SPAN, Column, Listing
 from django_jobqueue.verbs.declarations import flag
-from django_jobqueue.verbs.leases import TAKE_AWAY
 
 
 def _left(row: LeaseRow) -> float | None:
@@ -74,7 +74,7 @@ loses one are stopped.
                 raise CommandError("list takes no name.")
             console.rows(LEASES, leases(DjangoDatabase(), free=options["all"]))
             return
-        rows = Lease.objects.using(conf.database)
+        rows = Lease._default_manager.using(conf.database)
         known_names("lease", words, rows.values_list("name", flat=True), "take away")
         taken = TAKE_AWAY.function(words, by=by())
         if console.is_json:

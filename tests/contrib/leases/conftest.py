@@ -9,10 +9,13 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from django_jobqueue.leases import process_leases
-from django_jobqueue.store import lease_rows
+from django_jobqueue.contrib.leases import lease_rows, process_leases
+from django_jobqueue.contrib.leases.lease_rows import Answer, Claimant
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.lease_rows import Answer, Claimant
+from tests.admin.conftest import anna, fresh_figures, log_in, scene
+from tests.commands.conftest import any_width
+
+__all__ = ["any_width", "anna", "fresh_figures", "log_in", "scene"]  # fixtures
 
 
 def claimant(name: str = "import", **values: Any) -> Claimant:

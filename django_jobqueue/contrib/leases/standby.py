@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 import math
-from typing import Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 from django_jobqueue.conf import conf
+from django_jobqueue.contrib.leases import lease_rows
+from django_jobqueue.contrib.leases.lease_rows import Beat, Claimant
 from django_jobqueue.domain.lease_names import STANDBY
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.processes import identity
@@ -14,9 +17,10 @@ from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.loop import Loop
 from django_jobqueue.processes.process_table import FENCE_AT, ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
-from django_jobqueue.store import lease_rows
-from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.lease_rows import Beat, Claimant
+from django_jobqueue.store.connection import Database, OwnConnection
+
+if TYPE_CHECKING:
+    from django_jobqueue.host.maintenance.host_maintenance import HostMaintenance
 
 logger = logging.getLogger("django_jobqueue.maintenance")
 
@@ -24,6 +28,15 @@ LONGEST_PAUSE: Final = 1.0  # seconds between two attempts to take the lease
 SHORTEST_PAUSE: Final = 0.05
 AFTER_LOSS: Final = 2 * LONGEST_PAUSE  # the others come first
 AGAIN_AFTER: Final = 0.25  # seconds, while somebody has locked its row
+
+
+def thread(
+    db: Database, connect: Callable[[str], OwnConnection], host: HostMaintenance
+) -> Standby | None:
+    """What holds the lease of a host that stands by."""
+    if not host.config.standby:
+        return None
+    return Standby(host.process_table, connect("standby"), host.config)
 
 
 class Standby(Loop):

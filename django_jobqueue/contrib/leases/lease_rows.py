@@ -22,13 +22,13 @@ from django_jobqueue.store.notify import News
 # row as it was before the statement.
 TAKE: Final = """
 WITH free AS MATERIALIZED (
-  SELECT name FROM jobqueue_lease
+  SELECT name FROM jobqueue_leases_lease
    WHERE name = %(name)s
      AND (token IS NULL OR token = %(token)s
           OR lease_until <= clock_timestamp() AND %(takes_over)s)
      FOR UPDATE SKIP LOCKED
 ), taken AS (
-  UPDATE jobqueue_lease AS lease
+  UPDATE jobqueue_leases_lease AS lease
      SET fence = lease.fence + 1, token = %(token)s, holder = %(holder)s,
          host = %(host)s, taken_at = clock_timestamp(), renewed_at = clock_timestamp(),
          lease_until = clock_timestamp() + %(ttl)s * interval '1 second',
@@ -37,10 +37,10 @@ WITH free AS MATERIALIZED (
    WHERE lease.name = free.name
   RETURNING lease.fence
 ), made AS (
-  INSERT INTO jobqueue_lease (name, fence, token, holder, host, lease_until)
+  INSERT INTO jobqueue_leases_lease (name, fence, token, holder, host, lease_until)
   SELECT %(name)s, 1, %(token)s, %(holder)s, %(host)s,
          clock_timestamp() + %(ttl)s * interval '1 second'
-   WHERE NOT EXISTS (SELECT FROM jobqueue_lease WHERE name = %(name)s)
+   WHERE NOT EXISTS (SELECT FROM jobqueue_leases_lease WHERE name = %(name)s)
       ON CONFLICT (name) DO NOTHING
   RETURNING fence
 )
@@ -50,14 +50,14 @@ SELECT fence, '', 0::float8, false FROM made
 UNION ALL
 SELECT 0, holder, extract(epoch FROM lease_until - clock_timestamp())::float8,
        NOT awaited OR renewed_at > clock_timestamp() + interval '1 second'
-  FROM jobqueue_lease
+  FROM jobqueue_leases_lease
  WHERE name = %(name)s AND token IS NOT NULL AND NOT EXISTS (SELECT FROM taken)
 """
 
 # Who waits says so, or nobody would be notified. A lease from before the clock was set
 # back holds as long as it was to; its holder renews it anyway, if it is alive.
 AWAIT: Final = """
-UPDATE jobqueue_lease
+UPDATE jobqueue_leases_lease
    SET awaited = true,
        lease_until = CASE WHEN renewed_at > clock_timestamp() + interval '1 second'
                           THEN clock_timestamp() + (lease_until - renewed_at)
@@ -73,11 +73,12 @@ WITH mine AS MATERIALIZED (
   SELECT lease.name, beat.ttl
     FROM unnest(%(names)s::text[], %(tokens)s::uuid[], %(ttls)s::float8[])
          AS beat (name, token, ttl)
-    JOIN jobqueue_lease AS lease ON lease.name = beat.name AND lease.token = beat.token
+    JOIN jobqueue_leases_lease AS lease
+      ON lease.name = beat.name AND lease.token = beat.token
    ORDER BY lease.name
      FOR NO KEY UPDATE OF lease SKIP LOCKED
 ), renewed AS (
-  UPDATE jobqueue_lease AS lease
+  UPDATE jobqueue_leases_lease AS lease
      SET renewed_at = clock_timestamp(),
          lease_until = clock_timestamp() + mine.ttl * interval '1 second'
     FROM mine
@@ -88,14 +89,15 @@ SELECT token, false FROM renewed
 UNION ALL
 SELECT lease.token, true
   FROM unnest(%(names)s::text[], %(tokens)s::uuid[]) AS beat (name, token)
-  JOIN jobqueue_lease AS lease ON lease.name = beat.name AND lease.token = beat.token
+  JOIN jobqueue_leases_lease AS lease
+    ON lease.name = beat.name AND lease.token = beat.token
  WHERE lease.name NOT IN (SELECT name FROM mine)
 """
 
 # Notifies only if somebody waits: a commit that notifies takes a lock of the whole
 # server.
 RELEASE: Final = f"""
-UPDATE jobqueue_lease
+UPDATE jobqueue_leases_lease
    SET token = NULL, lease_until = clock_timestamp()
  WHERE name = %(name)s AND token = %(token)s
 RETURNING CASE WHEN awaited
@@ -106,12 +108,12 @@ RETURNING CASE WHEN awaited
 # that need the lease, and none of them commits after it.
 TAKE_AWAY: Final = f"""
 WITH held AS MATERIALIZED (
-  SELECT name FROM jobqueue_lease
+  SELECT name FROM jobqueue_leases_lease
    WHERE name = ANY (%(names)s::text[]) AND token IS NOT NULL
    ORDER BY name
      FOR UPDATE
 )
-UPDATE jobqueue_lease AS lease
+UPDATE jobqueue_leases_lease AS lease
    SET fence = lease.fence + 1, token = NULL, lease_until = clock_timestamp()
   FROM held
  WHERE lease.name = held.name
@@ -119,7 +121,7 @@ RETURNING lease.name, pg_notify('jobqueue', '{News.LEASE.prefix}' || lease.name)
 """
 
 LOCK: Final = """
-SELECT fence FROM jobqueue_lease
+SELECT fence FROM jobqueue_leases_lease
  WHERE name = %(name)s AND token = %(token)s
    FOR KEY SHARE
 """

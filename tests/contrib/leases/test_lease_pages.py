@@ -5,7 +5,8 @@ from __future__ import annotations
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 
-from django_jobqueue.models import AuditEntry, Lease
+from django_jobqueue.contrib.leases.models import Lease
+from django_jobqueue.models import AuditEntry
 from tests.admin.conftest import LogIn
 from tests.admin.pages import get, list_of, page_of, select
 from tests.admin.scene import Scene

@@ -11,16 +11,10 @@ from django.contrib.auth.models import Group
 from django.db import connection
 from django.test import TestCase, override_settings
 
-from django_jobqueue import (
-    LeaseLost,
-    LeaseUnavailable,
-    alease,
-    lease,
-    operations,
-    try_lease,
-)
-from django_jobqueue.models import Lease
-from tests.leases.conftest import renews
+from django_jobqueue import LeaseLost, LeaseUnavailable
+from django_jobqueue.contrib.leases import alease, lease, take_away_leases, try_lease
+from django_jobqueue.contrib.leases.models import Lease
+from tests.contrib.leases.conftest import renews
 
 IMMEDIATE = {**settings.JOBQUEUE, "MODE": "immediate"}
 
@@ -86,7 +80,7 @@ def test_another_thread_waits_until_it_is_free() -> None:
 @pytest.mark.django_db
 def test_a_test_can_take_a_lease_away_to_see_what_comes_of_it() -> None:
     with lease("import") as held:
-        assert operations.take_away_leases("import") == ["import"]
+        assert take_away_leases("import") == ["import"]
         with pytest.raises(LeaseLost):
             held.check()
         with lease("import") as second:

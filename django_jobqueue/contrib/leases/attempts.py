@@ -12,11 +12,11 @@ from typing import Final
 from uuid import uuid4
 
 from django_jobqueue.conf import conf
+from django_jobqueue.contrib.leases import process_leases
+from django_jobqueue.contrib.leases.held_lease import HeldLease, current_owner, memory
+from django_jobqueue.contrib.leases.lease_rows import Answer, Claimant
 from django_jobqueue.domain.databases import check_alias
 from django_jobqueue.exceptions import LeaseUnavailable, StoreUnavailable
-from django_jobqueue.leases import process_leases
-from django_jobqueue.leases.held_lease import HeldLease, current_owner
-from django_jobqueue.leases.memory_leases import memory
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.shared_listener import (
     CHECK_HEARD,
@@ -24,7 +24,6 @@ from django_jobqueue.processes.shared_listener import (
     SharedListener,
     Wake,
 )
-from django_jobqueue.store.lease_rows import Answer, Claimant
 from django_jobqueue.store.notify import News
 
 IN_MEMORY: Final = 0.02  # seconds between two attempts

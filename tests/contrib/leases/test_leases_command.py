@@ -10,7 +10,8 @@ from uuid import uuid4
 import pytest
 from django.utils import timezone
 
-from django_jobqueue.models import AuditEntry, Lease
+from django_jobqueue.contrib.leases.models import Lease
+from django_jobqueue.models import AuditEntry
 from tests.commands.conftest import jobqueue, not_refused
 
 pytestmark = pytest.mark.django_db

@@ -1,4 +1,4 @@
-"""Leases by name: who holds each, since when and until when."""
+"""Leases by name: who holds each, since when and until when; and taking them away."""
 
 from __future__ import annotations
 
@@ -8,17 +8,25 @@ from typing import Any, ClassVar
 from django.db.models import Q
 from django.db.models.query import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.utils.translation import gettext, pgettext
+from django.utils.translation import gettext, ngettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.admin.actions.action import Action
+from django_jobqueue.admin import permalink
+from django_jobqueue.admin.actions.action import (
+    Action,
+    ConfirmedAction,
+    Done,
+    Question,
+    Rows,
+)
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
-from django_jobqueue.admin.leases.take_away import TakeAway
 from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.lists.filters import ChoiceFilter
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.history_entries import entries
-from django_jobqueue.models import Lease
+from django_jobqueue.contrib.leases.models import Lease
+from django_jobqueue.contrib.leases.take_away import take_away_leases
+from django_jobqueue.domain.lease_names import STANDBY
 from django_jobqueue.text import numbers, timezones
 
 
@@ -47,6 +55,68 @@ class LeaseStateFilter(ChoiceFilter):
         if value == "lapsed":
             return queryset.filter(taken & lapsed)
         return queryset.filter(taken & ~lapsed) if value == "held" else queryset.none()
+
+
+class TakeAway(ConfirmedAction):
+    """Let others have leases at once."""
+
+    name = "take-away"
+    menu_label = _("Take away selected %(verbose_name_plural)s")
+    label = _("Take away")
+    rights = ("jobqueue_leases.take_away_lease",)
+    replaces = ("token",)
+    danger = True
+
+    def applies_to(self, row: Any) -> bool:
+        """Only to a lease that somebody has."""
+        return row.token is not None
+
+    def ask(self, request: HttpRequest, rows: Rows) -> Question:
+        """Which ones, from whom, and the effect."""
+        text = ngettext(
+            "Take away the lease %(names)s?",
+            "Take away these %(count)s leases: %(names)s?",
+            len(rows),
+        )
+        question = Question(
+            text
+            % {
+                "count": numbers.number(len(rows)),
+                "names": display.names(row.name for row in rows),
+            }
+        )
+        question.facts += [
+            gettext("%(name)s is held by %(holder)s.")
+            % {"name": display.visible(row.name), "holder": display.visible(row.holder)}
+            for row in rows
+            if row.token is not None
+        ]
+        question.facts.append(
+            gettext(
+                "Others may take it at once, with a greater fence. Its holder "
+                "notices at its next renewal. An open transaction that needs the "
+                "lease ends first."
+            )
+        )
+        if any(row.name.startswith(STANDBY) for row in rows):
+            question.warnings.append(
+                gettext(
+                    "The workers of the active host are stopped, and another host "
+                    "becomes active."
+                )
+            )
+        return question
+
+    def do(self, request: HttpRequest, rows: Rows, cleaned: dict[str, Any]) -> Done:
+        """Take them away."""
+        by = request.user.get_username()
+        taken = take_away_leases([row.pk for row in rows], by=by)
+        text = ngettext(
+            "%(count)s lease was taken away.",
+            "%(count)s leases were taken away.",
+            len(taken),
+        )
+        return Done.of(rows, taken, text, gettext("Taken away."))
 
 
 class LeaseAdmin(ActionAdmin):
@@ -114,6 +184,11 @@ class LeaseAdmin(ActionAdmin):
     def fence_shown(self, lease: Lease) -> str:
         """The number of its last taking."""
         return numbers.number(lease.fence)
+
+
+def address_of_lease(request: HttpRequest, name: str) -> str:
+    """The page of the lease of this name."""
+    return permalink.address_of_object(request, Lease, name)
 
 
 def state_of(lease: Lease) -> Any:

@@ -12,19 +12,18 @@ import pytest
 from django.core.exceptions import SynchronousOnlyOperation
 from django.db import connection, transaction
 
-from django_jobqueue import (
-    LeaseLost,
-    LeaseUnavailable,
+from django_jobqueue import LeaseLost, LeaseUnavailable
+from django_jobqueue.contrib.leases import (
     lease,
-    operations,
+    lease_rows,
+    take_away_leases,
     try_lease,
 )
+from django_jobqueue.contrib.leases.models import Lease
 from django_jobqueue.exceptions import InvalidArguments
-from django_jobqueue.models import Lease
 from django_jobqueue.processes import identity
-from django_jobqueue.store import lease_rows
 from django_jobqueue.store.connection import OwnConnection
-from tests.leases.conftest import Stranger, claimant, renews
+from tests.contrib.leases.conftest import Stranger, claimant, renews
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -180,7 +179,7 @@ def test_a_lease_that_is_taken_away_is_free_and_its_fence_grows(
     stranger: Stranger,
 ) -> None:
     with lease("import") as held:
-        assert operations.take_away_leases("import") == ["import"]
+        assert take_away_leases("import") == ["import"]
         answer = stranger.take()
         assert answer.fence > held.fence + 1
-    assert operations.take_away_leases(["export"]) == []
+    assert take_away_leases(["export"]) == []

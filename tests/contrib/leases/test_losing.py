@@ -13,12 +13,17 @@ import pytest
 from django.contrib.auth.models import Group
 from django.db import connection, transaction
 
-from django_jobqueue import LeaseLost, lease, operations, try_lease
-from django_jobqueue.leases import process_leases
-from django_jobqueue.models import Lease
-from django_jobqueue.store import lease_rows
+from django_jobqueue import LeaseLost
+from django_jobqueue.contrib.leases import (
+    lease,
+    lease_rows,
+    process_leases,
+    take_away_leases,
+    try_lease,
+)
+from django_jobqueue.contrib.leases.models import Lease
 from django_jobqueue.store.connection import OwnConnection
-from tests.leases.conftest import Stranger, claimant
+from tests.contrib.leases.conftest import Stranger, claimant
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -47,7 +52,7 @@ def lapse(name: str = "import") -> None:
     """Let the database take the lease for one that was not renewed."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE jobqueue_lease SET lease_until = clock_timestamp()"
+            "UPDATE jobqueue_leases_lease SET lease_until = clock_timestamp()"
             " - interval '1 second' WHERE name = %s",
             [name],
         )
@@ -118,7 +123,9 @@ def test_a_row_that_is_locked_costs_the_lease_only_if_it_is_locked_for_long(
 ) -> None:
     with lease("import", ttl=2) as held:
         with own.transaction() as db:
-            db.fetch("SELECT FROM jobqueue_lease WHERE name = 'import' FOR UPDATE")
+            db.fetch(
+                "SELECT FROM jobqueue_leases_lease WHERE name = 'import' FOR UPDATE"
+            )
             renewer = process_leases._renewer  # private: nothing shows that it waits
             assert renewer is not None
             again_at = lambda: renewer._again_at  # noqa: E731 # private: as above
@@ -181,7 +188,7 @@ def test_nobody_takes_the_lease_over_while_a_transaction_needs_it(
 
 def lapse_elsewhere(db: OwnConnection) -> None:
     db.run(
-        "UPDATE jobqueue_lease SET lease_until = clock_timestamp()"
+        "UPDATE jobqueue_leases_lease SET lease_until = clock_timestamp()"
         " - interval '1 second'"
     )
 
@@ -192,7 +199,7 @@ def test_a_lease_is_taken_away_when_the_transaction_that_needs_it_has_ended(
     done: list[list[str]] = []
 
     def take_away() -> None:
-        done.append(operations.take_away_leases("import"))
+        done.append(take_away_leases("import"))
         connection.close()
 
     with lease("import") as held:
@@ -211,7 +218,7 @@ def is_locked_out(db: OwnConnection) -> bool:
     return bool(
         db.fetch(
             "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-            " AND query LIKE '%%jobqueue_lease%%' AND datname = current_database()"
+            " AND query LIKE '%%leases_lease%%' AND datname = current_database()"
         )
     )
 
@@ -274,7 +281,7 @@ def test_a_dead_holders_lease_lapses_in_time_although_the_clock_was_set_back(
 ) -> None:
     lease_rows.take(own, claimant(ttl=0.3))
     own.run(
-        "UPDATE jobqueue_lease SET renewed_at = renewed_at + interval '1 hour',"
+        "UPDATE jobqueue_leases_lease SET renewed_at = renewed_at + interval '1 hour',"
         " lease_until = lease_until + interval '1 hour'"
     )
     with lease("import", wait=20) as held:

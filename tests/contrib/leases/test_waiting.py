@@ -12,12 +12,17 @@ from django.conf import settings
 from django.db import connection
 from django.test import override_settings
 
-from django_jobqueue import LeaseUnavailable, alease, lease, operations
+from django_jobqueue import LeaseUnavailable
+from django_jobqueue.contrib.leases import (
+    alease,
+    attempts,
+    lease,
+    lease_rows,
+    take_away_leases,
+)
+from django_jobqueue.contrib.leases.models import Lease
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.leases import attempts
-from django_jobqueue.models import Lease
-from django_jobqueue.store import lease_rows
-from tests.leases.conftest import Stranger, renews
+from tests.contrib.leases.conftest import Stranger, renews
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -79,7 +84,7 @@ def test_a_lease_that_is_taken_away_is_heard_of_too(stranger: Stranger) -> None:
     stranger.take(ttl=HOUR)
     waiter = Waiter()
     eventually(hears)
-    operations.take_away_leases("import")
+    take_away_leases("import")
     assert waiter.join() == 3
 
 

@@ -7,6 +7,7 @@ and every second where nothing is heard, as behind a pooler.
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import (
@@ -16,24 +17,29 @@ from contextlib import (
     contextmanager,
     suppress,
 )
-from typing import Final, TypeVar
+from typing import Final, TypeGuard, TypeVar
 
 from asgiref.sync import sync_to_async
+from django.apps import apps
+from django.core.exceptions import ImproperlyConfigured
 from django.utils.asyncio import async_unsafe
 
-from django_jobqueue.domain.async_code import sync_only
-from django_jobqueue.domain.lease_names import check_lease
-from django_jobqueue.leases.attempts import (
+from django_jobqueue.contrib.leases.attempts import (
     Attempts,
     DatabaseAttempts,
     MemoryAttempts,
 )
-from django_jobqueue.leases.held_lease import HeldLease
-from django_jobqueue.leases.memory_leases import is_in_memory
+from django_jobqueue.contrib.leases.held_lease import HeldLease, is_in_memory
+from django_jobqueue.domain.async_code import sync_only
+from django_jobqueue.domain.lease_names import name_problem
+from django_jobqueue.exceptions import InvalidArguments
 
 T = TypeVar("T")
 
-TTL: Final = 15.0  # seconds
+APP: Final = "django_jobqueue.contrib.leases"
+SHORTEST: Final = 2.0  # seconds, of a lease
+LONGEST: Final = 86_400.0
+TTL: Final = 15.0
 
 
 @sync_only("alease")
@@ -173,3 +179,32 @@ async def _wait_for(woken: asyncio.Event, seconds: float) -> None:
 async def _in_thread(function: Callable[[], T]) -> T:
     """Call this in a thread of its own: it uses no connection of Django's."""
     return await sync_to_async(function, thread_sensitive=False)()
+
+
+def check_name(name: object) -> None:
+    """Raises InvalidArguments for what is no name of a lease."""
+    if problem := name_problem(name):
+        raise InvalidArguments(f"The name of a lease {problem}")
+
+
+def check_lease(name: object, ttl: object, wait: object) -> None:
+    """Raises InvalidArguments for what no lease can have, and ImproperlyConfigured."""
+    if not apps.is_installed(APP):
+        raise ImproperlyConfigured(f"Leases need {APP!r} in INSTALLED_APPS.")
+    check_name(name)
+    if not _is_number(ttl) or not SHORTEST <= ttl <= LONGEST:
+        raise InvalidArguments(
+            f"ttl must be a number of seconds from {SHORTEST:g} to {LONGEST:,.0f}, "
+            f"not {ttl!r}."
+        )
+    if wait is not None and (not _is_number(wait) or wait < 0):
+        raise InvalidArguments(
+            "wait must be a number of seconds that is not negative, or None to wait "
+            f"forever, not {wait!r}."
+        )
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return not math.isnan(value)

@@ -1,1 +1,0 @@
-"""Leases by name: who holds which, and taking one away."""
