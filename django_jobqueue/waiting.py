@@ -21,7 +21,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import as_id
 from django_jobqueue.enqueueing.immediate_jobs import memory
-from django_jobqueue.exceptions import JobNotFound
+from django_jobqueue.exceptions import InvalidArguments, JobNotFound
 from django_jobqueue.processes.shared_listener import (
     CHECK_HEARD,
     CHECK_UNHEARD,
@@ -50,6 +50,10 @@ class Waiting:
     """One wait for one job."""
 
     def __init__(self, id: UUID | str, timeout: float | None) -> None:
+        if timeout is not None and timeout != timeout:  # it would never be over
+            raise InvalidArguments(
+                f"timeout must be a number of seconds, not {timeout}."
+            )
         self.id = as_id(id)
         self._deadline = None if timeout is None else time.monotonic() + timeout
         self._marked = False
@@ -105,8 +109,9 @@ def wait(id: UUID | str, timeout: float | None = None) -> Job:
     """Wait until this job is over, and return it.
 
     ``timeout`` is in seconds; None waits forever. A job that failed, expired or was
-    cancelled is over, too: see its ``status``. Raises TimeoutError, JobNotFound, and
-    RuntimeError in a transaction: workers see its jobs only when it commits.
+    cancelled is over, too: see its ``status``. Raises TimeoutError, JobNotFound,
+    InvalidArguments, and RuntimeError in a transaction: workers see its jobs only when
+    it commits.
     """
     return until_over(Waiting(id, timeout), threading.Event())
 

@@ -12,7 +12,7 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from django_jobqueue import JobNotFound, await_, cancel, wait
+from django_jobqueue import InvalidArguments, JobNotFound, await_, cancel, wait
 from django_jobqueue import waiting as awaiting
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.store.connection import OwnConnection
@@ -47,6 +47,11 @@ def in_thread(function: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     return thread, found
+
+
+def test_a_wait_that_could_never_end_is_refused() -> None:
+    with pytest.raises(InvalidArguments, match="timeout must be"):
+        wait(new_id(), timeout=float("nan"))
 
 
 @pytest.mark.usefixtures("_only_told", "transactional_db")

@@ -157,7 +157,7 @@ def test_what_cannot_be_is_refused() -> None:
         ({"name": "a\nb"}, "no control character"),
         ({"name": 7}, "not 7"),
         ({"ttl": 1.9}, "ttl must be a number of seconds from 2 to 86,400"),
-        *[({"ttl": ttl}, "ttl must be") for ttl in (86_401, float("nan"), "15")],
+        *[({"ttl": ttl}, "ttl must be") for ttl in (10**400, float("nan"), "15")],
         *[({"wait": wait}, "wait must be") for wait in (-1, True)],
     ]
     for arguments, text in cases:
