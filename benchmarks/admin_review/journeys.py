@@ -24,6 +24,8 @@ EXPORTED: Final = 100_000  # jobs
 DRAFT_LIMIT: Final = 600  # milliseconds; of these it counts for 400
 OLDER: Final = re.compile(r'data-jq-older.*?<a href="([^"]+)"', re.DOTALL)
 
+START_SEARCH = "/admin/jobqueue_console/jobsearch/start/"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
@@ -143,7 +145,7 @@ def _in_the_background(client: Any, query: str) -> Iterator[Any]:
 
     def start() -> Any:
         nonlocal address
-        response = client.post(f"{HERE}jobsearch/start/", {"q": query})
+        response = client.post(START_SEARCH, {"q": query})
         address = response["Location"]
         return response
 
