@@ -15,8 +15,9 @@ from django.test import Client
 
 from django_jobqueue import operations
 from django_jobqueue.contrib.console import job_searches, saved_views
+from django_jobqueue.contrib.transfer import dumping
 from django_jobqueue.models import JobType, QueuedJob
-from django_jobqueue.operations import bulk, dumping
+from django_jobqueue.operations import bulk
 from django_jobqueue.rooms import models
 from django_jobqueue.search.selection import Selection, Table, Term
 from tests.admin.conftest import LogIn

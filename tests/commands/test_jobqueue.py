@@ -21,9 +21,9 @@ NAMES = (
     "status, health, doctor, metrics, show, why, types, workers, hosts, "
     "limits, schedules, schedule, failures, operations, enqueue, "
     "run, replay, cancel, run-now, reschedule, fail, release, pause, resume, "
-    "override, prune, dump, load, move, sleep, wake, roles, "
+    "override, prune, sleep, wake, roles, "
     "completion, alerts, top, bench, token, import, leases, "
-    "personal-data"
+    "personal-data, dump, load, move"
 )
 
 

@@ -33,6 +33,7 @@ OFFERS = {
     "django_jobqueue.contrib.importing": ("", "import"),
     "django_jobqueue.contrib.leases": ("jobqueue_leases_lease", "leases"),
     "django_jobqueue.contrib.privacy": ("jobqueue_privacy_erasure", "personal-data"),
+    "django_jobqueue.contrib.transfer": ("", "dump load move"),
 }
 FEATURES = tuple(OFFERS)
 PROJECT = """

@@ -30,7 +30,7 @@ pytestmark = [
 JOBS = 200
 KILLS = 2
 MOVE = ("move", "--to", SECOND, "--queue", "default", "--yes")
-SMALL = {"store.bulk.moving_jobs.BATCH": 20}
+SMALL = {"contrib.transfer.moving_jobs.BATCH": 20}
 
 
 def test_workers_on_both_sides_and_kills_at_random_run_each_job_once(

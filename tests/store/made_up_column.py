@@ -59,13 +59,13 @@ class Copies(SourceFileLoader):
 def ways() -> dict[str, Callable[[], UUID]]:
     """The ways of a job; each returns the id of the queued one that there is then."""
     from django_jobqueue import enqueue, operations
+    from django_jobqueue.contrib.transfer import moving_jobs
+    from django_jobqueue.contrib.transfer.dumping import checked_job, dump, load
     from django_jobqueue.domain.registry import registry
     from django_jobqueue.domain.schedule_rules import every
     from django_jobqueue.domain.schedules import schedules
     from django_jobqueue.host.maintenance.scheduler import fire
-    from django_jobqueue.operations.dumping import checked_job, dump, load
     from django_jobqueue.search.selection import Selection, Table
-    from django_jobqueue.store.bulk import moving_jobs
     from django_jobqueue.store.connection import DjangoDatabase
     from django_jobqueue.store.schedules import declare as declare_schedules
     from django_jobqueue.store.schedules import due_schedules

@@ -8,7 +8,20 @@ from django_jobqueue.store.on_failure import composed
 from django_jobqueue.store.work_rows import WorkTable
 
 # Where statements are about tables of ours.
-HOMES = ("store/", "contrib/alerts/alert_", "contrib/http/token_rows.py")
+HOMES = (
+    "store/",
+    "contrib/alerts/alert_conditions.py",
+    "contrib/alerts/alert_rows.py",
+    "contrib/alerts/alerted.py",
+    "contrib/console/bench_command.py",
+    "contrib/console/job_searches.py",
+    "contrib/console/saved_views.py",
+    "contrib/http/token_rows.py",
+    "contrib/privacy/erase_chunk.py",
+    "contrib/privacy/erasure_rows.py",
+    "contrib/transfer/dumping.py",
+    "contrib/transfer/moving_jobs.py",
+)
 
 
 def texts_of(module: ModuleType) -> dict[str, str]:

@@ -26,4 +26,4 @@ class PrivacyConfig(Room):
     personal_columns = ("django_jobqueue.contrib.privacy.personal_columns.SOURCES",)
     chunked_work = {"erasure": "django_jobqueue.contrib.privacy.personal_data.WORK"}
     dropped_hourly = ("django_jobqueue.contrib.privacy.erasure_rows.forget",)
-    below_search = ("django_jobqueue.contrib.privacy.admin.erasure_actions.find_it",)
+    below_search = ("django_jobqueue.contrib.privacy.admin.erasure_admin.find_it",)

@@ -7,5 +7,5 @@ from django_jobqueue.contrib.privacy.models import Erasure
 
 admin.site.register(
     Erasure,
-    lazy_page("django_jobqueue.contrib.privacy.admin.erasure_list.ErasureAdmin"),
+    lazy_page("django_jobqueue.contrib.privacy.admin.erasure_admin.ErasureAdmin"),
 )

@@ -21,10 +21,9 @@ from django.utils import timezone
 from pytest_django import DjangoDbBlocker
 
 from django_jobqueue import operations
+from django_jobqueue.contrib.transfer import moving, moving_jobs
 from django_jobqueue.models import ArchivedJob, AuditEntry, JobType, QueuedJob, Worker
-from django_jobqueue.operations import moving
 from django_jobqueue.store import worker_rows
-from django_jobqueue.store.bulk import moving_jobs
 from django_jobqueue.store.connection import DjangoDatabase
 from tests.commands.conftest import Manage, Said, Terminal, jobqueue, refusal
 from tests.sample import jobs
@@ -478,8 +477,7 @@ def test_a_move_that_goes_on_keeps_what_it_holds(
 KILLED = """
 import os, signal
 from django.core.management import call_command
-from django_jobqueue.operations import moving
-from django_jobqueue.store.bulk import moving_jobs
+from django_jobqueue.contrib.transfer import moving, moving_jobs
 from django_jobqueue.store.queue import release
 
 module = release if {step!r} == "recover" else moving_jobs

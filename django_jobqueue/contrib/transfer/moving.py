@@ -14,6 +14,8 @@ from uuid import UUID
 from django.db import DatabaseError, connections
 
 from django_jobqueue.conf import conf
+from django_jobqueue.contrib.transfer import moving_jobs
+from django_jobqueue.contrib.transfer.moving_jobs import BATCH, Holders
 from django_jobqueue.domain.registry import OWN, registry
 from django_jobqueue.exceptions import InvalidArguments, JobQueueError
 from django_jobqueue.operations.audit_log import record
@@ -21,8 +23,6 @@ from django_jobqueue.processes import identity
 from django_jobqueue.search.selection import Selection
 from django_jobqueue.store import database_identity, job_types
 from django_jobqueue.store import find as store_find
-from django_jobqueue.store.bulk import moving_jobs
-from django_jobqueue.store.bulk.moving_jobs import BATCH, Holders
 from django_jobqueue.store.bulk.selected_ids import selected_ids
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.queue import release

@@ -12,6 +12,9 @@ from django.db import Error as DatabaseError
 
 from django_jobqueue import operations
 from django_jobqueue.conf import conf
+from django_jobqueue.contrib.transfer import moving
+from django_jobqueue.contrib.transfer.moving import Move as Moving
+from django_jobqueue.contrib.transfer.moving import MovePlan
 from django_jobqueue.domain.states import QueuedStatus
 from django_jobqueue.exceptions import JobNotFound
 from django_jobqueue.management.jobqueue import many_jobs, where
@@ -22,9 +25,6 @@ from django_jobqueue.management.jobqueue.inputs import warn_of_unknown
 from django_jobqueue.management.jobqueue.many_jobs import Result
 from django_jobqueue.management.jobqueue.subcommand import Options, Subcommand, by
 from django_jobqueue.models import JobType, Queue, QueuedJob
-from django_jobqueue.operations import moving
-from django_jobqueue.operations.moving import Move as Moving
-from django_jobqueue.operations.moving import MovePlan
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.stats.pauses import in_force

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -22,10 +23,11 @@ from django_jobqueue.operations.checks import (
 )
 from django_jobqueue.search.selection import Selection
 from django_jobqueue.store import find as store_find
-from django_jobqueue.store.bulk import dumped_jobs
-from django_jobqueue.store.bulk.dumped_jobs import COLUMNS, Dumped
-from django_jobqueue.store.columns import JOB_COLUMNS
-from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.bulk.selected_ids import selected_ids
+from django_jobqueue.store.columns import JOB_COLUMNS, copied_to
+from django_jobqueue.store.connection import Database, DjangoDatabase
+from django_jobqueue.store.queue.insert_statement import insert_jobs
+from django_jobqueue.text.json_reading import read_json
 from django_jobqueue.text.redaction import mask_json, secrets_in
 
 VERSION: Final = 1
@@ -37,6 +39,32 @@ MOMENTS: Final = ("run_after", "expires_at", "created_at")
 NEEDS: Final = frozenset(
     ("id", "job_type", "queue", "priority", "data", "run_after")
     + ("created_at", "attempts", "crashes")
+)
+
+BATCH: Final = 500  # jobs of a statement
+COLUMNS: Final = copied_to("dump")
+NAMES: Final = ", ".join(COLUMNS)
+
+# An attempt that goes on is made again by whoever takes the job over.
+DUMP: Final = f"""
+SELECT ARRAY (SELECT of_row.value::text
+                FROM (SELECT to_json(named) FROM (SELECT {NAMES}) AS named)
+                       AS one (row),
+                     json_each(one.row) AS of_row),
+       job.attempts - (job.status = 'running')::int,
+       coalesce(type.sensitive, '[]')::text, coalesce(type.limit_rule, '{{}}')::text
+  FROM (SELECT * FROM jobqueue_queuedjob WHERE id = ANY (%(ids)s::uuid[])) AS job
+  LEFT JOIN LATERAL (SELECT sensitive, limit_rule FROM jobqueue_jobtype
+                      WHERE name = job.job_type) AS type ON true
+ ORDER BY id
+"""
+# One that was started before goes first again where the order of a key is strict.
+LOAD: Final = insert_jobs(
+    {**{name: name for name in COLUMNS}, "fence": "least(attempts, 1)"},
+    rows="""\
+  FROM jsonb_populate_recordset(NULL::jobqueue_queuedjob, %(jobs)s::jsonb) AS job
+ WHERE NOT EXISTS (SELECT FROM jobqueue_archivedjob AS old WHERE old.id = job.id)""",
+    then="ON CONFLICT DO NOTHING RETURNING id",
 )
 
 Line = dict[str, Any]
@@ -56,17 +84,28 @@ def dump(
     """
     if secrets:
         record("dump secrets", by, 1, {"filter": filter_text(selection)})
-    for job in dumped_jobs.dumped(DjangoDatabase(), selection):
-        line: Line = {"v": VERSION, **job.columns}
-        yield line if secrets else _masked(line, job)
+    for columns, sensitive, rule in _dumped(DjangoDatabase(), selection):
+        line: Line = {"v": VERSION, **columns}
+        yield line if secrets else _masked(line, sensitive, rule)
 
 
-def _masked(line: Line, job: Dumped) -> Line:
-    sensitive = [str(name) for name in job.sensitive]
+def _dumped(
+    db: Database, selection: Selection
+) -> Iterator[tuple[Line, list[str], Any]]:
+    """The columns of the jobs, by id, and what their types say of secrets."""
+    for ids in selected_ids(db, selection, most=BATCH):
+        for texts, attempts, sensitive, rule in db.fetch(DUMP, {"ids": ids}):
+            values = map(read_json, texts)
+            columns = dict(zip(COLUMNS, values, strict=True))
+            columns["attempts"] = max(0, attempts)
+            yield columns, list(map(str, read_json(sensitive))), read_json(rule)
+
+
+def _masked(line: Line, sensitive: list[str], rule: Any) -> Line:
     values = secrets_in(line["data"], sensitive)
     masked = {name: mask_json(line[name], sensitive, values) for name in SECRET}
     key = line["limit_key"]
-    if key is not None and is_of_secrets(job.limit_rule, sensitive):
+    if key is not None and is_of_secrets(rule, sensitive):
         masked["limit_key"] = hidden_key(key)
     if all(line[name] == value for name, value in masked.items()):
         return line
@@ -130,10 +169,20 @@ def load(
     must_exist(db, names, store_find.known_names(db))
 
     def insert() -> list[UUID]:
-        loaded = dumped_jobs.load(db, listed)
+        loaded = _inserted(db, listed)
         if fail and (there := len(listed) - len(loaded)):
             raise NotLoaded(f"{there} of {len(listed)} jobs are there already.")
         record("load", by, len(loaded), {}, ids=loaded)
         return loaded
 
     return db.in_transaction(insert)
+
+
+def _inserted(db: Database, jobs: Sequence[dict[str, Any]]) -> list[UUID]:
+    """Insert these jobs as queued; returns the ids of those that were not there, nor
+    another one with the same unique key."""
+    ids: list[UUID] = []
+    for start in range(0, len(jobs), BATCH):
+        batch = json.dumps(jobs[start : start + BATCH])
+        ids += [row[0] for row in db.fetch(LOAD, {"jobs": batch})]
+    return ids

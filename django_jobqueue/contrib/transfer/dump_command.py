@@ -11,15 +11,14 @@ from typing import Any, TextIO
 from django.core.management.base import CommandError
 from django.db import DataError, IntegrityError
 
+from django_jobqueue.contrib.transfer.dumping import COLUMNS, checked_job, dump, load
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.management.jobqueue import where
 from django_jobqueue.management.jobqueue.console import Console, counted, were
 from django_jobqueue.management.jobqueue.inputs import object_of
 from django_jobqueue.management.jobqueue.subcommand import YES, Options, Subcommand, by
-from django_jobqueue.operations.dumping import checked_job, dump, load
 from django_jobqueue.search.selection import Selection, Table
 from django_jobqueue.stats.database_clock import database_now
-from django_jobqueue.store.bulk.dumped_jobs import COLUMNS
 from django_jobqueue.verbs.declarations import Argument, flag
 from django_jobqueue.verbs.jobs import FILTERS
 

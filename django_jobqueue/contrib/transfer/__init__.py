@@ -1,0 +1,1 @@
+"""Waiting jobs go to another database: as JSON lines, or at once."""
