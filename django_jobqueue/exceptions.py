@@ -312,11 +312,11 @@ class Retry(JobControl):
     """Run this job again; the attempt is spent.
 
     ``after`` is the wait (a timedelta, or seconds); without it the job type's backoff
-    decides. A wait below zero is none, and one above a year is a year. When no attempt
-    is left the job is archived as failed. ``hold`` holds back all jobs that share the
-    rate of this one for that time: those of its key if its keys have a rate, and else
-    those of its job type. Raises TypeError for a wait in the place of the reason, and
-    for one that is none; ValueError for ``hold`` without a wait.
+    decides. A negative wait counts as zero, and a longer one than a year as a year.
+    When no attempt is left the job is archived as failed. ``hold`` holds back all jobs
+    that share this job's rate for that time: those of its key if its keys have a rate,
+    otherwise those of its job type. Raises TypeError for a wait in the place of the
+    reason, and for an invalid wait; ValueError for ``hold`` without a wait.
     """
 
     def __init__(
@@ -341,8 +341,8 @@ class Retry(JobControl):
 class Snooze(JobControl):
     """Run this job again after ``for_`` (a timedelta, or seconds); costs no attempt.
 
-    A wait below zero is none, and one above a year is a year. Raises TypeError for a
-    wait that is none.
+    A negative wait counts as zero, and a longer one than a year as a year. Raises
+    TypeError for an invalid wait.
     """
 
     def __init__(self, for_: timedelta | float, reason: str = "") -> None:
@@ -354,7 +354,7 @@ class Snooze(JobControl):
 
 
 class Fail(JobControl):
-    """Archive this job as failed now, whatever attempts are left."""
+    """Archive this job as failed now, even with attempts left."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -362,7 +362,7 @@ class Fail(JobControl):
 
 
 class Cancel(JobControl):
-    """Archive this job as cancelled: it is not wanted any more."""
+    """Archive this job as cancelled: it is no longer wanted."""
 
     def __init__(self, reason: str = "") -> None:
         self.reason = reason

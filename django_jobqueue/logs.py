@@ -96,7 +96,7 @@ class JsonFormatter(TextFormatter):
 
 class JobFilter(logging.Filter):
     """Gives records the attributes ``job_id``, ``job_type`` and ``attempt`` of the job
-    that runs here; empty ones elsewhere. What a record has already it keeps."""
+    that runs here; empty ones elsewhere. Existing attributes of a record stay."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Every record passes."""
@@ -107,8 +107,8 @@ class JobFilter(logging.Filter):
 
 
 class JobLogHandler(logging.Handler):
-    """Keeps what a handler logs among the lines of its attempt, as ``Context.log``
-    does. Name it in ``LOGGING``; what is logged elsewhere it lets be."""
+    """Stores a handler's log records as lines of its attempt, like ``Context.log``.
+    Name it in ``LOGGING``; it ignores records outside handlers."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Add the record to the attempt that runs here, if one does."""

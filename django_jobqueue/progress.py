@@ -58,8 +58,8 @@ async def aprogress_of_many(
 
 
 def token(id: UUID | str) -> str:
-    """The word by which a browser may ask how far this job is: signed with your
-    ``SECRET_KEY``, and good for ``PROGRESS_MAX_AGE`` seconds. Raises
+    """The token by which a browser may read this job's progress: signed with your
+    ``SECRET_KEY``, and valid for ``PROGRESS_MAX_AGE`` seconds. Raises
     InvalidArguments."""
     return _signer().sign(as_id(id).hex)
 

@@ -101,8 +101,8 @@ def retry_after(source: object, *, cap: Wait = DAY) -> timedelta | None:
     ``source`` is the header's value (seconds, or an HTTP date), a mapping of headers, a
     response that has ``headers``, or an exception that has such a response or headers,
     as those of requests, httpx, aiohttp and urllib do. Returns None if there is no such
-    header or its value makes no sense, so ``Retry(after=retry_after(response))`` falls
-    back to the backoff. A date in the past is no wait.
+    header or its value is invalid, so ``Retry(after=retry_after(response))`` falls back
+    to the backoff. A date in the past means no wait.
     """
     value = _header_in(source)
     seconds = _seconds_of(value) if isinstance(value, str) else value
@@ -123,9 +123,9 @@ def respect_retry_after(
     cap: Wait = DAY,
     jitter: bool = True,
 ) -> timedelta | None:
-    """The wait of ``retry_after(exception)``, and up to a tenth more, so that jobs that
-    were refused together do not come back together. None, which leaves the wait to the
-    next policy, if the exception has none.
+    """The wait of ``retry_after(exception)``, and up to a tenth more, so that jobs
+    refused together do not return together. None, which leaves the wait to the next
+    policy, if the exception has no such header.
     """
     wait = retry_after(exception, cap=cap)
     if wait is None or not jitter:

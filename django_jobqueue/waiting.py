@@ -106,10 +106,10 @@ class Waiting:
 
 @sync_only("await_")
 def wait(id: UUID | str, timeout: float | None = None) -> Job:
-    """Wait until this job is over, and return it.
+    """Wait until this job has ended, and return it.
 
     ``timeout`` is in seconds; None waits forever. A job that failed, expired or was
-    cancelled is over, too: see its ``status``. Raises TimeoutError, JobNotFound,
+    cancelled has ended, too: see its ``status``. Raises TimeoutError, JobNotFound,
     InvalidArguments, and RuntimeError in a transaction: workers see its jobs only when
     it commits.
     """

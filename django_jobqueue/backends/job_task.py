@@ -72,8 +72,8 @@ class JobOptions(OneJobOptions, PolicyOptions, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobTask(OneJobFields, Task):
-    """A task with options for its jobs. What it leaves unset, the OPTIONS of its
-    backend decide, and then the settings of the job queue."""
+    """A task with options for its jobs. Unset options come from the OPTIONS of its
+    backend, and then from the settings of the job queue."""
 
     max_attempts: int | None | Unset = UNSET
     backoff: Any = UNSET

@@ -58,7 +58,7 @@ class NotSerializable(InvalidResult):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobTaskResult(TaskResult):  # type: ignore[misc]  # it is frozen
-    """A result that can be waited for."""
+    """A result with ``wait()`` and ``await_()``."""
 
     # What the enqueue that returned it did; both are false for a job that was there.
     is_new: bool = field(default=False, compare=False, repr=False)

@@ -34,8 +34,8 @@ def _saves_nothing(context: Context) -> None:
 class Context:
     """The attempt that is running.
 
-    Whatever a handler tells is kept in memory at once, and written by its worker at
-    most once a second; the last state is written when the attempt ends.
+    A handler's reports are stored in memory at once, and its worker writes them at most
+    once a second; the last state is written when the attempt ends.
     """
 
     id: UUID
@@ -204,12 +204,12 @@ def current_job() -> Context: ...
 @overload
 def current_job(default: Default) -> Context | Default: ...
 def current_job(default: object = _Required.REQUIRED) -> object:
-    """The context of the attempt that runs here: in its handler, in whatever that
+    """The context of the attempt that runs here: in its handler and the functions it
     calls, in middleware, and inside ``sync_to_async`` and ``async_to_sync``.
 
-    Elsewhere ``default`` is returned, or NoCurrentJob raised if there is none. A thread
-    that a handler started itself is elsewhere; ``contextvars.copy_context().run`` takes
-    the attempt along.
+    Elsewhere it returns ``default``, or raises NoCurrentJob without one. To use it in a
+    thread that a handler started, start the thread with
+    ``contextvars.copy_context().run``.
     """
     get = running.get()
     if get is not None:

@@ -18,7 +18,7 @@ LIMIT_KEY_LENGTH: Final = 260  # characters of "<limit> <key>"
 
 @dataclass(frozen=True)
 class PerKey:
-    """A limit of each key, made of arguments of the job::
+    """A limit per key, where arguments of the job make the key::
 
         @job(per_key=PerKey("customer_id", concurrency=1))
 
@@ -26,13 +26,13 @@ class PerKey:
     share the limit.
 
     :param by: the parameter whose value is the key; or several.
-    :param concurrency: how many jobs of one key run at once in the whole cluster; None
-        is unlimited.
-    :param rate: how many jobs of one key start in any window of some seconds; None is
+    :param concurrency: how many jobs of one key run at once across the cluster; None is
+        unlimited.
+    :param rate: how many jobs of one key start in any window of time; None is
         unlimited.
     :param name: of the limit, by default that of the job type.
-    :param strict: whether a job that waits for a retry goes before the others of its
-        key, which wait until it is over. Needs ``concurrency=1``.
+    :param strict: whether the others of its key wait until a job that waits for a retry
+        has ended. Needs ``concurrency=1``.
     """
 
     by: str | Iterable[str]

@@ -27,14 +27,14 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 @dataclass(frozen=True)
 class Rate:
-    """At most this many starts in any window of this length, in the whole cluster::
+    """At most this many starts in any window of this length, across the cluster::
 
         @job(rate=Rate(100, per=60))
 
     Each attempt is a start. The burst may start at once, and the others are spread
     evenly, so that no window has more than the limit, wherever it begins.
 
-    A rate with a ``weight`` counts what each job weighs, such as its tokens::
+    A rate with a ``weight`` counts the weight of each job, such as its tokens::
 
         @job(rate=Rate(100_000, per=60, weight="tokens"))
         def complete(prompt: str, tokens: int) -> str: ...
@@ -43,8 +43,8 @@ class Rate:
     :param per: the length of the window, in seconds or as a timedelta.
     :param burst: how many may start at once after a pause, at most half of the limit;
         by default a tenth of it.
-    :param weight: the parameter whose value, a whole number, a job counts with, instead
-        of 1; True if only ``using(weight=…)`` says it.
+    :param weight: the parameter with the job's weight, an integer, instead of 1; True
+        if only ``using(weight=…)`` sets it.
     """
 
     limit: int

@@ -16,11 +16,11 @@ _ARGUMENTS: Final = ("max_attempts", "backoff")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryRule:
-    """How attempts that end with an exception of one class are retried; None leaves
-    each to the job and its type.
+    """How to retry attempts that end with an exception of one class; None leaves a
+    value to the job and its type.
 
-    :param max_attempts: there is no further attempt after this one, whatever the
-        attempts before it raised. It cannot raise the maximum of the job.
+    :param max_attempts: the number of the last attempt, whatever the earlier ones
+        raised. It cannot raise the job's maximum.
     :param backoff: as for ``@job``: a name, a wait (a timedelta, or seconds), or a
         function.
 

@@ -110,8 +110,7 @@ def cron(expression: str, *, tz: str | ZoneInfo | None = None) -> Cron:
     """A rule that fires when the wall clock of this time zone matches.
 
     :param expression: minute, hour, day of month, month and day of week, as in a
-        crontab; or six fields, of which the first is seconds; or ``@daily`` and the
-        like.
+        crontab; or six fields, with seconds first; or ``@daily`` and the like.
     :param tz: the time zone, or its name; by default ``TIME_ZONE`` of the settings.
 
     Raises ValueError with a sentence for whoever wrote it.
@@ -137,7 +136,7 @@ def every(
     days: float = 0,
     since: datetime | None = None,
 ) -> Every:
-    """A rule that fires at equal distances, of whole seconds.
+    """A rule that fires at equal intervals of whole seconds.
 
     Raises ValueError with a sentence for whoever wrote it.
     """

@@ -232,12 +232,12 @@ def worker(
         with django_jobqueue.worker(queues=["mail"]):
             serve_forever()
 
-    Options that are not given come from the settings: the ``queues`` to claim from
-    (default: every queue), how many sync handlers run at once (``threads``), how many
-    async ones (``async_slots``), and the seconds that running jobs have to end after
-    ``stop()`` (``grace``).
+    Omitted options come from the settings: the ``queues`` to claim from (default: every
+    queue), how many sync handlers run at once (``threads``), how many async ones
+    (``async_slots``), and the seconds that running jobs have to end after ``stop()``
+    (``grace``).
 
-    Raises ValueError for an invalid value, or if nothing could run; TypeError for a
+    Raises ValueError for an invalid value, or if no job could run; TypeError for a
     value of a wrong type, and for an unknown option.
     """
     for name in unknown:

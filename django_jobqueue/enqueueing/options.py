@@ -160,7 +160,7 @@ class OneJobFields:
 
 
 class JobOptions(OneJobOptions, total=False):
-    """The options of one job, given when it is enqueued; None leaves each to its
+    """The options of one job, given at the enqueue; None leaves an option to the
     type."""
 
     run_after: datetime | timedelta | None

@@ -33,15 +33,15 @@ def remote_job(
     path: str = PATH,
     **options: Unpack[HandlerOptions],
 ) -> Handler[..., Any]:
-    """Declare a job type that other programs do.
+    """Declare a job type whose jobs other programs run.
 
-    ``remote_job("shop.resize").enqueue(image=7)`` enqueues as a handler of ``@job``
-    does. The options are those of ``@job``, but for those that need a function.
+    ``remote_job("shop.resize").enqueue(image=7)`` enqueues like a handler of ``@job``.
+    It takes the options of ``@job``, except those that need a function.
 
     :param endpoint: the entry of the setting ENDPOINTS that jobs are sent to, with a
         timeout of five minutes unless you give another; without it, remote workers
         claim the jobs over the HTTP API.
-    :param path: of a job below the address of the endpoint.
+    :param path: a job's path below the address of the endpoint.
 
     Raises ImproperlyConfigured, also if another module has declared that name.
     """

@@ -20,9 +20,9 @@ logger = logging.getLogger("django_jobqueue.attempt")
 @sync_and_async_middleware
 def localize(get_result: Callable[[Context], Any]) -> Callable[[Context], Any]:
     """Activate the ``language`` and the ``time_zone`` of the job's metadata while its
-    handler runs. What is not there, or unknown here, stays as it is.
+    handler runs. A missing or unknown one changes nothing.
 
-    Job types that capture one of them have it already: see ``CAPTURE``.
+    It is automatic for job types that capture one of them: see ``CAPTURE``.
     """
     if iscoroutinefunction(get_result):
 

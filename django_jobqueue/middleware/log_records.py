@@ -19,8 +19,8 @@ def log_context(get_result: Callable[[Context], Any]) -> Callable[[Context], Any
     """Give every log record of a handler the attributes of ``JobFilter``: ``job_id``,
     ``job_type``, ``attempt``.
 
-    It adds that filter to the logging handlers that there are when the first job of a
-    type starts. To those that come later add it in ``LOGGING``.
+    It adds that filter to the logging handlers that exist when the first job of a type
+    starts. For later ones add it in ``LOGGING``.
     """
     for handler in _handlers():
         handler.addFilter(_filter)

@@ -45,7 +45,7 @@ def count_queries(get_result: Callable[[Context], Any]) -> Callable[[Context], A
     """Count the queries of each attempt, over all databases, and their time.
 
     They are written into its report (``queries``, ``query_ms``) and logged at level
-    debug. An attempt that sends none has no report.
+    debug. An attempt without queries has no report.
     """
     connection_created.connect(_watch, dispatch_uid="jobqueue.queries")
     if iscoroutinefunction(get_result):

@@ -148,19 +148,18 @@ def draft(
     id: UUID | None = None,
     **options: Any,
 ) -> Operation:
-    """Write down what is to be done, and to which jobs: those there are at this moment.
+    """Draft an operation on the jobs that match at this moment.
 
     ``kind`` is ``replay``, ``cancel``, ``run_now``, ``reschedule`` or ``prune``;
-    ``per_minute`` bounds how many jobs are changed in a minute, and ``limit`` how many
-    in all, the oldest first. The other options are ``queue``, ``priority`` and
+    ``per_minute`` bounds how many jobs change per minute, and ``limit`` how many in
+    all, the oldest first. The other options are ``queue``, ``priority`` and
     ``run_after`` for a replay or a reschedule, and for a replay those of
     ``replay_many``: ``max_attempts``, ``expires``, ``skip_replayed`` and
     ``skip_at_most_once``.
-    With an ``id`` of your own that is there already, the operation is returned as it
-    is. Nothing happens to the jobs before ``start``. Many jobs are counted by a worker,
-    unless ``here``, or by nobody if not ``by_worker``; ``total`` is None until they
-    are. Raises InvalidArguments, also if somebody who is named in ``by`` has begun ten
-    that go on.
+    If an operation with your ``id`` exists, it is returned as it is. Nothing happens to
+    the jobs before ``start``. A worker counts many jobs, unless ``here``; without
+    ``by_worker`` they stay uncounted. ``total`` is None until they are counted. Raises
+    InvalidArguments, also if the person named in ``by`` has ten in progress.
     """
     _check_kind(kind, selection)
     check_number("per_minute", per_minute)
@@ -190,7 +189,7 @@ def draft(
 def count(id: Id) -> Operation:
     """Count the jobs of a draft here, to the end; returns it with its ``total``.
 
-    A draft of many jobs is counted by a worker otherwise. Raises LookupError,
+    Otherwise a worker counts a draft of many jobs. Raises LookupError,
     InvalidArguments.
     """
     operation = get(id)
@@ -208,12 +207,12 @@ def start(
     here: bool = False,
     **options: Any,
 ) -> bool:
-    """Let workers begin with a draft; False if it is none (any more). With ``here`` the
-    caller works it off instead, with ``bulk.work_here``.
+    """Let workers start a draft; False if it is not a draft (any more). With ``here``
+    the caller runs it instead, with ``bulk.work_here``.
 
-    What is given replaces what the draft says. No more jobs are changed than were
-    counted; a prune starts only when they are. Raises InvalidArguments, also if
-    whoever drafted it has ten others that go on; and LookupError.
+    Options given here replace those of the draft. No more jobs are changed than were
+    counted; a prune starts only when they are counted. Raises InvalidArguments, also if
+    its creator has ten others in progress; and LookupError.
     """
     operation = get(id)
     chosen = _chosen(operation, per_minute, options)
@@ -244,8 +243,8 @@ def start(
 def undo(id: Id, *, by: str = "") -> Operation:
     """Cancel the jobs that a replay created and that have not started.
 
-    That is a bulk operation of its own, which is returned, started. Raises
-    InvalidArguments for what is no replay, or is still at work.
+    Starts and returns another bulk operation. Raises InvalidArguments unless this one
+    is a finished replay.
     """
     made = draft_undo(id, by=by)
     start(made.id, by=by)

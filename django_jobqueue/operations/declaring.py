@@ -25,11 +25,11 @@ def declare_job_type(
     by: str = "",
     **options: Any,
 ) -> bool:
-    """Write a job type that no code declares, or change one that was written so.
+    """Create a job type that no code declares, or change it.
 
-    ``options`` are those of ``remote_job``; what is not given has its default. Returns
+    ``options`` are those of ``remote_job``; omitted ones have their defaults. Returns
     whether the job type is new. Raises InvalidArguments, and DeclaredInCode for one
-    that code declares: its options are those of the code.
+    that code declares.
     """
     return _declare(name, options, description, using=using, by=by)
 

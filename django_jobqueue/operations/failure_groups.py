@@ -38,10 +38,10 @@ def resolve(
 ) -> list[UUID]:
     """Resolve these groups: the next failure reopens them, as regressed.
 
-    ``in_release`` names the release that has the fix. Then failures of the other
-    releases that workers run at this moment do not reopen them, so that the old code
-    may go on failing until it is replaced. Groups that regressed after ``seen`` are
-    left as they are. Raises InvalidArguments.
+    ``in_release`` names the release with the fix. Failures of the other releases that
+    run at this moment then do not reopen the groups, so the old code may go on failing
+    until it is replaced. Groups that regressed after ``seen`` stay as they are. Raises
+    InvalidArguments.
     """
     seen = checked_moment("seen", seen)
     release = _text("in_release", in_release, RELEASE_LENGTH)
@@ -65,8 +65,8 @@ def ignore(
     using: str | None = None,
     by: str = "",
 ) -> list[UUID]:
-    """Ignore these groups, until a moment or for good: failures are counted, and
-    nobody is told of them.
+    """Ignore these groups, until a moment or forever: failures are counted, but not
+    announced.
 
     Groups that regressed after ``seen`` are left as they are. Raises InvalidArguments.
     """
@@ -82,8 +82,7 @@ def ignore(
 def reopen(
     fingerprints: Fingerprints, *, using: str | None = None, by: str = ""
 ) -> list[UUID]:
-    """Open these groups again, that were resolved or ignored. Raises
-    InvalidArguments."""
+    """Reopen these groups, which were resolved or ignored. Raises InvalidArguments."""
     changed = failure_groups.reopen(DjangoDatabase(using), _keys(fingerprints), by=by)
     _record("reopen", by, changed, using)
     return changed
@@ -93,7 +92,7 @@ def reopen(
 def assign(
     fingerprints: Fingerprints, assignee: str, *, using: str | None = None, by: str = ""
 ) -> list[UUID]:
-    """Say who looks after these groups: any name; an empty one is nobody. Raises
+    """Assign these groups to any name; an empty one is nobody. Raises
     InvalidArguments."""
     name = _text("assignee", assignee, WHO_LENGTH)
     changed = failure_groups.assign(

@@ -20,7 +20,7 @@ def get_job(id: UUID | str, *, using: str | None = None) -> Job:
     """The job with this id, queued or archived. Raises JobNotFound,
     InvalidArguments.
 
-    In the modes that run jobs at enqueue it is one of this process.
+    In the modes that run jobs at the enqueue, it finds only jobs of this process.
     """
     key = as_id(id)
     if conf.mode == "queue":
@@ -34,6 +34,6 @@ def get_job(id: UUID | str, *, using: str | None = None) -> Job:
 
 @sync_only()
 def reveal(id: UUID | str, *, by: str) -> None:
-    """Tell that somebody sees the secrets in this job's data. Raises
+    """Record that somebody sees the secrets in this job's data. Raises
     InvalidArguments."""
     record("reveal", by, 1, {"id": str(as_id(id))})

@@ -33,12 +33,11 @@ def ask_hosts(
 ) -> list[UUID]:
     """Ask hosts to ``drain``, ``resume``, ``restart`` or ``stop``; returns those alive.
 
-    A drained host claims nothing until it is resumed, also with workers that start
-    later. A restarted one loads new code: another process tries first whether it
-    starts, and if it does not, the host goes on and its row has the ``error``. Else its
-    jobs have ``GRACE`` to finish, and the program starts again under its process id. A
-    stopped one ends with exit code 0. In a transaction they are asked when it is
-    committed.
+    A drained host claims nothing until it is resumed, even with workers that start
+    later. A restarted one loads new code: another process first checks that it starts.
+    If not, the host goes on and its row has the ``error``. Otherwise its jobs have
+    ``GRACE`` to finish, and the program starts again under its process id. A stopped
+    one ends with exit code 0. In a transaction, the request is sent at the commit.
 
     Raises InvalidArguments, also to restart a host that is embedded in another program.
     """
@@ -71,17 +70,16 @@ def scale_hosts(
     using: str | None = None,
     by: str = "",
 ) -> list[UUID]:
-    """Ask hosts for other worker processes, slots of each, or queues; returns those
-    alive.
+    """Change the worker processes, slots or queues of hosts; returns those alive.
 
-    What is not given stays. Without processes a host is parked: it runs nothing until
-    it is scaled again. A change of slots or queues replaces the worker processes one by
-    one, each when its successor works; running jobs finish. It lasts until the host
-    ends; a restart keeps it. ``queues=None`` is every queue. In a transaction they are
-    asked when it is committed.
+    Omitted values stay. With 0 processes a host is parked: it runs nothing until it is
+    scaled again. A change of slots or queues replaces the worker processes one by one,
+    each when its successor works; running jobs finish. It lasts until the host ends; a
+    restart keeps it. ``queues=None`` is every queue. In a transaction, the request is
+    sent at the commit.
 
-    Raises InvalidArguments for values that are out of bounds, for a plan under which
-    nothing could run, and for a host that is embedded in another program.
+    Raises InvalidArguments for values out of bounds, for a plan without slots, and for
+    a host that is embedded in another program.
     """
     given = {
         "processes": processes,
@@ -170,8 +168,8 @@ def ask_workers(
     alive.
 
     Drained workers claim nothing until they are resumed. Stopped and restarted ones
-    finish what runs and end; a restarted one has a successor at once. In a transaction
-    they are asked when it is committed.
+    finish their jobs and end; a restarted one has a successor at once. In a
+    transaction, the request is sent at the commit.
     """
     if what not in ("drain", "resume", "stop", "restart"):
         raise InvalidArguments(
@@ -190,8 +188,7 @@ def request_stack_dumps(
 
     Within about a second, or with their next heartbeat, they write the stacks of their
     jobs and threads to the column ``stack_dump`` of their rows: no values of variables,
-    no more than 64 KB, secrets masked. In a transaction they are asked when it is
-    committed.
+    at most 64 KB, secrets masked. In a transaction, the request is sent at the commit.
     """
     asked = _ask_workers(using, ids, worker_rows.request_stack_dumps)
     record(

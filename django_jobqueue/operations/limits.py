@@ -32,10 +32,10 @@ def override_limit(
 ) -> Change:
     """Override how many jobs of each key run at once, or of this ``key`` alone.
 
-    ``name`` is that of the limit, or a handler, or its job type, that has it.
-    ``concurrency`` is a number; 0 holds the key, or all: its jobs wait. -1 is
-    unlimited. None clears the override: the code decides again, or for a key the limit.
-    No job that runs is stopped. Workers obey from their next claim, without a restart.
+    ``name`` is the limit's, or a handler or job type that has it. ``concurrency`` is a
+    number; 0 holds the key, or all keys: their jobs wait. -1 is unlimited. None clears
+    the override. Running jobs go on. Workers obey from their next claim, without a
+    restart.
 
     Returns the override before and after. Raises InvalidArguments.
     """
@@ -55,10 +55,9 @@ def override_key_rate(
 ) -> Change:
     """Override how many jobs of each key start in any window, or of this ``key`` alone.
 
-    ``name`` is that of the limit, or a handler, or its job type, that has it. ``rate``
-    is a text, such as "10/s", "100/m burst 3" or "unlimited". None clears the override:
-    the code decides again, or for a key the limit. Workers obey from their next claim,
-    without a restart.
+    ``name`` is the limit's, or a handler or job type that has it. ``rate`` is a string,
+    such as "10/s", "100/m burst 3" or "unlimited". None clears the override. Workers
+    obey from their next claim, without a restart.
 
     Returns the override before and after. Raises InvalidArguments.
     """
@@ -76,11 +75,11 @@ def override_key_share(
     using: str | None = None,
     by: str = "",
 ) -> Change:
-    """Override how many jobs of this key start each time that the round of the keys
-    comes to it, instead of one. None clears the override.
+    """Override how many jobs of this key start per turn, instead of one. None clears
+    the override.
 
-    ``name`` is that of the limit, or a handler, or its job type, that has it. Workers
-    obey from their next claim, without a restart.
+    ``name`` is the limit's, or a handler or job type that has it. Workers obey from
+    their next claim, without a restart.
 
     Returns the override before and after. Raises InvalidArguments.
     """

@@ -25,17 +25,17 @@ def override(
     by: str = "",
     **values: Unpack[TypeOverrides],
 ) -> dict[str, Change]:
-    """Override options of this job type; None lets the code decide again.
+    """Override options of this job type; None clears an override.
 
     ``name`` is that of the job type, or its handler. The options are ``priority``,
     ``max_attempts`` (-1 is unlimited), ``timeout`` (a timedelta; zero is unlimited),
-    ``concurrency`` (-1 is unlimited, 0 pauses), ``rate`` (a text such as "100/m" or
-    "unlimited"), ``summary`` (what lists say of each job), ``keep_succeeded`` and
-    ``keep_unsuccessful`` (timedeltas). An option that is not given stays as it is, even
-    if somebody else changes it at the same time. Workers obey from their next claim,
+    ``concurrency`` (-1 is unlimited, 0 pauses), ``rate`` (a string such as "100/m" or
+    "unlimited"), ``summary`` (shown for each job in lists), ``keep_succeeded`` and
+    ``keep_unsuccessful`` (timedeltas). Omitted options stay as they are, even if
+    somebody else changes them at the same time. Workers obey from their next claim,
     without a restart; ``priority`` holds for jobs enqueued from now on.
 
-    Returns the options that it changed. Raises UnknownJobType, InvalidArguments, and
+    Returns the changed options. Raises UnknownJobType, InvalidArguments, and
     TypeError for an option that cannot be overridden.
     """
     for option, value in values.items():

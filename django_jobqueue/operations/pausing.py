@@ -28,11 +28,12 @@ def pause(
     using: str | None = None,
     by: str = "",
 ) -> list[str]:
-    """Stop the claiming of these job types, or ``queues``; what runs goes on.
+    """Pause these job types, or ``queues``; running jobs go on.
 
-    ``names`` is one name, or several; a handler stands for its job type. It holds from
-    the next claim on, everywhere, until ``resume`` or ``resume_at``. All of them or
-    none: raises UnknownJobType, and InvalidArguments, also for an end that is past.
+    ``names`` is one name, or several; a handler stands for its job type. The pause
+    holds from the next claim on, everywhere, until ``resume`` or ``resume_at``. All of
+    them or none: raises UnknownJobType, and InvalidArguments, also for an end in the
+    past.
     """
     resume_at = checked_moment("resume_at", resume_at)
     names, db = names_of(names), DjangoDatabase(using)
@@ -60,8 +61,8 @@ def resume(
     using: str | None = None,
     by: str = "",
 ) -> list[str]:
-    """Let these job types, or ``queues``, be claimed again; returns the names of those
-    that were paused. Raises UnknownJobType, InvalidArguments."""
+    """Resume these job types, or ``queues``; returns the names of those that were
+    paused. Raises UnknownJobType, InvalidArguments."""
     names, db = names_of(names), DjangoDatabase(using)
 
     def resume_all() -> list[str]:

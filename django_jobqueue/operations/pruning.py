@@ -45,7 +45,7 @@ def prune_rules(
 
 @sync_only()
 def prune_jobs(ids: Ids, *, using: str | None = None, by: str = "") -> list[UUID]:
-    """Delete these archived jobs, with their failures; returns those that there were.
+    """Delete these archived jobs, with their failures; returns those that existed.
 
     Raises InvalidArguments.
     """
@@ -58,10 +58,10 @@ def prune_jobs(ids: Ids, *, using: str | None = None, by: str = "") -> list[UUID
 def prune(
     rules: Rule | Iterable[Rule], *, using: str | None = None, by: str = ""
 ) -> Generator[tuple[Rule, int]]:
-    """Delete what these rules let go, a thousand jobs at a time, each time in a
-    transaction of its own; yields the rule and the number of each.
+    """Delete jobs by these rules, a thousand at a time, each time in its own
+    transaction; yields the rule and the number of each.
 
-    Close it if you leave it early, so that what was done is told at once.
+    If you stop early, close it, so that the deletions are recorded at once.
     """
     db, total = DjangoDatabase(using), 0
     try:

@@ -54,9 +54,9 @@ def enqueue(
 ) -> Job:
     """Enqueue a job by the name of its type, as an operator does by hand.
 
-    The options, and the errors, are those of ``django_jobqueue.enqueue``. A duplicate
-    is always refused, with DuplicateJob: an operator shall know of it. So it takes no
-    ``on_duplicate``, and ``by`` is who enqueues it.
+    It has the options and errors of ``django_jobqueue.enqueue``, except that a
+    duplicate always raises DuplicateJob, so that the operator notices: there is no
+    ``on_duplicate``. ``by`` names the operator.
     """
     given: dict[str, Any] = {**options}
     job = by_name.enqueue(
@@ -69,7 +69,7 @@ def enqueue(
 
 @sync_only()
 def run_now(ids: Ids, *, using: str | None = None, by: str = "") -> list[UUID]:
-    """Let these waiting jobs run now; returns those that were still waiting."""
+    """Run these waiting jobs now; returns those that were still waiting."""
     changed = store_reschedule.reschedule(DjangoDatabase(using), keys_of(ids), now=True)
     record("run now", by, len(changed), {}, ids=changed, using=using)
     return changed
@@ -85,8 +85,8 @@ def reschedule(
     using: str | None = None,
     by: str = "",
 ) -> list[UUID]:
-    """Change when, how urgently or where these waiting jobs run; returns those that
-    were still waiting. Raises InvalidArguments."""
+    """Change the time, priority or queue of these waiting jobs; returns those that were
+    still waiting. Raises InvalidArguments."""
     run_after = checked_moment("run_after", run_after)
     check(priority=priority, queue=queue)
     changed = store_reschedule.reschedule(
@@ -116,12 +116,12 @@ def edit_data(
     using: str | None = None,
     by: str = "",
 ) -> Job:
-    """Give a waiting job these data instead of its own, if they fit its handler.
+    """Replace a waiting job's data, if the new data fits its handler.
 
-    ``expected`` is the JSON text of the data that you saw: if they are others by now,
-    nothing is changed. Raises JobNotFound, NotEditable if the job is running or over,
-    JobChanged, InvalidArguments, DuplicateJob if another job has the unique key that
-    comes of the data.
+    ``expected`` is the JSON text of the data that you read: if the data has changed
+    since, nothing is written. Raises JobNotFound, NotEditable if the job is running or
+    has ended, JobChanged, InvalidArguments, DuplicateJob if another job has the unique
+    key of the new data.
     """
     job = get_job(id, using=using)
     text = checked_data(job.job_type, data)
@@ -172,8 +172,8 @@ def cancel(
 def fail(
     ids: Ids, *, reason: str, using: str | None = None, by: str = ""
 ) -> list[UUID]:
-    """Archive these waiting jobs as failed, whatever attempts they have left; returns
-    those that were still waiting. What is running is left alone: cancel it."""
+    """Archive these waiting jobs as failed, even with attempts left; returns those that
+    were still waiting. Running jobs are left alone: cancel them."""
     ended = store_fail.fail(DjangoDatabase(using), keys_of(ids), reason=reason)
     record("fail", by, len(ended), {"reason": reason}, ids=ended, using=using)
     return ended
@@ -183,9 +183,9 @@ def fail(
 def allow_attempts(
     ids: Ids, max_attempts: int, *, using: str | None = None, by: str = ""
 ) -> list[UUID]:
-    """Let these waiting jobs have so many attempts, those they had included; returns
-    those that were still waiting. All of them or none: raises InvalidArguments if one
-    has made so many, which would leave it none."""
+    """Set the maximum of attempts of these waiting jobs, including past attempts;
+    returns those that were still waiting. All of them or none: raises InvalidArguments
+    if one would have no attempt left."""
     check_attempts(max_attempts)
     db, keys = DjangoDatabase(using), keys_of(ids)
     if (spent := store_attempts.spent(db, keys, max_attempts)) is not None:
@@ -209,14 +209,14 @@ def allow_attempts(
 
 @sync_only()
 def release(ids: Ids, *, using: str | None = None, by: str = "") -> list[Rescued]:
-    """Take these running jobs from workers that are gone, or whose lease lapsed, at
-    once and not when a supervisor comes to it.
+    """Take these running jobs from dead or lapsed workers at once, before a host
+    rescues them.
 
     As after any crash a job waits again, or is archived: as failed if its type promises
     at most one attempt, or if it crashed too often; as cancelled if it was asked to
-    stop. Jobs that a living worker has are left out: cancel those. What a
-    ``jobqueue move`` holds that has ended waits again as if it had never been held; do
-    that only if the other database is lost, or that move cannot be run again.
+    stop. Jobs of living workers are left out: cancel those. A job that an ended
+    ``jobqueue move`` still holds waits again as before; do that only if the other
+    database is lost, or that move cannot be run again.
     """
     reason = "its worker is gone" + (f"; released by {by}" if by else "")
     db = DjangoDatabase(using)
@@ -239,8 +239,8 @@ def _waits(id: UUID, job_type: str, is_cancelled: bool) -> Rescued:
 
 @sync_only()
 def free_keys(ids: Ids, *, using: str | None = None, by: str = "") -> list[UUID]:
-    """Free the unique keys of these jobs, so that the same can be enqueued again;
-    returns those that held one.
+    """Free the unique keys of these jobs, so that duplicates can be enqueued; returns
+    those that held one.
 
     The jobs stay as they are, whether they wait, run, or are archived or pruned.
     """

@@ -57,14 +57,12 @@ def replay(
 ) -> Job:
     """Enqueue an archived job again, as a new job that remembers the old one.
 
-    ``expires``: "same" gives it the same lifetime, from when it is due, as the old one
-    had from when it was first due; "keep" copies the old time, so that a job that
-    expired expires again; "never"; or a new moment. The default is "same", here and
-    wherever else jobs are replayed: a replay is made so that the job runs, and a moment
-    that is past would end it unseen.
-    ``max_attempts`` is for the new job alone; None is what the old one had. ``data``
+    ``expires``: "same" (the default) gives it the lifetime of the old job, from when it
+    is due; "keep" copies the old time, so that an expired job expires again; "never";
+    or a new moment.
+    ``max_attempts`` is for the new job only; None copies the old one's. ``data``
     replaces the old data, and must fit the handler. ``new_id`` makes the replay
-    idempotent: the job that has it already is returned. Raises JobNotFound,
+    idempotent: if a job has this id, it is returned. Raises JobNotFound,
     NotReplayable, UnknownJobType, InvalidArguments, also for an id of another job.
     """
     job = get_job(id, using=using)
@@ -114,11 +112,12 @@ def replay_many(
     using: str | None = None,
     by: str = "",
 ) -> Replayed:
-    """Replay these archived jobs; returns the new id of each that was.
+    """Replay these archived jobs; returns the new id of each.
 
     ``skip_replayed`` leaves out jobs that were replayed before ("any"), only those
-    whose replay succeeded ("succeeded"), or none; ``skip_at_most_once`` those of types
-    that promise one attempt, which may have run. ``left_out`` of the answer says why.
+    whose replay succeeded ("succeeded"), or none; ``skip_at_most_once`` leaves out
+    those of at-most-once types, which may have run. ``left_out`` of the result says
+    why.
     The other options are those of ``replay``. Raises InvalidArguments.
     """
     keys = keys_of(ids)

@@ -51,8 +51,8 @@ def preview(
 def pause(
     names: str | list[str], *, reason: str = "", using: str | None = None, by: str = ""
 ) -> list[str]:
-    """Stop these schedules from firing; return those that were not paused already, or
-    have a new reason. What would have fired meanwhile does not count as missed. Raises
+    """Stop these schedules from firing; return those that were not already paused, or
+    have a new reason. Firings during the pause do not count as missed. Raises
     UnknownSchedule."""
     names, db = _names(names), DjangoDatabase(using)
 
@@ -86,10 +86,10 @@ def resume(
 
 @sync_only()
 def run_now(name: str, *, using: str | None = None, by: str = "") -> Job:
-    """Enqueue a job as this schedule does, now; its next firing stays as it is.
+    """Enqueue this schedule's job now; its next firing stays as it is.
 
     Raises UnknownSchedule; DuplicateJob if the schedule skips overlaps, and a job of it
-    is not finished; InvalidArguments, and what else an enqueue raises.
+    is not finished; InvalidArguments, and the errors of an enqueue.
     """
     db = DjangoDatabase(using)
 
@@ -119,8 +119,8 @@ def run_now(name: str, *, using: str | None = None, by: str = "") -> Job:
 def override(
     name: str, *, using: str | None = None, by: str = "", **values: Any
 ) -> None:
-    """Let a schedule of the code have another ``rule``, ``time_zone`` or ``data``. None
-    lets the code decide again; what is not given stays as it is.
+    """Override ``rule``, ``time_zone`` or ``data`` of a schedule that the code
+    declares. None clears an override; omitted values stay as they are.
 
     Raises UnknownSchedule, InvalidArguments.
     """
@@ -183,9 +183,9 @@ def create(
     by: str = "",
     **values: Any,
 ) -> None:
-    """Make a schedule, of this handler, task or name of a job type, that no code
-    declares. ``values`` are ``time_zone``, ``data``,
-    ``options`` and those of ``Handler.at``.
+    """Make a schedule that no code declares, for this handler, task or name of a job
+    type. ``values`` are ``time_zone``, ``data``, ``options`` and those of
+    ``Handler.at``.
 
     Raises InvalidArguments, UnknownJobType.
     """
@@ -200,8 +200,8 @@ def create(
 
 @sync_only()
 def edit(name: str, *, using: str | None = None, by: str = "", **values: Any) -> None:
-    """Give a schedule that an operator made another ``rule``, or other values of those
-    that ``create`` takes; what is not given stays as it is.
+    """Change the ``rule`` of a schedule that an operator made, or other values of
+    ``create``; omitted values stay as they are.
 
     Raises UnknownSchedule, InvalidArguments.
     """
@@ -230,7 +230,7 @@ def edit(name: str, *, using: str | None = None, by: str = "", **values: Any) ->
 
 @sync_only()
 def delete(name: str, *, using: str | None = None, by: str = "") -> None:
-    """Delete a schedule, and its history, that no code declares. Its jobs stay. Raises
+    """Delete a schedule that no code declares, with its history. Its jobs stay. Raises
     UnknownSchedule, InvalidArguments."""
     db = DjangoDatabase(using)
 

@@ -11,8 +11,8 @@ from django_jobqueue.store.connection import DjangoDatabase
 
 @sync_only()
 def wake(*, using: str | None = None, by: str = "") -> bool:
-    """Let hosts work in this database from now on; those that wait for it begin within
-    five seconds. Returns whether they slept.
+    """Let hosts work in this database from now on; waiting hosts begin within five
+    seconds. Returns whether they slept.
     """
     db = DjangoDatabase(using)
     sleep = db.in_transaction(lambda: database_identity.wake(db))
@@ -23,8 +23,8 @@ def wake(*, using: str | None = None, by: str = "") -> bool:
 
 @sync_only()
 def put_to_sleep(*, using: str | None = None, by: str = "") -> None:
-    """Have hosts that start in this database do nothing until ``wake``: no job, no
-    schedule, no rescue.
+    """Keep hosts that start in this database idle until ``wake``: no job, no schedule,
+    no rescue.
 
     Raises InvalidArguments while hosts work in it, since they would go on.
     """

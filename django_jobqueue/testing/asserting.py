@@ -32,7 +32,7 @@ def assert_enqueued(
 def assert_enqueued(
     handler: Any, *, count: int | None = None, **about: Unpack[About]
 ) -> Job | list[Job]:
-    """Look for the one job that is like this, whether it ran meanwhile or not.
+    """Find the one job that matches, whether it has run or not.
 
     :param handler: a handler, a task, or the name of a job type.
     :param data: all of its data.
@@ -42,12 +42,12 @@ def assert_enqueued(
         from it the job may be, by default one second.
     :param priority: its priority.
     :param tags: tags that it has.
-    :param status: what it is now: ``queued``, ``succeeded`` …
-    :param count: the number of such jobs; then they are returned as a list.
+    :param status: its current status: ``queued``, ``succeeded`` …
+    :param count: the number of matching jobs; then they are returned as a list.
 
-    Returns the job. Raises AssertionError if there is none, or more, with what was
-    enqueued, most alike first; UnknownJobType for a name that is none; TypeError for an
-    argument that there is not.
+    Returns the job. Raises AssertionError if there is none, or several, and lists the
+    enqueued jobs, most similar first; UnknownJobType for an unknown name; TypeError for
+    an unknown argument.
     """
     check_about("assert_enqueued()", about)
     wanted = Wanted(job_type=known_name_of(handler), **about)
@@ -69,10 +69,10 @@ def assert_enqueued(
 
 @sync_only()
 def assert_not_enqueued(handler: Any, **about: Unpack[About]) -> None:
-    """Make sure that no job is like this; what is said as in ``assert_enqueued``.
+    """Make sure that no job matches; the arguments are those of ``assert_enqueued``.
 
-    Raises AssertionError, which lists them; UnknownJobType for a name that is none;
-    TypeError for an argument that there is not.
+    Raises AssertionError, which lists them; UnknownJobType for an unknown name;
+    TypeError for an unknown argument.
     """
     check_about("assert_not_enqueued()", about)
     wanted = Wanted(job_type=known_name_of(handler), **about)

@@ -16,7 +16,7 @@ from django_jobqueue.testing.visible_jobs import known_name_of, seen
 
 
 class CapturedJobs(Sequence[Job]):
-    """Jobs, oldest first: inside of the block as they are now, after it as they were at
+    """Jobs, oldest first: inside the block as they are now, after it as they were at
     its end."""
 
     def __init__(self, before: set[UUID]) -> None:
@@ -53,7 +53,7 @@ class CapturedJobs(Sequence[Job]):
 
 @contextmanager
 def captured_jobs() -> Iterator[CapturedJobs]:
-    """Let a test look at the jobs that are enqueued in a block, in whatever way.
+    """Collect the jobs that a block enqueues, in any way.
 
     ::
 
@@ -61,7 +61,7 @@ def captured_jobs() -> Iterator[CapturedJobs]:
             checkout(order)
         assert [job.data for job in jobs] == [{"order_id": 7}]
 
-    What is rolled back was not enqueued.
+    Rolled back jobs are not among them.
     """
     captured = CapturedJobs({one.id for one in seen()})
     try:

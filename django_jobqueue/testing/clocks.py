@@ -38,7 +38,7 @@ class _Movable(Protocol):
 
 
 class Clock:
-    """The time that the database sees, and Python if it can be made to."""
+    """The time of the database, and of Python if possible."""
 
     def __init__(
         self, db: DjangoDatabase, at: datetime, python: _Movable | None
@@ -72,17 +72,17 @@ class Clock:
 
 @contextmanager
 def clock(at: datetime | None = None, *, python: bool | None = None) -> Iterator[Clock]:
-    """Let time stand still, and move only when told::
+    """Stop time, and move it only on request::
 
         with clock() as time:
             drain()
             time.move(hours=1)
             drain()
 
-    It stands at ``at``, by default at what Python says. The connection of this thread
-    to the database of the jobs sees it in every statement that names its functions of
-    time without a schema. Python's own clock goes along if time-machine or freezegun is
-    installed; ``python=True`` demands that, ``python=False`` forbids it.
+    It starts at ``at``, by default Python's time. This thread's connection to the jobs'
+    database uses it in every statement that names time functions without a schema.
+    Python's own clock follows if time-machine or freezegun is installed;
+    ``python=True`` requires that, ``python=False`` forbids it.
     """
     db = DjangoDatabase()
     connection = connections[db.alias]

@@ -24,7 +24,7 @@ ENDLESS: Final = 1_000  # jobs
 
 
 class EndlessDrain(AssertionError):
-    """Jobs enqueue further jobs, so that the drain would not end."""
+    """Jobs keep enqueueing further jobs, so the drain would not end."""
 
 
 @sync_only("adrain")
@@ -35,17 +35,17 @@ def drain(
     until: datetime | timedelta | None = None,
     raise_errors: bool = True,
 ) -> list[Ran]:
-    """Run every job that can be run now, and what those enqueue; return what ran.
+    """Run every job that can run now, and the jobs they enqueue; return the attempts.
 
-    In this thread, on this connection and in its transaction. What waits for a commit
-    is called as well: before, and after each job.
+    They run in this thread, on this connection and in its transaction. ``on_commit``
+    callbacks run first, and after each job.
 
     :param queue: only jobs of this queue, or of these.
-    :param limit: no more jobs than this.
-    :param until: let time pass up to this moment, or for so long; what comes later
-        happens when it is due.
-    :param raise_errors: raise what a handler raised, when it is written what became of
-        its job; but not ``Snooze``, ``Cancel``, nor ``Retry`` with attempts left.
+    :param limit: at most this many jobs.
+    :param until: let time pass up to this moment, or for this long; later jobs run when
+        they are due.
+    :param raise_errors: raise a handler's exception once its outcome is written; but
+        not ``Snooze``, ``Cancel``, nor ``Retry`` with attempts left.
 
     Raises EndlessDrain after 1,000 jobs, unless there is a limit; TypeError for an
     ``until`` of another type.

@@ -44,22 +44,22 @@ running: Final[ContextVar[Running | None]] = ContextVar(
 def crash(*args: Any, **kwargs: Any) -> NoReturn:
     """The worker process dies here, as by SIGKILL, out of memory or a power failure.
 
-    The job is rescued as the engine does it: ``crashes`` counts up, no attempt is
-    spent, and it runs again, unless it is of an at-most-once type or reached its cap.
-    Takes any arguments, to stand in for a function that the handler calls. It is a
-    BaseException that passes the handler, so unlike at a real death its ``finally``
-    blocks run. Raises RuntimeError outside of ``drain()``.
+    The job is rescued like any other: ``crashes`` goes up, no attempt is spent, and it
+    runs again, unless it is of an at-most-once type or reached its maximum. Takes any
+    arguments, to stand in for a function that the handler calls. It is a BaseException
+    that passes through the handler, so unlike at a real death its ``finally`` blocks
+    run. Raises RuntimeError outside ``drain()``.
     """
     _running("crash()")
     raise WorkerDied
 
 
 def lose_lease(*args: Any, **kwargs: Any) -> None:
-    """The worker is taken for dead while the handler runs, and its job given back.
+    """The worker is presumed dead while the handler runs, and its job given back.
 
-    The handler goes on, but whatever it comes to is refused, and what an atomic handler
-    wrote is rolled back; the job runs again. Takes any arguments, to stand in for a
-    function that the handler calls. Raises RuntimeError outside of ``drain()``.
+    The handler goes on, but its outcome is refused, and an atomic handler's writes are
+    rolled back; the job runs again. Takes any arguments, to stand in for a function
+    that the handler calls. Raises RuntimeError outside ``drain()``.
     """
     here = _running("lose_lease()")
     here.is_lost = True

@@ -26,7 +26,7 @@ NO_DATA: Final[Mapping[str, Any]] = {}
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Performed(Outcome):
-    """The outcome of an attempt, with values that the queue would not keep."""
+    """The outcome of an attempt, with values that the queue would not store."""
 
     error: BaseException | None  # what the handler raised
     value: Any  # what it returned, as JSON brings it back
@@ -42,19 +42,18 @@ def perform(
     crashes: int = 0,
     metadata: Mapping[str, Any] | None = None,
 ) -> Performed:
-    """Run one attempt of a job that there is not, with all its middleware, and return
-    what it came to; whatever the handler raises is part of that.
+    """Run one attempt of a job that is not stored, with all its middleware, and return
+    its outcome, including any exception of the handler.
 
     :param handler: a handler, a task, or the name of a job type.
     :param data: by the names of the parameters.
     :param attempt: the number of the attempt, 1 for the first.
-    :param max_attempts: of this job alone; by default that of its type.
-    :param crashes: how often a worker died of it.
-    :param metadata: what its ``Context`` has.
+    :param max_attempts: the job's maximum; by default that of its type.
+    :param crashes: how often a worker died with it.
+    :param metadata: the metadata of its ``Context``.
 
-    Nothing here asks the database; the handler may. Raises InvalidArguments for data
-    that could not be enqueued and for an attempt that would not be made, and
-    UnknownJobType.
+    It does not use the database; the handler may. Raises InvalidArguments for data that
+    could not be enqueued and for an attempt that would not be made, and UnknownJobType.
     """
     name = name_of(handler)
     declaration = registry.get(name)

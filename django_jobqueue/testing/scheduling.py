@@ -35,8 +35,8 @@ def fire_schedules(*only: str | Declared) -> list[Job]:
             time.move(days=1)
             (job,) = fire_schedules("nightly")
 
-    Raises UnknownSchedule, and what a host logs, such as InvalidArguments for options
-    that no job can have.
+    Raises UnknownSchedule, and errors that a host would log, such as InvalidArguments
+    for options that no job can have.
     """
     if conf.mode != "queue":
         return []

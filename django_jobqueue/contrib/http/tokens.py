@@ -45,8 +45,8 @@ def create_token(
     """Make a token of the HTTP API. ``scopes`` are ``enqueue``, ``read``,
     ``read-data`` and ``operate``.
 
-    ``job_types`` and ``queues`` are names, or patterns such as ``shop.*``; none allow
-    every one. Raises InvalidArguments, also if a valid token has this name.
+    ``job_types`` and ``queues`` are names, or patterns such as ``shop.*``; empty lists
+    allow all. Raises InvalidArguments, also if a valid token has this name.
     """
     check_token_name(name)
     grant = checked_grant(several(scopes), several(job_types), several(queues))
@@ -71,8 +71,8 @@ def create_token(
 def revoke_tokens(
     names: str | Iterable[str], *, using: str | None = None, by: str = ""
 ) -> list[str]:
-    """Let the tokens of these names open nothing any more; returns the names of those
-    that were not revoked before. It holds from the next request on."""
+    """Revoke the tokens of these names, from the next request on; returns the names of
+    those that were not revoked before."""
     wanted = list(dict.fromkeys(several(names)))
     revoked = token_rows.revoke(DjangoDatabase(using), wanted, by=by)
     record("revoke tokens", by, len(revoked), {"tokens": revoked}, using=using)

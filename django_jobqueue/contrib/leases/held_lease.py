@@ -24,9 +24,9 @@ TAKEN_AWAY = "it was taken away, or taken over"
 class HeldLease(ABC):
     """A lease that was taken; a ``with`` block releases it at its end.
 
-    ``name`` and ``ttl`` are as it was taken with. ``fence`` is a number that is greater
-    than that of whoever held the lease before: write it with what you do, and refuse
-    what comes with a smaller one.
+    ``name`` and ``ttl`` are those of the call. ``fence`` is a number greater than that
+    of any earlier holder: write it with each effect, and refuse effects with a smaller
+    one.
     """
 
     def __init__(self, name: str, fence: int, ttl: float) -> None:

@@ -25,9 +25,9 @@ def take_away_leases(
     """Take leases from their holders, so that others may have them; returns the names
     of those that were held.
 
-    ``names`` is one name, or several. The fence of each grows. Its holder learns of it
-    with its next renewal; a transaction of ``HeldLease.atomic()`` that is under way
-    ends before. Raises InvalidArguments.
+    ``names`` is one name, or several. The fence of each grows. Its holder notices at
+    its next renewal; an open transaction of ``HeldLease.atomic()`` ends first. Raises
+    InvalidArguments.
     """
     wanted = list(dict.fromkeys(several(names)))
     for name in wanted:

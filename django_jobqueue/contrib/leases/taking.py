@@ -48,14 +48,14 @@ def lease(
     """Hold the lease of this name in a ``with`` block, as the only process, thread and
     task that does. Its value is a ``HeldLease``.
 
-    ``ttl`` is in seconds, from 2 to 86,400: so long after its holder died or lost the
-    database, others may have the lease. It is renewed after every third of that time,
-    by a thread and on a connection of its own. ``wait`` is how many seconds to wait
-    until it is free; None waits forever.
+    ``ttl`` is in seconds, from 2 to 86,400: others may have the lease this long after
+    its holder died or lost the database. A thread renews it after every third of that
+    time, on its own connection. ``wait`` is the longest wait in seconds until the lease
+    is free; None waits forever.
 
     Raises LeaseUnavailable if it is not free within that time, InvalidArguments,
     StoreUnavailable if the database cannot be used when the wait is over, and
-    RuntimeError if this thread or task holds it already: it would wait for itself.
+    RuntimeError if this thread or task already holds it: it would wait for itself.
     """
     _refuse_in_async_code()
     check_lease(name, ttl, wait)

@@ -88,11 +88,11 @@ is_abandoned, work_here = WORK.is_abandoned, WORK.work_here
 
 @sync_only()
 def find(value: str, *, key: str = "", by: str = "", here: bool = False) -> Erasure:
-    """Count the rows of all tables that hold this value: a draft of an erasure.
+    """Draft an erasure: count the rows of all tables that contain this value.
 
-    ``key`` is a key of data, or the end of a path of keys: only values under it are
-    meant, and no free texts. Many rows are counted by a worker, unless ``here``;
-    ``total`` is None until they are. Raises InvalidArguments.
+    ``key`` is a key of data, or the end of a path of keys: then only values under it
+    match, and no free text. A worker counts many rows, unless ``here``; ``total`` is
+    None until they are counted. Raises InvalidArguments.
     """
     value, key = value.strip(), key.strip().removeprefix("data.")
     if problem := problem_of(value, key):
@@ -115,7 +115,7 @@ def start(
     id: Id, act: str, *, reason: str = "", by: str = "", here: bool = False
 ) -> bool:
     """Let workers erase the values ("erase") or delete the rows ("delete") of a draft;
-    False if it is none (any more), or is not counted to the end. With ``here`` the
+    False if it is not a draft (any more), or not fully counted. With ``here`` the
     caller does it, with ``personal_data.work_here``. Raises InvalidArguments,
     LookupError.
     """
