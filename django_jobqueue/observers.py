@@ -84,9 +84,9 @@ class Observer:
         """Return the context manager around this attempt: its middleware, its handler
         and the log line about its end.
 
-        At its exit ``attempt.outcome`` says what came of it, None if that is reported
-        by other means (``attempt_lost``); ``attempt.error`` is what the handler raised.
-        No exception of the handler arrives in it.
+        At its exit ``attempt.outcome`` is the outcome, None if it is reported by other
+        means (``attempt_lost``); ``attempt.error`` is the handler's exception, which
+        does not arrive in it.
         """
         return nullcontext()
 
@@ -104,7 +104,7 @@ class Observer:
         """An attempt ended without its context manager; often in another process."""
 
     def flush(self, seconds: float) -> None:
-        """A process of ours is about to end: send what waits, in this time."""
+        """A process of ours is about to end: send pending data within this time."""
 
 
 registered: tuple[Observer, ...] = ()

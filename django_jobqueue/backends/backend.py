@@ -70,7 +70,7 @@ class JobQueueBackend(BaseTaskBackend):
 
     @cached_property
     def policy_options(self) -> dict[str, Any]:
-        """The job options in the settings, without those that are wrong."""
+        """The job options in the settings, without invalid ones."""
         given = options_of_alias(self._params)
         ours = {k: v for k, v in given.items() if k not in self.extra_options}
         return valid_options(ours)
@@ -127,7 +127,7 @@ class JobQueueBackend(BaseTaskBackend):
     def enqueue_many(self, calls: Iterable[Call]) -> list[JobTaskResult]:
         """Enqueue calls, each ``(task, args, kwargs)``; return their results, in order.
 
-        All or none, in the caller's transaction. Raises what ``enqueue`` raises.
+        All or none, in the caller's transaction. Raises the errors of ``enqueue``.
         """
         results = self._enqueue_many(calls)
         for result in results:

@@ -168,7 +168,7 @@ class JobTask(OneJobFields, Task):
     def enqueue_many(self, calls: Iterable[Mapping[str, Any]]) -> list[TaskResult]:
         """Enqueue one job for each dict of arguments; return their results, in order.
 
-        All or none, in the caller's transaction. Raises what ``enqueue`` raises.
+        All or none, in the caller's transaction. Raises the errors of ``enqueue``.
         """
         backend: Any = self.get_backend()
         given = [(self, (), call) for call in several_calls(calls)]

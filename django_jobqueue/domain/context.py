@@ -81,13 +81,13 @@ class Context:
 
     @property
     def fires_at(self) -> datetime | None:
-        """The moment of its schedule that this job is for, which may be long ago; None
-        if no schedule made it. A replay is for the same moment."""
+        """The schedule's moment that this job is for, which may be long ago; None if no
+        schedule made it. A replay has the same moment."""
         moment = self.metadata.get("fires_at")
         return datetime.fromisoformat(moment) if isinstance(moment, str) else None
 
     def check_cancelled(self) -> None:
-        """Raise ``Cancel`` if the job should not go on."""
+        """Raise ``Cancel`` if the job should stop."""
         if self._cancelled:
             raise Cancel("the handler was asked to stop")
 
@@ -122,12 +122,12 @@ class Context:
         total: float | None = None,
         note: str | None = None,
     ) -> Any:
-        """Tell how far the attempt is: ``progress(30, 100, "resizing")``.
+        """Set the progress: ``progress(30, 100, "resizing")``.
 
-        Or give it what you loop over: ``for row in job.progress(rows):`` counts the
-        rows that are done; ``total`` is their number, if they have no length. What is
-        None stays as it was. Raises ValueError for numbers that are not finite, and
-        TypeError for what is neither a number nor can be looped over.
+        Or pass an iterable: ``for row in job.progress(rows):`` counts the finished
+        rows; give ``total`` if they have no length. A None stays as it was. Raises
+        ValueError for numbers that are not finite, and TypeError for anything but a
+        number or an iterable.
         """
         if isinstance(done, int | float):
             return self.report.progress(done, total, note)
@@ -138,22 +138,22 @@ class Context:
         return self._count(iter(done), total, note)
 
     def checkin(self, text: str) -> None:
-        """Tell what the attempt is at; shown beside its progress."""
+        """Set the note, which is shown with the progress."""
         self.report.progress(None, None, text)
 
     def log(self, text: object, level: str = "info") -> None:
-        """Add a line to those of this attempt; the last 200, up to 64 KB, are kept.
+        """Add a line to this attempt's; the last 200, up to 64 KB, are kept.
 
-        Raises ValueError for a level that there is not.
+        Raises ValueError for an unknown level.
         """
         self.report.log(text, level)
 
     def spend(self, units: int) -> None:
-        """Take so much more of the rates that count weights: what the job really used,
-        less what it was enqueued with. Less than 0 gives back.
+        """Take this much more from the weighted rates: what the job really used, minus
+        its weight at the enqueue. A negative number gives back.
 
         Written within a second, and at the latest when the attempt ends. Raises
-        InvalidArguments for what is no whole number.
+        InvalidArguments unless it is an integer.
         """
         if isinstance(units, bool) or not isinstance(units, int):
             raise InvalidArguments(
@@ -162,11 +162,11 @@ class Context:
         self.report.spend(units)
 
     def save_metadata(self) -> None:
-        """Write ``metadata`` into the job's row now, for the attempts after this one
-        and for whoever looks; in the caller's transaction, if there is one.
+        """Write ``metadata`` into the job's row now, for later attempts and for
+        readers; in the caller's transaction, if there is one.
 
-        Raises ClaimLost if the job is not this worker's any more, and InvalidArguments
-        if it is no JSON object.
+        Raises ClaimLost if the job no longer belongs to this worker, and
+        InvalidArguments unless it is a JSON object.
         """
         self._save(self)
 

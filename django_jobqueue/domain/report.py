@@ -106,7 +106,7 @@ class Report:
         self._touch()
 
     def log(self, text: object, level: str) -> None:
-        """Add a line. Raises ValueError for a level that there is not."""
+        """Add a line. Raises ValueError for an unknown level."""
         if level not in LEVELS:
             raise ValueError(f"There is no level {level!r}: {', '.join(LEVELS)}.")
         line = text if isinstance(text, str) else text_of(text)

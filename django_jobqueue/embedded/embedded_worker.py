@@ -63,8 +63,8 @@ class EmbeddedWorker:
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Start, and return at once. It waits for the database in a thread of its own,
-        however long that takes. Does nothing if it runs already.
+        """Start, and return at once. A thread waits for the database, however long that
+        takes. Does nothing if it is already running.
 
         Raises ImproperlyConfigured if the database of the jobs is not PostgreSQL, or if
         it has ``AUTOCOMMIT: False``.
@@ -81,9 +81,9 @@ class EmbeddedWorker:
     def stop(self, timeout: float | None = None) -> None:
         """Claim nothing more; let running jobs end; release the others.
 
-        They have ``timeout`` seconds to end, or the grace; then their handlers are told
-        to stop. When this returns, every connection of the worker's own is closed.
-        Handlers that do not stop even then go on: a thread cannot be killed.
+        They have ``timeout`` seconds to end, or the grace period; then their handlers
+        are asked to stop. When this returns, all of the worker's own connections are
+        closed. Handlers that do not stop even then go on: a thread cannot be killed.
         """
         with self._lock:
             supervisor = self._supervisor
@@ -127,15 +127,15 @@ class EmbeddedWorker:
 
     @property
     def is_idle(self) -> bool:
-        """True if it holds no job, and found none when it looked last. To be sure that
-        all jobs that you have enqueued are done, use ``wait_idle()``."""
+        """True if it holds no job, and its last claim found none. To be sure that all
+        enqueued jobs are done, use ``wait_idle()``."""
         hosted = self._hosted
         return hosted is not None and hosted.worker.is_idle
 
     def wait_idle(self, timeout: float | None = 10.0) -> None:
-        """Wait until there is no job that this worker could run now: the jobs that were
-        committed before this call are done. Jobs that are due later, paused, or waiting
-        for a retry are left.
+        """Wait until there is no job that this worker could run now: the jobs committed
+        before this call are done. It does not wait for jobs that are due later, paused,
+        or waiting for a retry.
 
         Raises TimeoutError after ``timeout`` seconds, None waits forever; RuntimeError
         if the worker does not run.

@@ -132,7 +132,7 @@ class Handler(Generic[P, R]):
     def enqueue_many(self, calls: Iterable[Mapping[str, Any]]) -> EnqueuedIds:
         """Enqueue one job for each dict of arguments; return their ids, in order.
 
-        All or none, in the caller's transaction. Raises what ``enqueue`` raises.
+        All or none, in the caller's transaction. Raises the errors of ``enqueue``.
         """
         bind, bound = self.declaration.parameters.bind_call, []
         several = several_calls(calls)

@@ -62,9 +62,9 @@ class TypeOptions(TypedDict, total=False):
     delivery: str | Delivery
     """``at_least_once``, or ``at_most_once``: never started twice."""
     concurrency: int | None
-    """How many jobs run at once in the whole cluster; 0 pauses, None is unlimited."""
+    """How many jobs run at once across the cluster; 0 pauses, None is unlimited."""
     rate: Rate | None
-    """How many start in any window of some seconds, in the whole cluster."""
+    """How many jobs start in any window of time, across the cluster."""
     per_key: PerKey | None
     """How many jobs of each key, such as each customer, run at once."""
     atomic: bool
@@ -74,17 +74,18 @@ class TypeOptions(TypedDict, total=False):
     max_crashes: int
     """A job whose worker died this often is archived as failed."""
     retry: RetryOption
-    """What follows an exception of a class: False (it is not retried), True, a backoff,
-    or a RetryRule. The nearest base class counts; other exceptions are retried."""
+    """Rules by exception class: False (not retried), True, a backoff, or a RetryRule.
+    The nearest base class decides; other exceptions are retried."""
     sensitive: Iterable[str]
     """Keys of the data whose values are masked wherever they are shown."""
     indexed: Iterable[str]
     """Keys of the data, or paths such as "customer.id", by which archived jobs are
     found at once, however many there are."""
     summary: str | None
-    """What lists say of each job, filled from its data: "order {order_id}"."""
+    """Shown for each job in lists, filled from its data: "order {order_id}"."""
     unique: bool | Iterable[str]
-    """One job with these data at a time; or the names of the parameters that count."""
+    """One job with the same data at a time; or the names of the parameters that
+    count."""
     unique_until: Literal["finished", "started", "forever"] | timedelta | float
     """Until when a job is unique: until it is finished, until it is claimed, forever,
     or for this time, in seconds or as a timedelta, after its enqueue."""
@@ -97,7 +98,8 @@ class TypeOptions(TypedDict, total=False):
     debounce_max: timedelta | float
     """How long ``debounce`` may put a job off in all, in seconds or as a timedelta."""
     capture: Iterable[Literal["language", "time_zone", "tenant"]] | Unset
-    """Which of the enqueue's language and time zone the handler runs with."""
+    """The parts of the enqueue's language, time zone and tenant that the handler
+    inherits."""
     middleware: Iterable[str | Callable[..., Any]]
     """Dotted paths, or callables; they run within those of the settings."""
 
@@ -106,7 +108,7 @@ class HandlerOptions(TypeOptions, total=False):
     """The options of ``@job``, besides ``name`` and ``takes_context``."""
 
     queue: str
-    """The queue that its jobs wait in."""
+    """The queue of its jobs."""
     priority: int
     """From -100 to 100; greater is sooner."""
     backoff: str | timedelta | float | Backoff
@@ -127,7 +129,7 @@ class OneJobOptions(TypedDict, total=False):
     expires_at: datetime | None
     """The job is not started after this moment."""
     id: UUID | str | None
-    """The id of the job. If a job has this id already, the enqueue returns that job."""
+    """The job's id. If a job already has this id, the enqueue returns that job."""
     tags: Iterable[str]
     """Strings that are stored with the job."""
     enqueued_by: str | None
@@ -135,10 +137,9 @@ class OneJobOptions(TypedDict, total=False):
     metadata: Mapping[str, Any] | None
     """A JSON object that travels with the job, beside its data."""
     limit_key: str | None
-    """The key that the job counts against, instead of the one of its arguments."""
+    """The key that the job counts against, instead of the one from its arguments."""
     weight: int | None
-    """What the job counts with in a rate with a weight, instead of what its arguments
-    say."""
+    """The job's weight in a weighted rate, instead of the one from its arguments."""
     unique_key: str | None
     """While the job is unique, no other job of its type can have this key."""
 
@@ -170,13 +171,13 @@ class JobOptions(OneJobOptions, total=False):
     priority: int | None
     """From -100 to 100, greater is sooner."""
     queue: str | None
-    """The queue that the job waits in."""
+    """The job's queue."""
     max_attempts: int | None
-    """How many attempts the job has, the first one included."""
+    """How many attempts the job has, including the first."""
     timeout: timedelta | float | None
     """How long one attempt of the job may run, in seconds or as a timedelta."""
     backoff: str | timedelta | float | Callable[[int], Any] | None
-    """The name of a policy, ``partial`` of one, or a wait; not a function of yours."""
+    """The name of a policy, ``partial`` of one, or a wait; not your own function."""
     on_success: Followers
     """Followers of this job, instead of those that its type has for a success."""
     on_failure: Followers

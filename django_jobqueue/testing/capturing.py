@@ -42,7 +42,7 @@ class CapturedJobs(Sequence[Job]):
         return [job for job in self._jobs() if job.job_type == name]
 
     def keep(self) -> None:
-        """Let them be as they are now."""
+        """Freeze them as they are now."""
         self._frozen = self._jobs()
 
     def _jobs(self) -> list[Job]:

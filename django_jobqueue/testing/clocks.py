@@ -53,8 +53,8 @@ class Clock:
         return self._now
 
     def move(self, by: timedelta | None = None, /, **units: float) -> datetime:
-        """Move it on: ``move(hours=1)``, or by a timedelta; returns the new time.
-        Raises TypeError for another thing, such as a number."""
+        """Move forward: ``move(hours=1)``, or by a timedelta; returns the new time.
+        Raises TypeError for other types, such as a number."""
         if by is not None and not isinstance(by, timedelta):
             raise TypeError(
                 f"move() takes a timedelta or units, not {by!r}. Write move(seconds=…)."
@@ -62,7 +62,7 @@ class Clock:
         return self.move_to(self._now + (by or timedelta(**units)))
 
     def move_to(self, moment: datetime) -> datetime:
-        """Let it be this moment, which has a time zone."""
+        """Move to this moment, which must have a time zone."""
         self._now = aware(moment)
         session_clock.move(self._db, self._now)
         if self._python is not None:

@@ -37,7 +37,7 @@ class JobQueueTestMixin(JobQueueVerbs):
     """For Django's test cases: ``class OrderTests(JobQueueTestMixin, TestCase)``."""
 
     def setUp(self) -> None:
-        """Forget the jobs that earlier tests ran at enqueue."""
+        """Forget the jobs that earlier tests ran at the enqueue."""
         super().setUp()  # type: ignore[misc]
         memory.clear()
 

@@ -48,30 +48,30 @@ class HeldLease(ABC):
 
     @property
     def is_lost(self) -> bool:
-        """True if it is known that others may hold it, or that it was released. No
-        query is made."""
+        """True if others are known to be free to take it, or it was released. Makes no
+        query."""
         return bool(self._reason())
 
     def check(self) -> None:
-        """Raise LeaseLost if it is known that the lease is not held any more.
+        """Raise LeaseLost if the lease is known to be lost.
 
-        It takes less than a microsecond: no query is made. It is known at the next
-        renewal, within a third of ``ttl``, that an operator took the lease away; and by
-        the clock of this machine, at once, that it could not be renewed for ``ttl``
-        seconds, as after a pause of the process. A lost lease stays lost.
+        It takes less than a microsecond and makes no query. That an operator took the
+        lease away is known at the next renewal, within a third of ``ttl``; that it
+        could not be renewed for ``ttl`` seconds, as after a pause of the process, is
+        known at once, by this machine's clock. A lost lease stays lost.
         """
         if reason := self._reason():
             raise LeaseLost(self.name, reason)
 
     @contextmanager
     def atomic(self) -> Iterator[None]:
-        """A transaction on the database of the jobs that commits only if the lease is
-        still held.
+        """A transaction on the jobs' database that commits only while the lease is
+        held.
 
-        It may be long: the lease is renewed meanwhile, and whoever wants to take it
-        over, or away, waits for its end. Within another transaction it is a savepoint,
-        and the lease is kept until the outer one ends. Raises LeaseLost before the
-        block if the lease is lost.
+        It may be long: the lease is renewed meanwhile, and taking it over or away waits
+        for its end. Within another transaction it is a savepoint, and the lease is kept
+        until the outer one ends. Raises LeaseLost before the block if the lease is
+        lost.
         """
         self.check()
         with transaction.atomic(using=conf.database):
@@ -81,8 +81,8 @@ class HeldLease(ABC):
             yield
 
     def release(self) -> None:
-        """Let others have the lease; does nothing if it was lost or released. If the
-        database cannot be reached, others have to wait until the lease lapses."""
+        """Release the lease, unless it was lost or released. If the database cannot be
+        reached, others have to wait until the lease lapses."""
         if self._is_released or self._pid != os.getpid():
             return
         self._is_released = True
