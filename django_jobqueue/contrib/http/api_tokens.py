@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from hashlib import sha256
 from typing import Final, NamedTuple
@@ -31,6 +31,27 @@ class Scope(StrEnum):
     OPERATE = "operate"
     WORK = "work"
     TYPES = "types"
+
+
+# The permissions of the app that users need for all that a scope opens. Who lacks one
+# makes no token with that scope: a token would do it for them.
+_READ: Final = (
+    *("view_archivedjob", "view_bulkoperation", "view_failuregroup", "view_jobtype"),
+    *("view_overview", "view_queue", "view_queuedjob", "view_worker"),
+)
+RIGHTS: Final[Mapping[Scope, Sequence[str]]] = {
+    Scope.ENQUEUE: ("enqueue_job",),
+    Scope.READ: _READ,
+    Scope.READ_DATA: (*_READ, "view_job_data"),
+    Scope.OPERATE: (
+        *("cancel_queuedjob", "edit_job_data", "pause_jobtype", "pause_queue"),
+        *("prune_archivedjob", "replay_archivedjob", "reschedule_queuedjob"),
+        *("start_bulkoperation", "unbounded_bulkoperation", "view_archivedjob"),
+        *("view_bulkoperation", "view_jobtype", "view_queue", "view_queuedjob"),
+    ),
+    Scope.WORK: ("work_remotely",),
+    Scope.TYPES: ("change_jobtype", "view_jobtype"),
+}
 
 
 class Grant(NamedTuple):

@@ -142,7 +142,7 @@ def _caller(db: DjangoDatabase, row: TokenRow) -> Caller:
         token_rows.mark_used(db, row.id)
     grant = row.grant
     return TokenCaller(
-        name=row.name,
+        name=f"token {row.name}",  # no user of the site is called so
         identity=str(row.id),  # the next token of this name may be somebody else's
         job_types=grant.job_types,
         queues=grant.queues,

@@ -160,7 +160,7 @@ def test_basic_takes_the_name_of_a_token_and_its_secret() -> None:
     secret = made.text.split("_", 2)[2]
     for password in (secret, made.text):
         assert put(nobody, Authorization=basic("ann", password)).status_code == 202
-    assert {job.enqueued_by for job in QueuedJob.objects.all()} == {"ann"}
+    assert {job.enqueued_by for job in QueuedJob.objects.all()} == {"token ann"}
     wrong = [basic("ann", "x"), basic("bert", secret)]
     answers = {
         problem(put(nobody, Authorization=given), 403, "incorrect_password")["detail"]

@@ -41,7 +41,7 @@ def test_a_put_enqueues_once_however_often_it_is_sent(billing: Program) -> None:
     assert (first.status_code, second.status_code) == (202, 202), first.content
     assert first.json() == second.json()
     job = QueuedJob.objects.get()
-    assert (job.data, job.enqueued_by) == (body["data"], "program-0")
+    assert (job.data, job.enqueued_by) == (body["data"], "token program-0")
     assert first.json() == {
         "id": f"job_{job.pk}",
         "name": "tests.sample.add",
@@ -142,7 +142,7 @@ def test_many_are_enqueued_at_once_in_order(
     rows = {f"job_{job.pk}": job for job in QueuedJob.objects.all()}
     assert [rows[id].data for id in ids] == [one["data"] for one in several]
     assert all(id == one.get("id", id) for id, one in zip(ids, several, strict=True))
-    assert {row.enqueued_by for row in rows.values()} == {"program-0"}
+    assert {row.enqueued_by for row in rows.values()} == {"token program-0"}
 
 
 def test_of_many_none_is_enqueued_if_one_is_wrong(billing: Program) -> None:

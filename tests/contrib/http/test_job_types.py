@@ -90,7 +90,7 @@ def test_sent_again_it_changes_the_type_and_keeps_what_operators_say(
     row = JobType.objects.get(pk=NAME)
     assert (row.concurrency, row.paused) == (None, True)
     entries = AuditEntry.objects.filter(verb="declare")
-    assert [(one.about, one.by) for one in entries] == [([NAME], "program-0")] * 2
+    assert [(one.about, one.by) for one in entries] == [([NAME], "token program-0")] * 2
 
 
 def test_what_a_program_cannot_say_stays_as_python_gave_it(program: Programs) -> None:

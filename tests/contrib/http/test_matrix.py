@@ -20,6 +20,7 @@ from django_jobqueue.admin.jobs.replay import ReplayJobs
 from django_jobqueue.admin.jobs.reschedule import RescheduleJobs, RunJobsNow
 from django_jobqueue.admin.types.pause import Pause, Resume
 from django_jobqueue.contrib.http.api import build
+from django_jobqueue.contrib.http.api_tokens import RIGHTS as OF_SCOPES
 from django_jobqueue.contrib.http.api_tokens import Scope
 from django_jobqueue.contrib.http.endpoint import router
 from django_jobqueue.domain.states import BulkKind
@@ -116,6 +117,8 @@ def test_each_operation_has_its_scope_and_a_permission_that_there_is() -> None:
     assert dict(registered()) == OPERATIONS
     known = Permission.objects.filter(content_type__app_label="jobqueue")
     assert set(known.values_list("codename", flat=True)) >= PERMISSIONS
+    for scope, permissions in OPERATIONS.values():  # who gives it to a token
+        assert {*permissions.split()} <= {*OF_SCOPES[Scope(scope)]}
 
 
 @pytest.fixture

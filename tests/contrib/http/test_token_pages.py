@@ -12,7 +12,8 @@ from django.contrib.messages import get_messages
 from django.test import Client
 from django.utils import timezone
 
-from django_jobqueue.contrib.http.api_tokens import digest
+from django_jobqueue.contrib.http.api_tokens import RIGHTS as OF_SCOPES
+from django_jobqueue.contrib.http.api_tokens import Scope, digest
 from django_jobqueue.contrib.http.models import Token
 from django_jobqueue.models import AuditEntry
 from tests.admin.conftest import LogIn
@@ -21,7 +22,8 @@ from tests.admin.scene import Scene
 from tests.admin.units import act, answer, buttons, errors_of, listing
 
 CREATE = "/admin/jobqueue_http/token/create/"
-RIGHTS = ("view_token", "manage_token")
+MANAGES = ("view_token", "manage_token")
+RIGHTS = (*MANAGES, *OF_SCOPES[Scope.ENQUEUE], *OF_SCOPES[Scope.READ_DATA])
 GIVEN = {
     "name": "shop",
     "scopes": ["enqueue", "read-data"],
@@ -92,6 +94,17 @@ def test_a_token_is_shown_once_and_kept_nowhere(
     assert "There is a token" in again
     assert "jq_" not in again.replace("jq_tok", "")
     assert Token.objects.filter(name="shop").count() == 1
+
+
+def test_nobody_gives_a_token_what_they_may_not_do(log_in: LogIn) -> None:
+    """Or who manages tokens might do all that there is, by a token."""
+    for number, scope in enumerate(Scope):
+        others = {r for one in Scope if one != scope for r in OF_SCOPES[one]}
+        lacking = sorted(others - {*OF_SCOPES[scope][-1:]})
+        client = log_in(*MANAGES, *lacking, name=f"bert{number}")
+        errors = errors_of(answer(client, CREATE, {**GIVEN, "scopes": [scope.value]}))
+        assert f"{scope.value} is not one of the available choices" in errors
+    assert not Token.objects.exists()
 
 
 def test_a_token_that_cannot_be_is_refused_and_an_expiry_is_kept(

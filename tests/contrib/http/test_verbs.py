@@ -153,7 +153,7 @@ def test_a_waiting_job_is_cancelled_run_now_or_changed(
     problem(billing.send("PATCH", path, {"priority": 1}), 409, "not_queued")
     problem(billing.send("PATCH", path, {"data": {"a": 1}}), 409, "not_queued")
     acts = set(AuditEntry.objects.values_list("verb", "by"))
-    assert {("run now", "program-0"), ("edit data", "program-0")} <= acts
+    assert {("run now", "token program-0"), ("edit data", "token program-0")} <= acts
 
 
 def test_job_types_and_queues_are_paused_and_resumed(
@@ -168,7 +168,7 @@ def test_job_types_and_queues_are_paused_and_resumed(
     ):
         sent = billing.send("POST", f"{path}/pause", body)
         assert sent.json()["is_paused"], sent.content
-        assert (row().paused, row().paused_by) == (True, "program-0")
+        assert (row().paused, row().paused_by) == (True, "token program-0")
         assert row().paused_reason == "broken"
         past = {"resume_at": "2020-01-01T00:00:00Z"}
         problem(billing.send("POST", f"{path}/pause", past), 400, "invalid_parameter")

@@ -22,6 +22,7 @@ from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.parts.display import names
 from django_jobqueue.admin.parts.form_fields import MomentField
 from django_jobqueue.contrib.http.api_tokens import (
+    RIGHTS,
     TOKEN_NAME_LENGTH,
     Scope,
     patterns_of,
@@ -52,6 +53,7 @@ class TokenForm(ActionForm):
         label=_("May"),
         choices=[(scope.value, text) for scope, text in SCOPES.items()],
         widget=forms.CheckboxSelectMultiple,
+        help_text=_("Only what you may do yourself."),
     )
     job_types = forms.CharField(
         label=_("Job types"),
@@ -66,6 +68,15 @@ class TokenForm(ActionForm):
         help_text=_("Names or patterns, separated by commas. Empty: all."),
     )
     expires_at = MomentField(label=_("Expires"), help_text=_("Empty: never."))
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        scopes: Any = self.fields["scopes"]
+        scopes.choices = [
+            (scope.value, text)
+            for scope, text in SCOPES.items()
+            if self.request.user.has_perms([f"jobqueue.{r}" for r in RIGHTS[scope]])
+        ]
 
     def clean_job_types(self) -> list[str]:
         """The patterns."""
