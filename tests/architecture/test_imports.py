@@ -327,10 +327,7 @@ OF_EXTRAS = {
         *("contrib/http/type_schemas.py", "contrib/http/worker_schemas.py"),
     ),
     "httpx": (*("remote/cancelling.py", "remote/clients.py", "remote/delivery.py"),),
-    "textual": (
-        "contrib/console/top_screen/app.py",
-        "contrib/console/top_screen/dialogs.py",
-    ),
+    "textual": ("contrib/console/top_screen/app.py",),
     "opentelemetry": ("contrib/telemetry/otel.py",),
     "django_tenants": ("middleware/tenants.py",),
     "prometheus_client": ("metrics/enqueued_jobs.py", "metrics/exposition.py"),

@@ -15,8 +15,8 @@ from django.urls import reverse
 
 from django_jobqueue.contrib.console import saved_views
 from django_jobqueue.contrib.console.admin import view_page
-from django_jobqueue.contrib.console.admin.list_query import PASSING
 from django_jobqueue.contrib.console.admin.view_menu import view_menu
+from django_jobqueue.contrib.console.admin.visible_views import PASSING
 from django_jobqueue.contrib.console.models import SavedView
 from django_jobqueue.management.jobqueue.roles import rights_of
 from django_jobqueue.models import AuditEntry

@@ -27,8 +27,7 @@ from django_jobqueue.contrib.console.top_command import (
     no_log_on_terminal,
 )
 from django_jobqueue.contrib.console.top_screen import reader
-from django_jobqueue.contrib.console.top_screen.app import Top
-from django_jobqueue.contrib.console.top_screen.dialogs import Details, Question
+from django_jobqueue.contrib.console.top_screen.app import Details, Question, Top
 from django_jobqueue.models import (
     AuditEntry,
     FailureGroup,

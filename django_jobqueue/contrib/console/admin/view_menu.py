@@ -11,11 +11,12 @@ from django.template.loader import render_to_string
 from django.urls import NoReverseMatch, reverse
 
 from django_jobqueue.admin.base import may
-from django_jobqueue.contrib.console.admin import list_query
 from django_jobqueue.contrib.console.admin.visible_views import (
     ADD,
     SHARE,
+    QueryError,
     VisibleView,
+    query_of,
     visible_views,
 )
 from django_jobqueue.contrib.console.models import LONGEST_NAME
@@ -96,6 +97,6 @@ def view_menu(
 
 def _query_here(request: HttpRequest, parameters: Collection[str]) -> str:
     try:
-        return list_query.query_of(request.GET, parameters)
-    except list_query.QueryError:
+        return query_of(request.GET, parameters)
+    except QueryError:
         return ""

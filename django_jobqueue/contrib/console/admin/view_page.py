@@ -30,7 +30,6 @@ from django_jobqueue.admin.base import JobQueueAdmin, may, may_view
 from django_jobqueue.admin.parts import display
 from django_jobqueue.conf import conf
 from django_jobqueue.contrib.console import saved_views
-from django_jobqueue.contrib.console.admin import list_query
 from django_jobqueue.contrib.console.admin.view_menu import (
     NAME,
     SEARCH,
@@ -39,9 +38,12 @@ from django_jobqueue.contrib.console.admin.view_menu import (
 from django_jobqueue.contrib.console.admin.visible_views import (
     ADD,
     SHARE,
+    QueryError,
     VisibleView,
     may_change,
     name_of,
+    parsed,
+    query_of,
     replaced,
     visible_views,
 )
@@ -128,9 +130,9 @@ def save(request: HttpRequest, site: AdminSite) -> HttpResponse:
     if here is None or not allowed:
         raise PermissionDenied
     try:
-        typed = list_query.parsed(request.POST.get("query", ""))
-        query = list_query.query_of(typed, here.parameters)
-    except list_query.QueryError as error:
+        typed = parsed(request.POST.get("query", ""))
+        query = query_of(typed, here.parameters)
+    except QueryError as error:
         messages.error(request, _unknown(error.names))
         return HttpResponseRedirect(here.url)
     form = NameForm(request.POST)

@@ -1,4 +1,5 @@
-"""The views that a user sees: the user's own, and those that others share."""
+"""The views that a user sees: the user's own, and those that others share; and their
+query strings, without what is of the moment."""
 
 from __future__ import annotations
 
@@ -6,17 +7,85 @@ from collections.abc import Collection
 from typing import Any, Final, NamedTuple
 
 from django.contrib.admin.views.main import SEARCH_VAR
+from django.core.exceptions import SuspiciousOperation
 from django.db.models import Q
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 
 from django_jobqueue.admin.actions.row_marks import marks_of
 from django_jobqueue.admin.base import REVEAL_DATA, VIEW_DATA, may
+from django_jobqueue.admin.lists.change_list import POSITIONS
 from django_jobqueue.admin.parts import catalogue, display
-from django_jobqueue.contrib.console.admin import list_query
 from django_jobqueue.contrib.console.models import SavedView
 from django_jobqueue.search import SearchError
 from django_jobqueue.search.hidden_values import hidden_keys
 from django_jobqueue.search.tokens import tokens
+
+# Pages, and what Django's own pages add.
+PASSING: Final = frozenset(
+    {*POSITIONS, "p", "e", "o", "all", "_facets", "_popup", "_to_field"}
+)
+
+_SIGNS: Final = {"gte": " ≥", "lte": " ≤"}
+
+
+class QueryError(Exception):
+    """A query that is none of this list; ``names`` are its unknown parameters."""
+
+    def __init__(self, names: Collection[str] = ()) -> None:
+        super().__init__(", ".join(names))
+        self.names = sorted(names)
+
+
+def query_of(typed: QueryDict, parameters: Collection[str]) -> str:
+    """The same conditions in one spelling: without the page and what was left empty,
+    ordered by name. Raises QueryError for what is no parameter of this list."""
+    given = {
+        name: [value for value in values if value]
+        for name, values in typed.lists()
+        if name not in PASSING
+    }
+    if unknown := {name for name, values in given.items() if name not in parameters}:
+        raise QueryError(unknown)
+    query = QueryDict(mutable=True)
+    for name in sorted(given):
+        query.setlist(name, given[name])
+    if "\x00" in "".join(value for values in given.values() for value in values):
+        raise QueryError
+    return query.urlencode()
+
+
+def parsed(text: str) -> QueryDict:
+    """A query string. Raises QueryError."""
+    try:
+        return QueryDict(text)
+    except SuspiciousOperation as error:  # more parameters than Django reads
+        raise QueryError from error
+
+
+def in_words(text: str) -> str:
+    """The conditions of a saved query: "status: failed · finished at ≥ 2026-11-20"."""
+    try:
+        given = parsed(text)
+    except QueryError:
+        return ""
+    return " · ".join(_condition(name, values) for name, values in given.lists())
+
+
+def _condition(name: str, values: list[str]) -> str:
+    field, _, end = name.partition("__range__")
+    sign = _SIGNS.get(end[:3], ":")
+    return f"{field.replace('_', ' ')}{sign} {', '.join(values)}"
+
+
+def problem(text: str, parameters: Collection[str]) -> list[str] | None:
+    """The parameters of a saved query that the list no longer has; None if it has all
+    of them."""
+    try:
+        query_of(parsed(text), parameters)
+    except QueryError as error:
+        return error.names
+    return None
+
 
 ADD: Final = "jobqueue_console.add_savedview"
 SHARE: Final = "jobqueue_console.share_savedview"
@@ -75,7 +144,7 @@ def may_change(request: HttpRequest, row: SavedView) -> bool:
 def _view(
     request: HttpRequest, row: SavedView, me: str, parameters: Collection[str]
 ) -> VisibleView:
-    missing = list_query.problem(row.query, parameters)
+    missing = problem(row.query, parameters)
     return VisibleView(
         id=row.pk,
         name=row.name,
@@ -87,7 +156,7 @@ def _view(
         may_change=may_change(request, row),
         missing=display.names(missing or ()),
         is_broken=missing is not None,
-        conditions=display.shown_text(list_query.in_words(row.query)),
+        conditions=display.shown_text(in_words(row.query)),
         marks=marks_of([row], replaced),
     )
 
@@ -95,9 +164,9 @@ def _view(
 def _is_hidden(request: HttpRequest, query: str) -> bool:
     """Whether it searches for values of data that this user may not see."""
     try:
-        searches = list_query.parsed(query).getlist(SEARCH_VAR)
+        searches = parsed(query).getlist(SEARCH_VAR)
         terms = [term for text in searches for term in tokens(text)]
-    except (SearchError, list_query.QueryError):
+    except (SearchError, QueryError):
         return False
     paths = [term.path for term in terms if term.name == "data"]
     hidden = hidden_keys(

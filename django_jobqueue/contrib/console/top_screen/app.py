@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from functools import partial
 from typing import ClassVar, Final
 
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
 from textual.message import Message
+from textual.screen import ModalScreen
 from textual.widgets import DataTable, Footer, Input, Static, Tab, Tabs
 
 from django_jobqueue.conf import conf
-from django_jobqueue.contrib.console.top_screen.dialogs import Details, Question
 from django_jobqueue.contrib.console.top_screen.panes import (
     PANES,
     Command,
@@ -27,6 +29,73 @@ from django_jobqueue.contrib.console.top_screen.panes import (
 )
 from django_jobqueue.contrib.console.top_screen.reader import Reader
 from django_jobqueue.text import numbers
+
+
+class Question(ModalScreen[bool]):
+    """Asks; only ``y`` is a yes."""
+
+    CSS: ClassVar[str] = """
+    Question { align: center middle; }
+    Question Vertical {
+        width: 76; max-width: 95%; height: auto; padding: 1 2;
+        border: round $warning; background: $surface;
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "answer(True)", "Yes"),
+        Binding("n,escape,enter,q", "answer(False)", "No"),
+    ]
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__()
+        self.lines = lines
+
+    def compose(self) -> ComposeResult:
+        """The question."""
+        with Vertical():
+            yield Static(Text(lines_shown(self.lines)), id="question")
+            yield Static(Text("\ny: yes   n: no"))
+
+    def action_answer(self, answer: bool) -> None:
+        """Close with this answer."""
+        self.dismiss(answer)
+
+
+class Details(ModalScreen[None]):
+    """A text to be read."""
+
+    CSS: ClassVar[str] = """
+    Details { align: center middle; }
+    Details VerticalScroll {
+        width: 95%; height: 90%; padding: 1 2; border: round $primary;
+        background: $surface;
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,enter,q", "close", "Close")
+    ]
+
+    def __init__(self, title: str, text: str) -> None:
+        super().__init__()
+        self.title_shown = title
+        self.text = text
+
+    def compose(self) -> ComposeResult:
+        """The text, in its lines."""
+        with VerticalScroll() as scroll:
+            scroll.border_title = Text(shown(self.title_shown))
+            scroll.border_subtitle = "Esc: close"
+            yield Static(Text(lines_shown(self.text.splitlines())), id="details")
+
+    def action_close(self) -> None:
+        """Back to the panes."""
+        self.dismiss(None)
+
+
+def lines_shown(lines: Iterable[str]) -> str:
+    """Lines as the terminal may have them."""
+    return "\n".join(shown(line.expandtabs()) for line in lines)
+
 
 PATIENCE: Final = 3.0  # seconds without figures, beside those between two readings
 NAMES: Final = {pane.name: pane for pane in PANES}
