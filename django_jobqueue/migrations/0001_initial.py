@@ -150,7 +150,7 @@ class Migration(PostgreSQLMigration):
                     "remote",
                     models.BooleanField(
                         db_default=False,
-                        help_text="Another program, which works over the HTTP API.",
+                        help_text="Another program that works over the HTTP API.",
                         verbose_name="remote",
                     ),
                 ),
@@ -244,7 +244,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "rescued",
                     models.JSONField(
-                        db_default={}, verbose_name="what became of its jobs"
+                        db_default={}, verbose_name="results of its jobs"
                     ),
                 ),
                 ("running", models.IntegerField(db_default=0, verbose_name="running")),
@@ -380,7 +380,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "counted",
                     models.JSONField(
-                        help_text="Facts about its jobs, as far as they have been counted.",
+                        help_text="Facts about the jobs counted so far.",
                         null=True,
                         verbose_name="counted",
                     ),
@@ -773,7 +773,7 @@ class Migration(PostgreSQLMigration):
                     "retry",
                     models.JSONField(
                         db_default=[],
-                        help_text="What follows an exception, by its class.",
+                        help_text="Retry rules by exception class.",
                         verbose_name="retry rules",
                     ),
                 ),
@@ -850,7 +850,7 @@ class Migration(PostgreSQLMigration):
                     "unique_rule",
                     models.JSONField(
                         blank=True,
-                        help_text="The unique rule as the database applies it. Empty: not unique.",
+                        help_text="The unique rule in the database's form. Empty: not unique.",
                         null=True,
                         verbose_name="unique rule",
                     ),
@@ -870,7 +870,7 @@ class Migration(PostgreSQLMigration):
                     "limit_rule",
                     models.JSONField(
                         blank=True,
-                        help_text="How the database makes the key of a job.",
+                        help_text="How the database computes a job's key.",
                         null=True,
                         verbose_name="rule of the key",
                     ),
@@ -879,7 +879,7 @@ class Migration(PostgreSQLMigration):
                     "weight_rule",
                     models.JSONField(
                         blank=True,
-                        help_text="How the database finds what a job weighs, and for which rates.",
+                        help_text="How the database computes a job's weight, and for which rates.",
                         null=True,
                         verbose_name="rule of the weight",
                     ),
@@ -968,7 +968,7 @@ class Migration(PostgreSQLMigration):
                     "summary_override",
                     models.CharField(
                         blank=True,
-                        help_text="What lists say of each job, for example: order {order_id}.",
+                        help_text="Shown for each job in lists, for example: order {order_id}.",
                         max_length=200,
                         null=True,
                         verbose_name="summary",
@@ -1369,7 +1369,7 @@ class Migration(PostgreSQLMigration):
                     "weight",
                     models.IntegerField(
                         blank=True,
-                        help_text="What the job counts with in rates with a weight. Empty: as its data say.",
+                        help_text="The job's weight in weighted rates. Empty: from its data.",
                         null=True,
                         verbose_name="weight",
                     ),
@@ -1420,7 +1420,7 @@ class Migration(PostgreSQLMigration):
                     "followers",
                     models.JSONField(
                         blank=True,
-                        help_text="Jobs that are enqueued when this one finishes, by its outcome.",
+                        help_text="Jobs to enqueue when this one finishes, by its outcome.",
                         null=True,
                         verbose_name="followers",
                     ),
@@ -1457,7 +1457,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "wait_ms",
                     models.BigIntegerField(
-                        help_text="Time between when the job was due and the start of its last attempt.",
+                        help_text="Time from when the job was due to the start of its last attempt.",
                         null=True,
                         verbose_name="waited (ms)",
                     ),
@@ -1698,7 +1698,7 @@ class Migration(PostgreSQLMigration):
                     "weight",
                     models.IntegerField(
                         blank=True,
-                        help_text="What the job counts with in rates with a weight. Empty: as its data say.",
+                        help_text="The job's weight in weighted rates. Empty: from its data.",
                         null=True,
                         verbose_name="weight",
                     ),
@@ -1749,7 +1749,7 @@ class Migration(PostgreSQLMigration):
                     "followers",
                     models.JSONField(
                         blank=True,
-                        help_text="Jobs that are enqueued when this one finishes, by its outcome.",
+                        help_text="Jobs to enqueue when this one finishes, by its outcome.",
                         null=True,
                         verbose_name="followers",
                     ),
@@ -2451,7 +2451,7 @@ class Migration(PostgreSQLMigration):
                     "strict",
                     models.BooleanField(
                         db_default=False,
-                        help_text="A job that waits for a retry goes before the others of its key.",
+                        help_text="A job that waits for a retry goes before its key's other jobs.",
                         verbose_name="strict order",
                     ),
                 ),

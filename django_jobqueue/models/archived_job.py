@@ -38,9 +38,7 @@ class ArchivedJob(AbstractJob):
     wait_ms = models.BigIntegerField(
         _("waited (ms)"),
         null=True,
-        help_text=_(
-            "Time between when the job was due and the start of its last attempt."
-        ),
+        help_text=_("Time from when the job was due to the start of its last attempt."),
     )
     run_ms = models.BigIntegerField(
         _("ran (ms)"), null=True, help_text=_("Duration of the last attempt.")

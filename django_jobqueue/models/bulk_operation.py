@@ -43,7 +43,7 @@ class BulkOperation(ChunkedWork):
     counted = JSONField(
         _("counted"),
         null=True,
-        help_text=_("Facts about its jobs, as far as they have been counted."),
+        help_text=_("Facts about the jobs counted so far."),
     )
     confirmed = models.BigIntegerField(
         _("confirmed"),

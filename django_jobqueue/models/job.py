@@ -76,9 +76,7 @@ class AbstractJob(models.Model):
         _("weight"),
         null=True,
         blank=True,
-        help_text=_(
-            "What the job counts with in rates with a weight. Empty: as its data say."
-        ),
+        help_text=_("The job's weight in weighted rates. Empty: from its data."),
     )
     replay_of = models.UUIDField(
         _("replay of"),
@@ -105,7 +103,7 @@ class AbstractJob(models.Model):
         _("followers"),
         null=True,
         blank=True,
-        help_text=_("Jobs that are enqueued when this one finishes, by its outcome."),
+        help_text=_("Jobs to enqueue when this one finishes, by its outcome."),
     )
     follows = models.UUIDField(
         _("follows"),

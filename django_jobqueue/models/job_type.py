@@ -40,7 +40,7 @@ class JobType(models.Model):
     retry = JSONField(
         _("retry rules"),
         db_default=[],
-        help_text=_("What follows an exception, by its class."),
+        help_text=_("Retry rules by exception class."),
     )
     timeout = models.DurationField(_("timeout"), null=True, blank=True)
     delivery = models.CharField(
@@ -75,7 +75,7 @@ class JobType(models.Model):
         _("unique rule"),
         null=True,
         blank=True,
-        help_text=_("The unique rule as the database applies it. Empty: not unique."),
+        help_text=_("The unique rule in the database's form. Empty: not unique."),
     )
     limit_name = models.CharField(
         _("limit by key"),
@@ -89,13 +89,13 @@ class JobType(models.Model):
         _("rule of the key"),
         null=True,
         blank=True,
-        help_text=_("How the database makes the key of a job."),
+        help_text=_("How the database computes a job's key."),
     )
     weight_rule = JSONField(
         _("rule of the weight"),
         null=True,
         blank=True,
-        help_text=_("How the database finds what a job weighs, and for which rates."),
+        help_text=_("How the database computes a job's weight, and for which rates."),
     )
     followers = JSONField(_("followers"), null=True, blank=True)
     follower_arguments = JSONField(
@@ -144,7 +144,7 @@ class JobType(models.Model):
         null=True,
         blank=True,
         max_length=LONGEST_TEMPLATE,
-        help_text=_("What lists say of each job, for example: order {order_id}."),
+        help_text=_("Shown for each job in lists, for example: order {order_id}."),
     )
     paused = models.BooleanField(_("paused"), db_default=False)
     paused_at = UTCDateTimeField(_("paused at"), null=True, blank=True)

@@ -53,7 +53,7 @@ class KeyLimit(models.Model):
     strict = models.BooleanField(
         _("strict order"),
         db_default=False,
-        help_text=_("A job that waits for a retry goes before the others of its key."),
+        help_text=_("A job that waits for a retry goes before its key's other jobs."),
     )
     declared_at = UTCDateTimeField(_("declared at"), db_default=ClockTimestamp())
 

@@ -20,7 +20,7 @@ class Worker(models.Model):
     remote = models.BooleanField(
         _("remote"),
         db_default=False,
-        help_text=_("Another program, which works over the HTTP API."),
+        help_text=_("Another program that works over the HTTP API."),
     )
     # Of a remote worker: the caller that registered it, and how long its lease is.
     owner = models.TextField(_("owner"), db_default="")
@@ -50,7 +50,7 @@ class Worker(models.Model):
     )
     end = models.TextField(_("how it ended"), db_default="")
     # How many of the jobs that it held then were queued again, failed or were cancelled
-    rescued = JSONField(_("what became of its jobs"), db_default={})
+    rescued = JSONField(_("results of its jobs"), db_default={})
     running = models.IntegerField(_("running"), db_default=0)
     rss = models.BigIntegerField(_("memory"), db_default=0)  # bytes
     listening = models.BooleanField(

@@ -133,9 +133,9 @@ def _unknown(token: Token, table: Table) -> str:
 
 def _elsewhere(name: str, table: Table) -> str:
     if table is Table.QUEUED:
-        error = _("“%(name)s:” is for archived jobs; these are not over.")
+        error = _("“%(name)s:” is for archived jobs; these have not ended.")
     else:
-        error = _("“%(name)s:” is for queued jobs; these are over.")
+        error = _("“%(name)s:” is for queued jobs; these have ended.")
     return error % {"name": name}
 
 

@@ -264,7 +264,7 @@ def test_most_of_the_table_needs_a_right_of_its_own(log_in: LogIn) -> None:
 def test_some_have_to_be_given_something(anna: Client) -> None:
     many(90)
     id = drafted("prune")  # always the number
-    warning = "Their failures are deleted with them; deleted jobs do not come back."
+    warning = "Their failures are deleted with them. Deleted jobs cannot be restored."
     assert warning in page(anna, id)["question"].warnings
     assert "Type the number" in refused(anna, id)
     start(anna, id, typed="90")
@@ -667,7 +667,7 @@ def test_a_few_jobs_are_pruned_from_the_list(anna: Client, log_in: LogIn) -> Non
     gone, kept = archived(status="failed"), archived()
     asked = question(anna, "archivedjob", "prune", gone)
     assert "Delete 1 job?" in asked
-    assert "do not come back" in asked
+    assert "cannot be restored" in asked
     client = log_in("view_archivedjob", "replay_archivedjob")
     assert "Delete selected" not in get(client, list_of("archivedjob")).text
     data = {"keys": str(gone), "confirmed": "1"}

@@ -391,7 +391,7 @@ def test_a_job_of_a_move_that_goes_on_is_not_released(
     assert why_not_one(QueuedJob.objects.get(pk=id)) == []
     assert "its worker is alive" in question(anna, "queuedjob", "release", id)
     assert operations.release([id]) == []
-    with pytest.raises(CommandError, match="only one whose worker is gone"):
+    with pytest.raises(CommandError, match="only a job whose worker is dead"):
         jobqueue("release", str(id))
     assert QueuedJob.objects.get(pk=id).status == "running"
 

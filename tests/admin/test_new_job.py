@@ -251,7 +251,7 @@ def test_data_can_be_written_as_json(anna: Client) -> None:
     name = "elsewhere.ship/_x"
     JobType.objects.create(name=name, queue="default")
     page = get(anna, form_of(name))
-    assert "This process knows no handler of this job type" in page.text
+    assert "This process does not know this job type" in page.text
     enqueue(anna, name, others=json.dumps({"x": [1, None]}))
     assert QueuedJob.objects.get(job_type_id=name).data == {"x": [1, None]}
 

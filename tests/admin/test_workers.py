@@ -1,4 +1,4 @@
-"""Workers: what each runs and for how long, where it is, what became of its jobs."""
+"""Workers: what each runs and for how long, where it is, results of its jobs."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_the_list_tells_what_each_worker_runs(anna: Client) -> None:
     assert "node-1 remote" in page.text
     assert "Remote worker of fleet" in get(anna, page_of(MODEL, remote)).text
     assert "Endpoints" not in page.text
-    # A worker that died tells what became of its jobs.
+    # A worker that died tells results of its jobs.
     fate = "3 jobs queued again 1 job failed"
     assert fate in row_of(page, "web-1:5")
     assert f"When it ended: {fate}" in get(anna, page_of(MODEL, lost)).text
@@ -405,11 +405,11 @@ def test_who_may_see_only_workers_is_shown_no_jobs(log_in: LogIn) -> None:
 
 NO_ANSWERS = {"failed": 0, "answered": 0}
 NOT_OF_ENDPOINTS = (  # sections and lines of the page of a process
-    *("Where it is", "What operators asked", "Handlers", "Supervisor", "Release"),
+    *("Where it is", "Operators' requests", "Handlers", "Supervisor", "Release"),
     *("Threads", "Async slots", "Memory", "Lease until", "Exit", "Versions", "Process"),
 )
 NOT_OF_MOVES = (
-    *("Where it is", "What operators asked", "Handlers", "Supervisor", "Release"),
+    *("Where it is", "Operators' requests", "Handlers", "Supervisor", "Release"),
     *("Threads", "Async slots", "Memory", "Exit", "Versions", "Last finished jobs"),
 )
 

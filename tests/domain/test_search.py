@@ -186,7 +186,7 @@ PROBLEMS: list[tuple[str, str]] = [
 
 def test_what_is_not_understood_says_why() -> None:
     assert differing(PROBLEMS, problem, str.__contains__) == []
-    why = "“ran:” is for archived jobs; these are not over."
+    why = "“ran:” is for archived jobs; these have not ended."
     assert problem("ran:>1s", Table.QUEUED) == why
     assert "quotation mark" in problem('"\\' * 450 + '"')
     assert terms("a." * 499)

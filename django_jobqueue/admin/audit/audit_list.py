@@ -1,4 +1,4 @@
-"""What operators did, in the admin, by commands and by code that names them."""
+"""Operators' actions, in the admin, by commands and by code that names them."""
 
 from __future__ import annotations
 

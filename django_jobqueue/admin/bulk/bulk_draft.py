@@ -270,7 +270,7 @@ def _warnings(request: HttpRequest, draft: Draft) -> list[str]:
     if bulk_action == BulkKind.PRUNE:
         texts.append(
             gettext(
-                "Their failures are deleted with them; deleted jobs do not come back."
+                "Their failures are deleted with them. Deleted jobs cannot be restored."
             )
         )
     texts += _resolves(request, draft)

@@ -209,7 +209,7 @@ class ReplayAllForm(BulkForm):
         required=False,
         choices=[
             (SkipReplayed.ANY, _("skip them")),
-            (SkipReplayed.SUCCEEDED, _("leave out those whose replay succeeded")),
+            (SkipReplayed.SUCCEEDED, _("leave out jobs whose replay succeeded")),
             (SkipReplayed.NONE, _("replay them again")),
         ],
     )

@@ -35,8 +35,8 @@ class PruneJobs(ConfirmedAction):
             text % {"count": numbers.number(len(rows))},
             warnings=[
                 gettext(
-                    "Their failures are deleted with them; deleted jobs do not come "
-                    "back."
+                    "Their failures are deleted with them. Deleted jobs cannot be "
+                    "restored."
                 )
             ],
         )

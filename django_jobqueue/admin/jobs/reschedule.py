@@ -186,7 +186,7 @@ class AllowAttempts(WaitingAction):
             "How many attempts for %(count)s jobs?",
             len(rows),
         )
-        facts = [gettext("To run a job before its wait is over, let it run now.")]
+        facts = [gettext("To run a job before its wait ends, use Run now.")]
         return Question(
             text % {"count": numbers.number(len(rows))},
             facts,

@@ -88,7 +88,7 @@ def deploys(releases: Iterable[ReleaseSpan], start: datetime) -> list[Event]:
 
 
 def _acts(start: datetime, about: str) -> list[Event]:
-    """What operators did with it."""
+    """Operators' actions with it."""
     rows = AuditEntry.objects.filter(at__gte=start, about__contains=[about])
     return [
         Event("act", row.at, f"{display.visible(row.by)}: {display.visible(row.verb)}")

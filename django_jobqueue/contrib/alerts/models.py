@@ -40,7 +40,7 @@ class Alert(models.Model):
         _("last seen"),
         null=True,
         blank=True,
-        help_text=_("When the condition held at last."),
+        help_text=_("When the condition last held."),
     )
     resolved_at = UTCDateTimeField(_("resolved at"), null=True, blank=True)
     pending = models.CharField(
@@ -48,7 +48,7 @@ class Alert(models.Model):
         max_length=10,
         choices=AlertEvent.choices,
         db_default="",
-        help_text=_("The news that is not handed to the channels yet."),
+        help_text=_("The news not yet handed to the channels."),
     )
     announced = models.CharField(
         _("announced"),
@@ -61,7 +61,7 @@ class Alert(models.Model):
         _("announced at"),
         null=True,
         blank=True,
-        help_text=_("When the channels were last given that it fires."),
+        help_text=_("When the channels last received that it fires."),
     )
 
     class Meta:
@@ -99,13 +99,13 @@ class AlertDelivery(models.Model):
         _("send id"),
         null=True,
         blank=True,
-        help_text=_("The same for all that is sent together, and in each attempt."),
+        help_text=_("The same for all alerts sent together, and in each attempt."),
     )
     planned_at = UTCDateTimeField(
         _("planned at"),
         null=True,
         blank=True,
-        help_text=_("When it got its send id."),
+        help_text=_("When it received its send id."),
     )
     attempts = models.IntegerField(_("attempts"), db_default=0)
     next_attempt_at = UTCDateTimeField(_("next attempt"), null=True, blank=True)

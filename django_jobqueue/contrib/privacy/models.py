@@ -40,12 +40,12 @@ class Erasure(ChunkedWork):
     counted = JSONField(
         _("counted"),
         db_default={},
-        help_text=_("Rows that hold the value, by table, and the first of them."),
+        help_text=_("Rows that contain the value, by table, with the first ones."),
     )
     total = models.BigIntegerField(
         _("total"),
         null=True,
-        help_text=_("Number of rows that hold the value. Empty: not all counted."),
+        help_text=_("Number of rows that contain the value. Empty: not all counted."),
     )
     examined = models.BigIntegerField(_("examined"), db_default=0)
     changed = JSONField(_("changed"), db_default={})  # table to number

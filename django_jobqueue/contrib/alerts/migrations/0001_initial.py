@@ -77,7 +77,7 @@ class Migration(PostgreSQLMigration):
                     "last_seen",
                     models.DateTimeField(
                         blank=True,
-                        help_text="When the condition held at last.",
+                        help_text="When the condition last held.",
                         null=True,
                         verbose_name="last seen",
                     ),
@@ -97,7 +97,7 @@ class Migration(PostgreSQLMigration):
                             ("resolved", "resolved"),
                         ],
                         db_default="",
-                        help_text="The news that is not handed to the channels yet.",
+                        help_text="The news not yet handed to the channels.",
                         max_length=10,
                         verbose_name="pending",
                     ),
@@ -120,7 +120,7 @@ class Migration(PostgreSQLMigration):
                     "announced_at",
                     models.DateTimeField(
                         blank=True,
-                        help_text="When the channels were last given that it fires.",
+                        help_text="When the channels last received that it fires.",
                         null=True,
                         verbose_name="announced at",
                     ),
@@ -181,7 +181,7 @@ class Migration(PostgreSQLMigration):
                     "send_id",
                     models.UUIDField(
                         blank=True,
-                        help_text="The same for all that is sent together, and in each attempt.",
+                        help_text="The same for all alerts sent together, and in each attempt.",
                         null=True,
                         verbose_name="send id",
                     ),
@@ -190,7 +190,7 @@ class Migration(PostgreSQLMigration):
                     "planned_at",
                     models.DateTimeField(
                         blank=True,
-                        help_text="When it got its send id.",
+                        help_text="When it received its send id.",
                         null=True,
                         verbose_name="planned at",
                     ),

@@ -88,14 +88,14 @@ class Migration(PostgreSQLMigration):
                     "counted",
                     models.JSONField(
                         db_default={},
-                        help_text="Rows that hold the value, by table, and the first of them.",
+                        help_text="Rows that contain the value, by table, with the first ones.",
                         verbose_name="counted",
                     ),
                 ),
                 (
                     "total",
                     models.BigIntegerField(
-                        help_text="Number of rows that hold the value. Empty: not all counted.",
+                        help_text="Number of rows that contain the value. Empty: not all counted.",
                         null=True,
                         verbose_name="total",
                     ),
