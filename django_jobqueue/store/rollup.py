@@ -23,8 +23,8 @@ _ADDED = f"""
        failed = held.failed + excluded.failed,
        retried = held.retried + excluded.retried,
        other = held.other + excluded.other,
-       run_ms = held.run_ms + excluded.run_ms,
-       wait_ms = held.wait_ms + excluded.wait_ms,
+       run_ms = {totals.SUM_OF_MS.format(name="run_ms")},
+       wait_ms = {totals.SUM_OF_MS.format(name="wait_ms")},
        run_histogram = {_SUM.format(name="run_histogram")},
        wait_histogram = {_SUM.format(name="wait_histogram")}
 """
@@ -73,7 +73,8 @@ WITH old AS (
 ), summed AS (
   SELECT start, job_type, queue, release, sum(succeeded) AS succeeded,
          sum(failed) AS failed, sum(retried) AS retried, sum(other) AS other,
-         sum(run_ms) AS run_ms, sum(wait_ms) AS wait_ms,
+         least({totals.MOST}, sum(run_ms)) AS run_ms,
+         least({totals.MOST}, sum(wait_ms)) AS wait_ms,
          jsonb_agg(run_histogram) AS runs, jsonb_agg(wait_histogram) AS waits
     FROM old
    GROUP BY start, job_type, queue, release

@@ -40,9 +40,17 @@ _SUM: Final = """(
            FULL JOIN jsonb_array_elements_text(excluded.{name})
                 WITH ORDINALITY AS b (count, n) USING (n))"""
 
+MOST: Final = 2**63 - 1  # of a bigint
+# Waits and runs, added up: a row of plain SQL may have waited since the year 1, and a
+# sum that is refused would keep the outcomes that come with it from being written.
+SUM_OF_MS: Final = f"""
+       least({MOST}, held.{{name}}::numeric + excluded.{{name}})::bigint"""
+
 _ATTEMPTS: Final = tuple(f"attempts_{outcome}" for outcome in ATTEMPT_OUTCOMES)
 _JOBS: Final = tuple(f"jobs_{status}" for status in STATUSES)
-_NUMBERS: Final = (*_ATTEMPTS, *_JOBS, "run_ms", "wait_ms", "attempts_sum")
+_MS: Final = ("run_ms", "wait_ms")
+_COUNTS: Final = (*_ATTEMPTS, *_JOBS, "attempts_sum")
+_NUMBERS: Final = (*_ATTEMPTS, *_JOBS, *_MS, "attempts_sum")
 _HISTOGRAMS: Final = ("run_histogram", "wait_histogram", "attempts_histogram")
 _AS_THEY_ARE: Final = (
     *("job_type", "queue", "run_ms", "wait_ms", "attempts_sum"),
@@ -58,7 +66,8 @@ _TYPES: Final = ", ".join(
 )
 _ADDED: Final = ", ".join(
     (
-        *(f"{name} = held.{name} + excluded.{name}" for name in _NUMBERS),
+        *(f"{name} = held.{name} + excluded.{name}" for name in _COUNTS),
+        *(f"{name} = {SUM_OF_MS.format(name=name)}" for name in _MS),
         *(f"{name} = {_SUM.format(name=name)}" for name in _HISTOGRAMS),
         "changed_at = clock_timestamp()",
     )

@@ -9,11 +9,12 @@ import pytest
 from django.utils import timezone
 
 from django_jobqueue.domain.histogram import BUCKETS, bucket_of
-from django_jobqueue.models import Rollup
+from django_jobqueue.models import Rollup, Total
 from django_jobqueue.stats.time_window import WEEK
 from django_jobqueue.store import rollup
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.rollup import Count
+from django_jobqueue.store.totals import MOST
 from tests.store.meanwhile import together
 from tests.store.rows import ADD, ago
 
@@ -84,6 +85,24 @@ def test_what_is_added_twice_is_summed_place_by_place(own: OwnConnection) -> Non
     assert (runs[bucket_of(0.05)], runs[bucket_of(7.0)], sum(runs)) == (2, 1, 3)
     assert (waits[bucket_of(2.0)], waits[bucket_of(100.0)], sum(waits)) == (2, 1, 3)
     assert len(runs) == len(waits) == BUCKETS
+
+
+def test_a_sum_that_is_full_refuses_no_further_counts(own: OwnConnection) -> None:
+    """Rows of plain SQL may have waited since the year 1; the counts are written with
+    the outcomes of jobs."""
+    rollup.add(own, [counted(succeeded=1)])
+    for model in (Rollup, Total):
+        model.objects.update(wait_ms=MOST - 1, run_ms=MOST)
+    rollup.add(own, [counted(succeeded=1)])
+    assert total("succeeded") == 2
+    for model in (Rollup, Total):
+        assert model.objects.values_list("wait_ms", "run_ms").get() == (MOST, MOST)
+    hour = timezone.now() - timedelta(days=30)
+    hour = hour.replace(minute=0, second=0, microsecond=0)
+    for minute in (0, 1, 2):
+        make(hour + timedelta(minutes=minute), wait_ms=MOST)
+    fold(own)
+    assert {one.wait_ms for one in Rollup.objects.all()} == {MOST}
 
 
 def test_job_types_and_queues_are_counted_apart(own: OwnConnection) -> None:
