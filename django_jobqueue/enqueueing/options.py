@@ -84,8 +84,7 @@ class TypeOptions(TypedDict, total=False):
     summary: str | None
     """Shown for each job in lists, filled from its data: "order {order_id}"."""
     unique: bool | Iterable[str]
-    """One job with the same data at a time; or the names of the parameters that
-    count."""
+    """One job per data at a time; or the names of the parameters that count."""
     unique_until: Literal["finished", "started", "forever"] | timedelta | float
     """Until when a job is unique: until it is finished, until it is claimed, forever,
     or for this time, in seconds or as a timedelta, after its enqueue."""
@@ -98,8 +97,7 @@ class TypeOptions(TypedDict, total=False):
     debounce_max: timedelta | float
     """How long ``debounce`` may put a job off in all, in seconds or as a timedelta."""
     capture: Iterable[Literal["language", "time_zone", "tenant"]] | Unset
-    """The parts of the enqueue's language, time zone and tenant that the handler
-    inherits."""
+    """The handler inherits the enqueue's language, time zone or tenant."""
     middleware: Iterable[str | Callable[..., Any]]
     """Dotted paths, or callables; they run within those of the settings."""
 
