@@ -243,9 +243,7 @@ class Migration(PostgreSQLMigration):
                 ("end", models.TextField(db_default="", verbose_name="how it ended")),
                 (
                     "rescued",
-                    models.JSONField(
-                        db_default={}, verbose_name="results of its jobs"
-                    ),
+                    models.JSONField(db_default={}, verbose_name="results of its jobs"),
                 ),
                 ("running", models.IntegerField(db_default=0, verbose_name="running")),
                 ("rss", models.BigIntegerField(db_default=0, verbose_name="memory")),

@@ -19,6 +19,7 @@ from django_jobqueue.contrib.alerts.states import AlertEvent
 from django_jobqueue.domain.states import AlertCondition
 from django_jobqueue.stats.conditions import new_crash_text
 from django_jobqueue.text.numbers import number, span
+from django_jobqueue.text.sanitizing import visible
 
 LONGEST_ERROR: Final = 500  # characters
 
@@ -130,8 +131,8 @@ def alert_of(news: News) -> Alert:
         event=news.event,
         condition=news.condition,
         subject=news.subject,
-        text=news.text or _text(news),
-        error=" ".join(news.template.split())[:LONGEST_ERROR],
+        text=_in_a_line(news.text or _text(news)),
+        error=_in_a_line(news.template)[:LONGEST_ERROR],
         job_type=news.job_type,
         fired_at=news.fired_at,
         resolved_at=news.resolved_at,
@@ -184,6 +185,12 @@ def url_of(news: News) -> str:
         return ""
     query = f"?{urlencode(place.query)}" if place.query else ""
     return f"{conf.site_url.rstrip('/')}{path}{query}"
+
+
+def _in_a_line(text: str) -> str:
+    """Without lines and hidden characters of its own: what a remote worker says stands
+    in mails of operators."""
+    return visible(" ".join(text.split()))
 
 
 def _text(news: News) -> str:

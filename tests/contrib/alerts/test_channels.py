@@ -139,6 +139,8 @@ def test_alerts_link_to_the_admin_where_its_address_is_known() -> None:
         "fired", id, "failure_group", str(id), "", FIRED, None, "E", "f", "", ""
     )
     assert alert_of(news).url == ""
+    worded = news._replace(error_class="Oops\n\n  See\x1b\u202e\u2028https://x.example")
+    assert set(alert_of(worded).text).isdisjoint("\n\x1b\u202e\u2028")
     with alerts_to(SITE_URL="https://shop.example/"):
         url = alert_of(news).url
         assert url == f"https://shop.example/admin/jobqueue/failuregroup/{id}/change/"
