@@ -9,6 +9,7 @@ from uuid import UUID
 from django_jobqueue.domain.context import Context
 from django_jobqueue.domain.registry import BULK, OWN_PRIORITY
 from django_jobqueue.enqueueing.handler import job
+from django_jobqueue.exceptions import Fail
 from django_jobqueue.rooms import load, named
 
 # Of all those that go on, in the whole cluster: a count, which somebody waits for, goes
@@ -28,5 +29,8 @@ CONCURRENCY: Final = 2
 def bulk(context: Context, /, **work: str) -> None:
     """Carry on what an operator started, such as a bulk operation, or count one that is
     drafted: the id of its row, by the name of the work."""
+    works = named("chunked_work")
     for name, id in work.items():
-        load(named("chunked_work")[name]).run_job(context, UUID(id))
+        if name not in works:
+            raise Fail(f"No app of INSTALLED_APPS has work that is named {name!r}.")
+        load(works[name]).run_job(context, UUID(id))
