@@ -7,6 +7,7 @@ meanwhile, the next chunk goes on where the last one that was committed ended.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,8 +15,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from django_jobqueue.contrib.privacy import erasure_rows
-from django_jobqueue.contrib.privacy.erasure_rows import Erasure, Position
+from django_jobqueue.contrib.privacy.erasure_rows import ERASURES, Erasure, Position
 from django_jobqueue.contrib.privacy.personal_columns import sources
 from django_jobqueue.contrib.privacy.personal_value import ErasureAct, PersonalValue
 from django_jobqueue.domain.states import Holds, WorkState
@@ -134,13 +134,14 @@ def _advance(
     """Store the place; returns whether all is done, and how long to wait."""
     ended = place.source == len(sources())  # of the pass
     if erasure.state == WorkState.DRAFT:
-        erasure_rows.set_counted(
+        counted = _counted(erasure.counted, hits)
+        ERASURES.set_counted(
             db,
-            erasure,
-            counted=_counted(erasure.counted, hits),
-            examined=examined,
-            position=place,
-            over=ended,
+            erasure.id,
+            counted=json.dumps(counted),
+            examined=erasure.examined + examined,
+            total=sum(one["rows"] for one in counted.values()) if ended else None,
+            position=place.to_json(),
         )
         return ended, 0.0
     passes = erasure.passes + ended
@@ -159,14 +160,14 @@ def _advance(
     changed = Counter(erasure.changed)
     unchanged = (RUNNING, REFUSED)
     changed.update({n: c for n, c in hits.counts.items() if n not in unchanged})
-    erasure_rows.progress(
+    ERASURES.progress(
         db,
-        erasure,
-        changed=changed,
-        remaining=remaining,
+        erasure.id,
+        WorkState.DONE if over else WorkState.RUNNING,
+        changed=json.dumps(changed),
+        remaining=json.dumps(remaining),
         passes=passes,
-        position=Position() if ended else place,
-        over=over,
+        position=(Position() if ended else place).to_json(),
     )
     waits = ended and not over and place.running
     return over, PAUSE * 2.0 ** (passes - 1) if waits else 0.0

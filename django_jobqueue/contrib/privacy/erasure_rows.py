@@ -10,7 +10,6 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.contrib.privacy.personal_value import PersonalValue
-from django_jobqueue.domain.states import WorkState
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.work_rows import WorkTable
 
@@ -132,49 +131,6 @@ def start(db: Database, id: UUID, *, act: str, reason: str, job: UUID | None) ->
     """Draft → queued; False if it is no draft (any more), or is not counted."""
     params = {"id": id, "act": act, "reason": reason, "job": job}
     return bool(db.fetch(START, params))
-
-
-def set_counted(
-    db: Database,
-    erasure: Erasure,
-    *,
-    counted: Mapping[str, Any],
-    examined: int,
-    position: Position,
-    over: bool,
-) -> None:
-    """Write down what was counted, and how far."""
-    total = sum(one["rows"] for one in counted.values()) if over else None
-    ERASURES.set_counted(
-        db,
-        erasure.id,
-        counted=json.dumps(counted),
-        examined=erasure.examined + examined,
-        total=total,
-        position=position.to_json(),
-    )
-
-
-def progress(
-    db: Database,
-    erasure: Erasure,
-    *,
-    changed: Mapping[str, int],
-    remaining: Mapping[str, int],
-    passes: int,
-    position: Position,
-    over: bool,
-) -> None:
-    """Write down what a chunk did, and that it was the last one if ``over``."""
-    ERASURES.progress(
-        db,
-        erasure.id,
-        WorkState.DONE if over else WorkState.RUNNING,
-        changed=json.dumps(changed),
-        remaining=json.dumps(remaining),
-        passes=passes,
-        position=position.to_json(),
-    )
 
 
 def forget(db: Database) -> None:
