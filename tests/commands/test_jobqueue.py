@@ -56,6 +56,12 @@ def test_an_unknown_option_is_answered_with_the_nearest() -> None:
     assert {line: refusal(line) for line in hints} == told
 
 
+def test_what_is_no_text_is_refused() -> None:
+    """Bytes that Python could not decode, and can neither print nor store."""
+    for line in ("pause \udcff", "replay --dry-run --error \udcff", "show \udcff"):
+        assert "this is not UTF-8" in refusal(line)
+
+
 def test_an_unknown_option_shows_the_usage_of_its_subcommand(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -18,6 +18,7 @@ from django_jobqueue.management.jobqueue.database import check, explained, using
 from django_jobqueue.management.jobqueue.parsers import Parser, Subparsers
 from django_jobqueue.management.jobqueue.subcommand import Table
 from django_jobqueue.rooms import named
+from django_jobqueue.text.sanitizing import is_utf8
 
 ENDED_BY_PIPE: Final = 141  # as shells report a program that SIGPIPE ended
 
@@ -108,6 +109,9 @@ class Command(BaseCommand):
 
     def handle(self, *, subcommand: str, **options: Any) -> None:
         """Do what was asked for. Raises CommandError."""
+        for name, value in options.items():  # bytes of a shell that are no text
+            if name not in ("file", "lines") and not is_utf8(value):
+                raise CommandError(f"{name.replace('_', '-')}: this is not UTF-8.")
         is_json = options.get("format") == "json"
         streams = (self.stdout, self.stderr, self.style)
         console = Console(*streams, options["verbosity"], is_json=is_json)
