@@ -190,7 +190,7 @@ class JobQueueAdmin(ModelAdmin):
 
 
 def may(request: HttpRequest, permission: str) -> bool:
-    """Whether the user has this right of the core, such as ``view_archivedjob``, or of
+    """True if the user has this right of the core, such as ``view_archivedjob``, or of
     a room, with its label."""
     is_whole = "." in permission
     return bool(
@@ -199,5 +199,5 @@ def may(request: HttpRequest, permission: str) -> bool:
 
 
 def may_view(request: HttpRequest, model: type[models.Model]) -> bool:
-    """Whether the user may follow a link to an object of this model."""
+    """True if the user may follow a link to an object of this model."""
     return may(request, f"{model._meta.app_label}.view_{model._meta.model_name}")

@@ -25,7 +25,7 @@ View = Callable[..., HttpResponse]
 
 
 def is_refresh(request: HttpRequest) -> bool:
-    """Whether an open page asks what changed."""
+    """True if an open page asks what changed."""
     return request.method == "GET" and HEADER in request.headers
 
 

@@ -25,7 +25,7 @@ INSTALLED: Final = {"site-packages", "dist-packages"}
 
 
 def is_reloaded() -> bool:
-    """Whether this process is the one that is started anew."""
+    """True if this process is the one that is started anew."""
     return os.environ.get(autoreload.DJANGO_AUTORELOAD_ENV) == "true"
 
 

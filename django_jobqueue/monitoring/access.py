@@ -43,7 +43,7 @@ def for_monitoring(view: View) -> View:
 
 
 def may_ask(request: HttpRequest) -> bool:
-    """Whether this request may read metrics. Only the permission needs the database."""
+    """True if this request may read metrics. Only the permission needs the database."""
     return _has_token(request) or _is_allowed(request) or _has_permission(request)
 
 
@@ -63,7 +63,7 @@ def _has_token(request: HttpRequest) -> bool:
 
 
 def _is_allowed(request: HttpRequest) -> bool:
-    """Whether the client's address is in METRICS_ALLOW. What a proxy brings has the
+    """True if the client's address is in METRICS_ALLOW. What a proxy brings has the
     proxy's address, whoever sent it, so it is not."""
     if not conf.metrics_allow or any(name in request.headers for name in PROXIED):
         return False

@@ -30,7 +30,7 @@ _clients: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, _Clients]] = (
 
 
 def is_installed() -> bool:
-    """Whether the extra is installed."""
+    """True if the extra is installed."""
     return find_spec(EXTRA) is not None
 
 

@@ -189,7 +189,7 @@ class EndpointSummary(NamedTuple):
 
 
 def has_any(db: Database) -> bool:
-    """Whether there are endpoints, in the settings of this release or of another."""
+    """True if there are endpoints, in the settings of this release or of another."""
     return bool(db.fetch(HAS_ANY)[0][0])
 
 

@@ -39,13 +39,13 @@ def in_a_line(error: BaseException) -> str:
 
 
 def is_conflict(error: BaseException) -> bool:
-    """Whether another transaction came in between; from psycopg, or from Django."""
+    """True if another transaction came in between; from psycopg, or from Django."""
     cause = error if isinstance(error, psycopg.Error) else error.__cause__
     return getattr(cause, "sqlstate", None) in CONFLICTS
 
 
 def is_contended(error: BaseException) -> bool:
-    """Whether others held a lock for too long, or came in between: the statement is
+    """True if others held a lock for too long, or came in between: the statement is
     rolled back, and the next one may well be done. From psycopg, or a
     StoreUnavailable."""
     cause = error if isinstance(error, psycopg.Error) else error.__cause__
@@ -53,7 +53,7 @@ def is_contended(error: BaseException) -> bool:
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Whether the server answered that it did not do this: for good, or since others
+    """True if the server answered that it did not do this: for good, or since others
     stood in the way. What it refused is not done, not even without an answer."""
     return isinstance(error, psycopg.Error) or is_contended(error)
 
@@ -65,13 +65,13 @@ def server_error(error: BaseException) -> psycopg.Error | None:
 
 
 def is_of_a_row(error: psycopg.Error) -> bool:
-    """Whether some row of a statement is what was refused, for good: others may be
+    """True if some row of a statement is what was refused, for good: others may be
     well."""
     return (error.sqlstate or "").startswith(_ROW_CLASSES) and not is_passing(error)
 
 
 def is_passing(error: psycopg.Error) -> bool:
-    """Whether this error may be gone at the next try."""
+    """True if this error may be gone at the next try."""
     code = error.sqlstate
     if code is None:  # the client's own: connection lost, refused, closed, timed out
         return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)

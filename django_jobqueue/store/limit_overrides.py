@@ -101,7 +101,7 @@ def _write(
 
 
 def is_strict(db: DjangoDatabase, name: str) -> bool:
-    """Whether there is such a limit, whose order is strict."""
+    """True if there is such a limit, whose order is strict."""
     return bool(db.fetch(STRICT, {"name": name}))
 
 

@@ -195,12 +195,12 @@ def announce_after(
 
 
 def in_autocommit(db: DjangoDatabase) -> bool:
-    """Whether a statement that is run now is a transaction by itself."""
+    """True if a statement that is run now is a transaction by itself."""
     return connections[db.alias].get_autocommit()
 
 
 def announces(db: DjangoDatabase, lane: Hashable) -> bool:
-    """Whether the trigger is to announce a job of this lane that is inserted now.
+    """True if the trigger is to announce a job of this lane that is inserted now.
 
     Not if the statement is a transaction by itself, nor if a job of the lane that the
     same commit brings is announced.

@@ -30,7 +30,7 @@ class OutageLog:
 
     @property
     def goes_on(self) -> bool:
-        """Whether some connection could not reach the database, and none could
+        """True if some connection could not reach the database, and none could
         since."""
         return self._goes_on
 

@@ -41,7 +41,7 @@ class Leftover(NamedTuple, Generic[T]):
 
     @property
     def is_locked(self) -> bool:
-        """Whether others stood in the way: they may be gone any moment."""
+        """True if others stood in the way: they may be gone any moment."""
         return is_contended(self.error)
 
 

@@ -153,7 +153,7 @@ class RemoteWorker(NamedTuple):
 
     @property
     def is_to_stop(self) -> bool:
-        """Whether it is to claim nothing more."""
+        """True if it is to claim nothing more."""
         return self.asked in ("drain", "stop", "restart")
 
 
@@ -211,7 +211,7 @@ def end(db: Database, id: int, owner: str, *, how: str) -> str | None:
 
 
 def has_rescuer(db: Database) -> bool:
-    """Whether some process lives that rescues the jobs of dead workers."""
+    """True if some process lives that rescues the jobs of dead workers."""
     return bool(db.fetch(RESCUERS)[0][0])
 
 

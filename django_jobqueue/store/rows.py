@@ -55,7 +55,7 @@ class Job:
 
     @property
     def is_over(self) -> bool:
-        """Whether the job is archived."""
+        """True if the job is archived."""
         return self.status not in ("queued", "running")
 
 

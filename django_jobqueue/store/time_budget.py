@@ -31,7 +31,7 @@ def lower_limit(db: Database, milliseconds: int) -> None:
 
 
 def is_too_long(error: OperationalError) -> bool:
-    """Whether a statement was stopped by its limit."""
+    """True if a statement was stopped by its limit."""
     return isinstance(error.__cause__, psycopg.errors.QueryCanceled)
 
 

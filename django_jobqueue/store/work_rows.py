@@ -205,7 +205,7 @@ class WorkTable(Generic[W]):
 
 
 def is_queued(db: Database, job: UUID) -> bool:
-    """Whether the job that does the work is there."""
+    """True if the job that does the work is there."""
     return bool(db.fetch(IS_QUEUED, {"id": job})[0][0])
 
 

@@ -68,11 +68,11 @@ class Action:
     replaces: ClassVar[Sequence[str]] = ()  # columns that it writes over
 
     def is_allowed(self, request: HttpRequest, row: Any = None) -> bool:
-        """Whether the user may do this, with this object if one is given."""
+        """True if the user may do this, with this object if one is given."""
         return all(may(request, right) for right in self.rights)
 
     def applies_to(self, row: Any) -> bool:
-        """Whether the page of this object offers it."""
+        """True if the page of this object offers it."""
         return True
 
     def replaced(self, request: HttpRequest, row: Any) -> Sequence[Any]:

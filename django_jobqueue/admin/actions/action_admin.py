@@ -106,7 +106,7 @@ class ActionAdmin(JobQueueAdmin):
         return {name: one for name, one in entries.items() if name not in forbidden}
 
     def may_do(self, request: HttpRequest, action: Action, row: Any = None) -> bool:
-        """Whether the user may see these objects and do this with them."""
+        """True if the user may see these objects and do this with them."""
         return self.has_view_permission(request, row) and action.is_allowed(
             request, row
         )

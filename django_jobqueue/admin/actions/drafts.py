@@ -20,7 +20,7 @@ from django_jobqueue.search.selection import Selection
 
 
 def may_draft(request: HttpRequest, bulk_action: str) -> bool:
-    """Whether the user may do this with many jobs at once."""
+    """True if the user may do this with many jobs at once."""
     return all(may(request, right) for right in rights_to_draft(bulk_action))
 
 

@@ -69,7 +69,7 @@ class Draft:
         return planned(self.operation.kind, self.counted, options)
 
     def may_start(self, request: HttpRequest) -> bool:
-        """Whether this user may start it now. Nobody may start it without any job, or
+        """True if this user may start it now. Nobody may start it without any job, or
         prune jobs before they are counted."""
         if self.counted.over and not self.counted.number:
             return False

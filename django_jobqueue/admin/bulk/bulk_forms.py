@@ -96,7 +96,7 @@ class BulkForm(forms.Form):
 
     @property
     def asks_number(self) -> bool:
-        """Whether the number of jobs has to be typed."""
+        """True if the number of jobs has to be typed."""
         return self.number > TYPED_ABOVE
 
     def _ask_number(self) -> None:

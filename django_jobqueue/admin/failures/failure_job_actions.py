@@ -32,7 +32,7 @@ class GroupJobsAction(Action):
     only: ClassVar[tuple[Term, ...]] = ()
 
     def is_allowed(self, request: HttpRequest, row: Any = None) -> bool:
-        """Whether the user may draft it."""
+        """True if the user may draft it."""
         return super().is_allowed(request, row) and may_draft(request, self.bulk_action)
 
     def selection(self, fingerprints: Sequence[UUID]) -> Selection:

@@ -57,7 +57,7 @@ def pill(group: FailureGroup, *, with_assignee: bool = False) -> Any:
 
 
 def is_answered(group: FailureGroup) -> bool:
-    """Whether somebody decided, and it did not come back."""
+    """True if somebody decided, and it did not come back."""
     return state_now(group) in (GroupState.RESOLVED, GroupState.IGNORED)
 
 

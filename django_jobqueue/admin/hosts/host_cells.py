@@ -27,12 +27,12 @@ LABELS: Final[Mapping[str, Any]] = {
 
 
 def is_alive(host: Host) -> bool:
-    """Whether it can hear a request."""
+    """True if it can hear a request."""
     return host.stopped_at is None and host.lease_until > timezones.now()
 
 
 def is_drained(host: Host) -> bool:
-    """Whether it claims nothing, or is asked to."""
+    """True if it claims nothing, or is asked to."""
     return _object(host.desired).get("draining") is True
 
 

@@ -63,7 +63,7 @@ class Argument(NamedTuple):
     to_json: Callable[[Any], Any] | None = None  # of what the field comes to
 
     def is_left_out(self, value: Any) -> bool:
-        """Whether the call does without it, as calls in the code do."""
+        """True if the call does without it, as calls in the code do."""
         if self.default is MISSING:
             return False
         is_same = type(value) is type(self.default) and value == self.default

@@ -39,7 +39,7 @@ class LockedData:
 
     @property
     def has_locks(self) -> bool:
-        """Whether anything is locked."""
+        """True if anything is locked."""
         return bool(self._held)
 
     def shown_of(self, value: Any) -> Any:
@@ -48,7 +48,7 @@ class LockedData:
         return _hidden(masked(value, self._sensitive), self._put_back, ())
 
     def is_replaced(self, path: Path) -> bool:
-        """Whether something was typed in place of a locked value, be it the same."""
+        """True if something was typed in place of a locked value, be it the same."""
         return path in self._held and path not in self._put_back
 
     def read(self, text: str) -> Any:
@@ -235,7 +235,7 @@ def _places(value: Any, shown: Any) -> dict[Path, tuple[Any, Any]]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether both are there and equal; 1 is not "1"."""
+    """True if both are there and equal; 1 is not "1"."""
     return type(one) is type(other) and bool(one == other)
 
 

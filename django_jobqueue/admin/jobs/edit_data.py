@@ -82,7 +82,7 @@ class DataForm(MomentsForm):
 
     @property
     def is_compared(self) -> bool:
-        """Whether the operator saw the changes that this very text makes."""
+        """True if the operator saw the changes that this very text makes."""
         return constant_time_compare(self.data.get("compared", ""), self.digest)
 
     def clean_new_data(self) -> Any:

@@ -81,7 +81,7 @@ class Run(NamedTuple):
 
     @property
     def is_range(self) -> bool:
-        """Whether they have different numbers: a crash gives its number back."""
+        """True if they have different numbers: a crash gives its number back."""
         return self.oldest.number != self.newest.number
 
     @property
@@ -92,7 +92,7 @@ class Run(NamedTuple):
 
     @property
     def is_several(self) -> bool:
-        """Whether attempts are folded into it."""
+        """True if attempts are folded into it."""
         return len(self.attempts) > 1
 
     @property

@@ -55,7 +55,7 @@ class ShownReport:
 
     @property
     def has_progress(self) -> bool:
-        """Whether it told how far it is, in numbers or in words."""
+        """True if it told how far it is, in numbers or in words."""
         return bool(self.text or self.note)
 
 

@@ -214,7 +214,7 @@ def _term(path: Iterable[str], value: str) -> str:
 
 
 def _is_hidden(request: HttpRequest, path: Iterable[str]) -> bool:
-    """Whether a key is sensitive, and this user may not see its values."""
+    """True if a key is sensitive, and this user may not see its values."""
     if may(request, REVEAL_DATA):
         return False
     lists = catalogue.sensitive_keys(request)

@@ -15,7 +15,7 @@ _OPEN: Final = "_jobqueue_open_limits"
 
 
 def sees_keys(request: HttpRequest, limit: str) -> bool:
-    """Whether the user may see the keys of this limit: data of jobs, and none of them
+    """True if the user may see the keys of this limit: data of jobs, and none of them
     sensitive."""
     if not may(request, VIEW_DATA):
         return False

@@ -70,7 +70,7 @@ class PlainChangeList(ChangeList):
 
     @property
     def is_of_range(self) -> bool:
-        """Whether the list is of a range of time."""
+        """True if the list is of a range of time."""
         ranges = (one for one in self.filter_specs if isinstance(one, TimeRangeFilter))
         return any(one.is_used for one in ranges)
 

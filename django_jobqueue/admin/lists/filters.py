@@ -282,7 +282,7 @@ class ReplayedFilter(TermFilter):
         return [("yes", _("replayed")), ("no", _("not replayed"))]
 
     def meant(self, value: str) -> bool:
-        """Whether they were."""
+        """True if they were."""
         if value not in ("yes", "no"):
             raise SelectionError(value)
         return value == "yes"

@@ -109,7 +109,7 @@ class TimeRangeFilter(DateTimeRangeFilter):  # type: ignore[misc]
 
     @property
     def is_used(self) -> bool:
-        """Whether anything was typed."""
+        """True if anything was typed."""
         return any(self.used_parameters.values())
 
     @property

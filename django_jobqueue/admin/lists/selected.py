@@ -86,7 +86,7 @@ class KnownIndexes:
         return index if index.name in self._declared else None
 
     def has_whole(self, table: Table) -> bool:
-        """Whether one finds jobs of this table by whatever is in their data."""
+        """True if one finds jobs of this table by whatever is in their data."""
         if table not in self._whole:
             self._whole[table] = has_data_index(DjangoDatabase(), table)
         return self._whole[table]
@@ -134,7 +134,7 @@ def indexed_part(
 
 
 def _is_indexed(selection: Selection, term: Term, indexes: KnownIndexes) -> bool:
-    """Whether an index finds the jobs that meet this term, however many there are."""
+    """True if an index finds the jobs that meet this term, however many there are."""
     if term.field == "state":
         return term.value in RUNNING
     if term.field == "data":

@@ -59,7 +59,7 @@ class Row(NamedTuple):
 
     @property
     def is_bad(self) -> bool:
-        """Whether something is wrong now."""
+        """True if something is wrong now."""
         return any(cell.is_bad for _column, cell in self.cells)
 
 
@@ -113,7 +113,7 @@ def count(depths: Depths, name: str) -> str:
 
 
 def may_follow(request: HttpRequest, model: str) -> bool:
-    """Whether the user may see this model's page, and it is on this site."""
+    """True if the user may see this model's page, and it is on this site."""
     return may(request, f"view_{model}") and bool(address_of(request, model))
 
 

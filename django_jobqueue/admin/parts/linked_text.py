@@ -92,11 +92,11 @@ def _without_punctuation(url: str) -> str:
 
 
 def _is_alone(url: str, closing: str) -> bool:
-    """Whether the last bracket was opened before the address began."""
+    """True if the last bracket was opened before the address began."""
     return url.count(closing) > url.count(_BRACKETS[closing])
 
 
 def _is_address(url: str) -> bool:
-    """Whether it leads to a host, and nothing of it is masked."""
+    """True if it leads to a host, and nothing of it is masked."""
     host = url.partition("://")[2]
     return MASK not in url and host[:1] not in ("", "/", "?")

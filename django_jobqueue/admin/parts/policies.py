@@ -57,7 +57,7 @@ class PolicyRow(NamedTuple):
 
     @property
     def is_overridden(self) -> bool:
-        """Whether the override is in force."""
+        """True if the override is in force."""
         return self.source is Source.OVERRIDE
 
 

@@ -63,7 +63,7 @@ class Traceback(NamedTuple):
 
     @property
     def has_project_frames(self) -> bool:
-        """Whether there is anything that library frames can fold around."""
+        """True if there is anything that library frames can fold around."""
         return any(part.frames and part.project for part in self.parts)
 
 

@@ -105,7 +105,7 @@ def zone_text(row: Schedule) -> str:
 
 
 def is_overridden(row: Schedule) -> bool:
-    """Whether operators say something else than the code."""
+    """True if operators say something else than the code."""
     overrides = (row.rule_override, row.time_zone_override, row.data_override)
     return any(value is not None for value in overrides)
 

@@ -62,7 +62,7 @@ class Line(NamedTuple):
 
     @property
     def is_overridden(self) -> bool:
-        """Whether operators say something else."""
+        """True if operators say something else."""
         return self.override != display.NOTHING
 
 

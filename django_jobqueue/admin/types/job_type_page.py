@@ -68,7 +68,7 @@ class Failures(NamedTuple):
 
     @property
     def is_cut(self) -> bool:
-        """Whether there may be more failed jobs than were looked at."""
+        """True if there may be more failed jobs than were looked at."""
         return self.examined == MOST_EXAMINED
 
 

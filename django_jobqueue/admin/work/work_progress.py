@@ -58,12 +58,12 @@ class WorkProgress:
 
     @property
     def is_active(self) -> bool:
-        """Whether it goes on."""
+        """True if it goes on."""
         return self.row.state in ACTIVE
 
     @property
     def is_draft(self) -> bool:
-        """Whether it has not started."""
+        """True if it has not started."""
         return bool(self.row.state == WorkState.DRAFT)
 
     @property

@@ -198,7 +198,7 @@ class ShowStack(Action):
 
 
 def is_drained(worker: Any) -> bool:
-    """Whether it claims nothing, or is asked to."""
+    """True if it claims nothing, or is asked to."""
     return bool(worker.state == WorkerState.DRAINING or worker.desired == "drain")
 
 

@@ -148,7 +148,7 @@ def fate_of(worker: Worker) -> list[str]:
 
 
 def is_done(worker: Worker) -> bool:
-    """Whether the worker obeyed the request."""
+    """True if the worker obeyed the request."""
     match worker.desired:
         case "drain":
             return worker.state == WorkerState.DRAINING

@@ -11,7 +11,7 @@ from django_jobqueue.store.on_failure import OnFailure
 
 
 def alerts_are_on() -> bool:
-    """Whether anybody is to be alerted: a channel, or a receiver of a signal."""
+    """True if anybody is to be alerted: a channel, or a receiver of a signal."""
     receivers = signals.alert_fired.receivers or signals.alert_resolved.receivers
     return bool(conf.alerts or receivers)
 

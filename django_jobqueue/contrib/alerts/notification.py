@@ -78,7 +78,7 @@ class Notification(NamedTuple):
 
     @property
     def is_digest(self) -> bool:
-        """Whether it has several alerts."""
+        """True if it has several alerts."""
         return len(self.alerts) + self.others > 1
 
     @property

@@ -342,7 +342,7 @@ def delete(db: Database, job_type: str) -> bool:
 
 
 def are_left(db: Database, job_type: str) -> bool:
-    """Whether jobs of this type are there, waiting, running or archived."""
+    """True if jobs of this type are there, waiting, running or archived."""
     return bool(db.fetch(LEFT, {"job_type": job_type})[0][0])
 
 

@@ -110,7 +110,7 @@ def may(
     job_type: str | None = None,
     queue: str | None = None,
 ) -> bool:
-    """Whether the caller may do this to jobs of this type and queue.
+    """True if the caller may do this to jobs of this type and queue.
 
     None is some job type or queue, and ``*`` is every one. Every answer that depends
     on who asks comes from here, and for lists from ``visible``.
@@ -149,7 +149,7 @@ def may_do(
     *,
     permission: str = "",
 ) -> bool:
-    """Whether the caller may do what the operation does to these jobs. A ``permission``
+    """True if the caller may do what the operation does to these jobs. A ``permission``
     is asked for instead of the operation's."""
     access: Access = getattr(request, _ACCESS)
     caller = caller_of(request)
@@ -173,7 +173,7 @@ def visible(caller: Caller) -> list[Term]:
 
 
 def may_read(caller: Caller, job: Job) -> bool:
-    """Whether the caller may see this job."""
+    """True if the caller may see this job."""
     permission = VIEW_ARCHIVED if job.is_over else VIEW
     return may(caller, Scope.READ, permission, job_type=job.job_type, queue=job.queue)
 
@@ -181,12 +181,12 @@ def may_read(caller: Caller, job: Job) -> bool:
 def may_read_data(
     caller: Caller, *, job_type: str | None = None, queue: str | None = None
 ) -> bool:
-    """Whether the caller may see the data of these jobs, masked."""
+    """True if the caller may see the data of these jobs, masked."""
     return may(caller, Scope.READ_DATA, VIEW_DATA, job_type=job_type, queue=queue)
 
 
 def may_know(caller: Caller, job_type: str) -> bool:
-    """Whether the caller has to do with jobs of this type, in whatever way."""
+    """True if the caller has to do with jobs of this type, in whatever way."""
     return any(may(caller, scope, VIEW, job_type=job_type) for scope in Scope)
 
 

@@ -123,7 +123,7 @@ def digest(secret: str) -> str:
 
 
 def is_right(secret: str, stored: str | None) -> bool:
-    """Whether this is the secret with that digest; None is that of nobody."""
+    """True if this is the secret with that digest; None is that of nobody."""
     equal = hmac.compare_digest(digest(secret), stored or _NOBODY)
     return equal and stored is not None
 

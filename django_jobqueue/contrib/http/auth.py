@@ -151,7 +151,7 @@ def _caller(db: DjangoDatabase, row: TokenRow) -> Caller:
 
 
 def _came_from_this_site(request: HttpRequest) -> bool:
-    """Whether Django's protection would let the request pass, although the views of
+    """True if Django's protection would let the request pass, although the views of
     the API are exempt: with a token there is nothing to forge."""
     protection = CsrfViewMiddleware(_nothing)
     protection.process_request(request)

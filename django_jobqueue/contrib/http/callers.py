@@ -34,7 +34,7 @@ class Caller(Protocol):
         ...
 
     def may(self, scope: str, permission: str) -> bool:
-        """Whether the caller may do this to jobs of these job types and queues.
+        """True if the caller may do this to jobs of these job types and queues.
 
         ``scope`` is ``enqueue``, ``read``, ``read-data``, ``operate``, ``work``
         or ``types``, and ``permission`` the one of Django that the admin asks for.

@@ -87,7 +87,7 @@ def unknown_job_type(name: str, caller: Caller, *, follows: str = "") -> Problem
 
 
 def is_job_id(name: str) -> bool:
-    """Whether this is the id of a job, and so the name of no job type."""
+    """True if this is the id of a job, and so the name of no job type."""
     return _JOB_ID.fullmatch(name) is not None
 
 

@@ -167,5 +167,5 @@ def _unexpected(error: Exception) -> Problem:
 
 
 def is_problem(response: Any) -> bool:
-    """Whether this response is a problem document."""
+    """True if this response is a problem document."""
     return bool(response.headers.get("Content-Type", "") == MEDIA_TYPE)

@@ -49,7 +49,7 @@ class Claim(NamedTuple):
     left: int | None
 
     def is_of(self, held: HeldJob) -> bool:
-        """Whether the job is held by this claim. A job that was sent again before its
+        """True if the job is held by this claim. A job that was sent again before its
         attempt ended has as many left: whoever says so has done it, too."""
         if self.fence is not None:
             return self.fence == held.job.fence

@@ -230,7 +230,7 @@ class Claims:
         return claim_some
 
     def _is_next_idle(self, lane: Lane) -> bool:
-        """Whether this worker, which has jobs, gets no more until it can do one of this
+        """True if this worker, which has jobs, gets no more until it can do one of this
         lane that must run alone."""
         return remote_workers.next_idle(self._db, lane) == self._worker.id
 

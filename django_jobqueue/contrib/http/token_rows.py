@@ -80,13 +80,13 @@ class TokenRow(NamedTuple):
         return "valid" if self.is_valid else "expired"
 
     def expires_soon(self, now: datetime) -> bool:
-        """Whether it is time to replace it."""
+        """True if it is time to replace it."""
         if self.expires_at is None or self.revoked_at is not None:
             return False
         return now < self.expires_at <= now + SOON
 
     def expired_in_use(self, now: datetime) -> bool:
-        """Whether a program used it until it expired lately, and is refused now."""
+        """True if a program used it until it expired lately, and is refused now."""
         if self.expires_at is None or self.revoked_at is not None:
             return False
         if self.last_used_at is None or self.last_used_at < self.expires_at - SOON:

@@ -50,7 +50,7 @@ class WaitingWorkers:
                     members[0].set()
 
     def is_first(self, group: Hashable, woken: threading.Event) -> bool:
-        """Whether this request looks for the jobs of its group."""
+        """True if this request looks for the jobs of its group."""
         with self._lock:
             members = self._groups.get(group)
             return members is not None and members[0] is woken

@@ -129,7 +129,7 @@ def _written_out(steps: list[Signature]) -> Iterator[str]:
 
 
 def is_enqueued(node: ast.Call, canvas: Mapping[int, Canvas]) -> bool:
-    """Whether this enqueues a canvas that stands in the same expression."""
+    """True if this enqueues a canvas that stands in the same expression."""
     match node.func:
         case ast.Call() | ast.BinOp() as owner if id(owner) in canvas:
             return True

@@ -325,7 +325,7 @@ class _Scan:
                 yield self._finding(each, f"{before}{name}", "", advice)
 
     def _is_result(self, name: str) -> bool:
-        """Whether this variable has what an enqueue of Celery's returns."""
+        """True if this variable has what an enqueue of Celery's returns."""
         value = self._assigned.get(name)
         return isinstance(value, ast.Call) and (
             is_enqueued(value, self._canvas)

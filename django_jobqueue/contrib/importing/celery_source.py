@@ -78,14 +78,14 @@ def is_declaration(node: ast.expr, names: dict[str, str]) -> bool:
 
 
 def is_app(node: ast.expr) -> bool:
-    """Whether this is called like an application of Celery's."""
+    """True if this is called like an application of Celery's."""
     if isinstance(node, ast.Name) and "app" in node.id.lower():
         return True
     return "celery" in ast.unparse(node).lower()
 
 
 def enqueues(node: ast.expr) -> bool:
-    """Whether a task is enqueued somewhere in this."""
+    """True if a task is enqueued somewhere in this."""
     return any(
         isinstance(each, ast.Attribute) and each.attr in CALLS
         for each in ast.walk(node)

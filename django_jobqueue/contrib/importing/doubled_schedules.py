@@ -26,7 +26,7 @@ class _Ours(NamedTuple):
     is_declared: bool  # by the code
 
     def does(self, planned: ScheduleDeclaration) -> bool:
-        """Whether its jobs do the same. Operators may want two with other options."""
+        """True if its jobs do the same. Operators may want two with other options."""
         same = (self.job_type, self.data) == (planned.job_type, planned.data)
         is_other = self.name != planned.name
         return (

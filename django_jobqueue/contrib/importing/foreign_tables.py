@@ -73,7 +73,7 @@ SELECT to_jsonb(held)::text FROM jobqueue_schedule AS held
 
 
 def exists(db: Database, table: str) -> bool:
-    """Whether this table is there."""
+    """True if this table is there."""
     return bool(db.fetch(EXISTS, {"table": table})[0][0])
 
 

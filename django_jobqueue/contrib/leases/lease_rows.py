@@ -189,6 +189,6 @@ def take_away(db: Database, names: Sequence[str]) -> list[str]:
 
 
 def lock(db: Database, name: str, token: UUID) -> bool:
-    """Whether a lease is held with this token; then nobody takes it before the open
+    """True if a lease is held with this token; then nobody takes it before the open
     transaction ends."""
     return bool(db.fetch(LOCK, {"name": name, "token": token}))

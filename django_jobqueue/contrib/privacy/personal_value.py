@@ -127,7 +127,7 @@ class PersonalValue:
         return {**selection, "terms": terms}
 
     def _is_meant(self, path: Path) -> bool:
-        """Whether values at this path are; the key may be the end of it."""
+        """True if values at this path are; the key may be the end of it."""
         return path[len(path) - len(self._path) :] == self._path
 
     def _is_number(self, text: str) -> bool:

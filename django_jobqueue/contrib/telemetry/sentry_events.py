@@ -27,7 +27,7 @@ MASKED: Final = ("breadcrumbs", "logentry", "message", "extra")  # parts of an e
 def is_event(
     outcome: Outcome, error: BaseException | None, capture_retries: bool
 ) -> bool:
-    """Whether an attempt that ended so is an event: at its final failure, but not by
+    """True if an attempt that ended so is an event: at its final failure, but not by
     ``Fail`` without a cause, which a handler raises on purpose."""
     if outcome.verb is Verb.RETRY:
         return capture_retries and not outcome.handler_requested
@@ -35,7 +35,7 @@ def is_event(
 
 
 def allows_data() -> bool:
-    """Whether the project wants the data of jobs in events, by ``data_collection`` or
+    """True if the project wants the data of jobs in events, by ``data_collection`` or
     by the older ``send_default_pii``."""
     collected = sentry_sdk.get_client().options.get("data_collection") or {}
     if collected.get("provided_by_user"):

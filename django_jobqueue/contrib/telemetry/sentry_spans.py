@@ -19,7 +19,7 @@ except ImportError:
     traces = None
 
     def has_span_streaming_enabled(options: Any) -> bool:
-        """Whether spans are streamed: never."""
+        """True if spans are streamed: never."""
         return False
 
 

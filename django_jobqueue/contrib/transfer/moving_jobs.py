@@ -190,7 +190,7 @@ def count(db: Database, selection: Selection) -> list[SelectedJobs]:
 
 
 def have_same_tables(one: Database, other: Database) -> bool:
-    """Whether two databases are the same one."""
+    """True if two databases are the same one."""
     return one.fetch(TABLES_IN_USE) == other.fetch(TABLES_IN_USE)
 
 

@@ -67,7 +67,7 @@ class Console:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether somebody sees the output as it is written."""
+        """True if somebody sees the output as it is written."""
         return self.stdout.isatty()
 
     @cached_property
@@ -132,7 +132,7 @@ class Console:
 
     @property
     def can_ask(self) -> bool:
-        """Whether somebody is there to answer."""
+        """True if somebody is there to answer."""
         return sys.stdin.isatty()
 
     def make_sure(

@@ -108,7 +108,7 @@ class Rolling:
 
 
 def is_done(host: Host) -> bool:
-    """Whether it has dealt with the last request, or has ended."""
+    """True if it has dealt with the last request, or has ended."""
     if host.stopped_at is not None:
         return True
     is_dealt_with = host.applied.get("number") == host.desired.get("number")

@@ -73,12 +73,12 @@ class Known(NamedTuple):
 
     @property
     def paused(self) -> bool:
-        """Whether none of its jobs is claimed now."""
+        """True if none of its jobs is claimed now."""
         return is_paused(self.row)
 
     @property
     def is_known(self) -> bool:
-        """Whether its handler is declared here."""
+        """True if its handler is declared here."""
         return registry.get(self.row.name) is not None
 
     @property

@@ -45,7 +45,7 @@ class Edited(NamedTuple):
 
     @property
     def is_done(self) -> bool:
-        """Whether the job has the new data."""
+        """True if the job has the new data."""
         return self.status == "queued" and self.as_seen
 
 

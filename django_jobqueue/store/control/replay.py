@@ -96,5 +96,5 @@ def _replay(
 
 
 def is_erased(db: Database, id: UUID) -> bool:
-    """Whether personal data of this archived job were erased."""
+    """True if personal data of this archived job were erased."""
     return bool(db.fetch(IS_ERASED, {"id": id})[0][0])

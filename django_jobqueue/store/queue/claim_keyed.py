@@ -327,7 +327,7 @@ class KeyedLane(NamedTuple):
 
     @property
     def takes_heads(self) -> bool:
-        """Whether no key has more than one job in a turn."""
+        """True if no key has more than one job in a turn."""
         return self.each == 1 and not self.has_shares
 
 

@@ -46,7 +46,7 @@ class Hold(NamedTuple):
     seconds: float
 
     def is_held(self, keys: set[str]) -> bool:
-        """Whether one of these buckets is its."""
+        """True if one of these buckets is its."""
         return self.job_type in keys or self.limit_key in keys
 
 

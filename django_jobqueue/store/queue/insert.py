@@ -89,7 +89,7 @@ class Known(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether it is still a moment ago."""
+        """True if it is still a moment ago."""
         return 0 <= time.monotonic() - self.since < KNOWN_FOR
 
     def row_of(self, moment: datetime) -> tuple[Any, ...]:
@@ -173,7 +173,7 @@ def _insert_new(
 
 
 def is_archived(db: DjangoDatabase, id: UUID) -> bool:
-    """Whether an archived job has the id; of one that is locked, once that is over.
+    """True if an archived job has the id; of one that is locked, once that is over.
     Raises OperationalError (serialization failure) if it was archived since this
     transaction's snapshot, which cannot see the row, while a unique index can. Nothing
     is left of the try."""

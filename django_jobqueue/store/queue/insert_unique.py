@@ -246,6 +246,6 @@ def _holders(db: DjangoDatabase, new: NewJob, keys: Sequence[UUID]) -> dict[UUID
 
 
 def _is_known(db: DjangoDatabase, new: NewJob) -> bool:
-    """Whether the job type has a row, and so have its followers."""
+    """True if the job type has a row, and so have its followers."""
     names = {new.job_type, *(new.follower_types or ())}
     return db.fetch(KNOWN, new.params()) == [(len(names),)]

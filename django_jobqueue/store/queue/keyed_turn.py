@@ -102,7 +102,7 @@ class KeyLimit(NamedTuple):
 
     @property
     def is_counted(self) -> bool:
-        """Whether some key has a limit, so that running jobs are counted."""
+        """True if some key has a limit, so that running jobs are counted."""
         return self.concurrency is not None or self.most_of_one_key is not None
 
     @property
@@ -133,7 +133,7 @@ class Limits(NamedTuple):
 
     @property
     def are_counted(self) -> bool:
-        """Whether a job that ends may make room for another one."""
+        """True if a job that ends may make room for another one."""
         if self.keys is not None:
             return self.keys.is_counted or self.keys.strict
         return self.is_limited

@@ -211,7 +211,7 @@ class Head(NamedTuple):
 
     @property
     def is_due(self) -> bool:
-        """Whether there is a job to run now."""
+        """True if there is a job to run now."""
         return self.due_in is not None and self.due_in <= 0
 
 

@@ -46,18 +46,18 @@ class NewJob:
 
     @cached_property
     def is_unique(self) -> bool:
-        """Whether there is one such job at a time."""
+        """True if there is one such job at a time."""
         return self.unique_key is not None or self.unique_rule is not None
 
     @cached_property
     def has_more(self) -> bool:
-        """Whether it has something that few jobs have."""
+        """True if it has something that few jobs have."""
         more = any(map(self.options.get, RARE_OPTIONS))
         return bool(more or self.followers or self.is_unique or self.is_keyed)
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether it is due at once, never expires, and has nothing unusual."""
+        """True if it is due at once, never expires, and has nothing unusual."""
         return not any(
             (
                 self.run_after,
@@ -71,7 +71,7 @@ class NewJob:
 
     @cached_property
     def is_of_type(self) -> bool:
-        """Whether all but its data and its unique key is its type's."""
+        """True if all but its data and its unique key is its type's."""
         own = (self.followers, self.expires_at, self.expires_in, self.run_after)
         is_usual = self.usual_delay or not (self.delay or self.moves)
         return (

@@ -18,7 +18,7 @@ SELECT EXISTS (
 def any_remaining(
     db: Database, job_types: Sequence[str], queues: Sequence[str] | None
 ) -> bool:
-    """Whether a job of these types and queues waits, is to be retried, or runs
+    """True if a job of these types and queues waits, is to be retried, or runs
     anywhere. Raises StoreUnavailable."""
     among = None if queues is None else list(queues)
     rows = db.fetch(REMAINING, {"job_types": list(job_types), "queues": among})

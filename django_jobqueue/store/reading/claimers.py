@@ -16,26 +16,26 @@ class Claimer(NamedTuple):
     job_types: frozenset[str]
 
     def serves(self, queue: str) -> bool:
-        """Whether it claims from this queue."""
+        """True if it claims from this queue."""
         return self.queues is None or queue in self.queues
 
     def claims(self, queue: str, job_type: str) -> bool:
-        """Whether it claims jobs of this type from this queue."""
+        """True if it claims jobs of this type from this queue."""
         return self.serves(queue) and job_type in self.job_types
 
 
 def is_alive(worker: WorkerRow) -> bool:
-    """Whether its row and its lease say that this worker lives."""
+    """True if its row and its lease say that this worker lives."""
     return worker.state in ALIVE and worker.lease > 0
 
 
 def has_lapsed(worker: WorkerRow) -> bool:
-    """Whether it should live and does not renew its lease."""
+    """True if it should live and does not renew its lease."""
     return worker.state in ALIVE and not is_alive(worker)
 
 
 def is_claiming(worker: WorkerRow) -> bool:
-    """Whether it lives and claims jobs: it does not drain."""
+    """True if it lives and claims jobs: it does not drain."""
     return is_alive(worker) and worker.state == WorkerState.RUNNING
 
 

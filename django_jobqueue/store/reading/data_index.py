@@ -23,6 +23,6 @@ SELECT EXISTS (
 
 
 def has_data_index(db: Database, table: Table) -> bool:
-    """Whether a GIN index finds jobs of this table by their data."""
+    """True if a GIN index finds jobs of this table by their data."""
     ((index_exists,),) = db.fetch(HAS_DATA_INDEX, {"table": TABLES[table]})
     return bool(index_exists)

@@ -168,7 +168,7 @@ class Crashes(NamedTuple):
     took_along: int = 0  # such attempts at others, whose worker its culprits killed
 
     def is_suspected(self, least: int) -> bool:
-        """Whether its jobs kill workers, or so many deaths may be their doing."""
+        """True if its jobs kill workers, or so many deaths may be their doing."""
         return self.by_culprits > 0 or self.unexplained >= least
 
     @property

@@ -53,7 +53,7 @@ class Progress(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """Whether the job is archived."""
+        """True if the job is archived."""
         return self.status not in QueuedStatus.values
 
     @property

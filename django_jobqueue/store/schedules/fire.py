@@ -211,7 +211,7 @@ def fire(
 
 
 def has_unfinished_job(db: Database, name: str) -> bool:
-    """Whether the last job of this schedule waits or runs."""
+    """True if the last job of this schedule waits or runs."""
     return bool(db.fetch(UNFINISHED, {"name": name})[0][0])
 
 

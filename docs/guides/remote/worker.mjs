@@ -5,7 +5,7 @@ const { JOBQUEUE_URL: URL, JOBQUEUE_TOKEN: TOKEN } = process.env;
 const SLOTS = Number(process.env.SLOTS ?? 4);
 const LEASE = Number(process.env.LEASE ?? 60); // seconds
 
-// What this worker can do: a function for each job type. What it returns is the result.
+// The job types of this worker: a function for each, which returns the result.
 const handlers = {
   "fleet.resize": async ({ image, ms = 0 }, job) => {
     await sleep(ms, job.signal); // your work; it ends when job.signal is aborted
@@ -75,7 +75,7 @@ async function run(job) {
   console.log(job.id, said.status === 200 ? outcome.status : said.id); // stale_fence: not ours
 }
 
-// Renews the lease while jobs run, and stops those that are not wanted any more.
+// Renews the lease while jobs run, and stops jobs that are no longer wanted.
 async function renew() {
   while (true) {
     await sleep((LEASE * 1000) / 3);

@@ -93,7 +93,7 @@ def matches_text(request: HttpRequest, search: JobSearch) -> str:
 
 
 def is_visible(request: HttpRequest, search: JobSearch) -> bool:
-    """Whether this user might have made this search: who may not see a value must not
+    """True if this user might have made this search: who may not see a value must not
     learn from the result where it is."""
     selections = selections_of(search)
     if not _tables(request, search):

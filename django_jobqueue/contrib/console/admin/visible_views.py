@@ -135,7 +135,7 @@ def replaced(row: SavedView) -> tuple[str, str, bool]:
 
 
 def may_change(request: HttpRequest, row: SavedView) -> bool:
-    """Whether it is one's own, or shared, and one may share."""
+    """True if it is one's own, or shared, and one may share."""
     if row.owner == name_of(request):
         return may(request, ADD)
     return row.is_shared and may(request, SHARE)
@@ -162,7 +162,7 @@ def _view(
 
 
 def _is_hidden(request: HttpRequest, query: str) -> bool:
-    """Whether it searches for values of data that this user may not see."""
+    """True if it searches for values of data that this user may not see."""
     try:
         searches = parsed(query).getlist(SEARCH_VAR)
         terms = [term for text in searches for term in tokens(text)]

@@ -221,7 +221,7 @@ class Top(App[None]):
 
     @property
     def _is_drawn(self) -> bool:
-        """Whether there is something to show figures on; not at the very end."""
+        """True if there is something to show figures on; not at the very end."""
         return self.is_running and bool(self.query("#problem"))
 
     def on_has_read(self, message: HasRead) -> None:
