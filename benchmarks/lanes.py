@@ -81,7 +81,8 @@ def main() -> None:
 
 def measure(db: OwnConnection, number: int, times: Times) -> None:
     """Some looks at so many lanes in both states."""
-    from django_jobqueue.workers.claiming.lane_scanner import Lanes, LaneScanner
+    from django_jobqueue.workers.claiming.known_lanes import Lanes
+    from django_jobqueue.workers.claiming.lane_scanner import LaneScanner
 
     scanner = LaneScanner(db, Lanes())
     db.run("TRUNCATE jobqueue_queuedjob")

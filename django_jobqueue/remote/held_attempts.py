@@ -29,7 +29,7 @@ from django_jobqueue.exceptions import (
 from django_jobqueue.execution.attempt_outcome import outcome_unstarted, stored_backoff
 from django_jobqueue.execution.signal_sender import announce_outcome
 from django_jobqueue.store.connection import Database, DjangoDatabase, OwnConnection
-from django_jobqueue.store.queue import finish
+from django_jobqueue.store.queue import finish, finish_unsuccessful
 from django_jobqueue.store.queue.finish import Finished, Holder
 from django_jobqueue.store.queue.holds import Hold, hold
 from django_jobqueue.store.remote_workers import HeldJob
@@ -135,7 +135,7 @@ class HeldAttempts:
 
     def _write_one(self, held: HeldJob, finished: Finished, db: Database) -> bool:
         succeeded = finished.outcome.verb is Verb.SUCCEED
-        verb = finish.succeed if succeeded else finish.end
+        verb = finish.succeed if succeeded else finish_unsuccessful.end
         if verb(db, self._holder, [finished], time.monotonic()):
             return False
         if finished.outcome.hold is not None:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from django_jobqueue.domain import followers, key_limits, unique_keys, weights
 from django_jobqueue.domain.job_options import COLUMNS, OVERRIDES
-from django_jobqueue.domain.rates import NO_RATE
 from django_jobqueue.domain.registry import Declaration
 from django_jobqueue.domain.unique_rule import UniqueRule
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.declaring import Declaring, seconds_of
 from django_jobqueue.store.fitting_names import FITS, fitting
 from django_jobqueue.store.notify import News
-from django_jobqueue.store.queue import buckets
-from django_jobqueue.store.rows import Overrides
 from django_jobqueue.text.json_reading import read_json
 
 # The columns that hold the declaration, and their types.
@@ -45,30 +42,6 @@ DECLARING_IN_PART: Final = Declaring("jobqueue_jobtype", DECLARED, changed=OF_PR
 DECLARING_LIMITS: Final = Declaring(
     "jobqueue_keylimit", {"concurrency": "int", "rate": "text", "strict": "boolean"}
 )
-
-_OF_KEYS: Final = f"""
-  FROM jobqueue_keyoverride AS said
- WHERE {buckets.OF_LIMIT.format(column="said.limit_key", name="held.name")}
-"""
-IN_FORCE: Final = f"""
-SELECT type.name, type.priority_override, type.max_attempts_override,
-       type.timeout_override,
-       CASE type.concurrency_override WHEN -1 THEN NULL
-            ELSE coalesce(type.concurrency_override, type.concurrency) END,
-       type.limit_name,
-       CASE held.concurrency_override WHEN -1 THEN NULL
-            ELSE coalesce(held.concurrency_override, held.concurrency) END,
-       (SELECT max(CASE said.concurrency WHEN -1 THEN 2147483647
-                        ELSE said.concurrency END) {_OF_KEYS}),
-       {buckets.IN_FORCE.format(row="type")} IS NOT NULL,
-       {buckets.IN_FORCE.format(row="held")} IS NOT NULL
-         OR EXISTS (SELECT {_OF_KEYS} AND said.rate <> '{NO_RATE}'),
-       EXISTS (SELECT {_OF_KEYS} AND said.share > 1),
-       type.weight_rule IS NOT NULL, coalesce(held.strict, false)
-  FROM jobqueue_jobtype AS type
-  LEFT JOIN jobqueue_keylimit AS held ON held.name = type.limit_name
-"""
-IN_FORCE_OF: Final = f"{IN_FORCE} WHERE type.name = ANY (%(names)s::text[])"
 
 NEWEST: Final = f"""
 SELECT created_at, name FROM jobqueue_jobtype AS type
@@ -189,18 +162,6 @@ def declare_in_part(db: Database, declaration: Declaration) -> None:
     """Write this declaration of a program; of a row that is there only what programs
     can say."""
     DECLARING_IN_PART.write(db, json.dumps([_row(declaration)]))
-
-
-def overrides(
-    db: Database, names: Collection[str] | None = None
-) -> dict[str, Overrides]:
-    """The overrides of each of these job types, by default of all, and the limits in
-    force."""
-    if names is None:
-        rows = db.fetch(IN_FORCE)
-    else:
-        rows = db.fetch(IN_FORCE_OF, {"names": sorted(names)}) if names else []
-    return {name: Overrides(*values) for name, *values in rows}
 
 
 def newest(

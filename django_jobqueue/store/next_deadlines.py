@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from django_jobqueue.store.connection import Database
-from django_jobqueue.store.queue.claim import NEXT_QUARANTINED, quarantine_params
+from django_jobqueue.store.queue.claim_quarantined import (
+    NEXT_QUARANTINED,
+    quarantine_params,
+)
 from django_jobqueue.store.queue.expire import NEXT_EXPIRY
 from django_jobqueue.store.schedules.due_schedules import NEXT_FIRING
 from django_jobqueue.store.worker_rows import NEXT_LAPSE

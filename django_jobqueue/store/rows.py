@@ -114,23 +114,6 @@ def claimed_jobs(rows: Iterable[tuple[Any, ...]]) -> list[ClaimedJob]:
 _as_claimed = partial(tuple.__new__, ClaimedJob)  # a third of what _make() takes
 
 
-class Overrides(NamedTuple):
-    """An operator's overrides of a job type; None is not set."""
-
-    priority: int | None
-    max_attempts: int | None
-    timeout: timedelta | None
-    concurrency: int | None
-    limit_name: str | None = None  # its limit by key
-    key_concurrency: int | None = None  # the limit of each key
-    most_of_one_key: int | None = None  # the greatest that is said of one key alone
-    has_rate: bool = False  # of starts
-    key_has_rate: bool = False  # each key of its limit, or some
-    keys_have_shares: bool = False  # some of them: more than one job in a turn
-    counts_weights: bool = False  # one of these rates
-    keys_keep_order: bool = False  # a key waits for the retry of its first job
-
-
 class Lane(NamedTuple):
     """A queue, a priority and a job type: what a claim reads in order."""
 

@@ -27,10 +27,21 @@ from django_jobqueue.execution.signal_sender import (
     announce_rescued,
 )
 from django_jobqueue.processes import identity
-from django_jobqueue.store import job_types, worker_rows
+from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.find import find
-from django_jobqueue.store.queue import claim, expire, finish, lanes
+from django_jobqueue.store.queue import (
+    expire,
+    finish,
+    finish_unsuccessful,
+    lanes,
+    limits_in_force,
+)
+from django_jobqueue.store.queue.claim_quarantined import (
+    claim_quarantined,
+    next_quarantined,
+    quarantined_lanes,
+)
 from django_jobqueue.store.queue.finish import Finished, Holder
 from django_jobqueue.store.queue.hand_over import hand_over
 from django_jobqueue.store.queue.keyed_turn import KeyTurns
@@ -145,7 +156,7 @@ class InlineWorker:
     def tidy(self) -> None:
         """Do what the engine does besides: look at what operators say, expire, and
         rescue from dead workers."""
-        self._policies.update(job_types.overrides(self.db))
+        self._policies.update(limits_in_force.overrides(self.db))
         while expired := expire.expire(self.db):
             announce_expired(expired, send=signals.send)
         lost = worker_rows.give_up(self.db)
@@ -159,7 +170,7 @@ class InlineWorker:
 
     def next_in(self) -> float | None:
         """Seconds until something happens by itself; None if nothing will."""
-        quarantined = claim.next_quarantined(
+        quarantined = next_quarantined(
             self.db, self._policies.names, self._queues, keeps_rates=False
         ).due_in
         lapse = worker_rows.next_lapse(self.db).due_in
@@ -194,15 +205,13 @@ class InlineWorker:
         served before, so those of one priority go by their first jobs."""
         names, queues = self._policies.names, self._queues
         due = [head for head in self._scan() if head.is_due]
-        alone = claim.quarantined_lanes(self.db, names, queues, keeps_rates=False)
+        alone = quarantined_lanes(self.db, names, queues, keeps_rates=False)
         return self._turns.in_turn(due, alone)
 
     def _claim_quarantined(self, lane: Lane) -> list[ClaimedJob]:
         """Take a job that a worker would run in a process of its own."""
         worker, types, queues = self._registered(), [lane.job_type], [lane.queue]
-        return claim.claim_quarantined(
-            self.db, worker, types, queues, keeps_rates=False
-        )
+        return claim_quarantined(self.db, worker, types, queues, keeps_rates=False)
 
     def _registered(self) -> int:
         """The id of this worker's row, which is written when it is first needed."""
@@ -248,7 +257,7 @@ class InlineWorker:
             return
         if not attempt.committed:
             succeeded = finished.outcome.verb is Verb.SUCCEED
-            verb = finish.succeed if succeeded else finish.end
+            verb = finish.succeed if succeeded else finish_unsuccessful.end
             refused = verb(self.db, holder, [finished], finished.ended)
         if not refused:
             self._counters.add([(attempt, finished)])

@@ -37,10 +37,9 @@ from django_jobqueue.store.notify import News
 from django_jobqueue.store.partial_batches import BRIEF
 from django_jobqueue.store.queue.finish import Finished, Holder
 from django_jobqueue.store.rows import ClaimedJob
-from django_jobqueue.workers.claiming.cancellation_poll import CancellationPoll
 from django_jobqueue.workers.claiming.claimer import Claimer
 from django_jobqueue.workers.claiming.dispatcher import Dispatcher
-from django_jobqueue.workers.claiming.policies import Policies
+from django_jobqueue.workers.claiming.policies import CancellationPoll, Policies
 from django_jobqueue.workers.claiming.quarantine_dispatcher import QuarantineDispatcher
 from django_jobqueue.workers.completing.completer import Completer
 from django_jobqueue.workers.executors.base import (

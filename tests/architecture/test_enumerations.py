@@ -25,7 +25,10 @@ PARTIAL: dict[tuple[str, str], str] = {
     ("search/selection.py", "ValueType"): "others are compared with their column",
     ("search/values.py", "ValueType"): "others have no fixed values",
     ("store/bulk/skips.py", "SkipReplayed"): "none skips nothing",
-    ("store/queue/finish.py", "Verb"): "a hand-over has a statement of its own",
+    (
+        "store/queue/finish_unsuccessful.py",
+        "Verb",
+    ): "a hand-over has a statement of its own",
     ("workers/completing/counters.py", "Verb"): "what is handed over has not ended",
 }
 

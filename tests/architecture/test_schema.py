@@ -39,7 +39,7 @@ ERROR = {"error_class", "error_message", "fingerprint"}
 LIMIT = {"effective_max_attempts"}
 ARCHIVING = {
     "store/queue/finish.py SUCCEED": ALWAYS | STARTED | {"result"},
-    "store/queue/finish.py END": ALWAYS | STARTED | ERROR | LIMIT,
+    "store/queue/finish_unsuccessful.py END": ALWAYS | STARTED | ERROR | LIMIT,
     "store/queue/rescue.py RESCUE": ALWAYS | STARTED | ERROR | LIMIT,
     "store/queue/rescue.py TAKE_OVER": ALWAYS | STARTED | ERROR | LIMIT,
     "store/control/cancel.py CANCEL": ALWAYS | LIMIT | {"error_message"},

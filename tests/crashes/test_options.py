@@ -50,7 +50,7 @@ SLOTS = {
 CONSTANTS = {
     **BRISK,
     **QUARANTINE,
-    "workers.claiming.cancellation_poll.POLL_EVERY": 0.2,
+    "workers.claiming.policies.POLL_EVERY": 0.2,
 }
 DATA = "jsonb_build_object('journal', %s::text, 'word', %s::text)"
 PLAIN_SQL = f"""

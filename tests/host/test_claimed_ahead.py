@@ -21,6 +21,7 @@ from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import claim
+from django_jobqueue.store.queue.claim_quarantined import claim_quarantined
 from django_jobqueue.workers.unfinished_jobs_dump import UnfinishedJobsDump
 from tests.execution.test_attempt import attempt_of
 from tests.host.lost import held_by
@@ -86,7 +87,7 @@ def test_each_of_many_poison_jobs_starts_as_often_as_it_may(
     for _ in range(3 * len(poison)):
         worker = register(own)
         claimed = claim.claim(own, worker, [lane()], 1 + ahead)
-        claimed = claimed or claim.claim_quarantined(own, worker, [ADD], None)
+        claimed = claimed or claim_quarantined(own, worker, [ADD], None)
         starts[claimed[0].id] += 1
         host.kill(worker, claimed[0].id)
     assert starts == dict.fromkeys(poison, 3)

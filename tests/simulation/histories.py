@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from django_jobqueue.store.queue.keyed_turn import Limits
+from django_jobqueue.store.queue.limits_in_force import Limits
 from tests.simulation.hosts import POLL_INTERVAL, Host, Patches
 from tests.simulation.world import FAR, LANES, LIMITS, Row, World
 

@@ -16,24 +16,23 @@ from django_jobqueue.processes import idle, worker_relay
 from django_jobqueue.processes.worker_relay import WorkerNews, WorkerRelay
 from django_jobqueue.store.notify import JobElsewhere
 from django_jobqueue.store.queue import claim, keyed_turn, lane_turn, lanes, release
-from django_jobqueue.store.queue.keyed_turn import Limits
 from django_jobqueue.store.queue.lanes import Head
+from django_jobqueue.store.queue.limits_in_force import Limits
 from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.workers.claiming import (
-    cancellation_poll,
     claimer,
     dispatcher,
+    known_lanes,
     lane_scanner,
     lane_selection,
     next_starts,
+    policies,
     slow_scans,
-    time_share,
-    unconfirmed_claims,
 )
 from django_jobqueue.workers.claiming.claimer import Claimer
 from django_jobqueue.workers.claiming.dispatcher import Dispatcher
 from django_jobqueue.workers.claiming.next_step import FIRST
-from django_jobqueue.workers.executors import start_rate
+from django_jobqueue.workers.executors import base as executors
 from django_jobqueue.workers.executors.base import Executor, ExecutorCallbacks
 from tests.simulation.world import LIMITS, Row, World
 
@@ -48,15 +47,14 @@ TIMED: Final = (
     claimer,
     dispatcher,
     idle,
+    executors,
     keyed_turn,
+    known_lanes,
     lane_scanner,
     lane_selection,
     next_starts,
     second_checks,
     slow_scans,
-    start_rate,
-    time_share,
-    unconfirmed_claims,
     worker_relay,
 )
 
@@ -67,10 +65,10 @@ class Patches:
     world: ClassVar[World]
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        patch.setattr(slow_scans, "SLOW", 60.0)
+        patch.setattr(lane_scanner, "SLOW", 60.0)
         for module in TIMED:
             patch.setattr(module, "time", self)
-        for module in (cancellation_poll, dispatcher, lane_selection):
+        for module in (policies, dispatcher, lane_selection):
             patch.setattr(module, "conf", CONF)
         patch.setattr(next_starts, "random", self)
         patch.setattr(dispatcher, "PolicyReader", PolicyReader)

@@ -17,8 +17,8 @@ from uuid import UUID
 
 import greenlet
 
-from django_jobqueue.store.queue.keyed_turn import KeyLimit, Limits
 from django_jobqueue.store.queue.lanes import FRESH, START, Head, LaneMark, Mark
+from django_jobqueue.store.queue.limits_in_force import KeyLimit, Limits
 from django_jobqueue.store.rows import ClaimedJob, Lane
 
 WALK: Final = 3  # keys that a claim looks at

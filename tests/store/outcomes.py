@@ -11,7 +11,7 @@ from django_jobqueue.domain.fingerprints import Fingerprint
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.domain.states import AttemptEnd
 from django_jobqueue.store.connection import Database
-from django_jobqueue.store.queue import finish
+from django_jobqueue.store.queue import finish, finish_unsuccessful
 from django_jobqueue.store.queue.finish import Finished, Holder
 from django_jobqueue.store.rows import ClaimedJob
 
@@ -90,4 +90,6 @@ def report(db: Database, holder: Holder, *finished: Finished) -> set[UUID]:
     good = [f for f in finished if f.outcome.verb is Verb.SUCCEED]
     others = [f for f in finished if f.outcome.verb is not Verb.SUCCEED]
     refused = finish.succeed(db, holder, good, 100.0) if good else set()
-    return refused | (finish.end(db, holder, others, 100.0) if others else set())
+    return refused | (
+        finish_unsuccessful.end(db, holder, others, 100.0) if others else set()
+    )

@@ -24,12 +24,13 @@ from django_jobqueue.models import (
     Worker,
 )
 from django_jobqueue.stats.why_not_running import Reasons, why_not
-from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import Database, DjangoDatabase
-from django_jobqueue.store.queue import claim
-from django_jobqueue.store.queue.keyed_turn import KeyTurns, Limits
+from django_jobqueue.store.queue import limits_in_force
+from django_jobqueue.store.queue.claim_quarantined import claim_quarantined
+from django_jobqueue.store.queue.keyed_turn import KeyTurns
 from django_jobqueue.store.queue.lane_turn import fill, turn_of
 from django_jobqueue.store.queue.lanes import LaneMark
+from django_jobqueue.store.queue.limits_in_force import Limits
 from django_jobqueue.store.rows import ClaimedJob, Lane
 from tests.sample.jobs import write_keyed
 from tests.store.rows import KEYED, make_many, register
@@ -110,7 +111,7 @@ def declare(name: str) -> None:
 def limits_of(name: str) -> Limits:
     """What a worker believes that has read this."""
     declare(name)
-    return Limits.in_force(job_types.overrides(DjangoDatabase())[KEYED])
+    return Limits.in_force(limits_in_force.overrides(DjangoDatabase())[KEYED])
 
 
 def claims(db: Database, worker: int, limits: Limits) -> list[ClaimedJob]:
@@ -194,8 +195,7 @@ def test_nor_does_a_claim_of_quarantined_jobs(db: DjangoDatabase) -> None:
     def check(in_force: str) -> None:
         declare(in_force)
         tries = [
-            claim.claim_quarantined(db, worker, [KEYED], None)
-            for _ in range(WAITING + 1)
+            claim_quarantined(db, worker, [KEYED], None) for _ in range(WAITING + 1)
         ]
         assert sum(map(len, tries)) == (WAITING if in_force in UNLIMITED else 1)
 

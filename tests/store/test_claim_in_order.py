@@ -18,7 +18,12 @@ from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.domain.states import AttemptEnd
 from django_jobqueue.models import JobType, KeyLimit, KeyOverride, QueuedJob
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.queue import claim, finish, release, rescue
+from django_jobqueue.store.queue import (
+    finish,
+    finish_unsuccessful,
+    release,
+    rescue,
+)
 from django_jobqueue.store.queue.claim_keyed import (
     LOCK_LIMIT,
     KeyedLane,
@@ -26,6 +31,7 @@ from django_jobqueue.store.queue.claim_keyed import (
     next_retry,
 )
 from django_jobqueue.store.queue.claim_keyed_rated import claim_keyed_rated
+from django_jobqueue.store.queue.claim_quarantined import claim_quarantined
 from django_jobqueue.store.queue.claim_weighed import claim_keyed_weighed
 from django_jobqueue.store.queue.finish import Finished, Holder
 from django_jobqueue.store.rows import ClaimedJob, Lane
@@ -100,7 +106,7 @@ def words(jobs: list[ClaimedJob]) -> list[str]:
 def end(db: OwnConnection, worker: int, job: ClaimedJob, outcome: Outcome) -> None:
     """An attempt came to this."""
     now, holder = time.monotonic(), Holder(worker, "host:1", "")
-    verb = finish.succeed if outcome.verb is Verb.SUCCEED else finish.end
+    verb = finish.succeed if outcome.verb is Verb.SUCCEED else finish_unsuccessful.end
     finished = [Finished(job.id, job.fence, outcome, 0.001, now)]
     assert verb(db, holder, finished, now) == set()
 
@@ -152,7 +158,7 @@ def test_a_snooze_and_a_rescue_and_its_quarantine_hold_the_key_as_well(
     assert QueuedJob.objects.get(pk=a1.id).quarantined
     third = register(own, "host:3")
     assert take(own, third, lane_of()) == []
-    assert words(claim.claim_quarantined(own, third, [KEYED], None)) == ["a1"]
+    assert words(claim_quarantined(own, third, [KEYED], None)) == ["a1"]
     assert take(own, third, lane_of()) == []
 
 
@@ -254,7 +260,7 @@ class Storm:
         worker = self.chance.choice(self.workers)
         keyed = lane_of(first=self.chance.choice(["", f"{KEYED} b"]))
         self._started(worker, self.take(self.db, worker, keyed))
-        alone = claim.claim_quarantined(self.db, worker, [KEYED], None)
+        alone = claim_quarantined(self.db, worker, [KEYED], None)
         self._started(worker, alone)
         waiting = QueuedJob.objects.filter(status="queued").exclude(fence=0)
         if waiting and self.chance.random() < 0.5:

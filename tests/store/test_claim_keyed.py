@@ -11,6 +11,10 @@ from django_jobqueue.models import JobType, KeyLimit, Queue, QueuedJob
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import claim, claim_keyed, finish
 from django_jobqueue.store.queue.claim_keyed import KeyedLane
+from django_jobqueue.store.queue.claim_quarantined import (
+    claim_quarantined,
+    next_quarantined,
+)
 from django_jobqueue.store.queue.finish import Finished, Holder
 from django_jobqueue.store.queue.lanes import START
 from django_jobqueue.store.rows import ClaimedJob, Lane
@@ -202,14 +206,14 @@ def test_a_quarantined_job_counts_against_its_key_and_waits_for_it(
     QueuedJob.objects.filter(quarantined=True).update(limit_key=None)
     (first,) = take(own, holder)
 
-    (alone,) = claim.claim_quarantined(own, holder, [KEYED], None)
+    (alone,) = claim_quarantined(own, holder, [KEYED], None)
     assert keys([alone]) == "b"
-    assert claim.claim_quarantined(own, holder, [KEYED], None) == []
-    waits = claim.next_quarantined(own, [KEYED], None)
+    assert claim_quarantined(own, holder, [KEYED], None) == []
+    waits = next_quarantined(own, [KEYED], None)
     assert (waits.due_in, waits.is_held_back) == (None, True)
     succeed(own, holder, [first])
-    assert claim.next_quarantined(own, [KEYED], None).due_in == 0
-    (alone,) = claim.claim_quarantined(own, holder, [KEYED], None)
+    assert next_quarantined(own, [KEYED], None).due_in == 0
+    (alone,) = claim_quarantined(own, holder, [KEYED], None)
     enqueue_keys("a")
 
     assert keys([alone]) == "a"

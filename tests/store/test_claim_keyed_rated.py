@@ -13,9 +13,12 @@ from django.utils import timezone
 from django_jobqueue import Rate
 from django_jobqueue.models import Bucket, JobType, KeyLimit, KeyOverride, QueuedJob
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.queue import claim
 from django_jobqueue.store.queue.claim_keyed import KeyedLane
 from django_jobqueue.store.queue.claim_keyed_rated import claim_keyed_rated
+from django_jobqueue.store.queue.claim_quarantined import (
+    claim_quarantined,
+    next_quarantined,
+)
 from django_jobqueue.store.queue.holds import Hold, hold
 from django_jobqueue.store.rows import ClaimedJob, Lane
 from tests.store.meanwhile import together
@@ -90,11 +93,11 @@ def test_the_rate_of_the_type_and_limits_hold_too(
 def test_a_quarantined_job_spends_of_its_key(own: OwnConnection, holder: int) -> None:
     KeyLimit.objects.update(rate="1/60s burst 1")
     enqueue_keys("aab", quarantined=True)
-    first = claim.claim_quarantined(own, holder, [KEYED], None)
-    second = claim.claim_quarantined(own, holder, [KEYED], None)
+    first = claim_quarantined(own, holder, [KEYED], None)
+    second = claim_quarantined(own, holder, [KEYED], None)
     assert keys(first + second) == "ab"
-    assert claim.claim_quarantined(own, holder, [KEYED], None) == []
-    waits = claim.next_quarantined(own, [KEYED], None)
+    assert claim_quarantined(own, holder, [KEYED], None) == []
+    waits = next_quarantined(own, [KEYED], None)
     assert (waits.due_in, waits.is_held_back) == (None, True)
     enqueue_keys("b")
     assert take(own, holder)[0] == ""

@@ -9,6 +9,7 @@ from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.models import JobType, Queue
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import claim, finish
+from django_jobqueue.store.queue.claim_quarantined import claim_quarantined
 from django_jobqueue.store.queue.finish import Finished, Holder
 from tests.store.meanwhile import (
     Background,
@@ -154,7 +155,7 @@ def test_a_quarantined_job_is_claimed_alone(own: OwnConnection, holder: int) -> 
     make(run_after=ago(20))
     make(quarantined=True, queue="another", run_after=ago(15))
     served = ["default", "c"]
-    got = [claim.claim_quarantined(own, holder, [ADD], served) for _ in range(3)]
+    got = [claim_quarantined(own, holder, [ADD], served) for _ in range(3)]
     assert [[job.id for job in jobs] for jobs in got] == [[first], [second], []]
 
 
@@ -165,9 +166,7 @@ def test_a_job_that_another_transaction_locked_is_not_waited_for_to_run_it_alone
     free = make(quarantined=True, run_after=ago(5))
     with open_transaction(other) as transaction:
         transaction.lock(locked)
-        claiming = background(
-            partial(claim.claim_quarantined, own, holder, [ADD], None)
-        )
+        claiming = background(partial(claim_quarantined, own, holder, [ADD], None))
         eventually(lambda: claiming.done() or waiting())
         assert waiting() == 0
     assert ids(claiming.result(30)) == {free}
@@ -182,10 +181,10 @@ def test_a_job_that_runs_alone_keeps_to_the_limit_and_the_pause_of_its_type(
     names = [LIMITED, ADD]
     (first,) = claim.claim_limited(own, holder, [lane(LIMITED)], 5)
     # What may not run does not hide another one.
-    assert ids(claim.claim_quarantined(own, holder, names, None)) == {hidden}
-    assert claim.claim_quarantined(own, holder, names, None) == []
+    assert ids(claim_quarantined(own, holder, names, None)) == {hidden}
+    assert claim_quarantined(own, holder, names, None) == []
     _succeed(own, holder, [first])
     JobType.objects.filter(name=LIMITED).update(paused=True)
-    assert claim.claim_quarantined(own, holder, names, None) == []
+    assert claim_quarantined(own, holder, names, None) == []
     JobType.objects.filter(name=LIMITED).update(paused=False)
-    assert ids(claim.claim_quarantined(own, holder, names, None)) == {quarantined}
+    assert ids(claim_quarantined(own, holder, names, None)) == {quarantined}

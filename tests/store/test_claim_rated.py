@@ -15,7 +15,11 @@ from django_jobqueue import Rate
 from django_jobqueue.models import Bucket, KeyLimit, QueuedJob
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.control import prune
-from django_jobqueue.store.queue import buckets, claim, job_weights
+from django_jobqueue.store.queue import buckets, job_weights
+from django_jobqueue.store.queue.claim_quarantined import (
+    claim_quarantined,
+    next_quarantined,
+)
 from django_jobqueue.store.queue.claim_rated import claim_rated
 from django_jobqueue.store.queue.holds import Hold, hold
 from tests.store.meanwhile import together
@@ -118,15 +122,15 @@ def test_quarantined_jobs_keep_to_the_rate(own: OwnConnection, holder: int) -> N
     rated(Rate(2, per=60, burst=1))
     for _ in range(2):
         make("rated", quarantined=True)
-    (first,) = claim.claim_quarantined(own, holder, ["rated"], None)
-    assert claim.claim_quarantined(own, holder, ["rated"], None) == []
-    waits = claim.next_quarantined(own, ["rated"], None)
+    (first,) = claim_quarantined(own, holder, ["rated"], None)
+    assert claim_quarantined(own, holder, ["rated"], None) == []
+    waits = next_quarantined(own, ["rated"], None)
     assert (waits.due_in, waits.is_held_back) == (None, True)
     assert claim_rated(own, holder, [lane("rated")], 1)[0] == []
-    assert claim.next_quarantined(own, ["rated"], None, keeps_rates=False).due_in == 0
+    assert next_quarantined(own, ["rated"], None, keeps_rates=False).due_in == 0
     pass_time(30)
-    assert claim.next_quarantined(own, ["rated"], None).due_in == 0
-    (second,) = claim.claim_quarantined(own, holder, ["rated"], None)
+    assert next_quarantined(own, ["rated"], None).due_in == 0
+    (second,) = claim_quarantined(own, holder, ["rated"], None)
     assert first.id != second.id
 
 
@@ -136,7 +140,7 @@ def test_what_cannot_start_spends_nothing(own: OwnConnection, holder: int) -> No
     make("rated", expires_at=ago(1))
     unrated = make(quarantined=True)
     assert claim_rated(own, holder, [lane("rated")], 5) == ([], 0)
-    assert ids(claim.claim_quarantined(own, holder, [ADD], None)) == {unrated}
+    assert ids(claim_quarantined(own, holder, [ADD], None)) == {unrated}
     rated(Rate(100, per=60, burst=9), paused=True)
     make_many(12, "rated")
     assert claim_rated(own, holder, [lane("rated")], 5) == ([], 0)

@@ -8,9 +8,12 @@ from typing import Any
 from django_jobqueue import Rate
 from django_jobqueue.models import Bucket, JobType, KeyLimit, QueuedJob
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.queue import claim
 from django_jobqueue.store.queue.claim_keyed import KeyedLane
 from django_jobqueue.store.queue.claim_keyed_rated import LONGEST_WAIT
+from django_jobqueue.store.queue.claim_quarantined import (
+    claim_quarantined,
+    next_quarantined,
+)
 from django_jobqueue.store.queue.claim_weighed import claim_keyed_weighed, claim_weighed
 from django_jobqueue.store.queue.spend import Spent, spend
 from django_jobqueue.store.rows import Lane
@@ -131,14 +134,14 @@ def test_claims_at_once_never_exceed_the_weights_of_any_window(
 
 def test_quarantined_jobs_wait_until_they_fit(own: OwnConnection, holder: int) -> None:
     weighed(8, 8, quarantined=True)
-    assert len(claim.claim_quarantined(own, holder, ["weighed"], None)) == 1
+    assert len(claim_quarantined(own, holder, ["weighed"], None)) == 1
     assert spent() == 8
-    nearest = claim.next_quarantined(own, ["weighed"], None)
+    nearest = next_quarantined(own, ["weighed"], None)
     assert (nearest.due_in, nearest.is_held_back) == (None, True)
-    assert claim.claim_quarantined(own, holder, ["weighed"], None) == []
+    assert claim_quarantined(own, holder, ["weighed"], None) == []
     pass_time(6 * ONE)
-    assert claim.next_quarantined(own, ["weighed"], None).due_in == 0
-    assert len(claim.claim_quarantined(own, holder, ["weighed"], None)) == 1
+    assert next_quarantined(own, ["weighed"], None).due_in == 0
+    assert len(claim_quarantined(own, holder, ["weighed"], None)) == 1
 
 
 def keyed(*jobs: tuple[str, int], of_type: bool, of_key: bool) -> None:
@@ -195,7 +198,7 @@ def test_no_job_spends_more_than_a_window_has(own: OwnConnection, holder: int) -
     assert take_keyed(own, holder, each=1)[0] == "a"
     assert (spent(KEYED), spent(f"{KEYED} a")) == (RATE.limit, RATE.limit)
     weighed(2_000_000_000, quarantined=True)
-    assert len(claim.claim_quarantined(own, holder, ["weighed"], None)) == 1
+    assert len(claim_quarantined(own, holder, ["weighed"], None)) == 1
     assert spent() == RATE.limit
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.queue import claim, expire
+from django_jobqueue.store.queue import expire
+from django_jobqueue.store.queue.claim_quarantined import claim_quarantined
 from tests.pairwise import pairwise
 from tests.store.rows import KEYED, ago, make, register
 from tests.store.test_believed_policies import (
@@ -48,7 +49,7 @@ def test_each_claim_takes_what_does_not_expire() -> None:
         )
         told = waiting()[id]
         claimed = (
-            claim.claim_quarantined(db, worker, [KEYED], None)
+            claim_quarantined(db, worker, [KEYED], None)
             if quarantined
             else claims(db, worker, limits_of(in_force))
         )

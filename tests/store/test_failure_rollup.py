@@ -14,7 +14,7 @@ from django_jobqueue.models import FailureGroup, FailureRollup, QueuedJob
 from django_jobqueue.store import failure_rollup
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.failure_rollup import FailureCount
-from django_jobqueue.store.queue.finish import GROUPS_PER_PLACE
+from django_jobqueue.store.queue.finish_unsuccessful import GROUPS_PER_PLACE
 from django_jobqueue.store.queue.rescue import rescue
 from tests.store.meanwhile import open_transaction, together
 from tests.store.outcomes import failed, failure, finished_as, held_by, report, retried

@@ -10,7 +10,10 @@ from django_jobqueue.domain.retry_decision import Outcome
 from django_jobqueue.models import ArchivedJob, Failure, FailureGroup, QueuedJob
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.control import cancel
-from django_jobqueue.store.queue.finish import GROUPS_PER_PLACE, MOST_FAILURES
+from django_jobqueue.store.queue.finish_unsuccessful import (
+    GROUPS_PER_PLACE,
+    MOST_FAILURES,
+)
 from django_jobqueue.store.worker_rows import set_listening
 from tests.store.meanwhile import Hearing
 from tests.store.outcomes import (

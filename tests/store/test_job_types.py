@@ -22,7 +22,7 @@ from django_jobqueue.models import JobType, Queue, Schedule
 from django_jobqueue.retries import quartic
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
-from django_jobqueue.store.rows import Overrides
+from django_jobqueue.store.queue.limits_in_force import Overrides, overrides
 from tests.store.meanwhile import Hearing, together
 from tests.store.rows import ADD, ago, job_type
 
@@ -219,7 +219,7 @@ def test_overrides_and_the_concurrency_in_force_are_read(own: OwnConnection) -> 
     job_type("d", concurrency_override=0)
     job_type("e")
     for db in (own, DjangoDatabase()):
-        found = job_types.overrides(db)
+        found = overrides(db)
         assert [found[name] for name in "abcde"] == [
             Overrides(None, None, None, 5),
             Overrides(0, -1, timeout, 2),

@@ -11,8 +11,13 @@ from django.db import connection
 
 from django_jobqueue.models import JobType, Queue
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
-from django_jobqueue.store.queue import claim
-from django_jobqueue.store.queue.claim import NextQuarantined
+from django_jobqueue.store.queue.claim_quarantined import (
+    NEXT_QUARANTINED,
+    NextQuarantined,
+    claim_quarantined,
+    next_quarantined,
+    quarantine_params,
+)
 from tests.pairwise import pairwise
 from tests.store.plans import plan_of
 from tests.store.rows import ADD, ago, job_type, make, make_many, register
@@ -93,8 +98,8 @@ def arrange(db: DjangoDatabase, case: dict[str, Any]) -> tuple[NextQuarantined, 
     Queue.objects.create(name="q", **pause(case["queue_paused"]))
     make(queue="q", status="running", worker_id=worker, quarantined=True)  # counts
     make(queue="q", quarantined=case["quarantined"], **moments(case))
-    said = claim.next_quarantined(db, names, queues)
-    jobs = claim.claim_quarantined(db, worker, names, queues)
+    said = next_quarantined(db, names, queues)
+    jobs = claim_quarantined(db, worker, names, queues)
     return said, len(jobs)
 
 
@@ -114,19 +119,19 @@ def test_it_says_now_when_a_claim_finds_a_job(db: DjangoDatabase) -> None:
 
 def test_of_several_the_first_that_may_run_counts(db: DjangoDatabase) -> None:
     make()
-    assert claim.next_quarantined(db, [ADD], None) == NextQuarantined(None, False)
+    assert next_quarantined(db, [ADD], None) == NextQuarantined(None, False)
     make(queue="paused", quarantined=True, run_after=ago(100))
     Queue.objects.create(name="paused", paused=True)
-    assert claim.next_quarantined(db, [ADD, OTHER], None) == NextQuarantined(None, True)
+    assert next_quarantined(db, [ADD, OTHER], None) == NextQuarantined(None, True)
     make(OTHER, quarantined=True, run_after=ago(-600))
     make(OTHER, quarantined=True, run_after=ago(-60))
-    said = claim.next_quarantined(db, [ADD, OTHER], None)
+    said = next_quarantined(db, [ADD, OTHER], None)
     assert said.is_held_back
     assert 0 < (said.due_in or 0) <= 60
     make(OTHER, quarantined=True, run_after=ago(1), expires_at=ago(0.5))
-    assert claim.next_quarantined(db, [ADD, OTHER], None).due_in != 0
+    assert next_quarantined(db, [ADD, OTHER], None).due_in != 0
     make(OTHER, quarantined=True, run_after=ago(1))
-    assert claim.next_quarantined(db, [ADD, OTHER], None) == NextQuarantined(0.0, True)
+    assert next_quarantined(db, [ADD, OTHER], None) == NextQuarantined(0.0, True)
 
 
 @pytest.fixture
@@ -154,8 +159,6 @@ def test_only_the_jobs_that_run_alone_are_read(keeping: OwnConnection) -> None:
     make_many(3, quarantined=True)
     for limit in (None, 5):
         JobType.objects.filter(name=ADD).update(concurrency=limit)
-        plan = plan_of(
-            keeping, claim.NEXT_QUARANTINED, claim.quarantine_params([ADD], None)
-        )
+        plan = plan_of(keeping, NEXT_QUARANTINED, quarantine_params([ADD], None))
         assert "Seq Scan" not in {scan["Node Type"] for scan in plan.scans()}
         assert plan.rows() < 20

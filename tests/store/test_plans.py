@@ -17,7 +17,13 @@ from django.db import connection
 from django_jobqueue.models import JobType
 from django_jobqueue.store import arrays, on_failure
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.queue import claim, finish, lanes, release
+from django_jobqueue.store.queue import (
+    claim,
+    finish,
+    finish_unsuccessful,
+    lanes,
+    release,
+)
 from django_jobqueue.store.queue.claim_rated import CLAIM_RATED
 from django_jobqueue.store.queue.claim_weighed import CLAIM_WEIGHED
 from django_jobqueue.store.queue.lanes import LaneMark, mark_params
@@ -210,7 +216,7 @@ def test_outcomes_find_their_jobs_by_their_ids(
         plan_of(finishing, finish.SUCCEED, {**given, **_arrays([])})
         plan_of(
             finishing,
-            on_failure.composed(finish.END),
+            on_failure.composed(finish_unsuccessful.END),
             {**given, "outcomes": "[]", "ids": "{}"},
         )
     fill(status="running", worker=holder)
@@ -222,7 +228,11 @@ def test_outcomes_find_their_jobs_by_their_ids(
     assert plan.rows() == 200
     assert plan.compared == 0
 
-    plan = plan_of(finishing, on_failure.composed(finish.END), {**given, **_ends(rows)})
+    plan = plan_of(
+        finishing,
+        on_failure.composed(finish_unsuccessful.END),
+        {**given, **_ends(rows)},
+    )
 
     assert_index_scans(plan, PRIMARY)
     assert plan.rows() <= 600  # to be locked, to go, to come back
@@ -264,7 +274,11 @@ def test_jobs_are_found_by_their_ids_also_when_statistics_know_of_no_worker(
     given = _outcomes(holder)
     for plan in (
         plan_of(finishing, finish.SUCCEED, {**given, **_arrays(rows)}),
-        plan_of(finishing, on_failure.composed(finish.END), {**given, **_ends(rows)}),
+        plan_of(
+            finishing,
+            on_failure.composed(finish_unsuccessful.END),
+            {**given, **_ends(rows)},
+        ),
         plan_of(own, release.RELEASE, released),
     ):
         assert_index_scans(plan, PRIMARY)

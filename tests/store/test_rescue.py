@@ -15,6 +15,7 @@ from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.control import cancel
 from django_jobqueue.store.queue import claim, rescue
+from django_jobqueue.store.queue.claim_quarantined import claim_quarantined
 from django_jobqueue.store.queue.rescue import Rescued
 from tests.store.meanwhile import Hearing, open_transaction
 from tests.store.outcomes import finished_as, held_by, report, succeeded
@@ -75,7 +76,7 @@ def test_a_crash_is_recorded_with_worker_and_reason(own: OwnConnection) -> None:
 
 def test_a_job_at_its_cap_of_crashes_failed(own: OwnConnection, holder: int) -> None:
     id = make(attempts=4, crashes=2, quarantined=True, run_after=ago(100), tags=["a"])
-    claim.claim_quarantined(own, holder, [ADD], None)
+    claim_quarantined(own, holder, [ADD], None)
     assert take(own, holder) == [Rescued(id, ADD, "failed")]
     held = archived_job(id)
     assert queued_job(id) is None
@@ -96,7 +97,7 @@ def test_the_last_crash_allowed_happens_alone(own: OwnConnection, holder: int) -
         id, states = make(), []
         while job := queued_job(id):
             assert len(claim.claim(own, holder, [lane()], 1)) == (not job.quarantined)
-            claim.claim_quarantined(own, holder, [ADD], None)
+            claim_quarantined(own, holder, [ADD], None)
             take(own, holder)
             states.append("q" if (job := queued_job(id)) and job.quarantined else "-")
         seen[cap] = "".join(states)

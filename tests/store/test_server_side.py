@@ -9,7 +9,7 @@ import re
 from django_jobqueue.store import on_failure
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.prepared import Prepared
-from django_jobqueue.store.queue import finish, rescue
+from django_jobqueue.store.queue import finish_unsuccessful, rescue
 from tests.architecture.source import modules
 from tests.store.work_tables import HOMES, texts_of
 from tests.support.undone import check_each
@@ -42,7 +42,7 @@ def test_the_server_knows_the_type_of_every_parameter(own: OwnConnection) -> Non
     assert {
         "claim.CLAIM",
         "alert_rows.HAND_OVER",
-        "finish.END",
+        "finish_unsuccessful.END",
         "operation_rows.OPERATIONS.MOVE",
     } <= found.keys()
     check_each(check, found.items(), least=100)
@@ -51,7 +51,7 @@ def test_the_server_knows_the_type_of_every_parameter(own: OwnConnection) -> Non
 def test_without_features_the_statements_of_failures_are_whole(
     own: OwnConnection,
 ) -> None:
-    for statement in (finish.END, rescue.RESCUE, rescue.TAKE_OVER):
+    for statement in (finish_unsuccessful.END, rescue.RESCUE, rescue.TAKE_OVER):
         with own.raw() as connection:
             Prepared(connection, statement.format(on_failure=""))
         assert "jobqueue_alerts_alert" in on_failure.composed(statement)

@@ -24,7 +24,7 @@ from django_jobqueue.workers.claiming.next_step import (
     next_wait,
 )
 from django_jobqueue.workers.completing.completer import Completer
-from django_jobqueue.workers.executors.runtime_estimate import SAMPLES
+from django_jobqueue.workers.executors.base import SAMPLES
 from django_jobqueue.workers.worker import Worker
 from tests.support.kept_connections import KeptConnection, leaving
 from tests.support.waiting import eventually

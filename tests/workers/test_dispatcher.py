@@ -24,10 +24,10 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import claim
 from django_jobqueue.store.rows import Lane
 from django_jobqueue.workers.claiming import claimer as claimer_module
-from django_jobqueue.workers.claiming.claimer import Claimer
-from django_jobqueue.workers.claiming.unconfirmed_claims import (
+from django_jobqueue.workers.claiming.claimer import (
     RECHECK_FIRST,
     RECHECK_LONGEST,
+    Claimer,
     UnconfirmedClaims,
 )
 from django_jobqueue.workers.executors import base

@@ -12,8 +12,8 @@ from django.test import override_settings
 
 from django_jobqueue.store.queue.lanes import START, Head, Mark
 from django_jobqueue.store.rows import Lane
+from django_jobqueue.workers.claiming.known_lanes import Lanes
 from django_jobqueue.workers.claiming.lane_order import TURN, LaneOrder, QueueTurns
-from django_jobqueue.workers.claiming.lane_scanner import Lanes
 from tests.sample import jobs
 from tests.support.hand_driven import Make
 from tests.support.rows import archived

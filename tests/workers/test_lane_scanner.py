@@ -17,12 +17,11 @@ from django_jobqueue.models import QueuedJob
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue.lanes import Head, Mark
 from django_jobqueue.store.rows import Lane
-from django_jobqueue.workers.claiming import lane_scanner, time_share
+from django_jobqueue.workers.claiming import known_lanes, lane_scanner
+from django_jobqueue.workers.claiming.known_lanes import MANY, Lanes
 from django_jobqueue.workers.claiming.lane_scanner import (
     FULL_SCAN_SHARE,
-    MANY,
     FullScans,
-    Lanes,
     LaneScanner,
 )
 from tests.sample import jobs
@@ -35,7 +34,7 @@ OLD = "2020-01-01T00:00Z"
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> StoppedClock:
     clock = StoppedClock()
-    for module in (lane_scanner, time_share):
+    for module in (lane_scanner, known_lanes):
         monkeypatch.setattr(module, "time", clock)
     return clock
 

@@ -10,7 +10,7 @@ import pytest
 from django_jobqueue.processes.lane_progress import REREAD, SharedLaneProgress
 from django_jobqueue.store.queue.lanes import START, Head, LaneMark, Mark
 from django_jobqueue.store.rows import ClaimedJob, Lane
-from django_jobqueue.workers.claiming.lane_scanner import (
+from django_jobqueue.workers.claiming.known_lanes import (
     FORGET_AFTER,
     MOST_EMPTY,
     KnownLane,

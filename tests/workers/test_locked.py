@@ -25,7 +25,7 @@ from django_jobqueue.store import partial_batches, session
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.partial_batches import apply_in_parts
 from django_jobqueue.store.queue import claim as claim_store
-from django_jobqueue.workers.claiming import unconfirmed_claims
+from django_jobqueue.workers.claiming import claimer
 from django_jobqueue.workers.completing import deferred_outcomes
 from tests.sample import jobs
 from tests.store.meanwhile import open_transaction
@@ -50,7 +50,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     lock_timeout = session.lock_timeout
     monkeypatch.setattr(session, "lock_timeout", lambda s: lock_timeout(s / 5))
     monkeypatch.setattr(deferred_outcomes, "FIRST_WAIT", 0.05)
-    monkeypatch.setattr(unconfirmed_claims, "RECHECK_FIRST", 0.05)
+    monkeypatch.setattr(claimer, "RECHECK_FIRST", 0.05)
 
 
 def failing(count: int) -> set[UUID]:

@@ -11,7 +11,7 @@ import pytest
 
 from django_jobqueue.store.queue import claim, lanes
 from django_jobqueue.store.queue.lanes import Head, LaneMark
-from django_jobqueue.workers.claiming import lane_scanner, lane_selection
+from django_jobqueue.workers.claiming import known_lanes, lane_scanner, lane_selection
 from django_jobqueue.workers.claiming.lane_scanner import LaneScanner
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven, Make
@@ -60,7 +60,7 @@ class Statements:
 
 @pytest.fixture(autouse=True)
 def _many(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (lane_scanner, lane_selection):
+    for module in (known_lanes, lane_selection):
         monkeypatch.setattr(module, "MANY", MANY)
     # No scan is due by itself.
     monkeypatch.setattr(lane_scanner, "SCAN_EVERY", 3_600.0)

@@ -22,7 +22,7 @@ from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.queue.claim_keyed import WALK
 from django_jobqueue.testing import drain
-from django_jobqueue.workers.claiming.time_share import TimeShare
+from django_jobqueue.workers.claiming.lane_scanner import TimeShare
 from tests.contrib.http.conftest import ALL, Program
 from tests.store.rows import register
 from tests.support.hand_driven import Make

@@ -5,16 +5,18 @@ from __future__ import annotations
 import pytest
 from django.test import override_settings
 
-from django_jobqueue.workers.executors import start_rate
-from django_jobqueue.workers.executors.base import STALE
-from django_jobqueue.workers.executors.runtime_estimate import (
+from django_jobqueue.workers.executors import base
+from django_jobqueue.workers.executors.base import (
     LARGEST_PREFETCHED,
+    LEAST_RATE,
+    LONGEST_WAIT,
     MOST_PREFETCHED,
     OVERHEAD,
     SAMPLES,
+    STALE,
     RuntimeEstimate,
+    StartRate,
 )
-from django_jobqueue.workers.executors.start_rate import FIRST, LONGEST_WAIT, StartRate
 from tests.workers.stopped_clock import StoppedClock
 
 
@@ -59,7 +61,7 @@ def test_the_larger_the_data_of_jobs_is_the_fewer_are_claimed_ahead() -> None:
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> StoppedClock:
     clock = StoppedClock()
-    monkeypatch.setattr(start_rate, "time", clock)
+    monkeypatch.setattr(base, "time", clock)
     return clock
 
 
@@ -113,8 +115,8 @@ def test_lone_jobs_say_nothing_of_it(time: StoppedClock) -> None:
     drain(time, started, 40_000, claims=50)
     started.claimed(1, waiting=0)
     before = started.most_prefetched
-    assert before > FIRST * LONGEST_WAIT
+    assert before > LEAST_RATE * LONGEST_WAIT
     for _ in range(100):
         time.now += 1.0
-        started.claimed(start_rate.SAMPLES - 1, waiting=0)
+        started.claimed(SAMPLES - 1, waiting=0)
     assert started.most_prefetched == before

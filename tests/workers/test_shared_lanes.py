@@ -13,8 +13,9 @@ from django_jobqueue.processes.lane_progress import SharedLaneProgress
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import lanes
 from django_jobqueue.store.queue.lanes import LaneMark
-from django_jobqueue.workers.claiming import lane_scanner, lane_selection
-from django_jobqueue.workers.claiming.lane_scanner import Lanes, LaneScanner
+from django_jobqueue.workers.claiming import known_lanes, lane_scanner, lane_selection
+from django_jobqueue.workers.claiming.known_lanes import Lanes
+from django_jobqueue.workers.claiming.lane_scanner import LaneScanner
 from django_jobqueue.workers.claiming.next_step import SCAN_EVERY
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven, Make
@@ -59,7 +60,7 @@ def test_of_a_busy_host_one_process_scans_all_that_is_behind_the_marks(
     make_worker: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shared, clock = SharedLaneProgress(), StoppedClock()
-    for module in (lane_progress, lane_scanner):
+    for module in (lane_progress, known_lanes, lane_scanner):
         monkeypatch.setattr(module, "time", clock)
     scanners = [make_worker(shared).dispatcher.scanner for _ in range(3)]
     full_scan, full_scans = lanes.full_scan, list[object]()
@@ -93,7 +94,7 @@ def test_a_clock_that_was_set_back_is_known_to_all(own: OwnConnection) -> None:
     for each in (one, other):
         LaneScanner(own, each).scan()
     (known,) = one
-    ahead = lane_scanner.LaneProgress(
+    ahead = known_lanes.LaneProgress(
         (datetime.max.replace(tzinfo=UTC), known.progress.mark[1])
     )
     shared.write(known.lane, ahead)
@@ -112,7 +113,7 @@ def test_no_job_is_left_whatever_the_processes_do(
     """Jobs arrive late, and before the mark; some are given back; each process sees
     only a part. In the end none that rests behind a mark is overlooked."""
     if are_many:
-        monkeypatch.setattr(lane_scanner, "MANY", 2)
+        monkeypatch.setattr(known_lanes, "MANY", 2)
         monkeypatch.setattr(lane_selection, "MANY", 2)
     queues = ["a", "b", "c", "d", "e"] if are_many else ["default"]
     draw, shared = Random(rounds), SharedLaneProgress()

@@ -10,7 +10,7 @@ from django_jobqueue.store.connection import Database
 from django_jobqueue.store.queue import lanes
 from django_jobqueue.store.queue.lanes import Head, Range
 from django_jobqueue.store.rows import Lane
-from django_jobqueue.workers.claiming.time_share import (
+from django_jobqueue.workers.claiming.lane_scanner import (
     LONG_SCAN,
     LONG_SCAN_SHARE,
     TimeShare,

@@ -17,16 +17,21 @@ from django_jobqueue.contrib.http.problems import Problem
 from django_jobqueue.contrib.http.remote_attempts import Attempts
 from django_jobqueue.contrib.http.waiting_workers import WaitingWorkers
 from django_jobqueue.processes.shared_listener import EVERYTHING, SharedListener
-from django_jobqueue.store import job_types, remote_workers, session, worker_rows
+from django_jobqueue.store import remote_workers, session, worker_rows
 from django_jobqueue.store.connection import PINNED, DjangoDatabase
 from django_jobqueue.store.errors import is_contended
 from django_jobqueue.store.notify import News
-from django_jobqueue.store.queue import claim, lanes
-from django_jobqueue.store.queue.keyed_turn import KeyTurns, Limits
+from django_jobqueue.store.queue import lanes, limits_in_force
+from django_jobqueue.store.queue.claim_quarantined import (
+    claim_quarantined,
+    quarantined_lanes,
+)
+from django_jobqueue.store.queue.keyed_turn import KeyTurns
 from django_jobqueue.store.queue.lane_turn import fill, turn_of
 from django_jobqueue.store.queue.lanes import Head, LaneMark
+from django_jobqueue.store.queue.limits_in_force import Limits, Overrides
 from django_jobqueue.store.remote_workers import HeldJob, RemoteWorker
-from django_jobqueue.store.rows import ClaimedJob, Lane, Overrides
+from django_jobqueue.store.rows import ClaimedJob, Lane
 from django_jobqueue.workers.claiming.lane_order import LaneTurns
 
 MayWork = Callable[[str | None, str | None], bool]  # of a job type and a queue
@@ -112,9 +117,11 @@ class Claims:
         later = [head.due_in for head in heads if head.due_in and not head.is_due]
         self.due_in = min(later, default=None)
         due = [head for head in heads if head.is_due]
-        alone = claim.quarantined_lanes(self._db, sorted(types), self._worker.queues)
+        alone = quarantined_lanes(self._db, sorted(types), self._worker.queues)
         alone = [head for head in alone if self._serves(head, types)]
-        limits = job_types.overrides(self._db, {head.lane.job_type for head in due})
+        limits = limits_in_force.overrides(
+            self._db, {head.lane.job_type for head in due}
+        )
         turns = lane_turns()
         jobs: list[ClaimedJob] = []
         for one in turns.in_turn(due, alone):
@@ -242,7 +249,7 @@ class Claims:
         def claim_one(room: int) -> list[ClaimedJob]:
             if room < self._worker.slots:  # it holds a job by now
                 return []
-            return claim.claim_quarantined(db, id, [lane.job_type], [lane.queue])
+            return claim_quarantined(db, id, [lane.job_type], [lane.queue])
 
         return self._claim(claim_one, self._worker.slots)
 

@@ -25,7 +25,7 @@ from django_jobqueue.observers import LostAttempt, trace_of
 from django_jobqueue.store import failure_rollup, rollup
 from django_jobqueue.store.connection import Database, OwnConnection
 from django_jobqueue.store.failure_rollup import FailureCount
-from django_jobqueue.store.queue import finish
+from django_jobqueue.store.queue import finish_unsuccessful
 from django_jobqueue.store.queue.finish import Finished, Holder
 from django_jobqueue.store.queue.overrun import Overrun, overrun
 from django_jobqueue.store.queue.rescue import held
@@ -83,7 +83,9 @@ class Overruns:
         first = ended[0][0]
         holder = Holder(self.worker, first.worker, first.release)
         now = time.monotonic()
-        refused = finish.end(db, holder, [finished for _, finished in ended], now)
+        refused = finish_unsuccessful.end(
+            db, holder, [finished for _, finished in ended], now
+        )
         ended = [(row, done) for row, done in ended if done.id not in refused]
         _count(db, ended)
         return ended

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.queue.claim_keyed import (
@@ -23,7 +23,8 @@ from django_jobqueue.store.queue.claim_keyed_rated import (
 )
 from django_jobqueue.store.queue.claim_weighed import claim_keyed_weighed
 from django_jobqueue.store.queue.lanes import START, LaneMark, Mark
-from django_jobqueue.store.rows import ClaimedJob, Lane, Overrides
+from django_jobqueue.store.queue.limits_in_force import KeyLimit, Limits
+from django_jobqueue.store.rows import ClaimedJob, Lane
 
 NEXT_KEY: Final = "\x01"  # the least text after a key is the key and this
 ADOPT_EVERY: Final = 1.0  # seconds between looks for jobs without a key
@@ -74,69 +75,6 @@ class KeyTurns:
         self.adopted = START if since is None else since
         if not adopted or since is None:
             self.adopt_at = now + ADOPT_EVERY
-
-
-class KeyLimit(NamedTuple):
-    """The limit by key of a job type."""
-
-    name: str
-    concurrency: int | None  # of each key; None is unlimited: the keys only take turns
-    most_of_one_key: int | None = None  # the greatest that is said of one key alone
-    has_rate: bool = False  # of starts of each key, or of some
-    has_shares: bool = False  # some keys have more than one job in a turn
-    strict: bool = False  # a key waits for the retry of its first job
-
-    @classmethod
-    def in_force(cls, overrides: Overrides) -> KeyLimit | None:
-        """What the database says of a job type; None if it has none."""
-        if overrides.limit_name is None:
-            return None
-        return cls(
-            overrides.limit_name,
-            overrides.key_concurrency,
-            overrides.most_of_one_key,
-            overrides.key_has_rate,
-            overrides.keys_have_shares,
-            overrides.keys_keep_order,
-        )
-
-    @property
-    def is_counted(self) -> bool:
-        """True if some key has a limit, so that running jobs are counted."""
-        return self.concurrency is not None or self.most_of_one_key is not None
-
-    @property
-    def most(self) -> int | None:
-        """How many jobs of one key may run, at most; None is unlimited."""
-        if self.concurrency is None:
-            return None
-        return max(self.concurrency, self.most_of_one_key or 0)
-
-
-class Limits(NamedTuple):
-    """What limits a job type; all of it is in force."""
-
-    is_limited: bool = False  # jobs of it that run
-    has_rate: bool = False  # starts of it
-    counts_weights: bool = False  # by its rate, or by that of its keys
-    keys: KeyLimit | None = None
-
-    @classmethod
-    def in_force(cls, overrides: Overrides) -> Limits:
-        """What the database says of a job type."""
-        return cls(
-            overrides.concurrency is not None,
-            overrides.has_rate,
-            overrides.counts_weights,
-            KeyLimit.in_force(overrides),
-        )
-
-    @property
-    def are_counted(self) -> bool:
-        """True if a job that ends may make room for another one."""
-        if self.keys is not None:
-            return self.keys.is_counted or self.keys.strict
-        return self.is_limited
 
 
 class KeyedTurn:

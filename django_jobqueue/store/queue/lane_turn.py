@@ -9,8 +9,9 @@ from django_jobqueue.store.connection import Database
 from django_jobqueue.store.queue import claim
 from django_jobqueue.store.queue.claim_rated import claim_rated
 from django_jobqueue.store.queue.claim_weighed import claim_weighed
-from django_jobqueue.store.queue.keyed_turn import KeyedTurn, KeyTurns, Limits
+from django_jobqueue.store.queue.keyed_turn import KeyedTurn, KeyTurns
 from django_jobqueue.store.queue.lanes import LaneMark
+from django_jobqueue.store.queue.limits_in_force import Limits
 from django_jobqueue.store.rows import ClaimedJob, Lane
 
 T = TypeVar("T")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -16,20 +17,22 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import in_a_line, is_contended, is_refusal
 from django_jobqueue.store.partial_batches import BRIEF, apply_in_parts
 from django_jobqueue.store.queue import claim, release
+from django_jobqueue.store.queue.claim_quarantined import claim_quarantined
 from django_jobqueue.store.queue.lane_turn import Turn, fill, turn_of
 from django_jobqueue.store.rows import ClaimedJob, Lane
-from django_jobqueue.workers.claiming.lane_scanner import KnownLane
+from django_jobqueue.workers.claiming.known_lanes import KnownLane
+from django_jobqueue.workers.claiming.lane_scanner import TimeShare
 from django_jobqueue.workers.claiming.lane_selection import LaneSelection
 from django_jobqueue.workers.claiming.next_step import LIMIT_RETRY
 from django_jobqueue.workers.claiming.policies import Policies
-from django_jobqueue.workers.claiming.time_share import TimeShare
-from django_jobqueue.workers.claiming.unconfirmed_claims import UnconfirmedClaims
 from django_jobqueue.workers.executors.base import Executor
 
 logger = logging.getLogger("django_jobqueue.worker")
 
 POSITION: Final = attrgetter("due", "id.int")  # in a lane
 WALKS_SHARE: Final = 0.05  # of the worker's time
+RECHECK_FIRST: Final = 0.5  # seconds after an answer was lost; then twice that
+RECHECK_LONGEST: Final = 300.0
 
 
 @dataclass(slots=True)
@@ -49,6 +52,39 @@ class ClaimCounts:
             self.without += 1
         self.jobs += jobs
         self.seconds += seconds
+
+
+class UnconfirmedClaims:
+    """When to check for jobs that are claimed in this worker's name, but whose claim
+    was never confirmed.
+
+    Their claim may commit long after its answer was lost: it waits for a lock, or for a
+    standby. So the first check is followed by others, at growing intervals, without
+    limit.
+    """
+
+    def __init__(self) -> None:
+        self._next_at = math.inf  # time.monotonic()
+        self._wait = 0.0
+
+    def arise(self) -> None:
+        """An answer was lost."""
+        self._wait, self._next_at = RECHECK_FIRST, 0.0
+
+    def persists(self) -> None:
+        """One of these jobs is locked by somebody: check again soon."""
+        self._wait = RECHECK_FIRST
+        self.postpone()
+
+    def postpone(self) -> None:
+        """Check again later."""
+        self._next_at = time.monotonic() + self._wait
+        self._wait = min(2 * self._wait, RECHECK_LONGEST)
+
+    @property
+    def seconds_until_due(self) -> float:
+        """Seconds until the next check; infinite if every claim was confirmed."""
+        return max(0.0, self._next_at - time.monotonic())
 
 
 class Claimer:
@@ -127,7 +163,7 @@ class Claimer:
         names = self._policies.names
         with self._connection.patience(BRIEF):
             made = self._claim(
-                lambda: claim.claim_quarantined(
+                lambda: claim_quarantined(
                     self._connection, self._worker, names, self._queues
                 )
             )

@@ -24,7 +24,6 @@ from django_jobqueue.processes.worker_relay import (
 )
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import News, parse
-from django_jobqueue.workers.claiming.cancellation_poll import CancellationPoll
 from django_jobqueue.workers.claiming.claimer import Claimer
 from django_jobqueue.workers.claiming.lane_scanner import LaneScanner
 from django_jobqueue.workers.claiming.next_step import (
@@ -35,7 +34,11 @@ from django_jobqueue.workers.claiming.next_step import (
     next_step,
     next_wait,
 )
-from django_jobqueue.workers.claiming.policies import Policies, PolicyReader
+from django_jobqueue.workers.claiming.policies import (
+    CancellationPoll,
+    Policies,
+    PolicyReader,
+)
 from django_jobqueue.workers.executors.base import STALE, Executor
 
 logger = logging.getLogger("django_jobqueue.worker")
@@ -246,7 +249,7 @@ class Dispatcher(Loop):
         known.has_scanned |= scanner.scanned_at >= known.began
         known.scan_at = scanner.due_at
         known.may_have_left_jobs = selection.may_have_left_jobs
-        known.next_start_in = selection.next_starts.seconds
+        known.next_start_in = selection.next_start_in
         known.job_due_at, known.pause = scanner.job_due_at, scanner.pause
         known.hears = self._gets_notifications()
         known.is_listening, known.listening_since = listening.is_set, listening.since
@@ -295,7 +298,8 @@ class Dispatcher(Loop):
         for executor in self.executors:
             if not self._known.is_open or executor.oldest_wait(now) > STALE:
                 self.claimer.give_back(executor.take_back())
-            executor.nudge()
+            if executor.buffered:
+                executor.nudge()
         if self._known.is_open:
             self._cancellation_poll.poll(self._connection, now)
 

@@ -114,6 +114,13 @@ class LaneOrder:
             self._turns[is_async].served(queue, jobs)
 
 
+def order_of(
+    weights: Mapping[str, int] | None, ageing: float | None
+) -> LaneOrder | None:
+    """The order of these settings; None without them: then priorities decide."""
+    return LaneOrder(weights, ageing) if weights or ageing is not None else None
+
+
 class DueLane(NamedTuple):
     """A lane with jobs to run now; or with those of its jobs that must run alone."""
 

@@ -15,8 +15,8 @@ from django_jobqueue.domain.per_key import limit_name_of
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.processes.lane_progress import SharedLaneProgress
 from django_jobqueue.store.rows import Lane
-from django_jobqueue.workers.claiming.lane_order import LaneOrder
-from django_jobqueue.workers.claiming.lane_scanner import MANY, KnownLane, Lanes
+from django_jobqueue.workers.claiming.known_lanes import MANY, KnownLane, Lanes
+from django_jobqueue.workers.claiming.lane_order import order_of
 from django_jobqueue.workers.claiming.next_starts import NextStarts
 from django_jobqueue.workers.claiming.policies import Policies
 from django_jobqueue.workers.executors.base import Executor
@@ -85,9 +85,10 @@ class LaneSelection:
         queues: Sequence[str] | None,
         lane_progress: SharedLaneProgress | None = None,
     ) -> None:
-        order = LaneOrder(conf.queue_weights, conf.ageing)
+        order = order_of(conf.queue_weights, conf.ageing)
         self.lanes = Lanes(order, lane_progress)
-        self.most_at_once = order.most_at_once  # jobs of a claim; None: any number
+        # Jobs of a claim; None: any number.
+        self.most_at_once = None if order is None else order.most_at_once
         # Job types, and lanes of types with a limit by key, that may be at their limit.
         self.limited_until: dict[str | Lane, float] = {}
         # A claim within a limit took some jobs; no scan has said whether all.
@@ -160,6 +161,8 @@ class LaneSelection:
     def starts_are_permitted(self) -> bool:
         """True if lanes that waited for a rate may be asked now; each of them is
         believed to have jobs."""
+        if not self.next_starts.at:
+            return False
         permitted = self.next_starts.pop_due()
         if permitted:
             for known in list(self.lanes):
@@ -168,21 +171,26 @@ class LaneSelection:
         return bool(permitted)
 
     @property
+    def next_start_in(self) -> float:
+        """Seconds until a rate permits a start; infinite if nothing waits for one."""
+        return self.next_starts.seconds if self.next_starts.at else math.inf
+
+    @property
     def waits_for_start(self) -> bool:
         """True if there are jobs that wait for nothing but a rate."""
-        return bool(self.next_starts) and any(
+        return bool(self.next_starts.at) and any(
             known.due and self.waits_for_rate(known.lane) for known in self.lanes
         )
 
     def waits_for_rate(self, lane: Lane) -> bool:
         """True if a rate lets no job of this lane start yet."""
-        return self.next_starts.is_waiting_for_rate(lane)
+        return bool(self.next_starts.at) and self.next_starts.is_waiting_for_rate(lane)
 
     @property
     def others_could_claim(self) -> bool:
         """True if a lane that is believed to have jobs waits for no rate: others could
         claim some."""
-        return not self.next_starts or any(
+        return not self.next_starts.at or any(
             known.due and not self.next_starts.is_waiting(known.lane)
             for known in self.lanes
         )
@@ -192,7 +200,7 @@ class LaneSelection:
         for limited in list(self.limited_until):
             if isinstance(limited, Lane):
                 self.limited_until[limited] = 0.0
-        for known in list(self.lanes) if self.next_starts else ():
+        for known in list(self.lanes) if self.next_starts.at else ():
             self.next_starts.ask(known.lane)
 
     def finished(self, attempts: Iterable[Attempt]) -> bool:

@@ -18,42 +18,39 @@ class NextStarts:
     """The next permitted starts: of job types, and of lanes whose keys have a rate."""
 
     def __init__(self) -> None:
-        self._at: dict[str | Lane, float] = {}  # time.monotonic()
+        self.at: dict[str | Lane, float] = {}  # time.monotonic()
         self._retries: set[Lane] = set()  # that no rate holds back
-
-    def __bool__(self) -> bool:
-        return bool(self._at)
 
     def wait(self, rated: str | Lane, seconds: float, *, got_none: bool) -> None:
         """Its next start is permitted so many seconds from now. A claim that got none
         is not repeated at once: another worker may be first again."""
         if got_none:
             seconds = max(seconds, LEAST_WAIT) + random.uniform(0, MOST_STAGGER)
-        self._at[rated] = time.monotonic() + seconds
+        self.at[rated] = time.monotonic() + seconds
         self._retries.discard(rated)
 
     def wait_for_retry(self, lane: Lane, seconds: float) -> None:
         """A job is due so many seconds from now that goes before others of its key."""
         at = time.monotonic() + max(seconds, LEAST_WAIT)
         at += random.uniform(0, MOST_STAGGER)
-        if lane not in self._at:
+        if lane not in self.at:
             self._retries.add(lane)
-        self._at[lane] = min(at, self._at.get(lane, at))
+        self.at[lane] = min(at, self.at.get(lane, at))
 
     def ask(self, rated: str | Lane) -> None:
         """It may be asked now, if it waits."""
-        if rated in self._at:
-            self._at[rated] = 0.0
+        if rated in self.at:
+            self.at[rated] = 0.0
 
     def ask_all(self) -> None:
         """All may be asked now: perhaps their rates have changed."""
-        self._at = dict.fromkeys(self._at, 0.0)
+        self.at = dict.fromkeys(self.at, 0.0)
 
     def is_waiting(self, lane: Lane) -> bool:
         """True if no job of this lane may start yet."""
-        if not self._at:
+        if not self.at:
             return False
-        until = max(self._at.get(lane.job_type, 0.0), self._at.get(lane, 0.0))
+        until = max(self.at.get(lane.job_type, 0.0), self.at.get(lane, 0.0))
         return until > time.monotonic()
 
     def is_waiting_for_rate(self, lane: Lane) -> bool:
@@ -63,14 +60,14 @@ class NextStarts:
     def pop_due(self) -> set[str | Lane]:
         """Those that may be asked now; they wait no longer."""
         now = time.monotonic()
-        due = {rated for rated, at in list(self._at.items()) if at <= now}
+        due = {rated for rated, at in list(self.at.items()) if at <= now}
         for rated in due:
-            self._at.pop(rated, None)
+            self.at.pop(rated, None)
             self._retries.discard(rated)
         return due
 
     @property
     def seconds(self) -> float:
         """Until the first may be asked; infinite if none waits."""
-        first = min(list(self._at.values()), default=math.inf)
+        first = min(list(self.at.values()), default=math.inf)
         return max(0.0, first - time.monotonic())

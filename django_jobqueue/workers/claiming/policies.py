@@ -1,27 +1,33 @@
-"""Holds the effective policies, code plus overrides, and reads them again after a
-change."""
+"""What operators say: the effective policies, code plus overrides, read again after a
+change; and which running jobs they cancelled."""
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from django_jobqueue.conf import conf
 from django_jobqueue.domain import key_limits
 from django_jobqueue.domain.policy import attempts_in_force, time_in_force
 from django_jobqueue.domain.registry import Declaration, Registry
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.domain.weights import weighing
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.store import job_types, worker_rows
+from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.control import cancel
 from django_jobqueue.store.errors import is_contended
 from django_jobqueue.store.partial_batches import BRIEF
-from django_jobqueue.store.queue.keyed_turn import KeyLimit, Limits
-from django_jobqueue.store.rows import ClaimedJob, Overrides
+from django_jobqueue.store.queue import limits_in_force
+from django_jobqueue.store.queue.limits_in_force import KeyLimit, Limits, Overrides
+from django_jobqueue.store.rows import ClaimedJob
 
 NO_OVERRIDES: Final = Overrides(None, None, None, None)
 UNLIMITED: Final = Limits()
+POLL_EVERY: Final = 5.0  # seconds between looks for cancels, or POLL_INTERVAL if less
 
 
 class EffectivePolicy(NamedTuple):
@@ -192,7 +198,7 @@ class PolicyReader:
     def read(self) -> None:
         """Read the overrides of all job types, and write which ones are run here if a
         module was imported meanwhile. Raises StoreUnavailable."""
-        self._policies.update(job_types.overrides(self._connection))
+        self._policies.update(limits_in_force.overrides(self._connection))
         names = self._policies.names
         if names != self._written:
             self._write(names)
@@ -207,3 +213,27 @@ class PolicyReader:
                 raise
         else:
             self._written = names
+
+
+class CancellationPoll:
+    """Asks the database now and then which running jobs an operator has cancelled."""
+
+    def __init__(
+        self, running: Callable[[], Sequence[Attempt]], cancel: Callable[[str], None]
+    ) -> None:
+        self._running = running
+        self._cancel = cancel
+        self.next_at = 0.0  # time.monotonic()
+
+    def poll(self, connection: OwnConnection, now: float) -> float:
+        """Stop cancelled jobs, unless the last poll was a moment ago; returns the
+        seconds until the next one, without end if nothing runs. Raises
+        StoreUnavailable."""
+        if now >= self.next_at:
+            self.next_at = now + min(POLL_EVERY, conf.poll_interval)
+            ids = [attempt.job.id for attempt in self._running()]
+            if not ids:
+                return math.inf
+            for id in cancel.requested(connection, ids):
+                self._cancel(str(id))
+        return self.next_at - now

@@ -32,9 +32,9 @@ class SlowScans:
         self._warned_at = -math.inf
 
     def took(self, seconds: float, *, pause: float) -> None:
-        """A full scan took so long; the next one comes after this pause."""
+        """One took so long, which is slow; the next one comes after this pause."""
         now = time.monotonic()
-        if seconds <= SLOW or now <= self._warned_at + WARN_EVERY:
+        if now <= self._warned_at + WARN_EVERY:
             return
         self._warned_at = now
         oldest = None

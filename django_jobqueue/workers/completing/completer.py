@@ -25,7 +25,7 @@ from django_jobqueue.store import endpoint_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import in_a_line, is_contended
 from django_jobqueue.store.partial_batches import BRIEF, apply_in_parts
-from django_jobqueue.store.queue import finish
+from django_jobqueue.store.queue import finish, finish_unsuccessful
 from django_jobqueue.store.queue.finish import Finished, Holder
 from django_jobqueue.store.queue.hand_over import hand_over
 from django_jobqueue.store.queue.holds import Hold, hold
@@ -196,7 +196,7 @@ class Completer(Loop):
             self._confirm(done, set())
             self._hold(others)
             self._write_batch(finish.succeed, succeeded)
-            self._write_batch(finish.end, others)
+            self._write_batch(finish_unsuccessful.end, others)
             self._write_batch(hand_over, handed_over)
         except StoreUnavailable:
             self._may_be_written = True
@@ -291,7 +291,7 @@ class Completer(Loop):
     ) -> Sequence[Item]:
         """Defer those whose rows somebody has locked; return the others."""
         ids = [finished.id for _, finished in batch]
-        free = finish.unlocked(self._connection, ids)
+        free = finish_unsuccessful.unlocked(self._connection, ids)
         if locked := [item for item in batch if item[1].id not in free]:
             self._defer(locked, error.__cause__ or error)
         return [item for item in batch if item[1].id in free]
@@ -393,4 +393,8 @@ def _sorted_by_verb(
 def _write_for(finished: Finished) -> Write:
     if finished.outcome.verb is Verb.HAND_OVER:
         return hand_over
-    return finish.succeed if finished.outcome.verb is Verb.SUCCEED else finish.end
+    return (
+        finish.succeed
+        if finished.outcome.verb is Verb.SUCCEED
+        else finish_unsuccessful.end
+    )

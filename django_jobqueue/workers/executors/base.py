@@ -1,9 +1,11 @@
-"""The interface and common parts of executors."""
+"""The interface and common parts of executors, and how many jobs they have claimed
+ahead of free slots."""
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
@@ -15,8 +17,6 @@ from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.processes import forking
 from django_jobqueue.processes.attempt_table import AttemptTable
 from django_jobqueue.store.queue.finish import Finished
-from django_jobqueue.workers.executors.runtime_estimate import RuntimeEstimate
-from django_jobqueue.workers.executors.start_rate import StartRate
 
 logger = logging.getLogger("django_jobqueue.worker")
 
@@ -26,6 +26,91 @@ logger = logging.getLogger("django_jobqueue.worker")
 MOST_UNWRITTEN: Final = 1_000
 LEAST_PATIENCE: Final = 5.0  # seconds; receivers of signals may be slow
 STALE: Final = 0.5  # seconds that a job may wait in the buffer before it is given back
+
+# How many are claimed ahead, by the run times of their types and the rate of starts.
+MOST_PREFETCHED: Final = 3_000  # jobs
+LARGEST_PREFETCHED: Final = (
+    32_000_000  # characters of data, if all have as many as the largest
+)
+OVERHEAD: Final = 0.00002  # seconds of Python around a job, one at a time
+SHORT: Final = 0.01  # seconds; what takes longer is not claimed ahead
+SAMPLES: Final = 10  # jobs, before a run time or a rate of starts is believed
+WEIGHT: Final = 0.05  # of the newest run
+FADE: Final = 0.9  # of what was the largest, at each claim
+LEAST_RATE: Final = 400.0  # starts a second, until it is known, and at least
+GROWTH: Final = 1.5  # of the rate from claim to claim, since others have pauses
+LONGEST_WAIT: Final = 0.25  # seconds
+
+
+class RuntimeEstimate:
+    """Moving averages of run times, by job type; how much data jobs have here."""
+
+    def __init__(self) -> None:
+        self._largest = 0.0  # characters, of late
+        self._mean: dict[str, float] = {}
+        self._seen: dict[str, int] = {}
+
+    def ran(self, job_type: str, seconds: float) -> None:
+        """Take note of one run."""
+        seen = self._seen.get(job_type, 0)
+        if seen < SAMPLES:
+            self._seen[job_type] = seen + 1
+        mean = self._mean.get(job_type, seconds)
+        self._mean[job_type] = mean + (seconds - mean) * WEIGHT
+
+    def took(self, largest: int) -> None:
+        """Take note of the most data, in characters, that a job of one claim has."""
+        self._largest = max(self._largest * FADE, largest, 1)
+
+    def is_short(self, job_type: str) -> bool:
+        """True if jobs of this type are known to be short."""
+        return self._seen.get(job_type, 0) >= SAMPLES and self._mean[job_type] <= SHORT
+
+    def mean(self, job_type: str) -> float:
+        """The moving average, in seconds; 0 if nothing is known."""
+        return self._mean.get(job_type, 0.0)
+
+    def prefetch(self, job_type: str, slots: int) -> int:
+        """The number of jobs of this type that this many slots run in the time of
+        PREFETCH.
+
+        A claim takes as long as hundreds of the shortest ones.
+        """
+        if not self.is_short(job_type):
+            return 0
+        each = max(self._mean[job_type] / slots, OVERHEAD)
+        room = LARGEST_PREFETCHED / self._largest if self._largest else MOST_PREFETCHED
+        return int(min(MOST_PREFETCHED, conf.prefetch / each, room))
+
+
+class StartRate:
+    """How fast jobs start that were claimed ahead: slower than their run times say
+    where other processes have the CPU, or where outcomes wait to be written.
+
+    Measured from claim to claim. Eight processes on two cores that went by run times
+    alone held jobs for more than a second, and gave every fifth one back."""
+
+    def __init__(self) -> None:
+        self._per_second = LEAST_RATE
+        self._since = 0.0  # time.monotonic()
+        self._waiting = 0  # jobs, then
+
+    def claimed(self, jobs: int, *, waiting: int) -> None:
+        """So many come to those that still wait."""
+        now, started = time.monotonic(), self._waiting - waiting
+        if started >= SAMPLES:
+            seen = started / max(now - self._since, 0.001)
+            self._per_second = max(LEAST_RATE, min(seen, GROWTH * self._per_second))
+        self._since, self._waiting = now, waiting + jobs
+
+    def gave_back(self) -> None:
+        """None of them waits any more, though they did not start."""
+        self._waiting = 0
+
+    @property
+    def most_prefetched(self) -> int:
+        """The most jobs to have claimed ahead, so that none waits for long."""
+        return int(LONGEST_WAIT * self._per_second)
 
 
 class ExecutorCallbacks(NamedTuple):

@@ -18,7 +18,7 @@ from django_jobqueue.contrib.alerts.models import Alert, AlertDelivery
 from django_jobqueue.execution.signal_sender import announcer
 from django_jobqueue.models import FailureGroup
 from django_jobqueue.store.connection import FINISHING, OwnConnection
-from django_jobqueue.store.queue import finish, rescue
+from django_jobqueue.store.queue import finish_unsuccessful, rescue
 from tests.contrib.alerts.conftest import TEST_CALLABLE, alerts_to, retry_now
 from tests.store.outcomes import failed, failure, finished_as, held_by, report
 from tests.store.rows import ADD, claimed, make_many, register
@@ -100,7 +100,9 @@ def test_a_crash_makes_an_alert_and_what_a_failed_transaction_recorded_none(
     stolen = finished_as(first, failed())
     stolen.fence += 1
     with alerts_to() as sent:
-        assert finish.end(own, held_by(worker), [stolen], 0.0) == {first.id}
+        assert finish_unsuccessful.end(own, held_by(worker), [stolen], 0.0) == {
+            first.id
+        }
         assert not Alert.objects.exists()
         rescue.rescue(own, [worker], crashed=True, reason="killed by signal 9")
         alerter.tick()

@@ -32,10 +32,10 @@ from django_jobqueue.models import (
     Report,
     Worker,
 )
-from django_jobqueue.store import job_types, worker_rows
+from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.queue import lanes, rescue
-from django_jobqueue.store.queue.finish import GROUPS_PER_PLACE
+from django_jobqueue.store.queue import lanes, limits_in_force, rescue
+from django_jobqueue.store.queue.finish_unsuccessful import GROUPS_PER_PLACE
 from django_jobqueue.store.queue.lanes import Head
 from django_jobqueue.store.rows import Lane
 from tests.admin.scene import insert_all
@@ -717,14 +717,14 @@ def test_a_claim_reads_the_limits_of_the_types_with_due_jobs_alone(
 ) -> None:
     """However many job types there are, as others make more."""
     read: list[list[str]] = []
-    look = job_types.overrides
+    look = limits_in_force.overrides
 
     def overrides(*args: Any) -> dict[str, Any]:
         limits = look(*args)
         read.append(sorted(limits))
         return limits
 
-    monkeypatch.setattr(job_types, "overrides", overrides)
+    monkeypatch.setattr(limits_in_force, "overrides", overrides)
     assert node.claim() == []
     enqueue(TYPE)
     assert len(node.claim()) == 1
