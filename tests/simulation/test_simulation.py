@@ -59,11 +59,6 @@ def test_what_must_hold_does_in_ten_thousand_histories(seeds: range) -> None:
 
 
 @pytest.mark.slow("a million histories")
-@pytest.mark.xfail(
-    raises=AssertionError,
-    reason="in one of 50,000 a job of a type with a limit waits for a poll, 20 s: "
-    "seeds 251732, 566053, 927445",
-)
 @pytest.mark.parametrize("first", range(10_000, 1_000_000, 10_000))
 def test_what_must_hold_does_in_a_million_histories(first: int) -> None:
     play_all(range(first, first + 10_000))

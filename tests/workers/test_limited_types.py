@@ -8,10 +8,12 @@ import pytest
 
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue.claim import LOCK_TYPE
+from django_jobqueue.workers.claiming import dispatcher, lane_scanner
 from tests.sample import jobs
 from tests.store.meanwhile import open_transaction, until_waiting
 from tests.support.hand_driven import HandDriven, Make
 from tests.support.rows import archived
+from tests.workers.stopped_clock import StoppedClock
 
 LIMITED = jobs.write_limited.name  # two at a time
 
@@ -39,6 +41,39 @@ def test_a_type_at_its_limit_waits_for_an_end(make_worker: Make) -> None:
     assert limited(first) == set()
     first.claim()
     assert first.held == 2
+
+
+def test_a_round_that_begins_as_the_last_scan_ends_scans_by_itself(
+    worker: HandDriven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The simulation found it: nothing was known to be at its limit, so the job waited
+    for a poll."""
+    clock = StoppedClock()
+    for module in (dispatcher, lane_scanner):
+        monkeypatch.setattr(module, "time", clock)
+    enqueue(1)
+    worker.work()
+    enqueue(2)
+    worker.claim(told=True)  # of a lane that had none; then a scan finds no more
+    assert limited(worker) == set()
+    enqueue(1)
+    worker.claim(told=True)
+    assert worker.held == 2
+    assert limited(worker) == {LIMITED}
+
+
+def test_a_type_at_its_limit_is_remembered_while_policies_are_read(
+    worker: HandDriven,
+) -> None:
+    enqueue(3)
+    worker.claim(told=True)
+    worker.claim(told=True)
+    assert limited(worker) == {LIMITED}
+    worker.dispatcher.lane_selection.policies_changed()
+    assert limited(worker) == {LIMITED}  # a short wait comes next
+    worker.complete()
+    worker.work()
+    assert len(archived()) == 3
 
 
 @pytest.mark.parametrize("threads", [1, 4], ids=["full", "with room"])

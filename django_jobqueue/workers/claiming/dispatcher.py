@@ -246,7 +246,8 @@ class Dispatcher(Loop):
         selection, scanner = self.lane_selection, self.scanner
         listening = self._listening
         known.has_room = self._has_room
-        known.has_scanned |= scanner.scanned_at >= known.began
+        # Greater: the last round may have ended with a scan at this very moment.
+        known.has_scanned |= scanner.scanned_at > known.began
         known.scan_at = scanner.due_at
         known.may_have_left_jobs = selection.may_have_left_jobs
         known.next_start_in = selection.next_start_in
@@ -309,9 +310,7 @@ class Dispatcher(Loop):
             self.claimer.warm_up()
         known.policies_changed = False
         self._reader.read()
-        self.lane_selection.limited_until.clear()
-        self.lane_selection.next_starts.ask_all()
-        self.lane_selection.resting.end_waits()
+        self.lane_selection.policies_changed()
         pause = RELOAD_EVERY if self._gets_notifications() else RELOAD_UNHEARD
         known.policies_due_at = time.monotonic() + pause
 

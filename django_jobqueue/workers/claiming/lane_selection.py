@@ -195,6 +195,14 @@ class LaneSelection:
             for known in self.lanes
         )
 
+    def policies_changed(self) -> None:
+        """Whatever waits may be asked now. What was at its limit still counts as
+        limited: this round may have claimed already, and the next one must be soon."""
+        for limited in list(self.limited_until):
+            self.may_be_asked(limited)
+        self.next_starts.ask_all()
+        self.resting.end_waits()
+
     def jobs_arrived(self) -> None:
         """Lanes that are at their limit may have jobs of other keys."""
         for limited in list(self.limited_until):
