@@ -65,6 +65,7 @@ def step(given: dict[str, Any]) -> Do | tuple[float, Because]:
 BEGUN = {"has_claimed": False, "has_scanned": False}
 CLAIMED = {"has_scanned": False, "has_scanned_since": False}
 MORE = {"may_have_more": True, "has_room": False}
+RATED = {"is_for_rate": True, "next_start_in": 1}
 FAST = {
     "taken": 1,
     "fast_since": NOW - 1 - 2 * FAST_AFTER,
@@ -106,9 +107,10 @@ RULES: list[tuple[dict[str, Any], Any]] = [
         {**CLAIMED, "may_have_left_jobs": True, "has_room": False},
         (POLL_IN, Because.IDLE),
     ),
-    ({**CLAIMED, "is_for_rate": True, "next_start_in": 1}, (1, Because.RATE)),
-    ({**CLAIMED, "is_for_rate": True, "job_due_at": NOW}, Do.SCAN),
-    ({**CLAIMED, "is_for_rate": True, "is_for_news": True}, Do.SCAN),
+    ({**CLAIMED, **RATED}, (1, Because.RATE)),
+    ({**CLAIMED, **RATED, "job_due_at": NOW}, Do.SCAN),
+    ({**CLAIMED, **RATED, "is_for_news": True}, Do.SCAN),
+    ({**CLAIMED, "is_for_rate": True}, Do.SCAN),  # whose jobs are for later now
     ({**BEGUN, "may_scan": False, "pause": 2}, (2, Because.LONG_SCAN)),
     # 7, 8: whether it listens
     ({**MORE, "full_since": NOW - BUSY_AFTER}, (POLL_IN, Because.FULL)),

@@ -202,8 +202,11 @@ def _is_to_scan(known: Known, now: float) -> bool:
         return known.has_room
     if known.taken or not known.has_room:
         return False
-    if known.is_for_rate and now < known.job_due_at:
-        return known.is_for_news  # it claims for a rate up to 50 times a second
+    # While a rate holds jobs back, it claims for it up to 50 times a second. Afterwards
+    # only a scan knows when the next job of the lane is due.
+    waits_for_rate = known.is_for_rate and known.next_start_in < math.inf
+    if waits_for_rate and now < known.job_due_at:
+        return known.is_for_news
     return known.is_for_news or not known.may_have_more
 
 
