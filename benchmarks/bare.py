@@ -22,11 +22,12 @@ import psycopg
 from benchmarks.apps import django_jobqueue_app as app
 from benchmarks.apps.jobs import work
 from django_jobqueue.domain.retry_decision import Outcome, Verb
-from django_jobqueue.store.connection import FINISHING, PINNED, OwnConnection
+from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue.claim import claim
 from django_jobqueue.store.queue.finish import Finished, Holder, succeed
 from django_jobqueue.store.queue.lanes import LaneMark
 from django_jobqueue.store.rows import ClaimedJob, Lane
+from django_jobqueue.store.session import FINISHING, PINNED
 
 PURPOSE: Final = "benchmark"
 WORKER: Final = 1

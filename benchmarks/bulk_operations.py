@@ -157,10 +157,11 @@ def work_off(id: Any) -> None:
 def claim_others(over: threading.Event, seconds: list[float]) -> None:
     """Enqueue and claim jobs of another type, one at a time, as a worker does."""
     from django_jobqueue import enqueue
-    from django_jobqueue.store.connection import PINNED, OwnConnection
+    from django_jobqueue.store.connection import OwnConnection
     from django_jobqueue.store.queue import claim
     from django_jobqueue.store.queue.lanes import LaneMark
     from django_jobqueue.store.rows import Lane
+    from django_jobqueue.store.session import PINNED
 
     own = OwnConnection("bench", plans=PINNED)
     lane = LaneMark(Lane("default", 0, OTHER))

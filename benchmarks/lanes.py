@@ -59,7 +59,8 @@ def main() -> None:
     numbers = [*map(int, options.lanes.split(","))]
     times: Times = {state: {number: [] for number in numbers} for state in STATES}
     with own_database("lanes"):
-        from django_jobqueue.store.connection import PINNED, OwnConnection
+        from django_jobqueue.store.connection import OwnConnection
+        from django_jobqueue.store.session import PINNED
 
         db = OwnConnection("benchmark", plans=PINNED)
         db.run(DECLARE, {"count": JOB_TYPES})

@@ -163,7 +163,8 @@ def measure(keys: int, waiting: int, rounds: int) -> dict[str, dict[str, float]]
     the jobs of a claim."""
     from django.db import connection
 
-    from django_jobqueue.store.connection import PINNED, OwnConnection
+    from django_jobqueue.store.connection import OwnConnection
+    from django_jobqueue.store.session import PINNED
 
     print(f"{keys:,} keys, {waiting:,} jobs waiting")
     db = OwnConnection("benchmark", plans=PINNED)

@@ -23,7 +23,8 @@ from django_jobqueue.enqueueing.by_name import (
     enqueue,
     enqueue_many,
 )
-from django_jobqueue.enqueueing.handler import Handler, job
+from django_jobqueue.enqueueing.handler import Handler
+from django_jobqueue.enqueueing.job_decorator import job
 from django_jobqueue.exceptions import (
     AlreadyArchived,
     Cancel,

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django_jobqueue.domain.context import Context
 from django_jobqueue.domain.registry import BULK, OWN_PRIORITY
-from django_jobqueue.enqueueing.handler import job
+from django_jobqueue.enqueueing.job_decorator import job
 from django_jobqueue.exceptions import Fail
 from django_jobqueue.rooms import load, named
 

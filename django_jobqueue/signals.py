@@ -72,6 +72,12 @@ worker_started = Signal()
 worker_stopped = Signal()
 operated = Signal()
 
+# Of what attempts came to.
+OF_ENDS = (
+    *(job_succeeded, job_failed, job_retried, job_snoozed, job_cancelled),
+    *(job_released, job_expired),
+)
+
 
 def send(signal: Signal, sender: object, **arguments: object) -> None:
     """Send to whoever listens; costs next to nothing when nobody does."""

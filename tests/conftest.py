@@ -21,7 +21,8 @@ from django_jobqueue import signals
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedules import schedules
 from django_jobqueue.operations import hosts as operators_hosts
-from django_jobqueue.store.connection import PINNED, OwnConnection
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.session import PINNED
 from tests.support import database, failure_report, selection
 from tests.support.hand_driven import make_worker as make_worker
 from tests.support.hand_driven import worker as worker

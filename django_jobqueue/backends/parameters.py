@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from django_jobqueue.backends.compat import normalize_json
 from django_jobqueue.backends.job_task import OF_CALLS, POLICY, hint_of_task
-from django_jobqueue.domain.annotations import Annotations
-from django_jobqueue.domain.arguments import Parameters
+from django_jobqueue.domain.arguments import Annotations, Parameters
 from django_jobqueue.exceptions import InvalidArguments
 
 STAR: Final = "*"

@@ -32,8 +32,9 @@ from django_jobqueue.backends.results import (
     started_result,
     task_of_job,
 )
-from django_jobqueue.domain.arguments import from_json, result_problem
+from django_jobqueue.domain.arguments import from_json
 from django_jobqueue.domain.context import Context
+from django_jobqueue.domain.json_values import result_problem
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.exceptions import Fail, JobCancelled, JobExpired
 from django_jobqueue.retries import function_problem

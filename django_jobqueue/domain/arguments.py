@@ -9,22 +9,25 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from json.encoder import encode_basestring
 from typing import Any, Final, NoReturn
 
 from django.core.exceptions import ImproperlyConfigured
 
-from django_jobqueue.domain.annotations import Annotations
 from django_jobqueue.domain.job_options import OF_JOB, option_of_types
+from django_jobqueue.domain.json_values import (
+    MAX_DEPTH,
+    Allowed,
+    allowed_by_parameter,
+    explain,
+    result_problem,
+)
 from django_jobqueue.exceptions import InvalidArguments, InvalidResult
 from django_jobqueue.text.foreign_words import OPTIONS, advice
 from django_jobqueue.text.suggestions import did_you_mean
 
-MAX_DEPTH: Final = 100
-DEEPEST_RESULT: Final = 200
 SMALLER_DATA: Final = (
     "Store it elsewhere and pass a key, or raise JOBQUEUE['MAX_DATA_BYTES']."
 )
@@ -46,6 +49,50 @@ _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONL
 class UnknownParameters(InvalidArguments):
     """The data name parameters that the handler does not have: perhaps newer code
     enqueued them, and will run them."""
+
+
+class Annotations:
+    """The annotations of a function, looked up when they are first needed: they may
+    name what its module defines further down."""
+
+    def __init__(self, function: Callable[..., Any] | None) -> None:
+        self._function = function
+        self._allowed: dict[str, Allowed] | None = None
+        self._classes: dict[str, frozenset[type]] = {}
+
+    def fit(self, data: Mapping[str, Any]) -> bool:
+        """Whether every value is of a type that its parameter allows; it costs next to
+        nothing where annotations are plain classes."""
+        if self._allowed is None:
+            self._resolve()
+        classes = self._classes
+        for name, value in data.items():
+            if name in classes and type(value) not in classes[name]:
+                return not self.misfits(data)
+        return True
+
+    def misfits(self, data: Mapping[str, Any]) -> list[str]:
+        """The errors of the values that do not fit, as sentences. Values that JSON does
+        not have are not checked here."""
+        allowed = self._resolve() if self._allowed is None else self._allowed
+        problems = (
+            allowed[name].misfit(value, repr(name))
+            for name, value in data.items()
+            if name in allowed
+        )
+        return list(filter(None, problems))
+
+    def _resolve(self) -> dict[str, Allowed]:
+        resolved = {}
+        if self._function is not None:
+            globalns = getattr(inspect.unwrap(self._function), "__globals__", {})
+            for name, parameter in inspect.signature(self._function).parameters.items():
+                allowed = allowed_by_parameter(parameter, globalns)
+                if allowed is not None:
+                    resolved[name] = allowed
+        self._classes = {name: allowed.classes for name, allowed in resolved.items()}
+        self._allowed = resolved
+        return resolved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,9 +264,9 @@ def to_json(
         size = len(text.encode())
         faithful = flat is not None or json.loads(text) == data
     except (TypeError, ValueError, RecursionError, UnicodeEncodeError) as error:
-        raise InvalidArguments(_explain(data, what) or f"{what}: {error}") from error
+        raise InvalidArguments(explain(data, what) or f"{what}: {error}") from error
     if not faithful or "\\u0000" in text or not (flat or _is_plain(text)):
-        problem = _explain(data, what)
+        problem = explain(data, what)
         if problem or not faithful:
             raise InvalidArguments(problem or f"{what} would not survive as JSON.")
     if size > limit:
@@ -246,51 +293,6 @@ def result_to_json(value: Any, *, limit: int) -> str:
         note = f"result of {size:,} bytes; only {limit:,} are kept"
         return json.dumps({"not_kept": note})
     return text
-
-
-def result_problem(value: Any, path: str = "result", depth: int = 0) -> str | None:
-    """The part of this result that JSON does not have, and its place; None if there is
-    none. Unlike data, a result need not come back unchanged: a tuple may become a
-    list."""
-    if depth > DEEPEST_RESULT:
-        return f"{path[:200]} … is nested too deep, or contains itself."
-    if isinstance(value, dict | list | tuple):
-        problems = _problems_inside(value, path, depth + 1)
-        return next(filter(None, problems), None)
-    if value is None or isinstance(value, str | int | float):
-        return _scalar_problem(value, path)
-    type_name = _article(type(value).__name__)
-    if inspect.isawaitable(value):
-        return (
-            f"{path} is {type_name}, which nobody awaits. Declare the handler with "
-            "async def, or await it there."
-        )
-    return (
-        f"{path} is {type_name}, which JSON does not have. Return a string, a number, "
-        "a key, or a list or dict of them."
-    )
-
-
-def _problems_inside(value: Any, path: str, depth: int) -> Iterator[str | None]:
-    if not isinstance(value, dict):
-        for index, item in enumerate(value):
-            yield result_problem(item, f"{path}[{index}]", depth)
-        return
-    for key, item in value.items():
-        if not isinstance(key, str | int | float | None):
-            type_name = _article(type(key).__name__)
-            yield f"{path} has a key that is {type_name}; JSON keys are strings."
-        yield _scalar_problem(key, f"a key of {path}")
-        yield result_problem(item, f"{path}[{key!r}]", depth)
-
-
-def _scalar_problem(value: object, path: str) -> str | None:
-    """Why JSON does not have this scalar."""
-    if isinstance(value, str):
-        return _explain_text(value, path)
-    if isinstance(value, float) and value - value != 0:
-        return f"{path} is {value}, which JSON does not have."
-    return _explain_number(value, path) if isinstance(value, int) else None
 
 
 def from_json(text: str) -> Any:
@@ -325,70 +327,3 @@ def _flat_to_json(data: Any) -> str | None:
 def _is_plain(text: str) -> bool:
     """True if this has no large floats, and cannot be too deep."""
     return "e+" not in text and text.count("[") + text.count("{") <= MAX_DEPTH
-
-
-def _explain(value: Any, path: str, depth: int = 0) -> str | None:
-    """The part of this value that JSON would not bring back, and its place; None if
-    there is none."""
-    if depth > MAX_DEPTH:
-        return f"{path[:200]} is nested deeper than {MAX_DEPTH} levels."
-    if value is None or isinstance(value, bool):
-        return None
-    if isinstance(value, str):
-        return _explain_text(value, path)
-    if isinstance(value, int | float):
-        return _explain_number(value, path)
-    if isinstance(value, dict):
-        return _explain_dict(value, path, depth)
-    if isinstance(value, list):
-        for index, item in enumerate(value):
-            if problem := _explain(item, f"{path}[{index}]", depth + 1):
-                return problem
-        return None
-    if isinstance(value, tuple):
-        return f"{path} is a tuple, which JSON brings back as a list; pass a list."
-    return (
-        f"{path} is {_article(type(value).__name__)}, which JSON does not have; pass a "
-        "string, a number or a key, and let the handler look it up."
-    )
-
-
-def _explain_dict(value: dict[Any, Any], path: str, depth: int) -> str | None:
-    for key, item in value.items():
-        if not isinstance(key, str):
-            return f"{path} has the key {key!r}; JSON keys are strings."
-        problem = _explain_text(key, f"a key of {path}")
-        problem = problem or _explain(item, f"{path}[{key!r}]", depth + 1)
-        if problem:
-            return problem
-    return None
-
-
-def _article(name: str) -> str:
-    return f"an {name}" if name[:1].lower() in "aeiou" else f"a {name}"
-
-
-def _explain_text(value: str, path: str) -> str | None:
-    if "\x00" in value:
-        return f"{path} has a NUL character, which PostgreSQL cannot store."
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return f"{path} has half of a surrogate pair, which is not text."
-    return None
-
-
-def _explain_number(value: float, path: str) -> str | None:
-    """PostgreSQL keeps JSON numbers as decimals, so 1e300 comes back as an integer."""
-    if isinstance(value, int):
-        try:
-            str(value)
-        except ValueError:
-            return f"{path} has more digits than Python reads back; pass a string."
-        return None
-    if value != value or value in (float("inf"), float("-inf")):
-        return f"{path} is {value}, which JSON does not have."
-    exact = Decimal(repr(float(value)))
-    if abs(value) >= 1e16 and int(exact) != value:
-        return f"{path} is {value}, which would come back as another number."
-    return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
@@ -20,15 +20,6 @@ def vendor_problem(alias: str) -> str | None:
     if vendor == POSTGRESQL:
         return None
     return f"The job queue needs PostgreSQL; the database {alias!r} is {vendor}."
-
-
-def postgresql_connection(alias: str) -> Any:
-    """Django's connection. In the modes that run jobs at enqueue it may be of another
-    kind, whose own error would puzzle. Raises ImproperlyConfigured."""
-    wrapper = connections[alias]
-    if wrapper.vendor != POSTGRESQL:
-        raise ImproperlyConfigured(vendor_problem(alias))
-    return wrapper
 
 
 def check_alias(alias: str, *, is_given: bool) -> bool:

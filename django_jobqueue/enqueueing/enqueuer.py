@@ -34,11 +34,10 @@ from django_jobqueue.exceptions import DuplicateJob, InvalidArguments, UnknownJo
 from django_jobqueue.observers import Enqueue, around_enqueue
 from django_jobqueue.store import find, job_types
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.queue import insert, insert_unique
+from django_jobqueue.store.queue import insert, insert_once, insert_unique
 from django_jobqueue.store.queue.insert import Inserted
-from django_jobqueue.store.queue.insert_keyed import insert_many_keyed
 from django_jobqueue.store.queue.insert_many import insert_many
-from django_jobqueue.store.queue.insert_unique import ManyInserted
+from django_jobqueue.store.queue.insert_unique import ManyInserted, insert_many_keyed
 from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.rows import Job
 
@@ -178,7 +177,7 @@ class Enqueuer:
         if new.is_unique:
             return insert_unique.insert_unique(db, new, id, data, text, own_id=own_id)
         if own_id:
-            return insert.insert_once(db, new, id, data, text)
+            return insert_once.insert_once(db, new, id, data, text)
         job = insert.insert(db, new, id, data, text)
         return None if job is None else Inserted(job, True)
 

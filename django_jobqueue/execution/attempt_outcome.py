@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 import time
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from django_jobqueue import logs
-from django_jobqueue.conf import conf
-from django_jobqueue.domain.arguments import from_json, result_to_json
+from django_jobqueue.domain.arguments import from_json
 from django_jobqueue.domain.context import Context
 from django_jobqueue.domain.failures import Failure
 from django_jobqueue.domain.policy import Policy
 from django_jobqueue.domain.retry_decision import Outcome, StopReason, Verb, decide
 from django_jobqueue.domain.states import AttemptEnd
-from django_jobqueue.exceptions import Cancel, ClaimLost, InvalidResult, JobTimeout
+from django_jobqueue.exceptions import Cancel, ClaimLost, JobTimeout
 from django_jobqueue.retries import Backoff, from_stored_form
 from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.text.redaction import mask_text
@@ -37,9 +35,6 @@ BROKEN: Final = Outcome(
 )
 
 
-_NOTHING: Final = StopReason.NOTHING  # in Python 3.11 to look it up takes 0.1 µs
-
-
 class NotWanted(Exception):
     """The handler is not to be called; ``outcome`` is what the job came to."""
 
@@ -53,18 +48,6 @@ class HandedOver(NotWanted):
 
     def __init__(self, endpoint: str) -> None:
         super().__init__(Outcome(verb=Verb.HAND_OVER, reason=endpoint))
-
-
-def result_of(value: Any) -> str:
-    """The JSON text of what a handler returned. Raises InvalidResult if it has none."""
-    if value is None:
-        return NO_RESULT
-    try:
-        return result_to_json(value, limit=conf.max_result_bytes)
-    except InvalidResult:
-        if inspect.iscoroutine(value):
-            value.close()  # or Python warns that nobody awaited it
-        raise
 
 
 def named(
@@ -152,7 +135,7 @@ def outcome_unstarted(
     job: ClaimedJob, asked: StopReason, max_attempts: int | None, claimed: float
 ) -> Outcome | None:
     """The outcome of a job that is not to be started; None if it is to be started."""
-    if asked is not _NOTHING:
+    if asked is not StopReason.NOTHING:
         if asked is StopReason.CANCEL:
             return CANCELLED
         if asked is StopReason.STOP:

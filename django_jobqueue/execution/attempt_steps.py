@@ -3,21 +3,30 @@ notify."""
 
 from __future__ import annotations
 
+import inspect
 import logging
 import threading
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from django.core.signals import setting_changed
 from django.dispatch import Signal
 
 from django_jobqueue import logs, signals
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.arguments import result_to_json
+from django_jobqueue.domain.registry import Declaration
+from django_jobqueue.exceptions import InvalidResult
 from django_jobqueue.execution.attempt import Attempt
-from django_jobqueue.execution.attempt_outcome import NotWanted, result_of
-from django_jobqueue.execution.middleware_chain import chain_of
+from django_jobqueue.execution.attempt_outcome import NO_RESULT, NotWanted
+from django_jobqueue.execution.middleware_chain import GetResult, chain_of
 from django_jobqueue.processes.forking import end_if_forked
 from django_jobqueue.store.queue.finish import Finished
 
 logger = logging.getLogger("django_jobqueue.attempt")
+
+# The middleware of each job type that has run here.
+_chains: dict[str, tuple[Declaration, GetResult | None]] = {}
 
 
 def run(attempt: Attempt) -> Finished:
@@ -91,16 +100,46 @@ async def _asend_started(attempt: Attempt) -> None:
     end_if_forked()
 
 
+def result_of(value: Any) -> str:
+    """The JSON text of what a handler returned. Raises InvalidResult if it has none."""
+    if value is None:
+        return NO_RESULT
+    try:
+        return result_to_json(value, limit=conf.max_result_bytes)
+    except InvalidResult:
+        if inspect.iscoroutine(value):
+            value.close()  # or Python warns that nobody awaited it
+        raise
+
+
 def _call_handler(attempt: Attempt, data: Any) -> Any:
     """Call the handler, in its middleware if there is any; an async handler returns
     an awaitable."""
     declaration = attempt.declaration
-    chain = chain_of(declaration)
+    held = _chains.get(declaration.name)
+    chain = held[1] if held and held[0] is declaration else _chain_of(declaration)
     if chain is not None:
         return chain(attempt.here())
     if declaration.policy.takes_context:
         return declaration.function(attempt.here(), **data)
     return declaration.function(**data)
+
+
+def _chain_of(declaration: Declaration) -> GetResult | None:
+    """The middleware of this handler; None, as for most, if there is none."""
+    policy, chain = declaration.policy, None
+    if conf.middleware or policy.middleware or policy.captured:
+        chain = chain_of(declaration)
+    _chains[declaration.name] = declaration, chain
+    return chain
+
+
+def _changed(*, setting: str, **kwargs: Any) -> None:
+    if setting == "JOBQUEUE":
+        _chains.clear()
+
+
+setting_changed.connect(_changed, dispatch_uid="jobqueue.chain")
 
 
 def end(attempt: Attempt) -> Finished:

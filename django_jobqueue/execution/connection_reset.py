@@ -17,7 +17,7 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
 from django_jobqueue.processes.wait_readable import wait_readable
-from django_jobqueue.store.bounded_connection import run_bounded
+from django_jobqueue.store.session import run_bounded
 
 logger = logging.getLogger("django_jobqueue.database")
 

@@ -1,4 +1,4 @@
-"""Builds the middleware around a handler, once for each job type of a process."""
+"""Builds the middleware around a handler."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from asgiref.sync import async_to_sync, sync_to_async
 from django.core.exceptions import ImproperlyConfigured, MiddlewareNotUsed
-from django.core.signals import setting_changed
 from django.utils.module_loading import import_string
 
 from django_jobqueue.conf import conf
@@ -25,20 +24,14 @@ RESTORES: Final = {
     "tenant": "django_jobqueue.middleware.in_tenant",
 }
 
-_built: dict[str, tuple[Declaration, GetResult | None]] = {}
-
 
 def chain_of(declaration: Declaration) -> GetResult | None:
     """Return the function to call with the context, or None to call the handler itself.
 
     Raises ImproperlyConfigured, and ImportError, for invalid middleware.
     """
-    held = _built.get(declaration.name)
-    if held is None or held[0] is not declaration:
-        named = middleware_of(declaration)
-        held = (declaration, build(declaration, named) if named else None)
-        _built[declaration.name] = held
-    return held[1]
+    named = middleware_of(declaration)
+    return build(declaration, named) if named else None
 
 
 def middleware_of(declaration: Declaration) -> list[Named]:
@@ -127,11 +120,3 @@ def _innermost(declaration: Declaration) -> GetResult:
             end_if_forked()
 
     return acall if declaration.is_async else call
-
-
-def _changed(*, setting: str, **kwargs: Any) -> None:
-    if setting == "JOBQUEUE":
-        _built.clear()
-
-
-setting_changed.connect(_changed, dispatch_uid="jobqueue.chain")

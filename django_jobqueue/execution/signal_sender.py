@@ -106,11 +106,6 @@ def _reset_after_fork() -> None:
 os.register_at_fork(after_in_child=_reset_after_fork)
 
 
-def anybody_hears_ends() -> bool:
-    """True if any signal about outcomes has a receiver."""
-    return any(signal.receivers for signal in _OF_VERBS.values())
-
-
 def announce_end(
     attempt: Attempt, finished: Finished, send: Send = announcer.send
 ) -> None:

@@ -10,11 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from django_jobqueue.domain.log_events import Event
-from django_jobqueue.host.child import (
-    NOT_KNOWN,
-    Child,
-    how_it_ended,
-)
+from django_jobqueue.host.child import NOT_KNOWN, Child, how_it_ended
 from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance.maintenance_process import MaintenanceProcess
 from django_jobqueue.host.restarts import Restarts

@@ -5,9 +5,7 @@ Middleware has Django's own shape. A factory is given ``get_result`` and returns
 function of the context, which returns what the handler shall have returned.
 """
 
-from django_jobqueue.middleware.languages import localize
-from django_jobqueue.middleware.log_records import log_context
+from django_jobqueue.middleware.handler_context import in_tenant, localize, log_context
 from django_jobqueue.middleware.queries import count_queries
-from django_jobqueue.middleware.tenants import in_tenant
 
 __all__ = ["count_queries", "in_tenant", "localize", "log_context"]

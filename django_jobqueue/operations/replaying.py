@@ -28,7 +28,7 @@ from django_jobqueue.store import find as store_find
 from django_jobqueue.store.bulk.skips import left_out
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.control import replay as store_replay
-from django_jobqueue.store.queue.insert import is_archived
+from django_jobqueue.store.queue.insert_once import is_archived
 from django_jobqueue.store.rows import Job
 
 

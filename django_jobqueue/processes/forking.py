@@ -16,10 +16,9 @@ import sys
 import threading
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
-from typing import Any, Final, NoReturn, ParamSpec, TypeVar
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, NoReturn
 
 from asgiref.sync import SyncToAsync
 from django.core.cache import caches
@@ -28,9 +27,6 @@ from django.db import connections
 from django_jobqueue.conf import conf
 
 logger = logging.getLogger("django_jobqueue.supervisor")
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 _PR_SET_PDEATHSIG: Final = 1
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -141,38 +137,6 @@ def end_if_forked() -> None:
     # A few times for each job, so nothing is looked up that is not needed.
     if _forked_in is not None and _forked_in == threading.get_ident():
         _end()
-
-
-class GuardedThreads(ThreadPoolExecutor):
-    """Threads for sync code of async handlers: a fork made there ends there, too."""
-
-    def __init__(
-        self,
-        name: str,
-        max_workers: int | None = None,
-        begin: Callable[[], object] = lambda: None,
-    ) -> None:
-        super().__init__(
-            max_workers, name, initializer=_begin_guarded, initargs=(begin,)
-        )
-
-    def submit(
-        self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
-    ) -> Future[T]:
-        """Have a thread call this."""
-        return super().submit(_guarded, partial(fn, *args, **kwargs))
-
-
-def _begin_guarded(begin: Callable[[], object]) -> None:
-    guard_this_thread()
-    begin()
-
-
-def _guarded(function: Callable[[], T]) -> T:
-    try:
-        return function()
-    finally:
-        end_if_forked()
 
 
 class _EndOfLoop(deque[Any]):

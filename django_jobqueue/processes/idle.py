@@ -40,7 +40,6 @@ import contextlib
 import os
 import select
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -55,27 +54,6 @@ LOCKED_WAIT: Final = 2.0  # seconds until a locked row is written to again
 
 END: Final = b"\0"  # of a text; PostgreSQL has none that contains it
 MOST_PIPES: Final = 100  # of workers; others listen on connections of their own
-
-
-class Activity:
-    """When this worker last had something to do, and whom to wake when it has.
-
-    Called once per claim, from any thread; a call takes less than a microsecond.
-    """
-
-    def __init__(self) -> None:
-        self.last = time.monotonic()
-        self._wake: list[Callable[[], None]] = []
-
-    def wakes(self, wake: Callable[[], None]) -> None:
-        """Call this as well, each time; it must be cheap while nobody is idle."""
-        self._wake.append(wake)
-
-    def __call__(self) -> None:
-        """There is something to do. Publish it before this call."""
-        self.last = time.monotonic()
-        for wake in self._wake:
-            wake()
 
 
 class WakeupPipe:

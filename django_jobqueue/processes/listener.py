@@ -13,9 +13,9 @@ from psycopg.pq.abc import PGconn
 
 from django_jobqueue.processes.loop import Loop
 from django_jobqueue.processes.wait_readable import wait_readable
-from django_jobqueue.store.bounded_connection import BoundedConnection
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import CHANNEL, NOTIFY, News, parse, payload
+from django_jobqueue.store.session import BoundedConnection
 
 logger = logging.getLogger("django_jobqueue.worker")
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import math
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Final
 
 from django_jobqueue.domain.log_events import Event
@@ -74,6 +73,27 @@ class FailureStreak:
             extra=self._failed,
         )
         self._unlogged, self._logged_at = 0, now
+
+
+class Activity:
+    """When this worker last had something to do, and whom to wake when it has.
+
+    Called once per claim, from any thread; a call takes less than a microsecond.
+    """
+
+    def __init__(self) -> None:
+        self.last = time.monotonic()
+        self._wake: list[Callable[[], None]] = []
+
+    def wakes(self, wake: Callable[[], None]) -> None:
+        """Call this as well, each time; it must be cheap while nobody is idle."""
+        self._wake.append(wake)
+
+    def __call__(self) -> None:
+        """There is something to do. Publish it before this call."""
+        self.last = time.monotonic()
+        for wake in self._wake:
+            wake()
 
 
 class Loop:
@@ -176,42 +196,6 @@ class Loop:
             self.close()
         except Exception:
             logger.exception("Closing the %s failed", self.name)
-
-
-class LoopGroup(Loop):
-    """Loops that share one thread, and so may share one connection."""
-
-    def __init__(self, name: str, loops: Sequence[Loop]) -> None:
-        self.name = name
-        super().__init__()
-        self._due = dict.fromkeys(loops, 0.0)  # time.monotonic()
-        self._lock = threading.Lock()
-
-    def tick(self) -> float:
-        """Do the rounds that are due."""
-        for loop, due in self._due.items():
-            if due <= time.monotonic():
-                self._due[loop] = math.inf  # unless it is hurried meanwhile
-                wait = loop.round()
-                self._set_due(loop, time.monotonic() + wait)
-        return max(0.0, min(self._due.values()) - time.monotonic())
-
-    def hurry(self, loop: Loop) -> None:
-        """Let this one's next round be now, or after its rest if it has failed."""
-        with self._lock:
-            if not loop.is_failing:
-                self._due[loop] = 0.0
-        self.wake()
-
-    def close(self) -> None:
-        """Close each."""
-        for loop in self._due:
-            loop.close()
-
-    def _set_due(self, loop: Loop, moment: float) -> None:
-        with self._lock:
-            hurried = self._due[loop] <= moment and not loop.is_failing
-            self._due[loop] = 0.0 if hurried else moment
 
 
 def _place_of(error: BaseException) -> str:

@@ -19,13 +19,7 @@ from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.report import Report, TakenReport
 from django_jobqueue.domain.retry_decision import Outcome, StopReason, Verb, decide
 from django_jobqueue.domain.states import Delivery
-from django_jobqueue.exceptions import (
-    Cancel,
-    Fail,
-    InvalidArguments,
-    JobTimeout,
-    Retry,
-)
+from django_jobqueue.exceptions import Cancel, Fail, InvalidArguments, JobTimeout, Retry
 from django_jobqueue.execution.attempt_outcome import outcome_unstarted, stored_backoff
 from django_jobqueue.execution.signal_sender import announce_outcome
 from django_jobqueue.store.connection import Database, DjangoDatabase, OwnConnection

@@ -16,12 +16,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import handler_names, registry
 from django_jobqueue.models import Host, JobType
 from django_jobqueue.rooms import load, models, named, rooms
-from django_jobqueue.stats import (
-    endpoint_checks,
-    host_checks,
-    overview,
-    server_checks,
-)
+from django_jobqueue.stats import endpoint_checks, host_checks, overview, server_checks
 from django_jobqueue.stats.attention import concerns
 from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.stats.findings import (

@@ -25,14 +25,7 @@ from django_jobqueue.stats.current_state import Present
 from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.stats.schedules import ScheduleNow
 from django_jobqueue.stats.time_window import HOUR, Window
-from django_jobqueue.stats.totals import (
-    Line,
-    Lines,
-    busiest,
-    by_queue,
-    by_type,
-    total,
-)
+from django_jobqueue.stats.totals import Line, Lines, busiest, by_queue, by_type, total
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import failure_stats, history, old_transactions
 from django_jobqueue.store.reading.failure_stats import Crashes

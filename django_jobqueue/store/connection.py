@@ -17,14 +17,14 @@ from itertools import count
 from typing import Any, Final, Protocol, TypeVar
 
 import psycopg
+from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, ProgrammingError, connections, transaction
 
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.databases import check_alias, postgresql_connection
+from django_jobqueue.domain.databases import POSTGRESQL, check_alias, vendor_problem
 from django_jobqueue.domain.log_events import Event
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store import missing_tables, session
-from django_jobqueue.store.bounded_connection import BoundedConnection
 from django_jobqueue.store.errors import (
     CONTENDED,
     NEEDS_MIGRATE,
@@ -35,8 +35,8 @@ from django_jobqueue.store.errors import (
 )
 from django_jobqueue.store.outage_log import OutageLog, call_errors, outages
 from django_jobqueue.store.prepared import PreparedStatement
+from django_jobqueue.store.session import BoundedConnection, UTCLoader
 from django_jobqueue.store.transactions import OpenTransaction, read_committed
-from django_jobqueue.store.utc_loader import UTCLoader
 
 logger = logging.getLogger("django_jobqueue.database")
 
@@ -48,23 +48,6 @@ EMPTY: Final[Params] = {}
 LONGEST_PAUSE: Final = 5.0
 SHORTEST_PAUSE: Final = 0.05
 
-# Plans must not depend on statistics: autovacuum may have analysed the queue while it
-# was empty, and a plan that sorts the backlog takes 110-540 ms a claim instead of 0.8.
-# With these, the claim is index scans with any statistics, and as the plan cannot vary
-# it need not be made again for every claim (force_generic_plan).
-PINNED: Final = {
-    "plan_cache_mode": "force_generic_plan",
-    "enable_seqscan": "off",
-    "enable_sort": "off",
-    "enable_bitmapscan": "off",
-    "enable_hashjoin": "off",
-    "enable_mergejoin": "off",
-    "random_page_cost": "0.1",
-    "jit": "off",
-}
-# The same for writing outcomes: each is found by its id in an index, and joined by a
-# hash. What reads an index once for each row says so with LATERAL.
-FINISHING: Final = {**PINNED, "enable_hashjoin": "on", "enable_nestloop": "off"}
 _usable: set[str] = set()  # aliases of databases that jobs can be in
 _CACHED_CURSOR = "_jobqueue_cursor"
 
@@ -141,7 +124,7 @@ class DjangoDatabase:
         """Run a statement that has no rows. Raises what Django raises."""
 
         def run() -> None:
-            with postgresql_connection(self.alias).cursor() as cursor:
+            with self._wrapper().cursor() as cursor:
                 self._execute(cursor, statement, params)
 
         self._again(run)
@@ -161,7 +144,7 @@ class DjangoDatabase:
         One of our own is ``read committed``, whatever the project's default: each
         statement sees what those that it waited for have done.
         """
-        wrapper = postgresql_connection(self.alias)
+        wrapper = self._wrapper()
         if not wrapper.get_autocommit():
             with transaction.atomic(using=self.alias):
                 return work()
@@ -172,9 +155,16 @@ class DjangoDatabase:
 
         return self._again(begin)
 
+    def _wrapper(self) -> Any:
+        """Django's connection. Raises ImproperlyConfigured if it is of another kind."""
+        wrapper = connections[self.alias]
+        if wrapper.vendor != POSTGRESQL:  # its own error would puzzle
+            raise ImproperlyConfigured(vendor_problem(self.alias))
+        return wrapper
+
     def _cursor(self) -> Any:
         """One of Django's, whose times are in UTC also where others are local ones."""
-        wrapper = postgresql_connection(self.alias)
+        wrapper = self._wrapper()
         cursor = wrapper.cursor()
         if wrapper.timezone is not UTC:
             cursor.adapters.register_loader("timestamptz", UTCLoader)

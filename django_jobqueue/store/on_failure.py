@@ -1,12 +1,26 @@
-"""What features add to the statements that record failures, in the same transaction."""
+"""Parts of the statements that record failures, and what features add to these."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from django_jobqueue import rooms
+
+# The failure group of a failure in `{failures}` was resolved, and it is not excused by
+# its release. The groups are found by their keys, whatever the planner knows of them.
+REGRESSED: Final = """regressed AS (
+  UPDATE jobqueue_failuregroup AS resolved
+     SET state = 'open', regressed_at = statement_timestamp(),
+         last_seen = statement_timestamp()
+    FROM {failures}
+   WHERE resolved.fingerprint = ANY (ARRAY (SELECT {fingerprint} FROM {failures}))
+     AND resolved.fingerprint = {failures}.{fingerprint}
+     AND resolved.state = 'resolved'
+     AND NOT resolved.excused @> to_jsonb({release})
+  RETURNING resolved.fingerprint
+)"""
 
 
 class OnFailure(NamedTuple):

@@ -9,8 +9,10 @@ parameters are text, and the server knows their types from the statement.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
+from uuid import UUID
 
 from psycopg import Connection, errors, pq
 from psycopg.abc import PQGen
@@ -24,8 +26,8 @@ _numbers = itertools.count(1)
 class PreparedStatement(str):
     """A statement that has rows, and whose parameters are texts, numbers or None.
 
-    An array is given as its text: see store/arrays.py. On connections that are not the
-    machinery's own it is a statement like any other.
+    An array is given as its text, by the functions below. On connections that are not
+    the machinery's own it is a statement like any other.
     """
 
     __slots__ = ()
@@ -154,3 +156,34 @@ def all_results(pgconn: pq.abc.PGconn) -> PQGen[list[pq.abc.PGresult]]:
         if result is None:
             return results
         results.append(result)
+
+
+# Arrays as PostgreSQL reads them. psycopg looks at each value of a list: a claim's
+# parameters took half of what a claim takes here, and take a sixth as text.
+
+
+def array_of_numbers(numbers: Iterable[int]) -> str:
+    """An array of integers: the text of a list, which Python makes in two thirds of the
+    time of a join."""
+    return f"{{{str(list(numbers))[1:-1]}}}"
+
+
+def array_of_ids(ids: Iterable[UUID]) -> str:
+    """An array of UUIDs; one after the other it takes three times as long."""
+    return f"{{{b''.join([id.int.to_bytes(16) for id in ids]).hex(',', 16)}}}"
+
+
+def array_of_moments(moments: Iterable[datetime]) -> str:
+    """An array of points in time, which know their zones."""
+    return f"{{{','.join([moment.isoformat() for moment in moments])}}}"
+
+
+def array_of_texts(texts: Iterable[str]) -> str:
+    """An array of any texts."""
+    return f"{{{','.join(map(_quoted, texts))}}}"
+
+
+def _quoted(text: str) -> str:
+    if "\\" in text or '"' in text:
+        text = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'

@@ -46,11 +46,6 @@ class Watchdog(Loop):
         self._held_at = time.monotonic()
         self.sleeps = False
 
-    def wake_if_asleep(self) -> None:
-        """End a long sleep: the worker holds a job."""
-        if self.sleeps:
-            self.wake()
-
     def tick(self) -> float:
         """Check every attempt that has a slot."""
         now = time.monotonic()

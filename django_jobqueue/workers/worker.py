@@ -24,19 +24,20 @@ from django_jobqueue.execution.observed_attempts import aobserved, observed
 from django_jobqueue.execution.signal_sender import announcer
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.attempt_table import AttemptTable
-from django_jobqueue.processes.idle import Activity
 from django_jobqueue.processes.lane_progress import SharedLaneProgress
 from django_jobqueue.processes.listener import Listener
-from django_jobqueue.processes.loop import Loop
+from django_jobqueue.processes.loop import Activity, Loop
 from django_jobqueue.processes.shutdown import LEAST_FLUSH
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.processes.worker_relay import WorkerNews
 from django_jobqueue.store import worker_rows
-from django_jobqueue.store.connection import FINISHING, PINNED, OwnConnection
+from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import News
 from django_jobqueue.store.partial_batches import BRIEF
 from django_jobqueue.store.queue.finish import Finished, Holder
 from django_jobqueue.store.rows import ClaimedJob
+from django_jobqueue.store.session import FINISHING, PINNED
+from django_jobqueue.store.worker_rows import NewWorker
 from django_jobqueue.workers.claiming.claimer import Claimer
 from django_jobqueue.workers.claiming.dispatcher import Dispatcher
 from django_jobqueue.workers.claiming.policies import CancellationPoll, Policies
@@ -57,7 +58,6 @@ from django_jobqueue.workers.unresponsive_attempts import (
     report_ended,
 )
 from django_jobqueue.workers.watchdog import Watchdog, waits_for_another
-from django_jobqueue.workers.worker_row import row_of
 
 logger = logging.getLogger("django_jobqueue.worker")
 
@@ -128,7 +128,8 @@ class Worker:
         self.watchdog = Watchdog(
             self.executors, self.held, self._give_up, self._break_down
         )
-        self.activity.wakes(self.watchdog.wake_if_asleep)
+        watchdog = self.watchdog  # whose sleep ends: the worker holds a job
+        self.activity.wakes(lambda: watchdog.wake() if watchdog.sleeps else None)
         stack_dumps = self._connection("stack dumper", pooled=pooled)
         self.stack_dumper = StackDumper(self.id, stack_dumps, self.executors)
         self._loops = [self.completer, self.watchdog, self.dispatcher, self.reporter]
@@ -356,6 +357,24 @@ class Worker:
         if self.config.async_slots:
             slots, run_async = self.config.async_slots, aobserved(arun)
             self.executors.append(Coroutines(slots, callbacks, run=run_async))
+
+
+def row_of(name: str, config: WorkerConfig, job_types: Sequence[str]) -> NewWorker:
+    """The row of a worker of this process that starts."""
+    pid = os.getpid()
+    return NewWorker(
+        name=name,
+        host=identity.host(),
+        pid=pid,
+        identity=identity.identity(pid),
+        supervisor=config.supervisor,
+        release=conf.release,
+        queues=config.queues,
+        job_types=job_types,
+        threads=config.threads,
+        async_slots=config.async_slots,
+        versions=identity.versions(),
+    )
 
 
 def _announce(signal: Signal, worker: Worker) -> None:

@@ -329,7 +329,7 @@ OF_EXTRAS = {
     "httpx": (*("remote/cancelling.py", "remote/clients.py", "remote/delivery.py"),),
     "textual": ("contrib/console/top_screen/app.py",),
     "opentelemetry": ("contrib/telemetry/otel.py",),
-    "django_tenants": ("middleware/tenants.py",),
+    "django_tenants": ("middleware/handler_context.py",),
     "prometheus_client": ("metrics/enqueued_jobs.py", "metrics/exposition.py"),
     "sentry_sdk": (
         "contrib/telemetry/sentry.py",

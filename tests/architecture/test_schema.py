@@ -49,7 +49,7 @@ ARCHIVING = {
     "store/queue/release.py FROM_MOVES": ALWAYS | LIMIT | {"error_message"},
     "store/queue/expire.py EXPIRE": ALWAYS | LIMIT,
 }
-ROLLED_BACK = "store/queue/insert.py TRY_ARCHIVE"  # at once
+ROLLED_BACK = "store/queue/insert_once.py TRY_ARCHIVE"  # at once
 
 
 @cache

@@ -90,7 +90,7 @@ def test_every_statement_is_in_the_store_or_has_a_reason() -> None:
 def test_the_store_is_where_the_statements_are() -> None:
     files = {path for path, _, _ in statements()}
     rooms = {
-        "queue": "insert claim finish expire rescue release",
+        "queue": "insert_once claim finish expire rescue release",
         "control": "cancel replay reschedule prune",
     }
     verbs = {

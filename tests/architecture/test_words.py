@@ -111,7 +111,7 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("message", ""): "of an exception or of a check; no job is called so",
     ("fetch", "store/connection.py"): "rows of a statement, as the driver calls it",
     ("fetch", "store/transactions.py"): "the same in a transaction that is open",
-    ("fetch", "store/bounded_connection.py"): "rows, as the driver calls it",
+    ("fetch", "store/session.py"): "rows, as the driver calls it",
     ("payload", "store/notify.py"): "of a NOTIFY, as PostgreSQL calls it",
     ("task", "execution/attempt.py"): "asyncio's",
     ("task", "contrib/importing/"): "Celery's and Django-Q2's",

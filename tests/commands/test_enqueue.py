@@ -14,13 +14,7 @@ from django.utils import timezone
 
 from django_jobqueue.management.jobqueue.subcommand import by
 from django_jobqueue.models import ArchivedJob, QueuedJob
-from tests.commands.conftest import (
-    Said,
-    jobqueue,
-    make_archived,
-    not_refused,
-    refusal,
-)
+from tests.commands.conftest import Said, jobqueue, make_archived, not_refused, refusal
 from tests.support.rows import queued
 
 pytestmark = pytest.mark.django_db

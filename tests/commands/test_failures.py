@@ -11,12 +11,7 @@ import pytest
 from django.utils import timezone
 
 from django_jobqueue.management.jobqueue.failures import Failures
-from django_jobqueue.models import (
-    BulkOperation,
-    Failure,
-    FailureGroup,
-    QueuedJob,
-)
+from django_jobqueue.models import BulkOperation, Failure, FailureGroup, QueuedJob
 from django_jobqueue.text.redaction import MASK
 from django_jobqueue.verbs.failure_groups import VERBS
 from tests.admin import scene

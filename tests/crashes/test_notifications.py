@@ -19,7 +19,7 @@ SLOTS = ("--threads", "1", "--async-slots", "0", "--poll-interval", "1")
 SOON = {
     **BRISK,
     "store.connection.LONGEST_PAUSE": 0.5,
-    "host.maintenance.notification_queue_watch.ASK_EVERY": 0.5,
+    "host.maintenance.host_maintenance.ASK_EVERY": 0.5,
 }
 VERSION = int(os.environ.get("JOBQUEUE_POSTGRES", "18"))
 

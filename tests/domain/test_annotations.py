@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NewType, TypedDict
 from uuid import UUID
 
 from django_jobqueue import Context, InvalidArguments, enqueue, operations
-from django_jobqueue.domain.annotations import Annotations, allowed_by
-from django_jobqueue.domain.arguments import Parameters
+from django_jobqueue.domain.arguments import Annotations, Parameters
+from django_jobqueue.domain.json_values import allowed_by
 from tests.sample import jobs
 from tests.support.tables import differing, refusal
 

@@ -18,12 +18,12 @@ from django.utils.safestring import mark_safe
 
 from django_jobqueue import Context, InvalidArguments, InvalidResult
 from django_jobqueue.domain.arguments import (
-    MAX_DEPTH,
     Parameters,
     from_json,
     result_to_json,
     to_json,
 )
+from django_jobqueue.domain.json_values import MAX_DEPTH
 from tests.support.tables import differing, refusal
 
 PLENTY = 10_000_000

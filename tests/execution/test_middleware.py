@@ -18,7 +18,7 @@ from django.utils import timezone, translation
 
 from django_jobqueue import Context, Retry, Snooze, current_job
 from django_jobqueue.domain.retry_decision import Outcome, StopReason, Verb
-from django_jobqueue.execution import middleware_chain
+from django_jobqueue.execution import attempt_steps, middleware_chain
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.execution.attempt_steps import arun, run
 from django_jobqueue.jobs import bulk
@@ -37,7 +37,7 @@ calls: list[str] = []
 @pytest.fixture(autouse=True)
 def _no_calls() -> Iterator[None]:
     calls.clear()
-    built = middleware_chain._built  # private: chains of other tests
+    built = attempt_steps._chains  # private: chains of other tests
     built.clear()
     yield
     built.clear()

@@ -20,17 +20,13 @@ from django_jobqueue.host.maintenance import pruner as pruner_module
 from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance.deadline_watch import LONGEST, DeadlineWatch
 from django_jobqueue.host.maintenance.expirer import Expirer
+from django_jobqueue.host.maintenance.host_maintenance import LoopGroup
 from django_jobqueue.host.maintenance.pruner import PAUSE_FACTOR, Pruner
 from django_jobqueue.host.maintenance.rescuer import STRAYS_AFTER
 from django_jobqueue.models import ArchivedJob, QueuedJob, Worker
 from django_jobqueue.processes import loop as loop_module
 from django_jobqueue.processes.listener import Listener
-from django_jobqueue.processes.loop import (
-    AFTER_ERROR,
-    LONGEST_AFTER_ERROR,
-    Loop,
-    LoopGroup,
-)
+from django_jobqueue.processes.loop import AFTER_ERROR, LONGEST_AFTER_ERROR, Loop
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import News, notify

@@ -27,7 +27,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 STEPS = (
     *("prune.rules", "prune.close_windows", "prune.tidy", "prune.drop_buckets"),
     *("prune.forget_groups", "worker_rows.forget", "host_rows.forget"),
-    *("rollup.fold", "rollup.drop", "totals.fold", "totals.fold_queues"),
+    *(
+        "rollup_folding.fold",
+        "rollup_folding.drop",
+        "totals.fold",
+        "totals.fold_queues",
+    ),
     *("totals.drop", "failure_rollup.drop", "fire.prune_firings", "audit.drop"),
     "operation_rows.drop",
     # Of rooms.
@@ -77,7 +82,7 @@ def test_an_outage_ends_a_pass_of_the_pruner(
         raise StoreUnavailable("gone", retry_in=0.05)
 
     monkeypatch.setattr(pruner_module.prune, "close_windows", cut_off)
-    monkeypatch.setattr(pruner_module.rollup, "fold", pytest.fail)
+    monkeypatch.setattr(pruner_module.rollup_folding, "fold", pytest.fail)
     pruner = Pruner(own, DeadlineWatch(own, WorkerConfig()))
     while not pruner.is_failing:
         assert pruner.round() < 100

@@ -17,7 +17,7 @@ from django.utils import timezone
 from django_jobqueue import operations
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.pruner import Pruner
-from django_jobqueue.host.maintenance.rescue_counts import RescueCounts
+from django_jobqueue.host.maintenance.rescuer import RescueCounts
 from django_jobqueue.models import ArchivedCount, ArchivedJob, JobType, QueuedJob, Total
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store import totals

@@ -11,6 +11,7 @@ from django.db import connections
 from django.test import override_settings
 
 from django_jobqueue.processes import forking
+from django_jobqueue.workers.executors.sync_calls_thread import GuardedThreads
 
 pytestmark = pytest.mark.django_db(transaction=True)
 POOL = {"min_size": 1, "max_size": 2}
@@ -80,7 +81,7 @@ def test_records_that_a_log_handler_keeps_back_are_written(
 
 
 def test_a_process_that_was_not_forked_goes_on() -> None:
-    with forking.GuardedThreads("tests", 1) as threads:
+    with GuardedThreads("tests", 1) as threads:
         assert threads.submit(int, "7").result(20) == 7
 
 

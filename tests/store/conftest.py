@@ -10,8 +10,9 @@ from functools import partial
 import pytest
 from django.db import connections
 
-from django_jobqueue.store.connection import FINISHING, PINNED, OwnConnection
+from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import insert
+from django_jobqueue.store.session import FINISHING, PINNED
 from tests.store.meanwhile import Background, Hearing, submit
 from tests.store.rows import forget_job_types, register
 

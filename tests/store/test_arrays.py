@@ -5,8 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 from uuid import UUID
 
-from django_jobqueue.store import arrays
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.prepared import (
+    array_of_ids,
+    array_of_moments,
+    array_of_numbers,
+    array_of_texts,
+)
 from django_jobqueue.store.queue.lanes import START
 
 TEXTS = ["plain", "", "NULL", 'a "b"', "back\\slash", "{a,b}", " é 日本 ", "\n\t"]
@@ -23,13 +28,13 @@ def test_values_arrive_as_they_are(own: OwnConnection) -> None:
     arrived = {
         kind: own.fetch(f"SELECT %(array)s::{kind}[]", {"array": text})[0][0]
         for kind, text in {
-            "text": arrays.of_texts(TEXTS),
-            "timestamptz": arrays.of_moments(MOMENTS),
-            "uuid": arrays.of_ids(IDS),
-            "bigint": arrays.of_numbers(NUMBERS),
+            "text": array_of_texts(TEXTS),
+            "timestamptz": array_of_moments(MOMENTS),
+            "uuid": array_of_ids(IDS),
+            "bigint": array_of_numbers(NUMBERS),
         }.items()
     }
     assert list(arrived.values()) == [TEXTS, MOMENTS, IDS, NUMBERS]
-    empty = {"texts": arrays.of_texts([]), "ids": arrays.of_ids([])}
+    empty = {"texts": array_of_texts([]), "ids": array_of_ids([])}
     both = "SELECT %(texts)s::text[], %(ids)s::uuid[]"
     assert own.fetch(both, empty) == [([], [])]

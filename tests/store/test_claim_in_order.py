@@ -18,12 +18,7 @@ from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.domain.states import AttemptEnd
 from django_jobqueue.models import JobType, KeyLimit, KeyOverride, QueuedJob
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.queue import (
-    finish,
-    finish_unsuccessful,
-    release,
-    rescue,
-)
+from django_jobqueue.store.queue import finish, finish_unsuccessful, release, rescue
 from django_jobqueue.store.queue.claim_keyed import (
     LOCK_LIMIT,
     KeyedLane,

@@ -20,12 +20,11 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store.connection import (
     EMPTY,
     LONGEST_PAUSE,
-    PINNED,
     DjangoDatabase,
     OwnConnection,
 )
 from django_jobqueue.store.errors import is_passing
-from django_jobqueue.store.session import connection_parameters
+from django_jobqueue.store.session import PINNED, connection_parameters
 from tests.store.meanwhile import Background, open_transaction, until_waiting
 from tests.store.rows import ADD, make
 

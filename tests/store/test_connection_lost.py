@@ -10,9 +10,9 @@ import pytest
 from django.db import connections
 
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.store.bounded_connection import BoundedConnection
-from django_jobqueue.store.connection import PINNED, OwnConnection
+from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.outage_log import outages
+from django_jobqueue.store.session import PINNED, BoundedConnection
 from tests.store.proxy import Proxy
 
 SHOWN = (

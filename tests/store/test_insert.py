@@ -15,7 +15,7 @@ from psycopg.errors import CheckViolation, ForeignKeyViolation
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.models import JobType, QueuedJob
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
-from django_jobqueue.store.queue import insert, insert_many
+from django_jobqueue.store.queue import insert, insert_many, insert_once
 from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.rows import Job
 from tests.store.rows import ADD, ago, job_type, queued_job
@@ -192,7 +192,7 @@ def test_a_job_type_without_a_row_inserts_nothing() -> None:
     for name in ("nobody.knows", "t"):
         new = NewJob(job_type=name)
         assert insert.insert(db, new, new_id(), {}, "{}") is None
-        assert insert.insert_once(db, new, new_id(), {}, "{}") is None
+        assert insert_once.insert_once(db, new, new_id(), {}, "{}") is None
         assert insert_many.insert_many(db, new, [new_id()], ["{}"]) is False
     assert not QueuedJob.objects.exists()
 

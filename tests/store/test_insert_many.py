@@ -11,7 +11,7 @@ from django.db import DatabaseError, transaction
 from django_jobqueue.domain.ids import new_id, new_ids
 from django_jobqueue.models import JobType, QueuedJob, Worker
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
-from django_jobqueue.store.queue import insert, insert_many
+from django_jobqueue.store.queue import insert, insert_many, insert_once
 from django_jobqueue.store.queue.insert_many import COPY_CHUNK, NewJob
 from django_jobqueue.store.worker_rows import set_listening
 from tests.store.meanwhile import Hearing
@@ -99,7 +99,7 @@ def test_only_a_worker_of_the_queue_that_listens_is_notified(
     ways = {
         "one": lambda: insert.insert(db, new, new_id(), {}, "{}"),
         "another": lambda: insert.insert(db, new, new_id(), {}, "{}"),
-        "once": lambda: insert.insert_once(db, new, new_id(), {}, "{}"),
+        "once": lambda: insert_once.insert_once(db, new, new_id(), {}, "{}"),
         "many": lambda: insert_many.insert_many(db, new, new_ids(3), ["{}"] * 3),
     }
     wrong = {}

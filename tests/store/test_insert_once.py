@@ -12,7 +12,7 @@ from django_jobqueue.domain.ids import new_id
 from django_jobqueue.exceptions import AlreadyArchived
 from django_jobqueue.models import QueuedJob
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
-from django_jobqueue.store.queue import insert
+from django_jobqueue.store.queue import insert, insert_once
 from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.rows import Job
 from tests.store.meanwhile import Background, open_transaction, together, until_waiting
@@ -33,7 +33,7 @@ SELECT id, job_type, 'succeeded', data FROM gone
 def put_once(id: UUID, a: int = 1) -> Job | None:
     """Enqueue under this id."""
     data = {"a": a}
-    inserted = insert.insert_once(
+    inserted = insert_once.insert_once(
         DjangoDatabase(), NewJob(job_type=ADD), id, data, f'{{"a": {a}}}'
     )
     return inserted and inserted.job

@@ -10,15 +10,9 @@ from django.db import transaction
 
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
-from django_jobqueue.store.notify import (
-    FIRST_TURN,
-    SECOND_TURN,
-    News,
-    notify,
-    parse,
-    payload,
-)
+from django_jobqueue.store.notify import News, notify, parse, payload
 from django_jobqueue.store.queue import insert
+from django_jobqueue.store.queue.announcing import FIRST_TURN, SECOND_TURN
 from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.worker_rows import set_listening
 from tests.sample import jobs

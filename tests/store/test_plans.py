@@ -15,8 +15,9 @@ import pytest
 from django.db import connection
 
 from django_jobqueue.models import JobType
-from django_jobqueue.store import arrays, on_failure
+from django_jobqueue.store import on_failure
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.prepared import array_of_ids, array_of_numbers
 from django_jobqueue.store.queue import (
     claim,
     finish,
@@ -302,9 +303,9 @@ def _ends(rows: list[tuple[Any, ...]]) -> dict[str, Any]:
 
 def _arrays(rows: list[tuple[Any, ...]]) -> dict[str, Any]:
     return {
-        "ids": arrays.of_ids(id for id, _ in rows),
-        "fences": arrays.of_numbers([fence for _, fence in rows]),
-        "ran": arrays.of_numbers([1] * len(rows)),
-        "ago": arrays.of_numbers([0] * len(rows)),
+        "ids": array_of_ids(id for id, _ in rows),
+        "fences": array_of_numbers([fence for _, fence in rows]),
+        "ran": array_of_numbers([1] * len(rows)),
+        "ago": array_of_numbers([0] * len(rows)),
         "results": json.dumps([None] * len(rows)),
     }

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django_jobqueue.domain.histogram import BUCKETS, bucket_of
 from django_jobqueue.models import Rollup, Total
 from django_jobqueue.stats.time_window import WEEK
-from django_jobqueue.store import rollup
+from django_jobqueue.store import rollup, rollup_folding
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.rollup import Count
 from django_jobqueue.store.totals import MOST
@@ -46,7 +46,7 @@ def make(bucket: datetime, queue: str = "default", **values: object) -> None:
 
 def fold(db: OwnConnection) -> None:
     """Fold all that is old enough."""
-    while rollup.fold(db):
+    while rollup_folding.fold(db):
         pass
 
 
@@ -154,8 +154,8 @@ def test_minutes_are_added_to_an_hour_that_was_folded_before(
 ) -> None:
     make(hour, succeeded=10, run_histogram=histogram(p3=10))
     make(hour + timedelta(minutes=5), succeeded=1, run_histogram=histogram(p3=1))
-    assert rollup.fold(own) is True
-    assert rollup.fold(own) is False
+    assert rollup_folding.fold(own) is True
+    assert rollup_folding.fold(own) is False
     held = Rollup.objects.get()
     assert (held.bucket, held.succeeded) == (hour, 11)
     assert held.run_histogram == histogram(p3=11)
@@ -185,7 +185,7 @@ def test_what_is_young_enough_is_left_alone(own: OwnConnection, hour: datetime) 
     # Those that a chart of a week is compared with.
     before = WEEK.start(ago(WEEK.length.total_seconds()))
     make(before.replace(minute=0, second=0) + timedelta(hours=1), succeeded=1)
-    assert rollup.fold(own) is False
+    assert rollup_folding.fold(own) is False
     assert Rollup.objects.count() == 4
 
 
@@ -218,7 +218,7 @@ def test_two_prunes_that_fold_at_once_lose_nothing(
 def test_roll_ups_older_than_400_days_are_dropped(own: OwnConnection) -> None:
     make(ago(401 * 86_400))
     make(ago(399 * 86_400), "kept")
-    rollup.drop(own)
+    rollup_folding.drop(own)
     assert [held.queue for held in Rollup.objects.all()] == ["kept"]
 
 

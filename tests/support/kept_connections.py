@@ -16,8 +16,8 @@ from psycopg.pq import TransactionStatus
 
 from django_jobqueue.conf import conf
 from django_jobqueue.store import session
-from django_jobqueue.store.bounded_connection import BoundedConnection
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.session import BoundedConnection
 
 NAME: Final = "kept for the next test"
 MOST: Final = 2  # of each kind

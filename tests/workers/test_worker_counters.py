@@ -10,7 +10,7 @@ from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.processes.shared_value import SharedValue
 from django_jobqueue.store.rollup import Count
 from django_jobqueue.workers.completing.attempt_totals import ATTEMPTS, AttemptTotals
-from django_jobqueue.workers.worker_counters import WorkerCounters
+from django_jobqueue.workers.worker_main import WorkerCounters
 from tests.support.hand_driven import HandDriven, Make
 from tests.support.rows import counted
 

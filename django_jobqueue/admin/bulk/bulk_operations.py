@@ -11,13 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue import operations
 from django_jobqueue.admin.actions.action import Action
 from django_jobqueue.admin.actions.drafts import may_draft
-from django_jobqueue.admin.bulk.bulk_actions import (
-    PAUSE,
-    RESUME,
-    RUN_STEP,
-    STOP,
-    UNDO,
-)
+from django_jobqueue.admin.bulk.bulk_actions import PAUSE, RESUME, RUN_STEP, STOP, UNDO
 from django_jobqueue.admin.bulk.bulk_draft import Draft
 from django_jobqueue.admin.bulk.bulk_progress import (
     progress_in_list,

@@ -19,17 +19,8 @@ from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.linked_text import linked
 from django_jobqueue.admin.parts.selection_words import in_words
 from django_jobqueue.admin.work.work_progress import WorkProgress
-from django_jobqueue.domain.states import (
-    BulkKind,
-    ReplayExpiry,
-    SkipReplayed,
-)
-from django_jobqueue.models import (
-    ArchivedJob,
-    BulkOperation,
-    FailureGroup,
-    QueuedJob,
-)
+from django_jobqueue.domain.states import BulkKind, ReplayExpiry, SkipReplayed
+from django_jobqueue.models import ArchivedJob, BulkOperation, FailureGroup, QueuedJob
 from django_jobqueue.search.selection import Selection, SelectionError
 from django_jobqueue.store.bulk.chunk import UNCONFIRMED
 from django_jobqueue.store.bulk.results import outcome

@@ -29,10 +29,7 @@ from django_jobqueue.admin.jobs.data_changes import (
     entry,
     plain,
 )
-from django_jobqueue.admin.jobs.replay_options import (
-    ReplayOptions,
-    options_of,
-)
+from django_jobqueue.admin.jobs.replay_options import ReplayOptions, options_of
 from django_jobqueue.admin.parts import catalogue, display
 from django_jobqueue.admin.parts.form_fields import MomentsForm
 from django_jobqueue.admin.parts.json_text import stored, value_of

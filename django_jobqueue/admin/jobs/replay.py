@@ -22,10 +22,7 @@ from django_jobqueue.admin.actions.action import (
     with_reason,
 )
 from django_jobqueue.admin.jobs.related_jobs import replays_of
-from django_jobqueue.admin.jobs.replay_options import (
-    ReplayOptions,
-    options_of,
-)
+from django_jobqueue.admin.jobs.replay_options import ReplayOptions, options_of
 from django_jobqueue.admin.lists.selected import matching
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.admin.parts.display import names

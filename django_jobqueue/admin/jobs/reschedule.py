@@ -12,12 +12,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import operations
-from django_jobqueue.admin.actions.action import (
-    ActionForm,
-    Done,
-    Question,
-    Rows,
-)
+from django_jobqueue.admin.actions.action import ActionForm, Done, Question, Rows
 from django_jobqueue.admin.jobs.waiting_action import WaitingAction, running_ones
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.admin.parts.form_fields import (

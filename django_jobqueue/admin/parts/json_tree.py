@@ -11,12 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 
 from django_jobqueue.admin.parts.display import visible
-from django_jobqueue.admin.parts.json_text import (
-    STEP,
-    Number,
-    Unreadable,
-    scalar,
-)
+from django_jobqueue.admin.parts.json_text import STEP, Number, Unreadable, scalar
 from django_jobqueue.text import numbers
 from django_jobqueue.text.redaction import Masking, mask_text
 

@@ -14,11 +14,7 @@ from django_jobqueue.admin.parts import display
 from django_jobqueue.conf import conf
 from django_jobqueue.models import Worker
 from django_jobqueue.stats import endpoints
-from django_jobqueue.stats.endpoints import (
-    EndpointState,
-    StoredAnswer,
-    StoredAnswers,
-)
+from django_jobqueue.stats.endpoints import EndpointState, StoredAnswer, StoredAnswers
 from django_jobqueue.text import numbers, timezones
 
 LONGEST: Final = 200  # characters of what failed

@@ -22,11 +22,7 @@ from django_jobqueue.admin.parts import catalogue, display, policies
 from django_jobqueue.admin.parts.history_entries import entries
 from django_jobqueue.admin.workers.worker_summary import running_jobs
 from django_jobqueue.domain.registry import registry
-from django_jobqueue.domain.states import (
-    ALIVE,
-    WITHOUT_SLOTS,
-    WorkerState,
-)
+from django_jobqueue.domain.states import ALIVE, WITHOUT_SLOTS, WorkerState
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob, Worker
 from django_jobqueue.search.tokens import quoted
 from django_jobqueue.text import numbers, timezones

@@ -18,7 +18,7 @@ from django_jobqueue.contrib.http.remote_attempts import Attempts
 from django_jobqueue.contrib.http.waiting_workers import WaitingWorkers
 from django_jobqueue.processes.shared_listener import EVERYTHING, SharedListener
 from django_jobqueue.store import remote_workers, session, worker_rows
-from django_jobqueue.store.connection import PINNED, DjangoDatabase
+from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.errors import is_contended
 from django_jobqueue.store.notify import News
 from django_jobqueue.store.queue import lanes, limits_in_force
@@ -32,6 +32,7 @@ from django_jobqueue.store.queue.lanes import Head, LaneMark
 from django_jobqueue.store.queue.limits_in_force import Limits, Overrides
 from django_jobqueue.store.remote_workers import HeldJob, RemoteWorker
 from django_jobqueue.store.rows import ClaimedJob, Lane
+from django_jobqueue.store.session import PINNED
 from django_jobqueue.workers.claiming.lane_order import LaneTurns
 
 MayWork = Callable[[str | None, str | None], bool]  # of a job type and a queue

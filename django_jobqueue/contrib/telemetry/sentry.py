@@ -24,13 +24,7 @@ from django_jobqueue.contrib.telemetry.sentry_spans import (
 )
 from django_jobqueue.domain.retry_decision import Verb
 from django_jobqueue.execution.attempt import Attempt
-from django_jobqueue.observers import (
-    Enqueue,
-    LostAttempt,
-    Observer,
-    observe,
-    trace_of,
-)
+from django_jobqueue.observers import Enqueue, LostAttempt, Observer, observe, trace_of
 
 SUPERVISOR: Final = "django_jobqueue.supervisor"  # the logger
 ATTEMPT: Final = "django_jobqueue.attempt"  # likewise

@@ -11,7 +11,6 @@ from django_jobqueue.processes.listener import ALIVE_EVERY, Listener
 from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.processes.worker_relay import WorkerRelay
-from django_jobqueue.store.bounded_connection import BoundedConnection
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import (
     ASYNCHRONOUSLY,
@@ -22,6 +21,7 @@ from django_jobqueue.store.notify import (
     News,
     payload,
 )
+from django_jobqueue.store.session import BoundedConnection
 
 
 class HostListener(Listener):

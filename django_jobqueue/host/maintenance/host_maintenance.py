@@ -5,22 +5,23 @@ an application."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Set
+import math
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence, Set
 from functools import partial
+from typing import Final
 
 from django_jobqueue import rooms
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.registry import registry
 from django_jobqueue.host.maintenance.clock_repair import ClockRepair
 from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.declarer import Declarer
-from django_jobqueue.host.maintenance.drain_watch import DrainWatch
 from django_jobqueue.host.maintenance.expirer import Expirer
 from django_jobqueue.host.maintenance.host_listener import HostListener
 from django_jobqueue.host.maintenance.host_row import HostRow
-from django_jobqueue.host.maintenance.notification_queue_watch import (
-    NotificationQueueWatch,
-)
 from django_jobqueue.host.maintenance.pruner import Pruner
 from django_jobqueue.host.maintenance.renewer import Renewer
 from django_jobqueue.host.maintenance.rescuer import Rescuer, death_of
@@ -28,12 +29,13 @@ from django_jobqueue.host.maintenance.scheduler import Scheduler
 from django_jobqueue.host.maintenance.sleep_check import SleepCheck
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.listener import can_listen
-from django_jobqueue.processes.loop import Loop, LoopGroup
+from django_jobqueue.processes.loop import Loop
 from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.shutdown import RECOVERY_ENDS
 from django_jobqueue.processes.worker_config import WorkerConfig
-from django_jobqueue.store import worker_rows
+from django_jobqueue.store import notify, worker_rows
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.queue.remaining import any_remaining
 
 logger = logging.getLogger("django_jobqueue.maintenance")
 
@@ -189,6 +191,104 @@ class HostMaintenance:
     def _report_recovered(self, number: int) -> None:
         self.process_table.recovered = number
         self.process_table.call_supervisor()
+
+
+CHECK_EVERY: Final = 1.0  # seconds
+
+
+class DrainWatch(Loop):
+    """Asks whether any job is left, until there is none."""
+
+    name = "drain"
+
+    def __init__(
+        self,
+        connection: OwnConnection,
+        config: WorkerConfig,
+        on_drained: Callable[[], None],
+    ) -> None:
+        super().__init__()
+        self._connection = connection
+        self.config = config  # of the workers of this host, now
+        self._on_drained = on_drained
+
+    def tick(self) -> float:
+        """Ask. A follower is there in the transaction that ends its job, so there is
+        no moment between the two."""
+        names = [d.name for d in registry if self.config.has_slots_for(d)]
+        if not any_remaining(self._connection, names, self.config.queues):
+            self._on_drained()
+        return CHECK_EVERY
+
+
+MUCH: Final = 0.5  # of the room; PostgreSQL itself warns from here on, in its own log
+ASK_EVERY: Final = 60.0  # seconds
+AGAIN_AFTER: Final = 600.0  # seconds between two warnings
+
+
+class NotificationQueueWatch(Loop):
+    """Asks how full the queue is.
+
+    The question itself helps: without it, a queue that was full once stays full for
+    every commit that notifies, even after all have read its content (seen on 18).
+    """
+
+    name = "notification queue"
+
+    def __init__(self, connection: OwnConnection) -> None:
+        super().__init__()
+        self._connection = connection
+        self._warned_at = -AGAIN_AFTER  # time.monotonic()
+
+    def tick(self) -> float:
+        """Ask, and warn in time. The queue holds 8 GB, so it takes long to fill."""
+        used = notify.usage(self._connection)
+        now = time.monotonic()
+        if used >= MUCH and now - self._warned_at >= AGAIN_AFTER:
+            self._warned_at = now
+            logger.warning(
+                "The server's queue of notifications is %.0f %% full, and when it is "
+                "full, commits that notify fail. A session that listens has a "
+                "transaction open; look for the oldest one in pg_stat_activity.",
+                100 * used,
+            )
+        return ASK_EVERY
+
+
+class LoopGroup(Loop):
+    """Loops that share one thread, and so may share one connection."""
+
+    def __init__(self, name: str, loops: Sequence[Loop]) -> None:
+        self.name = name
+        super().__init__()
+        self._due = dict.fromkeys(loops, 0.0)  # time.monotonic()
+        self._lock = threading.Lock()
+
+    def tick(self) -> float:
+        """Do the rounds that are due."""
+        for loop, due in self._due.items():
+            if due <= time.monotonic():
+                self._due[loop] = math.inf  # unless it is hurried meanwhile
+                wait = loop.round()
+                self._set_due(loop, time.monotonic() + wait)
+        return max(0.0, min(self._due.values()) - time.monotonic())
+
+    def hurry(self, loop: Loop) -> None:
+        """Let this one's next round be now, or after its rest if it has failed."""
+        with self._lock:
+            if not loop.is_failing:
+                self._due[loop] = 0.0
+        self.wake()
+
+    def close(self) -> None:
+        """Close each."""
+        for loop in self._due:
+            loop.close()
+
+    def _set_due(self, loop: Loop, moment: float) -> None:
+        with self._lock:
+            hurried = self._due[loop] <= moment and not loop.is_failing
+            self._due[loop] = 0.0 if hurried else moment
 
 
 class MaintenanceThread(LoopGroup):

@@ -22,7 +22,7 @@ from django_jobqueue.store import (
     audit,
     failure_rollup,
     host_rows,
-    rollup,
+    rollup_folding,
     totals,
     worker_rows,
 )
@@ -105,7 +105,12 @@ class Pruner(Loop):
         """The other batches of a pass, in order."""
         yield from (prune.close_windows, worker_rows.forget, host_rows.forget)
         yield partial(prune.tidy, walked=self._tidied)
-        yield from (rollup.fold, rollup.drop, totals.fold, failure_rollup.drop)
+        yield from (
+            rollup_folding.fold,
+            rollup_folding.drop,
+            totals.fold,
+            failure_rollup.drop,
+        )
         yield from (fire.prune_firings, prune.drop_buckets)
         if (keep := conf.audit_retention) is not None:
             for drop in (audit.drop, operation_rows.drop, *rooms.offered("dropped")):

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import deque
-from collections.abc import Callable, Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 from uuid import UUID
 
 import psycopg
 
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.series import Labels, Series, summed
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.host.maintenance.dead_worker import (
     DeadWorkerRecovery,
@@ -21,7 +22,6 @@ from django_jobqueue.host.maintenance.dead_worker import (
     summarize,
 )
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
-from django_jobqueue.host.maintenance.rescue_counts import RescueCounts
 from django_jobqueue.processes.loop import Loop
 from django_jobqueue.processes.process_table import IDLE_EXTENSION
 from django_jobqueue.store import worker_rows
@@ -29,7 +29,9 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import in_a_line
 from django_jobqueue.store.next_deadlines import NextDeadlines
 from django_jobqueue.store.queue.rescue import Rescued
+from django_jobqueue.store.rollup import Count
 from django_jobqueue.store.worker_rows import LostWorker
+from django_jobqueue.workers.completing.attempt_totals import ATTEMPTS, AttemptTotals
 
 logger = logging.getLogger("django_jobqueue.maintenance")
 
@@ -43,6 +45,33 @@ REMEMBERED: Final = 10_000  # unfinished jobs that are listed when all stop
 LAPSED: Final = "its lease lapsed: host lost, cut off or paused"
 WHILE_STOPPING: Final = ", while it was stopping"
 GONE: Final = "its worker is gone"
+
+
+RESCUED: Final = "jobqueue_worker_rescued_jobs_total"
+
+
+class RescueCounts:
+    """The rescuer counts; any thread may read ``series``."""
+
+    def __init__(self) -> None:
+        self.series: Series = {}
+        self._timed_out = AttemptTotals(conf.metrics_series, conf.metrics_queues)
+        self._others: Series = {}
+
+    def add(self, taken: Sequence[Rescued], timed_out: Iterable[Count] = ()) -> None:
+        """These jobs were taken from a dead worker; these attempts ended for it."""
+        rescued = Counter[Labels]((job.status,) for job in taken)
+        ended = Counter[Labels](
+            (
+                *self._timed_out.labels_of(job.queue, job.job_type),
+                "crashed" if job.crashed else "released",
+            )
+            for job in taken
+        )
+        new: Series = {RESCUED: {**rescued}, ATTEMPTS: {**ended}}
+        self._others = summed([self._others, new])
+        self._timed_out.add(timed_out)
+        self.series = summed([self._others, self._timed_out.series(())])
 
 
 class Rescuer(Loop):

@@ -14,8 +14,7 @@ from django.db import transaction
 
 from django_jobqueue import signals
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.annotations import Annotations
-from django_jobqueue.domain.arguments import to_json
+from django_jobqueue.domain.arguments import Annotations, to_json
 from django_jobqueue.domain.ids import as_id, id_of_text
 from django_jobqueue.domain.job_options import OF_JOB
 from django_jobqueue.domain.policy import ON_DUPLICATE

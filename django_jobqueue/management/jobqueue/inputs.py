@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.annotations import Annotations
+from django_jobqueue.domain.arguments import Annotations
 from django_jobqueue.domain.policy import LONGEST
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.management.jobqueue.console import Console

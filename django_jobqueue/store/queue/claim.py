@@ -8,12 +8,7 @@ from typing import Final
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.prepared import PreparedStatement
 from django_jobqueue.store.queue import buckets
-from django_jobqueue.store.queue.lanes import (
-    FROM_MARK,
-    LANES,
-    LaneMark,
-    mark_params,
-)
+from django_jobqueue.store.queue.lanes import FROM_MARK, LANES, LaneMark, mark_params
 from django_jobqueue.store.rows import ClaimedJob, claimed_jobs
 
 # A type without a limit that is not paused, in a queue that is not paused. Scalar

@@ -9,16 +9,19 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.domain.retry_decision import Outcome
-from django_jobqueue.store import arrays
 from django_jobqueue.store.columns import MOVED, MOVED_OF_JOB
 from django_jobqueue.store.connection import Database
-from django_jobqueue.store.prepared import PreparedStatement
+from django_jobqueue.store.prepared import (
+    PreparedStatement,
+    array_of_ids,
+    array_of_numbers,
+)
 
 # Sent twice, the second time changes nothing: the row is gone, or its fence is another.
 # Only a running job has a worker. There is no `status = 'running'` and no constant in
 # the condition on the worker: from either the planner may conclude that next to no row
 # is meant. The jobs are found by their ids, and joined with the outcomes by a hash (see
-# FINISHING in store/connection.py): a plan that was made for an empty table and
+# FINISHING in store/session.py): a plan that was made for an empty table and
 # compares each job with each outcome takes 8 s for 1,000 of them; this one has no
 # other way, and takes 7 % less than a lookup for each.
 SUCCEED: Final = PreparedStatement(f"""
@@ -91,10 +94,10 @@ def succeed(
         SUCCEED,
         {
             **holder_params(holder),
-            "ids": arrays.of_ids([f.id for f in finished]),
-            "fences": arrays.of_numbers([f.fence for f in finished]),
-            "ran": arrays.of_numbers([int(f.ran * 1e6) for f in finished]),
-            "ago": arrays.of_numbers([int((now - f.ended) * 1e6) for f in finished]),
+            "ids": array_of_ids([f.id for f in finished]),
+            "fences": array_of_numbers([f.fence for f in finished]),
+            "ran": array_of_numbers([int(f.ran * 1e6) for f in finished]),
+            "ago": array_of_numbers([int((now - f.ended) * 1e6) for f in finished]),
             "results": f"[{','.join([f.outcome.result or 'null' for f in finished])}]",
         },
     )

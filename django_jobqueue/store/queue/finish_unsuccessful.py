@@ -9,12 +9,13 @@ from uuid import UUID
 
 from django_jobqueue.domain.retry_decision import Verb
 from django_jobqueue.domain.states import ArchivedStatus
-from django_jobqueue.store import arrays, on_failure
+from django_jobqueue.store import on_failure
 from django_jobqueue.store.columns import MOVED, MOVED_OF_JOB, UNLESS_ARCHIVED
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.notify import IDLE, News
+from django_jobqueue.store.on_failure import REGRESSED
+from django_jobqueue.store.prepared import array_of_ids
 from django_jobqueue.store.queue.finish import Finished, Holder, holder_params
-from django_jobqueue.store.regressions import REGRESSED
 from django_jobqueue.store.totals import COUNTED
 
 MOST_FAILURES: Final = 20  # of each job, besides its first
@@ -166,7 +167,7 @@ def end(
 ) -> set[UUID]:
     """Archive, retry, snooze or release these; return those whose fence was wrong."""
     outcomes = json.dumps([_outcome(f, now) for f in finished])
-    ids = arrays.of_ids([f.id for f in finished])
+    ids = array_of_ids([f.id for f in finished])
     params = {
         **holder_params(holder),
         "outcomes": outcomes,

@@ -7,8 +7,8 @@ from typing import Final
 from uuid import UUID
 
 from django_jobqueue.domain.policy import READABLE
-from django_jobqueue.store import arrays
 from django_jobqueue.store.connection import Database
+from django_jobqueue.store.prepared import array_of_ids, array_of_numbers
 from django_jobqueue.store.queue.finish import Finished, Holder
 
 # The fence stays: the callback has it. Whoever ended the attempt meanwhile has changed
@@ -58,8 +58,8 @@ def hand_over(
     declare_endpoints(db, names)
     params = {
         "worker_id": holder.worker_id,
-        "ids": arrays.of_ids([one.id for one in finished]),
-        "fences": arrays.of_numbers([one.fence for one in finished]),
+        "ids": array_of_ids([one.id for one in finished]),
+        "fences": array_of_numbers([one.fence for one in finished]),
         "endpoints": names,
     }
     return {id for (id,) in db.fetch(HAND_OVER, params)}

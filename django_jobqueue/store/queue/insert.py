@@ -9,18 +9,15 @@ from itertools import cycle
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 from psycopg import sql
 
 from django_jobqueue.domain.arguments import from_json
-from django_jobqueue.exceptions import AlreadyArchived
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.find import find
-from django_jobqueue.store.notify import (
+from django_jobqueue.store.queue.announcing import (
     ISOLATION,
     NOTIFIED,
     NOTIFIED_KNOWN,
-    SEES_THE_PAST,
     announce_after,
     announced,
     announces,
@@ -53,12 +50,6 @@ INSERT_KNOWN: Final = insert_jobs(
     then="{conflict} RETURNING created_at, CASE WHEN {is_new} THEN {notified} END",
 )
 IS_NEW: Final = "jobqueue_is_new(id)"
-
-TRY_ARCHIVE: Final = """
-INSERT INTO jobqueue_archivedjob (id, job_type, status) VALUES (%(id)s, '', 'cancelled')
-    ON CONFLICT (id) DO NOTHING RETURNING id
-"""
-
 
 # How long, in seconds, a look at a job type holds for the next enqueues. An operator's
 # new priority, and a worker that just became idle, may be missed for that time; such a
@@ -107,94 +98,19 @@ def insert(
 
     ``text`` is the JSON text of ``data``.
     """
-    key = (db.alias, *new.lane)
-    known = _known.get(key) if new.is_plain else None
-    if known is not None and known.holds:
+    known = known_of(db, new)
+    if known is not None:
         moment = _insert_known(db, known, new.lane, id, text)
         if moment is not None:
             return inserted_job(new, id, data, known.row_of(moment))
-    row = _insert(db, NEW, new, id, text)
+    row = insert_row(db, NEW, new, id, text)
     if row is None:
         return None
-    _learn(db, key, new, row)
+    learn(db, new, row)
     return inserted_job(new, id, data, row)
 
 
-def insert_once(
-    db: DjangoDatabase, new: NewJob, id: UUID, data: Any, text: str
-) -> Inserted | None:
-    """Enqueue one job under the caller's id, unless that id is in use.
-
-    Returns the job that has the id, new or waiting; None if there is no such job type,
-    or if the unique key is in use. Raises AlreadyArchived, and in a transaction that
-    sees the past OperationalError (serialization failure) if the id was archived since.
-    The insert waits for a transaction that moves the same id to the archive; that move
-    is not in its snapshot, hence the second look.
-    """
-    if in_autocommit(db):
-        job = _insert_new(db, new, id, data, text)
-        if job is not None:
-            return Inserted(job, is_new=True)
-
-    def insert_and_find() -> tuple[tuple[Any, ...] | None, Job | None]:
-        row = _insert(db, UNLESS_THERE, new, id, text)
-        existing = find(db, id)
-        if existing is not None and existing.is_over:
-            raise AlreadyArchived(id, existing.status)  # which undoes the insert
-        if row is not None and row[-1] in SEES_THE_PAST:
-            is_archived(db, id)  # which raises
-        return row, existing
-
-    row, existing = db.in_transaction(insert_and_find)
-    if row is not None:
-        return Inserted(inserted_job(new, id, data, row), is_new=True)
-    return None if existing is None else Inserted(existing, is_new=False)
-
-
-def _insert_new(
-    db: DjangoDatabase, new: NewJob, id: UUID, data: Any, text: str
-) -> Job | None:
-    """Enqueue one job under the caller's id in one round trip; None if that id is in
-    use, or if it takes more to know."""
-    key = (db.alias, *new.lane)
-    known = _known.get(key) if new.is_plain else None
-    try:
-        if known is not None and known.holds:
-            row = _run_known(db, known, known.once, new.lane[0], id, text)
-            return inserted_job(new, id, data, known.row_of(row[0])) if row else None
-        with_check = f"CASE WHEN {IS_NEW} THEN {NOTIFIED} END"
-        inserted = _insert(db, UNLESS_THERE, new, id, text, notified=with_check)
-    except IntegrityError:
-        return None
-    if inserted is None:
-        return None
-    _learn(db, key, new, inserted)
-    return inserted_job(new, id, data, inserted)
-
-
-def is_archived(db: DjangoDatabase, id: UUID) -> bool:
-    """True if an archived job has the id; of one that is locked, once that is over.
-    Raises OperationalError (serialization failure) if it was archived since this
-    transaction's snapshot, which cannot see the row, while a unique index can. Nothing
-    is left of the try."""
-    with transaction.atomic(using=db.alias):
-        is_free = bool(db.fetch(TRY_ARCHIVE, {"id": id}))
-        transaction.set_rollback(True, using=db.alias)
-    return not is_free
-
-
-def insert_unless_there(
-    db: DjangoDatabase, new: NewJob, id: UUID, data: Any, text: str
-) -> Inserted | None:
-    """Enqueue one job with a fresh id, unless its unique key is in use; None if it is,
-    or if there is no such job type."""
-    row = _insert(db, UNLESS_THERE, new, id, text)
-    return (
-        None if row is None else Inserted(inserted_job(new, id, data, row), is_new=True)
-    )
-
-
-def _insert(
+def insert_row(
     db: DjangoDatabase,
     conflict: str,
     new: NewJob,
@@ -235,9 +151,13 @@ def run_insert(
     return *values, hosts
 
 
-def _learn(
-    db: DjangoDatabase, key: tuple[Any, ...], new: NewJob, row: tuple[Any, ...]
-) -> None:
+def known_of(db: DjangoDatabase, new: NewJob) -> Known | None:
+    """What an enqueue of these options found a moment ago, if it will do for this."""
+    known = _known.get((db.alias, *new.lane)) if new.is_plain else None
+    return known if known is not None and known.holds else None
+
+
+def learn(db: DjangoDatabase, new: NewJob, row: tuple[Any, ...]) -> None:
     """Remember for the next enqueues what this one found; what is older than a moment
     makes room. What is read in a transaction may be undone."""
     *_, expires_at, _created_at, is_followed, _notified = row
@@ -245,7 +165,7 @@ def _learn(
         return
     if len(_known) >= MOST_KNOWN:
         _known.clear()
-    _known[key] = _known_from(new.job_type, *row)
+    _known[db.alias, *new.lane] = _known_from(new.job_type, *row)
 
 
 def _known_from(job_type: str, queue: str, priority: int, *row: Any) -> Known:
@@ -287,7 +207,7 @@ def _rotations(hosts: list[str]) -> list[str]:
     return [f"{{{','.join(rotation)}}}" for rotation in rotations]
 
 
-def _run_known(
+def run_known(
     db: DjangoDatabase, known: Known, statement: str, job_type: str, id: UUID, text: str
 ) -> tuple[Any, ...]:
     """Run a statement that is a transaction by itself."""
@@ -309,7 +229,7 @@ def _insert_known(
     first = not autocommit and announces(db, lane)
     try:
         if autocommit:
-            row = _run_known(db, known, known.autocommit, lane[0], id, text)
+            row = run_known(db, known, known.autocommit, lane[0], id, text)
         else:
             statement = known.first if first else known.further
             row = db.fetch_row(statement, {"id": id.hex, "data": text})

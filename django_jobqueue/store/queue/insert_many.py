@@ -12,7 +12,7 @@ from django.db import connections
 from django_jobqueue.store.columns import OPTIONS
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.missing_tables import explaining
-from django_jobqueue.store.notify import (
+from django_jobqueue.store.queue.announcing import (
     NOTIFY_MANY,
     announced,
     announces,

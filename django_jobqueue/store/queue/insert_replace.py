@@ -12,11 +12,10 @@ from django.db import IntegrityError
 from django_jobqueue.domain.arguments import from_json
 from django_jobqueue.store.columns import JOB_COLUMNS, REPLACED
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.notify import (
-    IDLE,
+from django_jobqueue.store.notify import IDLE, News
+from django_jobqueue.store.queue.announcing import (
     ISOLATION,
     NOTIFIED,
-    News,
     announce_after,
     announced,
     announces,

@@ -12,22 +12,15 @@ from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.find import find
 from django_jobqueue.store.notify import News
 from django_jobqueue.store.queue.expired_keys import FREE_KEYS
-from django_jobqueue.store.queue.insert import (
-    Inserted,
-    insert_once,
-    insert_unless_there,
-)
+from django_jobqueue.store.queue.insert import Inserted
 from django_jobqueue.store.queue.insert_many import prepare
+from django_jobqueue.store.queue.insert_once import insert_once, insert_unless_there
 from django_jobqueue.store.queue.insert_replace import (
     PASSED,
     REPLACE,
     insert_or_replace,
 )
-from django_jobqueue.store.queue.insert_statement import (
-    OF_TYPE,
-    insert_jobs,
-    values_of,
-)
+from django_jobqueue.store.queue.insert_statement import OF_TYPE, insert_jobs, values_of
 from django_jobqueue.store.queue.insert_window import (
     insert_in_window,
     open_window,
@@ -249,3 +242,23 @@ def _is_known(db: DjangoDatabase, new: NewJob) -> bool:
     """True if the job type has a row, and so have its followers."""
     names = {new.job_type, *(new.follower_types or ())}
     return db.fetch(KNOWN, new.params()) == [(len(names),)]
+
+
+def insert_many_keyed(
+    db: DjangoDatabase, new: NewJob, ids: Sequence[UUID], texts: Sequence[str]
+) -> bool:
+    """Enqueue one job for each data, all or none, with keys that the database makes, as
+    its type has a limit by key; False if there is no such job type."""
+
+    def insert() -> bool:
+        row = prepare(db, new)
+        if row is None:
+            return False
+        same = {**new.params(), **dict(zip(PREPARED, row, strict=True))}
+        for start in range(0, len(ids), CHUNK):
+            part = list(ids[start : start + CHUNK])
+            own = {"keys": part, "ids": part, "texts": texts[start : start + CHUNK]}
+            db.fetch(INSERT_TAKEN, {**same, **own})
+        return True
+
+    return db.in_transaction(insert)

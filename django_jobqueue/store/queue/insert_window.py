@@ -8,15 +8,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from django_jobqueue.store.connection import Database, DjangoDatabase
-from django_jobqueue.store.queue.insert import (
-    Inserted,
-    inserted_job,
-    run_insert,
-)
-from django_jobqueue.store.queue.insert_statement import (
-    FOLLOWERS_ARE_THERE,
-    insert_of,
-)
+from django_jobqueue.store.queue.insert import Inserted, inserted_job, run_insert
+from django_jobqueue.store.queue.insert_statement import FOLLOWERS_ARE_THERE, insert_of
 from django_jobqueue.store.queue.new_job import NewJob
 
 # The primary key makes callers wait for each other. A window that is over is taken; no

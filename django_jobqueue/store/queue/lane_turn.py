@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.queue import claim
@@ -17,28 +17,9 @@ from django_jobqueue.store.rows import ClaimedJob, Lane
 T = TypeVar("T")
 
 
-class Turn(Protocol):
-    """The claims of one turn of a lane. The seconds are of the last claim; 0 if nothing
-    waits for them."""
-
-    is_cut_off: bool  # there are keys that it did not look at
-    seconds_of_type: float  # until the next start of the job type is permitted
-    seconds_of_key: float  # until that of some key is
-    seconds_of_retry: float  # until a job is due that goes before others
-
-    def claim(
-        self, db: Database, worker: int, lanes: Sequence[LaneMark], wanted: int
-    ) -> list[ClaimedJob]:
-        """Claim up to so many jobs of the lane, the only one."""
-        ...
-
-    def goes_on(self, got: int, wanted: int) -> bool:
-        """Whether to claim again, after a claim that got less than was wanted."""
-        ...
-
-
 class PlainTurn:
-    """One claim, within the limit and the rate of the job type."""
+    """One claim, within the limit and the rate of the job type. The seconds are of the
+    last claim; 0 if nothing waits for them."""
 
     is_cut_off = False
     seconds_of_key = seconds_of_retry = 0.0
@@ -66,6 +47,9 @@ class PlainTurn:
     def goes_on(self, got: int, wanted: int) -> bool:
         """There is no more."""
         return False
+
+
+Turn = PlainTurn | KeyedTurn
 
 
 def turn_of(

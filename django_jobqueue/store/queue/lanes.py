@@ -9,9 +9,14 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from django_jobqueue.store import arrays
 from django_jobqueue.store.connection import Database
-from django_jobqueue.store.prepared import PreparedStatement
+from django_jobqueue.store.prepared import (
+    PreparedStatement,
+    array_of_ids,
+    array_of_moments,
+    array_of_numbers,
+    array_of_texts,
+)
 from django_jobqueue.store.rows import Lane
 
 Mark = tuple[datetime, UUID]
@@ -54,10 +59,10 @@ def mark_params(lanes: Sequence[LaneMark]) -> dict[str, Any]:
     """The parameters of the fragments above."""
     return {
         **_lane_params(tuple([m.lane for m in lanes])),
-        "mark_times": arrays.of_moments([m.mark[0] for m in lanes]),
-        "mark_ids": arrays.of_ids([m.mark[1] for m in lanes]),
-        "back_times": arrays.of_moments([m.back[0] for m in lanes]),
-        "back_ids": arrays.of_ids([m.back[1] for m in lanes]),
+        "mark_times": array_of_moments([m.mark[0] for m in lanes]),
+        "mark_ids": array_of_ids([m.mark[1] for m in lanes]),
+        "back_times": array_of_moments([m.back[0] for m in lanes]),
+        "back_ids": array_of_ids([m.back[1] for m in lanes]),
         "fresh": f"{FRESH} s",
     }
 
@@ -66,9 +71,9 @@ def mark_params(lanes: Sequence[LaneMark]) -> dict[str, Any]:
 def _lane_params(lanes: tuple[Lane, ...]) -> dict[str, str]:
     """The part that is the same each time: a worker mostly asks the same lanes."""
     return {
-        "queues": arrays.of_texts([lane.queue for lane in lanes]),
-        "priorities": arrays.of_numbers([lane.priority for lane in lanes]),
-        "job_types": arrays.of_texts([lane.job_type for lane in lanes]),
+        "queues": array_of_texts([lane.queue for lane in lanes]),
+        "priorities": array_of_numbers([lane.priority for lane in lanes]),
+        "job_types": array_of_texts([lane.job_type for lane in lanes]),
     }
 
 
@@ -282,10 +287,10 @@ def _gaps(
         lower += [begin, *inside]
         upper += [*inside, end]
     return {
-        "from_queue": arrays.of_texts(lane.queue for lane in lower),
-        "from_priority": arrays.of_numbers(lane.priority for lane in lower),
-        "from_type": arrays.of_texts(lane.job_type for lane in lower),
-        "to_queue": arrays.of_texts(lane.queue for lane in upper),
-        "to_priority": arrays.of_numbers(lane.priority for lane in upper),
-        "to_type": arrays.of_texts(lane.job_type for lane in upper),
+        "from_queue": array_of_texts(lane.queue for lane in lower),
+        "from_priority": array_of_numbers(lane.priority for lane in lower),
+        "from_type": array_of_texts(lane.job_type for lane in lower),
+        "to_queue": array_of_texts(lane.queue for lane in upper),
+        "to_priority": array_of_numbers(lane.priority for lane in upper),
+        "to_type": array_of_texts(lane.job_type for lane in upper),
     }

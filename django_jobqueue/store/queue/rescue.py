@@ -21,7 +21,7 @@ from django_jobqueue.store.columns import (
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.failure_rollup import FailureCount
 from django_jobqueue.store.notify import News
-from django_jobqueue.store.regressions import REGRESSED
+from django_jobqueue.store.on_failure import REGRESSED
 from django_jobqueue.store.rollup import Count
 
 BATCH: Final = 500

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from django_jobqueue.domain.histogram import BUCKETS, Times
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.reading.stats import SUMS, Recent
-from django_jobqueue.store.rollup import EPOCH
+from django_jobqueue.store.rollup_folding import EPOCH
 
 # Histograms cost ten times as much as numbers: they are read of the job types that are
 # shown, numbers of all.

@@ -5,40 +5,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from django_jobqueue.store.queue.lanes import START, Head, Mark
 from django_jobqueue.store.rows import Lane
+
+if TYPE_CHECKING:
+    from django_jobqueue.workers.claiming.known_lanes import KnownLane
 
 TURN: Final = 20  # jobs
 MOST_SERVED: Final = 10_000  # lanes of which it is known when they were served
 
 
-class LaneInOrder(Protocol):
-    """The inputs of a lane's order."""
-
-    @property
-    def lane(self) -> Lane:
-        """The lane itself."""
-        ...
-
-    @property
-    def first(self) -> Mark:
-        """The position of its first job, as far as is known."""
-        ...
-
-    @property
-    def due(self) -> bool:
-        """True if it is believed to have jobs to run now."""
-        ...
-
-    @property
-    def served(self) -> int:
-        """When it last gave a job, as a count."""
-        ...
-
-
-L = TypeVar("L", bound=LaneInOrder)
+L = TypeVar("L", "KnownLane", "DueLane")
 
 
 class QueueTurns:
@@ -175,7 +154,7 @@ class LaneTurns:
             self._order.served(one.lane.queue, jobs)
 
 
-def _levels(known: LaneInOrder, ageing: float | None, now: datetime) -> int:
+def _levels(known: KnownLane | DueLane, ageing: float | None, now: datetime) -> int:
     """How many priorities more urgent the lane is, since its first job has waited."""
     if ageing is None or not known.due or known.first == START:
         return 0

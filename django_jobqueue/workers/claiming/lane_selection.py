@@ -200,7 +200,8 @@ class LaneSelection:
         limited: this round may have claimed already, and the next one must be soon."""
         for limited in list(self.limited_until):
             self.may_be_asked(limited)
-        self.next_starts.ask_all()
+        if self.next_starts.at:
+            self.next_starts.ask_all()
         self.resting.end_waits()
 
     def jobs_arrived(self) -> None:

@@ -14,12 +14,13 @@ from uuid import UUID
 
 import psycopg
 
+from django_jobqueue import signals
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.endpoint_answers import endpoint_answers
 from django_jobqueue.domain.retry_decision import Verb
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.attempt import Attempt
-from django_jobqueue.execution.signal_sender import announce_end, anybody_hears_ends
+from django_jobqueue.execution.signal_sender import announce_end
 from django_jobqueue.processes.loop import FOREVER, Loop
 from django_jobqueue.store import endpoint_rows
 from django_jobqueue.store.connection import OwnConnection
@@ -28,7 +29,6 @@ from django_jobqueue.store.partial_batches import BRIEF, apply_in_parts
 from django_jobqueue.store.queue import finish, finish_unsuccessful
 from django_jobqueue.store.queue.finish import Finished, Holder
 from django_jobqueue.store.queue.hand_over import hand_over
-from django_jobqueue.store.queue.holds import Hold, hold
 from django_jobqueue.workers.completing.completed_series import CompletedSeries
 from django_jobqueue.workers.completing.counters import Counters
 from django_jobqueue.workers.completing.deferred_outcomes import (
@@ -37,6 +37,7 @@ from django_jobqueue.workers.completing.deferred_outcomes import (
     contended_for,
     without_content,
 )
+from django_jobqueue.workers.completing.rate_holds import hold_rates
 
 logger = logging.getLogger("django_jobqueue.worker")
 
@@ -108,12 +109,12 @@ class Completer(Loop):
     @property
     def is_done(self) -> bool:
         """True if everything that was added is written."""
-        return not (self._gathered or self._writing or self._deferred)
+        return not (self._gathered or self._writing or self._deferred.waiting)
 
     @property
     def unwritten(self) -> int:
         """The number of outcomes that are not written, for whatever reason."""
-        return len(self._gathered) + len(self._writing) + len(self._deferred)
+        return len(self._gathered) + len(self._writing) + len(self._deferred.waiting)
 
     @property
     def waiting(self) -> int:
@@ -132,7 +133,7 @@ class Completer(Loop):
             self._write(self._writing)
             took = time.monotonic() - began
             self.gather_for = min(max(took, SHORTEST_GATHER), LONGEST_GATHER)
-        if self._deferred and (due := self._deferred.due()):
+        if self._deferred.waiting and (due := self._deferred.due()):
             self._write(due)
         if (
             self._has_counts
@@ -143,7 +144,9 @@ class Completer(Loop):
         if self._gathered:
             return 0.0
         wait = COUNTERS_EVERY if self._has_counts else self._idle_wait()
-        return min(wait, due_in, self._deferred.seconds_until_due)
+        if self._deferred.waiting:
+            wait = min(wait, self._deferred.seconds_until_due)
+        return min(wait, due_in)
 
     def close(self) -> None:
         """Write what is left, deferred outcomes last, without waiting for locks; then
@@ -152,7 +155,7 @@ class Completer(Loop):
         try:
             while self._writing or self._gathered:
                 self.tick()
-            if self._deferred:
+            if self._deferred.waiting:
                 self._write(self._deferred.items)
             if self._has_counts:
                 self.write_counters()
@@ -194,7 +197,8 @@ class Completer(Loop):
             self._flush_reports([a for a in with_context if a.has_unwritten_report])
             done, succeeded, others, handed_over = _sorted_by_verb(items)
             self._confirm(done, set())
-            self._hold(others)
+            if others:
+                hold_rates(self._connection, others)
             self._write_batch(finish.succeed, succeeded)
             self._write_batch(finish_unsuccessful.end, others)
             self._write_batch(hand_over, handed_over)
@@ -202,26 +206,6 @@ class Completer(Loop):
             self._may_be_written = True
             raise
         self._may_be_written = False
-
-    def _hold(self, items: Sequence[Item]) -> None:
-        """Hold back what shares the rate of jobs that asked for it, before they are
-        retried."""
-        asked = [
-            Hold(a.job.job_type, a.job.limit_key, finished.outcome.hold.total_seconds())
-            for a, finished in items
-            if finished.outcome.hold is not None
-        ]
-        if not asked:
-            return
-        try:
-            keys = hold(self._connection, asked)
-        except psycopg.Error as error:  # the outcome itself counts more
-            logger.warning("Nothing could be held back: %s", in_a_line(error))
-            return
-        for job_type in {one.job_type for one in asked if not one.is_held(keys)}:
-            logger.warning(
-                "Retry(hold=True) holds nothing back: %s has no rate", job_type
-            )
 
     def _write_batch(self, write: Write, batch: Sequence[Item]) -> None:
         """Write a batch, but for what the database refuses in it, and what is locked.
@@ -231,7 +215,10 @@ class Completer(Loop):
         if not batch:
             return
         write_part = partial(self._write_part, write)
-        unwritten = sorted(self._write_whole(write_part, batch), key=contended_for)
+        unwritten = self._write_whole(write_part, batch)
+        if not unwritten:
+            return
+        unwritten = sorted(unwritten, key=contended_for)
         for left in apply_in_parts(self._connection, unwritten, write_part, brief=True):
             if left.is_locked:
                 self._defer(left.items, left.error)
@@ -242,7 +229,7 @@ class Completer(Loop):
         self, write_part: Callable[[Sequence[Item]], None], batch: Sequence[Item]
     ) -> Sequence[Item]:
         """Write all at once; return what is to be tried in parts instead."""
-        if self._deferred.has_locked or self._is_closing:
+        if self._is_closing or (self._deferred.waiting and self._deferred.has_locked):
             return batch
         try:
             write_part(batch)
@@ -307,7 +294,8 @@ class Completer(Loop):
             return
         self._last_write = time.monotonic()
         self._remove_from_writing(items)
-        self._deferred.discard(items)
+        if self._deferred.waiting:
+            self._deferred.discard(items)
         self._count(items, lost)
         attempts = [attempt for attempt, _ in items]
         if self._stripped:
@@ -329,7 +317,7 @@ class Completer(Loop):
             return
         written = items if not lost else [one for one in items if one[1].id not in lost]
         self._counters.add(written)
-        if anybody_hears_ends():
+        if any(signal.receivers for signal in signals.OF_ENDS):
             for attempt, finished in written:
                 announce_end(attempt, finished)
         if lost and not self._may_be_written:

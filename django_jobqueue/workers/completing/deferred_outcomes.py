@@ -49,54 +49,50 @@ class DeferredOutcomes:
     def __init__(self, hold_back: Callable[[frozenset[str]], None]) -> None:
         self._hold_back = hold_back
         self._held_back: frozenset[str] = frozenset()
-        self._waiting: dict[Attempt, _Waiting] = {}
+        self.waiting: dict[Attempt, _Waiting] = {}  # mostly empty
         self._logged_at: dict[str, float] = {}  # by job type; time.monotonic()
-
-    def __len__(self) -> int:
-        return len(self._waiting)
 
     @property
     def items(self) -> list[Item]:
         """All of them."""
-        return [waiting.item for waiting in self._waiting.values()]
+        return [waiting.item for waiting in self.waiting.values()]
 
     @property
     def has_locked(self) -> bool:
         """True if one of them waits for a lock that others hold."""
-        return any(waiting.is_locked for waiting in self._waiting.values())
+        return any(waiting.is_locked for waiting in self.waiting.values())
 
     @property
     def seconds_until_due(self) -> float:
-        """Seconds until the next one is to be tried again; infinite without any."""
-        due = min((w.due_at for w in self._waiting.values()), default=math.inf)
+        """Seconds until the next one is to be tried again; there must be one."""
+        due = min(waiting.due_at for waiting in self.waiting.values())
         return max(0.0, due - time.monotonic())
 
     def due(self) -> list[Item]:
         """The outcomes to try again now."""
         now = time.monotonic()
-        return [w.item for w in self._waiting.values() if w.due_at <= now]
+        return [w.item for w in self.waiting.values() if w.due_at <= now]
 
     def add(self, items: Iterable[Item], why: BaseException) -> None:
         """Defer these, perhaps again."""
         now, is_locked = time.monotonic(), is_contended(why)
         for item in items:
             attempt = item[0]
-            held = self._waiting.get(attempt)
+            held = self.waiting.get(attempt)
             wait = FIRST_WAIT if held is None else held.wait
             longer = min(2 * wait, LONGEST_WAIT_LOCKED if is_locked else LONGEST_WAIT)
-            self._waiting[attempt] = _Waiting(item, now + wait, longer, is_locked)
+            self.waiting[attempt] = _Waiting(item, now + wait, longer, is_locked)
             self._log(attempt.job.job_type, why, now)
         self._count()
 
     def discard(self, items: Iterable[Item]) -> None:
         """Forget these: they are written."""
-        if self._waiting:
-            for attempt, _ in items:
-                self._waiting.pop(attempt, None)
-            self._count()
+        for attempt, _ in items:
+            self.waiting.pop(attempt, None)
+        self._count()
 
     def _count(self) -> None:
-        counts = Counter(attempt.job.job_type for attempt in self._waiting)
+        counts = Counter(attempt.job.job_type for attempt in self.waiting)
         for job_type in self._logged_at.keys() - counts.keys():
             del self._logged_at[job_type]
             logger.info("The database accepts outcomes of %s again", job_type)
@@ -108,7 +104,7 @@ class DeferredOutcomes:
     def _log(self, job_type: str, why: BaseException, now: float) -> None:
         if now - self._logged_at.get(job_type, -math.inf) >= LOG_EVERY:
             self._logged_at[job_type] = now
-            waiting = sum(a.job.job_type == job_type for a in self._waiting)
+            waiting = sum(a.job.job_type == job_type for a in self.waiting)
             logger.error(
                 "The database refuses outcomes of %s (%d waiting), will retry: %s: %s",
                 job_type,

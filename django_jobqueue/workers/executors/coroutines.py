@@ -21,14 +21,16 @@ from django_jobqueue.execution.attempt_steps import arun
 from django_jobqueue.execution.observed_attempts import AsyncRun
 from django_jobqueue.processes import forking
 from django_jobqueue.processes.attempt_table import Row
-from django_jobqueue.processes.forking import GuardedThreads
 from django_jobqueue.workers.executors.base import (
     Executor,
     ExecutorCallbacks,
     in_thread,
     safely,
 )
-from django_jobqueue.workers.executors.sync_calls_thread import SyncCallsThread
+from django_jobqueue.workers.executors.sync_calls_thread import (
+    GuardedThreads,
+    SyncCallsThread,
+)
 
 logger = logging.getLogger("django_jobqueue.worker")
 

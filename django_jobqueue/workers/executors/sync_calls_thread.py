@@ -3,18 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import ParamSpec, TypeVar
 
 from django_jobqueue.domain.context import running
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.execution.connection_reset import after_job, handlers_run_here
-from django_jobqueue.processes.forking import GuardedThreads
+from django_jobqueue.processes.forking import end_if_forked, guard_this_thread
 from django_jobqueue.workers.executors.base import patience, safely
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+class GuardedThreads(ThreadPoolExecutor):
+    """Threads for sync code of async handlers: a fork made there ends there, too."""
+
+    def __init__(
+        self,
+        name: str,
+        max_workers: int | None = None,
+        begin: Callable[[], object] = lambda: None,
+    ) -> None:
+        super().__init__(
+            max_workers, name, initializer=_begin_guarded, initargs=(begin,)
+        )
+
+    def submit(
+        self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Future[T]:
+        """Have a thread call this."""
+        return super().submit(_guarded, partial(fn, *args, **kwargs))
+
+
+def _begin_guarded(begin: Callable[[], object]) -> None:
+    guard_this_thread()
+    begin()
+
+
+def _guarded(function: Callable[[], T]) -> T:
+    try:
+        return function()
+    finally:
+        end_if_forked()
 
 
 class _Call:

@@ -17,8 +17,9 @@ from django_jobqueue.contrib.alerts.alerter import Alerter
 from django_jobqueue.contrib.alerts.models import Alert, AlertDelivery
 from django_jobqueue.execution.signal_sender import announcer
 from django_jobqueue.models import FailureGroup
-from django_jobqueue.store.connection import FINISHING, OwnConnection
+from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import finish_unsuccessful, rescue
+from django_jobqueue.store.session import FINISHING
 from tests.contrib.alerts.conftest import TEST_CALLABLE, alerts_to, retry_now
 from tests.store.outcomes import failed, failure, finished_as, held_by, report
 from tests.store.rows import ADD, claimed, make_many, register

@@ -15,14 +15,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from opentelemetry.trace import SpanKind, StatusCode, get_current_span
 
-from django_jobqueue import (
-    DuplicateJob,
-    every,
-    job,
-    observers,
-    operations,
-    replay,
-)
+from django_jobqueue import DuplicateJob, every, job, observers, operations, replay
 from django_jobqueue.contrib.telemetry.otel import JobQueueInstrumentor, TracingObserver
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.testing import clock, crash, drain, fire_schedules

@@ -1,4 +1,4 @@
-"""Checks JSON values against the annotations of a handler.
+"""Checks values against the annotations of a handler, and against JSON.
 
 A value fits if a type checker would let it pass: ``True`` is an int, an int is a float,
 and None fits where it is the default. Annotations that say nothing of JSON values, such
@@ -10,9 +10,12 @@ from __future__ import annotations
 import inspect
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from typing import Any, Final, Literal, NamedTuple, Union, get_args, get_origin
 
+MAX_DEPTH: Final = 100
+DEEPEST_RESULT: Final = 200
 _NONE: Final = type(None)
 _JSON: Final = (str, int, float, list, dict, _NONE)
 _SCALARS: Final[Mapping[Any, tuple[type, ...]]] = {
@@ -34,55 +37,11 @@ class Allowed(NamedTuple):
     misfit: Callable[[Any, str], str | None]  # a value, and its place
 
     def fits(self, value: object) -> bool:
-        """True if this value is allowed."""
+        """Whether this value is allowed."""
         return type(value) in self.classes or self.misfit(value, "") is None
 
 
-class Annotations:
-    """The annotations of a function, looked up when they are first needed: they may
-    name what its module defines further down."""
-
-    def __init__(self, function: Callable[..., Any] | None) -> None:
-        self._function = function
-        self._allowed: dict[str, Allowed] | None = None
-        self._classes: dict[str, frozenset[type]] = {}
-
-    def fit(self, data: Mapping[str, Any]) -> bool:
-        """True if every value is of a type that its parameter allows; it costs next to
-        nothing where annotations are plain classes."""
-        if self._allowed is None:
-            self._resolve()
-        classes = self._classes
-        for name, value in data.items():
-            if name in classes and type(value) not in classes[name]:
-                return not self.misfits(data)
-        return True
-
-    def misfits(self, data: Mapping[str, Any]) -> list[str]:
-        """The errors of the values that do not fit, as sentences. Values that JSON does
-        not have are not checked here."""
-        allowed = self._resolve() if self._allowed is None else self._allowed
-        problems = (
-            allowed[name].misfit(value, repr(name))
-            for name, value in data.items()
-            if name in allowed
-        )
-        return list(filter(None, problems))
-
-    def _resolve(self) -> dict[str, Allowed]:
-        resolved = {}
-        if self._function is not None:
-            globalns = getattr(inspect.unwrap(self._function), "__globals__", {})
-            for name, parameter in inspect.signature(self._function).parameters.items():
-                allowed = _allowed_by(parameter, globalns)
-                if allowed is not None:
-                    resolved[name] = allowed
-        self._classes = {name: allowed.classes for name, allowed in resolved.items()}
-        self._allowed = resolved
-        return resolved
-
-
-def _allowed_by(
+def allowed_by_parameter(
     parameter: inspect.Parameter, globalns: dict[str, Any]
 ) -> Allowed | None:
     """The values that the annotation of a parameter allows; None if it allows all."""
@@ -198,3 +157,118 @@ def _described(hint: Any) -> str:
     if get_origin(hint) in (Union, types.UnionType):
         return " | ".join(map(_described, get_args(hint)))
     return inspect.formatannotation(hint)
+
+
+# What JSON does not have, or would not bring back.
+
+
+def explain(value: Any, path: str, depth: int = 0) -> str | None:
+    """The part of this value that JSON would not bring back, and its place; None if
+    there is none."""
+    if depth > MAX_DEPTH:
+        return f"{path[:200]} is nested deeper than {MAX_DEPTH} levels."
+    if value is None or isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        return _explain_text(value, path)
+    if isinstance(value, int | float):
+        return _explain_number(value, path)
+    if isinstance(value, dict):
+        return _explain_dict(value, path, depth)
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            if problem := explain(item, f"{path}[{index}]", depth + 1):
+                return problem
+        return None
+    if isinstance(value, tuple):
+        return f"{path} is a tuple, which JSON brings back as a list; pass a list."
+    return (
+        f"{path} is {_article(type(value).__name__)}, which JSON does not have; pass a "
+        "string, a number or a key, and let the handler look it up."
+    )
+
+
+def _explain_dict(value: dict[Any, Any], path: str, depth: int) -> str | None:
+    for key, item in value.items():
+        if not isinstance(key, str):
+            return f"{path} has the key {key!r}; JSON keys are strings."
+        problem = _explain_text(key, f"a key of {path}")
+        problem = problem or explain(item, f"{path}[{key!r}]", depth + 1)
+        if problem:
+            return problem
+    return None
+
+
+def _article(name: str) -> str:
+    return f"an {name}" if name[:1].lower() in "aeiou" else f"a {name}"
+
+
+def _explain_text(value: str, path: str) -> str | None:
+    if "\x00" in value:
+        return f"{path} has a NUL character, which PostgreSQL cannot store."
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return f"{path} has half of a surrogate pair, which is not text."
+    return None
+
+
+def _explain_number(value: float, path: str) -> str | None:
+    """PostgreSQL keeps JSON numbers as decimals, so 1e300 comes back as an integer."""
+    if isinstance(value, int):
+        try:
+            str(value)
+        except ValueError:
+            return f"{path} has more digits than Python reads back; pass a string."
+        return None
+    if value != value or value in (float("inf"), float("-inf")):
+        return f"{path} is {value}, which JSON does not have."
+    exact = Decimal(repr(float(value)))
+    if abs(value) >= 1e16 and int(exact) != value:
+        return f"{path} is {value}, which would come back as another number."
+    return None
+
+
+def result_problem(value: Any, path: str = "result", depth: int = 0) -> str | None:
+    """The part of this result that JSON does not have, and its place; None if there is
+    none. Unlike data, a result need not come back unchanged: a tuple may become a
+    list."""
+    if depth > DEEPEST_RESULT:
+        return f"{path[:200]} … is nested too deep, or contains itself."
+    if isinstance(value, dict | list | tuple):
+        problems = _problems_inside(value, path, depth + 1)
+        return next(filter(None, problems), None)
+    if value is None or isinstance(value, str | int | float):
+        return _scalar_problem(value, path)
+    type_name = _article(type(value).__name__)
+    if inspect.isawaitable(value):
+        return (
+            f"{path} is {type_name}, which nobody awaits. Declare the handler with "
+            "async def, or await it there."
+        )
+    return (
+        f"{path} is {type_name}, which JSON does not have. Return a string, a number, "
+        "a key, or a list or dict of them."
+    )
+
+
+def _problems_inside(value: Any, path: str, depth: int) -> Iterator[str | None]:
+    if not isinstance(value, dict):
+        for index, item in enumerate(value):
+            yield result_problem(item, f"{path}[{index}]", depth)
+        return
+    for key, item in value.items():
+        if not isinstance(key, str | int | float | None):
+            type_name = _article(type(key).__name__)
+            yield f"{path} has a key that is {type_name}; JSON keys are strings."
+        yield _scalar_problem(key, f"a key of {path}")
+        yield result_problem(item, f"{path}[{key!r}]", depth)
+
+
+def _scalar_problem(value: object, path: str) -> str | None:
+    """Why JSON does not have this scalar."""
+    if isinstance(value, str):
+        return _explain_text(value, path)
+    if isinstance(value, float) and value - value != 0:
+        return f"{path} is {value}, which JSON does not have."
+    return _explain_number(value, path) if isinstance(value, int) else None
