@@ -25,6 +25,7 @@ VIEW: Final = "jobqueue.view_queuedjob"
 VIEW_ARCHIVED: Final = "jobqueue.view_archivedjob"
 VIEW_TYPE: Final = "jobqueue.view_jobtype"
 VIEW_QUEUE: Final = "jobqueue.view_queue"
+VIEW_OPERATION: Final = "jobqueue.view_bulkoperation"
 VIEW_DATA: Final = "jobqueue.view_job_data"
 WITH_BODY: Final = ("POST", "PUT", "PATCH")
 _CALLER: Final = "jobqueue_caller"  # attributes of a request

@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 
 from django_jobqueue.contrib.http import schemas
 from django_jobqueue.contrib.http.access import (
+    VIEW_OPERATION,
     caller_of,
     may_do,
     may_read_data,
@@ -20,7 +21,7 @@ from django_jobqueue.contrib.http.access import (
     visible,
 )
 from django_jobqueue.contrib.http.api_tokens import Scope
-from django_jobqueue.contrib.http.endpoint import answer, endpoint
+from django_jobqueue.contrib.http.endpoint import answer, does, endpoint
 from django_jobqueue.contrib.http.idempotency import KEY_HEADER, id_of_key
 from django_jobqueue.contrib.http.list_routes import selection_of
 from django_jobqueue.contrib.http.problems import Problem
@@ -35,17 +36,17 @@ from django_jobqueue.operations.bulk_rights import (
 from django_jobqueue.search.selection import Selection
 from django_jobqueue.store.bulk.operation_rows import Operation
 from django_jobqueue.store.bulk.skips import planned
+from django_jobqueue.verbs.bulk_operations import STOP
 
 MOST: Final = 100  # in the list
 APP: Final = "jobqueue."
-VIEW_OPERATIONS: Final = "jobqueue.view_bulkoperation"
 
 
 @endpoint(
     "POST",
     "/v1/operations",
     scope=Scope.OPERATE,
-    permission=(APP + START, VIEW_OPERATIONS),
+    permission=(APP + START, VIEW_OPERATION),
     answers={200: schemas.Operation, 202: schemas.Operation},
     headers=(KEY_HEADER,),
     problems=("too_many_operations",),
@@ -90,7 +91,7 @@ def start_operation(request: HttpRequest, body: schemas.NewOperation) -> HttpRes
     "GET",
     "/v1/operations",
     scope=Scope.READ,
-    permission=VIEW_OPERATIONS,
+    permission=VIEW_OPERATION,
     answers={200: schemas.Operations},
     tag="operations",
 )
@@ -105,7 +106,7 @@ def list_operations(request: HttpRequest) -> HttpResponse:
     "GET",
     "/v1/operations/{operation}",
     scope=Scope.READ,
-    permission=VIEW_OPERATIONS,
+    permission=VIEW_OPERATION,
     answers={200: schemas.Operation},
     problems=("operation_not_found",),
     tag="operations",
@@ -115,11 +116,9 @@ def get_operation(request: HttpRequest, operation: UUID) -> HttpResponse:
     return answer(200, _object(request, _get(request, operation)))
 
 
-@endpoint(
-    "POST",
+@does(
+    STOP,
     "/v1/operations/{operation}/stop",
-    scope=Scope.OPERATE,
-    permission=(APP + START, VIEW_OPERATIONS),
     answers={200: schemas.Operation},
     problems=("operation_not_found",),
     tag="operations",

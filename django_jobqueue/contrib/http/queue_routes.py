@@ -7,11 +7,9 @@ from typing import Annotated, Any, Final
 from django.http import HttpRequest, HttpResponse
 from ninja import Body
 
-from django_jobqueue import operations
 from django_jobqueue.contrib.http import schemas, worker_schemas
 from django_jobqueue.contrib.http.access import (
     VIEW_QUEUE,
-    VIEW_TYPE,
     caller_of,
     may_do,
     refused,
@@ -19,86 +17,55 @@ from django_jobqueue.contrib.http.access import (
     require_all,
 )
 from django_jobqueue.contrib.http.api_tokens import Scope
-from django_jobqueue.contrib.http.endpoint import answer, endpoint
+from django_jobqueue.contrib.http.endpoint import answer, does, endpoint
 from django_jobqueue.stats import current_state, endpoints
 from django_jobqueue.stats.endpoints import EndpointState
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import stats
 from django_jobqueue.store.reading.claimers import is_alive
+from django_jobqueue.verbs.declarations import On, Verb
+from django_jobqueue.verbs.pauses import PAUSE, PAUSE_QUEUE, RESUME, RESUME_QUEUE
 
 WINDOW: Final = 3_600.0  # seconds that failures are of
-PAUSE_TYPE: Final = "jobqueue.pause_jobtype"
-PAUSE_QUEUE: Final = "jobqueue.pause_queue"
 OVERVIEW: Final = "jobqueue.view_overview"
+
+_PAUSED: Final = {200: schemas.Paused}
+OF_TYPES: Final[dict[str, Any]] = {
+    "answers": _PAUSED,
+    "problems": ("job_type_not_found",),
+    "tag": "job types",
+}
+OF_QUEUES: Final[dict[str, Any]] = {"answers": _PAUSED, "tag": "queues"}
 
 Pause = Annotated[schemas.Pause | None, Body(None)]
 
 
-@endpoint(
-    "POST",
-    "/v1/jobs/{job_type}/pause",
-    scope=Scope.OPERATE,
-    permission=(PAUSE_TYPE, VIEW_TYPE),
-    answers={200: schemas.Paused},
-    problems=("job_type_not_found",),
-    tag="job types",
-)
+@does(PAUSE, "/v1/jobs/{job_type}/pause", **OF_TYPES)
 def pause_job_type(
     request: HttpRequest, job_type: schemas.PathName, body: Pause
 ) -> HttpResponse:
     """Stop the claiming of a job type; what runs goes on."""
-    require(request, job_type=job_type, queue="*")
-    operations.pause(job_type, **_options(body), by=caller_of(request).name)
-    return answer(200, schemas.Paused(name=job_type, is_paused=True))
+    return _do(request, PAUSE, job_type, body)
 
 
-@endpoint(
-    "POST",
-    "/v1/jobs/{job_type}/resume",
-    scope=Scope.OPERATE,
-    permission=(PAUSE_TYPE, VIEW_TYPE),
-    answers={200: schemas.Paused},
-    problems=("job_type_not_found",),
-    tag="job types",
-)
+@does(RESUME, "/v1/jobs/{job_type}/resume", **OF_TYPES)
 def resume_job_type(request: HttpRequest, job_type: schemas.PathName) -> HttpResponse:
     """Let a job type be claimed again."""
-    require(request, job_type=job_type, queue="*")
-    operations.resume(job_type, by=caller_of(request).name)
-    return answer(200, schemas.Paused(name=job_type, is_paused=False))
+    return _do(request, RESUME, job_type)
 
 
-@endpoint(
-    "POST",
-    "/v1/queues/{queue}/pause",
-    scope=Scope.OPERATE,
-    permission=(PAUSE_QUEUE, VIEW_QUEUE),
-    answers={200: schemas.Paused},
-    tag="queues",
-)
+@does(PAUSE_QUEUE, "/v1/queues/{queue}/pause", **OF_QUEUES)
 def pause_queue(
     request: HttpRequest, queue: schemas.PathName, body: Pause
 ) -> HttpResponse:
     """Stop the claiming from a queue; what runs goes on."""
-    _require_queue(request, queue)
-    by = caller_of(request).name
-    operations.pause(queue, queues=True, **_options(body), by=by)
-    return answer(200, schemas.Paused(name=queue, is_paused=True))
+    return _do(request, PAUSE_QUEUE, queue, body)
 
 
-@endpoint(
-    "POST",
-    "/v1/queues/{queue}/resume",
-    scope=Scope.OPERATE,
-    permission=(PAUSE_QUEUE, VIEW_QUEUE),
-    answers={200: schemas.Paused},
-    tag="queues",
-)
+@does(RESUME_QUEUE, "/v1/queues/{queue}/resume", **OF_QUEUES)
 def resume_queue(request: HttpRequest, queue: schemas.PathName) -> HttpResponse:
     """Let a queue be claimed from again."""
-    _require_queue(request, queue)
-    operations.resume(queue, queues=True, by=caller_of(request).name)
-    return answer(200, schemas.Paused(name=queue, is_paused=False))
+    return _do(request, RESUME_QUEUE, queue)
 
 
 @endpoint(
@@ -185,16 +152,17 @@ def list_failures(request: HttpRequest) -> HttpResponse:
     return answer(200, schemas.Failures(failures=_failures()))
 
 
-def _require_queue(request: HttpRequest, queue: str) -> None:
-    """A queue has jobs of every type. Raises Problem."""
-    if not may_do(request, "*", queue):
-        raise refused(request, f"queue {queue!r} and every job type")
-
-
-def _options(body: schemas.Pause | None) -> dict[str, Any]:
-    if body is None:
-        return {}
-    return {"reason": body.reason or "", "resume_at": body.resume_at}
+def _do(
+    request: HttpRequest, verb: Verb, name: str, body: schemas.Pause | None = None
+) -> HttpResponse:
+    """Pause or resume this job type or queue. Raises Problem."""
+    if verb.on is On.JOB_TYPE:
+        require(request, job_type=name, queue="*")
+    elif not may_do(request, "*", name):  # a queue has jobs of every type
+        raise refused(request, f"queue {name!r} and every job type")
+    given = {"reason": body.reason or "", "resume_at": body.resume_at} if body else {}
+    verb.function(name, **given, by=caller_of(request).name)
+    return answer(200, schemas.Paused(name=name, is_paused=verb.name == PAUSE.name))
 
 
 def _fields(row: Any) -> dict[str, Any]:

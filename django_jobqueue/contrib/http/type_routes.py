@@ -50,24 +50,21 @@ DECLARED: Final = {200: type_schemas.JobType, 201: type_schemas.JobType}
     answers={200: type_schemas.JobTypes},
     problems=("invalid_cursor",),
     tag="job types",
+    also="/v2/job-types",
 )
 def list_job_types(request: HttpRequest, cursor: Cursor) -> HttpResponse:
     """List job types, the newest first."""
-    return _job_types(request, cursor)
-
-
-@endpoint(
-    "GET",
-    "/v2/job-types",
-    scope=Scope.READ,
-    permission=VIEW_TYPE,
-    answers={200: type_schemas.JobTypes},
-    problems=("invalid_cursor",),
-    tag="job types",
-)
-def list_job_types_v2(request: HttpRequest, cursor: Cursor) -> HttpResponse:
-    """List job types, the newest first."""
-    return _job_types(request, cursor)
+    of = ("job types",)
+    page = job_types.newest(
+        DjangoDatabase(),
+        caller_of(request).job_types,
+        MOST,
+        read_cursor(cursor, of, str),
+    )
+    rows = JobType.objects.using(conf.database).in_bulk([name for _, name in page])
+    shown = [job_type_object(rows[name]) for _, name in page if name in rows]
+    following = write_cursor(page[-1], of) if len(page) == MOST else None
+    return answer(200, type_schemas.JobTypes(job_types=shown, cursor=following))
 
 
 @endpoint(
@@ -96,6 +93,7 @@ def get_job_type(request: HttpRequest, job_type: schemas.PathName) -> HttpRespon
     answers=DECLARED,
     problems=("declared_in_code", "too_many_job_types"),
     tag="job types",
+    also="/v2/job-types",
 )
 def create_job_type(
     request: HttpRequest, body: type_schemas.NewJobType
@@ -104,29 +102,6 @@ def create_job_type(
 
     Sent again it changes the job type to what the body says.
     """
-    return _declare(request, body)
-
-
-@endpoint(
-    "POST",
-    "/v2/job-types",
-    scope=Scope.TYPES,
-    permission=(CHANGE, VIEW_TYPE),
-    answers=DECLARED,
-    problems=("declared_in_code", "too_many_job_types"),
-    tag="job types",
-)
-def create_job_type_v2(
-    request: HttpRequest, body: type_schemas.NewJobType
-) -> HttpResponse:
-    """Create a job type that no code declares: remote workers do its jobs.
-
-    Sent again it changes the job type to what the body says.
-    """
-    return _declare(request, body)
-
-
-def _declare(request: HttpRequest, body: type_schemas.NewJobType) -> HttpResponse:
     rows = JobType.objects.using(conf.database).filter(pk=body.key)
     queues = {*rows.values_list("queue", flat=True)}
     require_each(request, [body.key], [body.queue or DEFAULT_QUEUE, *queues])
@@ -152,17 +127,3 @@ def _check_room(request: HttpRequest) -> None:
     if job_types.count_remote(DjangoDatabase(), patterns, most) >= most:
         detail = f"Your token opens {most:,} job types, so it creates no other."
         raise Problem("too_many_job_types", detail)
-
-
-def _job_types(request: HttpRequest, cursor: str | None) -> HttpResponse:
-    of = ("job types",)
-    page = job_types.newest(
-        DjangoDatabase(),
-        caller_of(request).job_types,
-        MOST,
-        read_cursor(cursor, of, str),
-    )
-    rows = JobType.objects.using(conf.database).in_bulk([name for _, name in page])
-    shown = [job_type_object(rows[name]) for _, name in page if name in rows]
-    following = write_cursor(page[-1], of) if len(page) == MOST else None
-    return answer(200, type_schemas.JobTypes(job_types=shown, cursor=following))

@@ -15,7 +15,6 @@ from django_jobqueue.conf import conf
 from django_jobqueue.contrib.http import schemas
 from django_jobqueue.contrib.http.access import (
     VIEW,
-    VIEW_ARCHIVED,
     caller_of,
     may_do,
     may_read,
@@ -23,7 +22,7 @@ from django_jobqueue.contrib.http.access import (
     refused,
 )
 from django_jobqueue.contrib.http.api_tokens import Scope
-from django_jobqueue.contrib.http.endpoint import answer, endpoint
+from django_jobqueue.contrib.http.endpoint import answer, does, endpoint
 from django_jobqueue.contrib.http.idempotency import KEY_HEADER, id_of_key
 from django_jobqueue.contrib.http.job_objects import (
     contents_of,
@@ -36,10 +35,8 @@ from django_jobqueue.domain.arguments import to_json
 from django_jobqueue.exceptions import JobChanged, JobNotFound
 from django_jobqueue.store.rows import Job
 from django_jobqueue.text.redaction import MASK
+from django_jobqueue.verbs.jobs import CANCEL, REPLAY, RESCHEDULE, RUN_NOW
 
-REPLAY: Final = "jobqueue.replay_archivedjob"
-CANCEL: Final = "jobqueue.cancel_queuedjob"
-RESCHEDULE: Final = "jobqueue.reschedule_queuedjob"
 EDIT: Final = "jobqueue.edit_job_data"
 ONE: Final = ("invalid_prefix", "invalid_uuid", "job_not_found")
 
@@ -47,11 +44,9 @@ Replay = Annotated[schemas.Replay | None, Body(None)]
 Reason = Annotated[schemas.Reason | None, Body(None)]
 
 
-@endpoint(
-    "POST",
+@does(
+    REPLAY,
     "/v1/jobs/{id}/replay",
-    scope=Scope.OPERATE,
-    permission=(REPLAY, VIEW_ARCHIVED),
     answers={201: schemas.Job},
     problems=(*ONE, "invalid_replay_attempt", "job_type_not_found"),
     headers=(KEY_HEADER,),
@@ -61,11 +56,9 @@ def replay(request: HttpRequest, id: schemas.PathId, body: Replay) -> HttpRespon
     return _replay(request, id, None, body)
 
 
-@endpoint(
-    "POST",
+@does(
+    REPLAY,
     "/v1/jobs/{job_type}/{id}/replay",
-    scope=Scope.OPERATE,
-    permission=(REPLAY, VIEW_ARCHIVED),
     answers={201: schemas.Job},
     problems=(*ONE, "invalid_replay_attempt", "job_type_not_found"),
     headers=(KEY_HEADER,),
@@ -77,11 +70,9 @@ def replay_of_type(
     return _replay(request, id, job_type, body)
 
 
-@endpoint(
-    "POST",
+@does(
+    CANCEL,
     "/v1/jobs/{id}/cancel",
-    scope=Scope.OPERATE,
-    permission=(CANCEL, VIEW),
     answers={200: schemas.Job},
     problems=(*ONE, "not_queued"),
 )
@@ -95,11 +86,9 @@ def cancel(request: HttpRequest, id: schemas.PathId, body: Reason) -> HttpRespon
     return _shown(request, 200, job.id)
 
 
-@endpoint(
-    "POST",
+@does(
+    RUN_NOW,
     "/v1/jobs/{id}/run-now",
-    scope=Scope.OPERATE,
-    permission=(RESCHEDULE, VIEW),
     answers={200: schemas.Job},
     problems=(*ONE, "not_queued"),
 )
@@ -115,7 +104,7 @@ def run_now(request: HttpRequest, id: schemas.PathId) -> HttpResponse:
     "PATCH",
     "/v1/jobs/{job_type}/{id}",
     scope=Scope.OPERATE,
-    permission=(RESCHEDULE, VIEW),
+    permission=(f"jobqueue.{RESCHEDULE.right}", VIEW),
     answers={200: schemas.Job},
     problems=(*ONE, "not_queued", "job_changed", "duplicate_job"),
 )
