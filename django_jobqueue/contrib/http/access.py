@@ -33,7 +33,7 @@ _ACCESS: Final = "jobqueue_access"
 
 
 class Access:
-    """Who may use an operation; ninja calls it before it reads parameters and body."""
+    """The right to an operation; ninja calls it before reading parameters and body."""
 
     def __init__(
         self, scope: Scope, permissions: Sequence[str], query: Collection[str]

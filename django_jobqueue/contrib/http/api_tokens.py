@@ -23,7 +23,7 @@ _NOBODY: Final = "0" * 64
 
 
 class Scope(StrEnum):
-    """What a caller of the HTTP API may do."""
+    """The rights of a caller of the HTTP API."""
 
     ENQUEUE = "enqueue"
     READ = "read"
@@ -55,7 +55,7 @@ RIGHTS: Final[Mapping[Scope, Sequence[str]]] = {
 
 
 class Grant(NamedTuple):
-    """What a token allows: scopes, on job types and queues by pattern; no pattern is
+    """The rights of a token: scopes, on job types and queues by pattern; no pattern is
     every one."""
 
     scopes: frozenset[str]
@@ -107,7 +107,7 @@ def new_secret() -> str:
 
 
 def token_text(id: int, secret: str) -> str:
-    """What a program sends."""
+    """The text that a program sends."""
     return f"jq_{id}_{secret}"
 
 

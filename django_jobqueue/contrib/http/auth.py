@@ -33,7 +33,7 @@ class TokenCaller(NamedTuple):
     scopes: frozenset[str]
 
     def may(self, scope: str, permission: str) -> bool:
-        """What the token allows."""
+        """The rights of the token."""
         return scope in self.scopes
 
 
@@ -86,7 +86,7 @@ class Basic:
 
 
 class DjangoUser:
-    """Whoever is logged in to your site, with the permissions of the admin."""
+    """The logged-in user of your site, with the permissions of the admin."""
 
     challenge = ""
 
@@ -115,7 +115,7 @@ class UserCaller:
         self.identity = str(user.pk)
 
     def may(self, scope: str, permission: str) -> bool:
-        """What the user may do in the admin."""
+        """The user's rights in the admin."""
         return bool(self._user.has_perm(permission))
 
 

@@ -1,4 +1,4 @@
-"""Who sends a request, and what they may do."""
+"""The senders of requests, and their rights."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.http import HttpRequest
 
 
 class Caller(Protocol):
-    """Whoever sent a request."""
+    """The sender of a request."""
 
     @property
     def name(self) -> str:

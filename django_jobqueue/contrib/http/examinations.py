@@ -1,4 +1,4 @@
-"""What ``jobqueue doctor`` asks of the HTTP API."""
+"""The checks of the HTTP API by ``jobqueue doctor``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def api_tokens() -> Findings:
 
 
 def http_transport() -> Findings:
-    """Whether tokens can be read on the way."""
+    """Check that tokens cannot be read on the way."""
     try:
         is_mounted = _is_mounted()
     except Exception as error:  # the project's own code

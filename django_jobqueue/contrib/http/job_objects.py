@@ -38,7 +38,7 @@ _JOB_ID: Final = re.compile(ID_PATTERN)
 
 
 class TypeFacts(NamedTuple):
-    """What the API needs to know of a job's type."""
+    """The parts of a job's type that the API needs."""
 
     queue: str
     delivery: str
@@ -55,7 +55,7 @@ _cached: Final = CachedValue[TypeFacts | None]()
 
 
 def facts_of(name: str) -> TypeFacts | None:
-    """What is known of this job type; None if it has no row (yet)."""
+    """This job type; None if it has no row (yet)."""
     return _cached.get(name, MAX_AGE, lambda: _read(name))
 
 

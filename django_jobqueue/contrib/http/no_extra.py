@@ -1,4 +1,4 @@
-"""What the API answers where its extra is not installed."""
+"""The API's answer if its extra is not installed."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def _keys_of(lane: Lane) -> KeyTurns:
 
 
 class Claims:
-    """What one request of a remote worker claims."""
+    """The claim of one request of a remote worker."""
 
     def __init__(
         self, db: DjangoDatabase, worker: RemoteWorker, owner: str, may_work: MayWork

@@ -215,7 +215,7 @@ class Paused(BaseModel):
 
 
 class Replay(Body):
-    """What is other about the new job."""
+    """Changes for the new job."""
 
     run_after: Moment | None = None
     expires: Literal["same", "keep", "never"] = Field(
@@ -234,7 +234,7 @@ class Replay(Body):
 
 
 class Changes(Body):
-    """What to change of a waiting job."""
+    """Changes to a waiting job."""
 
     data: Data | None = None
     if_data: Data | None = Field(None, description="The data that you saw.")
@@ -289,7 +289,7 @@ class Operations(BaseModel):
 
 
 class Depth(BaseModel):
-    """What waits and runs of one job type in one queue."""
+    """Waiting and running jobs of one job type in one queue."""
 
     queue: str
     job_type: str
@@ -358,7 +358,7 @@ class Status(BaseModel):
 
 
 class ProblemDocument(BaseModel):
-    """What is wrong (RFC 9457)."""
+    """An error (RFC 9457)."""
 
     type: str = Field(description="A URI that ends in the id.")
     id: str = Field(description="What programs tell problems apart by.")

@@ -1,4 +1,4 @@
-"""What operators do to one job."""
+"""Operators' actions on one job."""
 
 from __future__ import annotations
 

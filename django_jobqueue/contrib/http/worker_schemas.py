@@ -118,7 +118,7 @@ class Renewal(Body):
 
 
 class Renewed(BaseModel):
-    """What a worker is to do."""
+    """Jobs and requests for a worker."""
 
     lease_seconds: float
     asked: str = Field(description="What an operator asks: drain, stop, restart.")
@@ -134,7 +134,7 @@ class Left(BaseModel):
 
 
 class AttemptError(Body):
-    """What went wrong."""
+    """The error of an attempt."""
 
     error_class: Annotated[Text, Field(alias="class", max_length=200)] = Field(
         "RemoteError", alias="class", description="Failures are grouped by it."

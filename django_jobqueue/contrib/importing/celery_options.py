@@ -37,7 +37,7 @@ IDS: Final = ("uuid1", "uuid4", "uuid7")
 
 
 def option_advice(call: ast.Call, handler: str, method: str = "") -> Iterator[str]:
-    """What to write for each option of a declaration or a call, as sentences."""
+    """Advice for each option of a declaration or a call, as sentences."""
     if method.startswith("delay"):
         return  # its keywords are arguments of the task
     for keyword in call.keywords:
@@ -75,7 +75,7 @@ def _attempts(retries: int) -> str:
 
 
 def argument_advice(call: ast.Call, method: str) -> Iterator[str]:
-    """What an enqueue refuses of the arguments that stand here, as sentences."""
+    """The literal arguments that an enqueue refuses, as sentences."""
     for value in _arguments(call, method):
         for node in ast.walk(value):
             text = ast.unparse(node) if isinstance(node, ast.expr) else ""
@@ -92,7 +92,7 @@ def argument_advice(call: ast.Call, method: str) -> Iterator[str]:
 
 
 def _arguments(call: ast.Call, method: str) -> list[ast.expr]:
-    """What the task is given."""
+    """The arguments of the task."""
     if method.startswith("delay"):
         return [*call.args, *(keyword.value for keyword in call.keywords)]
     named = {keyword.arg: keyword.value for keyword in call.keywords}
@@ -108,7 +108,7 @@ def _arguments(call: ast.Call, method: str) -> list[ast.expr]:
 
 
 def retry_advice(call: ast.Call) -> str:
-    """What to write for ``self.retry(…)``, as sentences."""
+    """Advice for ``self.retry(…)``, as sentences."""
     given = {k.arg: ast.unparse(k.value) for k in call.keywords if k.arg is not None}
     after = ""
     if "countdown" in given:
@@ -125,7 +125,7 @@ def retry_advice(call: ast.Call) -> str:
 
 
 def request_advice(name: str) -> str:
-    """What to write for ``self.request.<name>``, as a sentence."""
+    """Advice for ``self.request.<name>``, as a sentence."""
     ours = {"id": "task_id", "retries": "retries", "args": "", "kwargs": ""}
     word = ours.get(name, "request")
     text = IN_HANDLER.get(word, "The handler has its arguments by name")

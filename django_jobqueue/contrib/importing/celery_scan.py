@@ -215,7 +215,7 @@ class _Scan:
     def _requests(
         self, node: ast.FunctionDef | ast.AsyncFunctionDef
     ) -> Iterator[Finding]:
-        """What a bound task reads of itself."""
+        """The attributes that a bound task reads of itself."""
         for each in ast.walk(node):
             match each:
                 case ast.Attribute(
@@ -260,7 +260,7 @@ class _Scan:
             yield from self._result(node, owner, name)
 
     def _enqueue(self, node: ast.Call, task: str) -> Sequence[str]:
-        """What to write for a call of this task, or of a group of this name."""
+        """Advice for a call of this task, or of a group of this name."""
         of_canvas = self._canvas.get(id(self._assigned.get(task)))
         if of_canvas is not None:
             return of_canvas.advice

@@ -43,7 +43,7 @@ def parsed_file(path: Path) -> ast.Module | Exception:
 
 
 def celery_names(tree: ast.Module) -> dict[str, str]:
-    """What Celery's names are called in this module."""
+    """The names of Celery's objects in this module."""
     return {
         alias.asname or alias.name: alias.name
         for node in ast.walk(tree)

@@ -1,4 +1,4 @@
-"""What stands here for Celery's settings, signals, exceptions and remote control."""
+"""Our words for Celery's settings, signals, exceptions and remote control."""
 
 from __future__ import annotations
 

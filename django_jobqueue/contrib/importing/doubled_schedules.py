@@ -1,4 +1,4 @@
-"""Whether a schedule of ours fires already what an import would make."""
+"""Find schedules of ours that already fire what an import would make."""
 
 from __future__ import annotations
 

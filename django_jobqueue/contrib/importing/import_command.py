@@ -194,7 +194,7 @@ def _list(console: Console, planned: list[PlannedImport]) -> None:
 def _summary(
     planned: list[PlannedImport], disabled: int, label: str, *, writes: bool
 ) -> str:
-    """What was done, or would be."""
+    """The result of the import, or its preview."""
     new = [item for item in planned if item.becomes in NEW]
     jobs = sum(item.becomes is Becomes.JOB for item in new)
     done = [counted(len(new) - jobs, "schedule")] if len(new) > jobs else []

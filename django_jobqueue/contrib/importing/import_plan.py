@@ -34,7 +34,7 @@ from django_jobqueue.text.suggestions import did_you_mean
 
 
 class Becomes(StrEnum):
-    """What a schedule of theirs becomes here."""
+    """The result of importing one schedule of theirs."""
 
     SCHEDULE = "schedule"
     PAUSED = "paused schedule"
@@ -78,7 +78,7 @@ SOURCES: Final = {
 
 @dataclass(slots=True, kw_only=True)
 class PlannedImport:
-    """What is made of one schedule of theirs."""
+    """The plan for one schedule of theirs."""
 
     theirs: ForeignSchedule
     becomes: Becomes = Becomes.REFUSED
@@ -108,7 +108,7 @@ class PlannedImport:
 
     @property
     def values(self) -> dict[str, Any]:
-        """What ``operations.schedules.create`` takes, besides the names."""
+        """The arguments of ``operations.schedules.create``, besides the names."""
         one = self.theirs
         assert one.rule is not None
         return {
@@ -123,7 +123,7 @@ class PlannedImport:
 def plan(
     source: Source, job_types: Mapping[str, str], *, using: str | None = None
 ) -> list[PlannedImport]:
-    """What an import would make of each of their schedules. ``job_types`` are those of
+    """Plan the import of each of their schedules. ``job_types`` are those of
     their tasks' names, where they are called otherwise.
 
     Raises InvalidArguments if their table is missing, or a name of ``job_types`` is

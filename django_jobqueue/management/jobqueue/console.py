@@ -1,4 +1,4 @@
-"""What an operator sees: text for a terminal, or plain text for a file."""
+"""Output for operators: text for a terminal, or plain text for a file."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def check(alias: str, flag: str = "--database") -> None:
 
 
 def explained(error: DatabaseError) -> str | None:
-    """What to say of a database that cannot be used; None if that is not it."""
+    """The message for a database that cannot be used; None for another error."""
     if getattr(error.__cause__, "sqlstate", None) in NEEDS_MIGRATE:
         return (
             "The tables of the job queue are missing or not up to date: run "

@@ -57,7 +57,7 @@ It changes nothing. The exit code is 1 if there is a problem."""
 
 
 def _settings() -> Iterator[Finding]:
-    """What the system checks say, those for deployment and of the database too."""
+    """Run the system checks, with those for deployment and of the database."""
     alias = conf.database
     messages = [
         *checks.run_checks(tags=["jobqueue"], include_deployment_checks=True),

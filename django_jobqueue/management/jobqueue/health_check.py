@@ -106,7 +106,7 @@ THRESHOLDS: Final = (
 
 
 class Wanted(NamedTuple):
-    """What the options ask for."""
+    """The thresholds of the options."""
 
     thresholds: Thresholds
     window: float  # seconds for which failed jobs are counted
@@ -147,7 +147,7 @@ def exit_code(health: Health) -> int:
 
 
 def first_line(health: Health) -> str:
-    """What Nagios and its kin read: the state, a text, and figures."""
+    """The line for Nagios and similar systems: the state, a text, and figures."""
     word = "OK" if health.is_healthy else "CRITICAL"
     shown = [problem.message for problem in health.problems[:MOST]]
     if (left := len(health.problems) - MOST) > 0:

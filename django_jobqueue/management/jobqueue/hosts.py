@@ -222,7 +222,7 @@ host."""
 
 
 def _changes(verb: Verb, options: Options) -> dict[str, Any]:
-    """What of the plan is to change. Raises CommandError if nothing is."""
+    """The changes to the plan. Raises CommandError if there is none."""
     given = values_of(verb.arguments, options, timezones.now())
     if verb.needs and not given:
         raise CommandError(verb.needs)

@@ -60,7 +60,7 @@ QUEUED: Final = Listing(
 
 @dataclass(kw_only=True)
 class Result:
-    """What a command did to many jobs, or would do; its fields are the keys in JSON."""
+    """The result or preview of a command on many jobs; its fields are the JSON's keys."""
 
     verb: str
     dry_run: bool
@@ -189,7 +189,7 @@ class ByFilter:
         return self.draft.counted.examples[: self.total]
 
     def preview(self, asked: int = 0) -> Result:
-        """What it would do, ``asked`` of it to running jobs."""
+        """Its preview; ``asked`` is the number of running jobs."""
         return Result(
             verb=self._operation.value,
             dry_run=True,

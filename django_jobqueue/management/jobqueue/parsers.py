@@ -86,7 +86,7 @@ class Parser(CommandParser):
         return f"There is no option {flag!r}.{hint}"
 
     def _of_others(self, flag: str) -> str:
-        """Which other subcommands have this option, as a sentence, or nothing."""
+        """A sentence about the other subcommands that have this option, or nothing."""
         parsers = self.siblings.items()
         others = [name for name, one in parsers if flag in one._option_string_actions]
         return f" It is an option of {' and '.join(others)}." if others else ""
@@ -168,7 +168,7 @@ class Subparsers(argparse._SubParsersAction):  # type: ignore[type-arg]
 
 
 def epilog_of(subcommand: Subcommand) -> str:
-    """What stands below its options."""
+    """The text below its options."""
     if not subcommand.json:
         return subcommand.epilog
     first, *others = f"--format json prints {subcommand.json}".split("\n\n")

@@ -1,4 +1,4 @@
-"""What commands draw on a terminal with ``rich``, where that is installed; without it,
+"""Output of commands on a terminal with ``rich``, if it is installed; without it,
 and in a file, they print the same as plain text."""
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ ROLES: Final = ("Job viewer", "Job operator", "Job engineer", "Job admin")
 
 
 class Given(NamedTuple):
-    """What changes about the rights of a role."""
+    """The changes to the rights of a role."""
 
     is_new: bool
     added: list[str]
@@ -81,7 +81,7 @@ stay.
 
 
 def rights_of(role: str) -> set[str]:
-    """What this role adds: rights, those of features with the label of these."""
+    """The rights that this role adds; those of features have the features' labels."""
     return {
         _named(room.label, name)
         for room in rooms()

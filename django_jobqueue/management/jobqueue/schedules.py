@@ -55,7 +55,7 @@ def _note(one: ScheduleNow) -> str:
 
 
 def overridden(one: ScheduleNow) -> list[str]:
-    """What operators override."""
+    """The values that operators override."""
     overrides = {
         "rule": one.row.rule_override,
         "time_zone": one.row.time_zone_override,
@@ -100,7 +100,7 @@ def last_text(one: ScheduleNow) -> str:
 
 
 def notes(one: ScheduleNow) -> Iterator[str]:
-    """What is worth a word beside the state."""
+    """The remarks beside the state."""
     if one.state == ScheduleState.BROKEN:
         yield one.problem
     if one.state == ScheduleState.PAUSED:

@@ -54,7 +54,7 @@ class Masking:
 
 
 def masking_of(job: Job, data: Any = None) -> Masking:
-    """What masks the secrets of this job, or of other data for it."""
+    """The mask for the secrets of this job, or of other data for it."""
     return _masking(job.data if data is None else data, _type_of(job))
 
 
@@ -147,7 +147,7 @@ def _failures(one: Shown) -> Iterator[dict[str, Any]]:
 
 
 def _lines(one: Shown) -> Iterator[dict[str, Any]]:
-    """What its attempts logged, oldest first."""
+    """The log lines of its attempts, oldest first."""
     reports = Report.objects.using(conf.database)
     rows = reports.filter(job_id=one.job.id).order_by("fence")
     for row in rows:

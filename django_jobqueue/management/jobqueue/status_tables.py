@@ -1,4 +1,4 @@
-"""What ``jobqueue status`` shows: read once, as tables for people, as JSON for
+"""The contents of ``jobqueue status``: read once, as tables for people, as JSON for
 programs."""
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ ONE_LINE: Final = Type(lambda text: " ".join(text.split()))
 
 
 class StatusList(NamedTuple):
-    """What a feature lists after the workers."""
+    """A feature's lists after the workers."""
 
     name: str  # its key of the JSON
     whose: str  # in the help of that
@@ -91,7 +91,7 @@ class At(NamedTuple):
 
 
 class Throughput(NamedTuple):
-    """What workers counted, of one job type in one queue or of all."""
+    """The counts of workers, of one job type in one queue or of all."""
 
     queue: str
     job_type: str

@@ -46,7 +46,7 @@ class Subcommand(ABC):
     parser: Any = None  # made of it
 
     def all_arguments(self) -> Iterator[Argument]:
-        """What it takes."""
+        """Its arguments."""
         yield from self.arguments
         if self.json and all(one.name != "format" for one in self.arguments):
             yield FORMAT
@@ -57,7 +57,7 @@ class Subcommand(ABC):
 
 
 def sentences(verbs: Iterable[Verb], width: int) -> str:
-    """What each of them does, for a help; their names have this width."""
+    """Describe each of them in a help; their names have this width."""
     texts = {v.name: v.summary[0].lower() + v.summary[1:].rstrip(".") for v in verbs}
     return "\n".join(
         fill(
@@ -157,7 +157,7 @@ def flag_of(argument: Argument) -> str:
 
 
 def by() -> str:
-    """Who acts, for the audit log."""
+    """The acting person, for the audit log."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError, ImportError):  # no name is known for this user id

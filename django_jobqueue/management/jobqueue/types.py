@@ -50,7 +50,7 @@ def _seconds(value: Any) -> Any:
 
 
 def _short(policy: dict[str, Any]) -> str:
-    """What holds, marked if it is an override."""
+    """The value in force, marked if it is an override."""
     value = NONE if policy["value"] is None else numbers.number(policy["value"])
     return value if policy["override"] is None else f"{value}*"
 
@@ -83,7 +83,7 @@ class Known(NamedTuple):
 
     @property
     def policy(self) -> dict[str, Any]:
-        """What holds, by option."""
+        """The values in force, by option."""
         return {option: _policy(self.row, option) for option in OVERRIDES}
 
 

@@ -1,5 +1,5 @@
-"""Which jobs a command is about: ``--where`` in the language of the admin's search, and
-options that say the same in short."""
+"""The jobs that a command selects: ``--where`` in the language of the admin's search,
+and short options for the same."""
 
 from __future__ import annotations
 
