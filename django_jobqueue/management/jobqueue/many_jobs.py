@@ -60,7 +60,7 @@ QUEUED: Final = Listing(
 
 @dataclass(kw_only=True)
 class Result:
-    """The result or preview of a command on many jobs; its fields are the JSON's keys."""
+    """The result or preview of a command on many jobs, with the JSON's keys."""
 
     verb: str
     dry_run: bool
