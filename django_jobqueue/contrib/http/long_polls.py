@@ -3,11 +3,11 @@ callers."""
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
 
 from django_jobqueue.conf import conf
 
@@ -57,7 +57,16 @@ class LongPolls:
                 self._waiting.remove(poll)
 
 
-_polls: Final = LongPolls()
+_polls = LongPolls()
+
+
+def _reset_after_fork() -> None:
+    """None of the parent's requests waits in the child."""
+    global _polls
+    _polls = LongPolls()
+
+
+os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 @contextmanager
