@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime
 from functools import cached_property
 from typing import Any
 from uuid import UUID
@@ -19,25 +18,27 @@ from django_jobqueue.domain.ids import new_id, new_ids
 from django_jobqueue.domain.per_key import check_key
 from django_jobqueue.domain.policy import Policy
 from django_jobqueue.domain.registry import Declaration, registry
-from django_jobqueue.domain.unique_rule import (
-    FOREVER,
-    OPTIONS_OF_UNIQUE_JOBS,
-    STARTED,
-    UniqueRule,
-)
+from django_jobqueue.domain.unique_rule import UniqueRule
 from django_jobqueue.domain.weights import check_weight, weighing
 from django_jobqueue.enqueueing.enqueued_ids import EnqueuedIds
 from django_jobqueue.enqueueing.immediate_jobs import memory
 from django_jobqueue.enqueueing.options import Options
 from django_jobqueue.enqueueing.propagation import captured
-from django_jobqueue.exceptions import DuplicateJob, InvalidArguments, UnknownJobType
+from django_jobqueue.enqueueing.unique_jobs import (
+    existing_job,
+    insert_calls,
+    own_rule,
+    rule_of_code,
+    unique_row,
+)
+from django_jobqueue.exceptions import InvalidArguments, UnknownJobType
 from django_jobqueue.observers import Enqueue, around_enqueue
 from django_jobqueue.store import find, job_types
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.queue import insert, insert_once, insert_unique
 from django_jobqueue.store.queue.insert import Inserted
 from django_jobqueue.store.queue.insert_many import insert_many
-from django_jobqueue.store.queue.insert_unique import ManyInserted, insert_many_keyed
+from django_jobqueue.store.queue.insert_unique import insert_many_keyed
 from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.rows import Job
 
@@ -96,7 +97,7 @@ class Enqueuer:
         if inserted is None:
             raise UnknownJobType(new.job_type)
         if not inserted.is_new:
-            return self._existing(inserted, id, rule)
+            return existing_job(inserted, id, rule, self._new, self.options)
         self._send(signals.job_enqueued, job=inserted.job)
         return inserted.job
 
@@ -145,7 +146,12 @@ class Enqueuer:
         db = DjangoDatabase(self.options.using)
         rule, new = self._rule_and_row(db, rule, trace)
         if rule is not None:
-            return self._insert_unique(db, new, rule, ids, texts)
+            enqueued, made = insert_calls(
+                db, new, rule, self.options, ids, texts, self._declare
+            )
+            if made:
+                self._send(signals.jobs_enqueued, ids=made)
+            return enqueued
         insert = insert_many_keyed if new.is_keyed else insert_many
         if not insert(db, new, ids, texts):
             self._declare(db)
@@ -181,70 +187,11 @@ class Enqueuer:
         job = insert.insert(db, new, id, data, text)
         return None if job is None else Inserted(job, True)
 
-    def _insert_unique(
-        self,
-        db: DjangoDatabase,
-        new: NewJob,
-        rule: UniqueRule,
-        ids: list[UUID],
-        texts: list[str],
-    ) -> EnqueuedIds:
-        """Enqueue each key's call: the last one if it replaces, else the first; return
-        the id of each call's job."""
-        keys = insert_unique.keys(db, new, texts)
-        calls: dict[UUID, tuple[UUID, str]] = {}
-        for key, call in zip(keys, zip(ids, texts, strict=True), strict=True):
-            if rule.replaces and key in calls:
-                call = (calls[key][0], call[1])
-            calls[key] = call if rule.replaces else calls.get(key, call)
-        if len(calls) < len(keys) and rule.raises and not rule.replaces:
-            raise DuplicateJob(
-                f"{len(keys) - len(calls)} of these {len(keys)} calls have the same "
-                f"{self._shared_key(rule)} as another call; nothing was enqueued. "
-                "Leave them out, or enqueue with on_duplicate='return'."
-            )
-
-        def insert_calls() -> ManyInserted:
-            many = insert_unique.insert_many_unique(db, new, calls)
-            if many is None:
-                self._declare(db)
-                many = insert_unique.insert_many_unique(db, new, calls)
-            if many is None:
-                raise UnknownJobType(new.job_type)
-            if many.existing and rule.raises:
-                job = find.find(db, next(iter(many.existing.values())))
-                more = f" {len(many.existing)} of {len(keys)} calls have such a job."
-                raise self._duplicate(job, rule, more)
-            return many
-
-        many = db.in_transaction(insert_calls)
-        held = {**many.existing, **many.replaced}
-        made = [id for key, (id, _) in calls.items() if key not in held]
-        if made:
-            self._send(signals.jobs_enqueued, ids=made)
-        return EnqueuedIds(
-            (held.get(key) or calls[key][0] for key in keys),
-            replaced=many.replaced.values(),
-            existing=many.existing.values(),
-        )
-
     @cached_property
     def _known_rule(self) -> UniqueRule | None:
-        """The rule by which jobs are unique, where the code says it; None if they are
-        not. Raises InvalidArguments."""
-        rule = self._declared_rule
-        if rule is None and self.options.unique_key is not None:
-            rule = UniqueRule()
-        if rule is not None:
-            return self._own(rule)
-        for name in OPTIONS_OF_UNIQUE_JOBS:
-            given = getattr(self.options, name)
-            if self._declaration is not None and given not in (None, "raise"):
-                raise InvalidArguments(
-                    f"{name} needs using(unique_key=…) or @job(unique=…), by which two "
-                    "calls are the same."
-                )
-        return None
+        """The rule that the code says. Raises InvalidArguments."""
+        is_known = self._declaration is not None
+        return rule_of_code(self._declared_rule, self.options, is_known=is_known)
 
     def _rule_and_row(
         self, db: DjangoDatabase, rule: UniqueRule | None, trace: Trace | None
@@ -255,7 +202,7 @@ class Enqueuer:
             return rule, self._row(rule, trace)
         stored, is_keyed = job_types.stored_rules(db, self._new.job_type)
         if rule is None and stored is not None:
-            rule = self._own(stored)
+            rule = own_rule(stored, self.options)
         new = self._row(rule, trace)
         return rule, replace(new, is_keyed=True) if is_keyed else new
 
@@ -268,86 +215,13 @@ class Enqueuer:
         if self._counts_weights:
             check_weight(self._policy, self.options.weight, data)
 
-    def _own(self, rule: UniqueRule) -> UniqueRule:
-        """The rule with the options of these jobs. Raises InvalidArguments."""
-        given = {name: getattr(self.options, name) for name in OPTIONS_OF_UNIQUE_JOBS}
-        rule = replace(
-            rule, **{name: value for name, value in given.items() if value is not None}
-        )
-        if problem := rule.problem():
-            raise InvalidArguments(problem)
-        if rule.debounce is not None and self.options.run_after is not None:
-            raise InvalidArguments(
-                "run_after and debounce both say when the job is due; give one of them."
-            )
-        if self.options.id is not None and (rule.replaces or rule.is_window):
-            raise InvalidArguments(
-                "id makes an enqueue at most once by itself, and ignores a second "
-                "call; it cannot be given with debounce, on_duplicate='replace', or a "
-                "key that is held for a time."
-            )
-        return rule
-
     def _unique(self, rule: UniqueRule) -> NewJob:
         """The row to insert by this rule, which is made once for the rule of code."""
         if rule is not self._known_rule:
-            return self._unique_row(rule)
+            return unique_row(self._new, rule, self.options)
         if self._known_row is None:
-            self._known_row = self._unique_row(rule)
+            self._known_row = unique_row(self._new, rule, self.options)
         return self._known_row
-
-    def _unique_row(self, rule: UniqueRule) -> NewJob:
-        text = self.options.unique_key
-        key = unique_keys.key_of_text(self._new.job_type, text) if text else None
-        return replace(
-            self._new,
-            unique_key=key,
-            unique_rule=None if key else rule.json,
-            unique_until_started=rule.until == STARTED,
-            unique_window=rule.is_window,
-            unique_for=rule.window,
-            replaces=rule.replaces,
-            moves=rule.debounce is not None or self.options.run_after is not None,
-            delay=rule.debounce or self._new.delay,
-            usual_delay=rule.debounce is not None and self.options.debounce is None,
-            debounce_max=rule.debounce_max,
-        )
-
-    def _shared_key(self, rule: UniqueRule) -> str:
-        """The words for what duplicates have in common."""
-        if self.options.unique_key is not None:
-            return f"unique_key {self.options.unique_key!r}"
-        return unique_keys.described(rule.by or True)
-
-    def _existing(self, holder: Inserted, id: UUID, rule: UniqueRule | None) -> Job:
-        """The job that exists already, if the caller wants it. Raises DuplicateJob."""
-        job = holder.job
-        if job.id == id or job.is_replaced or rule is None or not rule.raises:
-            return job
-        raise self._duplicate(job, rule, held_until=holder.held_until)
-
-    def _duplicate(
-        self,
-        job: Job | None,
-        rule: UniqueRule,
-        more: str = "",
-        *,
-        held_until: datetime | None = None,
-    ) -> DuplicateJob:
-        which, status = (job.id, job.status) if job else ("?", "gone")
-        limit = f"there can be one at a time, until it is {rule.until}"
-        if rule.until == FOREVER:
-            limit = "there can be only one, forever"
-        elif rule.is_window:
-            moment = held_until or f"{rule.until} after its enqueue"
-            limit = f"there can be no other until {moment}"
-        return DuplicateJob(
-            f"Job {which} of type {self._new.job_type!r} is already {status} and has "
-            f"the same {self._shared_key(rule)}; {limit}.{more} "
-            "Nothing was enqueued. With on_duplicate='return' that job is returned "
-            "instead.",
-            job,
-        )
 
     def _declare(self, db: DjangoDatabase) -> None:
         """Write the missing rows of job types: the code is newer than the last

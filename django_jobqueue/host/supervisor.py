@@ -6,6 +6,7 @@ Host control decides (``control.py``); this strategy has a process for each work
 from __future__ import annotations
 
 import logging
+import math
 import os
 import signal
 import socket
@@ -22,7 +23,6 @@ from django_jobqueue.host.child import Child, how_it_died, how_it_ended
 from django_jobqueue.host.children import Children
 from django_jobqueue.host.code_trial import Program
 from django_jobqueue.host.control import HostControl
-from django_jobqueue.host.drain_all import DrainAll
 from django_jobqueue.host.host_orders import HostOrders, capacity
 from django_jobqueue.host.host_status import HostStatus
 from django_jobqueue.host.liveness import Liveness
@@ -43,6 +43,41 @@ CHECK_EVERY: Final = 1.0  # seconds between looks at leases and at operators' re
 STOPPED_AT_ONCE: Final = 1  # exit codes
 JOBS_REMAIN: Final = 3
 PIPED: Final = 8  # processes whose workers the host's listener wakes, at least
+
+
+class DrainAll:
+    """Stops a host as a signal does, when maintenance finds no job, or when the time
+    for it is over."""
+
+    def __init__(self, config: WorkerConfig, control: HostControl) -> None:
+        self.timed_out = False
+        self._is_on = config.drain_all
+        self._control = control
+        self._timeout = config.drain_timeout
+        self._ends_at = time.monotonic() + self._timeout
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the time is over; without end if none was set."""
+        return max(0.0, self._ends_at - time.monotonic()) if self._is_on else math.inf
+
+    def proceed(self) -> None:
+        """Stop the host if it is time."""
+        if not self._is_on or self._control.stopping:
+            return
+        if self._control.process_table.nothing_remains:
+            self._stop(logging.INFO, "Nothing is left to run: stopping")
+        elif not self.seconds_left:
+            self.timed_out = True
+            self._stop(
+                logging.WARNING,
+                f"Jobs are left after --drain-timeout {self._timeout:g} s: stopping",
+            )
+
+    def _stop(self, level: int, message: str) -> None:
+        extra = {"event": Event.HOST_STOPPING, "signal": ""}
+        logger.log(level, message, extra=extra)
+        self._control.stop_within(conf.grace)
 
 
 class Supervisor:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from django_jobqueue.domain.host_plans import HostPlan
 from django_jobqueue.host.control import HostControl
-from django_jobqueue.host.drain_all import DrainAll
+from django_jobqueue.host.supervisor import DrainAll
 from django_jobqueue.processes.process_table import LIMITS, ProcessTable
 from django_jobqueue.processes.shutdown import Step
 from django_jobqueue.processes.worker_config import WorkerConfig
