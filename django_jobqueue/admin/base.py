@@ -174,7 +174,7 @@ class JobQueueAdmin(ModelAdmin):
         return super().get_fieldsets(request, obj) if self.editable else ()
 
     def parameters(self, request: HttpRequest) -> set[str]:
-        """What the address of the list may be narrowed and ordered by."""
+        """The filters and orders that the list's address may have."""
         search = (SEARCH_VAR,) if self.search_fields else ()
         return {*self._parameters(request), *search, *self.other_parameters}
 

@@ -1,4 +1,4 @@
-"""What lists say of the data of each job: ``order 4711``."""
+"""Summaries of job data in lists: ``order 4711``."""
 
 from __future__ import annotations
 

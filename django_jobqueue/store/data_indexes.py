@@ -68,7 +68,7 @@ class DataIndex(NamedTuple):
 
 
 class Differences(NamedTuple):
-    """What is declared and what is there."""
+    """The declared and the existing indexes."""
 
     missing: tuple[DataIndex, ...]
     broken: tuple[str, ...]  # names; whoever made them was interrupted

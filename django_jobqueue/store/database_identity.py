@@ -67,7 +67,7 @@ class Sleep(Enum):
 
 
 class Row(NamedTuple):
-    """Which database hosts worked in, and the major version of its server."""
+    """The database that hosts worked in, and the major version of its server."""
 
     identity: str
     server_version: int
@@ -131,7 +131,7 @@ def put_to_sleep(db: Database) -> Row | None:
 
 
 def read(db: Database) -> Row | None:
-    """What was written down."""
+    """The stored identity."""
     rows = db.fetch(WRITTEN)
     return Row(*rows[0]) if rows else None
 

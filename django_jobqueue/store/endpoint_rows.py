@@ -151,7 +151,7 @@ RETURNING worker.name
 
 
 class HolderOfJob(NamedTuple):
-    """Who has a running job."""
+    """The holder of a running job."""
 
     worker: int
     name: str
@@ -194,7 +194,7 @@ def has_any(db: Database) -> bool:
 
 
 def holder_of(db: Database, id: UUID) -> HolderOfJob | None:
-    """Who has this job; None if it does not run."""
+    """The holder of this job; None if it does not run."""
     rows = db.fetch(HOLDER, {"id": id})
     return HolderOfJob(*rows[0]) if rows else None
 

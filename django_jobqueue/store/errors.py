@@ -32,7 +32,7 @@ ROLLED_BACK: Final = (*CONFLICTS, *NEEDS_MIGRATE, "55P03", "57014")
 
 
 def in_a_line(error: BaseException) -> str:
-    """What went wrong, for the log: of the server's answer only the primary message,
+    """The error, for the log: of the server's answer only the primary message,
     since DETAIL and CONTEXT quote rows."""
     primary = error.diag.message_primary if isinstance(error, psycopg.Error) else None
     return " ".join((primary or str(error)).split())[:300]

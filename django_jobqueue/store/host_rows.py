@@ -147,7 +147,7 @@ def keep(db: Database, report: HostReport, lease: float) -> dict[str, Any]:
 
 
 def desired(db: Database, id: UUID) -> dict[str, Any] | None:
-    """What operators ask of this host; None if it has no row."""
+    """Operators' requests to this host; None if it has no row."""
     rows = db.fetch(DESIRED, {"id": id})
     return _object(rows[0][0]) if rows else None
 

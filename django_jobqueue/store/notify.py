@@ -69,7 +69,7 @@ SELECT id::text FROM jobqueue_queuedjob
 
 
 class JobElsewhere(NamedTuple):
-    """What a notification of a job says of which another host was told."""
+    """The notification of a job that was announced to another host."""
 
     id: str
     host: str  # its channel

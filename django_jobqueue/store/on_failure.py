@@ -39,7 +39,7 @@ def composed(statement: str) -> str:
 
 
 def params() -> dict[str, object]:
-    """What the parts need."""
+    """The arguments of the parts."""
     return {name: it for one in _parts() for name, it in one.params().items()}
 
 

@@ -195,7 +195,7 @@ def attempts_histogram(jobs: int, later: Mapping[int, int]) -> list[int]:
 
 
 def rows(counts: Iterable[Total]) -> str:
-    """What the statement that adds takes; one row for each job type and queue."""
+    """The arguments of the statement that adds; one row for each job type and queue."""
     by_key: dict[tuple[str, str], Total] = {}
     for count in counts:
         key = (count.job_type, count.queue)

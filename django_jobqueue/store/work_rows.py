@@ -145,7 +145,7 @@ class WorkTable(Generic[W]):
         )
 
     def row(self, values: Sequence[Any]) -> W:
-        """What a SELECT of ``columns`` has read."""
+        """A row of a SELECT of ``columns``."""
         named = dict(zip(self._fields, values, strict=True))
         for name, read in self._json.items():
             text = named[name]

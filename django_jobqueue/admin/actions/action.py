@@ -108,7 +108,7 @@ class ShowAction(Action):
     is_button = False
 
     def is_allowed(self, request: HttpRequest, row: Any = None) -> bool:
-        """Whoever sees the list."""
+        """Everyone who sees the list."""
         return True
 
     def respond(
@@ -144,7 +144,7 @@ class MakeObject(Action):
     form_class: ClassVar[type[ActionForm]]
 
     def ask(self, request: HttpRequest) -> Question:
-        """What stands above the form."""
+        """The text above the form."""
         raise NotImplementedError
 
     def make(

@@ -109,12 +109,12 @@ class AuditEntryAdmin(ActionAdmin):
 
     @column(description=_("by"))
     def who(self, entry: AuditEntry) -> str:
-        """Whose act it was."""
+        """The acting person."""
         return display.visible(entry.by)
 
     @column(description=_("act"))
     def act(self, entry: AuditEntry) -> Any:
-        """What was done, and how many it changed."""
+        """The action, and how many rows it changed."""
         verb = display.visible(entry.verb)
         if entry.count == 1:
             return verb
@@ -122,7 +122,7 @@ class AuditEntryAdmin(ActionAdmin):
 
     @column(description=_("about"))
     def named(self, entry: AuditEntry) -> Any:
-        """What it was about, as links."""
+        """The objects of the action, as links."""
         about = entry.about if isinstance(entry.about, list) else []
         links = [_link(str(name)) for name in about[:MOST_SHOWN]]
         if len(about) > MOST_SHOWN:

@@ -56,7 +56,7 @@ class BulkOperationAdmin(WorkAdmin):
     list_filter = (BulkStateFilter,)
 
     def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
-        """Which jobs, in words that this user may read."""
+        """The selected jobs, in words that this user may read."""
         for row in rows:
             row.words = selection_text(row, request=request)
         return super().annotate(request, rows)

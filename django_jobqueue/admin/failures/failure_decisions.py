@@ -163,7 +163,7 @@ class ResolveGroups(GroupAction):
         return failure_states.state_now(row) != "resolved"
 
     def question(self, count: int) -> str:
-        """Whether to resolve."""
+        """Confirm the resolving."""
         return ngettext(
             "Resolve %(count)s failure group?",
             "Resolve %(count)s failure groups?",
@@ -206,7 +206,7 @@ class IgnoreGroups(GroupAction):
         return failure_states.state_now(row) != "ignored"
 
     def question(self, count: int) -> str:
-        """Whether to ignore."""
+        """Confirm the ignoring."""
         return ngettext(
             "Ignore %(count)s failure group?", "Ignore %(count)s failure groups?", count
         )
@@ -247,7 +247,7 @@ class ReopenGroups(GroupAction):
         return failure_states.state_now(row) in ("resolved", "ignored")
 
     def question(self, count: int) -> str:
-        """Whether to reopen."""
+        """Confirm the reopening."""
         return ngettext(
             "Reopen %(count)s failure group?", "Reopen %(count)s failure groups?", count
         )

@@ -35,7 +35,7 @@ class FailureOrder(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """What pages begin after."""
+        """The key after which a page begins."""
         if self.rank is None:
             return Key(FailureGroup, self.columns)
         ranks = {RANK: models.IntegerField()}

@@ -87,7 +87,7 @@ def _title(name: str, message: str) -> str:
 
 
 def _body(name: str, message: str, frame: str, values: dict[str, str]) -> str:
-    """What somebody who does not know the job queue needs to know."""
+    """The facts for a reader who does not know the job queue."""
     whole = ": ".join(filter(None, (name, _shortened(message, LONGEST_MESSAGE))))
     lines = (
         whole,

@@ -87,7 +87,7 @@ class ScaleForm(ActionForm):
         return cleaned
 
     def _now(self, name: str) -> str:
-        """What a lone host has; what several have stays, each of its own."""
+        """The plan of a single host; several hosts keep their own values."""
         if len(self.rows) != 1:
             return gettext("Empty: unchanged.")
         value = getattr(self.rows[0], name)

@@ -198,7 +198,7 @@ class Change(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Whether it is added, removed or changed."""
+        """The kind of change: added, removed or changed."""
         if not self.before:
             return _("added")
         return _("changed") if self.after else _("removed")

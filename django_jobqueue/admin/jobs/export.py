@@ -185,7 +185,7 @@ class _Rows:
             return list(values), ends[0] if ends else None
 
     def _row(self, values: Row, job_type: JobType | None) -> Row:
-        """What the user may see of it, by the names of the columns."""
+        """The values that the user may see, by the names of the columns."""
         sensitive = job_type.sensitive if job_type is not None else []
         names = sensitive if isinstance(sensitive, list) else []
         data = _value(values[_text_of("data")])

@@ -36,7 +36,7 @@ class FreeKey(ConfirmedAction):
         return getattr(row, "unique_key", None) is not None or _window(row) is not None
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
-        """Whether a duplicate shall be possible."""
+        """Confirm that a duplicate becomes possible."""
         text = ngettext(
             "Free the unique key of %(count)s job?",
             "Free the unique keys of %(count)s jobs?",

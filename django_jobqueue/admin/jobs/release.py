@@ -39,7 +39,7 @@ class ReleaseJobs(ConfirmedAction):
         return bool(row.status == QueuedStatus.RUNNING)
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
-        """Which jobs can be released, what happens to them, and which cannot."""
+        """The jobs that can be released, the effect, and those that cannot."""
         lost = _lost(rows)
         text = ngettext("Release %(count)s job?", "Release %(count)s jobs?", len(rows))
         question = Question(text % {"count": numbers.number(len(rows))})

@@ -71,7 +71,7 @@ class ReplayJobs(ConfirmedAction):
     form_class = ReplayForm
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
-        """Which jobs are among them, and facts to know before."""
+        """The jobs, and facts to know before."""
         text = ngettext("Replay %(count)s job?", "Replay %(count)s jobs?", len(rows))
         return Question(
             text % {"count": numbers.number(len(rows))},

@@ -91,7 +91,7 @@ class ReplayOptions(MomentsForm):
 
 
 def options_of(cleaned: dict[str, Any]) -> dict[str, Any]:
-    """What ``operations.replay`` is called with for these choices."""
+    """The arguments of ``operations.replay`` for these choices."""
     expires = cleaned.get("expires") or ReplayExpiry.SAME
     if expires == ReplayExpiry.NEW:
         expires = cleaned["expires_at"]

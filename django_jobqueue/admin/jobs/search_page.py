@@ -169,7 +169,7 @@ def _meanings(request: HttpRequest, query: str) -> tuple[list[Meaning], bool]:
 
 
 def _indexed(request: HttpRequest, value: str) -> Iterable[tuple[str, str]]:
-    """What the indexes of job types find, among all archived jobs."""
+    """The matches in the indexes of job types, among all archived jobs."""
     rows = JobType.objects.exclude(indexed=[]).order_by("name")
     declared = (
         (name, tuple(str(path).split(".")))

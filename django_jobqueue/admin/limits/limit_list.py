@@ -97,7 +97,7 @@ class KeyLimitAdmin(ActionAdmin):
 
     @column(description=_("overridden"))
     def overridden(self, limit: Any) -> Any:
-        """What operators say instead of the code, of all keys and of single ones."""
+        """The overrides of all keys and of single ones."""
         return _overridden(limit.row_context)
 
     @column(description=_("running"))
@@ -140,7 +140,7 @@ def _key_cells(limit: LimitRow, key: KeyRow, *, is_hidden: bool) -> dict[str, An
 
 
 def _state(limit: LimitRow) -> Any:
-    """Whether jobs may run, and whether an operator says how many."""
+    """The state: jobs may run or not, by the code or by an operator."""
     if limit.in_force == 0:
         return _held()
     if limit.override is not None:

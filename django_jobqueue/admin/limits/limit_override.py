@@ -125,7 +125,7 @@ class OverrideLimit(ConfirmedAction):
         return _replaced(row, _shown_key(request))
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
-        """Which limit, and the effect."""
+        """The limit, and the effect."""
         text = gettext("Override the limit %(name)s?")
         return Question(
             text % {"name": ", ".join(visible(row.name) for row in rows)},

@@ -53,7 +53,7 @@ class Pointer(NamedTuple):
 
 
 class OverviewLine(NamedTuple):
-    """What a feature has to say of one thing."""
+    """A feature's remark on one object."""
 
     text: str
     url: str
@@ -61,7 +61,7 @@ class OverviewLine(NamedTuple):
 
 
 class OverviewList(NamedTuple):
-    """What a feature lists below the notices."""
+    """A feature's lists below the notices."""
 
     title: str
     url: str  # of all of them

@@ -81,7 +81,7 @@ def sensitive_of(request: HttpRequest, selection: Selection) -> list[str]:
 
 
 def summary_templates() -> list[tuple[str, int]]:
-    """What job types say of their jobs, and how many say the same."""
+    """The values of job types, and how many share each."""
     template = Coalesce(NullIf("summary_override", Value("")), "summary")
     rows = JobType.objects.exclude(summary=None, summary_override=None)
     counts = rows.order_by().values_list(template).annotate(Count("pk"))

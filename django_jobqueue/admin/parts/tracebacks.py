@@ -97,7 +97,7 @@ def _parts(text: str, known: dict[Place, dict[str, object]]) -> Iterator[Part]:
 
 
 def _texts(lines: Iterable[str]) -> Iterator[Part]:
-    """What stands between frames, without the headings that say nothing."""
+    """The text between frames, without empty headings."""
     for link, run in groupby(lines, key=lambda line: _LINKS.get(line.strip(), "")):
         text = "\n".join(line for line in run if line != _HEADING).strip("\n")
         if link:

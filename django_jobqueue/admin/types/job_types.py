@@ -209,7 +209,7 @@ class JobTypeAdmin(ActionAdmin):
 
     @column(description=_("state"))
     def state(self, job_type: JobType) -> Any:
-        """Whether it is paused, and the number of its overrides."""
+        """Its pause, and the number of its overrides."""
         count = len(policies.overridden(job_type))
         text = ngettext("%(count)s override", "%(count)s overrides", count)
         texts = [text % {"count": numbers.number(count)}] if count else []
@@ -247,7 +247,7 @@ class JobTypeAdmin(ActionAdmin):
 
 
 def state_of(row: Any) -> Any:
-    """Whether a job type or queue is paused."""
+    """The pause of a job type or queue."""
     if not catalogue.is_paused(row):
         return display.pill("open", gettext("active"))
     if row.resume_at is None:

@@ -69,7 +69,7 @@ class Pause(ConfirmedAction):
         return not catalogue.is_paused(row)
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
-        """Which ones."""
+        """Ask which ones."""
         text = ngettext(
             "Pause %(names)s?", "Pause these %(count)s: %(names)s?", len(rows)
         )

@@ -96,7 +96,7 @@ def served_cell(request: HttpRequest, queue: str, depth: Depth | None) -> Any:
 
 
 def _weight(depth: Depth, counts: Counts | None) -> tuple[int, int, int]:
-    """What waits comes first where there are too many."""
+    """If there are too many, waiting ones come first."""
     waiting = depth.ready + depth.retrying
     return waiting, depth.running, counts.finished if counts else 0
 
@@ -253,7 +253,7 @@ class QueueAdmin(ActionAdmin):
 
     @column(description=_("state"))
     def state(self, queue: Queue) -> Any:
-        """Whether it is paused."""
+        """Its pause."""
         return state_of(queue)
 
     @column(description=_("ready"))

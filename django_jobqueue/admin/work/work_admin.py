@@ -27,7 +27,7 @@ class WorkAdmin(ActionAdmin):
     progress_of: Any  # all of its page
 
     def title_of(self, row: Any) -> str:
-        """What its page is called."""
+        """The title of its page."""
         return display.short_id(row.pk)
 
     def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:

@@ -38,7 +38,7 @@ def table() -> Sequence[EndpointLine]:
 
 
 def settings_lines(worker: Worker, jobs: int) -> list[tuple[Any, Any]]:
-    """What the settings here say of an endpoint with so many jobs, on its page."""
+    """The settings here of an endpoint with this many jobs, on its page."""
     endpoint = conf.endpoints.get(worker.name)
     lines = [(_("Address"), _host(endpoints.host_of(worker.name), jobs))]
     if endpoint is None:

@@ -1,4 +1,4 @@
-"""Which jobs an operation skips, and why: one rule for the count that an operator
+"""The jobs that an operation skips, and why: one rule for the count that an operator
 confirms, for the chunks of a bulk operation, and for a few jobs named by id."""
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ SELECT id FROM jobqueue_queuedjob
 
 
 class Cancelled(NamedTuple):
-    """Which jobs were cancelled, and which, running, were asked to stop."""
+    """The cancelled jobs, and the running ones that were asked to stop."""
 
     archived: list[UUID]
     asked: list[UUID]

@@ -173,7 +173,7 @@ DELETE FROM jobqueue_failuregroup AS held
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """Which archived jobs are old enough to go, or one too many."""
+    """The archived jobs that are old enough to go, or one too many."""
 
     status: str
     keep: float = 0.0  # seconds

@@ -192,7 +192,7 @@ NEXT_START: Final = PreparedStatement(f"SELECT {TYPE.next_start()}")
 
 
 def spent_of_keys(of_type: str, of_key: str, units: str = "claimed.starts") -> str:
-    """What the claimed jobs spend of their type and of each key: these aggregates, and
+    """The claimed jobs' spending of their type and of each key: these aggregates, and
     so many ``units`` of those of a key."""
     return f"""
 ({_SPENT_OF_TYPE.format(starts=of_type)}

@@ -39,7 +39,7 @@ RETURNING held.limit_key
 
 
 class Hold(NamedTuple):
-    """What a job asks for: that no job of its rate starts for so long."""
+    """A job's request that no job of its rate starts for this long."""
 
     job_type: str
     limit_key: str | None

@@ -84,7 +84,7 @@ class Known(NamedTuple):
         return 0 <= time.monotonic() - self.since < KNOWN_FOR
 
     def row_of(self, moment: datetime) -> tuple[Any, ...]:
-        """What an INSERT returns of a job that was enqueued at this moment."""
+        """The row of a job enqueued at this moment, as an INSERT returns it."""
         return self.queue, self.priority, moment, None, moment
 
 

@@ -1,4 +1,4 @@
-"""What jobs count with in rates with a weight, and the jobs that together fit."""
+"""The weights of jobs in weighted rates, and the jobs that fit together."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COLUMNS: Final = ", ".join(ClaimedJob._fields)
 
 
 def of_type(row: str, rule: str = RULE_OF_TYPE) -> str:
-    """What this row of a job counts with in the rate of its type."""
+    """The weight of this row of a job in the rate of its type."""
     return _WEIGHT.format(row=row, rule=rule)
 
 

@@ -33,7 +33,7 @@ COUNT_EVERY: Final = 1.0  # seconds between looks whether there are many keys
 
 @dataclass(slots=True)
 class KeyTurns:
-    """What a process remembers of the keys of a lane."""
+    """A process's memory of the keys of a lane."""
 
     first: str = ""  # the key that the circle begins at
     taken: int = 0  # jobs of that key in its turn, which goes on

@@ -80,7 +80,7 @@ class NewJob:
 
     @cached_property
     def lane(self) -> tuple[Any, ...]:
-        """What the job type's row is looked up for."""
+        """The values that the job type's row supplies."""
         return self.job_type, self.queue, self.priority, self.declared_priority
 
     def params(self) -> dict[str, Any]:

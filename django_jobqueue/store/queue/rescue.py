@@ -224,7 +224,7 @@ def take_over(db: Database, ids: Sequence[UUID], *, reason: str) -> list[Rescued
 def held(
     db: Database, workers: Sequence[int], only: Sequence[UUID] | None = None
 ) -> list[UUID]:
-    """Which jobs these workers hold, of ``only`` these if that is given."""
+    """The jobs that these workers hold, of ``only`` these if that is given."""
     params = {"workers": list(workers), "only": None if only is None else list(only)}
     return [id for (id,) in db.fetch(HELD, params)]
 

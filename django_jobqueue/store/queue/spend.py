@@ -27,7 +27,7 @@ SPEND_OF_KEY: Final = _spend("%(limit_key)s::text", _KEY, job_weights.RULE_OF_KE
 
 
 class Spent(NamedTuple):
-    """What a job spent; less than 0 gives back."""
+    """A job's spending; less than 0 gives back."""
 
     job_type: str
     limit_key: str | None

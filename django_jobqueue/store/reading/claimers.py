@@ -1,4 +1,4 @@
-"""Which workers live, and which jobs they would claim."""
+"""The living workers, and the jobs they would claim."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def is_claiming(worker: WorkerRow) -> bool:
 def claimers(
     workers: Iterable[WorkerRow], known: Mapping[int, frozenset[str]]
 ) -> list[Claimer]:
-    """What the living workers claim, draining ones aside; ``known`` are the job types
+    """The claims of living workers, draining ones aside; ``known`` are the job types
     that each has handlers for."""
     return [
         Claimer(

@@ -126,7 +126,7 @@ def due(
 
 
 def find(db: Database, name: str) -> DueSchedule | None:
-    """What is in force of a schedule; None if there is none of this name."""
+    """A schedule's values in force; None if there is none of this name."""
     rows = db.fetch(FIND, {"name": name})
     return _due(*rows[0]) if rows else None
 
