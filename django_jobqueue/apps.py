@@ -48,7 +48,6 @@ class JobQueueConfig(Room):
     checks = tuple(
         f"django_jobqueue.checks.{name}"
         for name in (
-            "endpoints",
             "followers",
             "key_limits",
             "project_settings",
@@ -58,7 +57,7 @@ class JobQueueConfig(Room):
 
     chunked_work = {"operation": "django_jobqueue.operations.bulk.WORK"}
     personal_columns = ("django_jobqueue.store.personal_columns.SOURCES",)
-    maintenance_threads = ("django_jobqueue.host.maintenance.endpoint_watch.thread",)
+    row_pages = {"moving": "django_jobqueue.admin.workers.worker_summary.MOVE"}
     rights = {
         "Job viewer": (
             "view_archivedjob",

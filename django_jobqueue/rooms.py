@@ -56,6 +56,20 @@ class Room(AppConfig):
     # ``(db, connect, host)`` that look once what there is to do, and make a loop or
     # None. ``host`` is a ``HostMaintenance``; once it wants no worker, they are woken.
     maintenance_threads: ClassVar[Sequence[str]] = ()
+    # What does the jobs of types that have no function, by how: functions of the
+    # ``Declaration``. Workers load them before they fork.
+    handlers: ClassVar[Mapping[str, str]] = {}
+    # What workers gather, and write with their counts: objects with ``write(db,
+    # worker)`` that are true while there is something.
+    gathered: ClassVar[Sequence[str]] = ()
+    # What a host declares before it claims: functions ``(db)`` that return ``Step``s.
+    declared: ClassVar[Sequence[str]] = ()
+    # What is measured: ``RoomMetrics``.
+    metrics: ClassVar[Sequence[str]] = ()
+    # What a list of the command shows below its own, by the subcommand: ``MoreRows``.
+    more_rows: ClassVar[Mapping[str, str]] = {}
+    # Rows of workers that are no process, by their state: the ``RowPage`` of each.
+    row_pages: ClassVar[Mapping[str, str]] = {}
     # What the overview lists below its notices: functions ``(request, now)`` that make
     # an ``OverviewList`` or None.
     overview_lists: ClassVar[Sequence[str]] = ()
@@ -70,6 +84,8 @@ class Room(AppConfig):
     status_lists: ClassVar[Sequence[str]] = ()
     # Of ``jobqueue doctor``: functions that yield findings, by the id of these.
     examinations: ClassVar[Mapping[str, str]] = {}
+    # Modules whose operations the HTTP API has, if that is installed.
+    http_routes: ClassVar[Sequence[str]] = ()
     # Functions that name the owner of a remote worker, by the path of its caller.
     owners: ClassVar[Mapping[str, str]] = {}
 
@@ -106,6 +122,12 @@ def named(port: str) -> dict[str, str]:
     """The paths that the rooms offer there by a name."""
     offers = (getattr(room, port) for room in rooms())
     return {name: path for each in offers for name, path in each.items()}
+
+
+def offer(port: str, name: str) -> Any:
+    """What a room offers there by this name, loaded; None if no room does."""
+    path = named(port).get(name)
+    return None if path is None else load(path)
 
 
 def offered(port: str) -> Iterator[Any]:

@@ -54,6 +54,7 @@ INSTALLED_APPS = [
     "django_jobqueue.contrib.importing",
     "django_jobqueue.contrib.leases",
     "django_jobqueue.contrib.privacy",
+    "django_jobqueue.contrib.remote",
     "django_jobqueue.contrib.transfer",
     "testproject.shop",
     "tests.sample",

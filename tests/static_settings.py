@@ -16,6 +16,7 @@ INSTALLED_APPS = [
     "django_jobqueue.contrib.importing",
     "django_jobqueue.contrib.leases",
     "django_jobqueue.contrib.privacy",
+    "django_jobqueue.contrib.remote",
     "django_jobqueue.contrib.transfer",
 ]
 # What the admin's own checks ask for.

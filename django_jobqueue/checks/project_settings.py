@@ -15,12 +15,15 @@ from django_jobqueue import rooms
 from django_jobqueue.checks.lazy_loading import register
 from django_jobqueue.conf import Conf, conf
 from django_jobqueue.domain.policy import queue_problem
+from django_jobqueue.domain.registry import registry
 from django_jobqueue.exceptions import MetricsExtraMissing
 from django_jobqueue.metrics.exposition import require_extra
 
 TAG = "jobqueue"
+REMOTE = "django_jobqueue.contrib.remote"
 # Settings that nothing reads without an app.
 APPS = {
+    "ENDPOINTS": REMOTE,
     **dict.fromkeys(("ALERTS", "HEARTBEAT_URL"), "django_jobqueue.contrib.alerts"),
     **dict.fromkeys(
         (
@@ -92,7 +95,7 @@ def _environment() -> Iterator[CheckMessage]:
 
 
 def _without_app() -> Iterator[CheckMessage]:
-    """E014: settings of features that are not installed."""
+    """E014: settings of features that are not installed, and job types of them."""
     for name, app in APPS.items():
         is_set = getattr(conf, name.lower()) != Conf.settings[name].default
         if is_set and not apps.is_installed(app):
@@ -101,6 +104,14 @@ def _without_app() -> Iterator[CheckMessage]:
                 hint=f"Add {app!r} to INSTALLED_APPS.",
                 id="jobqueue.E014",
             )
+    remote = [one.name for one in registry if one.is_remote or one.endpoint]
+    if remote and not apps.is_installed(REMOTE):
+        yield Error(
+            f"Nobody does the jobs of remote_job({remote[0]!r}): its app is not "
+            "installed.",
+            hint=f"Add {REMOTE!r} to INSTALLED_APPS.",
+            id="jobqueue.E014",
+        )
 
 
 def _needed() -> Iterator[CheckMessage]:

@@ -226,9 +226,7 @@ class Conf(FairnessSettings):
         300.0, "Pause between two prunes of the archive.", minimum=1
     )
     release = Text[str](
-        "",
-        "Version of your project; recorded with attempts and workers.",
-        maximum=100,
+        "", "Version of your project; recorded with attempts and workers.", maximum=100
     )
     project_roots = Folders[list[str]](
         [],
@@ -254,9 +252,7 @@ class Conf(FairnessSettings):
         optional=True,
     )
     statement_timeout = Seconds[float](
-        10.0,
-        "Time limit of each of a worker's own database calls.",
-        minimum=1,
+        10.0, "Time limit of each of a worker's own database calls.", minimum=1
     )
     alert_wait = Seconds[float](
         300.0,

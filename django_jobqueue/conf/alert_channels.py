@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from django_jobqueue.conf.setting_types import Setting
+from django_jobqueue.conf.setting_types import Setting, T
 from django_jobqueue.text.suggestions import did_you_mean
 
 CONDITIONS: Final = (
@@ -41,9 +41,19 @@ class ChannelConfig:
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
 
-class AlertChannels(Setting[tuple[ChannelConfig, ...]]):
-    """A list of dicts. Its problems are described without any value that may be
-    secret."""
+class Entries(Setting[T]):
+    """Dicts, whose problems are described without any value that may be secret."""
+
+    def accepts(self, value: object) -> bool:
+        return self.problem(value) is None
+
+    def from_text(self, text: str) -> Any:
+        """JSON, in a variable of the environment. Raises ValueError."""
+        return json.loads(text)
+
+
+class AlertChannels(Entries[tuple[ChannelConfig, ...]]):
+    """A list of dicts."""
 
     described_as = "a list of dicts"
 
@@ -53,17 +63,7 @@ class AlertChannels(Setting[tuple[ChannelConfig, ...]]):
     def convert(self, value: Any) -> tuple[ChannelConfig, ...]:
         return tuple(_channels(value))
 
-    def accepts(self, value: object) -> bool:
-        return self._wrong(value) is None
-
     def problem(self, value: object) -> str | None:
-        return self._wrong(value)
-
-    def from_text(self, text: str) -> Any:
-        """JSON, in a variable of the environment. Raises ValueError."""
-        return json.loads(text)
-
-    def _wrong(self, value: object) -> str | None:
         if not isinstance(value, list | tuple):
             return f"must be {self.described_as}, not a {type(value).__name__}"
         for number, entry in enumerate(value, 1):
@@ -104,12 +104,12 @@ def entry_problem(entry: object) -> str | None:
     if to not in _KEYS and "." not in to:
         return (
             f"{to!r} for 'to', which is neither a channel nor a dotted "
-            f"path{_hint(to, _KEYS)}"
+            f"path{hint(to, _KEYS)}"
         )
     known = (*_SHARED, *_KEYS.get(to, ()))
     for key in entry:
         if key not in known:
-            return f"the key {key!r}, which {to} does not have{_hint(key, known)}"
+            return f"the key {key!r}, which {to} does not have{hint(key, known)}"
     for key, check in _CHECKS.items():
         if key in entry and (problem := check(entry[key])):
             return f"{problem} for {key!r}"
@@ -155,7 +155,7 @@ def _free_name(to: str, names: list[str]) -> str:
     return f"{to} {number + 1}" if number else to
 
 
-def _hint(value: object, known: Iterable[str]) -> str:
+def hint(value: object, known: Iterable[str]) -> str:
     """The likely name, or else the known ones, in brackets."""
     names = list(known)
     meant = did_you_mean(value, names).strip().replace("Did", "did")
@@ -173,7 +173,7 @@ def _on_problem(value: object) -> str | None:
         return "no list of conditions"
     for name in value:
         if name not in CONDITIONS:
-            return f"{name!r}, which is no condition{_hint(name, CONDITIONS)},"
+            return f"{name!r}, which is no condition{hint(name, CONDITIONS)},"
     return None
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from django_jobqueue.conf.alert_channels import secrets_problem, url_problem
-from django_jobqueue.conf.setting_types import GREATEST, Setting
-from django_jobqueue.text.suggestions import did_you_mean
+from django_jobqueue.conf.alert_channels import (
+    Entries,
+    hint,
+    secrets_problem,
+    url_problem,
+)
+from django_jobqueue.conf.setting_types import GREATEST
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 LONGEST_TIME: Final = 600.0  # seconds
@@ -29,9 +32,8 @@ class Endpoint:
     concurrency: int | None = 50  # of each job type; None is unlimited
 
 
-class Endpoints(Setting[Mapping[str, Endpoint]]):
-    """A dict of dicts. Its problems are described without any value that may be
-    secret."""
+class Endpoints(Entries[Mapping[str, Endpoint]]):
+    """A dict of dicts."""
 
     described_as = "a dict of dicts"
 
@@ -40,9 +42,6 @@ class Endpoints(Setting[Mapping[str, Endpoint]]):
 
     def convert(self, value: Any) -> Mapping[str, Endpoint]:
         return {name: _endpoint(name, entry) for name, entry in value.items()}
-
-    def accepts(self, value: object) -> bool:
-        return self.problem(value) is None
 
     def problem(self, value: object) -> str | None:
         if not isinstance(value, dict):
@@ -56,10 +55,6 @@ class Endpoints(Setting[Mapping[str, Endpoint]]):
             if problem := _entry_problem(entry):
                 return f"has in {name!r} {problem}"
         return None
-
-    def from_text(self, text: str) -> Any:
-        """JSON, in a variable of the environment. Raises ValueError."""
-        return json.loads(text)
 
 
 def _endpoint(name: str, entry: Mapping[str, Any]) -> Endpoint:
@@ -78,7 +73,7 @@ def _entry_problem(entry: object) -> str | None:
         return f"a {type(entry).__name__}: it must be a dict"
     for key in entry:
         if key not in _CHECKS:
-            return f"the key {key!r}, which endpoints do not have{_hint(key, _CHECKS)}"
+            return f"the key {key!r}, which endpoints do not have{hint(key, _CHECKS)}"
     if "url" not in entry:
         return 'no "url": the address that jobs are sent to'
     if "secrets" not in entry:
@@ -87,13 +82,6 @@ def _entry_problem(entry: object) -> str | None:
         if key in entry and (problem := check(entry[key])):
             return f"{problem} for {key!r}"
     return None
-
-
-def _hint(value: object, known: Iterable[str]) -> str:
-    """The likely name, or else the known ones, in brackets."""
-    names = list(known)
-    meant = did_you_mean(value, names).strip().replace("Did", "did")
-    return f" ({meant or 'there are ' + ', '.join(names)})"
 
 
 def _url_problem(value: object) -> str | None:

@@ -30,9 +30,7 @@ class MetricsSettings:
         optional=True,
     )
     metrics_host = Text[str](
-        "127.0.0.1",
-        "Address of that port. Use 0.0.0.0 in a container.",
-        maximum=255,
+        "127.0.0.1", "Address of that port. Use 0.0.0.0 in a container.", maximum=255
     )
     metrics_max_age = Seconds[float](
         5.0,
@@ -40,12 +38,10 @@ class MetricsSettings:
         minimum=0,
     )
     metrics_tokens = Tokens(
-        [],
-        "Tokens that may read the metrics of the cluster from your site.",
+        [], "Tokens that may read the metrics of the cluster from your site."
     )
     metrics_allow = Networks(
-        (),
-        "Networks whose clients may read the metrics of the cluster from your site.",
+        (), "Networks whose clients may read the metrics of the cluster from your site."
     )
     metrics_series = Count[int](
         1_000,

@@ -19,6 +19,8 @@ from django_jobqueue.domain.policy import Policy
 from django_jobqueue.domain.retry_decision import Outcome
 from django_jobqueue.text.suggestions import near_names
 
+BY_ENDPOINTS: Final = "endpoint"  # the handler of a room, of all types that have one
+
 
 class AttemptObserver(Protocol):
     """Is called with the outcome of each attempt of a job type."""

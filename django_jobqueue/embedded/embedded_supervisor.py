@@ -12,6 +12,8 @@ from collections import deque
 from typing import Final
 from uuid import uuid4
 
+from django_jobqueue import rooms
+from django_jobqueue.domain.registry import BY_ENDPOINTS
 from django_jobqueue.embedded.threaded_worker import HostedThreads
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution import connection_reset
@@ -23,7 +25,6 @@ from django_jobqueue.processes import identity
 from django_jobqueue.processes.loop import Loop
 from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
-from django_jobqueue.remote import clients
 
 BEAT: Final = 0.25  # seconds between looks
 HASTE: Final = 0.01  # the same while somebody waits for an end
@@ -120,7 +121,7 @@ class EmbeddedSupervisor(Loop):
         """Have a worker here, and now and then one for a job that runs alone."""
         try:
             if not self._maintenance.has_started:
-                clients.load()
+                rooms.offer("handlers", BY_ENDPOINTS)  # while nothing waits for it
                 self._maintenance.get_ready()
                 self._maintenance.start()
                 connection_reset.keep_connections()

@@ -8,22 +8,22 @@ from string import Formatter
 from typing import Any, Final, Unpack
 
 from django.core.exceptions import ImproperlyConfigured
-from django.utils.module_loading import import_string
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain import key_limits, unique_keys, weights
 from django_jobqueue.domain.arguments import Parameters
 from django_jobqueue.domain.job_options import policy_of
 from django_jobqueue.domain.policy import name_problem
-from django_jobqueue.domain.registry import Declaration, registry
+from django_jobqueue.domain.registry import BY_ENDPOINTS, Declaration, registry
 from django_jobqueue.enqueueing.handler import Handler
 from django_jobqueue.enqueueing.options import HandlerOptions, follower_problem
+from django_jobqueue.rooms import offer
 
 # They say how a function is called, and there is none.
 OF_FUNCTIONS: Final = ("takes_context", "atomic", "middleware")
 PATH: Final = "/v1/jobs/{type}/{id}"
 TIMEOUT: Final = 300.0  # seconds, until an endpoint has called back
-DELIVER: Final = "django_jobqueue.remote.delivery.deliver"  # it needs an extra
+ROOM: Final = "django_jobqueue.contrib.remote"
 
 
 def remote_job(
@@ -82,7 +82,9 @@ def remote_declaration(
     policy = policy_of(where, options)
 
     async def deliver(**data: Any) -> Any:
-        return await import_string(DELIVER)(declaration)
+        if (send := offer("handlers", BY_ENDPOINTS)) is None:
+            raise ImproperlyConfigured(f"{where}: add {ROOM!r} to INSTALLED_APPS.")
+        return await send(declaration)
 
     def not_here(**data: Any) -> None:
         raise NotImplementedError(f"Jobs of {name} are done by remote workers only.")

@@ -17,8 +17,8 @@ from psycopg import Error as DriverError
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.metrics import cluster_samples
-from django_jobqueue.metrics.catalogue import CLUSTER, Kind
-from django_jobqueue.metrics.samples import Distribution, Sample
+from django_jobqueue.metrics.catalogue import cluster
+from django_jobqueue.metrics.metric import Distribution, Kind, Sample
 from django_jobqueue.store import figures_row
 from django_jobqueue.store.connection import Database, DjangoDatabase, OwnConnection
 from django_jobqueue.store.figures_row import Figures
@@ -79,7 +79,7 @@ def _encoded(db: Database) -> list[Any]:
 def _samples(values: Any) -> Iterator[Sample]:
     """The samples that this release knows: another one may have taken them."""
     for name, value, labels in values:
-        metric = CLUSTER.get(name)
+        metric = cluster().get(name)
         if metric is None or len(metric.labels) != len(labels):
             continue
         if metric.kind is Kind.HISTOGRAM:

@@ -9,9 +9,9 @@ from typing import Final
 import django_jobqueue
 from django_jobqueue.domain import histogram
 from django_jobqueue.domain.states import WorkerState
-from django_jobqueue.metrics.catalogue import CRASH_PARTS, REMOTE_SLOTS
-from django_jobqueue.metrics.samples import Distribution, Sample
-from django_jobqueue.store import endpoint_rows, totals
+from django_jobqueue.metrics.catalogue import CRASH_PARTS, REMOTE_SLOTS, of_rooms
+from django_jobqueue.metrics.metric import Distribution, Sample
+from django_jobqueue.store import totals
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.reading import (
     database_state,
@@ -54,8 +54,8 @@ def take(db: Database) -> Iterator[Sample]:
     ).items():
         yield Sample("jobqueue_wanted_slots", slots, (queue,))
     yield from _workers(alive)
-    for endpoint in endpoint_rows.summaries(db):
-        yield Sample("jobqueue_handed_over_jobs", endpoint.jobs, (endpoint.name,))
+    for room in of_rooms():
+        yield from room.samples(db)
     for what, name in sorted(closed):
         yield Sample("jobqueue_paused", 1, (what, name))
     for state, count in failure_stats.groups(db).items():

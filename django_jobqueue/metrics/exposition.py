@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import MetricsExtraMissing
-from django_jobqueue.metrics.catalogue import METRICS, Kind, Metric
+from django_jobqueue.metrics.catalogue import metrics
 from django_jobqueue.metrics.label_sets import (
     LabelLimit,
     Values,
     merged,
     with_queues_folded,
 )
-from django_jobqueue.metrics.samples import Distribution, Sample, Value
+from django_jobqueue.metrics.metric import Distribution, Kind, Metric, Sample, Value
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric as Family
@@ -76,7 +76,7 @@ class Exposition:
         for a registry of your own."""
         by_metric: dict[str, list[tuple[tuple[str, ...], Value]]] = defaultdict(list)
         for name, value, labels in samples:
-            if len(labels) != len(METRICS[name].labels):
+            if len(labels) != len(metrics()[name].labels):
                 raise ValueError(f"{name} has no labels {labels}")
             by_metric[name].append((labels, value))
         excluded, queues, most = (
@@ -84,7 +84,7 @@ class Exposition:
             conf.metrics_queues,
             conf.metrics_series,
         )
-        for name, metric in METRICS.items():
+        for name, metric in metrics().items():
             if name in by_metric and not _matches(name, excluded):
                 values = merged(metric, by_metric[name])
                 values = with_queues_folded(metric, values, queues)

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Final
 
-from django_jobqueue.metrics.catalogue import Merge, Metric
-from django_jobqueue.metrics.samples import Value, added, size_of
+from django_jobqueue.metrics.metric import Merge, Metric, Value, added, size_of
 
 OTHER: Final = "(other)"
 Values = dict[tuple[str, ...], Value]  # by the values of the labels

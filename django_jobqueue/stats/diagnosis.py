@@ -16,7 +16,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import handler_names, registry
 from django_jobqueue.models import Host, JobType
 from django_jobqueue.rooms import load, models, named, rooms
-from django_jobqueue.stats import endpoint_checks, host_checks, overview, server_checks
+from django_jobqueue.stats import host_checks, overview, server_checks
 from django_jobqueue.stats.attention import concerns
 from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.stats.findings import (
@@ -41,7 +41,6 @@ from django_jobqueue.text import numbers
 def diagnose() -> Findings:
     """All findings, the server first. Where the server does not answer, or the tables
     are not there, what needs them is not examined."""
-    yield from endpoint_checks.settings()
     db = DjangoDatabase()
     before = time.time()
     try:
@@ -74,11 +73,9 @@ def diagnose() -> Findings:
     yield from _examine("hosts", _hosts)
     yield from _examine("asleep", lambda: host_checks.sleep(db))
     yield from _examine("moves", host_checks.moves)
-    yield from _examine("endpoints-answers", endpoint_checks.rows)
     yield from _examine("grace", lambda: host_checks.grace(_living()))
     yield from _examine(
-        "connections-needed",
-        lambda: host_checks.connections_needed(facts, _living()),
+        "connections-needed", lambda: host_checks.connections_needed(facts, _living())
     )
     yield from _retention(tables)
     now = database_now(db)

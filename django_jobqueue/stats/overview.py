@@ -184,10 +184,7 @@ def _read_now() -> Now:
         groups=_groups(current.time - LATELY),
         operations=_operations(),
         failing=history.failing(
-            db,
-            HOUR.start(current.time),
-            least=ENOUGH,
-            percent=conf.alert_failed,
+            db, HOUR.start(current.time), least=ENOUGH, percent=conf.alert_failed
         ),
         crashes=failure_stats.crashes(db),
         oldest_transaction=old_transactions.oldest(db),

@@ -155,9 +155,7 @@ def _unclaimed(
 
 
 def _sums(
-    waiting: list[Depth],
-    key: Callable[[Depth], str],
-    is_well: Callable[[str], bool],
+    waiting: list[Depth], key: Callable[[Depth], str], is_well: Callable[[str], bool]
 ) -> list[tuple[str, int]]:
     """The number of waiting jobs under each affected name; the largest first."""
     sums: Counter[str] = Counter()

@@ -73,6 +73,11 @@ def only_json(keys: str, of: str = "") -> tuple[Column, ...]:
     return tuple(Column(key, value=f"{path}{key}") for key in keys.split())
 
 
+def always(value: Any) -> Callable[[Any], Any]:
+    """The value of a column that is the same in every row."""
+    return lambda row: value
+
+
 class Listing(NamedTuple):
     """The columns of a list, and what stands there without a row."""
 
@@ -106,3 +111,11 @@ class Listing(NamedTuple):
     def cells(self, row: Any) -> list[str]:
         """A row as a table has it."""
         return [column.cell(row) for column in self.shown]
+
+
+class MoreRows(NamedTuple):
+    """What a room lists below a list of the command."""
+
+    listing: Listing
+    read: Callable[[], Sequence[Any]]
+    json: str  # what its keys mean, for the help

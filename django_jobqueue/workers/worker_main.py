@@ -11,9 +11,8 @@ import time
 from functools import partial
 from typing import Any, Final
 
-from django_jobqueue import signals
+from django_jobqueue import rooms, signals
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.endpoint_answers import endpoint_answers
 from django_jobqueue.domain.log_events import Event
 from django_jobqueue.domain.series import Series
 from django_jobqueue.exceptions import StoreUnavailable
@@ -308,6 +307,7 @@ class WorkerCounters:
         self._worker = worker
         self._completed = worker.completer.count_for_metrics()
         self._process = ProcessCounters(value)
+        self._of_rooms = tuple(rooms.offered("metrics"))
 
     def publish(self, *, at_once: bool = False) -> None:
         """Publish them, once a second at most."""
@@ -317,7 +317,7 @@ class WorkerCounters:
     def _counters(self) -> Series:
         claims, worker = self._worker.claims, self._worker
         source = worker.host_news or worker.listener
-        return {
+        counted: Series = {
             **self._completed.latest,
             "jobqueue_worker_claims_total": {
                 ("jobs",): claims.with_jobs,
@@ -328,8 +328,10 @@ class WorkerCounters:
             "jobqueue_worker_notifications_total": {
                 (): 0 if source is None else source.received
             },
-            "jobqueue_worker_endpoint_answers_total": endpoint_answers.totals,
         }
+        for one in self._of_rooms:
+            counted |= one.counted()
+        return counted
 
     def _gauges(self) -> Series:
         executors = self._worker.executors

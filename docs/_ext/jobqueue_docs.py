@@ -25,7 +25,8 @@ from sphinx.util.docutils import SphinxDirective
 from django_jobqueue import rooms
 from django_jobqueue.conf import Conf, Setting
 from django_jobqueue.domain.policy import UNSET, Policy
-from django_jobqueue.metrics.catalogue import CLUSTER, HOST, PRODUCER, Label
+from django_jobqueue.metrics.catalogue import PRODUCER, cluster, host
+from django_jobqueue.metrics.metric import Label
 
 
 class MarkdownDirective(SphinxDirective):
@@ -310,7 +311,7 @@ class MetricsDirective(MarkdownDirective):
     def markdown(self) -> Iterable[str]:
         """A table of all."""
         yield "| metric | kind | labels | meaning |\n| --- | --- | --- | --- |"
-        groups = {"cluster": CLUSTER, "host": HOST, "producer": PRODUCER}
+        groups = {"cluster": cluster(), "host": host(), "producer": PRODUCER}
         for metric in groups[self.arguments[0]].values():
             labels = "; ".join(map(_label, metric.labels)) or "–"
             meaning = metric.help

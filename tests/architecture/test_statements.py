@@ -17,6 +17,8 @@ HOME = (
     "contrib/importing/foreign_tables.py",  # of other systems
     "contrib/leases/lease_readings.py",
     "contrib/leases/lease_rows.py",
+    "contrib/remote/endpoint_rows.py",
+    "contrib/remote/remote_workers.py",
 )
 
 # Every other statement of the package, and why it is where it is.

@@ -18,17 +18,12 @@ from django.utils import timezone
 
 from django_jobqueue.contrib.http import examinations
 from django_jobqueue.contrib.http.models import Token
+from django_jobqueue.contrib.remote import examinations as endpoint_checks
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.management.jobqueue import doctor
 from django_jobqueue.models import Host, JobType, Rollup, Schedule, Worker
 from django_jobqueue.processes import identity
-from django_jobqueue.stats import (
-    diagnosis,
-    endpoint_checks,
-    host_checks,
-    server_checks,
-    stop_timeout,
-)
+from django_jobqueue.stats import diagnosis, host_checks, server_checks, stop_timeout
 from django_jobqueue.stats.findings import Finding, Level
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import server_facts
@@ -430,9 +425,7 @@ def test_a_server_that_is_down_is_a_problem_and_the_rest_is_examined() -> None:
     wrapper.settings_dict["PORT"] = "1"
     try:
         found = findings()
-        assert set(found) == {
-            *("endpoints-transport", "endpoints-unsigned", "database", "grace")
-        }
+        assert set(found) == {"database", "grace"}
         assert found["database"][0] == "problem"
         assert "does not answer: connection" in found["database"][1]
         assert refusal("doctor") == "1 problem found."

@@ -18,7 +18,7 @@ from tests.support.commands import ROOT
 
 DJANGOS = ["django.contrib.auth", "django.contrib.contenttypes", "django.contrib.admin"]
 DJANGOS += ["django.contrib.messages", "django.contrib.sessions"]
-HTTP = "django_jobqueue.contrib.http"
+HTTP, REMOTE = "django_jobqueue.contrib.http", "django_jobqueue.contrib.remote"
 # Tables and subcommands, by the feature.
 OFFERS = {
     "django_jobqueue.contrib.alerts": (
@@ -33,6 +33,7 @@ OFFERS = {
     "django_jobqueue.contrib.importing": ("", "import"),
     "django_jobqueue.contrib.leases": ("jobqueue_leases_lease", "leases"),
     "django_jobqueue.contrib.privacy": ("jobqueue_privacy_erasure", "personal-data"),
+    REMOTE: ("", ""),
     "django_jobqueue.contrib.transfer": ("", "dump load move"),
 }
 FEATURES = tuple(OFFERS)
@@ -63,6 +64,10 @@ settings.configure(
 django.setup()
 from django.core.management import call_command
 call_command("check", fail_level="WARNING")
+if {http!r} in settings.INSTALLED_APPS:
+    from django_jobqueue.contrib.http.urls import urlpatterns
+    names = {{pattern.name for pattern in urlpatterns}}
+    assert ("claim_jobs" in names) is ({remote!r} in settings.INSTALLED_APPS)
 print(*sorted({{n.split(".")[2] for n in sys.modules if n.startswith({contrib!r})}}))
 from django_jobqueue import rooms
 print(*(model._meta.db_table for room in rooms.rooms()[1:]
@@ -94,6 +99,8 @@ def test_a_project_has_what_it_installs_and_nothing_else(
         apps=[*DJANGOS, "django_jobqueue", *installed],
         contrib="django_jobqueue.contrib.",
         subcommands=" ".join(names for _tables, names in OFFERS.values()).split(),
+        http=HTTP,
+        remote=REMOTE,
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True

@@ -20,8 +20,8 @@ from django.test import override_settings
 
 from django_jobqueue.contrib.http.tokens import create_token
 from django_jobqueue.models import ArchivedJob, QueuedJob, Total, Worker
+from tests.contrib.remote.conftest import SECRETS, EndpointServer, Reply
 from tests.crashes.test_exporter import ANY_PORT, value
-from tests.remote.conftest import SECRETS, EndpointServer, Reply
 from tests.sample import endpoints
 from tests.support.commands import ROOT
 from tests.support.run_workers import BRISK, RunWorkers
@@ -37,8 +37,8 @@ needs_node = pytest.mark.skipif(NODE is None, reason="needs Node")
 
 QUICK = {
     **BRISK,
-    "host.maintenance.endpoint_watch.CHECK_EVERY": 0.1,
-    "host.maintenance.endpoint_watch.LATE": 0.2,
+    "contrib.remote.endpoint_watch.CHECK_EVERY": 0.1,
+    "contrib.remote.endpoint_watch.LATE": 0.2,
     "workers.process_counters.EVERY": 0.1,
 }
 

@@ -18,7 +18,8 @@ import pytest
 from django.db import connection
 from prometheus_client.parser import text_string_to_metric_families as parse
 
-from django_jobqueue.metrics.catalogue import HOST, Kind
+from django_jobqueue.metrics.catalogue import host
+from django_jobqueue.metrics.metric import Kind
 from django_jobqueue.models import ArchivedJob
 from tests.crashes.seen import children, kill, starts
 from tests.sample import jobs
@@ -82,7 +83,7 @@ def value(run: RunWorkers, name: str, **labels: str) -> float:
 def counted() -> set[str]:
     return {
         name + ending
-        for name, metric in HOST.items()
+        for name, metric in host().items()
         if metric.kind is not Kind.GAUGE
         for ending in ("", "_bucket", "_count", "_sum")
     }
@@ -142,7 +143,7 @@ def test_what_a_host_exposes_is_what_the_catalogue_lists(
         )
     )
     families = {family.name: family for family in parse(get(run, "/metrics").body)}
-    named = {name.removesuffix("_total"): metric for name, metric in HOST.items()}
+    named = {name.removesuffix("_total"): metric for name, metric in host().items()}
     assert families.keys() == named.keys()
     for name, metric in named.items():
         family = families[name]

@@ -25,7 +25,7 @@ from django_jobqueue.host.exporter.scrape_server import (
     url_of,
 )
 from django_jobqueue.metrics import exposition
-from django_jobqueue.metrics.samples import Sample
+from django_jobqueue.metrics.metric import Sample
 from django_jobqueue.processes.host_counters import HostCounters
 from django_jobqueue.processes.process_table import ProcessTable
 from tests.support.waiting import eventually

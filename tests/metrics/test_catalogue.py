@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
-from django_jobqueue.metrics.catalogue import CLUSTER, HOST, METRICS, PRODUCER, Kind
+from django_jobqueue.metrics.catalogue import PRODUCER, cluster, host, metrics
+from django_jobqueue.metrics.metric import Kind
 
 
 def test_a_metric_is_named_as_prometheus_advises() -> None:
-    for name, metric in METRICS.items():
+    for name, metric in metrics().items():
         base = name.removesuffix("_total")
         follows = (
             re.fullmatch(r"jobqueue(_[a-z]+)+", name),
@@ -24,11 +25,13 @@ def test_a_metric_is_named_as_prometheus_advises() -> None:
 
 
 def test_prefixes_tell_hosts_from_the_cluster_and_few_labels_are_open() -> None:
-    assert {*METRICS} == {*CLUSTER} | {*HOST} | {*PRODUCER}
-    assert {name for name in METRICS if name.startswith("jobqueue_worker_")} == {*HOST}
+    assert {*metrics()} == {*cluster()} | {*host()} | {*PRODUCER}
+    assert {name for name in metrics() if name.startswith("jobqueue_worker_")} == {
+        *host()
+    }
     open_labels = {
         label.name
-        for metric in METRICS.values()
+        for metric in metrics().values()
         for label in metric.labels
         if not label.values
     }

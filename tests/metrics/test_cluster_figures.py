@@ -16,8 +16,8 @@ from django.utils import timezone
 from django_jobqueue import operations
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.metrics import cluster_figures, cluster_samples
-from django_jobqueue.metrics.catalogue import CLUSTER
-from django_jobqueue.metrics.samples import Distribution, Sample
+from django_jobqueue.metrics.catalogue import cluster
+from django_jobqueue.metrics.metric import Distribution, Sample
 from django_jobqueue.models import FailureGroup, Figures, Worker
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.queue.hand_over import declare_endpoints
@@ -70,9 +70,9 @@ def test_the_figures_are_those_of_the_catalogue_and_true(
         ignored_until=timezone.now() - timedelta(hours=1),
     )
     values = read(own)
-    assert {name for name, *_ in values} == {*CLUSTER}
+    assert {name for name, *_ in values} == {*cluster()}
     for name, *labels in values:
-        known = [label.values or labels for label in CLUSTER[name].labels]
+        known = [label.values or labels for label in cluster()[name].labels]
         assert len(labels) == len(known)
         assert all(map(list.__contains__, map(list, known), labels)), (name, labels)
     add, fail = ("default", ADD), ("reports", FAIL)

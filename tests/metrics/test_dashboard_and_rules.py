@@ -15,8 +15,9 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from django_jobqueue.metrics.catalogue import METRICS, Kind, Metric
+from django_jobqueue.metrics.catalogue import metrics
 from django_jobqueue.metrics.exposition import Exposition
+from django_jobqueue.metrics.metric import Kind, Metric
 from tests.docs.pages import DOCS
 from tests.metrics.test_exposition import some
 
@@ -56,10 +57,10 @@ def expressions() -> Iterator[tuple[str, str]]:
 
 
 def metric_of(series: str) -> Metric | None:
-    if series in METRICS:
-        return None if METRICS[series].kind is Kind.HISTOGRAM else METRICS[series]
+    if series in metrics():
+        return None if metrics()[series].kind is Kind.HISTOGRAM else metrics()[series]
     for part in PARTS:
-        metric = METRICS.get(series.removesuffix(part))
+        metric = metrics().get(series.removesuffix(part))
         if series.endswith(part) and metric and metric.kind is Kind.HISTOGRAM:
             return metric
     return None
@@ -166,8 +167,8 @@ def test_prometheus_understands_the_dashboard_and_all_names_units_and_help(
     groups = [{"name": "dashboard", "rules": recorded}]
     file.write_text(yaml.safe_dump({"groups": groups}))
     promtool("check", "rules", str(file))
-    text = Exposition().render(map(some, METRICS.values())).body
-    assert text.count(b"# TYPE ") == len(METRICS)
+    text = Exposition().render(map(some, metrics().values())).body
+    assert text.count(b"# TYPE ") == len(metrics())
     promtool("check", "metrics", given=text)
 
 

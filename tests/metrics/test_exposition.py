@@ -14,9 +14,9 @@ from prometheus_client.openmetrics.parser import (
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from django_jobqueue.domain.histogram import BOUNDS, BUCKETS, bucket_of
-from django_jobqueue.metrics.catalogue import METRICS, Kind, Metric
+from django_jobqueue.metrics.catalogue import metrics
 from django_jobqueue.metrics.exposition import Exposition
-from django_jobqueue.metrics.samples import Distribution, Sample
+from django_jobqueue.metrics.metric import Distribution, Kind, Metric, Sample
 
 JOBS = "jobqueue_jobs"
 OTHERS = ("(other)", "(other)")
@@ -28,7 +28,7 @@ def shown(
 ) -> dict[tuple[str, tuple[str, ...]], float]:
     """Values by name and values of labels, as Prometheus reads them: first those of
     the catalogue, in its order."""
-    order = [*dict.fromkeys(n for m in METRICS.values() for n in m.label_names), "le"]
+    order = [*dict.fromkeys(n for m in metrics().values() for n in m.label_names), "le"]
     text = (exposition or Exposition()).render(samples).body.decode()
     return {
         (
@@ -54,14 +54,14 @@ def test_every_metric_can_be_read_back() -> None:
         (OPENMETRICS, "application/openmetrics-text", parse_openmetrics),
     )
     for accept, content_type, parse in readers:
-        answer = Exposition().render(map(some, METRICS.values()), accept)
+        answer = Exposition().render(map(some, metrics().values()), accept)
         families = list(parse(answer.body.decode()))
         assert [(family.documentation, family.type) for family in families] == [
-            (metric.help, metric.kind) for metric in METRICS.values()
+            (metric.help, metric.kind) for metric in metrics().values()
         ]
         assert answer.content_type.startswith(content_type)
         packed = Exposition().render(
-            map(some, METRICS.values()), accept, "deflate, gzip"
+            map(some, metrics().values()), accept, "deflate, gzip"
         )
         assert (answer.encoding, packed.encoding) == ("", "gzip")
         assert gzip.decompress(packed.body) == answer.body
@@ -124,7 +124,7 @@ def test_queues_are_folded_by_the_first_pattern_that_matches() -> None:
 
 @override_settings(JOBQUEUE={"METRICS_EXCLUDE": ["jobqueue_worker_*", JOBS]})
 def test_excluded_metrics_are_left_out() -> None:
-    values = shown(list(map(some, METRICS.values())))
+    values = shown(list(map(some, metrics().values())))
     names = {name for name, _labels in values}
     assert "jobqueue_workers" in names
     assert JOBS not in names

@@ -18,7 +18,7 @@ from prometheus_client.openmetrics.parser import (
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from django_jobqueue.exceptions import MetricsExtraMissing
-from django_jobqueue.metrics.catalogue import CLUSTER
+from django_jobqueue.metrics.catalogue import cluster
 from django_jobqueue.metrics.exposition import Exposition
 from django_jobqueue.monitoring import views
 from django_jobqueue.store.connection import DjangoDatabase
@@ -106,7 +106,7 @@ def test_the_answer_has_the_format_that_is_asked_for() -> None:
         assert response["Content-Encoding"] == "gzip"
         text = gzip.decompress(response.content).decode()
         names = {family.name for family in parse(text)}
-        assert names <= {name.removesuffix("_total") for name in CLUSTER}
+        assert names <= {name.removesuffix("_total") for name in cluster()}
         assert "jobqueue_database_up" in names
 
 

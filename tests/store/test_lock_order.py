@@ -8,11 +8,14 @@ from uuid import UUID
 
 import pytest
 
-from django_jobqueue.domain.endpoint_answers import EndpointAnswer, EndpointAnswers
+from django_jobqueue.contrib.remote import endpoint_rows
+from django_jobqueue.contrib.remote.endpoint_answers import (
+    EndpointAnswer,
+    EndpointAnswers,
+)
 from django_jobqueue.models import BulkOperation, FailureGroup, QueuedJob, Worker
 from django_jobqueue.operations import bulk
 from django_jobqueue.search.selection import Selection, Table, Term
-from django_jobqueue.store import endpoint_rows
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.control import failure_groups
 from tests.store.meanwhile import Background, open_transaction, until_waiting

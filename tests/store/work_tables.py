@@ -19,6 +19,8 @@ HOMES = (
     "contrib/http/token_rows.py",
     "contrib/privacy/erase_chunk.py",
     "contrib/privacy/erasure_rows.py",
+    "contrib/remote/endpoint_rows.py",
+    "contrib/remote/remote_workers.py",
     "contrib/transfer/dumping.py",
     "contrib/transfer/moving_jobs.py",
 )

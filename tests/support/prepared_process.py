@@ -21,7 +21,6 @@ import prometheus_client  # noqa: E402, F401
 
 from django_jobqueue import embedded  # noqa: E402, F401
 from django_jobqueue.checks import (  # noqa: E402, F401
-    endpoints,
     followers,
     key_limits,
     project_settings,

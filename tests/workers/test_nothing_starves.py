@@ -12,9 +12,9 @@ import pytest
 from django.db import connection
 
 from django_jobqueue import PerKey, Rate, job, operations, remote_job
-from django_jobqueue.contrib.http import remote_claims
-from django_jobqueue.contrib.http.lane_scans import LaneScans
 from django_jobqueue.contrib.http.tokens import create_token
+from django_jobqueue.contrib.remote import remote_claims
+from django_jobqueue.contrib.remote.lane_scans import LaneScans
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing.handler import Handler
 from django_jobqueue.models import QueuedJob

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from django_jobqueue import job
-from django_jobqueue.domain.endpoint_answers import EndpointAnswer, endpoint_answers
+from django_jobqueue.contrib.remote.endpoint_answers import (
+    EndpointAnswer,
+    endpoint_answers,
+)
 from django_jobqueue.domain.series import Series
 from django_jobqueue.exceptions import Cancel, Fail, Retry, Snooze
 from django_jobqueue.models import ArchivedJob, QueuedJob

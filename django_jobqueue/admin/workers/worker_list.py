@@ -20,7 +20,6 @@ from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.lists.filters import ChoiceFilter
 from django_jobqueue.admin.parts import display
-from django_jobqueue.admin.workers import endpoint_cells
 from django_jobqueue.admin.workers.worker_actions import (
     AskWhere,
     DrainWorkers,
@@ -94,7 +93,6 @@ class ReleaseFilter(ChoiceFilter):
 class WorkerAdmin(ActionAdmin):
     """Workers register themselves; operators send them requests."""
 
-    change_list_template = "admin/jobqueue/workers.html"
     change_form_template = "admin/jobqueue/worker.html"
     page_actions: ClassVar[Sequence[Action]] = (
         DrainWorkers(),
@@ -106,14 +104,7 @@ class WorkerAdmin(ActionAdmin):
     )
     action_columns = ("id", "name", "state", "running", "desired")
     ordering = (F("stopped_at").desc(nulls_first=True), "-id")
-    list_display = (
-        "worker_name",
-        "doing",
-        "busy",
-        "jobs_now",
-        "serves",
-        "since",
-    )
+    list_display = ("worker_name", "doing", "busy", "jobs_now", "serves", "since")
     list_display_links = ("worker_name",)
     list_filter = (WorkerStateFilter, HostFilter, ReleaseFilter)
 
@@ -132,15 +123,6 @@ class WorkerAdmin(ActionAdmin):
             if row.state in WITHOUT_SLOTS:
                 row.running = first[0]["together"] if first else 0
         return rows
-
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """The list, with the endpoints."""
-        context = dict(extra_context or {})
-        if request.method == "GET" and self.has_view_permission(request):
-            context["endpoints"] = endpoint_cells.table()
-        return super().changelist_view(request, context)
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any

@@ -20,8 +20,7 @@ from django_jobqueue.admin.jobs.stack_dump import StackDump, moment_in, stack_du
 from django_jobqueue.admin.lists.change_list import WINDOW
 from django_jobqueue.admin.parts import catalogue, display, policies
 from django_jobqueue.admin.parts.history_entries import entries
-from django_jobqueue.admin.workers.worker_summary import running_jobs
-from django_jobqueue.domain.registry import registry
+from django_jobqueue.admin.workers.worker_summary import RowPage, row_page, running_jobs
 from django_jobqueue.domain.states import ALIVE, WITHOUT_SLOTS, WorkerState
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob, Worker
 from django_jobqueue.search.tokens import quoted
@@ -63,7 +62,7 @@ class ProcessPart(NamedTuple):
 
 
 class JobTypes(NamedTuple):
-    """The job types that a worker has handlers for, or that an endpoint is sent."""
+    """The job types that a worker has handlers for, or an endpoint is sent."""
 
     title: str
     text: str
@@ -86,36 +85,20 @@ class WorkerPage(NamedTuple):
 
 def page_of(request: HttpRequest, worker: Worker) -> WorkerPage:
     """Read it, in a fixed number of queries."""
-    is_process = worker.state not in WITHOUT_SLOTS
-    is_move = worker.state == WorkerState.MOVING
+    is_process, other = worker.state not in WITHOUT_SLOTS, row_page(worker)
+    is_move = other is not None and other.is_move
     sees_archive = not is_move and may_view(request, ArchivedJob)
     slots, has_more = _slots(request, worker)
     return WorkerPage(
-        title=_title(worker),
-        slots_title=_slots_title(worker),
+        title=str(other.title) if other else "",
+        slots_title=str(other.slots_title) if other else _("Running now"),
         slots=slots,
         is_move=is_move,
         all_jobs=_list_of_jobs(request, worker) if has_more else "",
         process=_process_part(request, worker) if is_process else None,
         finished=_finished(request, worker) if sees_archive else None,
-        job_types=_job_types(request, worker),
+        job_types=_job_types(request, worker, other),
     )
-
-
-def _title(worker: Worker) -> str:
-    if worker.state == WorkerState.ENDPOINT:
-        return _("View endpoint")
-    if worker.state == WorkerState.MOVING:
-        return _("View move to another database")
-    return ""
-
-
-def _slots_title(worker: Worker) -> str:
-    if worker.state == WorkerState.ENDPOINT:
-        return _("Handed over")
-    if worker.state == WorkerState.MOVING:
-        return _("Held jobs")
-    return _("Running now")
 
 
 def _process_part(request: HttpRequest, worker: Worker) -> ProcessPart:
@@ -135,10 +118,7 @@ def fate_of(worker: Worker) -> list[str]:
     texts = [
         (queued, ngettext("%(n)s job queued again", "%(n)s jobs queued again", queued)),
         (failed, ngettext("%(n)s job failed", "%(n)s jobs failed", failed)),
-        (
-            cancelled,
-            ngettext("%(n)s job cancelled", "%(n)s jobs cancelled", cancelled),
-        ),
+        (cancelled, ngettext("%(n)s job cancelled", "%(n)s jobs cancelled", cancelled)),
     ]
     return [text % {"n": numbers.number(count)} for count, text in texts if count]
 
@@ -153,17 +133,18 @@ def is_done(worker: Worker) -> bool:
     return not worker.desired or worker.state not in ALIVE
 
 
-def _job_types(request: HttpRequest, worker: Worker) -> JobTypes | None:
-    """The first of the job types that it has handlers for, or that the code here sends
-    to an endpoint."""
-    if worker.state == WorkerState.MOVING:
-        return None
-    if worker.state == WorkerState.ENDPOINT:
-        names = [one.name for one in registry if one.endpoint == worker.name]
-        title, text = _("Job types"), _sent_text(len(names))
-    else:
+def _job_types(
+    request: HttpRequest, worker: Worker, other: RowPage | None
+) -> JobTypes | None:
+    """The first of the job types that it has handlers for, or that it has to do
+    with."""
+    if other is None:
         names = list(map(str, worker.job_types))
         title, text = _("Handlers"), _handlers_text(len(names))
+    elif other.job_types is None:
+        return None
+    else:
+        title, (names, text) = _("Job types"), other.job_types(worker)
     shown = sorted(names)[:MOST_TYPES]
     types = catalogue.job_types(request, shown)
     links = [type_link(request, name, name in types) for name in shown]
@@ -174,17 +155,6 @@ def _handlers_text(count: int) -> str:
     text = ngettext(
         "It has a handler for %(number)s job type.",
         "It has handlers for %(number)s job types.",
-        count,
-    )
-    return text % {"number": numbers.number(count)}
-
-
-def _sent_text(count: int) -> str:
-    if not count:
-        return _("The code of this site sends it no jobs.")
-    text = ngettext(
-        "The code of this site sends it jobs of %(number)s job type.",
-        "The code of this site sends it jobs of %(number)s job types.",
         count,
     )
     return text % {"number": numbers.number(count)}

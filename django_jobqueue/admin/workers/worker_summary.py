@@ -1,8 +1,9 @@
-"""The head of the page of a worker, of an endpoint and of a move: facts of its row."""
+"""The head of the page of a worker, or of a row that is none: facts of the row."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
 from django.contrib.admin.views.main import SEARCH_VAR
 from django.db.models import Count, Min, QuerySet
@@ -11,26 +12,39 @@ from django.template.defaultfilters import filesizeformat
 from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.tabs import address_of
-from django_jobqueue.admin.workers import endpoint_cells
-from django_jobqueue.domain.states import QueuedStatus, WorkerState
+from django_jobqueue.domain.states import QueuedStatus
 from django_jobqueue.models import Host, QueuedJob, Worker
-from django_jobqueue.rooms import load, named
+from django_jobqueue.rooms import offer
 from django_jobqueue.text import numbers
 
 Lines = list[tuple[Any, Any]]  # labels and values
 
 
+class RowPage(NamedTuple):
+    """What the page of a row says that is no process."""
+
+    title: Any
+    slots_title: Any  # of its jobs
+    summary: Callable[[Worker], Lines]
+    job_types: Callable[[Worker], tuple[list[str], str]] | None = None  # in a sentence
+    is_move: bool = False  # whose jobs are held, and do not run
+
+
 def summary_of(request: HttpRequest, worker: Worker) -> Lines:
     """The facts that mean something for it."""
-    if worker.state == WorkerState.ENDPOINT:
-        return _of_endpoint(worker)
-    if worker.state == WorkerState.MOVING:
-        return _of_move(worker)
-    return _of_process(request, worker)
+    page = row_page(worker)
+    return page.summary(worker) if page else _of_process(request, worker)
+
+
+def row_page(worker: Worker) -> RowPage | None:
+    """What its page says if it is no process."""
+    page: RowPage | None = offer("row_pages", worker.state)
+    return page
 
 
 def queue_names(worker: Worker) -> str:
@@ -38,18 +52,8 @@ def queue_names(worker: Worker) -> str:
     return _("every queue") if worker.queues is None else display.names(worker.queues)
 
 
-def _of_endpoint(worker: Worker) -> Lines:
-    jobs = _held_jobs(worker)
-    return [
-        *endpoint_cells.settings_lines(worker, jobs["count"]),
-        (_("Handed over"), numbers.number(jobs["count"])),
-        (_("Oldest"), display.full_moment(jobs["oldest"])),
-        *endpoint_cells.answer_lines(worker),
-    ]
-
-
 def _of_move(worker: Worker) -> Lines:
-    jobs = _held_jobs(worker)
+    jobs = held_jobs(worker)
     return [
         *_place(worker),
         (_("Held jobs"), numbers.number(jobs["count"])),
@@ -63,7 +67,7 @@ def running_jobs(worker: Worker) -> QuerySet[QueuedJob]:
     return QueuedJob.objects.filter(worker_id=worker.pk, status=QueuedStatus.RUNNING)
 
 
-def _held_jobs(worker: Worker) -> dict[str, Any]:
+def held_jobs(worker: Worker) -> dict[str, Any]:
     """How many there are, and when the oldest was claimed."""
     return running_jobs(worker).aggregate(count=Count("*"), oldest=Min("started_at"))
 
@@ -89,17 +93,14 @@ def _of_process(request: HttpRequest, worker: Worker) -> Lines:
 def _place(worker: Worker) -> Lines:
     if worker.remote:
         return [(_("Remote worker of"), display.visible(_owner(worker)))]
-    return [
-        (_("Host"), display.visible(worker.host)),
-        (_("Process"), str(worker.pid)),
-    ]
+    return [(_("Host"), display.visible(worker.host)), (_("Process"), str(worker.pid))]
 
 
 def _owner(worker: Worker) -> str:
     """The name of a program or user; of a caller of your own, its identity."""
     caller, _colon, identity = worker.owner.partition(":")
-    path = named("owners").get(caller)
-    name: str = load(path)(identity) if path else ""
+    name_of = offer("owners", caller)
+    name: str = name_of(identity) if name_of else ""
     return name or identity
 
 
@@ -119,3 +120,11 @@ def _host_link(request: HttpRequest, worker: Worker) -> Any:
         return name
     query = urlencode({SEARCH_VAR: worker.supervisor})
     return format_html('<a href="{}?{}">{}</a>', address, query, name)
+
+
+MOVE: Final = RowPage(
+    gettext_lazy("View move to another database"),
+    gettext_lazy("Held jobs"),
+    _of_move,
+    is_move=True,
+)

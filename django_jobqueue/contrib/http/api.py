@@ -11,6 +11,7 @@ from ninja.errors import HttpError, ValidationError
 from ninja.parser import Parser
 
 import django_jobqueue
+from django_jobqueue import rooms
 from django_jobqueue.contrib.http import (
     enqueue_routes,
     job_routes,
@@ -19,7 +20,6 @@ from django_jobqueue.contrib.http import (
     queue_routes,
     type_routes,
     verb_routes,
-    worker_routes,
 )
 from django_jobqueue.contrib.http.access import caller_of
 from django_jobqueue.contrib.http.endpoint import router
@@ -38,7 +38,7 @@ ROUTES: Final = (
     queue_routes,
     type_routes,
     verb_routes,
-    worker_routes,
+    *rooms.offered("http_routes"),
 )
 DOCUMENT: Final = "/v1/openapi.json"
 MOST_NAMED: Final = 10  # mistakes in the detail of a problem

@@ -37,10 +37,7 @@ class Token(models.Model):
     created_by = models.TextField(_("created by"), db_default="")
     expires_at = UTCDateTimeField(_("expires at"), null=True, blank=True)
     last_used_at = UTCDateTimeField(
-        _("last used"),
-        null=True,
-        blank=True,
-        help_text=_("To the hour."),
+        _("last used"), null=True, blank=True, help_text=_("To the hour.")
     )
     revoked_at = UTCDateTimeField(_("revoked at"), null=True, blank=True)
     revoked_by = models.TextField(_("revoked by"), db_default="")

@@ -36,9 +36,7 @@ def _declare_problems(operation: dict[str, Any]) -> None:
         operation["responses"][status] = {
             "description": ", ".join(ids),
             "content": {
-                MEDIA_TYPE: {
-                    "schema": {"$ref": f"#/components/schemas/{PROBLEM}"},
-                }
+                MEDIA_TYPE: {"schema": {"$ref": f"#/components/schemas/{PROBLEM}"}}
             },
         }
     operation["responses"] = {

@@ -18,11 +18,12 @@ from django_jobqueue.contrib.http.access import (
 )
 from django_jobqueue.contrib.http.api_tokens import Scope
 from django_jobqueue.contrib.http.endpoint import answer, does, endpoint
-from django_jobqueue.stats import current_state, endpoints
-from django_jobqueue.stats.endpoints import EndpointState
+from django_jobqueue.rooms import offer
+from django_jobqueue.stats import current_state
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import stats
 from django_jobqueue.store.reading.claimers import is_alive
+from django_jobqueue.verbs.columns import MoreRows
 from django_jobqueue.verbs.declarations import On, Verb
 from django_jobqueue.verbs.pauses import PAUSE, PAUSE_QUEUE, RESUME, RESUME_QUEUE
 
@@ -128,11 +129,12 @@ def list_workers(request: HttpRequest) -> HttpResponse:
     workers: they claim nothing, and have the jobs that they were sent.
     """
     require_all(request)
-    db = DjangoDatabase()
+    more: MoreRows | None = offer("more_rows", "workers")
+    rows = map(more.listing.as_object, more.read()) if more else ()
     listed = worker_schemas.Workers.model_validate(
         {
-            "workers": [_worker(row) for row in stats.workers(db)],
-            "endpoints": [_endpoint(state) for state in endpoints.read(db)],
+            "workers": [_worker(row) for row in stats.workers(DjangoDatabase())],
+            "endpoints": [_endpoint(row) for row in rows],
         }
     )
     return answer(200, listed)
@@ -176,12 +178,12 @@ def _worker(row: stats.WorkerRow) -> dict[str, Any]:
     return {**fields, "memory": memory, "is_alive": is_alive(row)}
 
 
-def _endpoint(state: EndpointState) -> dict[str, Any]:
+def _endpoint(one: dict[str, Any]) -> dict[str, Any]:
     return {
-        "name": state.name,
-        "held_jobs": state.jobs,
-        "oldest": state.oldest if state.jobs else None,
-        **endpoints.answers_object(state),
+        "name": one["name"],
+        "held_jobs": one["running"],
+        "oldest": one["age"] if one["running"] else None,
+        **one["endpoint"],
     }
 
 

@@ -77,9 +77,7 @@ Line = Annotated[Name, AfterValidator(check_line)]
 # Paths and query strings are texts anyway.
 PathName = Annotated[str, Field(max_length=NAME_LENGTH), AfterValidator(check_text)]
 PathId = Annotated[
-    str,
-    Field(json_schema_extra={"pattern": ID_PATTERN}),
-    AfterValidator(check_text),
+    str, Field(json_schema_extra={"pattern": ID_PATTERN}), AfterValidator(check_text)
 ]
 Moment = Annotated[
     datetime,
@@ -219,8 +217,7 @@ class Replay(Body):
 
     run_after: Moment | None = None
     expires: Literal["same", "keep", "never"] = Field(
-        "same",
-        description="The same lifetime again; the old moment; or never.",
+        "same", description="The same lifetime again; the old moment; or never."
     )
     queue: Name | None = None
     priority: Priority | None = None

@@ -44,11 +44,7 @@ from django_jobqueue.contrib.importing.celery_words import (
 )
 from django_jobqueue.text.foreign_words import HANDLER, IN_HANDLER, JOB, OPTIONS
 
-BEAT_SETTINGS: Final = {
-    "beat_schedule",
-    "CELERY_BEAT_SCHEDULE",
-    "CELERYBEAT_SCHEDULE",
-}
+BEAT_SETTINGS: Final = {"beat_schedule", "CELERY_BEAT_SCHEDULE", "CELERYBEAT_SCHEDULE"}
 
 RESULT: Final = (
     "Write get_job(id); wait(id, timeout=10).result waits for what the job returns."

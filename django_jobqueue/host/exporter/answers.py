@@ -17,7 +17,7 @@ from django_jobqueue.host.exporter.host_samples import HostSamples
 from django_jobqueue.host.exporter.scrape_server import Request, Response, text
 from django_jobqueue.host.host_status import ASLEEP, HostStatus
 from django_jobqueue.metrics.exposition import Exposition
-from django_jobqueue.metrics.samples import Sample
+from django_jobqueue.metrics.metric import Sample
 from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.workers.worker_main import IDLE_CHECKS
 

@@ -8,7 +8,7 @@ import time
 from typing import Final
 
 from django_jobqueue.metrics import cluster_figures
-from django_jobqueue.metrics.samples import Sample
+from django_jobqueue.metrics.metric import Sample
 from django_jobqueue.store.connection import OwnConnection
 
 UNUSED: Final = 5.0  # seconds after which the connection is closed

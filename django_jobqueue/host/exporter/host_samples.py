@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Final
 
-from django_jobqueue.conf import conf
 from django_jobqueue.host.host_status import HostStatus
-from django_jobqueue.metrics.catalogue import HOST, Kind, Label
-from django_jobqueue.metrics.samples import Distribution, Sample, Value
+from django_jobqueue.metrics.catalogue import host
+from django_jobqueue.metrics.metric import Distribution, Kind, Sample, Value
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.host_counters import HostCounters
 from django_jobqueue.processes.process_table import ProcessTable
@@ -74,15 +73,11 @@ def _value(value: object) -> Value:
 
 
 def _zeros() -> Iterator[Sample]:
-    for metric in HOST.values():
+    for metric in host().values():
         if metric.name == LEASE_REMAINING:  # nothing is leased without a worker
             continue
         value: Value = 0
         if metric.kind is Kind.HISTOGRAM:
             value = Distribution([0] * (len(metric.bounds) + 1), 0.0)
-        for labels in product(*map(_known_values, metric.labels)):
+        for labels in product(*(label.starts for label in metric.labels)):
             yield Sample(metric.name, value, labels)
-
-
-def _known_values(label: Label) -> tuple[str, ...]:
-    return tuple(conf.endpoints) if label.name == "endpoint" else label.values

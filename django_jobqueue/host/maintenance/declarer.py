@@ -1,4 +1,5 @@
-"""Writes what the code declares to the database: job types, schedules, endpoints."""
+"""Writes what the code declares to the database: job types, schedules, and what rooms
+declare."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
-from django_jobqueue.conf import conf
+from django_jobqueue import rooms
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedules import schedules
 from django_jobqueue.processes.loop import FOREVER, Loop
@@ -15,7 +16,6 @@ from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import in_a_line
 from django_jobqueue.store.partial_batches import apply_in_parts
-from django_jobqueue.store.queue.hand_over import declare_endpoints
 from django_jobqueue.store.schedules import declare as declare_schedules
 
 logger = logging.getLogger("django_jobqueue.maintenance")
@@ -76,5 +76,5 @@ def _steps(db: OwnConnection) -> list[Step]:
             partial(declare_schedules.retire, db, planned),
         ),
         ("schedules", list(schedules), partial(declare_schedules.write, db)),
-        ("endpoints", list(conf.endpoints), partial(declare_endpoints, db)),
+        *(step for declared in rooms.offered("declared") for step in declared(db)),
     ]

@@ -18,11 +18,11 @@ from django.apps import apps
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 
-from django_jobqueue import checks
+from django_jobqueue import checks, rooms
 from django_jobqueue.conf import Conf, conf
 from django_jobqueue.domain.lease_names import standby_problem
 from django_jobqueue.domain.log_events import Event
-from django_jobqueue.domain.registry import autodiscover
+from django_jobqueue.domain.registry import BY_ENDPOINTS, autodiscover
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.host.code_trial import Program
 from django_jobqueue.host.exporter.scrape_server import listen, url_of
@@ -37,7 +37,6 @@ from django_jobqueue.management.jobqueue.inputs import duration
 from django_jobqueue.management.reloader import Reloader, is_reloaded
 from django_jobqueue.processes.identity import name_process
 from django_jobqueue.processes.worker_config import WorkerConfig
-from django_jobqueue.remote import clients
 from django_jobqueue.store import database_identity
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.text.durations import DURATIONS
@@ -165,7 +164,7 @@ class Command(BaseCommand):
             standby=options["standby"],
         )
         database.check(conf.database)
-        clients.load()
+        rooms.offer("handlers", BY_ENDPOINTS)  # processes fork after it
         if "DUMP_DIR" in flags:  # else it was checked before
             for message in checks.check_dump_folder(None):
                 logger.warning("%s (%s) %s", message.msg, message.id, message.hint)

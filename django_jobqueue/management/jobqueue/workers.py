@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Final, NamedTuple
 
 from django.core.management.base import CommandError
 
 from django_jobqueue import operations
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.states import ALIVE, WorkerState
-from django_jobqueue.logs import one_line
+from django_jobqueue.domain.states import ALIVE
 from django_jobqueue.management.jobqueue.console import Console, were
 from django_jobqueue.management.jobqueue.inputs import chosen, duration
 from django_jobqueue.management.jobqueue.subcommand import (
@@ -22,11 +21,11 @@ from django_jobqueue.management.jobqueue.subcommand import (
     sentences,
 )
 from django_jobqueue.models import Worker
-from django_jobqueue.stats import current_state, endpoints
-from django_jobqueue.stats.endpoints import EndpointState, StoredAnswer
+from django_jobqueue.rooms import offer
+from django_jobqueue.stats import current_state
 from django_jobqueue.store.reading.claimers import is_alive
 from django_jobqueue.store.reading.stats import WorkerRow
-from django_jobqueue.text import numbers, timezones
+from django_jobqueue.text import numbers
 from django_jobqueue.verbs.columns import (
     MEGABYTES,
     NUMBER,
@@ -35,7 +34,8 @@ from django_jobqueue.verbs.columns import (
     SPAN,
     Column,
     Listing,
-    Type,
+    MoreRows,
+    always,
     only_json,
 )
 from django_jobqueue.verbs.declarations import Argument, Takes, Verb, flag
@@ -117,33 +117,6 @@ def _name(one: Living) -> str:
     return f"{one.row.name} (remote)" if one.row.is_remote else one.row.name
 
 
-def _always(value: Any) -> Callable[[Any], Any]:
-    return lambda row: value
-
-
-def _last(state: EndpointState, text: Callable[[StoredAnswer], str]) -> str | None:
-    return None if state.answers.last is None else text(state.answers.last)
-
-
-def _age(answer: StoredAnswer) -> str:
-    return numbers.span((timezones.now() - answer.at).total_seconds())
-
-
-def _failed_lately(state: EndpointState) -> str | None:
-    failed, answered = state.answers.failed, state.answers.answered
-    return (
-        f"{numbers.number(failed)} of {numbers.number(answered)}" if answered else None
-    )
-
-
-def _last_failure(state: EndpointState) -> str | None:
-    failure = state.answers.last_failure
-    if failure is None:
-        return None
-    text = f"{failure.label}, {_age(failure)} ago, seen by {failure.worker}"
-    return one_line(f"{text}: {failure.problem}" if failure.problem else text)
-
-
 WORKERS: Final = Listing(
     (
         Column("id", "Id", RIGHT, "row.id"),
@@ -166,42 +139,12 @@ WORKERS: Final = Listing(
             "queues", "Queues", QUEUES, "row.queues", "null is every queue", cut=True
         ),
         Column("lease", value="row.lease", note="seconds left"),
-        Column("endpoint", value=_always(None)),
+        Column("endpoint", value=always(None)),
     ),
     "No worker is alive.",
 )
-ENDPOINTS: Final = Listing(  # no workers, with the keys of one
-    (
-        *only_json("id"),
-        Column("name", "Endpoint", breaks=True),
-        Column(
-            "", "Address", Type(str, none="not in ENDPOINTS here"), "host", cut=True
-        ),
-        Column("remote", value=_always(True)),
-        Column("state", value=_always(WorkerState.ENDPOINT.value)),
-        Column("asked_to", value=_always("")),
-        Column("running", "Handed over", NUMBER, "jobs"),
-        Column("threads", value=_always(0)),
-        Column("async_slots", value=_always(0)),
-        Column("memory", value=_always(0)),
-        Column("age", value="oldest"),
-        Column("", "Oldest", SPAN, lambda one: one.oldest if one.jobs else None),
-        Column("release", value=_always("")),
-        Column("queues", value=_always(None)),
-        Column("lease", value=_always(None)),
-        Column("endpoint", value=endpoints.answers_object),
-        Column("", "Last answer", value=lambda one: _last(one, lambda a: a.label)),
-        Column(
-            "",
-            "Took",
-            RIGHT,
-            lambda one: _last(one, lambda a: numbers.run_time(a.seconds)),
-        ),
-        Column("", "Ago", RIGHT, lambda one: _last(one, _age)),
-        Column("", "Failed lately", RIGHT, _failed_lately),
-        Column("", "Last failure", value=_last_failure, cut=True),
-    )
-)
+# What a room lists below them.
+MORE: Final[MoreRows | None] = offer("more_rows", "workers")
 
 
 class Workers(SubcommandWithVerbs):
@@ -228,14 +171,7 @@ worker learns of it then, and has no stacks. To stop a whole runworkers, send it
 SIGTERM."""
     json = f"""a list. Of "list" and of what workers were asked, each is {WORKERS.keys};
     of "stacks" {{id, name, at, stacks, left_out}}, where at is null if it did not
-    answer.
-
-An endpoint has the state "endpoint", and the age of the oldest job that was
-handed over to it. Of all others, "endpoint" is null; of these it is {{address
-(host and port; null if it is not in ENDPOINTS here), last, last_failure,
-minutes, answered, failed (of the answers in so many minutes)}}. An answer is
-null or {{class (such as 2xx, timeout or refused), status (of HTTP, or null),
-at, seconds, problem, worker}}."""
+    answer.{chr(10) * 2 + MORE.json if MORE else ""}"""
     arguments = (
         Argument("host", "Workers of this host."),
         Argument("release", "Workers of this release."),
@@ -256,7 +192,7 @@ at, seconds, problem, worker}}."""
         ids = [row.pk for row in rows]
         if verb == "list":
             is_choice = words or options["host"] or options["release"]
-            _show(console, ids, () if is_choice else endpoints.read())
+            _show(console, ids, MORE.read() if MORE and not is_choice else ())
         elif verb == "stacks":
             wait = duration("--wait", options["wait"] or "10s")
             show(console, ids, wait.total_seconds())
@@ -264,21 +200,19 @@ at, seconds, problem, worker}}."""
             _ask(OF_WORKERS[verb], console, ids)
 
 
-def _show(
-    console: Console, ids: Collection[int], states: Collection[EndpointState] = ()
-) -> None:
+def _show(console: Console, ids: Collection[int], more: Collection[Any] = ()) -> None:
     rows = [one for one in current_state.read().workers if one.state in ALIVE]
     desired = Worker.objects.using(conf.database).filter(pk__in=ids)
     asked = dict(desired.values_list("pk", "desired"))
     shown = [Living(row, asked.get(row.id, "")) for row in rows if row.id in {*ids}]
     if console.is_json:
-        there = map(ENDPOINTS.as_object, states)
+        there = map(MORE.listing.as_object, more) if MORE else ()
         console.json([*map(WORKERS.as_object, shown), *there])
         return
     console.rows(WORKERS, shown)
-    if states:
+    if more and MORE:
         console.print()
-        console.rows(ENDPOINTS, states)
+        console.rows(MORE.listing, more)
 
 
 def _ask(verb: Verb, console: Console, ids: list[int]) -> None:

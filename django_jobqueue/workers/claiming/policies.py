@@ -11,11 +11,12 @@ from typing import Final, NamedTuple
 from django_jobqueue.conf import conf
 from django_jobqueue.domain import key_limits
 from django_jobqueue.domain.policy import attempts_in_force, time_in_force
-from django_jobqueue.domain.registry import Declaration, Registry
+from django_jobqueue.domain.registry import BY_ENDPOINTS, Declaration, Registry
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.domain.weights import weighing
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.rooms import named
 from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.control import cancel
@@ -104,7 +105,7 @@ class Policies:
             declaration = self._registry.get(job_type)
             if (
                 declaration is None
-                or declaration.is_remote
+                or not _is_run_here(declaration)
                 or _is_being_imported(declaration)
             ):
                 return None
@@ -177,6 +178,13 @@ def _declared_limits(declaration: Declaration) -> Limits:
         bool(weighing(policy)),
         keys,
     )
+
+
+def _is_run_here(declaration: Declaration) -> bool:
+    """Whether there is a function, or a room that sends its jobs to endpoints."""
+    if declaration.endpoint:
+        return BY_ENDPOINTS in named("handlers")
+    return not declaration.is_remote
 
 
 def _is_being_imported(declaration: Declaration) -> bool:

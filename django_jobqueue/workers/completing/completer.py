@@ -14,15 +14,13 @@ from uuid import UUID
 
 import psycopg
 
-from django_jobqueue import signals
+from django_jobqueue import rooms, signals
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.endpoint_answers import endpoint_answers
 from django_jobqueue.domain.retry_decision import Verb
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.execution.signal_sender import announce_end
 from django_jobqueue.processes.loop import FOREVER, Loop
-from django_jobqueue.store import endpoint_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import in_a_line, is_contended
 from django_jobqueue.store.partial_batches import BRIEF, apply_in_parts
@@ -84,6 +82,7 @@ class Completer(Loop):
         self._full = threading.Event()
         self._counters = Counters(conf.release)
         self._counters_written_at = time.monotonic()
+        self._gathered_by_rooms = tuple(rooms.offered("gathered"))
         self._series: CompletedSeries | None = None
         self._stripped: set[Attempt] = set()  # to be written without their content
         self._may_be_written = False  # the answer to the last write was lost
@@ -173,7 +172,7 @@ class Completer(Loop):
 
     @property
     def _has_counts(self) -> bool:
-        return bool(self._counters or endpoint_answers)
+        return bool(self._counters) or any(self._gathered_by_rooms)
 
     def _idle_wait(self) -> float:
         wait = self._last_write + CLOSE_AFTER - time.monotonic()
@@ -345,13 +344,14 @@ class Completer(Loop):
             )
 
     def write_counters(self) -> None:
-        """Add the counts to the roll-ups, and what endpoints answered to their rows; no
-        outcome waits for that."""
+        """Add the counts to the roll-ups, and write what features gathered; no outcome
+        waits for that."""
         self._counters_written_at = now = time.monotonic()
         try:
             with self._connection.patience(BRIEF):
                 self._counters.write(self._connection)
-                endpoint_rows.write_answers(self._connection, self._holder.name)
+                for gathered in self._gathered_by_rooms:
+                    gathered.write(self._connection, self._holder.name)
         except StoreUnavailable as error:
             if not is_contended(error):
                 self._counters_written_at = now - COUNTERS_EVERY + error.retry_in

@@ -15,9 +15,10 @@ from django.test import override_settings
 from django.utils import timezone
 
 from django_jobqueue import PerKey, Rate, enqueue, operations, remote_job
-from django_jobqueue.contrib.http import access, lane_scans, remote_claims
-from django_jobqueue.contrib.http.lane_scans import LaneScans
+from django_jobqueue.contrib.http import access
 from django_jobqueue.contrib.http.models import Token
+from django_jobqueue.contrib.remote import lane_scans, remote_claims
+from django_jobqueue.contrib.remote.lane_scans import LaneScans
 from django_jobqueue.domain.fingerprints import Fingerprint
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing.handler import Handler

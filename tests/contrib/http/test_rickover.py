@@ -22,9 +22,9 @@ from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.queue.expire import expire
 from tests.contrib.http.conftest import Program, problem
-from tests.remote.conftest import EndpointServer, Reply
-from tests.remote.conftest import declare as declare
-from tests.remote.conftest import shipping as shipping
+from tests.contrib.remote.conftest import EndpointServer, Reply
+from tests.contrib.remote.conftest import declare as declare
+from tests.contrib.remote.conftest import shipping as shipping
 from tests.support.hand_driven import HandDriven
 
 pytestmark = pytest.mark.django_db(transaction=True)

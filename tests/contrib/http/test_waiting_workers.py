@@ -13,9 +13,9 @@ import pytest
 from django.db import connection, connections
 
 from django_jobqueue import enqueue_many
-from django_jobqueue.contrib.http import waiting_workers
 from django_jobqueue.contrib.http.long_polls import LongPolls
-from django_jobqueue.contrib.http.waiting_workers import (
+from django_jobqueue.contrib.remote import waiting_workers
+from django_jobqueue.contrib.remote.waiting_workers import (
     FOLLOWERS,
     MOST_ASKING,
     WaitingWorkers,

@@ -8,11 +8,11 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.endpoint_answers import MINUTES
-from django_jobqueue.stats import endpoints
-from django_jobqueue.stats.endpoints import EndpointState, StoredAnswer
+from django_jobqueue.contrib.remote import endpoints
+from django_jobqueue.contrib.remote.endpoint_answers import MINUTES
+from django_jobqueue.contrib.remote.endpoints import EndpointState
 from django_jobqueue.stats.findings import Findings, note, ok, problem, shorten_list
-from django_jobqueue.text import numbers, timezones
+from django_jobqueue.text import numbers
 
 ENOUGH: Final = 3  # failures in a row that are more than bad luck
 
@@ -75,7 +75,7 @@ def _missing(missing: Sequence[EndpointState]) -> Findings:
 def _failing(state: EndpointState) -> Findings:
     last, answers = state.answers.last, state.answers
     assert last is not None
-    text = f"The last answer of {state.name} was no success: {_in_words(last)}."
+    text = f"The last answer of {state.name} was no success: {last.in_words}."
     if answers.answered:
         failed, all_of_them = map(numbers.number, (answers.failed, answers.answered))
         text = (
@@ -87,11 +87,6 @@ def _failing(state: EndpointState) -> Findings:
         yield problem("endpoints-answers", text, advice)
     else:
         yield note("endpoints-answers", text, "Read the failures of its jobs.")
-
-
-def _in_words(answer: StoredAnswer) -> str:
-    ago = numbers.span((timezones.now() - answer.at).total_seconds())
-    return f"{answer.label}, {ago} ago, seen by {answer.worker}"
 
 
 def _is_local(url: str) -> bool:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any
 
 from django.apps import AppConfig
 from django.core.checks import CheckMessage, Error, Warning
 
 from django_jobqueue.checks.lazy_loading import register
 from django_jobqueue.conf import conf
+from django_jobqueue.contrib.remote.clients import is_installed
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.exceptions import RemoteExtraMissing
-from django_jobqueue.remote.clients import is_installed
 from django_jobqueue.text.suggestions import did_you_mean
 
-TAG: Final = "jobqueue"
 
-
-@register(TAG)
+@register("jobqueue")
 def check_endpoints(
     app_configs: Sequence[AppConfig] | None, **kwargs: Any
 ) -> Iterable[CheckMessage]:

@@ -16,21 +16,20 @@ from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.endpoint_answers import (
+from django_jobqueue.contrib.remote import delivery, endpoint_rows
+from django_jobqueue.contrib.remote.answers import class_of, problem_of
+from django_jobqueue.contrib.remote.endpoint_answers import (
     AnswerClass,
     EndpointAnswer,
     EndpointAnswers,
     endpoint_answers,
 )
-from django_jobqueue.domain.endpoint_answers import class_of as answers_class_of
+from django_jobqueue.contrib.remote.endpoint_answers import class_of as answers_class_of
 from django_jobqueue.enqueueing.handler import Handler
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.models import Worker
-from django_jobqueue.remote import delivery
-from django_jobqueue.remote.transport_errors import class_of, problem_of
-from django_jobqueue.store import endpoint_rows
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
-from tests.remote.conftest import SECRETS, EndpointServer, Reply
+from tests.contrib.remote.conftest import SECRETS, EndpointServer, Reply
 from tests.support.hand_driven import HandDriven
 
 Declare = Callable[..., Handler[..., Any]]

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
+from django.template import Context
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
-from django.utils.translation import pgettext
+from django.utils.translation import gettext_lazy, ngettext, pgettext
 
 from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.workers.worker_summary import Lines, RowPage, held_jobs
 from django_jobqueue.conf import conf
+from django_jobqueue.contrib.remote import endpoints
+from django_jobqueue.contrib.remote.endpoints import (
+    EndpointState,
+    StoredAnswer,
+    StoredAnswers,
+)
+from django_jobqueue.domain.registry import registry
 from django_jobqueue.models import Worker
-from django_jobqueue.stats import endpoints
-from django_jobqueue.stats.endpoints import EndpointState, StoredAnswer, StoredAnswers
 from django_jobqueue.text import numbers, timezones
 
+TEMPLATE: Final = "admin/jobqueue_remote/endpoints.html"
 LONGEST: Final = 200  # characters of what failed
 
 
@@ -32,12 +39,46 @@ class EndpointLine(NamedTuple):
     failure: Any
 
 
-def table() -> Sequence[EndpointLine]:
-    """All endpoints, in one query."""
-    return [_line(state) for state in endpoints.read()]
+def above(context: Context) -> str:
+    """The table of all endpoints, above the workers; in one query."""
+    changelist = context.get("cl")
+    if changelist is None or changelist.model is not Worker:
+        return ""
+    assert context.template is not None  # it renders
+    template = context.template.engine.get_template(TEMPLATE)
+    lines = [_line(state) for state in endpoints.read()]
+    return template.render(context.new({"lines": lines, "request": context["request"]}))
 
 
-def settings_lines(worker: Worker, jobs: int) -> list[tuple[Any, Any]]:
+def _summary(worker: Worker) -> Lines:
+    jobs = held_jobs(worker)
+    return [
+        *_settings_lines(worker, jobs["count"]),
+        (_("Handed over"), numbers.number(jobs["count"])),
+        (_("Oldest"), display.full_moment(jobs["oldest"])),
+        *_answer_lines(worker),
+    ]
+
+
+def _job_types(worker: Worker) -> tuple[list[str], str]:
+    """Those that the code here sends it."""
+    names = [one.name for one in registry if one.endpoint == worker.name]
+    if not names:
+        return names, _("The code of this site sends it no jobs.")
+    text = ngettext(
+        "The code of this site sends it jobs of %(number)s job type.",
+        "The code of this site sends it jobs of %(number)s job types.",
+        len(names),
+    )
+    return names, text % {"number": numbers.number(len(names))}
+
+
+PAGE: Final = RowPage(
+    gettext_lazy("View endpoint"), gettext_lazy("Handed over"), _summary, _job_types
+)
+
+
+def _settings_lines(worker: Worker, jobs: int) -> Lines:
     """The settings here of an endpoint with this many jobs, on its page."""
     endpoint = conf.endpoints.get(worker.name)
     lines = [(_("Address"), _host(endpoints.host_of(worker.name), jobs))]
@@ -51,14 +92,10 @@ def settings_lines(worker: Worker, jobs: int) -> list[tuple[Any, Any]]:
     if endpoint.concurrency is not None:
         count = numbers.number(endpoint.concurrency)
         concurrency = _("%(count)s of each job type") % {"count": count}
-    return [
-        *lines,
-        (_("Time limits"), timeouts),
-        (_("Concurrency"), concurrency),
-    ]
+    return [*lines, (_("Time limits"), timeouts), (_("Concurrency"), concurrency)]
 
 
-def answer_lines(worker: Worker) -> list[tuple[Any, Any]]:
+def _answer_lines(worker: Worker) -> Lines:
     """How an endpoint answers, on its page."""
     answers = endpoints.answers_in(worker.answers, timezones.now().timestamp())
     return [

@@ -5,20 +5,23 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from django_jobqueue.domain.endpoint_answers import (
+from django_jobqueue.conf import conf
+from django_jobqueue.contrib.remote.endpoint_answers import (
     MINUTES,
+    AnswerClass,
     AnswerCount,
     EndpointAnswer,
     endpoint_answers,
 )
+from django_jobqueue.contrib.remote.remote_workers import KEEP_STARTS, RAN
 from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.metrics.metric import Label, RoomMetrics, Sample, counter, gauge
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.queue.hand_over import declare_endpoints
-from django_jobqueue.store.running_time import KEEP_STARTS, RAN
 
 BATCH: Final = 100
 SEEN_EVERY: Final = 15  # seconds
@@ -177,17 +180,6 @@ class UntoldCancel(NamedTuple):
     endpoint: str
 
 
-class EndpointSummary(NamedTuple):
-    """An endpoint and the jobs that it has."""
-
-    id: int
-    name: str
-    jobs: int
-    oldest: float  # seconds since the oldest of them was claimed
-    answers: str  # JSON, as ``add_answers`` writes it
-    now: float  # seconds since 1970, by the clock of the database
-
-
 def has_any(db: Database) -> bool:
     """True if there are endpoints, in the settings of this release or of another."""
     return bool(db.fetch(HAS_ANY)[0][0])
@@ -216,16 +208,24 @@ def take_untold_cancels(db: Database, limit: int) -> list[UntoldCancel]:
     return [UntoldCancel(*row) for row in db.fetch(UNTOLD, {"limit": limit})]
 
 
-def write_answers(db: Database, worker: str) -> None:
-    """Add the answers to this process that are not written; if they cannot be, they
-    stay. Raises StoreUnavailable."""
-    if not (taken := endpoint_answers.take()):
-        return
-    try:
-        add_answers(db, taken, worker)
-    except StoreUnavailable:
-        endpoint_answers.give_back(taken)
-        raise
+class UnwrittenAnswers:
+    """The answers to this process that are not written."""
+
+    def __bool__(self) -> bool:
+        return bool(endpoint_answers)
+
+    def write(self, db: Database, worker: str) -> None:
+        """Add them; if they cannot be, they stay. Raises StoreUnavailable."""
+        if not (taken := endpoint_answers.take()):
+            return
+        try:
+            add_answers(db, taken, worker)
+        except StoreUnavailable:
+            endpoint_answers.give_back(taken)
+            raise
+
+
+unwritten_answers: Final = UnwrittenAnswers()
 
 
 def add_answers(db: Database, counts: Mapping[str, AnswerCount], worker: str) -> None:
@@ -270,6 +270,32 @@ def _answer_row(
     return {key: value for key, value in row.items() if value not in (None, "")}
 
 
-def summaries(db: Database) -> Sequence[EndpointSummary]:
-    """The endpoints, by name."""
-    return [EndpointSummary(*row) for row in db.fetch(SUMMARY)]
+def summaries(db: Database) -> Sequence[tuple[Any, ...]]:
+    """The endpoints, by name: the id of the row, the name, its number of jobs, seconds
+    since the oldest was claimed; JSON, as ``add_answers`` writes it, and the seconds
+    since 1970 by the clock of the database."""
+    return db.fetch(SUMMARY)
+
+
+HANDED_OVER: Final = gauge(
+    "jobqueue_handed_over_jobs",
+    "Running jobs that an endpoint has, and that hold no slot.",
+    Label("endpoint"),
+)
+ANSWERS: Final = counter(
+    "jobqueue_worker_endpoint_answers_total",
+    "Requests with a job that this host sent to an endpoint, by the class of the "
+    "answer, or what there was instead.",
+    Label("endpoint", known=lambda: conf.endpoints),
+    Label("answer", tuple(AnswerClass.values)),
+)
+
+
+def _samples(db: Database) -> Iterator[Sample]:
+    for _id, name, jobs, *_answers in summaries(db):
+        yield Sample(HANDED_OVER.name, jobs, (name,))
+
+
+METRICS: Final = RoomMetrics(
+    [HANDED_OVER], _samples, [ANSWERS], lambda: {ANSWERS.name: endpoint_answers.totals}
+)

@@ -7,38 +7,35 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.contrib.http.problems import Problem
-from django_jobqueue.domain.registry import registry
-from django_jobqueue.exceptions import InvalidResult
-from django_jobqueue.remote.held_attempts import (
+from django_jobqueue.contrib.remote import endpoint_rows
+from django_jobqueue.contrib.remote.held_attempts import (
     HeldAttempts,
     Reported,
     in_django,
     left_of,
 )
-from django_jobqueue.store import endpoint_rows
+from django_jobqueue.contrib.remote.remote_workers import HeldJob, RemoteWorker, held
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.exceptions import InvalidResult
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.queue.finish import Holder
-from django_jobqueue.store.remote_workers import HeldJob, RemoteWorker, held
 from django_jobqueue.store.rows import ClaimedJob
 
 # Between our looking and our writing an attempt is handed over, at most once.
 TRIES: Final = 3
 
-__all__ = ["Attempts", "Claim", "Reported", "end_delivered", "stale_fence"]
+
+def attempts_of(db: DjangoDatabase, worker: RemoteWorker) -> HeldAttempts:
+    """Those of one remote worker."""
+    holder = Holder(worker.id, worker.name, worker.release)
+    return HeldAttempts(in_django(db), holder, "remote worker")
 
 
-class Attempts(HeldAttempts):
-    """Ends attempts of one remote worker."""
-
-    def __init__(self, db: DjangoDatabase, worker: RemoteWorker) -> None:
-        holder = Holder(worker.id, worker.name, worker.release)
-        super().__init__(in_django(db), holder, "remote worker")
-
-    def end(self, held: HeldJob, reported: Reported) -> None:
-        """End this attempt as its worker says. Raises Problem: if the worker does not
-        hold the job any more, and for a result that cannot be stored."""
-        if not ended(self, held, reported):
-            raise stale_fence()
+def end(attempts: HeldAttempts, held: HeldJob, reported: Reported) -> None:
+    """End this attempt as its worker says. Raises Problem: if the worker does not hold
+    the job any more, and for a result that cannot be stored."""
+    if not _ended(attempts, held, reported):
+        raise stale_fence()
 
 
 class Claim(NamedTuple):
@@ -79,12 +76,12 @@ def end_delivered(
                 )
             by = Holder(holder.worker, holder.name, holder.release)
             attempts = HeldAttempts(in_django(db), by, "endpoint")
-            if ended(attempts, one, reported):
+            if _ended(attempts, one, reported):
                 return
     raise stale_fence()
 
 
-def ended(attempts: HeldAttempts, held: HeldJob, reported: Reported) -> bool:
+def _ended(attempts: HeldAttempts, held: HeldJob, reported: Reported) -> bool:
     """End this attempt; False if its holder does not hold it any more. Raises Problem
     for a result that cannot be stored."""
     try:

@@ -1,23 +1,26 @@
-"""Looks after handed-over jobs: ends those whose endpoints do not call back, and tells
-endpoints what is cancelled."""
+"""Declares endpoints, and looks after handed-over jobs: ends those whose endpoints do
+not call back, and tells endpoints what is cancelled."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
+from django_jobqueue.conf import conf
+from django_jobqueue.contrib.remote import delivery, endpoint_rows, remote_workers
+from django_jobqueue.contrib.remote.held_attempts import LATE, HeldAttempts, in_own
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.exceptions import NotDelivered, RemoteExtraMissing
+from django_jobqueue.host.maintenance.declarer import Step
 from django_jobqueue.processes.loop import Loop
-from django_jobqueue.remote import cancelling
-from django_jobqueue.remote.held_attempts import LATE, HeldAttempts, in_own
-from django_jobqueue.store import endpoint_rows, remote_workers
 from django_jobqueue.store.connection import Database, OwnConnection
 from django_jobqueue.store.queue.finish import Holder
+from django_jobqueue.store.queue.hand_over import declare_endpoints
 
 logger = logging.getLogger("django_jobqueue.remote")
 
@@ -30,6 +33,11 @@ def thread(
 ) -> EndpointWatch | None:
     """A watch, where some endpoint has jobs or may get some."""
     return EndpointWatch(connect("endpoints")) if endpoint_rows.has_any(db) else None
+
+
+def declared(db: Database) -> Sequence[Step]:
+    """The endpoints in the settings."""
+    return [("endpoints", list(conf.endpoints), partial(declare_endpoints, db))]
 
 
 class EndpointWatch(Loop):
@@ -84,7 +92,7 @@ class EndpointWatch(Loop):
                 )
                 continue
             try:
-                status = cancelling.send_cancel(declaration, cancel)
+                status = delivery.send_cancel(declaration, cancel)
             except (NotDelivered, RemoteExtraMissing) as error:
                 logger.warning(
                     "%s could not be notified that job %s is cancelled: %s",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Final
 from uuid import UUID
 
@@ -10,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Body, Path
 
 from django_jobqueue.conf import conf
-from django_jobqueue.contrib.http import schemas, worker_schemas
+from django_jobqueue.contrib.http import schemas
 from django_jobqueue.contrib.http.access import (
     caller_of,
     may_do,
@@ -28,33 +29,37 @@ from django_jobqueue.contrib.http.job_objects import (
 )
 from django_jobqueue.contrib.http.long_polls import long_poll
 from django_jobqueue.contrib.http.problems import Problem
-from django_jobqueue.contrib.http.remote_attempts import (
-    Attempts,
+from django_jobqueue.contrib.http.schemas import job_id
+from django_jobqueue.contrib.remote import remote_workers, worker_schemas
+from django_jobqueue.contrib.remote.held_attempts import Reported, told
+from django_jobqueue.contrib.remote.remote_attempts import (
     Claim,
-    Reported,
+    attempts_of,
+    end,
     end_delivered,
     stale_fence,
 )
-from django_jobqueue.contrib.http.remote_claims import Claims, lost
-from django_jobqueue.contrib.http.schemas import job_id
+from django_jobqueue.contrib.remote.remote_claims import Claims, lost
+from django_jobqueue.contrib.remote.remote_workers import (
+    HeldJob,
+    NewRemoteWorker,
+    RemoteWorker,
+)
 from django_jobqueue.domain import key_limits
 from django_jobqueue.domain.name_patterns import EVERY
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.exceptions import JobNotFound
 from django_jobqueue.execution.signal_sender import announce_rescued
 from django_jobqueue.operations.audit_log import record
-from django_jobqueue.remote.held_attempts import told
 from django_jobqueue.store import find as store_find
-from django_jobqueue.store import job_types, remote_workers, worker_rows
+from django_jobqueue.store import job_types, worker_rows
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.queue import reports, rescue
 from django_jobqueue.store.queue.reports import Report
 from django_jobqueue.store.queue.rescue import BATCH, Rescued
-from django_jobqueue.store.remote_workers import HeldJob, NewRemoteWorker, RemoteWorker
 from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.text.json_reading import object_of, read_json
 
-PERMISSION: Final = "jobqueue.work_remotely"
 POLL_SECONDS: Final = 20  # the `wait` that workers are advised to send
 PAUSE_SECONDS: Final = 2.0  # between claims that find nothing and do not wait
 LEFT: Final = "its remote worker left"
@@ -64,19 +69,19 @@ NO_RESCUER: Final = (
     "others. Start one, if only for another queue."
 )
 
+operation = partial(
+    endpoint, scope=Scope.WORK, permission="jobqueue.work_remotely", tag="workers"
+)
 WorkerId = Annotated[int, Path(ge=1, le=worker_schemas.BIGGEST)]
 ClaimBody = Annotated[worker_schemas.Claim | None, Body(None)]
 RenewalBody = Annotated[worker_schemas.Renewal | None, Body(None)]
 
 
-@endpoint(
+@operation(
     "POST",
     "/v1/workers",
-    scope=Scope.WORK,
-    permission=PERMISSION,
     answers={201: worker_schemas.RemoteWorker},
     problems=("job_type_not_found", "not_remote", "too_many_workers"),
-    tag="workers",
 )
 def register_worker(
     request: HttpRequest, body: worker_schemas.NewRemoteWorker
@@ -112,14 +117,11 @@ def register_worker(
     return answer(201, made)
 
 
-@endpoint(
+@operation(
     "POST",
     "/v1/workers/{worker}/claim",
-    scope=Scope.WORK,
-    permission=PERMISSION,
     answers={200: worker_schemas.ClaimedJobs},
     problems=("worker_lost",),
-    tag="workers",
 )
 def claim_jobs(request: HttpRequest, worker: WorkerId, body: ClaimBody) -> HttpResponse:
     """Claim jobs, the most urgent first; with `wait` as soon as there are some.
@@ -131,7 +133,7 @@ def claim_jobs(request: HttpRequest, worker: WorkerId, body: ClaimBody) -> HttpR
     owner = identity_of(caller_of(request))
     alive = _renewed(db, worker, owner)
     claims = Claims(db, alive, owner, lambda name, queue: may_do(request, name, queue))
-    Attempts(db, alive).end_late(remote_workers.held(db, worker))
+    attempts_of(db, alive).end_late(remote_workers.held(db, worker))
     jobs = claims.take(wanted.limit)
     has_waited = False
     if not jobs and wanted.wait and not alive.is_to_stop:
@@ -148,14 +150,11 @@ def claim_jobs(request: HttpRequest, worker: WorkerId, body: ClaimBody) -> HttpR
     return answer(200, claimed)
 
 
-@endpoint(
+@operation(
     "PUT",
     "/v1/workers/{worker}",
-    scope=Scope.WORK,
-    permission=PERMISSION,
     answers={200: worker_schemas.Renewed},
     problems=("worker_lost",),
-    tag="workers",
 )
 def renew_worker(
     request: HttpRequest, worker: WorkerId, body: RenewalBody
@@ -166,7 +165,7 @@ def renew_worker(
     progress = {parse_job_id(id): one for id, one in reported.progress.items()}
     alive = _renewed(db, worker, identity_of(caller_of(request)))
     held = remote_workers.held(db, worker)
-    held = Attempts(db, alive).end_late(held)
+    held = attempts_of(db, alive).end_late(held)
     if reported.running is not None:
         held = _without_missing(db, alive, held, running)
     _write_progress(db, alive, held, progress)
@@ -180,14 +179,11 @@ def renew_worker(
     return answer(200, renewed)
 
 
-@endpoint(
+@operation(
     "DELETE",
     "/v1/workers/{worker}",
-    scope=Scope.WORK,
-    permission=PERMISSION,
     answers={200: worker_schemas.Left},
     problems=("worker_lost",),
-    tag="workers",
 )
 def leave_worker(request: HttpRequest, worker: WorkerId) -> HttpResponse:
     """End a worker: its jobs go back to the queue, their attempts unspent.
@@ -205,17 +201,14 @@ def leave_worker(request: HttpRequest, worker: WorkerId) -> HttpResponse:
     return answer(200, worker_schemas.Left(released=len(rescued)))
 
 
-@endpoint(
+@operation(
     "POST",
     "/v1/jobs/{job_type}/{id}",
-    scope=Scope.WORK,
-    permission=PERMISSION,
     answers={200: worker_schemas.Accepted},
     problems=(
         *("invalid_prefix", "invalid_uuid", "worker_lost", "stale_fence"),
         "not_remote",
     ),
-    tag="workers",
 )
 def end_attempt(
     request: HttpRequest,
@@ -253,7 +246,7 @@ def end_attempt(
         held = remote_workers.held(db, worker.id, [key])
         if not any(may_end(one.job) and one.job.fence == body.fence for one in held):
             raise stale_fence()
-        Attempts(db, worker).end(held[0], _reported(body))
+        end(attempts_of(db, worker), held[0], _reported(body))
     if body.held_seconds is not None:
         details = {"job_type": job_type, "id": str(key), "seconds": body.held_seconds}
         record("hold", caller_of(request).name, 1, details)

@@ -14,10 +14,10 @@ from django.test import override_settings
 from django.utils import timezone
 
 from django_jobqueue import operations
+from django_jobqueue.contrib.remote.endpoint_watch import EndpointWatch
 from django_jobqueue.domain.retry_decision import StopReason
 from django_jobqueue.enqueueing.handler import Handler
 from django_jobqueue.exceptions import InvalidArguments
-from django_jobqueue.host.maintenance.endpoint_watch import EndpointWatch
 from django_jobqueue.models import (
     ArchivedJob,
     Failure,
@@ -32,7 +32,7 @@ from django_jobqueue.store.queue import rescue
 from django_jobqueue.store.rows import Job
 from django_jobqueue.testing import drain
 from tests.contrib.http.conftest import Program, problem, program  # noqa: F401
-from tests.remote.conftest import TYPE, EndpointServer, Reply
+from tests.contrib.remote.conftest import TYPE, EndpointServer, Reply
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven
 from tests.support.rows import counted
@@ -434,7 +434,7 @@ def test_the_row_of_an_endpoint_is_no_living_worker(
     assert worker_rows.ask(db, [row.pk], "drain") == []
     worker_rows.forget(db)
     assert Worker.objects.filter(pk=row.pk).exists()
-    assert JobType.objects.get(name=TYPE).handler.startswith("tests.remote.conftest:")
+    assert JobType.objects.get(name=TYPE).handler.endswith(f"remote.conftest:{TYPE}")
 
 
 def test_of_a_result_that_is_too_large_the_size_is_kept(

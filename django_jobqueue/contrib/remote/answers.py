@@ -1,11 +1,15 @@
-"""Decides what the answer of an endpoint comes to."""
+"""Decides what the answer of an endpoint comes to, and says why there was none."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from django_jobqueue.conf.endpoints import Endpoint
+from django_jobqueue.contrib.remote.endpoint_answers import AnswerClass
 from django_jobqueue.exceptions import EndpointError, Fail, Retry
 from django_jobqueue.execution.attempt_outcome import HandedOver
 from django_jobqueue.retries import retry_after
@@ -69,3 +73,49 @@ def _object(answer: Answer) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
+
+
+MOST_BYTES: Final = 300  # of a problem
+# What httpx has, by the names of its classes, since the extra may not be installed.
+_REPEATS_THE_ANSWER: Final = ("ProtocolError", "DecodingError")
+_BEFORE_IT_WAS_SENT: Final = ("ConnectError", "ProxyError", "UnsupportedProtocol")
+
+
+def class_of(error: BaseException) -> AnswerClass:
+    """What failed, by the errors that caused this one of httpx."""
+    if type(error).__name__.endswith("Timeout"):
+        return AnswerClass.TIMEOUT
+    for cause in _causes(error):
+        if isinstance(cause, ssl.SSLError):
+            return AnswerClass.TLS
+        if isinstance(cause, socket.gaierror):
+            return AnswerClass.NO_NAME
+        if isinstance(cause, ConnectionRefusedError):
+            return AnswerClass.REFUSED
+    is_unsent = type(error).__name__ in _BEFORE_IT_WAS_SENT
+    return AnswerClass.UNREACHABLE if is_unsent else AnswerClass.BROKEN
+
+
+def problem_of(error: BaseException, endpoint: Endpoint) -> str:
+    """What failed, as the error says, and nothing of what the endpoint sent."""
+    name = type(error).__name__
+    if name.endswith(_REPEATS_THE_ANSWER):
+        return name
+    secrets = [*endpoint.secrets, *(endpoint.auth or ())]
+    return clean(f"{name}: {error}".removesuffix(": "), MOST_BYTES, secrets)
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The error, and what it was raised from. Those of an attempt at several addresses
+    are in a group."""
+    seen: set[int] = set()
+    left = [error]
+    while left:
+        one = left.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield one
+        if isinstance(one, BaseExceptionGroup):
+            left += one.exceptions
+        left += [one.__cause__, one.__context__]

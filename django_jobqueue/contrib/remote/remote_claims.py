@@ -11,13 +11,15 @@ from typing import Any, Final
 from django.db import OperationalError, connections
 
 from django_jobqueue.conf import conf
-from django_jobqueue.contrib.http.lane_scans import LaneScans
 from django_jobqueue.contrib.http.long_polls import LongPoll
 from django_jobqueue.contrib.http.problems import Problem
-from django_jobqueue.contrib.http.remote_attempts import Attempts
-from django_jobqueue.contrib.http.waiting_workers import WaitingWorkers
+from django_jobqueue.contrib.remote import remote_workers
+from django_jobqueue.contrib.remote.lane_scans import LaneScans
+from django_jobqueue.contrib.remote.remote_attempts import attempts_of
+from django_jobqueue.contrib.remote.remote_workers import HeldJob, RemoteWorker
+from django_jobqueue.contrib.remote.waiting_workers import WaitingWorkers
 from django_jobqueue.processes.shared_listener import EVERYTHING, SharedListener
-from django_jobqueue.store import remote_workers, session, worker_rows
+from django_jobqueue.store import session, worker_rows
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.errors import is_contended
 from django_jobqueue.store.notify import News
@@ -30,7 +32,6 @@ from django_jobqueue.store.queue.keyed_turn import KeyTurns
 from django_jobqueue.store.queue.lane_turn import fill, turn_of
 from django_jobqueue.store.queue.lanes import Head, LaneMark
 from django_jobqueue.store.queue.limits_in_force import Limits, Overrides
-from django_jobqueue.store.remote_workers import HeldJob, RemoteWorker
 from django_jobqueue.store.rows import ClaimedJob, Lane
 from django_jobqueue.store.session import PINNED
 from django_jobqueue.workers.claiming.lane_order import LaneTurns
@@ -44,23 +45,24 @@ MOST_LANES: Final = 1_000  # of which it is known where the circle of keys goes 
 MOST_WALKS: Final = 10  # of a claim past keys without room; the next goes on there
 NO_LIMITS: Final = Overrides(None, None, None, None)
 
-_listener = SharedListener("remote workers", News.JOBS, News.BEHIND)
-_waiting = WaitingWorkers()
-_scans = LaneScans()
+_listener: SharedListener
+_waiting: WaitingWorkers
+_scans: LaneScans
 _key_turns: dict[Lane, KeyTurns] = {}
-_turns: LaneTurns | None = None
+_turns: LaneTurns | None
 
 
-def _reset_after_fork() -> None:
-    """In the child of a fork: the threads that listen, or hold a lock, do not exist
-    there."""
+def _reset() -> None:
+    """In the child of a fork, too: the threads that listen, or hold a lock, do not
+    exist there."""
     global _listener, _waiting, _scans, _turns
     _scans, _turns = LaneScans(), None
     _listener = SharedListener("remote workers", News.JOBS, News.BEHIND)
     _waiting = WaitingWorkers()
 
 
-os.register_at_fork(after_in_child=_reset_after_fork)
+_reset()
+os.register_at_fork(after_in_child=_reset)
 
 
 def lost() -> Problem:
@@ -214,18 +216,11 @@ class Claims:
 
     def _of_lane(self, lane: Lane, limits: Limits) -> Callable[[int], list[ClaimedJob]]:
         """The claim of this lane, within the limits of its type."""
-        db, id, marks, keys = (
-            self._db,
-            self._worker.id,
-            [LaneMark(lane)],
-            _keys_of(lane),
-        )
+        db, id, marks = self._db, self._worker.id, [LaneMark(lane)]
+        keys = _keys_of(lane)
         further = iter(range(MOST_WALKS))
         turn = turn_of(
-            lane,
-            limits,
-            keys,
-            may_go_on=lambda: next(further, None) is not None,
+            lane, limits, keys, may_go_on=lambda: next(further, None) is not None
         )
 
         def claim_some(room: int) -> list[ClaimedJob]:
@@ -284,4 +279,4 @@ class Claims:
         held = remote_workers.held(self._db, self._worker.id, ids)
         order = {id: place for place, id in enumerate(ids)}
         held.sort(key=lambda one: order[one.job.id])
-        return Attempts(self._db, self._worker).end_unstartable(held)
+        return attempts_of(self._db, self._worker).end_unstartable(held)

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 from django_jobqueue.conf import conf
+from django_jobqueue.contrib.remote.remote_workers import HeldJob
 from django_jobqueue.domain.arguments import from_json, result_to_json
 from django_jobqueue.domain.failures import MESSAGE_LENGTH, Failure
 from django_jobqueue.domain.fingerprints import CLASS_LENGTH, Fingerprint, template_of
@@ -26,7 +27,6 @@ from django_jobqueue.store.connection import Database, DjangoDatabase, OwnConnec
 from django_jobqueue.store.queue import finish, finish_unsuccessful
 from django_jobqueue.store.queue.finish import Finished, Holder
 from django_jobqueue.store.queue.holds import Hold, hold
-from django_jobqueue.store.remote_workers import HeldJob
 from django_jobqueue.text.json_reading import read_json
 from django_jobqueue.text.redaction import Secrets, mask_text, secrets_in
 from django_jobqueue.text.sanitizing import clean
@@ -53,12 +53,8 @@ class Reported(NamedTuple):
     holds: bool = False  # so long, what shares the rate of the job, too
 
 
-class Transactions(Protocol):
-    """Does something in one transaction, with its connection."""
-
-    def __call__(self, work: Callable[[Database], bool]) -> bool:
-        """Return what ``work`` returns."""
-        ...
+# Do something in one transaction, with its connection; return what that returns.
+Transactions = Callable[[Callable[[Database], bool]], bool]
 
 
 def in_django(db: DjangoDatabase) -> Transactions:

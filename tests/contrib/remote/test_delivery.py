@@ -20,12 +20,12 @@ from django.utils import timezone
 
 from django_jobqueue import Rate, operations
 from django_jobqueue.conf import conf
+from django_jobqueue.contrib.remote import clients, delivery
 from django_jobqueue.enqueueing.handler import Handler
 from django_jobqueue.models import ArchivedJob, Failure, FailureGroup, QueuedJob
-from django_jobqueue.remote import clients, delivery
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase
-from tests.remote.conftest import SECRETS, TYPE, EndpointServer, Received, Reply
+from tests.contrib.remote.conftest import SECRETS, TYPE, EndpointServer, Received, Reply
 from tests.support.hand_driven import HandDriven
 
 Declare = Callable[..., Handler[..., Any]]

@@ -1,4 +1,5 @@
-"""Delivers jobs to endpoints: the handler of every ``remote_job(endpoint=…)``."""
+"""Delivers jobs to endpoints, the handler of every ``remote_job(endpoint=…)``; and
+tells them that a job which they have is not wanted any more."""
 
 from __future__ import annotations
 
@@ -16,8 +17,20 @@ from django.urls import NoReverseMatch, reverse
 
 from django_jobqueue.conf import conf
 from django_jobqueue.conf.endpoints import Endpoint
+from django_jobqueue.contrib.remote import clients
+from django_jobqueue.contrib.remote.answers import (
+    BUSY,
+    Answer,
+    class_of,
+    problem_of,
+    result_of,
+)
+from django_jobqueue.contrib.remote.endpoint_answers import (
+    EndpointAnswer,
+    endpoint_answers,
+)
+from django_jobqueue.contrib.remote.endpoint_rows import UntoldCancel
 from django_jobqueue.domain.context import Context, current_job
-from django_jobqueue.domain.endpoint_answers import EndpointAnswer, endpoint_answers
 from django_jobqueue.domain.log_events import Event
 from django_jobqueue.domain.policy import attempts_left
 from django_jobqueue.domain.registry import Declaration
@@ -26,9 +39,6 @@ from django_jobqueue.domain.webhooks import signed
 from django_jobqueue.exceptions import NotDelivered, RemoteExtraMissing
 from django_jobqueue.execution.attempt_outcome import HandedOver
 from django_jobqueue.observers import TRACE
-from django_jobqueue.remote.answers import BUSY, Answer, result_of
-from django_jobqueue.remote.clients import client_of
-from django_jobqueue.remote.transport_errors import class_of, problem_of
 from django_jobqueue.retries import retry_after
 
 if TYPE_CHECKING:
@@ -41,6 +51,8 @@ CALLBACK: Final = "jobqueue_http:end_attempt"
 USER_AGENT: Final = "django-jobqueue"
 SENDING: Final = ".send_request_headers.started"  # as httpx traces a request
 SECRET: Final = ("authorization", "webhook-signature")  # headers
+
+clients.load()
 
 
 async def deliver(declaration: Declaration) -> Any:
@@ -132,7 +144,7 @@ async def _post(
 ) -> Answer:
     """Send this once. Raises NotDelivered and HandedOver."""
     try:
-        client = await client_of(endpoint)
+        client = await clients.client_of(endpoint)
     except RemoteExtraMissing as error:
         raise NotDelivered(str(error)) from None
     import httpx
@@ -232,3 +244,27 @@ def _log_handed_over(context: Context, endpoint: str, why: str) -> None:
         why,
         extra={"event": Event.ATTEMPT_HANDED_OVER, "endpoint": endpoint},
     )
+
+
+def send_cancel(declaration: Declaration, cancel: UntoldCancel) -> int:
+    """Send ``DELETE`` for the job; return the status of the answer, which changes
+    nothing. Raises NotDelivered and RemoteExtraMissing."""
+    endpoint = endpoint_of(declaration.endpoint)
+    body = json.dumps(
+        {
+            "id": f"job_{cancel.id}",
+            "attempt": cancel.attempt,
+            "fence": cancel.fence,
+            "job_type": cancel.job_type,
+        }
+    ).encode()
+    url = url_of(endpoint, declaration, cancel.id)
+    with clients.sync_client(endpoint) as client:
+        import httpx
+
+        headers = headers_of(endpoint, cancel.id, body)
+        try:
+            with client.stream("DELETE", url, headers=headers, content=body) as answer:
+                return int(answer.status_code)
+        except httpx.TransportError as error:
+            raise NotDelivered(f"{type(error).__name__}: {error}") from None

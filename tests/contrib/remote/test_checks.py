@@ -10,9 +10,9 @@ from django.core.checks import CheckMessage
 from django.test import override_settings
 
 from django_jobqueue import remote_job
-from django_jobqueue.checks import endpoints
 from django_jobqueue.checks.project_settings import check_settings
 from django_jobqueue.conf import conf
+from django_jobqueue.contrib.remote import checks
 from django_jobqueue.domain.registry import registry
 from tests.checks.messages import only
 from tests.support.tables import differing
@@ -23,7 +23,7 @@ GOOD: dict[str, Any] = {"url": "https://x.example/s3cret/", "secrets": [SECRET]}
 
 def found(value: Any, **others: Any) -> list[CheckMessage]:
     with override_settings(JOBQUEUE={"ENDPOINTS": value, **others}):
-        return [*check_settings(None), *endpoints.check_endpoints(None)]
+        return [*check_settings(None), *checks.check_endpoints(None)]
 
 
 @pytest.fixture
@@ -93,6 +93,6 @@ def test_e060_e061_w060_what_job_types_of_endpoints_need(
     only(found({}, **site), "E060", "The endpoints are: none.")
     assert found({"shipping": GOOD}, **site) == []
     only(found({"shipping": GOOD}), "W060")
-    monkeypatch.setattr(endpoints, "is_installed", lambda: False)
+    monkeypatch.setattr(checks, "is_installed", lambda: False)
     install = 'pip install "django-jobqueue[remote]"'
     only(found({"shipping": GOOD}, **site), "E061", install)

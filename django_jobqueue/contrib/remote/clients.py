@@ -45,21 +45,15 @@ async def client_of(endpoint: Endpoint) -> httpx.AsyncClient:
     """The client of this endpoint in this event loop. Raises RemoteExtraMissing."""
     of_loop = _clients.setdefault(asyncio.get_running_loop(), {})
     if endpoint not in of_loop:
-        client = async_client(endpoint)
+        client: httpx.AsyncClient = _httpx().AsyncClient(**_options(endpoint))
         closing = _close_with_loop(client)
         await anext(closing)
         of_loop[endpoint] = (client, closing)
     return of_loop[endpoint][0]
 
 
-def async_client(endpoint: Endpoint) -> httpx.AsyncClient:
-    """A new client. Raises RemoteExtraMissing."""
-    client: httpx.AsyncClient = _httpx().AsyncClient(**_options(endpoint))
-    return client
-
-
 def sync_client(endpoint: Endpoint) -> httpx.Client:
-    """The same for sync code."""
+    """A new client for sync code. Raises RemoteExtraMissing."""
     client: httpx.Client = _httpx().Client(**_options(endpoint))
     return client
 
