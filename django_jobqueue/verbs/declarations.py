@@ -76,6 +76,7 @@ class Verb(NamedTuple):
     summary: str
     done: str  # to the rows: paused
     description: str = ""
+    of_one: str = ""  # the summary of its HTTP route, which does it to one row
     doing: str = ""  # the title of a progress bar: Pausing
     arguments: Sequence[Argument] = ()
     scope: str = "operate"  # of a token of the HTTP API

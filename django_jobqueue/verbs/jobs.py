@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
+from uuid import UUID
 
 from django_jobqueue import operations
 from django_jobqueue.domain.states import (
@@ -13,9 +14,18 @@ from django_jobqueue.domain.states import (
 )
 from django_jobqueue.operations.checks import EXPIRIES
 from django_jobqueue.search.selection import Term
+from django_jobqueue.store.control.cancel import Cancelled
 from django_jobqueue.store.control.prune import BATCH
 from django_jobqueue.text.durations import TIMES
 from django_jobqueue.verbs.declarations import Argument, On, Takes, Verb, flag, group
+
+
+def changed_ids(done: Any) -> list[UUID]:
+    """The jobs to which it was done, by what the function of a verb returned."""
+    if isinstance(done, Cancelled):
+        return [*done.archived, *done.asked]
+    return [getattr(one, "id", one) for one in done]
+
 
 FILTERS: Final = ("where", "type", "queue", "older_than", "group")
 WAITING: Final = (Term("statuses", (QueuedStatus.QUEUED,)),)
@@ -44,6 +54,7 @@ CANCEL: Final = Verb(
     not_done="was {status} too late to be cancelled; try again.",
     bulk=BulkKind.CANCEL,
     filters=("where", "type", "queue", "status", "older_than", "group"),
+    of_one="Cancel a waiting job, or ask a running one to stop.",
     description="""\
 Cancel jobs. Queued ones are archived as cancelled at once; running ones are
 asked to stop, and archived as cancelled when they do.
@@ -71,6 +82,7 @@ RUN_NOW: Final = Verb(
     bulk=BulkKind.RUN_NOW,
     applies=WAITING,
     filters=FILTERS,
+    of_one="Let a waiting job run now.",
     description="""\
 Let jobs that wait for their time, or for their next attempt, run now. Attempts
 and expiry stay as they are.
@@ -127,6 +139,7 @@ FAIL: Final = Verb(
     not_done=ONLY_WAITING,
     applies=WAITING,
     filters=FILTERS,
+    of_one="Archive a waiting job as failed.",
     description="""\
 Archive waiting jobs as failed, even with attempts left. Running jobs are left
 alone: cancel them.
@@ -254,6 +267,7 @@ RELEASE: Final = Verb(
     "instead.",
     applies=(Term("state", "lapsed"),),
     filters=FILTERS,
+    of_one="Take a running job from a dead worker.",
     description="""\
 Take running jobs from dead workers at once, before a living host rescues them.
 They wait again, with one more crash; those of at-most-once types are archived

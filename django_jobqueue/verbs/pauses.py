@@ -15,6 +15,7 @@ PAUSE: Final = Verb(
     right="pause_jobtype",
     summary="Pause job types, or queues.",
     done="paused",
+    of_one="Stop the claiming of a job type; what runs goes on.",
     arguments=(
         Argument("reason", "Shown with the pause.", default=""),
         Argument("resume_at", "The pause ends by itself", Takes.END),
@@ -35,6 +36,7 @@ RESUME: Final = Verb(
     right="pause_jobtype",
     summary="Resume paused job types, or queues.",
     done="resumed",
+    of_one="Let a job type be claimed again.",
     description="""\
 Resume job types, or with --queue queues: their jobs are claimed again at once.
 
@@ -44,7 +46,13 @@ Resume job types, or with --queue queues: their jobs are claimed again at once.
 
 PAUSE_QUEUE, RESUME_QUEUE = (
     verb._replace(
-        function=partial(verb.function, queues=True), on=On.QUEUE, right="pause_queue"
+        function=partial(verb.function, queues=True),
+        on=On.QUEUE,
+        right="pause_queue",
+        of_one=of_one,
     )
-    for verb in (PAUSE, RESUME)
+    for verb, of_one in (
+        (PAUSE, "Stop the claiming from a queue; what runs goes on."),
+        (RESUME, "Let a queue be claimed from again."),
+    )
 )

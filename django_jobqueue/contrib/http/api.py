@@ -13,6 +13,7 @@ from ninja.parser import Parser
 import django_jobqueue
 from django_jobqueue import rooms
 from django_jobqueue.contrib.http import (
+    declared_verbs,
     enqueue_routes,
     job_routes,
     list_routes,
@@ -31,6 +32,7 @@ from django_jobqueue.exceptions import UnknownJobType
 
 # Imported, so that their operations register.
 ROUTES: Final = (
+    declared_verbs,
     enqueue_routes,
     job_routes,
     list_routes,

@@ -193,18 +193,6 @@ class Jobs(BaseModel):
     cursor: str | None = Field(description="Of the next page; null after the last one.")
 
 
-class Reason(Body):
-    """Why it is done."""
-
-    reason: Text | None = Field(None, max_length=1_000)
-
-
-class Pause(Reason):
-    """Why, and until when."""
-
-    resume_at: Moment | None = Field(None, description="The pause ends by itself.")
-
-
 class Paused(BaseModel):
     """A queue or job type."""
 

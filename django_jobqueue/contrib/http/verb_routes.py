@@ -1,4 +1,4 @@
-"""Operators' actions on one job."""
+"""Replay one job, and change it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from django_jobqueue.contrib.http.access import (
     VIEW,
     caller_of,
     may_do,
-    may_read,
     may_read_data,
     refused,
 )
@@ -27,21 +26,19 @@ from django_jobqueue.contrib.http.idempotency import KEY_HEADER, id_of_key
 from django_jobqueue.contrib.http.job_objects import (
     contents_of,
     job_object,
-    parse_job_id,
 )
 from django_jobqueue.contrib.http.option_bounds import check_bounds
 from django_jobqueue.contrib.http.problems import Problem
 from django_jobqueue.domain.arguments import to_json
-from django_jobqueue.exceptions import JobChanged, JobNotFound
+from django_jobqueue.exceptions import JobChanged
 from django_jobqueue.store.rows import Job
 from django_jobqueue.text.redaction import MASK
-from django_jobqueue.verbs.jobs import CANCEL, REPLAY, RESCHEDULE, RUN_NOW
+from django_jobqueue.verbs.jobs import REPLAY, RESCHEDULE
 
 EDIT: Final = "jobqueue.edit_job_data"
 ONE: Final = ("invalid_prefix", "invalid_uuid", "job_not_found")
 
 Replay = Annotated[schemas.Replay | None, Body(None)]
-Reason = Annotated[schemas.Reason | None, Body(None)]
 
 
 @does(
@@ -70,36 +67,6 @@ def replay_of_type(
     return _replay(request, id, job_type, body)
 
 
-@does(
-    CANCEL,
-    "/v1/jobs/{id}/cancel",
-    answers={200: schemas.Job},
-    problems=(*ONE, "not_queued"),
-)
-def cancel(request: HttpRequest, id: schemas.PathId, body: Reason) -> HttpResponse:
-    """Cancel a waiting job, or ask a running one to stop."""
-    job, by = _job(request, id), caller_of(request).name
-    reason = (body and body.reason) or ""
-    done = operations.cancel(job.id, reason=reason, by=by)
-    if not (done.archived or done.asked):
-        raise _not_queued(job.id)
-    return _shown(request, 200, job.id)
-
-
-@does(
-    RUN_NOW,
-    "/v1/jobs/{id}/run-now",
-    answers={200: schemas.Job},
-    problems=(*ONE, "not_queued"),
-)
-def run_now(request: HttpRequest, id: schemas.PathId) -> HttpResponse:
-    """Let a waiting job run now."""
-    job = _job(request, id)
-    if not operations.run_now(job.id, by=caller_of(request).name):
-        raise _not_queued(job.id)
-    return _shown(request, 200, job.id)
-
-
 @endpoint(
     "PATCH",
     "/v1/jobs/{job_type}/{id}",
@@ -118,7 +85,7 @@ def change_job(
 
     With `if_data` nothing is changed if the job has other data by now.
     """
-    job = _job(request, id, job_type)
+    job = job_of(request, id, job_type)
     moves = body.moves()
     if body.data is None and not moves:
         raise Problem("missing_parameter", "data, run_after, priority or queue")
@@ -130,8 +97,8 @@ def change_job(
         if body.data is not None:
             _edit(request, job, body, by)
         if moves and not operations.reschedule(job.id, **moves, by=by):
-            raise _not_queued(job.id)
-    return _shown(request, 200, job.id)
+            raise not_queued(job.id)
+    return answer(200, shown_job(request, job.id), partial=True)
 
 
 def _edit(request: HttpRequest, job: Job, body: schemas.Changes, by: str) -> None:
@@ -159,7 +126,7 @@ def _check_edit(request: HttpRequest, job_type: str, queue: str, data: Any) -> N
 def _replay(
     request: HttpRequest, id: str, job_type: str | None, body: schemas.Replay | None
 ) -> HttpResponse:
-    job = _job(request, id, job_type)
+    job = job_of(request, id, job_type)
     options: dict[str, Any] = {} if body is None else body.options()
     queue = options.get("queue") or job.queue
     if not may_do(request, job.job_type, queue):
@@ -174,7 +141,7 @@ def _replay(
     return answer(201, job_object(made, caller), partial=True)
 
 
-def _job(request: HttpRequest, id: str, job_type: str | None = None) -> Job:
+def job_of(request: HttpRequest, id: str, job_type: str | None = None) -> Job:
     """The job, to which the caller may do this. Raises JobNotFound, Problem."""
     job = operations.get_job(parse_job_id(id))
     if job_type is not None and job.job_type != job_type:
@@ -186,11 +153,12 @@ def _job(request: HttpRequest, id: str, job_type: str | None = None) -> Job:
     raise JobNotFound(job.id)  # as if there were none
 
 
-def _shown(request: HttpRequest, status: int, id: UUID) -> HttpResponse:
-    job = operations.get_job(id)
-    return answer(status, job_object(job, caller_of(request)), partial=True)
+def shown_job(request: HttpRequest, id: UUID) -> schemas.Job:
+    """The job as it is now, as this caller may see it."""
+    return job_object(operations.get_job(id), caller_of(request))
 
 
-def _not_queued(id: UUID) -> Problem:
+def not_queued(id: UUID) -> Problem:
+    """The answer about a job that does not wait."""
     status = operations.get_job(id).status
     return Problem("not_queued", f"The job is {status}.")

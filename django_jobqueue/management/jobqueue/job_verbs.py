@@ -134,9 +134,8 @@ class JobVerb(VerbCommand):
     ) -> tuple[list[UUID], list[UUID]]:
         """Do it; the jobs that were changed, and those of them that will stop."""
         done = self.verb.function(ids, by=by(), **how)
-        if isinstance(done, Cancelled):
-            return [*done.archived, *done.asked], done.asked
-        return [getattr(one, "id", one) for one in done], []
+        asked = done.asked if isinstance(done, Cancelled) else []
+        return jobs.changed_ids(done), asked
 
     def _running(self, ids: Sequence[UUID]) -> list[UUID]:
         if self.verb.applies:

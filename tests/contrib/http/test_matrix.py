@@ -57,6 +57,8 @@ OPERATIONS = {
     ),
     "POST /v1/jobs/{id}/cancel": ("operate", "cancel_queuedjob view_queuedjob"),
     "POST /v1/jobs/{id}/run-now": ("operate", "reschedule_queuedjob view_queuedjob"),
+    "POST /v1/jobs/{id}/fail": ("operate", "cancel_queuedjob view_queuedjob"),
+    "POST /v1/jobs/{id}/release": ("operate", "release_queuedjob view_queuedjob"),
     "POST /v1/jobs/{job_type}/pause": ("operate", "pause_jobtype view_jobtype"),
     "POST /v1/jobs/{job_type}/resume": ("operate", "pause_jobtype view_jobtype"),
     "POST /v1/queues/{queue}/pause": ("operate", "pause_queue view_queue"),
@@ -90,6 +92,7 @@ BODIES: dict[str, Any] = {
     "PUT /v1/jobs/{job_type}/{id}": {"data": {"a": 1}},
     "POST /v1/jobs/{job_type}": {"jobs": [{"data": {"a": 1}}]},
     "PATCH /v1/jobs/{job_type}/{id}": {"priority": 1},
+    "POST /v1/jobs/{id}/fail": {"reason": "no such order"},
     "POST /v1/operations": {"kind": "cancel", "where": "", "dry_run": True},
 }
 # What the caller has done before, or what the scene does not have.

@@ -21,8 +21,10 @@ from django_jobqueue.models import (
 )
 from django_jobqueue.operations import bulk
 from django_jobqueue.store import find as store_find
+from django_jobqueue.store.connection import DjangoDatabase
 from tests.contrib.http.conftest import Program, problem
 from tests.sample import jobs
+from tests.store.rows import register
 from tests.support.hand_driven import HandDriven
 from tests.support.rows import queued
 
@@ -154,6 +156,29 @@ def test_a_waiting_job_is_cancelled_run_now_or_changed(
     problem(billing.send("PATCH", path, {"data": {"a": 1}}), 409, "not_queued")
     acts = set(AuditEntry.objects.values_list("verb", "by"))
     assert {("run now", "token program-0"), ("edit data", "token program-0")} <= acts
+
+
+def test_a_waiting_job_is_failed_and_a_running_one_released_if_its_worker_died(
+    billing: Program,
+) -> None:
+    waiting, lost, held = (jobs.add.enqueue(a=n).id for n in range(3))
+    for id, lease in ((lost, -60.0), (held, 60.0)):
+        worker = register(DjangoDatabase(), f"host:{id}", lease=lease)
+        QueuedJob.objects.filter(pk=id).update(
+            status="running", worker_id=worker, started_at=timezone.now(), attempts=1
+        )
+    path = f"/jobs/job_{waiting}/fail"
+    for body in (None, {}, {"reason": ""}):
+        problem(billing.send("POST", path, body), 400, "missing_parameter")
+    sent = billing.send("POST", path, {"reason": "no such order"}).json()
+    assert (sent["status"], sent["error_message"]) == ("failed", "no such order")
+    problem(billing.send("POST", path, {"reason": "again"}), 409, "not_queued")
+    sent = billing.send("POST", f"/jobs/job_{lost}/release").json()
+    assert sent["status"] == "queued"
+    problem(billing.send("POST", f"/jobs/job_{held}/release"), 409, "not_queued")
+    assert QueuedJob.objects.get(pk=held).status == "running"
+    other = billing.send("POST", f"/jobs/job_{held}/fail", {"reason": "x"})
+    problem(other, 409, "not_queued")
 
 
 def test_job_types_and_queues_are_paused_and_resumed(
