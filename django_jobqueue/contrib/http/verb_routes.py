@@ -17,6 +17,7 @@ from django_jobqueue.contrib.http.access import (
     VIEW,
     caller_of,
     may_do,
+    may_read,
     may_read_data,
     refused,
 )
@@ -26,11 +27,12 @@ from django_jobqueue.contrib.http.idempotency import KEY_HEADER, id_of_key
 from django_jobqueue.contrib.http.job_objects import (
     contents_of,
     job_object,
+    parse_job_id,
 )
 from django_jobqueue.contrib.http.option_bounds import check_bounds
 from django_jobqueue.contrib.http.problems import Problem
 from django_jobqueue.domain.arguments import to_json
-from django_jobqueue.exceptions import JobChanged
+from django_jobqueue.exceptions import JobChanged, JobNotFound
 from django_jobqueue.store.rows import Job
 from django_jobqueue.text.redaction import MASK
 from django_jobqueue.verbs.jobs import REPLAY, RESCHEDULE
