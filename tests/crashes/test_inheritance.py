@@ -191,7 +191,7 @@ def check_output(host: Host) -> None:
 ROWS: dict[str, Callable[[Host], None]] = {
     "context variables, language, time zone": check_contexts,
     "clients of Django's caches": check_caches,
-    "signals of ours that wait for their receivers": check_signals_of_ours,
+    "our signals that wait for their receivers": check_signals_of_ours,
     "locks that another thread holds": check_locks,
     "leases by name": check_leases,
     "handlers of signals": check_handlers_of_signals,
@@ -199,7 +199,7 @@ ROWS: dict[str, Callable[[Host], None]] = {
     "`random`, ids": check_randomness,
     "session, process group": check_sessions,
     "open files": check_files,
-    "what was printed, and what a log handler keeps back": check_output,
+    "buffered output and log records": check_output,
 }
 
 
@@ -207,7 +207,8 @@ def test_a_worker_has_of_its_supervisor_what_the_page_says(
     runworkers: Start, tmp_path: Path
 ) -> None:
     page = pages()["docs/explanation/architecture.md"]
-    table = page.partition("### What a fork inherits")[2].partition("\n\nThreads")[0]
+    section = page.partition("### What a fork inherits")[2]
+    table = section[section.index("\n|") :].partition("\n\n")[0]
     found = re.findall(r"^\| (.+?) \|", table, re.M)[2:]
     assert sorted(found) == sorted([*CONNECTIONS, *ROWS])
 

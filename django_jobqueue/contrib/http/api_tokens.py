@@ -45,7 +45,8 @@ RIGHTS: Final[Mapping[Scope, Sequence[str]]] = {
     Scope.READ_DATA: (*_READ, "view_job_data"),
     Scope.OPERATE: (
         *("cancel_queuedjob", "edit_job_data", "pause_jobtype", "pause_queue"),
-        *("prune_archivedjob", "replay_archivedjob", "reschedule_queuedjob"),
+        *("prune_archivedjob", "release_queuedjob", "replay_archivedjob"),
+        "reschedule_queuedjob",
         *("start_bulkoperation", "unbounded_bulkoperation", "view_archivedjob"),
         *("view_bulkoperation", "view_jobtype", "view_queue", "view_queuedjob"),
     ),
