@@ -17,6 +17,7 @@ PARTIAL: dict[tuple[str, str], str] = {
     ("admin/work/work_progress.py", "WorkState"): "the style of others is their name",
     ("admin/bulk/bulk_progress.py", "ReplayExpiry"): "a new one is shown as a moment",
     ("contrib/http/declared_verbs.py", "On"): "others have no routes yet",
+    ("contrib/http/endpoint.py", "On"): "others have no routes yet",
     ("contrib/http/declared_verbs.py", "Takes"): "of what their verbs take",
     ("contrib/http/endpoint.py", "On"): "verbs of the others have no routes",
     ("backends/results.py", "ArchivedStatus"): "exceptions where a handler has none",

@@ -13,16 +13,12 @@ from pydantic import BaseModel, Field, create_model
 
 from django_jobqueue.contrib.http import schemas
 from django_jobqueue.contrib.http.access import (
-    VIEW,
-    VIEW_QUEUE,
-    VIEW_TYPE,
     caller_of,
     may_do,
     refused,
     require,
 )
-from django_jobqueue.contrib.http.api_tokens import Scope
-from django_jobqueue.contrib.http.endpoint import answer, endpoint
+from django_jobqueue.contrib.http.endpoint import answer, does
 from django_jobqueue.contrib.http.problems import Problem
 from django_jobqueue.contrib.http.verb_routes import job_of, not_queued, shown_job
 from django_jobqueue.verbs import jobs, pauses
@@ -46,7 +42,6 @@ class Rows(NamedTuple):
     path: str
     name: str  # of the part of the path that names a row
     type: Any  # of that part
-    view: str  # the right to see them
     tag: str
     answers: type[BaseModel]
     # What the function is called with. Raises Problem where the caller may not do it.
@@ -81,18 +76,33 @@ def _paused(request: HttpRequest, name: str, verb: Verb) -> BaseModel:
 
 ROWS: Final = {
     On.QUEUED_JOB: Rows(
-        *("/v1/jobs/{id}", "id", schemas.PathId, VIEW, "jobs", schemas.Job),
-        *(_job, _shown_job),
+        path="/v1/jobs/{id}",
+        name="id",
+        type=schemas.PathId,
+        tag="jobs",
+        answers=schemas.Job,
+        reach=_job,
+        shown=_shown_job,
         problems=("invalid_prefix", "invalid_uuid", "job_not_found", "not_queued"),
     ),
     On.JOB_TYPE: Rows(
-        *("/v1/jobs/{job_type}", "job_type", schemas.PathName, VIEW_TYPE),
-        *("job types", schemas.Paused, _job_type, _paused),
+        path="/v1/jobs/{job_type}",
+        name="job_type",
+        type=schemas.PathName,
+        tag="job types",
+        answers=schemas.Paused,
+        reach=_job_type,
+        shown=_paused,
         problems=("job_type_not_found",),
     ),
     On.QUEUE: Rows(
-        *("/v1/queues/{queue}", "queue", schemas.PathName, VIEW_QUEUE),
-        *("queues", schemas.Paused, _queue, _paused),
+        path="/v1/queues/{queue}",
+        name="queue",
+        type=schemas.PathName,
+        tag="queues",
+        answers=schemas.Paused,
+        reach=_queue,
+        shown=_paused,
     ),
 }
 
@@ -125,11 +135,9 @@ def _register(verb: Verb) -> None:
             for name, type_ in parameters.items()
         ]
     )
-    endpoint(
-        "POST",
+    does(
+        verb,
         f"{rows.path}/{verb.name}",
-        scope=Scope(verb.scope),
-        permission=(f"jobqueue.{verb.right}", rows.view),
         answers={200: rows.answers},
         problems=rows.problems,
         tag=rows.tag,
