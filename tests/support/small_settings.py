@@ -8,6 +8,7 @@ INSTALLED_APPS = [
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django_jobqueue",
+    "django_jobqueue.contrib.leases",
     "tests.sample",
 ]
 MIDDLEWARE: list[str] = []
