@@ -19,7 +19,6 @@ PARTIAL: dict[tuple[str, str], str] = {
     ("contrib/http/declared_verbs.py", "On"): "others have no routes yet",
     ("contrib/http/endpoint.py", "On"): "others have no routes yet",
     ("contrib/http/declared_verbs.py", "Takes"): "of what their verbs take",
-    ("contrib/http/endpoint.py", "On"): "verbs of the others have no routes",
     ("backends/results.py", "ArchivedStatus"): "exceptions where a handler has none",
     ("backends/task_runner.py", "Verb"): "the same",
     ("execution/immediate.py", "Verb"): "those after which no attempt follows",
