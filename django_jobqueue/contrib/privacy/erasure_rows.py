@@ -74,6 +74,7 @@ class Erasure(NamedTuple):
     passes: int
     position: Position
     created_by: str
+    created_at: datetime
     finished_at: datetime | None
     job_id: UUID | None
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from datetime import datetime
-from typing import Any, Final, NamedTuple
+from contextlib import contextmanager
+from typing import Any, Final
 
 from django.core.management.base import CommandError
 
@@ -39,15 +39,8 @@ from django_jobqueue.verbs.declarations import Argument
 MOST_LISTED: Final = 100
 
 
-class Listed(NamedTuple):
-    """An erasure, and when it was made."""
-
-    of: Erasure
-    created_at: datetime | None = None
-
-
-def _if_done(name: str, none: str | None = None) -> Callable[[Listed], Any]:
-    return lambda one: getattr(one.of, name) if one.of.act else none
+def _if_done(name: str, none: str | None = None) -> Callable[[Erasure], Any]:
+    return lambda one: getattr(one, name) if one.act else none
 
 
 ERASURES: Final = Listing(
@@ -55,15 +48,15 @@ ERASURES: Final = Listing(
         Column("erasure", "Erasure", value=_if_done("id")),
         Column("act", "Act", value=_if_done("act", "find")),
         Column("state", "State", value=_if_done("state")),
-        *only_json("key fingerprint total examined", "of"),
-        Column("rows", value="of.rows", note="by table"),
-        Column("changed", value="of.changed", note="by table"),
-        Column("", "Rows", NUMBER, "of.all_changed"),
-        Column("remaining", value="of.remaining", note="by reason"),
-        *only_json("passes reason", "of"),
-        Column("by", "By", Type(str), "of.created_by", breaks=True),
+        *only_json("key fingerprint total examined"),
+        Column("rows", value="rows", note="by table"),
+        Column("changed", value="changed", note="by table"),
+        Column("", "Rows", NUMBER, "all_changed"),
+        Column("remaining", value="remaining", note="by reason"),
+        *only_json("passes reason"),
+        Column("by", "By", Type(str), "created_by", breaks=True),
         Column("", "Created", MOMENT, "created_at"),
-        *only_json("finished_at", "of"),
+        *only_json("finished_at"),
     ),
     "Nothing was erased.",
 )
@@ -123,7 +116,7 @@ steps; finished steps stay."""
             _list(console)
             return
         value = _value(words)
-        with _Draft(value, options["key"]) as draft:
+        with _draft(value, options["key"]) as draft:
             if verb != "find":
                 _erase(console, options, draft, ErasureAct(verb))
             erasure = personal_data.get(draft.id)
@@ -131,17 +124,14 @@ steps; finished steps stay."""
             _show(console, erasure, earlier)
 
 
-class _Draft:
+@contextmanager
+def _draft(value: str, key: str) -> Iterator[Erasure]:
     """A draft that is counted; unless it is started, nothing of it stays."""
-
-    def __init__(self, value: str, key: str) -> None:
-        self._erasure = personal_data.find(value, key=key, by=by(), here=True)
-
-    def __enter__(self) -> Erasure:
-        return self._erasure
-
-    def __exit__(self, *error: object) -> None:
-        personal_data.discard(self._erasure.id)
+    erasure = personal_data.find(value, key=key, by=by(), here=True)
+    try:
+        yield erasure
+    finally:
+        personal_data.discard(erasure.id)
 
 
 def _value(words: list[str]) -> str:
@@ -179,7 +169,7 @@ def _erase(console: Console, options: Options, draft: Erasure, act: ErasureAct) 
 def _show(console: Console, erasure: Erasure, earlier: list[Erasure]) -> None:
     if console.is_json:
         first = {name: one["first"] for name, one in erasure.counted.items()}
-        one, *before = (ERASURES.as_object(Listed(e)) for e in (erasure, *earlier))
+        one, *before = (ERASURES.as_object(e) for e in (erasure, *earlier))
         console.json({**one, "first": first, "earlier": before})
         return
     if erasure.counted:
@@ -212,6 +202,5 @@ def _sentences(erasure: Erasure, earlier: list[Erasure]) -> Iterator[str]:
 
 def _list(console: Console) -> None:
     newest = ErasureRow.objects.using(conf.database).exclude(act="")
-    ids = newest.order_by("-created_at", "-id").values_list("pk", "created_at")
-    listed = (Listed(personal_data.get(id), at) for id, at in ids[:MOST_LISTED])
-    console.rows(ERASURES, listed)
+    ids = newest.order_by("-created_at", "-id").values_list("pk", flat=True)
+    console.rows(ERASURES, map(personal_data.get, ids[:MOST_LISTED]))
