@@ -125,7 +125,7 @@ def named(port: str) -> dict[str, str]:
 
 
 def offer(port: str, name: str) -> Any:
-    """What a room offers there by this name, loaded; None if no room does."""
+    """Loads the offer of a room there by this name; None if no room has one."""
     path = named(port).get(name)
     return None if path is None else load(path)
 

@@ -61,7 +61,7 @@ class Annotations:
         self._classes: dict[str, frozenset[type]] = {}
 
     def fit(self, data: Mapping[str, Any]) -> bool:
-        """Whether every value is of a type that its parameter allows; it costs next to
+        """True if every value is of a type that its parameter allows; it costs next to
         nothing where annotations are plain classes."""
         if self._allowed is None:
             self._resolve()

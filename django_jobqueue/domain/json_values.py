@@ -37,7 +37,7 @@ class Allowed(NamedTuple):
     misfit: Callable[[Any, str], str | None]  # a value, and its place
 
     def fits(self, value: object) -> bool:
-        """Whether this value is allowed."""
+        """True if this value is allowed."""
         return type(value) in self.classes or self.misfit(value, "") is None
 
 

@@ -68,7 +68,7 @@ class TypeOptions(TypedDict, total=False):
     per_key: PerKey | None
     """How many jobs of each key, such as each customer, run at once."""
     atomic: bool
-    """Whether the handler and its completion are one transaction."""
+    """Run the handler and its completion in one transaction."""
     expires_in: timedelta | float | None
     """How long after it is due a job may still be started."""
     max_crashes: int
@@ -89,8 +89,8 @@ class TypeOptions(TypedDict, total=False):
     """Until when a job is unique: until it is finished, until it is claimed, forever,
     or for this time, in seconds or as a timedelta, after its enqueue."""
     on_duplicate: Literal["raise", "return", "replace"]
-    """Whether a duplicate raises DuplicateJob, returns the job, or replaces its data
-    while it waits."""
+    """A duplicate raises DuplicateJob, returns the job, or replaces its data while it
+    waits."""
     debounce: timedelta | float
     """The job starts when there was no duplicate for this time, in seconds or as a
     timedelta, with the data of the last one."""
@@ -131,7 +131,7 @@ class OneJobOptions(TypedDict, total=False):
     tags: Iterable[str]
     """Strings that are stored with the job."""
     enqueued_by: str | None
-    """Who enqueues the job; at most 1,000 characters."""
+    """The user or program that enqueues the job; at most 1,000 characters."""
     metadata: Mapping[str, Any] | None
     """A JSON object that travels with the job, beside its data."""
     limit_key: str | None
@@ -186,8 +186,8 @@ class JobOptions(OneJobOptions, total=False):
     """Until when the job is unique: until it is finished, until it is claimed, forever,
     or for this time, in seconds or as a timedelta, after its enqueue."""
     on_duplicate: Literal["raise", "return", "replace"] | None
-    """Whether a duplicate raises DuplicateJob, returns the job, or replaces its data
-    while it waits."""
+    """A duplicate raises DuplicateJob, returns the job, or replaces its data while it
+    waits."""
     debounce: timedelta | float | None
     """The job starts when there was no duplicate for this time, in seconds or as a
     timedelta, with the data of the last one."""

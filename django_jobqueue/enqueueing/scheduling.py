@@ -56,14 +56,14 @@ class ScheduleOptions(TypedDict, total=False):
     name: str
     """The name of the schedule; by default that of the job type."""
     missed: Literal["once", "skip", "all"]
-    """What is made of firings that were due while no worker ran: one job, none, or a
-    job for each."""
+    """For firings that were due while no worker ran: enqueue one job, none, or one job
+    for each."""
     missed_within: timedelta | float
     """Firings that were missed longer ago are not made up for; a day by default."""
     missed_most: int
     """The most jobs that ``missed="all"`` makes at once; 100 by default."""
     overlap: Literal["allow", "skip"]
-    """Whether a firing is skipped while a job of the schedule is not finished."""
+    """``"skip"`` skips a firing while a job of the schedule is not finished."""
     jitter: timedelta | float
     """Jobs are due up to this much later than their moment."""
     starts: datetime | None

@@ -127,13 +127,13 @@ class ProcessTable:
     """lease_time() of the last renewal of the leases."""
 
     maintenance_is_ready = TableField(bool)
-    """Whether maintenance has done what must come before the first claim."""
+    """True once maintenance has done what must come before the first claim."""
 
     is_asleep = TableField(bool)
-    """Whether maintenance waits until operators let hosts work in this database."""
+    """True while maintenance waits until operators let hosts work in this database."""
 
     can_listen = TableField(bool)
-    """Whether LISTEN works here."""
+    """True if LISTEN works here."""
 
     quarantine_seen_at = TableField(float)
     """time.monotonic() of maintenance's last look, if there was a job that must run
@@ -153,17 +153,17 @@ class ProcessTable:
     renewed; infinite if this host does not stand by."""
 
     standby_is_held = TableField(bool)
-    """Whether this host holds the standby lease, or does not stand by."""
+    """True if this host holds the standby lease, or does not stand by."""
 
     nothing_remains = TableField(bool)
-    """Whether maintenance found no job that could run here, ever; only where a host
+    """True if maintenance found no job that could ever run here; only where a host
     asks for it."""
 
     # News. The listener in the maintenance process writes it, and the supervisor while
     # that process is dead or stopped.
 
     listener_hears = TableField(bool)
-    """Whether it hears notifications, and wakes workers."""
+    """True if it hears notifications, and wakes workers."""
 
     jobs_heard = TableField(int)
     """A number that grows with each notification of jobs."""
@@ -172,7 +172,7 @@ class ProcessTable:
     """The same of jobs that a claim may have passed already."""
 
     alone = TableField(bool)
-    """Whether there may be jobs of which only this host was told."""
+    """True if there may be jobs of which only this host was notified."""
 
     # What the supervisor says of itself.
 
@@ -180,11 +180,11 @@ class ProcessTable:
     """time.monotonic() of the supervisor's last round."""
 
     is_stopping = TableField(bool)
-    """Whether the host was told to stop."""
+    """True once the host is to stop."""
 
     wants_no_worker = TableField(bool)
-    """Whether operators have parked or drained the host: no worker starts here
-    until they say so."""
+    """True while operators have parked or drained the host: no worker starts here
+    until they resume it."""
 
     def __init__(
         self, entries: int, wakeups: WakeupPipes | None = None, *, attempts: int = 0

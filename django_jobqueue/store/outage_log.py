@@ -14,7 +14,7 @@ REPEAT_EVERY: Final = 60.0  # seconds between two records of one outage
 
 
 class OutageLog:
-    """What the connections of this process have said of the outage that goes on, or of
+    """Logs an outage once for all connections of this process: the one that goes on, or
     the last one.
 
     A connection that was idle learns of an outage when it is over for the others; what

@@ -77,7 +77,7 @@ def _progress(id: UUID) -> Progress | None:
 
 
 def _value(progress: Progress | None) -> float | None:
-    """What the bar shows; None lets it move to and fro."""
+    """The fraction that the bar shows; None lets it move to and fro."""
     if progress is None:
         return 0.0
     if progress.fraction is None and progress.status == QueuedStatus.RUNNING:

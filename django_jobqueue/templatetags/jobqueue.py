@@ -71,7 +71,7 @@ def jq_breakable(name: Any) -> str:
 
 @register.filter
 def jq_linked(text: Any) -> str:
-    """What an operator wrote, with links to the web and to the tracker."""
+    """The text of an operator, with links to the web and to the tracker."""
     from django_jobqueue.admin.parts.display import shown_text
     from django_jobqueue.admin.parts.linked_text import linked
 
@@ -86,7 +86,7 @@ def jq_number(value: int) -> str:
 
 @register.simple_tag(takes_context=True)
 def jq_parts(context: Context, place: str) -> str:
-    """What the features add to a page there, by the name of their port."""
+    """The parts that features add to a page there, by the name of their port."""
     return format_html_join("", "{}", ((part(context),) for part in offered(place)))
 
 

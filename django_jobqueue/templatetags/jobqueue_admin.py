@@ -18,7 +18,7 @@ register = template.Library()
 
 
 class RoomNode(template.Node):
-    """What Django's node renders, by the template of the model, or else of the core."""
+    """Renders Django's node by the template of the model, or else of the core."""
 
     def __init__(self, node: InclusionAdminNode) -> None:
         self._node = node

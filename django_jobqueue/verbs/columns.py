@@ -114,7 +114,7 @@ class Listing(NamedTuple):
 
 
 class MoreRows(NamedTuple):
-    """What a room lists below a list of the command."""
+    """A list that a room adds below a list of the command."""
 
     listing: Listing
     read: Callable[[], Sequence[Any]]

@@ -317,7 +317,7 @@ class ActionAdmin(JobQueueAdmin):
     def _is_for_workers(
         self, request: HttpRequest, action: Action, queryset: QuerySet[Any]
     ) -> bool:
-        """Whether to draft a bulk operation: the user may, selected all that match, and
+        """True to draft a bulk operation: the user may, selected all that match, and
         these are more than a few. They may be more if only the newest were searched."""
         everything = request.POST.get("select_across") == "1"
         bulk_action = action.bulk_action

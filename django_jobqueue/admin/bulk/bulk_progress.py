@@ -91,8 +91,8 @@ def selection_text(
     request: HttpRequest | None = None,
     groups: Iterable[FailureGroup] = (),
 ) -> str:
-    """Which jobs, in words; values of job data as this user may see them, none without
-    a ``request``, names only of these failure groups."""
+    """The selected jobs, in words; values of job data as this user may see them, none
+    without a ``request``, names only of these failure groups."""
     names = {group.pk: display.shown_text(str(group)) for group in groups}
     try:
         chosen = Selection.from_json(operation.selection)

@@ -33,8 +33,8 @@ class HostAction(ConfirmedAction):
         return [row for row in rows if self.takes_embedded or not row.embedded]
 
     def warnings(self, rows: Rows, asked: Collection[Any] | None = None) -> list[str]:
-        """Who is left out: embedded workers, and the hosts that have ended, which are
-        all that were not ``asked``."""
+        """Says what is left out: embedded workers, and the hosts that have ended, which
+        are all that were not ``asked``."""
         hosts = self.asked(rows)
         embedded = len(rows) - len(hosts)
         ended = sum(

@@ -43,8 +43,8 @@ class LockedData:
         return bool(self._held)
 
     def shown_of(self, value: Any) -> Any:
-        """What ``read`` returned, with what is locked hidden. What was typed is not
-        compared with the secrets: it would show which guess is right."""
+        """The value that ``read`` returned, with locked values hidden. Typed values are
+        not compared with the secrets, which would show which guess is right."""
         return _hidden(masked(value, self._sensitive), self._put_back, ())
 
     def is_replaced(self, path: Path) -> bool:

@@ -233,7 +233,7 @@ class JobAdmin(ActionAdmin):
 
 
 def _elsewhere(error: SearchError, query: str) -> Any:
-    """What is wrong with a search, and the page that knows what it could mean."""
+    """The error of a search, and a link to the page that may understand it."""
     link = gettext("Search everywhere for “%(text)s”")
     return format_html(
         '{} <a href="{}">{}</a>',

@@ -186,7 +186,8 @@ class Reader:
             return None
 
     def _beside_data(self, value: Any) -> JsonTree | None:
-        """Which of its values are secret, nobody knows who cannot read the data."""
+        """The tree of a value beside the data. Users who cannot read the data are not
+        shown which of its values are secret."""
         if value is None:
             return None
         if self._secrets is None and not self._reveal:

@@ -278,7 +278,7 @@ class ReplayedFilter(TermFilter):
     folded = True
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """Whether or not."""
+        """Yes or no."""
         return [("yes", _("replayed")), ("no", _("not replayed"))]
 
     def meant(self, value: str) -> bool:

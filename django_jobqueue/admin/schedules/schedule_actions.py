@@ -54,7 +54,7 @@ class PauseSchedules(ConfirmedAction):
         return not row.paused
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
-        """Which ones."""
+        """Names them."""
         text = ngettext(
             "Pause %(names)s?", "Pause these %(count)s: %(names)s?", len(rows)
         )
@@ -91,7 +91,7 @@ class ResumeSchedules(ConfirmedAction):
         return bool(row.paused)
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
-        """Which, and why they were paused."""
+        """Names them, and why they were paused."""
         text = ngettext(
             "Resume %(names)s?", "Resume these %(count)s: %(names)s?", len(rows)
         )
@@ -124,7 +124,7 @@ class RunSchedules(ConfirmedAction):
     rights = ("run_schedule",)
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
-        """Which ones."""
+        """Names them."""
         text = ngettext(
             "Run %(names)s now?", "Run these %(count)s now: %(names)s?", len(rows)
         )
@@ -162,7 +162,7 @@ class RunSchedules(ConfirmedAction):
 
 
 class ResetSchedules(ConfirmedAction):
-    """What the code says holds again."""
+    """Drops the overrides, so that the code holds again."""
 
     name = "reset"
     menu_label = _("Clear overrides of selected %(verbose_name_plural)s")
@@ -175,7 +175,7 @@ class ResetSchedules(ConfirmedAction):
         return is_overridden(row)
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
-        """Which ones."""
+        """Names them."""
         text = ngettext(
             "Clear overrides of %(names)s?",
             "Clear overrides of these %(count)s: %(names)s?",
@@ -210,7 +210,7 @@ class DeleteSchedules(ConfirmedAction):
         return row.origin == Origin.ADMIN or row.gone_at is not None or not is_declared
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
-        """Which ones."""
+        """Names them."""
         text = ngettext(
             "Delete %(names)s?", "Delete these %(count)s: %(names)s?", len(rows)
         )

@@ -69,7 +69,7 @@ def state_cell(one: ScheduleNow) -> Any:
 
 
 def troubles(one: ScheduleNow) -> list[Any]:
-    """What there is to say beside the state."""
+    """The notes beside the state."""
     row = one.row
     texts: list[Any] = []
     if one.state == ScheduleState.PAUSED:

@@ -80,12 +80,12 @@ class EditSchedule(Action):
     rights = ("change_schedule",)
 
     def replaced(self, request: HttpRequest, row: Schedule) -> Sequence[Any]:
-        """What operators say of it."""
+        """The values that operators set."""
         names = OVERRIDDEN if row.origin == Origin.CODE else EDITED
         return [getattr(row, name) for name in names]
 
     def label_for(self, row: Any) -> Any:
-        """What the code declares is overridden."""
+        """“Override” for a schedule that the code declares."""
         return _("Override") if row.origin == Origin.CODE else self.label
 
     def respond(

@@ -111,7 +111,7 @@ class RuleForm(forms.Form):
 
 
 class OverrideForm(RuleForm):
-    """What operators say instead of the code; an empty field leaves it to the code."""
+    """Overrides of the code by operators; an empty field leaves it to the code."""
 
     def __init__(
         self, *args: Any, request: HttpRequest, row: Schedule, **kwargs: Any
@@ -154,7 +154,7 @@ class OverrideForm(RuleForm):
         return super().clean_time_zone() if self.cleaned_data["time_zone"] else ""
 
     def chosen(self) -> dict[str, Any]:
-        """What was changed, as ``operations.schedules.override`` takes it."""
+        """The changed values, as ``operations.schedules.override`` takes them."""
         names = {"rule": "rule", "time_zone": "time_zone", "new_data": "data"}
         return {
             names[field]: self.cleaned_data[field] or None

@@ -170,7 +170,7 @@ class ScheduleAdmin(ActionAdmin):
 
     @column(description=_("state"))
     def state(self, row: Any) -> Any:
-        """Whether it fires, and what is wrong."""
+        """Its state, and what is wrong."""
         return cells.state_cell(row.now)
 
     @column(description=_("rule, time zone"))

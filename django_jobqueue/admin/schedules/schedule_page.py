@@ -53,7 +53,7 @@ class FiringPage(NamedTuple):
 
 
 class Line(NamedTuple):
-    """What the code and operators say of one thing."""
+    """One value: as the code declares it, as operators set it, and as it holds."""
 
     label: Any
     in_force: str
@@ -168,7 +168,7 @@ def _pause(one: ScheduleNow) -> Facts:
 
 
 def _seldom(row: Schedule) -> Facts:
-    """What most schedules do not have."""
+    """Facts that most schedules do not have."""
     return [
         *([(_("Jitter"), numbers.length(row.jitter))] if row.jitter else []),
         *(

@@ -109,7 +109,7 @@ class Resume(ConfirmedAction):
         return catalogue.is_paused(row)
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
-        """Which, and why they were paused."""
+        """Names them, and why they were paused."""
         text = ngettext(
             "Resume %(names)s?", "Resume these %(count)s: %(names)s?", len(rows)
         )

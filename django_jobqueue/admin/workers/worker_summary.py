@@ -26,7 +26,7 @@ Lines = list[tuple[Any, Any]]  # labels and values
 
 
 class RowPage(NamedTuple):
-    """What the page of a row says that is no process."""
+    """The page of a row that is not a process."""
 
     title: Any
     slots_title: Any  # of its jobs
@@ -42,7 +42,7 @@ def summary_of(request: HttpRequest, worker: Worker) -> Lines:
 
 
 def row_page(worker: Worker) -> RowPage | None:
-    """What its page says if it is no process."""
+    """Its page if it is not a process."""
     page: RowPage | None = offer("row_pages", worker.state)
     return page
 

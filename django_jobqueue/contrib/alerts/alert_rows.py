@@ -198,7 +198,7 @@ def due(db: Database, channels: Sequence[str], most: int) -> list[Send]:
 
 
 def content(db: Database, send: Send) -> list[News]:
-    """What a send consists of."""
+    """The news in a send."""
     params = {"send_id": send.id, "channel": send.channel}
     return [News(*row) for row in db.fetch(CONTENT, params)]
 

@@ -63,7 +63,7 @@ def _callable(channel: ChannelConfig) -> Iterable[CheckMessage]:
 
 
 def _near(path: str) -> str:
-    """What was meant by a dotted path that leads nowhere."""
+    """A likely correction of a dotted path that leads nowhere."""
     place, _, name = path.rpartition(".")
     try:
         near = get_close_matches(name, dir(import_module(place)), n=1)

@@ -41,7 +41,7 @@ class Alert:
 
     @property
     def line(self) -> str:
-        """What a person reads, in one line."""
+        """One line of text for people."""
         if self.event == AlertEvent.RESOLVED:
             end = self.resolved_at or datetime.now(UTC)
             lasted = span((end - self.fired_at).total_seconds())
@@ -141,7 +141,7 @@ def alert_of(news: News) -> Alert:
 
 
 def notification_of(id: UUID, news: Sequence[News]) -> Notification:
-    """What is sent together."""
+    """Alerts that are sent together."""
     listed = [alert_of(one) for one in news[:MOST_LISTED]]
     return Notification(id=id, alerts=listed, others=len(news) - len(listed))
 

@@ -128,7 +128,7 @@ SELECT fence FROM jobqueue_leases_lease
 
 
 class Claimant(NamedTuple):
-    """Who wants a lease, and for how long."""
+    """A bid for a lease: by whom, and for how long."""
 
     name: str  # of the lease
     token: UUID  # of this taking, known to nobody else

@@ -33,7 +33,7 @@ AGAIN_AFTER: Final = 0.25  # seconds, while somebody has locked its row
 def thread(
     db: Database, connect: Callable[[str], OwnConnection], host: HostMaintenance
 ) -> Standby | None:
-    """What holds the lease of a host that stands by."""
+    """The thread that holds the lease of a host that stands by."""
     if not host.config.standby:
         return None
     return Standby(host.process_table, connect("standby"), host.config)

@@ -33,7 +33,7 @@ Path = tuple[str, ...]
 
 
 class ErasureAct(TextChoices):
-    """What is done with the rows that hold a personal value."""
+    """The treatment of rows that hold a personal value."""
 
     ERASE = "erase", _("erase the values")
     DELETE = "delete", _("delete the rows")

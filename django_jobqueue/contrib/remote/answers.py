@@ -51,7 +51,7 @@ def result_of(endpoint: str, answer: Answer) -> Any:
 
 
 def _result(answer: Answer) -> Any:
-    """What the body says; None if it says nothing."""
+    """The result in the body; None if it has none."""
     if answer.cut_off:
         return {"not_kept": answer.cut_off}
     body = _object(answer)
@@ -82,7 +82,7 @@ _BEFORE_IT_WAS_SENT: Final = ("ConnectError", "ProxyError", "UnsupportedProtocol
 
 
 def class_of(error: BaseException) -> AnswerClass:
-    """What failed, by the errors that caused this one of httpx."""
+    """The failure, by the errors that caused this one of httpx."""
     if type(error).__name__.endswith("Timeout"):
         return AnswerClass.TIMEOUT
     for cause in _causes(error):
@@ -97,7 +97,7 @@ def class_of(error: BaseException) -> AnswerClass:
 
 
 def problem_of(error: BaseException, endpoint: Endpoint) -> str:
-    """What failed, as the error says, and nothing of what the endpoint sent."""
+    """The failure in the error's words, without anything that the endpoint sent."""
     name = type(error).__name__
     if name.endswith(_REPEATS_THE_ANSWER):
         return name

@@ -110,7 +110,7 @@ def headers_of(endpoint: Endpoint, id: UUID, body: bytes) -> dict[str, str]:
 
 
 def body_of(context: Context) -> dict[str, Any]:
-    """What an endpoint is sent."""
+    """The body of the request to an endpoint."""
     return {
         "data": context.data,
         "id": f"job_{context.id}",

@@ -37,11 +37,11 @@ DEFAULT_CLASS: Final = "RemoteError"
 
 
 class RemoteFailure(Exception):
-    """What another program says of an attempt that failed."""
+    """Another program's report of an attempt that failed."""
 
 
 class Reported(NamedTuple):
-    """What another program says of an attempt."""
+    """Another program's report of an attempt."""
 
     status: str  # succeeded, failed, cancelled or released
     result: Any = None
@@ -170,7 +170,7 @@ def left_of(held: HeldJob) -> int | None:
 def told(
     held: HeldJob, done: float | None, total: float | None, note: str
 ) -> TakenReport:
-    """What its program says of how far it is, as what a handler says is stored."""
+    """The progress that its program reports, in the form stored for handlers."""
     report = Report(secrets=lambda: _secrets(held))
     report.progress(done, total, note)
     return report.take()
@@ -224,7 +224,7 @@ def _decided(held: HeldJob, error: BaseException, asked: StopReason) -> Outcome:
 
 
 def _error(reported: Reported) -> BaseException:
-    """What a handler would have raised."""
+    """The exception that a handler would have raised."""
     if reported.status in ("cancelled", "released"):
         return Cancel(reported.message)
     failure = RemoteFailure(reported.message)

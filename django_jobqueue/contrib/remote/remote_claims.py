@@ -107,7 +107,7 @@ class Claims:
 
     @property
     def asked(self) -> str:
-        """What an operator asks of the worker, as of the last look."""
+        """The operators' request to the worker, as of the last look."""
         return self._worker.asked
 
     def take(self, limit: int) -> list[HeldJob]:

@@ -225,7 +225,7 @@ def _used(span: Span, context: Context) -> Iterator[None]:
 
 
 def _carrier(span: Span) -> dict[str, str]:
-    """What the job remembers: nothing of a span that nobody records."""
+    """The job's memory of its trace: empty for a span that is not recorded."""
     carrier: dict[str, str] = {}
     if span.is_recording():
         _trace_context.inject(carrier, trace.set_span_in_context(span))
@@ -253,7 +253,7 @@ def _of_enqueue(enqueue: Enqueue, operation: str) -> dict[str, str]:
 
 
 def _of_jobs(enqueue: Enqueue) -> dict[str, str | int]:
-    """What is known of the jobs when they are enqueued."""
+    """Attributes of jobs that are known at the enqueue."""
     attributes: dict[str, str | int] = {}
     if enqueue.queue is not None:
         attributes.update(_destination(enqueue.queue))

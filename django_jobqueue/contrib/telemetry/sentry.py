@@ -130,7 +130,7 @@ AGAIN: Final = frozenset({Verb.RETRY, Verb.SNOOZE, Verb.RELEASE, Verb.HAND_OVER}
 
 
 class _Children:
-    """Whether this process was forked by the supervisor."""
+    """Knows if this process was forked by the supervisor."""
 
     is_one = False
 

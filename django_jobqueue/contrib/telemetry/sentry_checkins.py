@@ -22,8 +22,8 @@ UNITS: Final = {
 
 
 def remembered(enqueue: Enqueue) -> dict[str, str]:
-    """What the job of a firing remembers. Its followers inherit it, and so the id says
-    whose it is."""
+    """The memory of a firing's job. Followers inherit it, so the id says whose it
+    is."""
     firing = enqueue.firing
     if firing is None or _schedule_of(firing) is None:
         return {}

@@ -44,7 +44,7 @@ def status_of(verb: Verb) -> str:
 
 
 def headers_of(trace: Mapping[str, str]) -> dict[str, str]:
-    """What the producer's trace is continued by."""
+    """The headers that continue the producer's trace."""
     return {name: trace[name] for name in HEADERS if name in trace}
 
 

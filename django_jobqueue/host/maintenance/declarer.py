@@ -26,8 +26,8 @@ Step = tuple[str, Sequence[Any], Callable[[Sequence[Any]], object]]
 
 
 class Declarer(Loop):
-    """What somebody has changed and not committed, or what the database refuses, keeps
-    no host from starting: it is declared later."""
+    """Declares later what another transaction has locked, or the database refuses, so
+    that it keeps no host from starting."""
 
     name = "declarer"
 

@@ -26,8 +26,8 @@ POLL_EVERY: Final = 1.0  # seconds, while no worker would hear of a request
 
 
 class HostRow:
-    """What the supervisor reports goes to the row, and the requests in the row go to
-    the supervisor, through the process table.
+    """Copies the supervisor's reports to the row, and the requests in the row to the
+    supervisor, through the process table.
 
     While somebody has locked the row, it is left alone: no lease depends on it.
     """

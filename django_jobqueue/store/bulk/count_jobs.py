@@ -46,7 +46,7 @@ def count_chunk(db: DjangoDatabase, operation: Operation, *, max_rows: int) -> C
 
 
 def is_most(db: DjangoDatabase, table: Table, number: int) -> bool | None:
-    """Whether this many jobs are more than half of the table; None if the answer takes
+    """True if this many jobs are more than half of the table; None if the answer takes
     too long. The planner's own number may be days old, so it is not used."""
     if number <= FEW:
         return False

@@ -86,7 +86,7 @@ floor(({self.burst} - least({weight}, {self.burst})) * {self.gap})::bigint
 """
 
     def has_room_for(self, weight: str) -> str:
-        """Whether a job of this weight may start now."""
+        """True if a job of this weight may start now."""
         return f"({self.room} >= {weight} OR {self.owed} = 0)"
 
     def next_start(self, weight: str = "1") -> str:

@@ -66,7 +66,7 @@ _KEY_RATE = buckets.of_key("lane.job_type", "lane.limit_key")
 
 
 def _rates_have_room(of_type: str, of_key: str) -> str:
-    """Whether a job that counts with these weights may start now."""
+    """SQL: true if a job that counts with these weights may start now."""
     return f"""
      AND coalesce(NOT %(keeps_rates)s OR {_TYPE_RATE.has_room_for(of_type)}, true)
      AND coalesce(NOT %(keeps_rates)s OR lane.limit_key IS NULL

@@ -152,7 +152,7 @@ def run_insert(
 
 
 def known_of(db: DjangoDatabase, new: NewJob) -> Known | None:
-    """What an enqueue of these options found a moment ago, if it will do for this."""
+    """The findings of a recent enqueue with these options, if they hold for this."""
     known = _known.get((db.alias, *new.lane)) if new.is_plain else None
     return known if known is not None and known.holds else None
 

@@ -150,12 +150,12 @@ class KeyedTurn:
         return jobs
 
     def goes_on(self, got: int, wanted: int) -> bool:
-        """Whether to claim again, after a claim that got less than was wanted."""
+        """True to claim again, after a claim that got less than was wanted."""
         return self._wants_more(got, wanted) or self._reads_further()
 
     def _wants_more(self, got: int, wanted: int) -> bool:
-        """Whether to ask for more of each key; False if there is no more, or each key
-        is at its limit, or could have given all that was wanted."""
+        """True to ask for more of each key; False if there is no more, or each key is
+        at its limit, or could have given all that was wanted."""
         most = wanted if self._most is None else min(wanted, self._most)
         if not got or self._turns.each >= most:
             return False
@@ -163,7 +163,7 @@ class KeyedTurn:
         return True
 
     def _reads_further(self) -> bool:
-        """Whether to look at other keys."""
+        """True to look at other keys."""
         last, self._stopped = self._stopped, None
         if self._oldest:
             self._oldest = False

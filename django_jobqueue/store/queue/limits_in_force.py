@@ -64,7 +64,7 @@ class KeyLimit(NamedTuple):
 
     @classmethod
     def in_force(cls, overrides: Overrides) -> KeyLimit | None:
-        """What the database says of a job type; None if it has none."""
+        """The limit of a job type in the database; None if it has none."""
         if overrides.limit_name is None:
             return None
         return cls(
@@ -90,7 +90,7 @@ class KeyLimit(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What limits a job type; all of it is in force."""
+    """The limits of a job type that are in force."""
 
     is_limited: bool = False  # jobs of it that run
     has_rate: bool = False  # starts of it
@@ -99,7 +99,7 @@ class Limits(NamedTuple):
 
     @classmethod
     def in_force(cls, overrides: Overrides) -> Limits:
-        """What the database says of a job type."""
+        """The limits of a job type in the database."""
         return cls(
             overrides.concurrency is not None,
             overrides.has_rate,

@@ -155,7 +155,7 @@ def table_facts(db: Database) -> list[TableFacts]:
 
 
 def indexes(db: Database) -> dict[str, bool]:
-    """Whether each index of our tables is valid, by its name."""
+    """For each index of our tables, by name: True if it is valid."""
     return {str(name): bool(valid) for name, valid in db.fetch(INDEXES)}
 
 

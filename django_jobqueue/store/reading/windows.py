@@ -27,8 +27,8 @@ SELECT CASE WHEN bucket > statement_timestamp() - interval '1 hour' THEN {HOUR}
 
 
 def of_job_type(db: Database, job_type: str) -> list[tuple[int, Recent]]:
-    """What happened in the shortest of ``LENGTHS`` that it is in; nothing is missing,
-    and nothing there twice."""
+    """Each event in the shortest of ``LENGTHS`` that it is in: none is missing, and
+    none there twice."""
     return [
         (seconds, Recent(*row))
         for seconds, *row in db.fetch(OF_JOB_TYPE, {"job_type": job_type})

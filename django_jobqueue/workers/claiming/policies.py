@@ -181,7 +181,7 @@ def _declared_limits(declaration: Declaration) -> Limits:
 
 
 def _is_run_here(declaration: Declaration) -> bool:
-    """Whether there is a function, or a room that sends its jobs to endpoints."""
+    """True if there is a function, or a room that sends its jobs to endpoints."""
     if declaration.endpoint:
         return BY_ENDPOINTS in named("handlers")
     return not declaration.is_remote

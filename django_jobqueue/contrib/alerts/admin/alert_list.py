@@ -47,7 +47,7 @@ PILLS: Final = {
 
 @dataclass(slots=True)
 class RowContext:
-    """What a row shows beside its own columns."""
+    """The data of a row beside its own columns."""
 
     alert: Announced
     url: str
@@ -169,7 +169,7 @@ class AlertAdmin(ActionAdmin):
 
     @column(description=gettext_lazy("channels"))
     def sent(self, row: Any) -> Any:
-        """What became of its deliveries, the newest first."""
+        """The outcomes of its deliveries, the newest first."""
         deliveries: list[AlertDelivery] = row.context.deliveries
         lines: list[Any] = list(map(_answer, deliveries[:MOST_DELIVERIES]))
         if len(deliveries) > MOST_DELIVERIES:

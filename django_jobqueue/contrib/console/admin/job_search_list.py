@@ -65,7 +65,7 @@ class Progress(WorkProgress):
 
 
 def progress_in_list(request: HttpRequest, search: JobSearch) -> Progress:
-    """What part of the time is searched, and what was found."""
+    """The part of the time that is searched, and the number of matches."""
     done, whole = 0.0, 1.0 if search.state in ACTIVE else None
     back_to = time_of(search.place)
     if back_to is not None and search.oldest is not None:
@@ -107,7 +107,7 @@ def is_visible(request: HttpRequest, search: JobSearch) -> bool:
 
 
 def selections_of(search: JobSearch) -> dict[Table, Selection]:
-    """What it selects, by table; nothing if that is not readable."""
+    """Its selection by table; nothing if that is not readable."""
     try:
         return {
             Table(name): Selection.from_json(one)
@@ -218,7 +218,7 @@ class JobSearchAdmin(WorkAdmin):
         return may_view and (obj is None or is_visible(request, obj))
 
     def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
-        """What was searched for, for those who might have."""
+        """The search term, for users who may search for it."""
         for row in rows:
             row.is_visible = is_visible(request, row)
         return super().annotate(request, rows)
@@ -236,7 +236,7 @@ class JobSearchAdmin(WorkAdmin):
 
     @column(description=_("search"))
     def what(self, search: Any) -> Any:
-        """What was typed, and the short id."""
+        """The search as typed, and the short id."""
         text = gettext("a value that you may not see")
         if search.is_visible:
             shown = display.visible(search.query)

@@ -35,7 +35,7 @@ class MenuEntry(NamedTuple):
 
 
 class ViewMenu(NamedTuple):
-    """What stands above a list."""
+    """The menu above a list."""
 
     list: str
     entries: Sequence[MenuEntry]

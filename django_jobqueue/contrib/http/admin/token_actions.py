@@ -97,7 +97,7 @@ class CreateToken(MakeObject):
     form_class = TokenForm
 
     def ask(self, request: HttpRequest) -> Question:
-        """What a token is for."""
+        """Says what a token is for."""
         fact = gettext(
             "A program sends the token with each request to the HTTP API. It is shown "
             "once: only its hash is stored."
@@ -139,7 +139,7 @@ class RevokeTokens(ConfirmedAction):
         return row.revoked_at is None
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
-        """Which ones, and the effect."""
+        """Names them, and the effect."""
         text = ngettext(
             "Revoke the token %(names)s?",
             "Revoke these %(count)s tokens: %(names)s?",

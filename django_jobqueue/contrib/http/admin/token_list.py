@@ -91,7 +91,7 @@ class TokenAdmin(ActionAdmin):
 
     @column(description=_("state"))
     def state(self, token: Token) -> Any:
-        """Whether it opens anything."""
+        """Valid or revoked."""
         return state_of(token)
 
     @column(description=_("may"))

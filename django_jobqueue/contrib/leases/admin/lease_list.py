@@ -72,7 +72,7 @@ class TakeAway(ConfirmedAction):
         return row.token is not None
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
-        """Which ones, from whom, and the effect."""
+        """Names them, their holders, and the effect."""
         text = ngettext(
             "Take away the lease %(names)s?",
             "Take away these %(count)s leases: %(names)s?",
@@ -159,7 +159,7 @@ class LeaseAdmin(ActionAdmin):
 
     @column(description=_("state"))
     def state(self, lease: Lease) -> Any:
-        """Whether somebody holds it."""
+        """Held or free."""
         return state_of(lease)
 
     @column(description=_("holder"))

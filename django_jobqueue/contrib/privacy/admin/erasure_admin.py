@@ -49,7 +49,7 @@ from django_jobqueue.text import numbers
 
 
 class FindForm(ActionForm):
-    """What to look for."""
+    """The value to look for."""
 
     value = forms.CharField(
         label=_("Value"),
@@ -269,7 +269,7 @@ STOP: Final = StopErasure(personal_data.WORK, (ERASE_DATA,))
 
 
 class ErasureAdmin(WorkAdmin):
-    """What was erased, by whom and when; never the values."""
+    """Erasures, by whom and when; never the values."""
 
     change_form_template = "admin/jobqueue_privacy/erasure.html"
     page_actions: ClassVar[Sequence[Action]] = (
@@ -293,7 +293,7 @@ class ErasureAdmin(WorkAdmin):
 
     @column(description=_("act"))
     def what(self, erasure: Erasure) -> Any:
-        """What was done, and the short id."""
+        """The action, and the short id."""
         label = erasure.get_act_display() or _("search")
         return display.lines([label, display.id_cell(erasure.pk)])
 

@@ -171,7 +171,7 @@ def _facts(request: HttpRequest, progress: Progress) -> list[tuple[Any, Any]]:
 
 
 def _earlier(request: HttpRequest, erasure: Erasure) -> list[tuple[str, str]]:
-    """What was done about the same value before."""
+    """Earlier erasures of the same value."""
     if erasure.state != WorkState.DRAFT or not may(request, ERASE_DATA):
         return []
     return [
@@ -190,7 +190,7 @@ def _done(one: Any) -> str:
 
 
 def _remaining(erasure: Erasure) -> str:
-    """What it could not change."""
+    """The rows that it could not change, in words."""
     return " ".join(filter(None, (_refused(erasure), _left(erasure))))
 
 
