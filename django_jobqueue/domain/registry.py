@@ -183,18 +183,3 @@ def _has(module: str) -> Callable[[AppConfig], bool]:
             return False
 
     return has
-
-
-def default_name(function: Callable[..., Any]) -> str:
-    """``shop.jobs.send_receipt`` is the job type ``shop.send_receipt``.
-
-    It depends on no setting: a web server and a worker with different MODULES must
-    use the same name for a handler. Raises ImproperlyConfigured for a function that a
-    worker cannot import.
-    """
-    if "<locals>" in function.__qualname__ or "<lambda>" in function.__qualname__:
-        raise ImproperlyConfigured(
-            f"@job on {function.__module__}.{function.__qualname__}: a handler must be "
-            "a function of a module, so that workers can import it."
-        )
-    return f"{function.__module__.removesuffix('.jobs')}.{function.__qualname__}"

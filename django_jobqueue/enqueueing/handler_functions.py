@@ -5,7 +5,10 @@ from __future__ import annotations
 import functools
 import inspect
 import types
+from collections.abc import Callable
 from typing import Any, Final, get_origin
+
+from django.core.exceptions import ImproperlyConfigured
 
 SELF: Final = ("self", "cls")
 BUILT_IN: Final = (
@@ -92,3 +95,18 @@ def _self_of_function(function: object) -> str | None:
 
 def _first_parameter(function: Any) -> str | None:
     return next(iter(inspect.signature(function).parameters), None)
+
+
+def default_name(function: Callable[..., Any]) -> str:
+    """``shop.jobs.send_receipt`` is the job type ``shop.send_receipt``.
+
+    It depends on no setting: a web server and a worker with different MODULES must
+    use the same name for a handler. Raises ImproperlyConfigured for a function that a
+    worker cannot import.
+    """
+    if "<locals>" in function.__qualname__ or "<lambda>" in function.__qualname__:
+        raise ImproperlyConfigured(
+            f"@job on {function.__module__}.{function.__qualname__}: a handler must be "
+            "a function of a module, so that workers can import it."
+        )
+    return f"{function.__module__.removesuffix('.jobs')}.{function.__qualname__}"

@@ -13,10 +13,11 @@ from django_jobqueue.domain.arguments import Parameters
 from django_jobqueue.domain.context import Context
 from django_jobqueue.domain.job_options import policy_of
 from django_jobqueue.domain.policy import name_problem
-from django_jobqueue.domain.registry import Declaration, default_name, registry
+from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.domain.schedule_rules import ScheduleRule
 from django_jobqueue.enqueueing import handler_functions
 from django_jobqueue.enqueueing.handler import Handler
+from django_jobqueue.enqueueing.handler_functions import default_name
 from django_jobqueue.enqueueing.options import HandlerOptions, follower_problem
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.text.data_summary import keys_of

@@ -12,12 +12,8 @@ from django.test import override_settings
 from django_jobqueue import Handler
 from django_jobqueue.domain.arguments import Parameters
 from django_jobqueue.domain.policy import Policy, name_problem
-from django_jobqueue.domain.registry import (
-    Declaration,
-    Registry,
-    default_name,
-    registry,
-)
+from django_jobqueue.domain.registry import Declaration, Registry, registry
+from django_jobqueue.enqueueing.handler_functions import default_name
 from django_jobqueue.text import suggestions
 from tests.sample import jobs
 from tests.support.tables import differing, refusal

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from django_jobqueue.host.maintenance import second_checks
-from django_jobqueue.host.maintenance.second_checks import (
+from django_jobqueue.host.maintenance import host_listener
+from django_jobqueue.host.maintenance.host_listener import (
     DISTRUSTED_FOR,
     MOST,
     WAIT,
@@ -41,7 +41,7 @@ class Scene:
 @pytest.fixture
 def scene(monkeypatch: pytest.MonkeyPatch) -> Scene:
     scene = Scene()
-    monkeypatch.setattr(second_checks.time, "monotonic", lambda: scene.now)
+    monkeypatch.setattr(host_listener.time, "monotonic", lambda: scene.now)
     return scene
 
 

@@ -10,12 +10,19 @@ from typing import Any, ClassVar, Final, cast
 import greenlet
 import pytest
 
-from django_jobqueue.host.maintenance import second_checks
-from django_jobqueue.host.maintenance.second_checks import SecondChecks
+from django_jobqueue.host.maintenance import host_listener
+from django_jobqueue.host.maintenance.host_listener import SecondChecks
 from django_jobqueue.processes import idle, worker_relay
 from django_jobqueue.processes.worker_relay import WorkerNews, WorkerRelay
 from django_jobqueue.store.notify import JobElsewhere
-from django_jobqueue.store.queue import claim, keyed_turn, lane_turn, lanes, release
+from django_jobqueue.store.queue import (
+    claim,
+    claim_limited,
+    keyed_turn,
+    lane_turn,
+    lanes,
+    release,
+)
 from django_jobqueue.store.queue.lanes import Head
 from django_jobqueue.store.queue.limits_in_force import Limits
 from django_jobqueue.store.rows import ClaimedJob
@@ -53,7 +60,7 @@ TIMED: Final = (
     lane_scanner,
     lane_selection,
     next_starts,
-    second_checks,
+    host_listener,
     slow_scans,
     worker_relay,
 )
@@ -73,7 +80,8 @@ class Patches:
         patch.setattr(next_starts, "random", self)
         patch.setattr(dispatcher, "PolicyReader", PolicyReader)
         statements: dict[Any, dict[str, str]] = {
-            claim: {"claim": "claim", "claim_limited": "claim_limited"},
+            claim: {"claim": "claim"},
+            claim_limited: {"claim_limited": "claim_limited"},
             lane_turn: {"claim_rated": "claim_rated"},
             keyed_turn: {
                 name: name for name in ("claim_keyed", "stopped", "next_retry", "adopt")

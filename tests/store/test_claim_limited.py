@@ -8,7 +8,7 @@ from functools import partial
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.models import JobType, Queue
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.queue import claim, finish
+from django_jobqueue.store.queue import claim, claim_limited, finish
 from django_jobqueue.store.queue.claim_quarantined import claim_quarantined
 from django_jobqueue.store.queue.finish import Finished, Holder
 from tests.store.meanwhile import (
@@ -53,7 +53,7 @@ def test_a_limit_is_never_exceeded_by_claimers_at_once(
     def work(db: OwnConnection, worker: int) -> list[int]:
         seen = []
         while db.fetch("SELECT FROM jobqueue_queuedjob LIMIT 1"):
-            jobs = claim.claim_limited(db, worker, [lane(LIMITED)], 5)
+            jobs = claim_limited.claim_limited(db, worker, [lane(LIMITED)], 5)
             seen.append(running(db, LIMITED))
             if jobs:
                 _succeed(db, worker, jobs)
@@ -84,8 +84,8 @@ def test_the_operators_limit_wins(own: OwnConnection, holder: int) -> None:
         )
         make_many(6, name)
         if override == 4:
-            assert len(claim.claim_limited(own, holder, [lane(name)], 1)) == 1
-        claim.claim_limited(own, holder, [lane(name)], 10)
+            assert len(claim_limited.claim_limited(own, holder, [lane(name)], 1)) == 1
+        claim_limited.claim_limited(own, holder, [lane(name)], 10)
         started[declared, override] = running(own, name)
 
     assert started == limits
@@ -98,20 +98,20 @@ def test_what_others_run_counts_against_the_limit_and_other_types_do_not(
     assert len(claim.claim(own, holder, [lane()], 5)) == 5
     make_many(6, LIMITED)
     second = register(own, "host:2")
-    (first,) = claim.claim_limited(own, holder, [lane(LIMITED)], 1)
-    assert len(claim.claim_limited(other, second, [lane(LIMITED)], 5)) == 1
-    assert claim.claim_limited(other, second, [lane(LIMITED)], 5) == []
+    (first,) = claim_limited.claim_limited(own, holder, [lane(LIMITED)], 1)
+    assert len(claim_limited.claim_limited(other, second, [lane(LIMITED)], 5)) == 1
+    assert claim_limited.claim_limited(other, second, [lane(LIMITED)], 5) == []
     _succeed(own, holder, [first])
-    assert len(claim.claim_limited(other, second, [lane(LIMITED)], 5)) == 1
+    assert len(claim_limited.claim_limited(other, second, [lane(LIMITED)], 5)) == 1
     JobType.objects.filter(name=LIMITED).update(concurrency_override=1)
-    assert claim.claim_limited(own, holder, [lane(LIMITED)], 5) == []
+    assert claim_limited.claim_limited(own, holder, [lane(LIMITED)], 5) == []
 
 
 def test_a_limit_holds_over_all_lanes(own: OwnConnection, holder: int) -> None:
     urgent = make_many(1, LIMITED, queue="a", priority=9)
     later = make_many(3, LIMITED, queue="b")
     lanes = [lane(LIMITED, "a", 9), lane(LIMITED, "b")]
-    jobs = claim.claim_limited(own, holder, lanes, 5)
+    jobs = claim_limited.claim_limited(own, holder, lanes, 5)
     assert ids(jobs) == {*urgent, later[0]}
 
 
@@ -122,12 +122,12 @@ def test_a_limited_claim_never_takes_what_is_not_due_or_expired_or_paused(
     make(LIMITED, expires_at=ago(1))
     due = make(LIMITED)
     queue = Queue.objects.create(name="default", paused=True)
-    assert claim.claim_limited(own, holder, [lane(LIMITED)], 5) == []
+    assert claim_limited.claim_limited(own, holder, [lane(LIMITED)], 5) == []
     queue.delete()
     JobType.objects.filter(name=LIMITED).update(paused=True)
-    assert claim.claim_limited(own, holder, [lane(LIMITED)], 5) == []
+    assert claim_limited.claim_limited(own, holder, [lane(LIMITED)], 5) == []
     JobType.objects.filter(name=LIMITED).update(paused=False)
-    assert ids(claim.claim_limited(own, holder, [lane(LIMITED)], 5)) == {due}
+    assert ids(claim_limited.claim_limited(own, holder, [lane(LIMITED)], 5)) == {due}
 
 
 def test_a_limited_claim_counts_what_another_one_claims_meanwhile(
@@ -136,9 +136,9 @@ def test_a_limited_claim_counts_what_another_one_claims_meanwhile(
     first = make_many(6, LIMITED)[0]
     second = register(own, "host:2")
     with open_transaction(other) as transaction:
-        transaction.fetch(claim.LOCK_TYPE, {"job_type": LIMITED})
+        transaction.fetch(claim_limited.LOCK_TYPE, {"job_type": LIMITED})
         future = background(
-            partial(claim.claim_limited, own, second, [lane(LIMITED)], 5)
+            partial(claim_limited.claim_limited, own, second, [lane(LIMITED)], 5)
         )
         until_waiting()
         transaction.run(
@@ -179,7 +179,7 @@ def test_a_job_that_runs_alone_keeps_to_the_limit_and_the_pause_of_its_type(
     make(LIMITED, run_after=ago(10))
     quarantined, hidden = make(LIMITED, quarantined=True), make(quarantined=True)
     names = [LIMITED, ADD]
-    (first,) = claim.claim_limited(own, holder, [lane(LIMITED)], 5)
+    (first,) = claim_limited.claim_limited(own, holder, [lane(LIMITED)], 5)
     # What may not run does not hide another one.
     assert ids(claim_quarantined(own, holder, names, None)) == {hidden}
     assert claim_quarantined(own, holder, names, None) == []

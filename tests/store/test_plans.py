@@ -20,6 +20,7 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.prepared import array_of_ids, array_of_numbers
 from django_jobqueue.store.queue import (
     claim,
+    claim_limited,
     finish,
     finish_unsuccessful,
     lanes,
@@ -133,11 +134,11 @@ def test_a_claim_within_a_limit_counts_what_runs_by_index(
 ) -> None:
     given = {**params(holder, lane(LIMITED)), "job_type": LIMITED}
     if planned == "while empty":
-        plan_of(own, claim.CLAIM_LIMITED, given)
+        plan_of(own, claim_limited.CLAIM_LIMITED, given)
     fill(LIMITED)
     fill(LIMITED, count=1, status="running", worker=holder)
     fill(ADD, status="running", worker=holder)
-    plan = plan_of(own, claim.CLAIM_LIMITED, given)
+    plan = plan_of(own, claim_limited.CLAIM_LIMITED, given)
     assert_index_scans(plan, READY, RUNNING)
     assert plan.rows() == 3  # one runs, so one more: picked, and found again
 

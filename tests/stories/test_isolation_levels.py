@@ -36,7 +36,7 @@ from django_jobqueue.operations import bulk
 from django_jobqueue.search.selection import Selection, Table
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import is_conflict
-from django_jobqueue.store.queue import claim
+from django_jobqueue.store.queue import claim_limited
 from tests.sample import jobs
 from tests.store.meanwhile import open_transaction, submit, together, until_waiting
 from tests.store.rows import lane, register
@@ -404,7 +404,9 @@ def test_a_limit_holds_under_each_level(level: str, pooled: bool) -> None:
 
     def claim_some() -> int:
         with closing(OwnConnection("tests", pooled=pooled)) as own:
-            claimed = claim.claim_limited(own, register(own), [lane(limited.name)], 2)
+            claimed = claim_limited.claim_limited(
+                own, register(own), [lane(limited.name)], 2
+            )
             return len(claimed)
 
     for _ in range(3):

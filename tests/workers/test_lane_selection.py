@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from django_jobqueue.store.connection import EMPTY, OwnConnection, Params
-from django_jobqueue.store.queue.claim import CLAIM, CLAIM_LIMITED, LOCK_TYPE
+from django_jobqueue.store.queue.claim import CLAIM
+from django_jobqueue.store.queue.claim_limited import CLAIM_LIMITED, LOCK_TYPE
 from django_jobqueue.store.queue.lanes import PROBE
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.queue.claim import LOCK_TYPE
+from django_jobqueue.store.queue.claim_limited import LOCK_TYPE
 from django_jobqueue.workers.claiming import dispatcher, lane_scanner
 from tests.sample import jobs
 from tests.store.meanwhile import open_transaction, until_waiting

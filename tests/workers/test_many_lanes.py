@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from django_jobqueue.store.queue import claim, lanes
+from django_jobqueue.store.queue import claim, claim_limited, lanes
 from django_jobqueue.store.queue.lanes import Head, LaneMark
 from django_jobqueue.workers.claiming import known_lanes, lane_scanner, lane_selection
 from django_jobqueue.workers.claiming.lane_scanner import LaneScanner
@@ -31,7 +31,7 @@ class Statements:
         self.limited: list[int] = []  # the same of claims within a limit
         self.jobs: list[UUID] = []
         self.scans = 0
-        real_claim, real_limited = claim.claim, claim.claim_limited
+        real_claim, real_limited = claim.claim, claim_limited.claim_limited
         real_scan = lanes.full_scan
 
         def count_claim(db: Any, id: int, asked: Sequence[LaneMark], limit: int) -> Any:
@@ -51,7 +51,7 @@ class Statements:
             return real_scan(*arguments)
 
         monkeypatch.setattr(claim, "claim", count_claim)
-        monkeypatch.setattr(claim, "claim_limited", count_limited)
+        monkeypatch.setattr(claim_limited, "claim_limited", count_limited)
         monkeypatch.setattr(lanes, "full_scan", count_scan)
 
     def clear(self) -> None:

@@ -9,13 +9,8 @@ from django_jobqueue.domain.rates import NO_RATE
 from django_jobqueue.store.connection import Database, Params
 from django_jobqueue.store.prepared import PreparedStatement
 from django_jobqueue.store.queue import buckets
-from django_jobqueue.store.queue.claim import (
-    CLAIMED,
-    IS_OPEN,
-    LOCK,
-    LOCK_TYPE,
-    RUNNING_OF_KEY,
-)
+from django_jobqueue.store.queue.claim import CLAIMED, IS_OPEN, LOCK
+from django_jobqueue.store.queue.claim_limited import LOCK_TYPE, RUNNING_OF_KEY
 from django_jobqueue.store.queue.lanes import Mark
 from django_jobqueue.store.rows import ClaimedJob, Lane, claimed_jobs
 

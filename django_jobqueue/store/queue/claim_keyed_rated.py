@@ -7,7 +7,7 @@ from typing import Final
 from django_jobqueue.store.connection import Database, Params
 from django_jobqueue.store.prepared import PreparedStatement
 from django_jobqueue.store.queue import buckets
-from django_jobqueue.store.queue.claim import CLAIMED, LOCK_TYPE, WITHOUT_WEIGHT
+from django_jobqueue.store.queue.claim import CLAIMED
 from django_jobqueue.store.queue.claim_keyed import (
     LOCK_LIMIT,
     ROOM,
@@ -17,6 +17,7 @@ from django_jobqueue.store.queue.claim_keyed import (
     keyed_params,
     pick,
 )
+from django_jobqueue.store.queue.claim_limited import LOCK_TYPE, WITHOUT_WEIGHT
 from django_jobqueue.store.queue.claim_rated import MOST_STARTS
 from django_jobqueue.store.rows import ClaimedJob, claimed_jobs
 

@@ -12,10 +12,9 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.errors import is_refusal
 from django_jobqueue.store.queue import buckets, job_weights
-from django_jobqueue.store.queue.claim import (
-    CLAIMED,
+from django_jobqueue.store.queue.claim import CLAIMED, OPEN
+from django_jobqueue.store.queue.claim_limited import (
     LOCK_TYPE,
-    OPEN,
     ROOM,
     RUNNING_OF_KEY,
     WITHIN_LIMIT,

@@ -8,15 +8,13 @@ from typing import Final
 from django_jobqueue.store.connection import Database, Params
 from django_jobqueue.store.prepared import PreparedStatement
 from django_jobqueue.store.queue import buckets
-from django_jobqueue.store.queue.claim import (
-    CLAIMED,
+from django_jobqueue.store.queue.claim import CLAIMED, OPEN, pick
+from django_jobqueue.store.queue.claim_keyed import WITHIN_TYPE
+from django_jobqueue.store.queue.claim_limited import (
     LOCK_TYPE,
-    OPEN,
     WITHOUT_KEYS,
     WITHOUT_WEIGHT,
-    pick,
 )
-from django_jobqueue.store.queue.claim_keyed import WITHIN_TYPE
 from django_jobqueue.store.queue.lanes import LaneMark, mark_params
 from django_jobqueue.store.rows import ClaimedJob, claimed_jobs
 

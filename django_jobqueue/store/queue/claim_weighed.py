@@ -8,7 +8,7 @@ from typing import Final
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.prepared import PreparedStatement
 from django_jobqueue.store.queue import buckets, claim, claim_keyed, job_weights
-from django_jobqueue.store.queue.claim import CLAIMED, LOCK, OPEN, WITHOUT_KEYS
+from django_jobqueue.store.queue.claim import CLAIMED, LOCK, OPEN
 from django_jobqueue.store.queue.claim_keyed import (
     LANE,
     JobsOfKey,
@@ -22,6 +22,7 @@ from django_jobqueue.store.queue.claim_keyed_rated import (
     RATED_ROOM,
     claim_keys_and_wait,
 )
+from django_jobqueue.store.queue.claim_limited import WITHOUT_KEYS
 from django_jobqueue.store.queue.claim_rated import MOST_STARTS, claim_and_wait
 from django_jobqueue.store.queue.lanes import LaneMark
 from django_jobqueue.store.rows import ClaimedJob

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from django_jobqueue.store.connection import Database
-from django_jobqueue.store.queue import claim
+from django_jobqueue.store.queue import claim, claim_limited
 from django_jobqueue.store.queue.claim_rated import claim_rated
 from django_jobqueue.store.queue.claim_weighed import claim_weighed
 from django_jobqueue.store.queue.keyed_turn import KeyedTurn, KeyTurns
@@ -39,7 +39,7 @@ class PlainTurn:
             jobs, self.seconds_of_type = rated(db, worker, lanes, wanted)
             return jobs
         if limits.is_limited or limits.has_rate:
-            return claim.claim_limited(
+            return claim_limited.claim_limited(
                 db, worker, lanes, wanted, keeps_rates=keeps_rates
             )
         return claim.claim(db, worker, lanes, wanted)
