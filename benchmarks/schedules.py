@@ -33,7 +33,7 @@ SELECT jobqueue_uuidv7(), %(job_type)s, 'default', 0, '{"a": 1}',
 LATE = """
 SELECT extract(epoch FROM firing.created_at - firing.fires_at)::float8 * 1000,
        extract(epoch FROM job.started_at - firing.fires_at)::float8 * 1000
-  FROM jobqueue_firing AS firing
+  FROM jobqueue_schedules_firing AS firing
   LEFT JOIN jobqueue_archivedjob AS job ON job.id = firing.job_id
  WHERE firing.schedule LIKE %(names)s AND firing.outcome = 'fired'
 """
@@ -72,9 +72,9 @@ def workers() -> Iterator[None]:
 
 def create(name: str, rule: str, **values: Any) -> None:
     """A schedule of an operator's."""
-    from django_jobqueue import operations
+    from django_jobqueue.contrib.schedules import operations as schedule_operations
 
-    operations.schedules.create(name, JOB_TYPE, rule=rule, data={"a": 1}, **values)
+    schedule_operations.create(name, JOB_TYPE, rule=rule, data={"a": 1}, **values)
 
 
 def begin() -> datetime:

@@ -22,6 +22,7 @@ from django_jobqueue.rooms import Room, Tab, offered
 
 if TYPE_CHECKING:
     from django_jobqueue.enqueueing.immediate_jobs import MemoryRecord
+    from django_jobqueue.store.connection import DjangoDatabase
 
 
 class JobQueueConfig(Room):
@@ -38,7 +39,6 @@ class JobQueueConfig(Room):
         Tab("failuregroup", _("Failures"), "f"),
         Tab("jobtype", pgettext_lazy("tab", "Types"), "t"),
         Tab("queue", _("Queues"), "u"),
-        Tab("schedule", pgettext_lazy("tab", "Schedules"), "s"),
         Tab("host", pgettext_lazy("tab", "Hosts"), "h"),
         Tab("worker", _("Workers"), "w"),
         Tab("keylimit", pgettext_lazy("tab", "Limits"), "m"),
@@ -51,7 +51,6 @@ class JobQueueConfig(Room):
             "followers",
             "key_limits",
             "project_settings",
-            "schedules",
         )
     )
 
@@ -70,7 +69,6 @@ class JobQueueConfig(Room):
             "view_overview",
             "view_queue",
             "view_queuedjob",
-            "view_schedule",
             "view_worker",
         ),
         # Whoever is on call: sees what a job is about, stops the bleeding, and repairs.
@@ -81,21 +79,16 @@ class JobQueueConfig(Room):
             "free_unique_key",
             "pause_jobtype",
             "pause_queue",
-            "pause_schedule",
             "release_queuedjob",
             "replay_archivedjob",
             "reschedule_queuedjob",
-            "run_schedule",
             "start_bulkoperation",
             "view_job_data",
         ),
         # Says what is to be done instead of the code: other data, other policies.
         "Job engineer": (
-            "add_schedule",
             "change_jobtype",
             "change_keylimit",
-            "change_schedule",
-            "delete_schedule",
             "edit_job_data",
             "enqueue_job",
         ),
@@ -202,17 +195,19 @@ def _after_tables(**kwargs: Any) -> None:
 
 
 def _declare(using: str, **kwargs: Any) -> None:
-    from django_jobqueue.conf import conf
     from django_jobqueue.domain.registry import registry
-    from django_jobqueue.domain.schedules import schedules
     from django_jobqueue.store import job_types
+
+    if (db := migrated(using, **kwargs)) is not None:
+        job_types.declare(db, registry)
+
+
+def migrated(using: str, **kwargs: Any) -> DjangoDatabase | None:
+    """The database of the jobs, if this one is it, and was not migrated backwards."""
+    from django_jobqueue.conf import conf
     from django_jobqueue.store.connection import DjangoDatabase
-    from django_jobqueue.store.schedules import declare as declare_schedules
 
     plan = kwargs.get("plan", [])
     is_going_back = any(backwards for _migration, backwards in plan)
     usable = connections[using].vendor == "postgresql" and not is_going_back
-    if using == conf.database and usable:
-        db = DjangoDatabase(using)
-        job_types.declare(db, registry)
-        declare_schedules.declare(db, schedules, [each.name for each in registry])
+    return DjangoDatabase(using) if using == conf.database and usable else None

@@ -40,6 +40,8 @@ class Room(AppConfig):
     checks: ClassVar[Sequence[str]] = ()
     # What ``jobqueue roles`` gives: rights of the app, by the role.
     rights: ClassVar[Mapping[str, Sequence[str]]] = {}
+    # How its tables are stored: SQL, also for projects without migrations.
+    storage: ClassVar[str] = ""
     # Where an erasure looks: tuples of ``Source``.
     personal_columns: ClassVar[Sequence[str]] = ()
     # Work that jobs of ours carry on: a ``ChunkedWork``, by the name that a job has for
@@ -56,6 +58,11 @@ class Room(AppConfig):
     # ``(db, connect, host)`` that look once what there is to do, and make a loop or
     # None. ``host`` is a ``HostMaintenance``; once it wants no worker, they are woken.
     maintenance_threads: ClassVar[Sequence[str]] = ()
+    # Loops of the maintenance process that share its connection and what it reads of
+    # the future: functions ``(connection, deadlines)`` that make one or None.
+    maintenance_loops: ClassVar[Sequence[str]] = ()
+    # The moments that such a loop waits for, read with the others: ``Deadline``s.
+    deadlines: ClassVar[Sequence[str]] = ()
     # What does the jobs of types that have no function, by how: functions of the
     # ``Declaration``. Workers load them before they fork.
     handlers: ClassVar[Mapping[str, str]] = {}
@@ -70,6 +77,8 @@ class Room(AppConfig):
     more_rows: ClassVar[Mapping[str, str]] = {}
     # Rows of workers that are no process, by their state: the ``RowPage`` of each.
     row_pages: ClassVar[Mapping[str, str]] = {}
+    # What needs attention: functions ``(now)`` that yield ``Concern``s.
+    concerns: ClassVar[Sequence[str]] = ()
     # What the overview lists below its notices: functions ``(request, now)`` that make
     # an ``OverviewList`` or None.
     overview_lists: ClassVar[Sequence[str]] = ()
@@ -80,6 +89,10 @@ class Room(AppConfig):
     # Where the box leads that takes an id or a name: functions ``(request, text)`` that
     # make an address, or "".
     jumps: ClassVar[Sequence[str]] = ()
+    # What the pages of a job and of a job type show of it: functions ``(request,
+    # metadata)`` that make facts, and ``(request, job_type)``, a ``JobTypePart``.
+    job_facts: ClassVar[Sequence[str]] = ()
+    job_type_parts: ClassVar[Sequence[str]] = ()
     # Of ``jobqueue status``: ``StatusList``s.
     status_lists: ClassVar[Sequence[str]] = ()
     # Of ``jobqueue doctor``: functions that yield findings, by the id of these.

@@ -35,6 +35,7 @@ settings.configure(
         "django_jobqueue.contrib.leases",
         "django_jobqueue.contrib.privacy",
         "django_jobqueue.contrib.remote",
+        "django_jobqueue.contrib.schedules",
         "django_jobqueue.contrib.transfer",
     ],
     SECRET_KEY="docs",

@@ -55,6 +55,7 @@ INSTALLED_APPS = [
     "django_jobqueue.contrib.leases",
     "django_jobqueue.contrib.privacy",
     "django_jobqueue.contrib.remote",
+    "django_jobqueue.contrib.schedules",
     "django_jobqueue.contrib.transfer",
     "testproject.shop",
     "tests.sample",

@@ -17,6 +17,7 @@ INSTALLED_APPS = [
     "django_jobqueue.contrib.leases",
     "django_jobqueue.contrib.privacy",
     "django_jobqueue.contrib.remote",
+    "django_jobqueue.contrib.schedules",
     "django_jobqueue.contrib.transfer",
 ]
 # What the admin's own checks ask for.

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from django_jobqueue.admin.jobs.queued_jobs import QueuedJobAdmin
     from django_jobqueue.admin.limits.limit_list import KeyLimitAdmin
     from django_jobqueue.admin.overview.overview_admin import OverviewAdmin
-    from django_jobqueue.admin.schedules.schedule_list import ScheduleAdmin
     from django_jobqueue.admin.types.job_types import JobTypeAdmin
     from django_jobqueue.admin.types.queues import QueueAdmin
     from django_jobqueue.admin.workers.worker_list import WorkerAdmin
@@ -37,7 +36,6 @@ __all__ = [
     "KeyLimitAdmin",
     "QueueAdmin",
     "QueuedJobAdmin",
-    "ScheduleAdmin",
     "WorkerAdmin",
 ]
 
@@ -53,7 +51,6 @@ _MODULES: Final = {
     "Overview": "overview.overview_admin",
     "Queue": "types.queues",
     "QueuedJob": "jobs.queued_jobs",
-    "Schedule": "schedules.schedule_list",
     "Worker": "workers.worker_list",
 }
 _NAMES: Final = {

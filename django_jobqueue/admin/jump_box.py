@@ -26,7 +26,6 @@ from django_jobqueue.models import (
     FailureGroup,
     JobType,
     QueuedJob,
-    Schedule,
 )
 from django_jobqueue.models.chunked_work import ChunkedWork
 from django_jobqueue.rooms import offered
@@ -44,9 +43,9 @@ def urls(site: AdminSite) -> list[URLPattern]:
 
 
 def jump(request: HttpRequest) -> HttpResponse:
-    """Go to the job, failure group, schedule or job type of this id or name, or to the
-    failures or jobs with these words; if there is none, to the first page that the user
-    may see, and say so. Raises PermissionDenied."""
+    """Go to what has this id or name, or to the failures or jobs with these words; if
+    there is none, to the first page that the user may see, and say so. Raises
+    PermissionDenied."""
     text = request.GET.get("to", "").strip()[:LONGEST].replace("\x00", "")
     address = _address_of(request, text)
     if address:
@@ -55,10 +54,7 @@ def jump(request: HttpRequest) -> HttpResponse:
     if back is None:
         raise PermissionDenied
     if text:
-        message = _(
-            "There is no job, failure group, schedule or job type %(text)s that you "
-            "may see."
-        )
+        message = _("Nothing that you may see has the id or name %(text)s.")
         messages.warning(request, message % {"text": display.visible(text)})
     return HttpResponseRedirect(back)
 
@@ -78,22 +74,13 @@ def _address_of(request: HttpRequest, text: str) -> str:
     if not text:
         return ""
     return (
-        _schedule(request, text)
-        or _type(request, text, types_named)
+        _type(request, text, types_named)
         or _of_features(request, text)
         or _jobs_of_value(request, text)
         or _failures_with(request, text)
         or _type(request, text, types_like)
         or _jobs_with(request, text)
     )
-
-
-def _schedule(request: HttpRequest, name: str) -> str:
-    """The page of the schedule of this name, unless it is that of its job type."""
-    if not may_view(request, Schedule):
-        return ""
-    row = Schedule._default_manager.filter(pk=name).exclude(job_type=name).first()
-    return display.url_of("schedule", row.pk) if row else ""
 
 
 def _of_features(request: HttpRequest, text: str) -> str:

@@ -16,11 +16,13 @@ from django_jobqueue.checks.lazy_loading import register
 from django_jobqueue.conf import Conf, conf
 from django_jobqueue.domain.policy import queue_problem
 from django_jobqueue.domain.registry import registry
+from django_jobqueue.domain.schedules import schedules
 from django_jobqueue.exceptions import MetricsExtraMissing
 from django_jobqueue.metrics.exposition import require_extra
 
 TAG = "jobqueue"
 REMOTE = "django_jobqueue.contrib.remote"
+SCHEDULES = "django_jobqueue.contrib.schedules"
 # Settings that nothing reads without an app.
 APPS = {
     "ENDPOINTS": REMOTE,
@@ -95,23 +97,24 @@ def _environment() -> Iterator[CheckMessage]:
 
 
 def _without_app() -> Iterator[CheckMessage]:
-    """E014: settings of features that are not installed, and job types of them."""
-    for name, app in APPS.items():
-        is_set = getattr(conf, name.lower()) != Conf.settings[name].default
-        if is_set and not apps.is_installed(app):
+    """E014: settings, schedules and job types of features that are not installed."""
+    unused = {
+        f"JOBQUEUE[{name!r}] does nothing": app
+        for name, app in APPS.items()
+        if getattr(conf, name.lower()) != Conf.settings[name].default
+    }
+    for name in schedules.names[:1]:
+        unused[f"The schedule {name!r} never fires"] = SCHEDULES
+    remote = [one.name for one in registry if one.is_remote or one.endpoint]
+    for name in remote[:1]:
+        unused[f"Nobody does the jobs of remote_job({name!r})"] = REMOTE
+    for what, app in unused.items():
+        if not apps.is_installed(app):
             yield Error(
-                f"JOBQUEUE[{name!r}] does nothing: its app is not installed.",
+                f"{what}: its app is not installed.",
                 hint=f"Add {app!r} to INSTALLED_APPS.",
                 id="jobqueue.E014",
             )
-    remote = [one.name for one in registry if one.is_remote or one.endpoint]
-    if remote and not apps.is_installed(REMOTE):
-        yield Error(
-            f"Nobody does the jobs of remote_job({remote[0]!r}): its app is not "
-            "installed.",
-            hint=f"Add {REMOTE!r} to INSTALLED_APPS.",
-            id="jobqueue.E014",
-        )
 
 
 def _needed() -> Iterator[CheckMessage]:

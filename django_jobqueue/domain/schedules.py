@@ -1,25 +1,27 @@
-"""The schedules that the code declares, by name."""
+"""The schedules that the code declares, by name; the app of schedules fires them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.domain.due_firings import MissedPolicy, Period
 from django_jobqueue.domain.schedule_rules import ScheduleRule
 
+INSTANT: Final = timedelta(microseconds=1)
 
-class Origin(TextChoices):
-    """The origin of a schedule."""
 
-    CODE = "code", _("code")
-    ADMIN = "admin", _("admin")
+class Missed(TextChoices):
+    """The jobs for firings that were due while no worker ran."""
+
+    ONCE = "once", _("one job, for the newest")
+    SKIP = "skip", _("no job")
+    ALL = "all", _("a job for each")
 
 
 class Overlap(TextChoices):
@@ -27,6 +29,39 @@ class Overlap(TextChoices):
 
     ALLOW = "allow", _("enqueue another job")
     SKIP = "skip", _("skip the firing")
+
+
+class Period(NamedTuple):
+    """Between which moments a schedule fires; None is without an end."""
+
+    starts_at: datetime | None = None
+    ends_at: datetime | None = None
+
+    def next_after(self, rule: ScheduleRule, moment: datetime) -> datetime | None:
+        """The first firing after this moment, in UTC; None if there is none."""
+        if self.starts_at is not None and self.starts_at > moment:
+            moment = self.starts_at - INSTANT
+        next_at = rule.next_after(moment)
+        if next_at is None or (self.ends_at is not None and next_at > self.ends_at):
+            return None
+        return next_at
+
+    def firings(
+        self, rule: ScheduleRule, after: datetime, until: datetime | None = None
+    ) -> Iterator[datetime]:
+        """The firings after one moment, in UTC, and up to another one."""
+        at = self.next_after(rule, after)
+        while at is not None and (until is None or at <= until):
+            yield at
+            at = self.next_after(rule, at)
+
+
+class MissedPolicy(NamedTuple):
+    """Which missed firings are made up for."""
+
+    missed: Missed = Missed.ONCE
+    within: timedelta = timedelta(days=1)  # older ones never are; at least a minute
+    most: int = 100  # jobs, with ``all``
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

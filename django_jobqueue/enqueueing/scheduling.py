@@ -12,7 +12,6 @@ from django.utils import timezone
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.arguments import to_json
-from django_jobqueue.domain.due_firings import Missed, MissedPolicy
 from django_jobqueue.domain.option_checks import moment_problem
 from django_jobqueue.domain.policy import (
     Problem,
@@ -29,7 +28,13 @@ from django_jobqueue.domain.schedule_rules import (
     ScheduleRule,
     default_time_zone,
 )
-from django_jobqueue.domain.schedules import Overlap, ScheduleDeclaration, schedules
+from django_jobqueue.domain.schedules import (
+    Missed,
+    MissedPolicy,
+    Overlap,
+    ScheduleDeclaration,
+    schedules,
+)
 from django_jobqueue.domain.weights import check_weight
 from django_jobqueue.enqueueing.options import Options
 from django_jobqueue.enqueueing.stored_options import as_stored

@@ -53,7 +53,6 @@ ALTER TABLE jobqueue_worker SET (
   fillfactor = 50,
   autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500,
   autovacuum_vacuum_cost_delay = 0);
-ALTER TABLE jobqueue_schedule SET (fillfactor = 50);
 ALTER TABLE jobqueue_bucket SET (fillfactor = 50);
 ALTER TABLE jobqueue_host SET (fillfactor = 50);
 ALTER TABLE jobqueue_rollup SET (fillfactor = 70);

@@ -4,6 +4,7 @@ ids again where a restore left one that cannot run."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.apps import AppConfig
@@ -11,6 +12,7 @@ from django.db import connections, router
 from django.db.migrations.loader import MigrationLoader
 
 from django_jobqueue.migrations import _sql as sql
+from django_jobqueue.rooms import rooms
 
 IS_MADE = "SELECT to_regprocedure('jobqueue_wanted_slots(text)') IS NOT NULL"
 
@@ -30,6 +32,7 @@ def after_tables(sender: AppConfig, using: str, **kwargs: Any) -> None:
         (is_made,) = cursor.fetchone()
     if not is_made:
         _run(using, sql.AFTER_TABLES)
+        _run(using, [(room.storage, "") for room in rooms() if room.storage])
 
 
 def mend_ids(using: str) -> None:
@@ -53,7 +56,7 @@ def _is_ours(app: AppConfig, using: str) -> bool:
     )
 
 
-def _run(using: str, pairs: tuple[tuple[str, str], ...]) -> None:
+def _run(using: str, pairs: Iterable[tuple[str, str]]) -> None:
     with connections[using].cursor() as cursor:
         for make, _undo in pairs:
             cursor.execute(make)

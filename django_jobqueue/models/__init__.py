@@ -16,7 +16,6 @@ from django_jobqueue.models.queued_job import QueuedJob
 from django_jobqueue.models.queues import Overview, Queue
 from django_jobqueue.models.report import Report
 from django_jobqueue.models.rollups import Figures, Rollup
-from django_jobqueue.models.schedule import Firing, Schedule
 from django_jobqueue.models.total import ArchivedCount, Total
 from django_jobqueue.models.workers import Host, Worker
 
@@ -31,7 +30,6 @@ __all__ = [
     "FailureGroup",
     "FailureRollup",
     "Figures",
-    "Firing",
     "Host",
     "JobType",
     "KeyLimit",
@@ -41,7 +39,6 @@ __all__ = [
     "QueuedJob",
     "Report",
     "Rollup",
-    "Schedule",
     "Total",
     "UniqueWindow",
     "Worker",

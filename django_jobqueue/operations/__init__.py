@@ -11,7 +11,6 @@ from django_jobqueue.text.lazy_names import lazily
 
 if TYPE_CHECKING:
     from django_jobqueue.operations import bulk as bulk
-    from django_jobqueue.operations import schedules as schedules
     from django_jobqueue.operations.declaring import declare_job_type
     from django_jobqueue.operations.failure_groups import (
         assign,
@@ -86,7 +85,7 @@ __all__ = [
     "wake",
 ]
 
-_PARTS: Final = ("bulk", "schedules")
+_PARTS: Final = ("bulk",)
 # A worker, or a web process that cancels a job, needs few of these.
 _NAMES: Final = {
     "declaring": "declare_job_type",

@@ -13,8 +13,9 @@ from typing import Final, TypeVar
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from django_jobqueue import rooms
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.states import ArchivedStatus, WorkerState, WorkState
+from django_jobqueue.domain.states import WorkerState, WorkState
 from django_jobqueue.models import FailureGroup
 from django_jobqueue.stats.conditions import (
     crashing_text,
@@ -27,7 +28,6 @@ from django_jobqueue.stats.conditions import (
 )
 from django_jobqueue.stats.current_state import unpaused
 from django_jobqueue.stats.overview import LATELY, Now
-from django_jobqueue.stats.schedules import ScheduleState
 from django_jobqueue.stats.unclaimed_jobs import Notice, depth_text, notices
 from django_jobqueue.store.reading.claimers import has_lapsed, is_alive
 from django_jobqueue.store.reading.failure_stats import LOST
@@ -43,19 +43,15 @@ CODES: Final = (
     "queue_not_served",
     "job_type_not_known",
     "queue_not_served_for_job_type",
-    "schedule_not_fired",
-    "schedule_not_served",
     "worker_lapsed",
     "slow",
     "failing",
     "crashing",
     "old_transaction",
-    "schedule_failed",
     "regressed",
     "bulk_failed",
     "worker_lost",
     "new_failure",
-    "schedule_gone",
     "bulk_paused",
     "queue_paused",
     "job_type_paused",
@@ -78,11 +74,13 @@ class Concern:
     is_bad: bool = True  # jobs are not done, or fail
     weight: float = 0.0  # among its kind: the greater, the worse
     others: int = 0  # of the same kind, not told
+    after: str = ""  # the code of the core that is as urgent, for one of a room
 
     @property
-    def rank(self) -> tuple[bool, int, float]:
+    def rank(self) -> tuple[bool, int, bool, str, float]:
         """The most urgent is the least."""
-        return not self.is_bad, CODES.index(self.code), -self.weight
+        place = CODES.index(self.after or self.code)
+        return not self.is_bad, place, bool(self.after), self.code, -self.weight
 
 
 def concerns(now: Now) -> list[Concern]:
@@ -98,7 +96,7 @@ def concerns(now: Now) -> list[Concern]:
         *_old(now),
         *_groups(now),
         *_operations(now),
-        *_schedules(now),
+        *(one for some in rooms.offered("concerns") for one in some(now)),
         *_closed(now),
         *_lagging(now),
     ]
@@ -182,41 +180,6 @@ def _slow(now: Now) -> Iterator[Concern]:
 
 def _age(depth: Depth) -> float:
     return depth.oldest or 0.0
-
-
-def _schedules(now: Now) -> Iterator[Concern]:
-    """Schedules that do not fire, or whose jobs are not done. That nobody fires at all,
-    or claims, is said by other notices."""
-    hosts_live = any(is_alive(worker) for worker in now.present.workers)
-    somebody_claims = bool(now.present.claimers())
-    for one in now.schedules:
-        place, name = ("schedule", one.row.name), {"name": one.row.name}
-        if one.state == ScheduleState.BROKEN:
-            text = _("Schedule %(name)s cannot fire: %(why)s.")
-            text %= {**name, "why": one.problem}
-            yield Concern("schedule_not_fired", text, *place)
-        elif one.state == ScheduleState.OVERDUE and one.next_at and hosts_live:
-            late = (now.present.time - one.next_at).total_seconds()
-            text = _("Schedule %(name)s has not fired; it was due %(time)s ago.")
-            text %= {**name, "time": span(late)}
-            yield Concern("schedule_not_fired", text, *place, weight=late)
-        elif one.state == ScheduleState.GONE:
-            text = _("Schedule %(name)s is no longer declared by any code.") % name
-            yield Concern("schedule_gone", text, *place, is_bad=False)
-        if one.fires and somebody_claims and not one.is_served:
-            text = _(
-                "Schedule %(name)s enqueues jobs of type %(type)s, which no living "
-                "worker claims."
-            ) % {**name, "type": one.row.job_type_id}
-            yield Concern("schedule_not_served", text, *place)
-        if one.fires and one.bad_end:
-            yield Concern("schedule_failed", _bad_end(one.bad_end) % name, *place)
-
-
-def _bad_end(status: str) -> str:
-    if status == ArchivedStatus.EXPIRED:
-        return _("The last job of schedule %(name)s expired.")
-    return _("The last job of schedule %(name)s failed.")
 
 
 def _failing(now: Now) -> Iterator[Concern]:

@@ -18,12 +18,10 @@ from django_jobqueue.domain.policy import NO_LIMIT
 from django_jobqueue.domain.states import GroupState, WorkState
 from django_jobqueue.models import BulkOperation, FailureGroup, JobType
 from django_jobqueue.stats import current_state as present
-from django_jobqueue.stats import schedules
 from django_jobqueue.stats.cached import CachedValue
 from django_jobqueue.stats.conditions import ENOUGH
 from django_jobqueue.stats.current_state import Present
 from django_jobqueue.stats.database_clock import database_now
-from django_jobqueue.stats.schedules import ScheduleNow
 from django_jobqueue.stats.time_window import HOUR, Window
 from django_jobqueue.stats.totals import Line, Lines, busiest, by_queue, by_type, total
 from django_jobqueue.store.connection import DjangoDatabase
@@ -57,7 +55,6 @@ class Now(NamedTuple):
     crashes: dict[str, Crashes]  # of each job type, lately
     oldest_transaction: OldTransaction | None
     unfolded: datetime | None
-    schedules: list[ScheduleNow]  # by name
 
 
 class Past(NamedTuple):
@@ -189,7 +186,6 @@ def _read_now() -> Now:
         crashes=failure_stats.crashes(db),
         oldest_transaction=old_transactions.oldest(db),
         unfolded=unfolded,
-        schedules=schedules.read(current.claimers(), current.time),
     )
 
 

@@ -59,13 +59,7 @@ _QUEUED: Final = {
     if one.holds is not None
 }
 _ARCHIVED: Final = [_QUEUED[name] for name in copied_to("archive") if name in _QUEUED]
-# A schedule must not make jobs of data that were erased, nor a bulk operation go on
-# with what the erased condition selects by now.
-_PAUSED: Final = {
-    "paused": "true",
-    "paused_at": "clock_timestamp()",
-    "paused_reason": "'personal data erased'",
-}
+# A bulk operation must not go on with what the erased condition selects by now.
 STOPPED: Final = {
     "finished_at": "coalesce(finished_at, clock_timestamp())",
     "state": "CASE state WHEN 'done' THEN state ELSE 'stopped' END",
@@ -151,27 +145,6 @@ SOURCES: Final = (
             Column("assignee", TEXT),
             Column("changed_by", TEXT),
         ),
-    ),
-    Source(
-        name="schedules",
-        label=_("Schedules"),
-        page="schedule",
-        effect=_("Schedules are paused if their data contains the value."),
-        table="jobqueue_schedule",
-        order=_NAME,
-        columns=(
-            *(Column(name, DATA) for name in ("data", "data_override", "options")),
-            Column("paused_by", TEXT),
-            Column("paused_reason", TEXT),
-        ),
-        also=dict.fromkeys(("data", "data_override", "options"), _PAUSED),
-    ),
-    Source(
-        name="firings",
-        label=_("Firings of schedules"),
-        table="jobqueue_firing",
-        order={"schedule": "text", "fires_at": "timestamptz"},
-        columns=(Column("by", TEXT),),
     ),
     Source(
         name="job_types",

@@ -9,7 +9,6 @@ from django_jobqueue.testing.faults import crash, lose_lease
 from django_jobqueue.testing.inline import Ran
 from django_jobqueue.testing.mixins import JobQueueTestMixin, JobQueueVerbs, WorkerMixin
 from django_jobqueue.testing.performing import Performed, aperform, perform
-from django_jobqueue.testing.scheduling import fire_schedules, firings
 
 __all__ = [
     "CapturedJobs",
@@ -30,8 +29,6 @@ __all__ = [
     "clock",
     "crash",
     "drain",
-    "fire_schedules",
-    "firings",
     "lose_lease",
     "perform",
 ]

@@ -13,7 +13,6 @@ from django_jobqueue.testing.clocks import clock
 from django_jobqueue.testing.draining import adrain, drain
 from django_jobqueue.testing.faults import crash, lose_lease
 from django_jobqueue.testing.performing import aperform, perform
-from django_jobqueue.testing.scheduling import fire_schedules, firings
 
 
 class JobQueueVerbs:
@@ -24,8 +23,6 @@ class JobQueueVerbs:
     perform = staticmethod(perform)
     aperform = staticmethod(aperform)
     clock = staticmethod(clock)
-    fire_schedules = staticmethod(fire_schedules)
-    firings = staticmethod(firings)
     assert_enqueued = staticmethod(assert_enqueued)
     assert_not_enqueued = staticmethod(assert_not_enqueued)
     captured_jobs = staticmethod(captured_jobs)

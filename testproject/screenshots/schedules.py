@@ -9,10 +9,11 @@ from uuid import UUID
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth import get_user_model
 
+from django_jobqueue.contrib.schedules import fire
+from django_jobqueue.contrib.schedules.models import Firing, Schedule
 from django_jobqueue.domain.schedule_rules import parse
-from django_jobqueue.models import ArchivedJob, Firing, Schedule
+from django_jobqueue.models import ArchivedJob
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.schedules import fire
 from testproject.screenshots.scene import DAY, HOUR, MINUTE, SHOP, Scene
 
 ZONE = "Europe/Berlin"

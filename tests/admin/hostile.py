@@ -12,13 +12,13 @@ from django_jobqueue.contrib.console.models import JobSearch, SavedView
 from django_jobqueue.contrib.http.models import Token
 from django_jobqueue.contrib.leases.models import Lease
 from django_jobqueue.contrib.privacy.models import Erasure
+from django_jobqueue.contrib.schedules.models import Firing, Schedule
 from django_jobqueue.models import (
     ArchivedJob,
     AuditEntry,
     BulkOperation,
     Failure,
     FailureGroup,
-    Firing,
     Host,
     JobType,
     KeyLimit,
@@ -26,7 +26,6 @@ from django_jobqueue.models import (
     Queue,
     QueuedJob,
     Report,
-    Schedule,
     Worker,
 )
 from django_jobqueue.search.selection import Selection, Table, Term

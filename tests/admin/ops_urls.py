@@ -13,6 +13,8 @@ from django_jobqueue.contrib.http.admin.token_list import TokenAdmin
 from django_jobqueue.contrib.http.models import Token
 from django_jobqueue.contrib.leases.admin.lease_list import LeaseAdmin
 from django_jobqueue.contrib.leases.models import Lease
+from django_jobqueue.contrib.schedules.admin.schedule_list import ScheduleAdmin
+from django_jobqueue.contrib.schedules.models import Schedule
 
 
 class OurArchivedJobAdmin(pages.ArchivedJobAdmin):
@@ -31,7 +33,7 @@ site.register(Lease, LeaseAdmin)
 site.register(models.Overview, pages.OverviewAdmin)
 site.register(models.Queue, pages.QueueAdmin)
 site.register(models.QueuedJob, pages.QueuedJobAdmin)
-site.register(models.Schedule, pages.ScheduleAdmin)
+site.register(Schedule, ScheduleAdmin)
 site.register(SavedView, SavedViewAdmin)
 site.register(Token, TokenAdmin)
 site.register(models.Worker, pages.WorkerAdmin)

@@ -15,18 +15,17 @@ from django.utils import timezone
 from django_jobqueue.contrib.http.models import Token
 from django_jobqueue.contrib.leases.models import Lease
 from django_jobqueue.contrib.remote.endpoint_answers import class_of
+from django_jobqueue.contrib.schedules.models import Firing, Schedule
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.models import (
     ArchivedJob,
     Failure,
     FailureGroup,
-    Firing,
     Host,
     JobType,
     Queue,
     QueuedJob,
     Report,
-    Schedule,
     Worker,
 )
 

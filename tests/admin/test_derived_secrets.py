@@ -15,6 +15,7 @@ from django.test import Client
 
 from django_jobqueue import operations
 from django_jobqueue.contrib.console import job_searches, saved_views
+from django_jobqueue.contrib.schedules import operations as schedule_operations
 from django_jobqueue.contrib.transfer import dumping
 from django_jobqueue.models import JobType, QueuedJob
 from django_jobqueue.operations import bulk
@@ -65,7 +66,7 @@ def secrets(
     operations.override_limit(HANDLER, 3, key=SECRET, by="root")
     operations.override_key_rate(HANDLER, "1/s", key=SECRET, by="root")
     operations.override_key_share(HANDLER, 2, key=SECRET, by="root")
-    operations.schedules.create(
+    schedule_operations.create(
         "nightly",
         HANDLER,
         rule="every 1 hours",

@@ -8,7 +8,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import translation
 
-from django_jobqueue.models import ArchivedJob, BulkOperation, Schedule
+from django_jobqueue.contrib.schedules.models import Schedule
+from django_jobqueue.models import ArchivedJob, BulkOperation
 from django_jobqueue.stats import attention, overview
 from tests.admin import scene as rows
 from tests.admin.conftest import LogIn

@@ -9,6 +9,7 @@ from django.utils.html import escape
 
 from django_jobqueue import operations
 from django_jobqueue.admin.parts.linked_text import REL, linked
+from django_jobqueue.contrib.schedules import operations as schedule_operations
 from django_jobqueue.operations import bulk
 from django_jobqueue.search.selection import Selection, Table
 from tests.admin.hostile import HOSTILE
@@ -102,7 +103,7 @@ def test_what_operators_wrote_has_links(
     schedule = scene.schedules["overridden"]
     operations.note([scene.group], reason, by="anna")
     operations.pause([ADD], reason=reason, by="anna")
-    operations.schedules.pause([schedule], reason=reason, by="anna")
+    schedule_operations.pause([schedule], reason=reason, by="anna")
     operation = bulk.draft("cancel", Selection(Table.QUEUED), by="anna", reason=reason)
     bulk.start(operation.id, by="anna", reason=reason)
     operations.pause("mail", queues=True, reason=reason, by="anna")

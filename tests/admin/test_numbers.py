@@ -82,7 +82,7 @@ COUNTED = re.compile(
 def test_no_template_shows_a_count_as_it_is() -> None:
     """What decides about the plural is a number; what is shown is one as people read
     it."""
-    templates = list((PACKAGE / "templates").rglob("*.html"))
+    templates = list(PACKAGE.rglob("*.html"))
     found = [pair for one in templates for pair in COUNTED.findall(one.read_text())]
     assert found
     assert [name for name, body in found if f"{{{{ {name} }}}}" in body] == []

@@ -14,7 +14,8 @@ from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
 
 from django_jobqueue import operations
-from django_jobqueue.models import BulkOperation, JobType, Schedule
+from django_jobqueue.contrib.schedules.models import Schedule
+from django_jobqueue.models import BulkOperation, JobType
 from django_jobqueue.stats import overview
 from django_jobqueue.stats.cached import CachedValue
 from tests.admin import scene as rows
@@ -259,7 +260,7 @@ def test_it_reads_little_and_nothing_of_the_archive(
         assert len(found) == few <= 28
         of_archive = [text for text in found if "jobqueue_archivedjob" in text]
         (statuses,) = of_archive  # of schedules: by the ids of their last jobs
-        assert "FROM jobqueue_schedule" in statuses
+        assert "FROM jobqueue_schedules_schedule" in statuses
     assert len(statements("1h")) == few
     with CaptureQueriesContext(connection) as captured:
         get(anna, FRONT)  # session and user; the figures are kept for a moment

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from django.test import Client
 
-from django_jobqueue.models import JobType, KeyLimit, Schedule
+from django_jobqueue.contrib.schedules.models import Schedule
+from django_jobqueue.models import JobType, KeyLimit
 from tests.admin import scene as rows
 from tests.admin import units
 from tests.admin.pages import MODELS, get, list_of, page_of

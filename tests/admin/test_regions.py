@@ -22,7 +22,7 @@ from tests.admin.pages import get, list_of, page_of
 from tests.admin.scene import ADD, Scene
 
 FRONT = "/admin/jobqueue/"
-TEMPLATES = Path(django_jobqueue.__file__).parent / "templates"
+PACKAGE = Path(django_jobqueue.__file__).parent
 REGION = re.compile(r'data-jq-region="([^"]+)" data-jq-version="([^"]+)"')
 
 
@@ -49,7 +49,7 @@ def pages(scene: Scene) -> list[str]:
 
 
 def test_every_region_of_a_template_is_one_for_a_refresh_too() -> None:
-    for template in TEMPLATES.rglob("*.html"):
+    for template in PACKAGE.rglob("*.html"):
         text = template.read_text()
         assert text.count("data-jq-region=") == text.count("{% jq_region %}"), template
 

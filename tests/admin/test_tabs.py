@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from django_jobqueue.admin.permalink import permalink
-from django_jobqueue.models import Schedule
+from django_jobqueue.contrib.schedules.models import Schedule
 from tests.admin import scene as rows
 from tests.admin.conftest import LogIn
 from tests.admin.pages import MODELS, current_tabs, get, list_of, page_of, tabs_of

@@ -26,6 +26,7 @@ from django_jobqueue.admin.actions.row_marks import MARKS, changed_meanwhile
 from django_jobqueue.contrib.console import saved_views
 from django_jobqueue.contrib.console.models import SavedView
 from django_jobqueue.contrib.leases import take_away_leases
+from django_jobqueue.contrib.schedules import operations as schedules
 from django_jobqueue.models import (
     AuditEntry,
     FailureGroup,
@@ -33,9 +34,8 @@ from django_jobqueue.models import (
     KeyOverride,
     QueuedJob,
 )
-from django_jobqueue.operations import schedules
 from django_jobqueue.store.connection import OwnConnection
-from tests.admin.pages import model_of, page_of, verb_of
+from tests.admin.pages import model_of, page_of, table_of, verb_of
 from tests.admin.scene import ADD, FAIL, LEAK, Scene
 from tests.admin.sent_forms import Form, fields_of
 from tests.admin.units import answer, told
@@ -67,7 +67,8 @@ class Case:
         if not self.action:
             return page_of(self.model, key)
         if self.action == "edit":
-            return reverse(f"admin:jobqueue_{self.model}_edit", args=[quote(key)])
+            name = f"admin:{table_of(self.model)}_edit"
+            return reverse(name, args=[quote(key)])
         if self.action == "views":
             return reverse("admin:jobqueue_console_savedview_changelist")
         return f"{verb_of(self.model, self.action)}?keys={key}{self.query}"

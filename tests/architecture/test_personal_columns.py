@@ -38,7 +38,7 @@ REASONS = {
         jobqueue_keylimit: name
         jobqueue_leases_lease: name
         jobqueue_queue: name
-        jobqueue_schedule: name time_zone time_zone_override
+        jobqueue_schedules_schedule: name time_zone time_zone_override
         jobqueue_worker: job_types queues versions
     """,
     "of a machine or a process": """
@@ -95,8 +95,8 @@ REASONS = {
     "it can; the guide says that its owner deletes the view": """
         jobqueue_console_savedview: name owner query
     """,
-    "a rule and a time zone": "jobqueue_schedule: planned_for",
-    "a rule of times": "jobqueue_schedule: rule rule_override",
+    "a rule and a time zone": "jobqueue_schedules_schedule: planned_for",
+    "a rule of times": "jobqueue_schedules_schedule: rule rule_override",
     "of a program, or the name of a user": "jobqueue_worker: owner",
     "numbers, and errors of connections without their data": "jobqueue_worker: answers",
     "times and numbers": "jobqueue_worker: request",

@@ -37,6 +37,14 @@ ELSEWHERE: dict[tuple[str, str], str] = {
         "SHOW server_version_num",
     ): "asked before there is any table",
     ("checks/__init__.py", "SHOW server_encoding"): "likewise",
+    (
+        "contrib/leases/apps.py",
+        "ALTER TABLE jobqueue_leases_lease SET (fillfactor = 50)",
+    ): "how a table is stored, with or without migrations",
+    (
+        "contrib/schedules/apps.py",
+        "ALTER TABLE jobqueue_schedules_schedule SET (fillfactor = 50)",
+    ): "likewise",
 }
 
 NAME = r"[\w.\"{}]+"

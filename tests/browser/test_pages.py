@@ -9,7 +9,8 @@ from django.contrib.admin.utils import quote
 from django.urls import reverse
 
 from django_jobqueue.contrib.console.models import SavedView
-from django_jobqueue.models import FailureRollup, Schedule
+from django_jobqueue.contrib.schedules.models import Schedule
+from django_jobqueue.models import FailureRollup
 from django_jobqueue.text import timezones
 from tests.admin.pages import list_of
 from tests.admin.scene import FAIL, Scene, build
@@ -98,7 +99,7 @@ def test_a_view_is_saved_renamed_and_deleted(
 
 def form_of(name: str) -> str:
     """The address of the form of a schedule."""
-    return reverse("admin:jobqueue_schedule_edit", args=[quote(name)])
+    return reverse("admin:jobqueue_schedules_schedule_edit", args=[quote(name)])
 
 
 def test_the_next_moments_follow_what_is_typed(screen: Screen, scene: Scene) -> None:

@@ -44,6 +44,7 @@ from tests.checks.messages import only
 from tests.sample import jobs
 
 LEASES = "django_jobqueue.contrib.leases"
+SCHEDULES = "django_jobqueue.contrib.schedules"
 
 
 def found(**jobqueue: Any) -> list[CheckMessage]:
@@ -152,12 +153,16 @@ def test_e004_w001_values_that_do_not_go_together() -> None:
     assert found(STATEMENT_TIMEOUT=14, LEASE=15) == []
 
 
-def test_e014_a_setting_of_an_app_that_is_not_installed(
+def test_e014_a_setting_or_a_schedule_of_an_app_that_is_not_installed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     given: dict[str, Any] = {"ALERTS": [{"to": "mail"}], "HTTP_THROTTLE": "600/m"}
     assert found(**given) == []
     monkeypatch.setattr(apps, "is_installed", lambda name: name == LEASES)
+    said = "The schedule 'testproject.shop.refresh_all_prices' never fires: its app is"
+    hint = f"Add {SCHEDULES!r} to INSTALLED_APPS."
+    only([one for one in found() if one.id == "jobqueue.E014"], "E014", said, hint)
+    monkeypatch.setattr(apps, "is_installed", lambda name: name in (LEASES, SCHEDULES))
     assert found() == []
     for name, value in given.items():
         hint = f"Add 'django_jobqueue.contrib.{name.split('_')[0].lower()}' to INSTA"

@@ -19,9 +19,10 @@ from django.utils import timezone
 from django_jobqueue.contrib.http import examinations
 from django_jobqueue.contrib.http.models import Token
 from django_jobqueue.contrib.remote import examinations as endpoint_checks
+from django_jobqueue.contrib.schedules.models import Schedule
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.management.jobqueue import doctor
-from django_jobqueue.models import Host, JobType, Rollup, Schedule, Worker
+from django_jobqueue.models import Host, JobType, Rollup, Worker
 from django_jobqueue.processes import identity
 from django_jobqueue.stats import diagnosis, host_checks, server_checks, stop_timeout
 from django_jobqueue.stats.findings import Finding, Level

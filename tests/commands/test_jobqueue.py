@@ -19,11 +19,11 @@ from tests.support.commands import worker_environment
 
 NAMES = (
     "status, health, doctor, metrics, show, why, types, workers, hosts, "
-    "limits, schedules, schedule, failures, operations, enqueue, "
+    "limits, failures, operations, enqueue, "
     "run, replay, cancel, run-now, reschedule, fail, release, pause, resume, "
     "override, prune, sleep, wake, roles, "
     "completion, alerts, top, bench, token, import, leases, "
-    "personal-data, dump, load, move"
+    "personal-data, schedules, schedule, dump, load, move"
 )
 
 

@@ -8,8 +8,9 @@ import pytest
 from django.core.management.base import CommandError
 from django.utils import timezone
 
+from django_jobqueue.contrib.schedules.models import Schedule
 from django_jobqueue.management.jobqueue.inputs import duration, moment
-from django_jobqueue.models import JobType, Schedule
+from django_jobqueue.models import JobType
 from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.text import timezones
 from django_jobqueue.verbs.columns import local

@@ -34,6 +34,10 @@ OFFERS = {
     "django_jobqueue.contrib.leases": ("jobqueue_leases_lease", "leases"),
     "django_jobqueue.contrib.privacy": ("jobqueue_privacy_erasure", "personal-data"),
     REMOTE: ("", ""),
+    "django_jobqueue.contrib.schedules": (
+        "jobqueue_schedules_schedule jobqueue_schedules_firing",
+        "schedules schedule",
+    ),
     "django_jobqueue.contrib.transfer": ("", "dump load move"),
 }
 FEATURES = tuple(OFFERS)

@@ -17,13 +17,14 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from django_jobqueue import operations
 from django_jobqueue.conf import conf
+from django_jobqueue.contrib.schedules import operations as schedule_operations
+from django_jobqueue.contrib.schedules.models import Firing, Schedule
+from django_jobqueue.contrib.schedules.scheduler import Scheduler
 from django_jobqueue.domain.registry import autodiscover
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.rescuer import Rescuer
-from django_jobqueue.host.maintenance.scheduler import Scheduler
-from django_jobqueue.models import Failure, Firing, QueuedJob, Schedule, Worker
+from django_jobqueue.models import Failure, QueuedJob, Worker
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
 from tests.crashes.seen import all_archived, starts
@@ -264,7 +265,7 @@ def test_each_moment_is_fired_once_whatever_happens_to_the_hosts(
     jobs.add.enqueue(0)
     QueuedJob.objects.all().delete()
     for expression, zone in RULES:
-        operations.schedules.create(
+        schedule_operations.create(
             f"{expression} {zone}".replace(" ", "_"),
             jobs.add.name,
             rule=expression,

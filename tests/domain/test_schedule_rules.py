@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from django_jobqueue.conf import CENTURY
-from django_jobqueue.domain.due_firings import Period
 from django_jobqueue.domain.policy import READABLE
 from django_jobqueue.domain.schedule_rules import (
     EPOCH,
@@ -24,6 +23,7 @@ from django_jobqueue.domain.schedule_rules import (
     next_firings,
     parse,
 )
+from django_jobqueue.domain.schedules import Period
 from tests.support.selection import some_slow
 from tests.support.tables import differing, refusal
 

@@ -10,8 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
 
 from django_jobqueue import cron, every, job
-from django_jobqueue.domain.due_firings import Missed
-from django_jobqueue.domain.schedules import Overlap, schedules
+from django_jobqueue.domain.schedules import Missed, Overlap, schedules
 from django_jobqueue.exceptions import InvalidArguments
 from tests.sample import jobs
 from tests.support.tables import differing, refusal

@@ -14,20 +14,15 @@ from django.utils import timezone
 
 from django_jobqueue.contrib.leases import lease_rows, standby
 from django_jobqueue.contrib.leases.standby import Standby
+from django_jobqueue.contrib.schedules.models import Schedule
+from django_jobqueue.contrib.schedules.scheduler import Scheduler
 from django_jobqueue.domain.lease_names import STANDBY
 from django_jobqueue.host.maintenance import clock_repair, deadline_watch
 from django_jobqueue.host.maintenance.clock_repair import ClockRepair
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.expirer import Expirer
 from django_jobqueue.host.maintenance.pruner import Pruner
-from django_jobqueue.host.maintenance.scheduler import Scheduler
-from django_jobqueue.models import (
-    ArchivedJob,
-    Bucket,
-    QueuedJob,
-    Schedule,
-    UniqueWindow,
-)
+from django_jobqueue.models import ArchivedJob, Bucket, QueuedJob, UniqueWindow
 from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
@@ -44,7 +39,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 DAY = 86_400.0
 # A rule that nobody can read, in a row that is planned.
 BREAK = """
-UPDATE jobqueue_schedule
+UPDATE jobqueue_schedules_schedule
    SET rule = 'what?', planned_for = replace(planned_for, 'every 1', 'what?')
  WHERE name = 'broken'
 """

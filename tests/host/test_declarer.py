@@ -9,12 +9,13 @@ import pytest
 
 from django_jobqueue import PerKey, cron, job, remote_job, rooms
 from django_jobqueue.contrib.http.tokens import create_token
+from django_jobqueue.contrib.schedules.models import Schedule
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedules import schedules
 from django_jobqueue.enqueueing.handler import Handler
 from django_jobqueue.host.maintenance.declarer import Declarer
 from django_jobqueue.host.maintenance.host_maintenance import HostMaintenance
-from django_jobqueue.models import JobType, KeyLimit, Schedule
+from django_jobqueue.models import JobType, KeyLimit
 from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection

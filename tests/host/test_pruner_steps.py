@@ -11,6 +11,7 @@ from django_jobqueue.contrib.alerts import alert_rows
 from django_jobqueue.contrib.console import job_searches
 from django_jobqueue.contrib.http import token_rows
 from django_jobqueue.contrib.privacy import erasure_rows
+from django_jobqueue.contrib.schedules import firing_rows
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.host.maintenance import pruner as pruner_module
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
@@ -27,20 +28,16 @@ pytestmark = pytest.mark.django_db(transaction=True)
 STEPS = (
     *("prune.rules", "prune.close_windows", "prune.tidy", "prune.drop_buckets"),
     *("prune.forget_groups", "worker_rows.forget", "host_rows.forget"),
-    *(
-        "rollup_folding.fold",
-        "rollup_folding.drop",
-        "totals.fold",
-        "totals.fold_queues",
-    ),
-    *("totals.drop", "failure_rollup.drop", "fire.prune_firings", "audit.drop"),
+    *("rollup_folding.fold", "rollup_folding.drop", "totals.fold"),
+    *("totals.fold_queues", "totals.drop", "failure_rollup.drop", "audit.drop"),
     "operation_rows.drop",
     # Of rooms.
     *("erasure_rows.forget", "job_searches.drop", "alert_rows.drop", "token_rows.drop"),
+    "firing_rows.prune_firings",
 )
 OF_ROOMS = {
     one.__name__.rpartition(".")[2]: one
-    for one in (erasure_rows, job_searches, alert_rows, token_rows)
+    for one in (erasure_rows, job_searches, alert_rows, token_rows, firing_rows)
 }
 
 

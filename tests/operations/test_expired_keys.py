@@ -9,10 +9,11 @@ import pytest
 from django.db import connection
 
 from django_jobqueue import cancel, operations
-from django_jobqueue.host.maintenance import scheduler
-from django_jobqueue.models import Firing, QueuedJob, Schedule
+from django_jobqueue.contrib.schedules import due_schedules, scheduler
+from django_jobqueue.contrib.schedules import operations as schedule_operations
+from django_jobqueue.contrib.schedules.models import Firing, Schedule
+from django_jobqueue.models import QueuedJob
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.schedules import due_schedules
 from tests.sample import jobs
 from tests.store.rows import ago
 
@@ -41,7 +42,7 @@ def edit(own: Own) -> None:
 
 
 def fire(own: Own) -> None:
-    operations.schedules.create(
+    schedule_operations.create(
         "hourly", jobs.add_alone, rule="@hourly", data={"a": 1}, overlap="skip"
     )
     scheduler.fire(own, due_schedules.due(own, []))  # which plans it

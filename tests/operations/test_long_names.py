@@ -18,13 +18,13 @@ from django_jobqueue.contrib.http.models import Token
 from django_jobqueue.contrib.http.tokens import create_token
 from django_jobqueue.contrib.privacy import personal_data
 from django_jobqueue.contrib.privacy.models import Erasure
+from django_jobqueue.contrib.schedules import operations as schedule_operations
+from django_jobqueue.contrib.schedules.models import Firing, Schedule
 from django_jobqueue.models import (
     AuditEntry,
     FailureGroup,
-    Firing,
     JobType,
     Queue,
-    Schedule,
 )
 from django_jobqueue.search.selection import Selection, Table
 from django_jobqueue.testing import drain
@@ -47,14 +47,14 @@ def acts() -> dict[str, Callable[[], Any]]:
     one, two, three, four = (
         jobs.add.using(run_after=timedelta(hours=1)).enqueue(n).id for n in range(4)
     )
-    op.schedules.create("mine", ADD, rule="every 2 hours", data={"a": 1})
+    schedule_operations.create("mine", ADD, rule="every 2 hours", data={"a": 1})
     group = FailureGroup.objects.get().pk
     return {
         "pause": lambda: op.pause(ADD, reason="x", **by),
         "pause queue": lambda: op.pause("default", queues=True, reason="x", **by),
         "override": lambda: op.override(ADD, timeout=timedelta(seconds=60), **by),
-        "pause schedule": lambda: op.schedules.pause("mine", reason="x", **by),
-        "run schedule": lambda: op.schedules.run_now("mine", **by),
+        "pause schedule": lambda: schedule_operations.pause("mine", reason="x", **by),
+        "run schedule": lambda: schedule_operations.run_now("mine", **by),
         "replay": lambda: op.replay(failed.id, **by),
         "cancel": lambda: op.cancel([one], reason="x", **by),
         "run now": lambda: op.run_now([two], **by),

@@ -14,6 +14,9 @@ from django.test import override_settings
 from django.utils import timezone
 
 from django_jobqueue import InvalidArguments, enqueue
+from django_jobqueue.contrib.schedules import due_schedules, schedule_rows
+from django_jobqueue.contrib.schedules.models import Schedule
+from django_jobqueue.contrib.schedules.scheduler import fire
 from django_jobqueue.domain.job_options import OF_JOB
 from django_jobqueue.domain.policy import READABLE
 from django_jobqueue.domain.registry import registry
@@ -21,13 +24,10 @@ from django_jobqueue.domain.schedule_rules import every
 from django_jobqueue.domain.schedules import schedules
 from django_jobqueue.enqueueing.immediate_jobs import memory
 from django_jobqueue.enqueueing.scheduling import NOT_OF_SCHEDULES, ScheduleOptions
-from django_jobqueue.host.maintenance.scheduler import fire
-from django_jobqueue.models import QueuedJob, Schedule
+from django_jobqueue.models import QueuedJob
 from django_jobqueue.operations import cancel, replay, reschedule
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.schedules import declare as declare_schedules
-from django_jobqueue.store.schedules import due_schedules
 from tests.sample import jobs
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -102,7 +102,7 @@ def declare(own: OwnConnection, monkeypatch: pytest.MonkeyPatch) -> Callable[[],
 
     def write() -> None:
         job_types.declare(own, registry)
-        declare_schedules.declare(own, schedules, [each.name for each in registry])
+        schedule_rows.declare(own)
 
     return write
 

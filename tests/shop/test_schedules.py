@@ -11,6 +11,7 @@ import pytest
 from django.utils import timezone
 
 from django_jobqueue import testing
+from django_jobqueue.contrib.schedules.testing import firings
 from testproject.shop import jobs
 from testproject.shop.models import Order, Product, WebhookReceipt
 
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.django_db
 def test_prices_are_asked_for_every_five_minutes() -> None:
     since = datetime(2026, 3, 9, 0, 1, tzinfo=UTC)
     until = since + timedelta(minutes=10)
-    moments = testing.firings(jobs.refresh_all_prices, since, until)
+    moments = firings(jobs.refresh_all_prices, since, until)
     assert [moment.minute for moment in moments] == [5, 10]
     Product.objects.bulk_create(Product(sku=f"S-{n}", price=1) for n in range(120))
     testing.perform(jobs.refresh_all_prices)

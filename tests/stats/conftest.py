@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from django_jobqueue.models import Schedule
+from django_jobqueue.contrib.schedules.models import Schedule
 from django_jobqueue.stats import overview
 
 

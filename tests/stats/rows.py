@@ -9,24 +9,23 @@ from uuid import uuid4
 from django.db import connection
 from django.utils import timezone
 
+from django_jobqueue.contrib.schedules import due_schedules
+from django_jobqueue.contrib.schedules.models import Firing, Schedule
 from django_jobqueue.domain.histogram import BUCKETS, bucket_of
 from django_jobqueue.models import (
     ArchivedJob,
     Failure,
     FailureGroup,
     FailureRollup,
-    Firing,
     Host,
     QueuedJob,
     Rollup,
-    Schedule,
     Worker,
 )
 from django_jobqueue.stats import attention, overview
 from django_jobqueue.stats.attention import Concern
 from django_jobqueue.stats.time_window import HOUR
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.schedules import due_schedules
 
 ADD = "tests.sample.add"
 SAY = "tests.sample.say"

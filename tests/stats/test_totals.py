@@ -117,7 +117,7 @@ def test_reading_asks_a_fixed_number_of_small_questions() -> None:
     # parked hosts only where no worker is alive.
     assert len(statements()) <= len(few) + 1 <= 28
     of_archive = [text for text in statements() if "jobqueue_archivedjob" in text]
-    assert all("FROM jobqueue_schedule" in text for text in of_archive)
+    assert all("FROM jobqueue_schedules_schedule" in text for text in of_archive)
 
 
 def test_the_spans_of_a_window_are_what_its_roll_ups_say() -> None:

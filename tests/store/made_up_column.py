@@ -59,16 +59,13 @@ class Copies(SourceFileLoader):
 def ways() -> dict[str, Callable[[], UUID]]:
     """The ways of a job; each returns the id of the queued one that there is then."""
     from django_jobqueue import enqueue, operations
+    from django_jobqueue.contrib.schedules import due_schedules, schedule_rows
+    from django_jobqueue.contrib.schedules.scheduler import fire
     from django_jobqueue.contrib.transfer import moving_jobs
     from django_jobqueue.contrib.transfer.dumping import checked_job, dump, load
-    from django_jobqueue.domain.registry import registry
     from django_jobqueue.domain.schedule_rules import every
-    from django_jobqueue.domain.schedules import schedules
-    from django_jobqueue.host.maintenance.scheduler import fire
     from django_jobqueue.search.selection import Selection, Table
     from django_jobqueue.store.connection import DjangoDatabase
-    from django_jobqueue.store.schedules import declare as declare_schedules
-    from django_jobqueue.store.schedules import due_schedules
     from tests.sample import jobs
 
     db = DjangoDatabase()
@@ -103,9 +100,10 @@ def ways() -> dict[str, Callable[[], UUID]]:
 
     def fired() -> UUID:
         red.at(every(days=1_000), name="red")(1)
-        declare_schedules.declare(db, schedules, [each.name for each in registry])
+        schedule_rows.declare(db)
         fire(db, due_schedules.due(db, ["red"]))  # plans it
-        db.run("UPDATE jobqueue_schedule SET next_at = now() WHERE name = 'red'")
+        table = "jobqueue_schedules_schedule"
+        db.run(f"UPDATE {table} SET next_at = now() WHERE name = 'red'")
         (id,) = fire(db, due_schedules.due(db, ["red"])).jobs
         return id
 

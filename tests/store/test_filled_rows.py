@@ -15,9 +15,10 @@ from psycopg.types.json import Jsonb
 
 from django_jobqueue import DuplicateJob, Handler, enqueue, enqueue_many
 from django_jobqueue.contrib.http.models import Token
+from django_jobqueue.contrib.schedules.models import Schedule
 from django_jobqueue.domain.policy import READABLE
 from django_jobqueue.domain.registry import registry
-from django_jobqueue.models import JobType, Queue, QueuedJob, Schedule
+from django_jobqueue.models import JobType, Queue, QueuedJob
 from tests.sample import jobs
 from tests.support.rows import queued
 

@@ -10,6 +10,7 @@ import psycopg
 from django.test import override_settings
 from django.utils import timezone
 
+from django_jobqueue.contrib.schedules.models import Schedule
 from django_jobqueue.domain.followers import Follower
 from django_jobqueue.domain.job_options import OF_TYPE
 from django_jobqueue.domain.per_key import PerKey
@@ -18,7 +19,7 @@ from django_jobqueue.domain.rates import Rate
 from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.domain.retry_rules import ExceptionRule
 from django_jobqueue.domain.states import Delivery
-from django_jobqueue.models import JobType, Queue, Schedule
+from django_jobqueue.models import JobType, Queue
 from django_jobqueue.retries import quartic
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection

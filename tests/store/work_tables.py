@@ -21,6 +21,7 @@ HOMES = (
     "contrib/privacy/erasure_rows.py",
     "contrib/remote/endpoint_rows.py",
     "contrib/remote/remote_workers.py",
+    *(f"contrib/schedules/{name}_" for name in ("due", "firing", "schedule")),
     "contrib/transfer/dumping.py",
     "contrib/transfer/moving_jobs.py",
 )

@@ -25,6 +25,7 @@ from psycopg.sql import SQL, Identifier
 from pytest_django import DjangoDbBlocker
 
 from django_jobqueue.apps import _declare  # private: only migrate calls it
+from django_jobqueue.contrib.schedules.apps import declare as declare_schedules
 from django_jobqueue.domain.registry import Declaration, registry
 from tests.support.commands import ROOT
 from tests.support.kept_connections import TIDY
@@ -158,6 +159,7 @@ def remember_empty(alias: str) -> None:
         # No worker of a test has the number that another one makes up.
         cursor.execute("ALTER TABLE jobqueue_worker ALTER id RESTART WITH 1000")
     _declare(using=alias)
+    declare_schedules(using=alias)
     with transaction.atomic(using=alias), connection.cursor() as cursor:
         steps = ""
         for name in names:
@@ -179,6 +181,7 @@ def empty(test: TransactionTestCase) -> None:
         flush(test)
     if any(_lasts(one) and _declared.get(one.name) != one for one in _known()):
         _declare(using="default")
+        declare_schedules(using="default")
     keep_session()
 
 

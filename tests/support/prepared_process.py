@@ -24,10 +24,11 @@ from django_jobqueue.checks import (  # noqa: E402, F401
     followers,
     key_limits,
     project_settings,
-    schedules,
 )
 from django_jobqueue.contrib.alerts import alerter  # noqa: E402, F401
 from django_jobqueue.contrib.alerts import checks as _checks  # noqa: E402, F401
+from django_jobqueue.contrib.schedules import checks as _more  # noqa: E402, F401
+from django_jobqueue.contrib.schedules import scheduler  # noqa: E402, F401
 from django_jobqueue.host import exporter_child, maintenance_child  # noqa: E402, F401
 from django_jobqueue.host.exporter import exporter_process  # noqa: E402, F401
 from django_jobqueue.host.maintenance import host_maintenance  # noqa: E402, F401

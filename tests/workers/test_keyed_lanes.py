@@ -18,6 +18,7 @@ from django_jobqueue import (
     operations,
     replay,
 )
+from django_jobqueue.contrib.schedules import operations as schedules
 from django_jobqueue.models import JobType, KeyLimit, KeyOverride, QueuedJob
 from django_jobqueue.operations import edit_data
 from django_jobqueue.store.connection import OwnConnection
@@ -162,7 +163,6 @@ def test_followers_and_firings_have_keys_of_their_own(declare: Declare) -> None:
     assert keys() == [str(first.id)]
 
     handler = declare(of_document, per_key=PerKey("customer", concurrency=2))
-    schedules = operations.schedules
     schedules.create("mine", handler, rule="every 7 minutes", data={"customer": 5})
     schedules.run_now("mine")
     assert "5" in keys()

@@ -57,7 +57,7 @@ def _summary(request: HttpRequest, job: Any, read: Reader) -> list[tuple[Any, An
         (_("Expires"), display.full_moment(job.expires_at)),
         *([(_("Tags"), tags.tags_links(job))] if tags.tags_of(job) else []),
         (_("Enqueued by"), display.visible(job.enqueued_by or display.NOTHING)),
-        *related_jobs.schedule(request, read.about),
+        *related_jobs.facts_of_rooms(request, read.about),
         (_("Replay of"), related_jobs.origin(request, job)),
         (_("Replayed as"), related_jobs.replays(request, job)),
         (_("Bulk operation"), related_jobs.operation(request, job)),

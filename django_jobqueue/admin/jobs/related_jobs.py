@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -11,6 +10,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
+from django_jobqueue import rooms
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.parts import display
 from django_jobqueue.domain.followers import described
@@ -20,10 +20,9 @@ from django_jobqueue.models import (
     BulkOperation,
     JobType,
     QueuedJob,
-    Schedule,
 )
 from django_jobqueue.models.follower_search import followers_of
-from django_jobqueue.text import numbers, timezones
+from django_jobqueue.text import numbers
 
 MOST_REPLAYS: Final = 20
 LATELY: Final = 60  # jobs of the same type
@@ -118,24 +117,10 @@ def by_original(rows: Iterable[tuple[Any, ...]]) -> dict[UUID, list[tuple[Any, .
     return by_id
 
 
-def schedule(request: HttpRequest, metadata: Any) -> list[Fact]:
-    """The schedule that enqueued this job, and for which moment; most have none."""
-    name = metadata.get("schedule") if isinstance(metadata, dict) else None
-    if not isinstance(name, str) or not Schedule.objects.filter(pk=name).exists():
-        return []  # gone, or a word of the project's own, which may be secret
-    shown: Any = display.visible(name)
-    if may_view(request, Schedule):
-        shown = display.link("schedule", name, shown)
-    at = _moment(metadata.get("fires_at"))
-    parts = [shown] if at is None else [shown, display.full_moment(at)]
-    return [(_("Schedule"), display.lines(parts))]
-
-
-def _moment(text: Any) -> datetime | None:
-    try:
-        return timezones.aware(datetime.fromisoformat(text))
-    except (TypeError, ValueError, OverflowError):
-        return None
+def facts_of_rooms(request: HttpRequest, metadata: Any) -> list[Fact]:
+    """What rooms say of a job with these metadata."""
+    facts = (facts(request, metadata) for facts in rooms.offered("job_facts"))
+    return [fact for some in facts for fact in some]
 
 
 def archived_link(id: UUID, *, is_there: bool) -> Any:

@@ -113,8 +113,12 @@ def count(depths: Depths, name: str) -> str:
 
 
 def may_follow(request: HttpRequest, model: str) -> bool:
-    """True if the user may see this model's page, and it is on this site."""
-    return may(request, f"view_{model}") and bool(address_of(request, model))
+    """True if the user may see this model's page, and it is on this site. That of a
+    feature has its label, as in ``jobqueue_schedules.schedule``."""
+    label, _dot, name = model.rpartition(".")
+    label = label or "jobqueue"
+    may_view = may(request, f"{label}.view_{name}")
+    return may_view and bool(address_of(request, name, label))
 
 
 def workers(request: HttpRequest, overview: Overview) -> list[WorkerRow]:

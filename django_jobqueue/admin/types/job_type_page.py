@@ -13,11 +13,11 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext
 
-from django_jobqueue.admin.base import may, may_view
+from django_jobqueue import rooms
+from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.parts import depths, display, policies
 from django_jobqueue.admin.parts.curves import Curves, curves
 from django_jobqueue.admin.parts.run_times import RunTimes, at_most, run_times
-from django_jobqueue.admin.schedules import schedule_cells as cells
 from django_jobqueue.admin.workers.fleet import fleet, worker_links, workers_cell
 from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.models import (
@@ -26,9 +26,7 @@ from django_jobqueue.models import (
     FailureGroup,
     JobType,
     QueuedJob,
-    Schedule,
 )
-from django_jobqueue.stats.schedules import zone_of
 from django_jobqueue.stats.totals import Line
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import windows
@@ -72,6 +70,13 @@ class Failures(NamedTuple):
         return self.examined == MOST_EXAMINED
 
 
+class JobTypePart(NamedTuple):
+    """What a room adds to the page: a section, and links of addresses and labels."""
+
+    section: str
+    links: Sequence[tuple[str, Any]] = ()
+
+
 class JobTypePage(NamedTuple):
     """Everything on the page."""
 
@@ -80,7 +85,7 @@ class JobTypePage(NamedTuple):
     run_times: RunTimes | None
     failures: Failures | None
     workers: Sequence[Any]
-    schedules: Sequence[dict[str, Any]]
+    sections: Sequence[str]  # of rooms
     links: Sequence[tuple[str, Any]]
     curves: Curves
 
@@ -90,6 +95,9 @@ def page_of(request: HttpRequest, job_type: JobType, depth: Depth) -> JobTypePag
     by_length = _windows(job_type)
     day = by_length[DAY]
     sees_archive = may_view(request, ArchivedJob)
+    parts: list[JobTypePart] = [
+        part(request, job_type) for part in rooms.offered("job_type_parts")
+    ]
     return JobTypePage(
         depth=_depth(job_type, depth),
         figures=[
@@ -98,8 +106,8 @@ def page_of(request: HttpRequest, job_type: JobType, depth: Depth) -> JobTypePag
         run_times=run_times(day.run, _summary_of(day)),
         failures=_failures(request, job_type) if sees_archive else None,
         workers=worker_links(request, fleet(request).knowing(job_type.name)),
-        schedules=_schedules(request, job_type),
-        links=_links(request, job_type),
+        sections=[part.section for part in parts],
+        links=[*_links(request, job_type), *(link for p in parts for link in p.links)],
         curves=curves(
             request,
             Part(job_type=job_type.name),
@@ -161,24 +169,6 @@ def _summary_of(day: Line) -> str:
     }
 
 
-def _schedules(request: HttpRequest, job_type: JobType) -> list[dict[str, Any]]:
-    """Those whose jobs are of this type, for users who may see them."""
-    if not may_view(request, Schedule):
-        return []
-    rows = Schedule.objects.filter(job_type_id=job_type.name).order_by("name")
-    rows = rows.select_related("job_type")
-    return [
-        {
-            "name": display.link("schedule", one.row.pk, display.visible(one.row.pk)),
-            "rule": cells.rule_cell(one),
-            "next": cells.moment_cell(one.next_at, zone_of(one.row)),
-            "last": cells.newest_cell(request, one),
-            "state": cells.state_cell(one),
-        }
-        for one in cells.read(request, rows)
-    ]
-
-
 def _failures(request: HttpRequest, job_type: JobType) -> Failures:
     failed = ArchivedJob.objects.filter(
         job_type_id=job_type.name,
@@ -236,15 +226,11 @@ def _links(request: HttpRequest, job_type: JobType) -> list[tuple[str, Any]]:
         (ArchivedJob, _("Archived jobs"), {}),
         (ArchivedJob, _("Failed jobs"), {"status": ArchivedStatus.FAILED.value}),
     )
-    links = [
+    return [
         (f"{_list_of(model)}?{_query(job_type, **more)}", label)
         for model, label, more in offered
         if may_view(request, model)
     ]
-    if may_view(request, Schedule) and may(request, "add_schedule"):
-        new = reverse("admin:jobqueue_schedule_new")
-        links.append((f"{new}?{_query(job_type)}", _("New schedule")))
-    return links
 
 
 def _list_of(model: type[Any]) -> str:

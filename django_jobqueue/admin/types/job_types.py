@@ -16,6 +16,7 @@ from django.urls import URLPattern, path
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue import rooms
 from django_jobqueue.admin.actions.action import Action
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.actions.row_marks import changed_meanwhile, marks_for
@@ -37,11 +38,8 @@ from django_jobqueue.admin.types.pause import Pause, Resume
 from django_jobqueue.admin.types.release_comparison import CompareReleases
 from django_jobqueue.conf import conf
 from django_jobqueue.models import (
-    ArchivedJob,
     FailureGroup,
     JobType,
-    QueuedJob,
-    Schedule,
 )
 from django_jobqueue.search.type_names import types_like
 from django_jobqueue.stats.totals import Line
@@ -110,7 +108,12 @@ class JobTypeAdmin(ActionAdmin):
 
     def names(self, request: HttpRequest) -> JsonResponse:
         """The first names that have a text, for who sees a list of theirs."""
-        lists = (JobType, QueuedJob, ArchivedJob, FailureGroup, Schedule)
+        lists = (
+            model
+            for model in rooms.models()
+            if model in (JobType, FailureGroup)
+            or any(one.related_model is JobType for one in model._meta.fields)
+        )
         if not any(may_view(request, model) for model in lists):
             raise PermissionDenied
         text = request.GET.get("q", "").strip()

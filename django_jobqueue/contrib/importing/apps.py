@@ -14,4 +14,5 @@ class ImportingConfig(Room):
     name = "django_jobqueue.contrib.importing"
     label = "jobqueue_importing"
     verbose_name = _("Job queue: import")
+    needs = ("django_jobqueue.contrib.schedules",)
     subcommands = {"import": "django_jobqueue.contrib.importing.import_command.Import"}

@@ -8,8 +8,9 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from django_jobqueue.contrib.importing import foreign_tables
+from django_jobqueue.contrib.schedules.due_firings import Origin
 from django_jobqueue.domain.schedule_rules import ScheduleRule, parse
-from django_jobqueue.domain.schedules import Origin, ScheduleDeclaration, schedules
+from django_jobqueue.domain.schedules import ScheduleDeclaration, schedules
 from django_jobqueue.store.connection import Database
 
 COMPARED: Final = 20  # next moments: rules that are written differently may be the same

@@ -60,12 +60,12 @@ RETURNING id
 """
 
 HELD: Final = """
-SELECT to_jsonb(held)::text FROM jobqueue_schedule AS held
+SELECT to_jsonb(held)::text FROM jobqueue_schedules_schedule AS held
  WHERE held.name = ANY (%(names)s::text[])
 """
 
 OF_JOB_TYPES: Final = """
-SELECT to_jsonb(held)::text FROM jobqueue_schedule AS held
+SELECT to_jsonb(held)::text FROM jobqueue_schedules_schedule AS held
  WHERE held.job_type = ANY (%(job_types)s::text[]) AND held.gone_at IS NULL
    AND (held.ends_at IS NULL OR held.ends_at > statement_timestamp())
  ORDER BY held.name

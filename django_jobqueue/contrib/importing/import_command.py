@@ -17,6 +17,7 @@ from django_jobqueue.contrib.importing.import_plan import (
     carry_out,
     plan,
 )
+from django_jobqueue.contrib.schedules.schedule_states import rule_text
 from django_jobqueue.domain.schedule_rules import Cron
 from django_jobqueue.logs import one_line
 from django_jobqueue.management.jobqueue.console import Console, counted
@@ -27,7 +28,6 @@ from django_jobqueue.management.jobqueue.subcommand import (
     Subcommand,
     by,
 )
-from django_jobqueue.stats.schedules import rule_text
 from django_jobqueue.text.suggestions import did_you_mean
 from django_jobqueue.verbs.columns import Column, Listing, Type, local
 from django_jobqueue.verbs.declarations import Argument, flag

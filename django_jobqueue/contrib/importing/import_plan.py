@@ -9,7 +9,6 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from django_jobqueue import operations
 from django_jobqueue.conf import conf
 from django_jobqueue.contrib.importing import celery_beat, django_q2, foreign_tables
 from django_jobqueue.contrib.importing.doubled_schedules import OurSchedules
@@ -18,17 +17,19 @@ from django_jobqueue.contrib.importing.foreign_schedule import (
     NotImportable,
     make_unique,
 )
+from django_jobqueue.contrib.schedules import operations as schedule_operations
+from django_jobqueue.contrib.schedules.due_firings import Origin
+from django_jobqueue.contrib.schedules.schedule_rows import row_of
 from django_jobqueue.domain.arguments import to_json
 from django_jobqueue.domain.ids import id_of_text
 from django_jobqueue.domain.registry import Declaration, handler_names, registry
-from django_jobqueue.domain.schedules import Origin, ScheduleDeclaration
+from django_jobqueue.domain.schedules import ScheduleDeclaration
 from django_jobqueue.enqueueing import by_name
 from django_jobqueue.enqueueing.options import Options
 from django_jobqueue.exceptions import InvalidArguments, UnknownJobType
 from django_jobqueue.operations.audit_log import record
 from django_jobqueue.store import find as store_find
 from django_jobqueue.store.connection import Database, DjangoDatabase
-from django_jobqueue.store.schedules.declare import row_of
 from django_jobqueue.text import timezones
 from django_jobqueue.text.suggestions import did_you_mean
 
@@ -108,7 +109,7 @@ class PlannedImport:
 
     @property
     def values(self) -> dict[str, Any]:
-        """The arguments of ``operations.schedules.create``, besides the names."""
+        """The arguments of ``schedule_operations.create``, besides the names."""
         one = self.theirs
         assert one.rule is not None
         return {
@@ -174,13 +175,13 @@ def carry_out(
             if item.becomes is Becomes.JOB:
                 _enqueue(item, using, by)
             elif item.becomes in NEW:
-                operations.schedules.create(
+                schedule_operations.create(
                     item.name, item.job_type, using=using, by=by, **item.values
                 )
         paused = [item.name for item in planned if item.becomes is Becomes.PAUSED]
         if paused:
             reason = f"disabled in {source.label}"
-            operations.schedules.pause(paused, reason=reason, using=using, by=by)
+            schedule_operations.pause(paused, reason=reason, using=using, by=by)
         ours = [i.theirs.id for i in planned if i.becomes is not Becomes.REFUSED]
         return source.disable(db, ours) if disables and ours else 0
 
@@ -309,7 +310,7 @@ def _bound(item: PlannedImport) -> dict[str, Any]:
 
 
 def _check(item: PlannedImport) -> ScheduleDeclaration:
-    return operations.schedules.check(item.name, item.job_type, **item.values)
+    return schedule_operations.check(item.name, item.job_type, **item.values)
 
 
 def _enqueue(item: PlannedImport, using: str | None, by: str) -> None:

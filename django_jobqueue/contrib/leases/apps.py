@@ -17,6 +17,8 @@ class LeasesConfig(Room):
     verbose_name = _("Job queue: leases")
     tabs = (Tab("lease", _("Leases"), "l"),)
     subcommands = {"leases": "django_jobqueue.contrib.leases.leases_command.Leases"}
+    # A renewed row finds room in its page.
+    storage = "ALTER TABLE jobqueue_leases_lease SET (fillfactor = 50)"
     rights = {
         "Job viewer": ("view_lease",),
         "Job operator": ("take_away_lease",),

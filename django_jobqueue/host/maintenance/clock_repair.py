@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from typing import Final
 
-from django_jobqueue.domain.schedule_rules import parse
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.processes.loop import Loop
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import buckets, insert_window
-from django_jobqueue.store.schedules import due_schedules
-from django_jobqueue.store.schedules.due_schedules import DueSchedule
 
-logger = logging.getLogger("django_jobqueue.maintenance")
-
-NAMED: Final = 5  # schedules in a line of the log
 BUCKETS_EVERY: Final = 60.0  # seconds
 
 
 class ClockRepair(Loop):
     """A clock that was a day ahead for seconds left moments that no rule makes: for a
-    day, rates would permit nothing, schedules would fire nothing, and unique windows
-    would stay open. So when the clock was set back, and at the start of a host,
-    schedules are planned again whose next moment is not the next one of their rule, and
-    buckets of rates and windows count from now, with what was left of them then. A
-    worker may have spent of a bucket between two looks at the clock, so buckets are
-    looked at each minute; windows, which may be millions, are not. Leases are the
-    rescuer's.
+    day, rates would permit nothing, and unique windows would stay open. So when the
+    clock was set back, and at the start of a host, buckets of rates and windows count
+    from now, with what was left of them then. A worker may have spent of a bucket
+    between two looks at the clock, so buckets are looked at each minute; windows, which
+    may be millions, are not. Leases are the rescuer's, and schedules the scheduler's.
     """
 
     name = "clock repair"
@@ -51,27 +42,5 @@ class ClockRepair(Loop):
             self._counted_at = now
         if is_set_back:
             insert_window.set_back(self._connection)
-            self._plan_again()
             self._repaired_at = set_back_at
         return self._deadlines.seconds_until_read
-
-    def _plan_again(self) -> None:
-        wrong = list(filter(_is_too_late, due_schedules.waiting(self._connection)))
-        if wrong:
-            names = ", ".join(repr(one.name) for one in wrong[:NAMED])
-            logger.warning(
-                "%d schedules wait for a moment that is not the next one of their "
-                "rule: the database's clock was ahead. They are planned again: %s",
-                len(wrong),
-                names,
-            )
-            due_schedules.unplan(self._connection, wrong)
-
-
-def _is_too_late(one: DueSchedule) -> bool:
-    """True if its rule has a moment from now on that comes before the one it has."""
-    try:
-        next_at = one.period.next_after(parse(one.rule, one.time_zone), one.now)
-    except ValueError:  # it was edited in SQL; the scheduler says so
-        return False
-    return next_at is not None and one.next_at is not None and next_at < one.next_at

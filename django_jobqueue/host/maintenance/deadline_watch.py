@@ -9,7 +9,6 @@ from typing import Final
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import registry
-from django_jobqueue.domain.schedules import schedules
 from django_jobqueue.processes.lease_clock import ClockWatch, lease_time
 from django_jobqueue.processes.loop import Loop
 from django_jobqueue.processes.worker_config import WorkerConfig
@@ -65,9 +64,7 @@ class DeadlineWatch:
     def _read(self) -> NextDeadlines:
         names = [d.name for d in registry if self.config.has_slots_for(d)]
         began, before = time.monotonic(), lease_time()
-        deadlines = next_deadlines.read(
-            self._connection, names, self.config.queues, schedules.names
-        )
+        deadlines = next_deadlines.read(self._connection, names, self.config.queues)
         self.read_at = began
         jump = self._clock.see(deadlines.clock, before, lease_time())
         if jump > conf.lease / 6:  # two thirds of one are left in every lease

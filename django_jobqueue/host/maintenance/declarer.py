@@ -1,4 +1,4 @@
-"""Writes what the code declares to the database: job types, schedules, and what rooms
+"""Writes what the code declares to the database: job types, and what rooms
 declare."""
 
 from __future__ import annotations
@@ -10,13 +10,11 @@ from typing import Any, Final
 
 from django_jobqueue import rooms
 from django_jobqueue.domain.registry import registry
-from django_jobqueue.domain.schedules import schedules
 from django_jobqueue.processes.loop import FOREVER, Loop
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import in_a_line
 from django_jobqueue.store.partial_batches import apply_in_parts
-from django_jobqueue.store.schedules import declare as declare_schedules
 
 logger = logging.getLogger("django_jobqueue.maintenance")
 
@@ -66,15 +64,7 @@ class Declarer(Loop):
 
 
 def _steps(db: OwnConnection) -> list[Step]:
-    planned = schedules.names
-    names = [declaration.name for declaration in registry]
     return [
         ("job types", list(registry), partial(job_types.declare, db)),
-        (
-            "gone schedules of",
-            names,
-            partial(declare_schedules.retire, db, planned),
-        ),
-        ("schedules", list(schedules), partial(declare_schedules.write, db)),
         *(step for declared in rooms.offered("declared") for step in declared(db)),
     ]

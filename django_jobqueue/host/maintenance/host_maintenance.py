@@ -25,7 +25,6 @@ from django_jobqueue.host.maintenance.host_row import HostRow
 from django_jobqueue.host.maintenance.pruner import Pruner
 from django_jobqueue.host.maintenance.renewer import Renewer
 from django_jobqueue.host.maintenance.rescuer import Rescuer, death_of
-from django_jobqueue.host.maintenance.scheduler import Scheduler
 from django_jobqueue.host.maintenance.sleep_check import SleepCheck
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.listener import can_listen
@@ -292,8 +291,8 @@ class LoopGroup(Loop):
 
 
 class MaintenanceThread(LoopGroup):
-    """Rescue, expiry, schedules, pruning, room for notifications: one thread, one
-    connection."""
+    """Rescue, expiry, pruning, room for notifications, and what rooms add: one thread,
+    one connection."""
 
     def __init__(
         self,
@@ -326,9 +325,10 @@ class MaintenanceThread(LoopGroup):
             watch = DrainWatch(connection, config, on_drained)
             self._configured.append(watch)
             loops.append(watch)
-        if conf.schedules:
-            loops.append(Scheduler(connection, deadlines))
-        super().__init__("maintenance", loops)
+        of_rooms = [
+            make(connection, deadlines) for make in rooms.offered("maintenance_loops")
+        ]
+        super().__init__("maintenance", [*loops, *filter(None, of_rooms)])
 
     def change_config(self, config: WorkerConfig) -> None:
         """Look for the jobs that workers with other slots or queues can run."""

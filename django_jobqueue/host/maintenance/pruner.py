@@ -1,7 +1,7 @@
 """Deletes what is old enough, in small batches: archived jobs, unique windows, rows of
-workers and hosts that are gone, roll-ups, failure groups, firings of schedules,
-the audit, bulk operations, buckets of rates, and what features say. Adds up the counts
-of archived jobs, and those of queues that are quiet."""
+workers and hosts that are gone, roll-ups, failure groups, the audit, bulk operations,
+buckets of rates, and what features say. Adds up the counts of archived jobs, and those
+of queues that are quiet."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ from django_jobqueue.store import (
 from django_jobqueue.store.bulk import operation_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.control import prune
-from django_jobqueue.store.schedules import fire
 
 logger = logging.getLogger("django_jobqueue.maintenance")
 
@@ -105,13 +104,8 @@ class Pruner(Loop):
         """The other batches of a pass, in order."""
         yield from (prune.close_windows, worker_rows.forget, host_rows.forget)
         yield partial(prune.tidy, walked=self._tidied)
-        yield from (
-            rollup_folding.fold,
-            rollup_folding.drop,
-            totals.fold,
-            failure_rollup.drop,
-        )
-        yield from (fire.prune_firings, prune.drop_buckets)
+        yield from (rollup_folding.fold, rollup_folding.drop)
+        yield from (totals.fold, failure_rollup.drop, prune.drop_buckets)
         if (keep := conf.audit_retention) is not None:
             for drop in (audit.drop, operation_rows.drop, *rooms.offered("dropped")):
                 yield partial(drop, keep=keep)

@@ -37,8 +37,6 @@ SUBCOMMANDS: Final = Table(
             "workers": "workers.Workers",
             "hosts": "hosts.Hosts",
             "limits": "limits.Limits",
-            "schedules": "schedules.Schedules",
-            "schedule": "schedule.ShowSchedule",
             "failures": "failures.Failures",
             "operations": "bulk_operations.BulkOperations",
             "enqueue": "enqueue.Enqueue",

@@ -18,17 +18,3 @@ FREE_KEY_OF_EDIT: Final = FREE.format(
                       JOIN jobqueue_jobtype AS type ON type.name = job.job_type
                      WHERE job.id = %(id)s)"""
 )
-# Those that the jobs of these firings would have.
-FREE_KEYS_OF_FIRINGS: Final = """
-WITH new AS (
-  SELECT given.* FROM jsonb_to_recordset(%(firings)s::jsonb)
-         AS given (job_type text, data jsonb, unique_key uuid, overlap_key uuid)
-)""" + FREE.format(
-    of="""IN (
-       SELECT new.unique_key FROM new
-        UNION ALL
-       SELECT new.overlap_key FROM new
-        UNION ALL
-       SELECT jobqueue_unique_key(type.name, type.unique_rule, new.data)
-         FROM new JOIN jobqueue_jobtype AS type ON type.name = new.job_type)"""
-)

@@ -9,11 +9,12 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from django_jobqueue import operations
+from django_jobqueue.contrib.schedules import operations as schedule_operations
+from django_jobqueue.contrib.schedules.models import Schedule
 from django_jobqueue.domain.registry import handler_names
 from django_jobqueue.domain.schedule_rules import cron
 from django_jobqueue.domain.schedules import schedules
-from django_jobqueue.models import QueuedJob, Schedule
+from django_jobqueue.models import QueuedJob
 from tests.commands.conftest import Said, jobqueue, not_refused, refusal
 from tests.sample import jobs
 
@@ -162,7 +163,7 @@ def test_another_schedule_of_the_same_name_is_not_taken_for_an_import(
     tables.crontab("daily", hour="3")
     declared = {"job_type_id": ADD, "rule": "every 15", "data": {"a": 3}}
     Schedule.objects.create(name="nightly", origin="code", **declared)
-    operations.schedules.create("daily", KEEP, rule="@daily", data={"a": 1})
+    schedule_operations.create("daily", KEEP, rule="@daily", data={"a": 1})
     out = imported("--yes --disable-there").out
     assert "nightly is refused: The schedule 'nightly' here is declared by" in out
     assert "The schedule 'daily' here has another job type" in out
@@ -195,7 +196,7 @@ def test_what_a_schedule_here_does_already_is_not_imported_beside_it(
         ("eight", "cron 30 8 * * 0-6", {"paused": True}),
     ):
         Schedule.objects.create(name=name, rule=rule, **code, **more)
-    operations.schedules.create("five", ADD, rule="30 5 * * *", data={"a": 1})
+    schedule_operations.create("five", ADD, rule="30 5 * * *", data={"a": 1})
     declared = jobs.add.at(cron("30 6 * * *"), name="six")(a=1)
     try:
         out = imported("--yes --disable-there").out
@@ -240,7 +241,7 @@ def test_celerys_fields_become_those_of_a_rule(tables: Tables) -> None:
     # Celery itself knows when it is due: as often as ours fires, at the same moments.
     first = datetime(2030, 1, 1, tzinfo=UTC)
     for expression, one in made.items():
-        theirs, preview = one.schedule, operations.schedules.preview
+        theirs, preview = one.schedule, schedule_operations.preview
         at, *moments = preview(expression, "UTC", after=first, number=40)
         for moment in moments:
             theirs.nowfun = lambda at=at: at
@@ -264,7 +265,7 @@ def test_an_interval_becomes_a_schedule(tables: Tables) -> None:
     assert rules == {of: f"every {seconds}" for (_, of), seconds in intervals.items()}
     after = datetime(2030, 7, 1, tzinfo=UTC)
     noon = schedule("noon").rule  # keeps its time of day
-    moments = operations.schedules.preview(noon, after=after, number=2)
+    moments = schedule_operations.preview(noon, after=after, number=2)
     assert [moment.hour for moment in moments] == [12, 12]
 
 
@@ -411,7 +412,7 @@ def test_an_import_that_fails_leaves_everything_as_it_was(
         raise RuntimeError("the disk is full")
 
     tables.crontab("off", hour="3", enabled=False)
-    monkeypatch.setattr(operations.schedules, "pause", fail)
+    monkeypatch.setattr(schedule_operations, "pause", fail)
     with pytest.raises(RuntimeError), transaction.atomic():
         imported("--yes --disable-there")
     made.refresh_from_db()

@@ -11,9 +11,10 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.utils import timezone
 
-from django_jobqueue.domain.due_firings import Period
+from django_jobqueue.contrib.schedules.models import Schedule
 from django_jobqueue.domain.schedule_rules import firings, parse
-from django_jobqueue.models import QueuedJob, Schedule
+from django_jobqueue.domain.schedules import Period
+from django_jobqueue.models import QueuedJob
 from tests.commands.conftest import Said, jobqueue
 
 ADD = "tests.sample.add"

@@ -21,6 +21,7 @@ from django_jobqueue.contrib.privacy.erase_chunk import MOST_PASSES
 from django_jobqueue.contrib.privacy.models import Erasure
 from django_jobqueue.contrib.privacy.personal_columns import sources
 from django_jobqueue.contrib.privacy.personal_value import ERASED
+from django_jobqueue.contrib.schedules.models import Schedule
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.exceptions import NotReplayable
 from django_jobqueue.models import (
@@ -32,7 +33,6 @@ from django_jobqueue.models import (
     KeyOverride,
     QueuedJob,
     Report,
-    Schedule,
     UniqueWindow,
 )
 from django_jobqueue.search.selection import Selection, Table, Term

@@ -15,10 +15,11 @@ from sentry_sdk.consts import DEFAULT_OPTIONS
 from sentry_sdk.transport import Transport
 
 from django_jobqueue import Fail, cron, every, job, observers
+from django_jobqueue.contrib.schedules.testing import fire_schedules
 from django_jobqueue.contrib.telemetry import sentry_spans
 from django_jobqueue.contrib.telemetry.sentry import OBSERVER, JobQueueIntegration
 from django_jobqueue.models import ArchivedJob, FailureGroup, QueuedJob
-from django_jobqueue.testing import clock, crash, drain, fire_schedules
+from django_jobqueue.testing import clock, crash, drain
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven
 

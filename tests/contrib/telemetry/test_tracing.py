@@ -16,9 +16,10 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from opentelemetry.trace import SpanKind, StatusCode, get_current_span
 
 from django_jobqueue import DuplicateJob, every, job, observers, operations, replay
+from django_jobqueue.contrib.schedules.testing import fire_schedules
 from django_jobqueue.contrib.telemetry.otel import JobQueueInstrumentor, TracingObserver
 from django_jobqueue.models import ArchivedJob, QueuedJob
-from django_jobqueue.testing import clock, crash, drain, fire_schedules
+from django_jobqueue.testing import clock, crash, drain
 from tests.contrib.telemetry.conftest import Traced
 from tests.sample import jobs
 from tests.support.hand_driven import HandDriven

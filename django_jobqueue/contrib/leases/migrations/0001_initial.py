@@ -3,6 +3,7 @@
 from django.db import migrations, models
 
 import django_jobqueue.models.fields
+from django_jobqueue.contrib.leases.apps import LeasesConfig
 from django_jobqueue.migrations._postgresql import Migration as PostgreSQLMigration
 
 
@@ -87,9 +88,5 @@ class Migration(PostgreSQLMigration):
                 "required_db_vendor": "postgresql",
             },
         ),
-        # A renewed row finds room in its page.
-        migrations.RunSQL(
-            "ALTER TABLE jobqueue_leases_lease SET (fillfactor = 50)",
-            migrations.RunSQL.noop,
-        ),
+        migrations.RunSQL(LeasesConfig.storage, migrations.RunSQL.noop),
     ]

@@ -1,1 +1,0 @@
-"""Schedules: when jobs are enqueued by themselves, and what operators say of it."""
