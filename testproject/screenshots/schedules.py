@@ -9,7 +9,7 @@ from uuid import UUID
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth import get_user_model
 
-from django_jobqueue.contrib.schedules import fire
+from django_jobqueue.contrib.schedules import due_schedules
 from django_jobqueue.contrib.schedules.models import Firing, Schedule
 from django_jobqueue.domain.schedule_rules import parse
 from django_jobqueue.models import ArchivedJob
@@ -76,7 +76,7 @@ def _schedule(
         time_zone=ZONE,
         **columns,
     )
-    found = fire.find(DjangoDatabase(), name)
+    found = due_schedules.find(DjangoDatabase(), name)
     assert found is not None
     row.planned_for = found.plan
     row.next_at = parse(row.rule_in_force, ZONE).next_after(scene.now)

@@ -118,6 +118,12 @@ def test_a_project_has_what_it_installs_and_nothing_else(
     assert {*knows.split()} == {*" ".join(names for _, names in offers).split()}
 
 
+def test_styles_of_pages_are_those_of_every_room() -> None:
+    """Django's class of a page names the app: app-jobqueue_schedules."""
+    for sheet in (ROOT / "django_jobqueue").rglob("*.css"):
+        assert ".app-jobqueue" not in sheet.read_text(), sheet
+
+
 def leave_out_features(monkeypatch: pytest.MonkeyPatch) -> None:
     there = [config for config in apps.get_app_configs() if config.name not in FEATURES]
     monkeypatch.setattr(apps, "get_app_configs", lambda: there)
