@@ -7,6 +7,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import tomllib
 
 import pytest
 from django.db import connection
@@ -374,6 +375,20 @@ def test_only_what_every_process_loads_imports_our_modules_inside_of_functions()
         if name.startswith(PACKAGE.name)
     ]
     assert guilty == []
+
+
+def test_each_part_of_the_core_is_kept_from_the_features() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+    (of_core,) = (
+        one
+        for one in contracts["importlinter"]["contracts"]
+        if one["name"] == "The core knows no feature"
+    )
+    parts = {one.path.partition("/")[0].removesuffix(".py") for one in modules()}
+    others = {"__init__", "contrib", "migrations"}
+    assert {one.rpartition(".")[2] for one in of_core["source_modules"]} == (
+        parts - others
+    )
 
 
 @pytest.mark.processes
