@@ -36,7 +36,7 @@ def test_the_first_signal_lets_running_jobs_finish(
     eventually(lambda: starts(journal))
     jobs.write.enqueue(journal, "waiting")
     run.signal(signal.SIGTERM)
-    eventually(lambda: "stopping. No job is claimed any more" in run.output)
+    eventually(lambda: "stopping. No more jobs are claimed" in run.output)
     eventually(lambda: Worker.objects.get().state == "draining")  # it was told, too
     jobs.give_leave(journal, "running")
 
