@@ -69,9 +69,13 @@ django.setup()
 from django.core.management import call_command
 call_command("check", fail_level="WARNING")
 if {http!r} in settings.INSTALLED_APPS:
-    from django_jobqueue.contrib.http.urls import urlpatterns
-    names = {{pattern.name for pattern in urlpatterns}}
-    assert ("claim_jobs" in names) is ({remote!r} in settings.INSTALLED_APPS)
+    import django_jobqueue.contrib.http.urls
+    from django_jobqueue.contrib.http.endpoint import router
+    views = router.path_operations.values()
+    names = {{one.operation_id for view in views for one in view.operations}}
+    of_remote = {{"claim_jobs", "create_job_type"}}
+    has_remote = {remote!r} in settings.INSTALLED_APPS
+    assert names & of_remote == (of_remote if has_remote else set())
 print(*sorted({{n.split(".")[2] for n in sys.modules if n.startswith({contrib!r})}}))
 from django_jobqueue import rooms
 print(*(model._meta.db_table for room in rooms.rooms()[1:]

@@ -85,7 +85,8 @@ def get_job_type(request: HttpRequest, job_type: schemas.PathName) -> HttpRespon
     return answer(200, job_type_object(row))
 
 
-@endpoint(
+# For the room of remote workers, which do the jobs of these types.
+creating = endpoint(
     "POST",
     "/v1/jobs",
     scope=Scope.TYPES,
@@ -95,6 +96,8 @@ def get_job_type(request: HttpRequest, job_type: schemas.PathName) -> HttpRespon
     tag="job types",
     also="/v2/job-types",
 )
+
+
 def create_job_type(
     request: HttpRequest, body: type_schemas.NewJobType
 ) -> HttpResponse:

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Body, Path
 
 from django_jobqueue.conf import conf
-from django_jobqueue.contrib.http import schemas
+from django_jobqueue.contrib.http import schemas, type_routes
 from django_jobqueue.contrib.http.access import (
     caller_of,
     may_do,
@@ -72,6 +72,7 @@ NO_RESCUER: Final = (
 operation = partial(
     endpoint, scope=Scope.WORK, permission="jobqueue.work_remotely", tag="workers"
 )
+type_routes.creating(type_routes.create_job_type)
 WorkerId = Annotated[int, Path(ge=1, le=worker_schemas.BIGGEST)]
 ClaimBody = Annotated[worker_schemas.Claim | None, Body(None)]
 RenewalBody = Annotated[worker_schemas.Renewal | None, Body(None)]
