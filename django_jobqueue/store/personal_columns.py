@@ -49,6 +49,7 @@ class Source:
     is_of_jobs: bool = False  # whether rows are deleted, if rows are to be
     is_of_value: bool = False  # whether a row is about the value, and goes with it
     where: str = "true"
+    since: str = ""  # when a row came, where rows come from later sources
     page: str = ""  # of the admin that shows a row: ``jobqueue_console.jobsearch``
     effect: Any = ""  # what an erasure does besides, for people
 
@@ -84,6 +85,7 @@ SOURCES: Final = (
         columns=tuple(_QUEUED.values()),
         reads="status",
         is_of_jobs=True,
+        since="created_at",
     ),
     Source(
         name=ARCHIVED,
@@ -98,6 +100,7 @@ SOURCES: Final = (
         ),
         also=dict.fromkeys(GIVEN, _NOT_REPLAYED),
         is_of_jobs=True,
+        since="finished_at",
     ),
     Source(
         name="failures",

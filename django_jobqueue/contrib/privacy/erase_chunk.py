@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 from uuid import UUID
@@ -61,6 +61,8 @@ SELECT {order}, matches, examined
  WHERE matches OR number = examined
  ORDER BY number
 """
+SINCE: Final = """{came} >= (SELECT started_at FROM jobqueue_privacy_erasure
+                  WHERE id = %(erasure)s)"""
 READ: Final = "SELECT {columns} FROM {table} WHERE {is_row} {lock}"
 UPDATE: Final = "UPDATE {table} SET {assignments} WHERE {is_row}"
 DELETE: Final = "DELETE FROM {table} WHERE {is_row}"
@@ -106,8 +108,8 @@ def chunk(
     ``in_parts`` leaves out those that the database refuses to change."""
     pin(db)
     place = erasure.position
-    source, personal = sources()[place.source], erasure.personal
-    examined, keys, last = _scan(db, source, personal, place.cursor, max_rows)
+    source, personal = _looks(erasure)[place.source], erasure.personal
+    examined, keys, last = _scan(db, erasure, source, place.cursor, max_rows)
     if erasure.state == WorkState.DRAFT:
         hits = _count(db, source, personal, keys)
     elif in_parts:
@@ -128,11 +130,22 @@ def chunk(
     return Chunk(examined=examined, changed=changed, over=over, pause=pause)
 
 
+def _looks(erasure: Erasure) -> list[Source]:
+    """What a pass reads. Meanwhile an archived job may be replayed and pruned, and a
+    schedule fire and be deleted: what came since the start is read once more at the
+    end."""
+    every = sources()
+    if erasure.state == WorkState.DRAFT:
+        return every
+    again = [replace(s, where=SINCE.format(came=s.since)) for s in every if s.since]
+    return [*every, *again]
+
+
 def _advance(
     db: Database, erasure: Erasure, hits: Hits, place: Position, examined: int
 ) -> tuple[bool, float]:
     """Store the place; returns whether all is done, and how long to wait."""
-    ended = place.source == len(sources())  # of the pass
+    ended = place.source == len(_looks(erasure))  # of the pass
     if erasure.state == WorkState.DRAFT:
         counted = _counted(erasure.counted, hits)
         ERASURES.set_counted(
@@ -184,8 +197,8 @@ def _counted(before: Mapping[str, Any], hits: Hits) -> dict[str, Any]:
 
 def _scan(
     db: Database,
+    erasure: Erasure,
     source: Source,
-    personal: PersonalValue,
     cursor: Sequence[str] | None,
     max_rows: int,
 ) -> tuple[int, list[Key], Key]:
@@ -206,7 +219,8 @@ def _scan(
         order=order,
     )
     params: dict[str, Any] = dict(zip(source.order, cursor or (), strict=False))
-    params |= {"pattern": personal.pattern, "max_rows": max_rows}
+    params |= {"pattern": erasure.personal.pattern, "max_rows": max_rows}
+    params["erasure"] = erasure.id
     rows = db.fetch(statement, params)
     keys = [tuple(map(_written, row[:-2])) for row in rows]
     hits = [key for key, row in zip(keys, rows, strict=True) if row[-2]]

@@ -205,6 +205,23 @@ def test_the_followers_of_a_cancelled_job_are_met_by_the_next_pass() -> None:
 
 
 @pytest.mark.dear
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_job_that_is_replayed_and_pruned_meanwhile_is_erased(ends: bool) -> None:
+    """After the look at the queue, and before that at the archive."""
+    old = archive(ADD, data={"a": MAIL})
+    id = personal_data.find(MAIL).id
+    assert personal_data.start(id, "erase")
+    personal_data.WORK.do_chunk(id, max_rows=100)
+    new = operations.replay(old, run_after=timezone.now() + timedelta(days=1)).id
+    operations.prune_jobs([old])
+    while (done := personal_data.WORK.do_chunk(id, max_rows=100)) and not done.over:
+        if ends and Erasure.objects.get(pk=id).position[0] == len(sources()):
+            operations.cancel([new])
+            ends = False
+    assert tables_with(MAIL) == []
+    assert Erasure.objects.get(pk=id).changed.keys() & {"queued", "archived"}
+
+
 @EVERY_ACT
 def test_a_running_job_is_left_and_met_by_the_next_pass(act: str) -> None:
     id = make(data={"to": MAIL}, status="running", started_at=ago(5), attempts=1)
