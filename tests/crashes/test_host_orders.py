@@ -161,8 +161,8 @@ def test_a_host_that_drains_its_queues_obeys_operators_and_then_goes_on(
     assert run.wait() == 0
     words = Counter(words[1] for words in jobs.notes(journal) if words[0] == "end")
     assert words == {str(n): 1 for n in range(60)}
-    assert "Operators ask this host: threads 2\n" in run.output
-    assert "Operators ask this host: drain\n" in run.output
+    assert "Operators' request to this host: threads 2\n" in run.output
+    assert "Operators' request to this host: drain\n" in run.output
 
 
 @pytest.mark.parametrize("drains", some_slow([True, False], [False]))

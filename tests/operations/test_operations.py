@@ -117,10 +117,11 @@ def test_replay_many_says_what_became_of_which(worker: HandDriven, told: Told) -
 
 def test_an_expired_job_that_is_replayed_may_expire_again(worker: HandDriven) -> None:
     past = timezone.now() - timedelta(minutes=1)
-    jobs.add.using(run_after=past - timedelta(minutes=1), expires_at=past).enqueue(1)
+    jobs.add.using(expires_in=timedelta(minutes=1)).enqueue(1)
+    due = past - timedelta(minutes=1)
+    QueuedJob.objects.update(created_at=due, run_after=due, expires_at=past)
     expire(DjangoDatabase())
     (old,) = archived(status="expired")
-    ArchivedJob.objects.update(created_at=past - timedelta(minutes=1))
     again = operations.replay(old.id, expires="keep")
     fresh = operations.replay(old.id)
     worker.work()

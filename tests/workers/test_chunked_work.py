@@ -97,7 +97,7 @@ def work_of_the_queue() -> Any:
 def test_a_row_that_is_refused_at_the_commit_keeps_no_other_from_its_change() -> None:
     """As one that a foreign key of the project refers to."""
     for data in (NO, {}, {}):
-        archive(ADD, "failed", data=data, finished_at=ago(100))
+        archive(ADD, "failed", data=data, finished_at=ago(5_000))
     id = bulk.draft("prune", Selection(Table.ARCHIVED)).id
     assert bulk.start(id)
     with refused("DELETE", "jobqueue_archivedjob", at_commit=True):
