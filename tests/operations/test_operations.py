@@ -18,7 +18,7 @@ from django_jobqueue import (
     UnknownJobType,
     operations,
 )
-from django_jobqueue.models import ArchivedJob, JobType, Queue
+from django_jobqueue.models import ArchivedJob, JobType, Queue, QueuedJob
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.queue.expire import expire
 from django_jobqueue.store.rows import Job
